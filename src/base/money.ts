@@ -1,0 +1,36 @@
+/** US dollars in millionths. Both settlement tokens have six decimals, so one micro is one atomic unit of either. */
+export type Usd = bigint & { readonly __usd: unique symbol }
+
+const DECIMALS = 6
+const PATTERN = /^(0|[1-9]\d{0,29})(?:\.(\d{1,6}))?$/
+
+/** Reads a decimal such as `9.00` or `0.001`. Refuses signs, exponents, leading zeros and more than six decimals. */
+export function parseUsd(decimal: string): Usd {
+  const match = PATTERN.exec(decimal)
+  if (!match)
+    throw new TypeError(`not an amount of US dollars with at most ${DECIMALS} decimals: ${decimal.slice(0, 40)}`)
+  const [, whole = '0', fraction = ''] = match
+  return BigInt(whole + fraction.padEnd(DECIMALS, '0')) as Usd
+}
+
+/** Prints at least two decimals and never a needless zero after them: `9.00`, `0.001`, `1.5` becomes `1.50`. */
+export function formatUsd(amount: Usd): string {
+  const digits = amount.toString().padStart(DECIMALS + 1, '0')
+  const fraction = digits.slice(-DECIMALS).replace(/0{1,4}$/, '')
+  return `${digits.slice(0, -DECIMALS)}.${fraction}`
+}
+
+export function usd(micros: bigint): Usd {
+  if (micros < 0n) throw new TypeError('an amount of US dollars is never negative')
+  return micros as Usd
+}
+
+export function times(unit: Usd, quantity: number): Usd {
+  return usd(unit * BigInt(quantity))
+}
+
+/** Takes basis points off a price, rounded up to the next micro so that a discount never makes a priced good free. */
+export function discounted(price: Usd, basisPoints: number): Usd {
+  const kept = 10_000n - BigInt(basisPoints)
+  return usd((price * kept + 9_999n) / 10_000n)
+}

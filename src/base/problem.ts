@@ -1,0 +1,345 @@
+/** What happened to the payer's money, as far as this answer can know. */
+export type Taken = false | true | 'unknown'
+
+/** What a client should do next. */
+export type RetryAction = 'none' | 'fix_request' | 'fix_state' | 'wait_same_credential' | 'poll' | 'new_payment'
+
+export type ProblemKind = {
+  readonly status: number
+  readonly title: string
+  readonly taken: Taken
+  readonly action: RetryAction
+  /** One sentence for the recovery matrix: what the reader does now. */
+  readonly advice: string
+}
+
+const fixRequest = { taken: false, action: 'fix_request' } as const
+const fixState = { taken: false, action: 'fix_state' } as const
+const payAgain = { taken: false, action: 'new_payment' } as const
+const waitSame = { taken: false, action: 'wait_same_credential' } as const
+
+const CORRECT = 'Correct the request as the detail says and send it again; nothing was charged.'
+const PAY_AGAIN = 'Nothing was taken. Pay the challenge in this answer with the same body.'
+const RETRY_SAME =
+  'Nothing was taken. Wait, then send the same request with the same credential; sign again only if it expired.'
+const FIX_STATE = 'Nothing was taken. Change what the detail names, then send the same credential while it is valid.'
+const OTHER_PAYER = 'Nothing was taken. This payer may not do this; ask the free quote route first.'
+
+/**
+ * Every error a client may see, once. The router, the OpenAPI documents, `/errors` and the tests read this table;
+ * a code that is not here cannot be thrown.
+ */
+export const problems = {
+  // The request can never work as written.
+  invalid_json: { status: 400, title: 'Body is not valid JSON', ...fixRequest, advice: CORRECT },
+  invalid_request: { status: 400, title: 'Request does not match the schema', ...fixRequest, advice: CORRECT },
+  unknown_property: { status: 400, title: 'Unknown property', ...fixRequest, advice: CORRECT },
+  duplicate_key: { status: 400, title: 'Key given twice', ...fixRequest, advice: CORRECT },
+  too_deep: { status: 400, title: 'Body nests too deep', ...fixRequest, advice: CORRECT },
+  duplicate_nft: { status: 400, title: 'NFT listed twice', ...fixRequest, advice: CORRECT },
+  token_id_out_of_range: { status: 400, title: 'Token id out of range', ...fixRequest, advice: CORRECT },
+  quantity_out_of_range: { status: 400, title: 'Quantity out of range', ...fixRequest, advice: CORRECT },
+  bad_checksum: { status: 400, title: 'Address checksum is wrong', ...fixRequest, advice: CORRECT },
+  recipient_rule: { status: 400, title: 'Give exactly one recipient', ...fixRequest, advice: CORRECT },
+  invalid_beneficiary: { status: 400, title: 'Beneficiary cannot be used', ...fixRequest, advice: CORRECT },
+  payment_payload_invalid: {
+    status: 400,
+    title: 'Payment header cannot be read',
+    ...fixRequest,
+    advice: 'Nothing was taken. Rebuild the header from the last 402; the same signature may be used again.',
+  },
+  ambiguous_payment: {
+    status: 400,
+    title: 'More than one payment was sent',
+    ...fixRequest,
+    advice: 'Nothing was taken. Send exactly one payment header, once.',
+  },
+
+  // Pay. Always true of these: nothing was taken, paying is safe.
+  payment_required: {
+    status: 402,
+    title: 'Payment required',
+    ...payAgain,
+    advice: 'Pay the challenge and repeat the request with the same body.',
+  },
+  malformed_credential: { status: 402, title: 'Credential cannot be read', ...payAgain, advice: PAY_AGAIN },
+  invalid_challenge: {
+    status: 402,
+    title: 'Challenge is not ours or does not fit this route',
+    ...payAgain,
+    advice: PAY_AGAIN,
+  },
+  payment_verification_failed: { status: 402, title: 'Payment does not verify', ...payAgain, advice: PAY_AGAIN },
+  payment_terms_mismatch: { status: 402, title: 'Payment is for other terms', ...payAgain, advice: PAY_AGAIN },
+  payment_amount_mismatch: { status: 402, title: 'Payment is for another amount', ...payAgain, advice: PAY_AGAIN },
+  payment_insufficient: { status: 402, title: 'Payment is too small', ...payAgain, advice: PAY_AGAIN },
+  payment_expired: { status: 402, title: 'Payment expired before it could be taken', ...payAgain, advice: PAY_AGAIN },
+  payment_cancelled: { status: 402, title: 'Payment was cancelled by its signer', ...payAgain, advice: PAY_AGAIN },
+  insufficient_funds: {
+    status: 402,
+    title: 'Payer has too little money',
+    ...payAgain,
+    advice: 'Nothing was taken. Fund the paying wallet, then pay the challenge in this answer.',
+  },
+  request_body_mismatch: {
+    status: 402,
+    title: 'Body differs from the one that was priced',
+    ...payAgain,
+    advice: 'Nothing was taken. Pay the challenge in this answer, which is for the body you just sent.',
+  },
+
+  // Wrong who.
+  payer_not_user: { status: 403, title: 'Payer is not the user', taken: false, action: 'none', advice: OTHER_PAYER },
+  payer_mismatch: {
+    status: 403,
+    title: 'Payer is not the verified sender',
+    taken: false,
+    action: 'none',
+    advice: OTHER_PAYER,
+  },
+  contract_not_allowed: {
+    status: 403,
+    title: 'Collection is not allowed',
+    taken: false,
+    action: 'none',
+    advice: OTHER_PAYER,
+  },
+  nft_not_owned: {
+    status: 403,
+    title: 'NFT is not owned by the user',
+    taken: false,
+    action: 'none',
+    advice: OTHER_PAYER,
+  },
+  payer_blocked: { status: 403, title: 'Payer is blocked', taken: false, action: 'none', advice: OTHER_PAYER },
+  origin_not_allowed: {
+    status: 403,
+    title: 'Origin is not allowed',
+    taken: false,
+    action: 'none',
+    advice: 'Call without an Origin header, or ask the operator to allow yours.',
+  },
+  operator_only: {
+    status: 401,
+    title: 'Operator token needed',
+    taken: false,
+    action: 'none',
+    advice: 'Send Authorization: Bearer with the operator token.',
+  },
+
+  // Not there.
+  route_not_found: {
+    status: 404,
+    title: 'No such route',
+    ...fixRequest,
+    advice: 'Read /openapi.json for the routes of this host.',
+  },
+  sale_not_found: {
+    status: 404,
+    title: 'No such sale',
+    ...fixRequest,
+    advice: 'Read /catalog for the live sale ids; nothing was charged.',
+  },
+  item_not_found: {
+    status: 404,
+    title: 'No such item',
+    ...fixRequest,
+    advice: 'Read /catalog for the live item ids; nothing was charged.',
+  },
+  recipient_not_found: {
+    status: 404,
+    title: 'No such player',
+    ...fixRequest,
+    advice: 'Check the nickname or address; nothing was charged.',
+  },
+  player_not_linked: {
+    status: 404,
+    title: 'No player is linked to this payer',
+    ...fixRequest,
+    advice: 'Nothing was taken. Link the paying wallet in the game first.',
+  },
+  payment_not_found: {
+    status: 404,
+    title: 'Payment was never claimed here',
+    ...fixRequest,
+    advice: 'We did not take it. If you hold a valid unused credential it may still be sent.',
+  },
+
+  // Wrong when.
+  sold_out: {
+    status: 409,
+    title: 'Sold out',
+    ...fixState,
+    advice: 'Nothing was taken. Choose another lot, or a smaller quantity.',
+  },
+  sale_not_active: { status: 409, title: 'Sale is not open', ...fixState, advice: FIX_STATE },
+  item_unavailable: { status: 409, title: 'Item is out of stock', ...fixState, advice: FIX_STATE },
+  purchase_limit: { status: 409, title: 'Purchase limit reached', ...fixState, advice: FIX_STATE },
+  beneficiary_rejects: { status: 409, title: 'Beneficiary cannot receive this NFT', ...fixState, advice: FIX_STATE },
+  nft_not_approved: { status: 409, title: 'NFT is not approved', ...fixState, advice: FIX_STATE },
+  nft_in_use: {
+    status: 409,
+    title: 'NFT is locked by another action',
+    ...fixState,
+    advice: 'Nothing was taken. Wait until the other action ends.',
+  },
+  allowance_insufficient: { status: 409, title: 'Allowance is too low', ...fixState, advice: FIX_STATE },
+  balance_insufficient: { status: 409, title: 'Balance is too low', ...fixState, advice: FIX_STATE },
+  nothing_to_accelerate: { status: 409, title: 'No running timer', ...fixState, advice: FIX_STATE },
+  craft_paused: {
+    status: 409,
+    title: 'Crafting is paused',
+    ...fixState,
+    advice: 'Nothing was taken. Wait until the controller is unpaused.',
+  },
+  price_above_max: {
+    status: 409,
+    title: 'Price is above the limit you set',
+    ...fixState,
+    advice: 'Nothing was taken. Raise X-Max-Amount or do not buy.',
+  },
+  idempotency_conflict: {
+    status: 409,
+    title: 'Idempotency key was used for another request',
+    ...fixRequest,
+    advice: 'This payment was not taken. Use a new key for a new request, or repeat the first request exactly.',
+  },
+  payment_conflict: {
+    status: 409,
+    title: 'Payment is bound to another request',
+    taken: true,
+    action: 'poll',
+    advice:
+      'The payment was used by its first request. Repeat that request exactly, or read its status. Do not pay again.',
+  },
+  settlement_in_doubt: {
+    status: 409,
+    title: 'An earlier payment for this request is still unresolved',
+    taken: false,
+    action: 'poll',
+    advice: 'This payment was not taken. Poll the first one; do not pay.',
+  },
+  fulfilment_failed: {
+    status: 409,
+    title: 'Paid, but delivery failed for good',
+    taken: true,
+    action: 'poll',
+    advice:
+      'The full amount goes back to the payer; the refund object and the status route tell how far it is. Do not pay again.',
+  },
+  delivery_unknown: {
+    status: 409,
+    title: 'Paid, and the game has not said whether it delivered',
+    taken: true,
+    action: 'poll',
+    advice: 'An operator is asked. Poll the status; do not pay again.',
+  },
+  payment_reorged: {
+    status: 409,
+    title: 'The chain dropped the payment',
+    taken: 'unknown',
+    action: 'poll',
+    advice: 'We try to land the same payment again. Poll the status; do not pay again.',
+  },
+
+  // Still moving.
+  payment_pending: {
+    status: 202,
+    title: 'Payment outcome is not known yet',
+    taken: 'unknown',
+    action: 'poll',
+    advice: 'Poll the status. The same credential may be sent again; never sign a new one.',
+  },
+  action_pending: {
+    status: 202,
+    title: 'Paid, delivery is on its way',
+    taken: true,
+    action: 'poll',
+    advice: 'Poll the status until it answers 200.',
+  },
+
+  // Slow down, or come back.
+  rate_limited: {
+    status: 429,
+    title: 'Too many requests',
+    ...waitSame,
+    advice: 'Wait for Retry-After; the same credential stays usable.',
+  },
+  payer_throttled: {
+    status: 429,
+    title: 'Too many failed payments from this payer',
+    ...waitSame,
+    advice: 'Wait for Retry-After; the same credential stays usable.',
+  },
+  facilitator_unavailable: { status: 503, title: 'Settlement service is unavailable', ...waitSame, advice: RETRY_SAME },
+  chain_unavailable: { status: 503, title: 'Chain is unavailable', ...waitSame, advice: RETRY_SAME },
+  game_unavailable: { status: 503, title: 'Game backend is unavailable', ...waitSame, advice: RETRY_SAME },
+  store_unavailable: { status: 503, title: 'Store is unavailable', ...waitSame, advice: RETRY_SAME },
+  store_full: { status: 503, title: 'Store is full', ...waitSame, advice: RETRY_SAME },
+  relayer_unfunded: { status: 503, title: 'The shop has no gas left', ...waitSame, advice: RETRY_SAME },
+  overloaded: { status: 503, title: 'Overloaded', ...waitSame, advice: RETRY_SAME },
+  upstream_invalid: { status: 502, title: 'An upstream answered nonsense', ...waitSame, advice: RETRY_SAME },
+  internal_error: {
+    status: 500,
+    title: 'Internal error',
+    ...waitSame,
+    advice: 'Nothing was taken. Try once more; if it stays, report the requestId.',
+  },
+
+  // Transport.
+  body_too_large: { status: 413, title: 'Body too large', ...fixRequest, advice: CORRECT },
+  unsupported_media_type: {
+    status: 415,
+    title: 'Body is not declared as JSON',
+    ...fixRequest,
+    advice: 'Send Content-Type: application/json, without compression.',
+  },
+  header_too_large: { status: 431, title: 'Headers too large', ...fixRequest, advice: CORRECT },
+  request_timeout: { status: 408, title: 'Request took too long to arrive', ...fixRequest, advice: CORRECT },
+  method_not_allowed: {
+    status: 405,
+    title: 'Method not allowed',
+    ...fixRequest,
+    advice: 'Use a method the Allow header lists.',
+  },
+  not_acceptable: { status: 406, title: 'JSON is not accepted', ...fixRequest, advice: 'Accept application/json.' },
+  wrong_host: { status: 421, title: 'Host is not ours', ...fixRequest, advice: 'Use the base URLs of /catalog.' },
+} as const satisfies Record<string, ProblemKind>
+
+export type ProblemCode = keyof typeof problems
+
+export type FieldError = { readonly pointer: string; readonly code: string; readonly detail: string }
+
+export type ProblemExtra = {
+  readonly cause?: unknown
+  readonly errors?: readonly FieldError[]
+  readonly taken?: Taken
+  readonly status?: number
+  readonly action?: RetryAction
+  readonly afterSeconds?: number
+  readonly statusUrl?: string
+  /** More members for the body: `refund`, `existing`, `limit` … */
+  readonly members?: Readonly<Record<string, unknown>>
+}
+
+/** An error that a client may see: a code of the table and one sentence that says what is wrong here and what to do. */
+export class Problem extends Error {
+  readonly code: ProblemCode
+  readonly extra: ProblemExtra
+  constructor(code: ProblemCode, detail: string, extra: ProblemExtra = {}) {
+    super(detail, extra.cause === undefined ? undefined : { cause: extra.cause })
+    this.name = 'Problem'
+    this.code = code
+    this.extra = extra
+  }
+  get kind(): ProblemKind {
+    return problems[this.code]
+  }
+  get status(): number {
+    return this.extra.status ?? this.kind.status
+  }
+}
+
+export function isProblem(error: unknown, code?: ProblemCode): error is Problem {
+  return error instanceof Problem && (code === undefined || error.code === code)
+}

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { test } from 'node:test'
+
+/** A room may import the rooms listed beside it and itself. Neighbours on one floor never import each other. */
+const below: Record<string, readonly string[]> = (() => {
+  const ground = ['base', 'artifacts']
+  const first = [...ground, 'config', 'domain']
+  const second = [...first, 'store', 'chain']
+  const third = [...second, 'rails', 'surfaces', 'checkout', 'webhooks']
+  const fourth = [...third, 'api', 'sandbox', 'devchain']
+  return {
+    artifacts: [],
+    base: [],
+    devchain: ground,
+    config: ['base'],
+    domain: ['base'],
+    store: first,
+    chain: first,
+    rails: second,
+    surfaces: second,
+    checkout: second,
+    webhooks: second,
+    api: third,
+    sandbox: [...third, 'devchain'],
+    'service.ts': fourth,
+    cli: [...fourth, 'service.ts'],
+  }
+})()
+
+/** Third-party packages and built-ins with a door: only these rooms may import them. `zod` may be used anywhere. */
+const doors: readonly { readonly door: RegExp; readonly rooms: readonly string[] }[] = [
+  { door: /^hono(\/|$)|^@hono\//, rooms: ['api', 'sandbox', 'service.ts'] },
+  { door: /^viem(\/|$)/, rooms: ['chain', 'rails', 'devchain', 'sandbox', 'cli'] },
+  { door: /^ox(\/|$)/, rooms: ['devchain', 'rails'] },
+  { door: /^mppx(\/|$)|^@x402\//, rooms: ['rails', 'cli'] },
+  { door: /^pg$|^@electric-sql\//, rooms: ['store'] },
+  { door: /^@ethereumjs\//, rooms: ['devchain'] },
+  { door: /^tiny-secp256k1$/, rooms: ['chain', 'devchain', 'rails'] },
+  { door: /^@noble\//, rooms: ['base'] },
+  { door: /^node:sqlite$/, rooms: ['store'] },
+]
+
+const LINES_MAX = 400
+
+type Source = {
+  readonly file: string
+  readonly room: string
+  readonly text: string
+  readonly imports: readonly string[]
+}
+
+const sources: Source[] = globSync('src/**/*.ts')
+  .sort()
+  .map((file) => {
+    const text = readFileSync(file, 'utf8')
+    const imports = [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map(([, target]) => target!)
+    return { file, room: roomOf(file), text, imports }
+  })
+const production = sources.filter(({ file }) => !/\.(test|cases|bench)\.ts$/.test(file))
+
+function roomOf(file: string): string {
+  return relative('src', file).split('/')[0]!
+}
+
+test('imports only go down', () => {
+  const climbs: string[] = []
+  for (const { file, room, imports } of production) {
+    const allowed = [room, ...(below[room] ?? assert.fail(`no floor is declared for ${file}`))]
+    for (const target of imports.filter((target) => target.startsWith('.'))) {
+      const other = roomOf(join(dirname(file), target))
+      if (!allowed.includes(other)) climbs.push(`${file} imports ${other}`)
+    }
+  }
+  assert.deepEqual(climbs, [])
+})
+
+test('each third-party package comes in by its own door', () => {
+  const trespasses: string[] = []
+  for (const { file, room, imports } of production) {
+    for (const target of imports) {
+      for (const { door, rooms } of doors)
+        if (door.test(target) && !rooms.includes(room)) trespasses.push(`${file} imports ${target}`)
+    }
+  }
+  assert.deepEqual(trespasses, [])
+})
+
+test('relative imports name their file, and nothing is a barrel', () => {
+  const bad = sources.flatMap(({ file, imports }) =>
+    imports
+      .filter((target) => target.startsWith('.') && !/\.(ts|json)$/.test(target))
+      .map((target) => `${file}: ${target}`),
+  )
+  assert.deepEqual(bad, [])
+  assert.deepEqual(
+    sources.filter(({ file }) => /\/(index|utils|helpers|types)\.ts$/.test(file)).map(({ file }) => file),
+    [],
+  )
+})
+
+test(`no file is longer than ${LINES_MAX} lines`, () => {
+  const long = sources
+    .filter(({ file, text }) => !file.startsWith('src/artifacts/') && text.split('\n').length > LINES_MAX + 1)
+    .map(({ file }) => file)
+  assert.deepEqual(long, [])
+})
+
+test('the environment is read in config/ and nowhere else', () => {
+  const readers = production
+    .filter(({ room, text }) => room !== 'config' && /process\.env\b/.test(text))
+    .map(({ file }) => file)
+  assert.deepEqual(readers, [])
+})
+
+test('time and randomness come from base/', () => {
+  const pattern = /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\brandomBytes\(|\brandomUUID\(/
+  const offenders = production
+    .filter(({ file, text }) => !['src/base/clock.ts', 'src/base/id.ts'].includes(file) && pattern.test(text))
+    .map(({ file }) => file)
+  assert.deepEqual(offenders, [])
+})
+
+test('nothing is left half done', () => {
+  const marker = new RegExp(`\\b(${['TODO', 'FIXME', 'XXX', 'HACK'].join('|')})\\b`)
+  assert.deepEqual(
+    sources.filter(({ text }) => marker.test(text)).map(({ file }) => file),
+    [],
+  )
+})
