@@ -1,0 +1,53 @@
+import type { Address, Hash } from '../base/address.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Hex } from '../base/hex.ts'
+import type { Rpc } from './rpc.ts'
+
+export type Log = {
+  readonly address: Address
+  readonly topics: readonly Hex[]
+  readonly data: Hex
+  readonly blockNumber: Hex
+  readonly transactionHash: Hash
+  readonly logIndex: Hex
+}
+
+export type Receipt = {
+  readonly transactionHash: Hash
+  readonly succeeded: boolean
+  readonly blockNumber: bigint
+  readonly from: Address
+  readonly logs: readonly Log[]
+}
+
+type RawReceipt = { transactionHash: Hash; status: Hex; blockNumber: Hex; from: Address; logs: readonly Log[] }
+
+/** Null means: not seen by this node now. It never means that the transaction failed. */
+export async function readReceipt(rpc: Rpc, hash: Hash): Promise<Receipt | null> {
+  const raw = await rpc.request<RawReceipt | null>('eth_getTransactionReceipt', [hash])
+  if (raw === null) return null
+  return {
+    transactionHash: raw.transactionHash.toLowerCase() as Hash,
+    succeeded: raw.status === '0x1',
+    blockNumber: BigInt(raw.blockNumber),
+    from: raw.from,
+    logs: raw.logs,
+  }
+}
+
+const POLL_MS_FIRST = 5
+const POLL_MS_MAX = 150
+
+/** Asks soon, then less often, until `read` answers or `waitMs` has passed. Local chains answer at the first call. */
+export async function pollUntil<Found>(
+  clock: Clock,
+  waitMs: number,
+  read: () => Promise<Found | null>,
+): Promise<Found | null> {
+  const end = clock.now() + waitMs
+  for (let pause = POLL_MS_FIRST; ; pause = Math.min(POLL_MS_MAX, pause * 1.5)) {
+    const found = await read()
+    if (found !== null || clock.now() + pause > end) return found
+    await clock.sleep(pause)
+  }
+}

@@ -1,0 +1,46 @@
+import { type Address, checksumAddress, type Hash, sameAddress } from '../base/address.ts'
+import { type Hex, toHex } from '../base/hex.ts'
+import { keccak256 } from '../base/keccak.ts'
+import type { Log, Receipt } from './receipt.ts'
+import type { Rpc } from './rpc.ts'
+
+const TRANSFER_WITH_MEMO = toHex(keccak256(Buffer.from('TransferWithMemo(address,address,uint256,bytes32)')))
+
+/** A transfer that carries 32 bytes of our choice, which the chain indexes: how a payment is found again. */
+export type MemoTransfer = {
+  readonly from: Address
+  readonly to: Address
+  readonly amount: bigint
+  readonly memo: Hex
+  readonly transaction: Hash
+}
+
+export function memoTransfers(receipt: Receipt, token: Address): readonly MemoTransfer[] {
+  return receipt.logs.filter((log) => sameAddress(log.address, token) && log.topics[0] === TRANSFER_WITH_MEMO).map(read)
+}
+
+/** By memo alone: it is bound to one challenge of ours, so whoever sent it paid that challenge. */
+export async function findMemoTransfers(
+  rpc: Rpc,
+  token: Address,
+  to: Address,
+  memo: Hex,
+  fromBlock: bigint,
+): Promise<readonly MemoTransfer[]> {
+  const topics = [TRANSFER_WITH_MEMO, null, `0x${to.slice(2).toLowerCase().padStart(64, '0')}`, memo]
+  const logs = await rpc.request<readonly Log[]>('eth_getLogs', [
+    { address: token, fromBlock: `0x${fromBlock.toString(16)}`, toBlock: 'latest', topics },
+  ])
+  return logs.map(read)
+}
+
+function read(log: Log): MemoTransfer {
+  const addressAt = (index: number) => checksumAddress(`0x${log.topics[index]!.slice(26)}`)
+  return {
+    from: addressAt(1),
+    to: addressAt(2),
+    amount: BigInt(log.data),
+    memo: log.topics[3]!,
+    transaction: log.transactionHash.toLowerCase() as Hash,
+  }
+}

@@ -1,0 +1,99 @@
+import { type JsonObject, stringify } from '../base/json.ts'
+import { Problem } from '../base/problem.ts'
+import { type Offer, viewOf } from '../domain/offer.ts'
+import type { Answer, Order } from '../domain/order.ts'
+import type { Wire } from '../domain/rail.ts'
+
+/** What a purchase comes to, before a carrier (HTTP or MCP) dresses it. Problems that took nothing are thrown instead. */
+export type Outcome =
+  /** 402: nothing was taken. */
+  | { readonly kind: 'challenged'; readonly problem: Problem; readonly wire: Wire }
+  | {
+      readonly kind: 'delivered'
+      readonly order: Order
+      readonly answer: Answer
+      readonly wire: Wire
+      readonly isReplay: boolean
+    }
+  /** 202: known and still moving. */
+  | {
+      readonly kind: 'moving'
+      readonly order: Order
+      readonly body: JsonObject
+      readonly wire: Wire
+      readonly retryAfterSeconds: number
+    }
+  /** 409: paid, and the money goes back. */
+  | { readonly kind: 'failed'; readonly order: Order; readonly problem: Problem; readonly wire: Wire }
+
+const RETRY_AFTER_SECONDS = 2
+const NOTHING: Wire = { headers: {}, meta: {}, body: {} }
+
+/** The bytes of a delivered purchase. Made once, stored with the state, and repeated for as long as the payment is shown again. */
+export function answerOf(offer: Offer, order: Order): Answer {
+  const { headers } = receiptOf(offer, order)
+  return { status: 200, headers, body: stringify(offer.present(viewOf(offer, order))) }
+}
+
+/** Where an order stands, said to its payer. An expired one has no outcome of its own: it is asked to pay again. */
+export function outcomeOf(offer: Offer, order: Order, isReplay: boolean): Outcome | null {
+  switch (order.status) {
+    case 'expired':
+      return null
+    case 'confirmed':
+      if (order.answer === null) throw new TypeError(`order ${order.id} is confirmed without an answer`)
+      return { kind: 'delivered', order, answer: order.answer, wire: receiptOf(offer, order), isReplay }
+    case 'failed':
+    case 'refunding':
+    case 'refunded':
+      return { kind: 'failed', order, problem: failureOf(offer, order), wire: offer.rail.pendingReceipt(order) }
+    default:
+      return {
+        kind: 'moving',
+        order,
+        body: movingBody(offer, order),
+        wire: movingWire(offer, order),
+        retryAfterSeconds: RETRY_AFTER_SECONDS,
+      }
+  }
+}
+
+function receiptOf(offer: Offer, order: Order): Wire {
+  return order.settlement === null ? NOTHING : offer.rail.receipt(order.settlement, order.id)
+}
+
+function movingWire(offer: Offer, order: Order): Wire {
+  return order.settlement === null ? offer.rail.pendingReceipt(order) : receiptOf(offer, order)
+}
+
+function movingBody(offer: Offer, order: Order): JsonObject {
+  const isPaid = order.settlement !== null
+  return {
+    ...offer.present(viewOf(offer, order)),
+    code: isPaid ? 'action_pending' : 'payment_pending',
+    payment: {
+      taken: isPaid ? true : 'unknown',
+      protocol: order.rail,
+      reference: order.settlement?.transaction ?? null,
+    },
+    retry: { action: 'poll', afterSeconds: RETRY_AFTER_SECONDS, statusUrl: offer.statusUrl(order) },
+  }
+}
+
+function failureOf(offer: Offer, order: Order): Problem {
+  const { refund } = viewOf(offer, order)
+  const reason = order.failure?.detail ?? 'It could not be delivered.'
+  const progress =
+    order.status === 'refunded'
+      ? 'The full amount was sent back to the payer.'
+      : 'The full amount is on its way back to the payer.'
+  return new Problem('fulfilment_failed', `${reason} ${progress}`, {
+    statusUrl: offer.statusUrl(order),
+    members: {
+      refund,
+      reason: order.failure?.code ?? null,
+      orderId: order.id,
+      paymentTx: order.settlement?.transaction ?? null,
+    },
+  })
+}

@@ -1,0 +1,94 @@
+import type { Clock } from '../base/clock.ts'
+import { isFinal, type Order } from '../domain/order.ts'
+import type { Lease } from '../store/jobs.ts'
+import { advance } from './advance.ts'
+import type { Checkout } from './checkout.ts'
+
+/**
+ * Drives an order until it ends or the time is up, then lets go of it for the worker. While it drives, the lease is renewed; when the
+ * lease is lost, another process has the order, and nothing done here counts any more.
+ */
+export async function run(checkout: Checkout, opened: Order, lease: Lease, untilMs: number): Promise<Order> {
+  const { clock, jobs, limits, log, random } = checkout
+  const stop = new AbortController()
+  const heartbeat = keepAlive(checkout, lease, stop)
+  let order = opened
+  try {
+    for (;;) {
+      const step = await advance(checkout, order, lease).catch((error: unknown) => {
+        log.error('order could not be advanced', { orderId: order.id, status: order.status, error })
+        return {
+          kind: 'waiting',
+          order,
+          waitMs: limits.leaseSeconds * 1000 * (random.bytes(1)[0]! / 255),
+          detail: 'error',
+        } as const
+      })
+      if (step.kind === 'lost' || stop.signal.aborted) return order
+      order = step.order
+      if (step.kind === 'ended') return order
+      const waitMs = step.kind === 'waiting' ? step.waitMs : 0
+      if (clock.now() + waitMs >= untilMs) {
+        await jobs.release(lease, waitMs / 1000)
+        return order
+      }
+      if (waitMs > 0) await clock.sleep(waitMs, stop.signal)
+    }
+  } finally {
+    stop.abort()
+    await heartbeat
+  }
+}
+
+async function keepAlive({ clock, jobs, limits, log }: Checkout, lease: Lease, stop: AbortController): Promise<void> {
+  while (!stop.signal.aborted) {
+    await clock.sleep((limits.leaseSeconds * 1000) / 3, stop.signal)
+    if (stop.signal.aborted) return
+    const isHeld = await jobs.extend(lease, limits.leaseSeconds).catch((error) => {
+      log.warn('lease could not be renewed', { orderId: lease.key, error })
+      return true
+    })
+    if (!isHeld) stop.abort()
+  }
+}
+
+/** Works on an order in this process, once: a twin request joins the work that is under way. */
+export function runShared(checkout: Checkout, order: Order, lease: Lease, untilMs: number): Promise<Order> {
+  const work = run(checkout, order, lease, untilMs).finally(() => checkout.running.delete(order.id))
+  checkout.running.set(order.id, work)
+  return work
+}
+
+const POLL_MS_FIRST = 20
+const POLL_MS_MAX = 250
+
+/** Waits for an order that somebody else works on, here or elsewhere, and returns it as it then is. */
+export async function waitFor(checkout: Checkout, order: Order, untilMs: number): Promise<Order> {
+  const { clock, orders, running } = checkout
+  let seen = order
+  for (let pause = POLL_MS_FIRST; !hasAnswer(seen) && clock.now() < untilMs; pause = Math.min(POLL_MS_MAX, pause * 2)) {
+    const here = running.get(seen.id)
+    const left = untilMs - clock.now()
+    if (here) seen = (await within(clock, left, here)) ?? seen
+    else {
+      await clock.sleep(Math.min(pause, left))
+      seen = (await orders.byId(seen.id)) ?? seen
+    }
+  }
+  return seen
+}
+
+async function within<Result>(clock: Clock, ms: number, work: Promise<Result>): Promise<Result | null> {
+  const timer = new AbortController()
+  const timeUp = clock.sleep(ms, timer.signal).then(() => null)
+  try {
+    return await Promise.race([work, timeUp])
+  } finally {
+    timer.abort()
+  }
+}
+
+/** Ended, or on the way to a refund: the payer can be told now. */
+function hasAnswer({ status }: Order): boolean {
+  return isFinal(status) || status === 'failed' || status === 'refunding'
+}

@@ -1,0 +1,57 @@
+import type { Lease } from '../store/jobs.ts'
+import type { Checkout } from './checkout.ts'
+import { runShared } from './run.ts'
+
+/** Finds orders that nobody works on, after a crash, an outage or a long wait, and drives them on. */
+export type Worker = {
+  /** Resolves when the work at hand has been put down; other processes go on with the rest. */
+  stop(): Promise<void>
+}
+
+const POLL_MS = 500
+const CONCURRENT_MAX = 8
+/** A single order keeps a worker no longer than this in one go. */
+const TURN_MS = 20_000
+
+export function startWorker(checkout: Checkout): Worker {
+  const { clock, jobs, log, limits } = checkout
+  const stopping = new AbortController()
+  const atWork = new Set<Promise<void>>()
+
+  async function work(lease: Lease): Promise<void> {
+    const order = await checkout.orders.byId(lease.key)
+    if (!order) throw new Error(`job ${lease.key} has no order`)
+    await runShared(checkout, order, lease, stopping.signal.aborted ? clock.now() : clock.now() + TURN_MS)
+  }
+
+  async function takeMore(): Promise<number> {
+    const leases = await jobs.claim(CONCURRENT_MAX - atWork.size, limits.leaseSeconds)
+    for (const lease of leases) {
+      const task = work(lease)
+        .catch((error) => log.error('order could not be worked on', { orderId: lease.key, error }))
+        .finally(() => atWork.delete(task))
+      atWork.add(task)
+    }
+    return leases.length
+  }
+
+  async function loop(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const taken = await takeMore().catch((error) => {
+        log.warn('open orders could not be looked up', { error })
+        return 0
+      })
+      if (atWork.size >= CONCURRENT_MAX) await Promise.race(atWork)
+      else if (taken === 0) await clock.sleep(POLL_MS, stopping.signal)
+    }
+  }
+
+  const looping = loop()
+  return {
+    async stop() {
+      stopping.abort()
+      await looping
+      await Promise.all(atWork)
+    },
+  }
+}

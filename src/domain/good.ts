@@ -1,0 +1,75 @@
+import type { Address, Hash } from '../base/address.ts'
+import type { JsonObject } from '../base/json.ts'
+import type { Usd } from '../base/money.ts'
+import type { ProblemCode } from '../base/problem.ts'
+
+/** A family of goods. */
+export type Surface = 'sale' | 'shop' | 'gateway' | 'craft'
+
+export type GoodName = 'saleLot' | 'shopItem' | 'playerLookup' | 'healthProbe' | 'txReport' | 'burn' | 'accelerate'
+
+/** What a request costs: the same for all, or found out from the request against live data. */
+export type Price<Input> =
+  | { readonly kind: 'fixed'; readonly amount: Usd }
+  | {
+      readonly kind: 'live'
+      /** The exact price. Throws 404 for what does not exist and 409 for what is gone, paid or not. */
+      of(input: Input): Promise<Usd>
+      /** The lowest and highest unit price on offer now, or null when nothing is: what a price question is answered with. */
+      range(): Promise<{ readonly lowest: Usd; readonly highest: Usd } | null>
+    }
+
+/** A scarce thing set aside while an order is open: granted only when all that is held, and `quantity` more, stay within `limit`. */
+export type Hold = {
+  readonly resource: string
+  readonly quantity: bigint
+  readonly limit: bigint
+  /** How much is known to be used already, whatever our own rows say (a store restored from an older backup). */
+  readonly used?: bigint
+  /**
+   * The resource's version when the limit was read. A limit read from outside is true only until somebody else's hold ends; then the
+   * version has moved, the reading is stale, and `check` runs again.
+   */
+  readonly seenVersion?: bigint | undefined
+  /** Sold for good: the quantity stays counted after delivery (a lot's supply), instead of being given back (a lock). */
+  readonly keptWhenDelivered?: boolean
+  /** What to answer when it is not granted. */
+  readonly refusal: { readonly code: ProblemCode; readonly detail: string }
+}
+
+/** What `check` found out and delivery will need, decided before money moves: the player's id, the default amount. */
+export type Checked = { readonly plan: JsonObject; readonly holds: readonly Hold[] }
+
+/** The order, as far as delivery may see it. */
+export type Buyer = {
+  readonly orderId: string
+  readonly payer: Address
+  readonly paymentTx: Hash
+  readonly network: string
+  readonly settledAt: number
+  readonly openedAt: number
+  /** How often delivery has been tried before. */
+  readonly attempts: number
+}
+
+export type Delivery =
+  | { readonly state: 'delivered'; readonly result: JsonObject; readonly transaction?: Hash | undefined }
+  /** On its way. `transaction` once something is on the chain; the order then shows as `submitted`. */
+  | {
+      readonly state: 'pending'
+      readonly transaction?: Hash | undefined
+      readonly detail: string
+      readonly retryAfterMs: number
+    }
+  /** Proof that it will never be delivered: nothing is in flight that could still land. The money goes back. */
+  | { readonly state: 'impossible'; readonly code: ProblemCode; readonly detail: string }
+
+/** Something the service sells. Knows nothing of HTTP, of payment protocols, or of its price. */
+export type Good<Input> = {
+  readonly name: GoodName
+  readonly surface: Surface
+  /** Can this exact request be delivered to this payer now? Reads only; throws Problem when not. */
+  check(input: Input, payer: Address): Promise<Checked>
+  /** Hands the good over. Runs at least once per order, so it is idempotent by `orderId`. */
+  deliver(input: Input, plan: JsonObject, buyer: Buyer): Promise<Delivery>
+}

@@ -1,0 +1,81 @@
+import type { Address, Hash } from '../base/address.ts'
+import { isoTime } from '../base/clock.ts'
+import type { Json, JsonObject } from '../base/json.ts'
+import { formatUsd, usd } from '../base/money.ts'
+import type { Good, GoodName, Price } from './good.ts'
+import type { Order, OrderStatus } from './order.ts'
+import type { Rail, RailName } from './rail.ts'
+
+/** Good, price and rail: one paid row of the route table. */
+export type Offer<Input = JsonObject> = {
+  readonly good: Good<Input>
+  readonly price: Price<Input>
+  readonly rail: Rail
+  /** What a purchase looks like to its buyer, at any moment of its life. */
+  present(view: PurchaseView<Input>): JsonObject
+  /** Where the status of an order is read. */
+  statusUrl(order: Order): string
+}
+
+/** Recovery knows an order only by its row; this is how it finds the offer that the order was opened under. */
+export type OfferKey = `${GoodName}/${RailName}`
+
+export function offerKey(order: { readonly good: GoodName; readonly rail: RailName }): OfferKey {
+  return `${order.good}/${order.rail}`
+}
+
+/** Everything about a purchase that may be shown to its buyer. */
+export type PurchaseView<Input = JsonObject> = {
+  readonly orderId: string
+  readonly flowId: string
+  readonly protocol: RailName
+  readonly status: OrderStatus
+  readonly input: Input
+  readonly plan: JsonObject | null
+  readonly result: JsonObject | null
+  readonly payer: Address
+  readonly network: string
+  readonly paymentTx: Hash | null
+  readonly deliveryTx: Hash | null
+  readonly price: { readonly amount: string; readonly currency: string; readonly atomic: string }
+  readonly statusUrl: string
+  readonly history: Json
+  readonly refund: JsonObject | null
+  readonly error: JsonObject | null
+  /** Milliseconds from opening to settlement. */
+  readonly settlementMs: number | null
+  readonly createdAt: string
+  readonly updatedAt: string
+}
+
+export function viewOf<Input>(offer: Offer<Input>, order: Order): PurchaseView<Input> {
+  const { settlement, refund, failure } = order
+  return {
+    orderId: order.id,
+    flowId: order.flowId,
+    protocol: order.rail,
+    status: order.status,
+    input: order.input as Input,
+    plan: order.plan,
+    result: order.result,
+    payer: order.payer,
+    network: order.network,
+    paymentTx: settlement?.transaction ?? null,
+    deliveryTx: order.deliveryTx,
+    price: { amount: formatUsd(usd(order.amount)), currency: offer.rail.currency, atomic: order.amount.toString() },
+    statusUrl: offer.statusUrl(order),
+    history: order.history as unknown as Json,
+    refund: refund && {
+      refundId: refund.id,
+      status: refund.completedAt === null ? 'refunding' : 'refunded',
+      amount: formatUsd(usd(refund.amount)),
+      to: refund.to,
+      reason: refund.reason,
+      transaction: refund.transaction,
+    },
+    error: failure && { code: failure.code, detail: failure.detail },
+    settlementMs: settlement === null ? null : settlement.settledAt - order.createdAt,
+    createdAt: isoTime(order.createdAt),
+    updatedAt: isoTime(order.updatedAt),
+  }
+}

@@ -1,0 +1,141 @@
+import type { Address, Hash } from '../base/address.ts'
+import type { JsonObject } from '../base/json.ts'
+import type { Usd } from '../base/money.ts'
+import type { Problem, ProblemCode } from '../base/problem.ts'
+
+/** How a purchase is paid. */
+export type RailName = 'x402' | 'mpp'
+
+/** The operation being sold, as both protocols name it to the payer. */
+export type Resource = {
+  /** Absolute, from configuration, never from the request's Host. */
+  readonly url: string
+  /** What a challenge may be spent on: method and path, or the MCP tool. Part of what the payer agrees to. */
+  readonly scope: string
+  /** ASCII: header values beyond it arrive mangled at some clients. */
+  readonly description: string
+  /** How the protocol's crawlers describe this operation; opaque to the core. */
+  readonly discovery?: JsonObject | undefined
+}
+
+/** What a payer must agree to. Computed by us for each request; nothing of it is read from the client. */
+export type Terms = {
+  readonly price: Usd
+  readonly resource: Resource
+  /** The body's bytes as sent, or null for an empty request: a price question binds no body. */
+  readonly body: Uint8Array | null
+  /** False where the priced call and the paid call may differ by contract (`report-tx`). */
+  readonly bodyIsBound: boolean
+  readonly flowId: string
+}
+
+/** How bytes travel: HTTP headers or MCP `_meta`. The rail reads the carrier that is there. */
+export type Incoming = {
+  header(name: string): string | undefined
+  meta(key: string): unknown
+}
+
+/** What goes back, for both carriers. The carrier picks `headers` or `meta`; `body` members join the JSON body. */
+export type Wire = {
+  readonly headers: Readonly<Record<string, string>>
+  readonly meta: Readonly<Record<string, unknown>>
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+/** Can the money still be refused, or has it moved before we heard of it (MPP push)? */
+export type Funds = 'authorized' | 'captured'
+
+/** A credential that passed every check that moves no money. */
+export type Payment = {
+  /** Who this payment is, for ever: unique in the store. The first is the one shown to people. */
+  readonly identities: readonly string[]
+  /** Digest of the credential's proof: an equal one may read the stored answer without any cryptography. */
+  readonly proofDigest: string
+  readonly payer: Address
+  readonly amount: bigint
+  readonly asset: Address
+  readonly network: string
+  readonly payTo: Address
+  readonly funds: Funds
+  /** After this moment, in milliseconds, the payment can no longer land. */
+  readonly expiresAt: number
+  /** What `settle` needs to move the money. Kept only while the outcome is open, then wiped. */
+  readonly authorization: JsonObject
+  /** The caller's own name for this purchase, where its protocol carries one (x402 `payment-identifier`). */
+  readonly idempotencyKey?: string | undefined
+  /** The flow the challenge was issued under, where the credential echoes it. */
+  readonly flowId?: string | undefined
+  /** Money that has moved cannot be refused; what speaks against the purchase sends it back instead. */
+  readonly objection?: Problem | undefined
+}
+
+/** Money moved, and we saw it on the chain. */
+export type Settlement = {
+  readonly transaction: Hash
+  readonly network: string
+  readonly payer: Address
+  readonly settledAt: number
+}
+
+export type SettleOutcome =
+  | { readonly kind: 'settled'; readonly settlement: Settlement }
+  /** Proof that this payment did not move and that we will not move it. */
+  | { readonly kind: 'refused'; readonly code: ProblemCode; readonly detail: string }
+  /** Nobody knows yet. Ask again; never ask for another payment. */
+  | { readonly kind: 'unknown'; readonly detail: string; readonly transaction?: Hash | undefined }
+
+/** The part of an order that a rail works with. */
+export type PaidOrder = {
+  readonly id: string
+  readonly payer: Address
+  readonly amount: bigint
+  readonly asset: Address
+  readonly network: string
+  readonly payTo: Address
+  readonly expiresAt: number
+  readonly authorization: JsonObject | null
+  /** An earlier attempt to settle ended without an answer. */
+  readonly inDoubt: boolean
+  readonly createdAt: number
+  readonly settlement: Settlement | null
+}
+
+export type RefundOutcome =
+  | { readonly kind: 'refunded'; readonly transaction: Hash }
+  | { readonly kind: 'pending'; readonly transaction?: Hash | undefined; readonly detail: string }
+
+/** A payment protocol. The core knows nothing else of it; a third protocol is a folder and rows in the route table. */
+export type Rail = {
+  readonly name: RailName
+  readonly network: string
+  /** Code of the money, as catalogs show it: `USDC`, `pathUSD`. */
+  readonly currency: string
+  readonly asset: Address
+  readonly payTo: Address
+  /** A fresh 402. `reason` says why: no payment yet, or what was wrong with the one sent. */
+  challenge(terms: Terms, reason: Problem): Wire
+  /** The credential in a request: null when absent; throws Problem when unreadable. Cheap, no cryptography. */
+  read(incoming: Incoming): Credential | null
+  /** Moves nothing. Throws Problem when this credential does not pay these terms. */
+  verify(credential: Credential, terms: Terms): Promise<Payment>
+  /** Moves the money, or finds out whether it moved. Safe to run again at any time. */
+  settle(order: PaidOrder): Promise<SettleOutcome>
+  /** What proves the payment to the payer. The same bytes each time for the same settlement. */
+  receipt(settlement: Settlement, orderId: string): Wire
+  /** What an order that is still settling can say; x402 has a word for it, MPP has none. */
+  pendingReceipt(order: PaidOrder): Wire
+  /** Sends the full amount back to the verified payer. Journaled; safe to run again. */
+  refund(order: PaidOrder): Promise<RefundOutcome>
+  /** Terms of this rail for machine-readable documents. */
+  describe(price: Usd | null): JsonObject
+}
+
+/** A decoded payment header. Only its own rail can look inside `content`. */
+export type Credential = {
+  /** Every name the payment may be known by, read out of the credential: equal however it was encoded. */
+  readonly identities: readonly string[]
+  readonly proofDigest: string
+  readonly content: unknown
+  /** Does the sender prove that the payment is theirs? Asked only on replay, when the proof's bytes differ. */
+  proves(): Promise<boolean>
+}

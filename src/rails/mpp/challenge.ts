@@ -1,0 +1,109 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import type { Address } from '../../base/address.ts'
+import { canonical, type JsonObject } from '../../base/json.ts'
+import type { Secret } from '../../base/secret.ts'
+
+/**
+ * A challenge as it travels in `WWW-Authenticate: Payment`. `request` and `opaque` stay encoded: the id is a keyed digest over
+ * these very strings, so any replica with the secret knows its own challenge again without storing it.
+ *
+ * Issued here rather than by mppx because the 402 is the hot path: mppx spends about 70 microseconds on one, this about 15. A test
+ * holds the two against each other, byte for byte.
+ */
+export type Challenge = {
+  readonly id: string
+  readonly realm: string
+  readonly method: string
+  readonly intent: string
+  readonly request: string
+  readonly description?: string | undefined
+  readonly digest?: string | undefined
+  readonly expires: string
+  readonly opaque: string
+}
+
+/** What is asked for: the decoded `request`. */
+export type ChargeRequest = {
+  readonly amount: string
+  readonly currency: Address
+  readonly recipient: Address
+  readonly externalId: string
+  readonly methodDetails: { readonly chainId: number; readonly supportedModes?: readonly string[] }
+}
+
+/** What we say to ourselves: the decoded `opaque`. */
+export type Binding = { readonly flow: string; readonly scope: string }
+
+export const METHOD = 'tempo'
+export const INTENT = 'charge'
+
+export type ChallengeInput = {
+  readonly realm: string
+  readonly request: ChargeRequest
+  readonly binding: Binding
+  readonly description: string
+  readonly digest: string | null
+  readonly expiresAt: number
+}
+
+export function issueChallenge(input: ChallengeInput, secret: Secret): Challenge {
+  const { realm, request, binding, description, digest, expiresAt } = input
+  const unsigned = {
+    realm,
+    method: METHOD,
+    intent: INTENT,
+    request: encodeJson(request),
+    description,
+    ...(digest === null ? {} : { digest }),
+    expires: new Date(expiresAt).toISOString(),
+    opaque: encodeJson(binding),
+  }
+  return { id: idOf(unsigned, secret), ...unsigned }
+}
+
+/** Is this one of ours, under any secret that is still good? During a rotation the old one is, until its challenges have expired. */
+export function isOurs(challenge: Challenge, secrets: readonly Secret[]): boolean {
+  const id = Buffer.from(challenge.id)
+  return secrets.some((secret) => {
+    const expected = Buffer.from(idOf(challenge, secret))
+    return id.length === expected.length && timingSafeEqual(id, expected)
+  })
+}
+
+function idOf(challenge: Omit<Challenge, 'id'>, secret: Secret): string {
+  const { realm, method, intent, request, expires, digest, opaque } = challenge
+  const bound = [realm, method, intent, request, expires, digest ?? '', opaque].join('|')
+  return createHmac('sha256', secret.reveal()).update(bound).digest('base64url')
+}
+
+export function encodeJson(value: unknown): string {
+  return Buffer.from(canonical(value), 'utf8').toString('base64url')
+}
+
+export function decodeJson(encoded: string): unknown {
+  return JSON.parse(Buffer.from(encoded, 'base64url').toString('utf8'))
+}
+
+export function bodyDigest(body: Uint8Array): string {
+  return `sha-256=${createHash('sha256').update(body).digest('base64')}`
+}
+
+export function serializeChallenge(challenge: Challenge): string {
+  const { id, realm, method, intent, request, description, digest, expires, opaque } = challenge
+  const parameters = { id, realm, method, intent, request, description, digest, expires, opaque }
+  const printed = Object.entries(parameters).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}="${value.replace(/["\\]/g, '\\$&')}"`],
+  )
+  return `Payment ${printed.join(', ')}`
+}
+
+/** The same challenge as MCP carries it: native JSON instead of encoded strings. */
+export function nativeChallenge(challenge: Challenge): JsonObject {
+  const { description, digest, ...rest } = challenge
+  return {
+    ...rest,
+    request: decodeJson(challenge.request) as JsonObject,
+    ...(description === undefined ? {} : { description }),
+    ...(digest === undefined ? {} : { digest }),
+  }
+}

@@ -1,0 +1,156 @@
+import { type Address, type Hash, sameAddress } from '../../base/address.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Hex } from '../../base/hex.ts'
+import type { Log } from '../../base/log.ts'
+import { noWaypoint, type Waypoint } from '../../base/waypoint.ts'
+import type { HeadSource } from '../../chain/head.ts'
+import { pollUntil, type Receipt, readReceipt } from '../../chain/receipt.ts'
+import { type Rpc, RpcError } from '../../chain/rpc.ts'
+import { findMemoTransfers, type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
+import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
+import { isBoundTo } from './memo.ts'
+
+/** What an open order keeps of its payment: enough to send it again, or to find it. Wiped as soon as the outcome is known. */
+export type KeptPayment = {
+  readonly challengeId: string
+  readonly hash: Hash
+  /** Null for push: the payer sent it. */
+  readonly raw: Hex | null
+  /** Null for push until it is seen: the client's own part of it is not known before. */
+  readonly memo: Hex | null
+  readonly fromBlock: string
+}
+
+export type ChargeSettler = {
+  settle(order: PaidOrder): Promise<SettleOutcome>
+  /** What this transaction paid us towards this challenge, or null. Only logs of the token count. */
+  paidFor(receipt: Receipt, challengeId: string): MemoTransfer | null
+}
+
+/** Clocks of chains and replicas differ, and blocks take their time: be sure before saying "never". */
+const MARGIN_MS = 60_000
+
+export function createChargeSettler(options: {
+  rpc: Rpc
+  head: HeadSource
+  clock: Clock
+  log: Log
+  realm: string
+  currency: Address
+  recipient: Address
+  confirmations: (amount: bigint) => number
+  waitMs: number
+  waypoint?: Waypoint
+}): ChargeSettler {
+  const { rpc, head, clock, log, realm, currency, recipient, confirmations, waitMs, waypoint = noWaypoint } = options
+
+  function paidFor(receipt: Receipt, challengeId: string): MemoTransfer | null {
+    if (!receipt.succeeded) return null
+    const toUs = memoTransfers(receipt, currency).filter(({ to }) => sameAddress(to, recipient))
+    return toUs.find(({ memo }) => isBoundTo(memo, realm, challengeId)) ?? null
+  }
+
+  async function judge(order: PaidOrder, receipt: Receipt): Promise<SettleOutcome> {
+    const paid = paidFor(receipt, keptPayment(order).challengeId)
+    if (!paid)
+      return {
+        kind: 'refused',
+        code: 'payment_verification_failed',
+        detail: 'The transaction does not pay this challenge; nothing was taken.',
+      }
+    if (paid.amount !== order.amount) {
+      log.error('a transaction pays another amount than its order', {
+        orderId: order.id,
+        paid: paid.amount,
+        expected: order.amount,
+      })
+      return {
+        kind: 'unknown',
+        detail: 'The transaction pays another amount; an operator is asked.',
+        transaction: receipt.transactionHash,
+      }
+    }
+    const needed = BigInt(confirmations(order.amount))
+    if (needed > 1n && (await head.fresh()).number - receipt.blockNumber + 1n < needed) {
+      return {
+        kind: 'unknown',
+        detail: `Paid; waiting for ${needed} confirmations.`,
+        transaction: receipt.transactionHash,
+      }
+    }
+    const settlement = {
+      transaction: receipt.transactionHash,
+      network: order.network,
+      payer: paid.from,
+      settledAt: clock.now(),
+    }
+    return { kind: 'settled', settlement }
+  }
+
+  /** The node's refusal, or null when it took the bytes or has them already. Never repeated here: the next look at the order does. */
+  async function broadcast(order: PaidOrder, raw: Hex): Promise<RpcError | null> {
+    try {
+      await rpc.request('eth_sendRawTransaction', [raw])
+      return null
+    } catch (error) {
+      log.warn('payment not accepted by the node', { orderId: order.id, error })
+      return error instanceof RpcError && !/already known|nonce/i.test(error.message) ? error : null
+    }
+  }
+
+  /** The hash may be unknown to this node while the memo is already in its logs, and a replaced transaction keeps its memo. */
+  async function byMemo({ memo, fromBlock }: KeptPayment): Promise<Receipt | null> {
+    if (memo === null) return null
+    const [transfer] = await findMemoTransfers(rpc, currency, recipient, memo, BigInt(fromBlock))
+    return transfer ? readReceipt(rpc, transfer.transaction) : null
+  }
+
+  async function absent(order: PaidOrder, hash: Hash): Promise<SettleOutcome> {
+    const never = clock.now() > order.expiresAt + MARGIN_MS && (await head.fresh()).timestampMs > order.expiresAt
+    if (!never)
+      return { kind: 'unknown', detail: 'The chain has not said yet whether the payment landed.', transaction: hash }
+    return {
+      kind: 'refused',
+      code: 'payment_expired',
+      detail: 'The payment ran out before it landed; nothing was taken.',
+    }
+  }
+
+  return {
+    paidFor,
+    async settle(order) {
+      const kept = keptPayment(order)
+      const known = order.inDoubt ? ((await readReceipt(rpc, kept.hash)) ?? (await byMemo(kept))) : null
+      if (known) return judge(order, known)
+      const maySend = kept.raw !== null && clock.now() < order.expiresAt
+      const refusal = maySend ? await broadcast(order, kept.raw!) : null
+      await waypoint('send.broadcast')
+      const receipt = await pollUntil(clock, refusal ? 0 : waitMs, () => readReceipt(rpc, kept.hash))
+      if (receipt) return judge(order, receipt)
+      const found = await byMemo(kept)
+      if (found) return judge(order, found)
+      // Only the very first send can be refused for good: after one whose answer was lost, the bytes may be in some pool.
+      if (refusal && !order.inDoubt) return { kind: 'refused', ...reasonOf(refusal) }
+      return absent(order, kept.hash)
+    },
+  }
+}
+
+export function keptPayment(order: PaidOrder): KeptPayment {
+  if (order.authorization === null) throw new TypeError(`order ${order.id} has no payment to settle`)
+  return order.authorization as unknown as KeptPayment
+}
+
+function reasonOf({ message }: RpcError): {
+  code: 'insufficient_funds' | 'payment_expired' | 'payment_verification_failed'
+  detail: string
+} {
+  if (/insufficient/i.test(message))
+    return {
+      code: 'insufficient_funds',
+      detail: 'The paying wallet holds too little for the price and the fee; nothing was taken.',
+    }
+  if (/expired/i.test(message))
+    return { code: 'payment_expired', detail: 'The signed transaction ran out before it was sent; nothing was taken.' }
+  return { code: 'payment_verification_failed', detail: 'The chain refused the signed transaction; nothing was taken.' }
+}

@@ -1,0 +1,116 @@
+import { tempo } from 'mppx/server'
+import { type Chain, createClient, custom, decodeFunctionData, keccak256 } from 'viem'
+import { Abis, Transaction } from 'viem/tempo'
+import * as chains from 'viem/tempo/chains'
+import { type Address, checksumAddress, type Hash } from '../../base/address.ts'
+import type { Hex } from '../../base/hex.ts'
+import { Problem } from '../../base/problem.ts'
+import type { Rpc } from '../../chain/rpc.ts'
+import { isBoundTo } from './memo.ts'
+import type { MppCredential } from './wire.ts'
+
+/** A signed transaction that mppx found to pay the challenge: who signed it, and how it will be known on the chain. */
+export type VerifiedTransaction = {
+  readonly sender: Address
+  readonly raw: Hex
+  readonly hash: Hash
+  readonly memo: Hex
+  /** In milliseconds; the chain refuses the transaction afterwards. */
+  readonly validBefore: number | null
+}
+
+export type TransactionVerifier = (credential: MppCredential) => Promise<VerifiedTransaction>
+
+/**
+ * mppx as verifier: it decodes the calls, holds them against the challenge and simulates them. Loading it and `viem/tempo` takes more
+ * than a second, so this module is imported beside the start of the server, not before it.
+ */
+export function createTransactionVerifier(options: {
+  rpc: Rpc
+  recipient: Address
+  currency: Address
+}): TransactionVerifier {
+  const { rpc, recipient, currency } = options
+  const chain = Object.values(chains as Record<string, Chain>).find(({ id }) => id === rpc.chainId)
+  if (!chain) throw new Error(`chain ${rpc.chainId} is not a Tempo chain that this version knows`)
+  const transport = custom(
+    { request: ({ method, params }) => rpc.request(method, params as unknown[]) },
+    { retryCount: 0 },
+  )
+  const client = createClient({ chain, transport })
+  const method = tempo.charge({ recipient, currency, getClient: () => client })
+
+  return async ({ challenge, request, proof }) => {
+    if (proof.mode !== 'pull') throw new TypeError('only a signed transaction can be verified before it is sent')
+    const credential = { challenge: { ...challenge, request }, payload: { type: 'transaction', signature: proof.raw } }
+    const { sender } = await validate(credential, request)
+    const transaction = Transaction.deserialize(proof.raw as `0x76${string}`)
+    // The canonical bytes, not the payload's: a signature has several spellings, and the chain knows the transaction by one hash.
+    const raw = await Transaction.serialize(transaction as Parameters<typeof Transaction.serialize>[0])
+    const memo = memoOf(transaction.calls ?? [], challenge.realm, challenge.id)
+    const validBefore = transaction.validBefore === undefined ? null : Number(transaction.validBefore) * 1000
+    return { sender: checksumAddress(sender), raw, hash: keccak256(raw), memo, validBefore }
+  }
+
+  async function validate(credential: unknown, request: unknown): Promise<{ sender: Address }> {
+    try {
+      const { details } = await method.validate!({ credential, request } as Parameters<
+        NonNullable<typeof method.validate>
+      >[0])
+      return details as unknown as { sender: Address }
+    } catch (error) {
+      throw problemOf(error)
+    }
+  }
+}
+
+function memoOf(calls: readonly { data?: Hex | undefined }[], realm: string, challengeId: string): Hex {
+  for (const { data } of calls) {
+    if (data === undefined) continue
+    const { functionName, args } = decodeFunctionData({ abi: Abis.tip20, data })
+    if (functionName === 'transferWithMemo' && isBoundTo(args[2], realm, challengeId))
+      return args[2].toLowerCase() as Hex
+  }
+  throw new Problem(
+    'payment_verification_failed',
+    'The transaction carries no memo for this challenge; let an MPP client build it.',
+  )
+}
+
+/** mppx answers a payer without money with an internal error; the payer deserves to hear what is wrong. */
+function problemOf(error: unknown): Problem {
+  const text = textOf(error)
+  if (error instanceof Problem) return error
+  const silent = causeOf(error)
+  if (silent) return silent
+  if (/insufficient|exceeds balance/i.test(text))
+    return new Problem('insufficient_funds', 'The paying wallet holds too little for the price and the fee.', {
+      cause: error,
+    })
+  if (/expired|validBefore/i.test(text))
+    return new Problem('payment_expired', 'The signed transaction has run out; pay the challenge in this answer.', {
+      cause: error,
+    })
+  return new Problem('payment_verification_failed', 'The signed transaction does not pay this challenge.', {
+    cause: error,
+  })
+}
+
+const INSUFFICIENT_BALANCE = '0x832f98b5'
+
+/** viem nests errors; the reason may be at any depth, or only in the revert data. */
+function textOf(error: unknown): string {
+  const parts: string[] = []
+  for (let cause = error, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth++) {
+    const { details, data } = cause as { details?: unknown; data?: unknown }
+    parts.push(cause.message, String(details ?? ''))
+    if (typeof data === 'string' && data.startsWith(INSUFFICIENT_BALANCE)) parts.push('insufficient')
+  }
+  return parts.join('\n')
+}
+
+function causeOf(error: unknown): Problem | null {
+  for (let cause = error, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth++)
+    if (cause instanceof Problem) return cause
+  return null
+}

@@ -1,0 +1,114 @@
+import type { Address } from '../../base/address.ts'
+import type { Hex } from '../../base/hex.ts'
+import { Problem } from '../../base/problem.ts'
+import { sendAgain } from '../../chain/attempts.ts'
+import { type Authorization, findAuthorization, transferCall, transferRefusal } from '../../chain/eip3009.ts'
+import type { HeadSource } from '../../chain/head.ts'
+import type { Rpc } from '../../chain/rpc.ts'
+import type { Sender } from '../../chain/sender.ts'
+import type { PaidOrder } from '../../domain/rail.ts'
+import type { Strikes } from '../strikes.ts'
+import type { Facilitator } from './facilitator.ts'
+import { keptPayment, type Refusal, type SettlementReader } from './settlement.ts'
+
+// A fixed limit instead of an estimate saves a call; FiatToken needs about 75,000. A contract wallet may burn more, and no more than this.
+const GAS_OF_KEY = 150_000n
+const GAS_OF_CONTRACT = 400_000n
+
+/** A payment lives for minutes, so its cancellation is not further back than this. */
+const SEARCH_BLOCKS = 2_000n
+
+/** Too late to reach the chain: sending would only pay gas for a revert. */
+const MS_TO_LAND = 2_000
+
+export function inprocFacilitator(options: {
+  rpc: Rpc
+  head: HeadSource
+  asset: Address
+  settler: Sender
+  reader: SettlementReader
+  strikes: Strikes
+  now: () => number
+}): Facilitator {
+  const { rpc, head, asset, settler, reader, strikes, now } = options
+
+  return {
+    kind: 'inproc',
+
+    async verify({ payload }) {
+      strikes.assertWelcome(payload.authorization.from)
+      await settler.assertFunded(GAS_OF_CONTRACT)
+      const refusal = await transferRefusal(
+        rpc,
+        asset,
+        settler.address,
+        transferCall(payload.authorization, payload.signature),
+      )
+      if (refusal === null) return
+      if (/used or canceled/.test(refusal) && (await wasCancelled(payload.authorization))) {
+        throw new Problem(
+          'payment_cancelled',
+          'The payer cancelled this payment on the chain; pay the challenge in this answer.',
+        )
+      }
+      throw problemOf(refusal)
+    },
+
+    async settle(order) {
+      const { authorization, signature } = keptPayment(order)
+      if (now() > order.expiresAt - MS_TO_LAND) return (await reader.find(order)) ?? reader.absent(order, null)
+      const call = {
+        to: asset,
+        data: transferCall(authorization, signature),
+        gas: signature.length === 132 ? GAS_OF_KEY : GAS_OF_CONTRACT,
+      }
+      // The first send needs no look at the journal, which tells of a duplicate by itself; only a lost nonce needs another try.
+      const first = await settler.send(order.id, 'settle', call)
+      const state = first.state === 'void' ? (await sendAgain(settler, order.id, 'settle', call)).state : first
+      if (state.state === 'mined') {
+        const outcome = await reader.judge(order, state.receipt)
+        if (outcome) return outcome
+      }
+      // Reverted, or not there yet: somebody else may have brought the same payment to the chain first, and then we are paid.
+      const found = await reader.find(order)
+      if (found) return found
+      if (state.state !== 'mined') return reader.absent(order, null, state.state === 'pending' ? state.hash : undefined)
+      strikes.count(order.payer)
+      return reader.absent(order, await whyReverted(order, call.data))
+    },
+  }
+
+  async function wasCancelled({ from, nonce }: Authorization): Promise<boolean> {
+    const { number } = await head.latest()
+    const fromBlock = number > SEARCH_BLOCKS ? number - SEARCH_BLOCKS : 0n
+    return (await findAuthorization(rpc, asset, from, nonce, fromBlock))?.kind === 'cancelled'
+  }
+
+  async function whyReverted(order: PaidOrder, data: Hex): Promise<Refusal> {
+    const text = await transferRefusal(rpc, asset, settler.address, data)
+    const { code } = problemOf(text ?? '')
+    return {
+      code: code === 'payment_conflict' ? 'payment_verification_failed' : code,
+      detail: `The chain refused the payment of order ${order.id}; nothing was taken.`,
+    }
+  }
+}
+
+/** The token's own words, mapped to ours. */
+function problemOf(refusal: string): Problem {
+  if (/exceeds balance/.test(refusal))
+    return new Problem('insufficient_funds', 'The paying wallet holds too little of the token.')
+  if (/used or canceled/.test(refusal)) {
+    return new Problem(
+      'payment_conflict',
+      'This payment was used or cancelled on the chain before it came here; sign a new one only if you know it did not pay.',
+    )
+  }
+  if (/expired/.test(refusal))
+    return new Problem('payment_expired', 'The payment has run out; pay the challenge in this answer.')
+  if (/not yet valid/.test(refusal)) return new Problem('payment_expired', 'The payment is not valid yet on the chain.')
+  return new Problem(
+    'payment_verification_failed',
+    'The token refuses this payment; check the signature and the token’s EIP-712 domain.',
+  )
+}

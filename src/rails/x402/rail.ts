@@ -1,0 +1,193 @@
+import type { Address, Hash } from '../../base/address.ts'
+import { checksumAddress } from '../../base/address.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Hex } from '../../base/hex.ts'
+import { type JsonObject, sha256Hex } from '../../base/json.ts'
+import { formatUsd } from '../../base/money.ts'
+import { Problem } from '../../base/problem.ts'
+import { authorizationDigest, domainSeparator } from '../../chain/eip3009.ts'
+import { isValidContractSignature } from '../../chain/erc1271.ts'
+import type { HeadSource } from '../../chain/head.ts'
+import type { Rpc } from '../../chain/rpc.ts'
+import { recoverSigner } from '../../chain/secp256k1.ts'
+import type { Sender } from '../../chain/sender.ts'
+import { refundTransfer } from '../../chain/transfer.ts'
+import type { Credential, Rail, Terms, Wire } from '../../domain/rail.ts'
+import type { Facilitator } from './facilitator.ts'
+import type { KeptPayment } from './settlement.ts'
+import {
+  assertNonceCommitment,
+  assertTerms,
+  assertWindow,
+  extensionsOf,
+  type Money,
+  paymentIdentifier,
+  requirementsOf,
+} from './terms.ts'
+import { decodeHeader, decodeMeta, encode, HEADER, identityOf, META, type Payload, X402_VERSION } from './wire.ts'
+
+export type X402Options = {
+  readonly money: Money
+  readonly currency: string
+  /** Shown to payers and crawlers, at most 32 characters of ASCII. */
+  readonly serviceName: string
+  readonly rpc: Rpc
+  readonly head: HeadSource
+  readonly facilitator: Facilitator
+  readonly treasury: Sender
+  readonly clock: Clock
+}
+
+/** ERC-6492 wraps a signature with a call that would deploy the wallet; our hot key does not make calls that strangers choose. */
+const ERC6492_SUFFIX = '6492'.repeat(16)
+
+/** A node may be a few blocks behind another; begin the search for a payment a little earlier. */
+const SEARCH_MARGIN_BLOCKS = 20n
+
+export function x402Rail(options: X402Options): Rail {
+  const { money, currency, serviceName, rpc, head, facilitator, treasury, clock } = options
+  const domain = domainSeparator({
+    name: money.assetName,
+    version: money.assetVersion,
+    chainId: money.chainId,
+    token: money.asset,
+  })
+
+  function required(terms: Terms, reason: Problem): JsonObject {
+    const { url, description } = terms.resource
+    return {
+      x402Version: X402_VERSION,
+      error: reason.message,
+      resource: { url, description, mimeType: 'application/json', serviceName },
+      accepts: [requirementsOf(money, terms)],
+      extensions: extensionsOf(terms),
+    }
+  }
+
+  function signerOf({ payload }: Payload): Address | null {
+    return recoverSigner(authorizationDigest(domain, payload.authorization), payload.signature)
+  }
+
+  const isSignedByKey = (payload: Payload): boolean =>
+    signerOf(payload)?.toLowerCase() === payload.payload.authorization.from.toLowerCase()
+
+  function credentialOf(payload: Payload): Credential {
+    const { authorization, signature } = payload.payload
+    return {
+      identities: [identityOf(money.network, money.asset, authorization)],
+      proofDigest: sha256Hex(signature.toLowerCase()),
+      content: payload,
+      async proves() {
+        if (isSignedByKey(payload)) return true
+        return isValidContractSignature(rpc, authorization.from, authorizationDigest(domain, authorization), signature)
+      },
+    }
+  }
+
+  return {
+    name: 'x402',
+    network: money.network,
+    currency,
+    asset: money.asset,
+    payTo: money.payTo,
+
+    challenge(terms, reason) {
+      const body = required(terms, reason)
+      return { headers: { [HEADER.required]: encode(body) }, meta: { [META.error]: body }, body }
+    },
+
+    read(incoming) {
+      const header = incoming.header(HEADER.signature)
+      if (header !== undefined) return credentialOf(decodeHeader(header))
+      const meta = incoming.meta(META.payment)
+      return meta === undefined ? null : credentialOf(decodeMeta(meta))
+    },
+
+    async verify(credential, terms) {
+      const payload = credential.content as Payload
+      const { authorization, signature } = payload.payload
+      const requirements = requirementsOf(money, terms)
+      assertTerms(payload, requirements, terms)
+      assertWindow(payload, money, clock.now())
+      assertNonceCommitment(payload, terms)
+      if (signature.toLowerCase().endsWith(ERC6492_SUFFIX)) {
+        throw new Problem(
+          'payment_verification_failed',
+          'Signatures of wallets that are not deployed yet (ERC-6492) are not accepted; deploy the wallet first.',
+        )
+      }
+      // A key's signature is checked here, without a call; anything else is a contract wallet's, which only the chain can judge.
+      const signedByKey = isSignedByKey(payload)
+      if (!signedByKey && !(await hasCode(authorization.from))) {
+        throw new Problem(
+          'payment_verification_failed',
+          'The signature is not by the paying address; sign with that key, low s, v of 27 or 28.',
+        )
+      }
+      await facilitator.verify(payload, requirements, signedByKey ? 'signature checked' : 'signature unknown')
+      const { number } = await head.latest()
+      const kept: KeptPayment = {
+        authorization,
+        signature,
+        fromBlock: (number > SEARCH_MARGIN_BLOCKS ? number - SEARCH_MARGIN_BLOCKS : 0n).toString(),
+        ...(facilitator.kind === 'remote' ? { remote: { payload, requirements } as unknown as JsonObject } : {}),
+      }
+      return {
+        identities: credential.identities,
+        proofDigest: credential.proofDigest,
+        payer: checksumAddress(authorization.from),
+        amount: BigInt(authorization.value),
+        asset: money.asset,
+        network: money.network,
+        payTo: money.payTo,
+        funds: 'authorized',
+        expiresAt: Number(authorization.validBefore) * 1000,
+        authorization: kept as unknown as JsonObject,
+        idempotencyKey: paymentIdentifier(payload),
+      }
+    },
+
+    settle: (order) => facilitator.settle(order),
+
+    receipt: ({ transaction, network, payer }) => response({ success: true, transaction, network, payer }),
+
+    pendingReceipt: ({ network, payer, settlement }) =>
+      response({
+        success: false,
+        errorReason: 'settlement_pending',
+        transaction: settlement?.transaction ?? '',
+        network,
+        payer,
+      }),
+
+    refund: ({ id, payer, amount, asset }) => refundTransfer(treasury, id, { token: asset, to: payer, amount }),
+
+    describe: (price) => ({
+      price:
+        price === null
+          ? { mode: 'dynamic', currency: 'USD' }
+          : { mode: 'fixed', currency: 'USD', amount: formatUsd(price) },
+      protocols: [{ x402: { network: money.network, asset: money.asset, payTo: money.payTo, scheme: 'exact' } }],
+      authMode: 'paid',
+      retryHeader: HEADER.signature,
+      retryBodyMode: 'reuse_original_json',
+      ...(price === null ? {} : { atomic: price.toString() }),
+    }),
+  }
+
+  async function hasCode(address: Address): Promise<boolean> {
+    return (await rpc.request<Hex>('eth_getCode', [address, 'latest'])) !== '0x'
+  }
+}
+
+type SettleResponse = {
+  success: boolean
+  errorReason?: string
+  transaction: Hash | ''
+  network: string
+  payer: Address
+}
+
+function response(settle: SettleResponse): Wire {
+  return { headers: { [HEADER.response]: encode(settle) }, meta: { [META.response]: settle }, body: {} }
+}

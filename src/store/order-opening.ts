@@ -1,0 +1,246 @@
+import { isoTime } from '../base/clock.ts'
+import { type JsonObject, stringify } from '../base/json.ts'
+import type { EventType } from '../domain/event.ts'
+import type { GoodName, Hold, Surface } from '../domain/good.ts'
+import type { Order } from '../domain/order.ts'
+import type { Payment, RailName } from '../domain/rail.ts'
+import type { Database, Queryable } from './db.ts'
+import { isForeignKeyViolation, isUniqueViolation } from './fault.ts'
+import { type HoldRefusal, recordHolds, takeHolds } from './holds.ts'
+import type { Lease } from './jobs.ts'
+import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './order-row.ts'
+import { statement } from './statement.ts'
+
+/** What is written down before money moves. */
+export type Opening = {
+  readonly id: string
+  readonly flowId: string
+  readonly surface: Surface
+  readonly good: GoodName
+  readonly rail: RailName
+  readonly requestDigest: string
+  readonly input: JsonObject
+  readonly plan: JsonObject | null
+  readonly holds: readonly Hold[]
+  readonly payment: Payment
+  readonly idempotencyKey: string | null
+  readonly openedAt: number
+  readonly event: { readonly type: EventType; readonly data: JsonObject }
+  readonly leaseSeconds: number
+}
+
+export type OpenOutcome =
+  /** The opener works on the order first: its job is born leased. */
+  | { readonly kind: 'opened'; readonly order: Order; readonly lease: Lease }
+  /** This payment was seen before: by an earlier request, or by its twin a moment ago. */
+  | { readonly kind: 'known'; readonly order: Order }
+  /** The caller's key names another order of the same payer. */
+  | { readonly kind: 'same_key'; readonly order: Order }
+  /** An earlier payment of this payer for this very request is unresolved. */
+  | { readonly kind: 'in_doubt'; readonly order: Order }
+  | ({ readonly kind: 'held' } & HoldRefusal)
+
+/** Settling for longer than this, an order counts as unresolved for a second payment of the same request. */
+const IN_FLIGHT_SECONDS = 2
+/** An order is never given up. */
+const ATTEMPTS_MAX = 2_147_483_647
+
+// Order, identities, event and job in one statement, so in one transaction and one round trip. When one of the identities is taken the
+// order is not inserted, and the foreign key undoes those that were free.
+const OPEN = statement<{ created_at: Date; lease: string }>(`
+  with claimed as (
+    insert into payment_identities (identity, handle, order_id)
+    select identity, regexp_replace(identity, '^.*/', ''), $1
+    from unnest($2::text[]) as identity
+    on conflict (identity) do nothing
+    returning identity
+  ), opened as (
+    insert into orders (
+      id, flow_id, surface, good, rail, status, funds, request_digest, input, plan, objection, payer, amount, asset, network, pay_to,
+      proof_digest, idempotency_key, authorization_data, expires_at, history)
+    select $1, $3, $4, $5, $6, 'settling', $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21
+    where (select count(*) from claimed) = cardinality($2::text[])
+      and ($7 = 'captured' or not exists (
+        select 1
+        from orders
+        where payer = $12
+          and request_digest = $8
+          and status = 'settling'
+          and (in_doubt or created_at < now() - make_interval(secs => ${IN_FLIGHT_SECONDS}))))
+    returning id, created_at
+  ), logged as (
+    insert into events (subject, sequence, type, data)
+    select id, 1, $22, $23
+    from opened
+  ), queued as (
+    insert into jobs (kind, key, attempts, max_attempts, lease, run_at)
+    select 'order', id, 1, ${ATTEMPTS_MAX}, gen_random_uuid(), clock_timestamp() + make_interval(secs => $24)
+    from opened
+    returning lease
+  )
+  select created_at, lease
+  from opened, queued`)
+
+const BY_IDENTITIES = statement<OrderRow>(`
+  select ${ORDER_COLUMNS}
+  from payment_identities i
+  join orders o on o.id = i.order_id
+  left join refunds r on r.order_id = o.id
+  where i.identity = any ($1::text[])
+  limit 1`)
+
+const BY_KEY = statement<OrderRow>(`
+  select ${ORDER_COLUMNS}
+  from orders o
+  left join refunds r on r.order_id = o.id
+  where o.payer = $1
+    and o.idempotency_key = $2
+    and o.status <> 'expired'`)
+
+const UNSETTLED = statement<OrderRow>(`
+  select ${ORDER_COLUMNS}
+  from orders o
+  left join refunds r on r.order_id = o.id
+  where o.payer = $1
+    and o.request_digest = $2
+    and o.status = 'settling'
+  order by o.created_at
+  limit 1`)
+
+export async function findByIdentities(db: Queryable, identities: readonly string[]): Promise<Order | null> {
+  return firstOrder(db, BY_IDENTITIES, [identities])
+}
+
+/** Everything or nothing, in one transaction: the payment's identity, the order, its holds, its first event and its job. */
+export async function openOrder(db: Database, opening: Opening): Promise<OpenOutcome> {
+  try {
+    const opened =
+      opening.holds.length === 0 ? await insert(db, opening) : await db.transaction((tx) => insertHolding(tx, opening))
+    return opened ?? (await whyNot(db, opening))
+  } catch (error) {
+    if (error instanceof HoldsRefused) {
+      // A payment that is known already must hear of its order even when the shelf is empty by now: perhaps it emptied it.
+      const known = await findByIdentities(db, opening.payment.identities)
+      return known ? { kind: 'known', order: known } : { kind: 'held', ...error.refusal }
+    }
+    const isRace =
+      error instanceof NotOpened || isForeignKeyViolation(error) || isUniqueViolation(error, 'orders_idempotency')
+    if (isRace) return whyNot(db, opening)
+    throw error
+  }
+}
+
+async function insertHolding(tx: Parameters<typeof takeHolds>[0], opening: Opening): Promise<OpenOutcome> {
+  const refusal = await takeHolds(tx, opening.holds)
+  if (refusal) throw new HoldsRefused(refusal)
+  const opened = await insert(tx, opening)
+  if (!opened) throw new NotOpened()
+  await recordHolds(tx, opening.id, opening.holds)
+  return opened
+}
+
+async function insert(queryable: Queryable, opening: Opening): Promise<OpenOutcome | null> {
+  const { payment, id, event } = opening
+  const order = asOpened(opening, opening.openedAt)
+  const { rows } = await queryable.query(OPEN, [
+    id,
+    payment.identities,
+    order.flowId,
+    order.surface,
+    order.good,
+    order.rail,
+    order.funds,
+    order.requestDigest,
+    stringify(order.input),
+    order.plan && stringify(order.plan),
+    order.objection && stringify(order.objection),
+    order.payer,
+    order.amount.toString(),
+    order.asset,
+    order.network,
+    order.payTo,
+    order.proofDigest,
+    order.idempotencyKey,
+    stringify(payment.authorization),
+    new Date(order.expiresAt),
+    stringify(order.history),
+    event.type,
+    stringify(event.data),
+    opening.leaseSeconds,
+  ])
+  const [row] = rows
+  if (!row) return null
+  const createdAt = row.created_at.getTime()
+  return {
+    kind: 'opened',
+    order: { ...order, createdAt, updatedAt: createdAt },
+    lease: { kind: 'order', key: id, lease: row.lease },
+  }
+}
+
+/** The order as it begins, so that its first event can be written in the same statement. */
+export function asOpened(opening: Omit<Opening, 'event'>, openedAt: number): Order {
+  const { payment } = opening
+  return {
+    id: opening.id,
+    flowId: opening.flowId,
+    surface: opening.surface,
+    good: opening.good,
+    rail: opening.rail,
+    status: 'settling',
+    funds: payment.funds,
+    requestDigest: opening.requestDigest,
+    input: opening.input,
+    plan: opening.plan,
+    objection: payment.objection ? { code: payment.objection.code, detail: payment.objection.message } : null,
+    payer: payment.payer,
+    amount: payment.amount,
+    asset: payment.asset,
+    network: payment.network,
+    payTo: payment.payTo,
+    proofDigest: payment.proofDigest,
+    idempotencyKey: opening.idempotencyKey,
+    authorization: payment.authorization,
+    expiresAt: payment.expiresAt,
+    inDoubt: false,
+    settlement: null,
+    deliveryTx: null,
+    result: null,
+    failure: null,
+    refund: null,
+    answer: null,
+    attempts: 0,
+    sequence: 1,
+    history: [{ status: 'settling', at: isoTime(openedAt) }],
+    createdAt: openedAt,
+    updatedAt: openedAt,
+  }
+}
+
+/** Not opened: which of the rules said no? The winner's row is visible now, whoever wrote it. */
+async function whyNot(db: Database, { payment, requestDigest, idempotencyKey }: Opening): Promise<OpenOutcome> {
+  const known = await findByIdentities(db, payment.identities)
+  if (known) return { kind: 'known', order: known }
+  const sameKey = idempotencyKey === null ? null : await firstOrder(db, BY_KEY, [payment.payer, idempotencyKey])
+  if (sameKey) return { kind: 'same_key', order: sameKey }
+  const unsettled = await firstOrder(db, UNSETTLED, [payment.payer, requestDigest])
+  if (unsettled) return { kind: 'in_doubt', order: unsettled }
+  throw new Error('the store refused the order for a reason that is gone again; trying once more is safe')
+}
+
+async function firstOrder(db: Queryable, query: typeof BY_KEY, values: readonly unknown[]): Promise<Order | null> {
+  const { rows } = await db.query(query, values)
+  return rows[0] ? fromOrderRow(rows[0]) : null
+}
+
+/** Rolls the transaction back. */
+class HoldsRefused extends Error {
+  readonly refusal: HoldRefusal
+  constructor(refusal: HoldRefusal) {
+    super(`not granted: ${refusal.hold.resource}`)
+    this.refusal = refusal
+  }
+}
+
+/** Rolls the transaction back, and the holds with it. */
+class NotOpened extends Error {}

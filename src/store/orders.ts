@@ -1,0 +1,102 @@
+import type { JsonObject } from '../base/json.ts'
+import type { EventType } from '../domain/event.ts'
+import type { Hold } from '../domain/good.ts'
+import type { Order, OrderStatus, Refund } from '../domain/order.ts'
+import type { Database } from './db.ts'
+import type { Lease } from './jobs.ts'
+import {
+  type Change,
+  changeOrder,
+  changeRefund,
+  countAttempt,
+  markInDoubt,
+  type PlanOutcome,
+  setPlan,
+} from './order-change.ts'
+import { findByIdentities, type Opening, type OpenOutcome, openOrder } from './order-opening.ts'
+import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './order-row.ts'
+import { statement } from './statement.ts'
+
+type OrderEvent = { readonly type: EventType; readonly data: JsonObject }
+
+/** The book of purchases. Every method that changes an order demands its lease. */
+export type Orders = {
+  open(opening: Opening): Promise<OpenOutcome>
+  byId(id: string): Promise<Order | null>
+  byIdentities(identities: readonly string[]): Promise<Order | null>
+  /** Anything a payer may hold: order id, payment transaction, authorization nonce, challenge id, idempotency key. */
+  byReference(reference: string): Promise<readonly Order[]>
+  list(filter: OrderFilter): Promise<readonly Order[]>
+  change(lease: Lease, order: Order, change: Change, event: OrderEvent): Promise<Order | null>
+  changeRefund(
+    lease: Lease,
+    order: Order,
+    change: Change & { readonly refund: Refund },
+    event: OrderEvent,
+  ): Promise<Order | null>
+  markInDoubt(lease: Lease, order: Order): Promise<Order | null>
+  countAttempt(lease: Lease, order: Order): Promise<Order | null>
+  setPlan(lease: Lease, order: Order, plan: JsonObject, holds: readonly Hold[]): Promise<PlanOutcome>
+}
+
+export type OrderFilter = {
+  readonly statuses?: readonly OrderStatus[]
+  readonly before?: number
+  readonly limit: number
+}
+
+const BY_ID = statement<OrderRow>(`
+  select ${ORDER_COLUMNS}
+  from orders o
+  left join refunds r on r.order_id = o.id
+  where o.id = $1`)
+
+const BY_REFERENCE = statement<OrderRow>(`
+  with found as (
+    select id from orders where id = $1
+    union
+    select order_id from payment_identities where handle in ($1, lower($1))
+    union
+    select id from orders where payment_tx = lower($1)
+    union
+    select id from orders where idempotency_key = $1
+  )
+  select ${ORDER_COLUMNS}
+  from found f
+  join orders o on o.id = f.id
+  left join refunds r on r.order_id = o.id
+  order by o.created_at desc
+  limit 10`)
+
+const LIST = statement<OrderRow>(`
+  select ${ORDER_COLUMNS}
+  from orders o
+  left join refunds r on r.order_id = o.id
+  where ($1::text[] is null or o.status = any ($1))
+    and ($2::timestamptz is null or o.created_at < $2)
+  order by o.created_at desc
+  limit $3`)
+
+export function createOrders(db: Database): Orders {
+  return {
+    open: (opening) => openOrder(db, opening),
+    async byId(id) {
+      const { rows } = await db.query(BY_ID, [id])
+      return rows[0] ? fromOrderRow(rows[0]) : null
+    },
+    byIdentities: (identities) => findByIdentities(db, identities),
+    async byReference(reference) {
+      const { rows } = await db.query(BY_REFERENCE, [reference])
+      return rows.map(fromOrderRow)
+    },
+    async list({ statuses, before, limit }) {
+      const { rows } = await db.query(LIST, [statuses ?? null, before === undefined ? null : new Date(before), limit])
+      return rows.map(fromOrderRow)
+    },
+    change: (lease, order, change, event) => changeOrder(db, lease, order, change, event),
+    changeRefund: (lease, order, change, event) => changeRefund(db, lease, order, change, event),
+    markInDoubt: (lease, order) => markInDoubt(db, lease, order),
+    countAttempt: (lease, order) => countAttempt(db, lease, order),
+    setPlan: (lease, order, plan, holds) => setPlan(db, lease, order, plan, holds),
+  }
+}
