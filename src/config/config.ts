@@ -1,0 +1,102 @@
+import type { Address } from '../base/address.ts'
+import type { LogLevel } from '../base/log.ts'
+import type { Usd } from '../base/money.ts'
+import type { Secret } from '../base/secret.ts'
+import type { Limits } from './limits.ts'
+
+/** The resolved configuration. Everything past `config/` sees only this; nothing else reads the environment. */
+export type Config = {
+  readonly mode: 'sandbox' | 'production'
+  readonly http: HttpConfig
+  /** Null switches the operator routes off. */
+  readonly operatorToken: Secret | null
+  readonly store: StoreConfig
+  readonly logLevel: LogLevel
+  readonly limits: Limits
+  readonly service: { readonly name: string; readonly contactEmail: string | null }
+  /** Null: the protocol is switched off, and its routes and documents vanish. */
+  readonly x402: X402Config | null
+  readonly mpp: MppConfig | null
+  readonly game: GameConfig
+  /** Payers that are never served, lower case. */
+  readonly blockedPayers: ReadonlySet<string>
+}
+
+export type HttpConfig = {
+  readonly host: string
+  readonly port: number
+  /** Public address of the MPP routes, without a trailing slash. */
+  readonly baseUrl: string
+  /** Public address of the x402 routes and of `/mcp`. */
+  readonly x402BaseUrl: string
+  /** How many proxies of ours stand in front: only they may say whom they speak for. */
+  readonly proxyHops: number
+  /** Browser origins that may call `/mcp`; requests without an Origin always may. */
+  readonly mcpOrigins: readonly string[]
+}
+
+export type StoreConfig = {
+  /** Unset: the embedded store in `dataDir`. */
+  readonly url: string | undefined
+  readonly dataDir: string
+  readonly poolSize: number
+  readonly migrate: 'auto' | 'check'
+}
+
+export type ChainConfig = {
+  readonly chainId: number
+  /** Asked in turn. The sandbox's chains live in the process and need none. */
+  readonly rpcUrls: readonly string[]
+  readonly tipWei: bigint
+}
+
+/** How deep a payment must lie before goods leave: from this amount on, so many blocks. */
+export type ConfirmationTier = { readonly fromAmount: Usd; readonly blocks: number }
+
+export type X402Config = {
+  readonly chain: ChainConfig
+  readonly network: string
+  readonly asset: Address
+  readonly assetName: string
+  readonly assetVersion: string
+  readonly currency: string
+  readonly payTo: Address
+  readonly facilitator:
+    | { readonly kind: 'inproc'; readonly settlerKey: Secret }
+    | { readonly kind: 'remote'; readonly url: string; readonly headers: Readonly<Record<string, Secret>> }
+  readonly treasuryKey: Secret
+  readonly confirmations: readonly ConfirmationTier[]
+}
+
+export type MppConfig = {
+  readonly chain: ChainConfig
+  readonly network: string
+  readonly currency: { readonly address: Address; readonly code: string }
+  readonly recipient: Address
+  readonly realm: string
+  readonly secrets: readonly [Secret, ...Secret[]]
+  readonly modes: readonly ('pull' | 'push')[]
+  readonly treasuryKey: Secret
+  readonly confirmations: readonly ConfirmationTier[]
+}
+
+export type GameConfig = {
+  readonly chain: ChainConfig
+  readonly sale: { readonly contract: Address; readonly saleIds: readonly number[]; readonly minterKey: Secret } | null
+  readonly craft: {
+    readonly controller: Address
+    readonly crafterKey: Secret
+    /** Atomic units of the craft token that an accelerate without an amount charges. */
+    readonly defaultAmount: bigint
+    readonly maxAmount: bigint
+  } | null
+  readonly backend:
+    | { readonly kind: 'embedded' }
+    | { readonly kind: 'http'; readonly url: string; readonly secret: Secret }
+}
+
+/** The blocks a payment of this size must lie deep. */
+export function confirmationsFor(tiers: readonly ConfirmationTier[]): (amount: bigint) => number {
+  const sorted = tiers.toSorted((a, b) => (a.fromAmount < b.fromAmount ? 1 : -1))
+  return (amount) => sorted.find(({ fromAmount }) => amount >= fromAmount)?.blocks ?? 1
+}

@@ -1,0 +1,45 @@
+/** Every bound of the service in one place. CONTRACT §8 publishes most of them. */
+export type Limits = {
+  readonly bodyBytesMax: number
+  readonly jsonDepthMax: number
+  readonly headerBytesMax: number
+  readonly nicknameLengthMax: number
+  readonly quantityMax: number
+  readonly nftsMax: number
+  readonly challengeTtlMs: number
+  /** A paid request is answered within this time, finished or not. */
+  readonly waitMsMax: number
+  /** An order without a sign of life for this long is taken over by another process. */
+  readonly leaseSeconds: number
+  readonly rpcTimeoutMs: number
+  readonly facilitatorTimeoutMs: number
+  /** How long a sender waits for a receipt before it calls the transaction pending. */
+  readonly receiptWaitMs: number
+  /** After this long without a receipt, a transaction is signed again with higher fees. */
+  readonly stuckAfterMs: number
+  /** Per client address and minute. */
+  readonly rate: { readonly unpaid: number; readonly quote: number; readonly read: number }
+  /** How often one payment may be shown again per minute. */
+  readonly replaysPerPayment: number
+  /** How long delivery is tried before the money goes back. */
+  readonly delivery: { readonly mintMs: number; readonly gameMs: number; readonly craftMs: number }
+}
+
+export const defaultLimits: Limits = {
+  bodyBytesMax: 32 * 1024,
+  jsonDepthMax: 16,
+  headerBytesMax: 16 * 1024,
+  nicknameLengthMax: 64,
+  quantityMax: 100,
+  nftsMax: 20,
+  challengeTtlMs: 300_000,
+  waitMsMax: 8_000,
+  leaseSeconds: 15,
+  rpcTimeoutMs: 8_000,
+  facilitatorTimeoutMs: 20_000,
+  receiptWaitMs: 4_000,
+  stuckAfterMs: 30_000,
+  rate: { unpaid: 120, quote: 60, read: 600 },
+  replaysPerPayment: 10,
+  delivery: { mintMs: 30 * 60_000, gameMs: 24 * 3_600_000, craftMs: 10 * 60_000 },
+}

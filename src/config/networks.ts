@@ -1,0 +1,49 @@
+import type { Address } from '../base/address.ts'
+
+/** What must be known of a network before money is taken on it. */
+export type X402Network = {
+  readonly chainId: number
+  readonly asset: Address
+  readonly assetName: string
+  readonly assetVersion: string
+  readonly currency: string
+  readonly isTestnet: boolean
+}
+
+export type MppNetwork = {
+  readonly chainId: number
+  readonly currency: { readonly address: Address; readonly code: string }
+  readonly isTestnet: boolean
+}
+
+export const x402Networks: Readonly<Record<string, X402Network>> = {
+  base: {
+    chainId: 8453,
+    asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
+    assetName: 'USD Coin',
+    assetVersion: '2',
+    currency: 'USDC',
+    isTestnet: false,
+  },
+  'base-sepolia': {
+    chainId: 84532,
+    asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+    assetName: 'USDC',
+    assetVersion: '2',
+    currency: 'USDC',
+    isTestnet: true,
+  },
+}
+
+export const mppNetworks: Readonly<Record<string, MppNetwork>> = {
+  tempo: {
+    chainId: 4217,
+    currency: { address: '0x20C000000000000000000000b9537d11c60E8b50', code: 'USDC' },
+    isTestnet: false,
+  },
+  'tempo-moderato': {
+    chainId: 42431,
+    currency: { address: '0x20c0000000000000000000000000000000000000', code: 'pathUSD' },
+    isTestnet: true,
+  },
+}

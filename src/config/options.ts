@@ -1,0 +1,169 @@
+import { readFileSync } from 'node:fs'
+import { type Address, hasWrongChecksum, isAddress, ZERO_ADDRESS } from '../base/address.ts'
+import { Secret } from '../base/secret.ts'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** One thing that is wrong with the configuration, and how to mend it. */
+export type ConfigIssue = { readonly option: string; readonly message: string }
+
+/** All faults at once: nobody should have to start five times to learn five mistakes. */
+export class ConfigFault extends Error {
+  readonly issues: readonly ConfigIssue[]
+  constructor(issues: readonly ConfigIssue[]) {
+    super(
+      `the configuration has ${issues.length} fault${issues.length === 1 ? '' : 's'}:\n${issues.map(({ option, message }) => `  ${option}: ${message}`).join('\n')}`,
+    )
+    this.name = 'ConfigFault'
+    this.issues = issues
+  }
+}
+
+const SECRET_LENGTH_MIN = 32
+const PRIVATE_KEY = /^0x[0-9a-fA-F]{64}$/
+/** Values from examples and documentation that somebody will forget to change. */
+const WEAK = /change.?me|example|secret123|password|^(.)\1+$/i
+
+/**
+ * Reads options by name, collects what is wrong, and remembers which names exist, so that a misspelt one is a fault too instead of
+ * a silent default.
+ */
+export function optionReader(env: Environment) {
+  const issues: ConfigIssue[] = []
+  const known = new Set<string>()
+
+  function fault<Value>(option: string, message: string, placeholder: Value): Value {
+    issues.push({ option, message })
+    return placeholder
+  }
+
+  function raw(option: string): string | undefined {
+    known.add(option)
+    const value = env[option]?.trim()
+    return value === '' ? undefined : value
+  }
+
+  const read = {
+    issues,
+    known: known as ReadonlySet<string>,
+    fault,
+    text: (option: string, fallback: string): string => raw(option) ?? fallback,
+    optional: (option: string): string | undefined => raw(option),
+    required(option: string, what: string): string {
+      return raw(option) ?? fault(option, `is missing; set it to ${what}`, '')
+    },
+    choice<Choice extends string>(option: string, choices: readonly Choice[], fallback: Choice): Choice {
+      const value = raw(option) ?? fallback
+      return choices.includes(value as Choice)
+        ? (value as Choice)
+        : fault(option, `must be one of ${choices.join(', ')}; it is ${value}`, fallback)
+    },
+    flag: (option: string, fallback: boolean): boolean =>
+      read.choice(option, ['true', 'false'], fallback ? 'true' : 'false') === 'true',
+    integer(option: string, fallback: number, { min, max }: { min: number; max: number }): number {
+      const value = raw(option)
+      if (value === undefined) return fallback
+      const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
+      return number >= min && number <= max
+        ? number
+        : fault(option, `must be a whole number from ${min} to ${max}; it is ${value}`, fallback)
+    },
+    bigint(option: string, fallback: bigint): bigint {
+      const value = raw(option)
+      if (value === undefined) return fallback
+      return /^\d{1,78}$/.test(value)
+        ? BigInt(value)
+        : fault(option, `must be a whole number; it is ${value}`, fallback)
+    },
+    address(option: string, what: string): Address {
+      const value = read.required(option, what)
+      if (value === '') return ZERO_ADDRESS
+      if (!isAddress(value)) return fault(option, `is not an address (0x and 40 digits)`, ZERO_ADDRESS)
+      if (hasWrongChecksum(value)) return fault(option, `has a wrong checksum: a digit is mistyped`, ZERO_ADDRESS)
+      return value.toLowerCase() === ZERO_ADDRESS ? fault(option, 'is the zero address', ZERO_ADDRESS) : value
+    },
+    /** `NAME`, or a file named by `NAME_FILE`, as container platforms hand secrets in. */
+    secret(option: string, what: string): Secret {
+      const value = secretText(option, what)
+      if (value === null) return new Secret('')
+      if (value.length < SECRET_LENGTH_MIN)
+        return fault(
+          option,
+          `is too short; use at least ${SECRET_LENGTH_MIN} characters, for example from \`openssl rand -hex 32\``,
+          new Secret(''),
+        )
+      if (WEAK.test(value))
+        return fault(
+          option,
+          'is a well-known or repeated value; make a random one with `openssl rand -hex 32`',
+          new Secret(''),
+        )
+      return new Secret(value)
+    },
+    privateKey(option: string, what: string): Secret {
+      const value = secretText(option, what)
+      if (value === null) return new Secret('')
+      if (!PRIVATE_KEY.test(value))
+        return fault(option, 'is not a private key (0x and 64 hexadecimal digits)', new Secret(''))
+      if (/^0x0*[0-9a-f]{1,2}$/i.test(value)) return fault(option, 'is a well-known test key', new Secret(''))
+      return new Secret(value)
+    },
+    url(option: string, value: string, { secure }: { secure: boolean }): string {
+      let parsed: URL
+      try {
+        parsed = new URL(value)
+      } catch {
+        return fault(option, `is not a URL`, value)
+      }
+      const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(parsed.hostname)
+      if (!['http:', 'https:'].includes(parsed.protocol)) return fault(option, 'must start with https://', value)
+      if (secure && parsed.protocol !== 'https:' && !isLocal)
+        return fault(option, 'must start with https:// (only localhost may do without)', value)
+      return value.replace(/\/+$/, '')
+    },
+    /** To be called last: names that look like ours and are not are typing mistakes. */
+    refuseUnknown(prefix: string, ofProduction: ReadonlySet<string>): void {
+      for (const name of Object.keys(env)) {
+        if (!name.startsWith(prefix) || known.has(name)) continue
+        if (ofProduction.has(name)) {
+          fault(name, 'is used only with SUTLER_MODE=production; set that, or leave this out', null)
+          continue
+        }
+        fault(name, `is not an option; did you mean ${nearest(name, [...known])}?`, null)
+      }
+    },
+  }
+
+  function secretText(option: string, what: string): string | null {
+    const file = raw(`${option}_FILE`)
+    const value = raw(option)
+    if (file !== undefined && value !== undefined)
+      return fault(option, `is set twice: give either ${option} or ${option}_FILE`, null)
+    if (file === undefined) return value ?? fault(option, `is missing; set it (or ${option}_FILE) to ${what}`, null)
+    try {
+      return readFileSync(file, 'utf8').trim()
+    } catch {
+      return fault(`${option}_FILE`, `names a file that cannot be read: ${file}`, null)
+    }
+  }
+
+  return read
+}
+
+export type OptionReader = ReturnType<typeof optionReader>
+
+function nearest(name: string, names: readonly string[]): string {
+  return names.toSorted((a, b) => distance(name, a) - distance(name, b))[0] ?? 'something else'
+}
+
+/** Levenshtein's. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++)
+      next[j] = Math.min(next[j - 1]! + 1, row[j]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1))
+    row = next
+  }
+  return row[b.length]!
+}
