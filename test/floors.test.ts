@@ -24,14 +24,14 @@ const below: Record<string, readonly string[]> = (() => {
     webhooks: second,
     api: third,
     sandbox: [...third, 'devchain'],
-    'service.ts': fourth,
-    cli: [...fourth, 'service.ts'],
+    service: fourth,
+    cli: [...fourth, 'service'],
   }
 })()
 
 /** Third-party packages and built-ins with a door: only these rooms may import them. `zod` may be used anywhere. */
 const doors: readonly { readonly door: RegExp; readonly rooms: readonly string[] }[] = [
-  { door: /^hono(\/|$)|^@hono\//, rooms: ['api', 'sandbox', 'service.ts'] },
+  { door: /^hono(\/|$)|^@hono\//, rooms: ['api', 'sandbox', 'service'] },
   { door: /^viem(\/|$)/, rooms: ['chain', 'rails', 'devchain', 'sandbox', 'cli'] },
   { door: /^ox(\/|$)/, rooms: ['devchain', 'rails'] },
   { door: /^mppx(\/|$)|^@x402\//, rooms: ['rails', 'cli'] },

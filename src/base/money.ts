@@ -34,3 +34,10 @@ export function discounted(price: Usd, basisPoints: number): Usd {
   const kept = 10_000n - BigInt(basisPoints)
   return usd((price * kept + 9_999n) / 10_000n)
 }
+
+/** The lowest and the highest of some prices, or null when there are none. */
+export function rangeOf(prices: readonly Usd[]): { readonly lowest: Usd; readonly highest: Usd } | null {
+  const sorted = prices.toSorted((a, b) => (a < b ? -1 : 1))
+  const [lowest, highest] = [sorted[0], sorted.at(-1)]
+  return lowest === undefined || highest === undefined ? null : { lowest, highest }
+}

@@ -318,6 +318,8 @@ export type ProblemExtra = {
   readonly action?: RetryAction
   readonly afterSeconds?: number
   readonly statusUrl?: string
+  /** Response headers that belong to this answer, such as `RateLimit`. */
+  readonly headers?: Readonly<Record<string, string>>
   /** More members for the body: `refund`, `existing`, `limit` … */
   readonly members?: Readonly<Record<string, unknown>>
 }

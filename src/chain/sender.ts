@@ -21,6 +21,8 @@ export type Sender = {
   readonly address: Address
   /** Signs, writes down, broadcasts, waits. At most one transaction per order and step, however often it is called. */
   send(orderId: string, step: string, call: Call): Promise<SendState>
+  /** Sends the bytes of a step once more, if they are still missing, and waits. */
+  resume(orderId: string, step: string): Promise<SendState>
   /** What became of a step, without sending anything new: null when it was never signed. */
   look(orderId: string, step: string): Promise<SendState | null>
   /** Sees to it that a step can never land any more, by using up its nonce. `mined` when it landed after all. */
@@ -191,6 +193,15 @@ export function createSender(options: SenderOptions): Sender {
         await waypoint('send.broadcast')
         return recorded
       })
+      return follow(send)
+    },
+
+    async resume(orderId, step) {
+      const send = await journal.find(chainId, signer, orderId, step)
+      if (!send) throw new TypeError(`${step} of ${orderId} was never sent`)
+      const before = await stateOf(send)
+      if (before.state !== 'pending') return before
+      await unblock(send)
       return follow(send)
     },
 

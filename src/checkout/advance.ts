@@ -1,7 +1,7 @@
 import { newId } from '../base/id.ts'
 import { isProblem } from '../base/problem.ts'
 import { eventTypeOf } from '../domain/event.ts'
-import type { Buyer, Delivery } from '../domain/good.ts'
+import { assertPassed, type Buyer, type Delivery } from '../domain/good.ts'
 import { type Offer, offerKey, viewOf } from '../domain/offer.ts'
 import { type Failure, isFinal, type Order, type Refund } from '../domain/order.ts'
 import type { Lease } from '../store/jobs.ts'
@@ -102,6 +102,7 @@ async function plan(checkout: Checkout, offer: Offer, order: Order, lease: Lease
   if (order.objection) return fail(checkout, offer, order, lease, order.objection)
   try {
     const checked = await offer.good.check(order.input, order.payer)
+    assertPassed(checked)
     const outcome = await checkout.orders.setPlan(lease, order, checked.plan, checked.holds)
     if (outcome.kind === 'lost') return { kind: 'lost' }
     if (outcome.kind === 'set') return { kind: 'moved', order: outcome.order }

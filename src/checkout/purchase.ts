@@ -3,7 +3,7 @@ import { canonical, type JsonObject, sha256Hex } from '../base/json.ts'
 import type { Usd } from '../base/money.ts'
 import { isProblem, Problem } from '../base/problem.ts'
 import { eventTypeOf } from '../domain/event.ts'
-import type { Checked, Price } from '../domain/good.ts'
+import { assertPassed, type Checked, type Price } from '../domain/good.ts'
 import { type Offer, viewOf } from '../domain/offer.ts'
 import { isFinal, type Order } from '../domain/order.ts'
 import type { Credential, Incoming, Payment, Resource, Terms } from '../domain/rail.ts'
@@ -125,6 +125,7 @@ async function open<Input extends JsonObject>(
   }
   for (let round = 1; ; round++) {
     const checked = await offer.good.check(input, payment.payer)
+    assertPassed(checked)
     const opened = await write(checkout, offer, request, input, payment, checked)
     if (opened.kind !== 'held' || !opened.isStale || round === CHECKS_MAX) return opened
   }

@@ -1,7 +1,8 @@
 import type { Address, Hash } from '../base/address.ts'
+import type { Hex } from '../base/hex.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { Usd } from '../base/money.ts'
-import type { ProblemCode } from '../base/problem.ts'
+import type { Problem, ProblemCode } from '../base/problem.ts'
 
 /** A family of goods. */
 export type Surface = 'sale' | 'shop' | 'gateway' | 'craft'
@@ -37,8 +38,26 @@ export type Hold = {
   readonly refusal: { readonly code: ProblemCode; readonly detail: string }
 }
 
-/** What `check` found out and delivery will need, decided before money moves: the player's id, the default amount. */
-export type Checked = { readonly plan: JsonObject; readonly holds: readonly Hold[] }
+/** One question that was asked about a request, and what speaks against it. */
+export type Finding = {
+  readonly check: string
+  readonly problem: Problem | null
+  /** A transaction that the user can sign to mend it. */
+  readonly fix?: { readonly to: Address; readonly data: Hex; readonly description: string } | undefined
+}
+
+/** Everything that was found out, and what delivery will need, decided before money moves: the player's id, the default amount. */
+export type Checked = {
+  readonly findings: readonly Finding[]
+  readonly plan: JsonObject
+  readonly holds: readonly Hold[]
+}
+
+/** A purchase stops at the first thing that speaks against it; a quote tells them all. */
+export function assertPassed({ findings }: Checked): void {
+  const failed = findings.find(({ problem }) => problem !== null)
+  if (failed?.problem) throw failed.problem
+}
 
 /** The order, as far as delivery may see it. */
 export type Buyer = {
@@ -68,8 +87,11 @@ export type Delivery =
 export type Good<Input> = {
   readonly name: GoodName
   readonly surface: Surface
-  /** Can this exact request be delivered to this payer now? Reads only; throws Problem when not. */
-  check(input: Input, payer: Address): Promise<Checked>
+  /**
+   * Can this exact request be delivered to this payer now? Reads only. The free quote runs the same check, before anybody pays: then
+   * the payer is null, and nothing is asked about them.
+   */
+  check(input: Input, payer: Address | null): Promise<Checked>
   /** Hands the good over. Runs at least once per order, so it is idempotent by `orderId`. */
   deliver(input: Input, plan: JsonObject, buyer: Buyer): Promise<Delivery>
 }

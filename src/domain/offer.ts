@@ -13,6 +13,8 @@ export type Offer<Input = JsonObject> = {
   readonly rail: Rail
   /** What a purchase looks like to its buyer, at any moment of its life. */
   present(view: PurchaseView<Input>): JsonObject
+  /** The same for anybody who saw its payment on the chain: nothing in it that the chain does not show. */
+  publish(view: PurchaseView<Input>): JsonObject
   /** Where the status of an order is read. */
   statusUrl(order: Order): string
 }
@@ -39,6 +41,8 @@ export type PurchaseView<Input = JsonObject> = {
   readonly deliveryTx: Hash | null
   readonly price: { readonly amount: string; readonly currency: string; readonly atomic: string }
   readonly statusUrl: string
+  /** Signed delivery receipt; null until there is something to sign for. */
+  readonly receipt: string | null
   readonly history: Json
   readonly refund: JsonObject | null
   readonly error: JsonObject | null
@@ -64,6 +68,7 @@ export function viewOf<Input>(offer: Offer<Input>, order: Order): PurchaseView<I
     deliveryTx: order.deliveryTx,
     price: { amount: formatUsd(usd(order.amount)), currency: offer.rail.currency, atomic: order.amount.toString() },
     statusUrl: offer.statusUrl(order),
+    receipt: null,
     history: order.history as unknown as Json,
     refund: refund && {
       refundId: refund.id,
@@ -77,5 +82,41 @@ export function viewOf<Input>(offer: Offer<Input>, order: Order): PurchaseView<I
     settlementMs: settlement === null ? null : settlement.settledAt - order.createdAt,
     createdAt: isoTime(order.createdAt),
     updatedAt: isoTime(order.updatedAt),
+  }
+}
+
+/** What the answers of all goods that are handed over have in common; `purchaseFields` is its schema. */
+export function commonMembers(view: PurchaseView<unknown>): JsonObject {
+  const {
+    orderId,
+    flowId,
+    protocol,
+    status,
+    payer,
+    paymentTx,
+    price,
+    statusUrl,
+    receipt,
+    history,
+    refund,
+    error,
+    createdAt,
+    updatedAt,
+  } = view
+  return {
+    orderId,
+    flowId,
+    protocol,
+    status,
+    payer,
+    paymentTx,
+    price,
+    statusUrl,
+    receipt,
+    history,
+    refund,
+    error,
+    createdAt,
+    updatedAt,
   }
 }

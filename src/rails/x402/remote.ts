@@ -4,6 +4,7 @@ import { SettleError, VerifyError } from '@x402/core/types'
 import { type Hash, isHash } from '../../base/address.ts'
 import type { Log } from '../../base/log.ts'
 import { Problem, type ProblemCode } from '../../base/problem.ts'
+import type { Secret } from '../../base/secret.ts'
 import { readReceipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { PaidOrder } from '../../domain/rail.ts'
@@ -29,7 +30,7 @@ const FINAL_REASONS: Readonly<Record<string, ProblemCode>> = {
 
 export function remoteFacilitator(options: {
   url: string
-  headers: Readonly<Record<string, string>>
+  headers: Readonly<Record<string, Secret>>
   timeoutMs: number
   rpc: Rpc
   reader: SettlementReader
@@ -39,7 +40,11 @@ export function remoteFacilitator(options: {
   const client = new HTTPFacilitatorClient({
     url,
     timeoutMs,
-    createAuthHeaders: async () => ({ verify: { ...headers }, settle: { ...headers }, supported: { ...headers } }),
+    createAuthHeaders: async () => ({
+      verify: revealed(headers),
+      settle: revealed(headers),
+      supported: revealed(headers),
+    }),
   })
 
   return {
@@ -104,6 +109,10 @@ export function remoteFacilitator(options: {
       return null
     }
   }
+}
+
+function revealed(headers: Readonly<Record<string, Secret>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.reveal()]))
 }
 
 function refusalOf({ success, errorReason }: SettleResponse, order: PaidOrder): Refusal | null {

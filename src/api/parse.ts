@@ -1,0 +1,71 @@
+import * as z from 'zod'
+import { type FieldError, Problem, type ProblemCode, problems } from '../base/problem.ts'
+
+/** Holds a value against a schema, and says what is wrong with it in the words of the problem table, field by field. */
+export function parseWith<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return parsed.data
+  const errors = parsed.error.issues.flatMap(fieldErrors)
+  const [first, ...rest] = errors
+  const code =
+    first && first.code in problems && rest.every((error) => error.code === first.code)
+      ? (first.code as ProblemCode)
+      : 'invalid_request'
+  const detail = first
+    ? `${first.pointer === '' ? 'The body' : first.pointer}: ${first.detail}`
+    : 'The request does not match the schema.'
+  throw new Problem(code, detail.slice(0, 200), { errors })
+}
+
+const ERRORS_MAX = 20
+
+function fieldErrors(issue: z.core.$ZodIssue): FieldError[] {
+  const pointer = pointerOf(issue.path)
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.slice(0, ERRORS_MAX).map((key) => ({
+      pointer: pointerOf([...issue.path, key]),
+      code: 'unknown_property',
+      detail: 'is not a property of this request',
+    }))
+  }
+  if (issue.code === 'invalid_union') {
+    const [closest] = issue.errors.toSorted((a, b) => a.length - b.length)
+    return (closest ?? []).flatMap((inner) =>
+      fieldErrors({ ...inner, path: [...issue.path, ...inner.path] } as z.core.$ZodIssue),
+    )
+  }
+  const own = issue.code === 'custom' ? (issue.params as { code?: unknown } | undefined)?.code : undefined
+  return [{ pointer, code: typeof own === 'string' ? own : 'invalid_request', detail: issue.message.slice(0, 200) }]
+}
+
+/** RFC 6901. */
+function pointerOf(path: readonly PropertyKey[]): string {
+  return path.map((key) => `/${String(key).slice(0, 64).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+}
+
+/** A query string has only texts; fields that are whole numbers in the body are so here too. */
+export function asQuery<Shape extends z.ZodRawShape>(
+  schema: z.ZodObject<Shape>,
+): z.ZodType<z.output<z.ZodObject<Shape>>> {
+  const numeric = new Set(
+    Object.entries(schema.shape).flatMap(([key, field]) => (isWhole(field as z.ZodType) ? [key] : [])),
+  )
+  const convert = (value: unknown) => {
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(
+      Object.entries(value).map(([key, text]) => [
+        key,
+        numeric.has(key) && /^-?\d{1,15}$/.test(String(text)) ? Number(text) : text,
+      ]),
+    )
+  }
+  return z.preprocess(convert, schema) as unknown as z.ZodType<z.output<z.ZodObject<Shape>>>
+}
+
+function isWhole(field: z.ZodType): boolean {
+  const { type, format } = z.toJSONSchema(field, { io: 'input', unrepresentable: 'any' }) as {
+    type?: string
+    format?: string
+  }
+  return type === 'integer' || format === 'int64'
+}

@@ -1,0 +1,143 @@
+import type * as z from 'zod'
+import type { JsonObject } from '../base/json.ts'
+import type { Surface } from '../domain/good.ts'
+import type { Offer } from '../domain/offer.ts'
+import type { RailName } from '../domain/rail.ts'
+
+export type Method = 'GET' | 'POST'
+type Key = `${Method} /${string}`
+
+/** Which of the two public hosts answers a route. When both are one origin, everything answers there. */
+export type Host = RailName | 'both'
+
+type Common = {
+  readonly method: Method
+  readonly path: string
+  readonly surface: Surface | null
+  readonly host: Host
+  readonly summary: string
+  readonly description: string
+}
+
+/** A route that costs money: one row, one offer. Everything a client, a crawler or an MCP host learns of it is derived from here. */
+export type PaidRoute = Common & {
+  readonly kind: 'paid'
+  readonly surface: Surface
+  readonly offer: Offer
+  /** Null: the route has no parameters, and takes no body or `{}`. */
+  readonly body: z.ZodType<JsonObject> | null
+  /** An example that works in the sandbox, where one can be given. */
+  readonly example: JsonObject
+  /** Members of a 200 answer. */
+  readonly result: z.ZodType
+  /** False for the one route whose priced call may be empty while the paid call is not (interface §4.2). */
+  readonly bodyIsBound: boolean
+  /** A GET on the same path answers the price, and never sells. */
+  readonly hasPriceProbe: boolean
+  readonly isRateLimited: boolean
+  /** How x402's crawlers describe the operation (the `bazaar` extension). */
+  readonly discovery?: JsonObject | undefined
+}
+
+export type FreeCall<Params, Query, Body> = {
+  readonly params: Params
+  readonly query: Query
+  readonly body: Body
+  readonly host: Host
+}
+
+export type FreeAnswer = {
+  readonly status?: number
+  readonly body: JsonObject | string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export type Cache = 'no-store' | 'private' | { readonly maxAgeSeconds: number }
+
+export type FreeRoute = Common & {
+  readonly kind: 'free'
+  readonly params: z.ZodType | null
+  readonly query: z.ZodType | null
+  readonly body: z.ZodType | null
+  /** Null for documents that are not JSON. */
+  readonly result: z.ZodType | null
+  readonly contentType: string
+  readonly cache: Cache
+  /** Which allowance of the caller it uses up; null for none. */
+  readonly bucket: 'quote' | 'read' | null
+  handle(call: FreeCall<unknown, unknown, unknown>): Promise<FreeAnswer>
+}
+
+export type Route = PaidRoute | FreeRoute
+
+type PaidRow<Input extends JsonObject> = Pick<
+  PaidRoute,
+  'surface' | 'summary' | 'description' | 'example' | 'result'
+> & {
+  readonly offer: Offer<Input>
+  readonly body: z.ZodType<Input> | null
+  readonly host?: Host
+  readonly bodyIsBound?: boolean
+  readonly hasPriceProbe?: boolean
+  readonly isRateLimited?: boolean
+}
+
+/** The schema types the offer: a row whose good cannot take its body does not compile. */
+export function paid<Input extends JsonObject>(key: Key, row: PaidRow<Input>): PaidRoute {
+  const { host = row.offer.rail.name, bodyIsBound = true, hasPriceProbe = false, isRateLimited = true } = row
+  return {
+    ...(row as unknown as PaidRoute),
+    kind: 'paid',
+    ...split(key),
+    host,
+    bodyIsBound,
+    hasPriceProbe,
+    isRateLimited,
+  }
+}
+
+type FreeRow<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> = Pick<
+  FreeRoute,
+  'host' | 'summary'
+> & {
+  readonly surface?: Surface
+  readonly description?: string
+  readonly params?: Params
+  readonly query?: Query
+  readonly body?: Body
+  readonly result?: z.ZodType
+  readonly contentType?: string
+  readonly cache?: Cache
+  readonly bucket?: 'quote' | 'read' | null
+  readonly handle: (call: FreeCall<z.output<Params>, z.output<Query>, z.output<Body>>) => Promise<FreeAnswer>
+}
+
+export function free<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType>(
+  key: Key,
+  row: FreeRow<Params, Query, Body>,
+): FreeRoute {
+  const { surface = null, description = row.summary, params = null, query = null, body = null, result = null } = row
+  const { contentType = 'application/json', cache = 'no-store', bucket = 'read', host, summary } = row
+  const handle = row.handle as FreeRoute['handle']
+  return {
+    kind: 'free',
+    ...split(key),
+    host,
+    surface,
+    summary,
+    description,
+    params,
+    query,
+    body,
+    result,
+    contentType,
+    cache,
+    bucket,
+    handle,
+  }
+}
+
+function split(key: Key): { method: Method; path: string } {
+  const [method, path] = key.split(' ') as [Method, string]
+  return { method, path }
+}

@@ -1,0 +1,38 @@
+import type { Surface } from './good.ts'
+import type { RailName } from './rail.ts'
+
+/** Interface §2.3. Sale identifiers are numeric strings. */
+export type CatalogItem = {
+  readonly id: string
+  readonly displayName: string
+  readonly description: string
+  readonly price: { readonly amount: string; readonly currency: string }
+  /** Only in a personalised catalog: what this recipient still may buy, and why not. */
+  readonly personal?: {
+    readonly limitLeft: number | null
+    readonly isEligible: boolean
+    readonly reason: string | null
+    readonly listPrice: string
+  }
+  readonly available?: boolean
+}
+
+/** Who a listing is personalised for. In a listing every identifier is a claim: nobody proved anything. */
+export type Recipient = { readonly kind: 'nickname' | 'address' | 'payer'; readonly value: string }
+
+/** What a surface has on its shelf for one currency, in its own order. */
+export type Shelf = {
+  readonly surface: Surface
+  items(currency: string, recipient: Recipient | null): Promise<readonly CatalogItem[]>
+}
+
+export type CatalogEntry = {
+  readonly id: `${Surface}-${RailName}`
+  readonly surface: Surface
+  readonly protocol: RailName
+  readonly method: 'GET' | 'POST'
+  readonly purchaseUrl: string
+  readonly quoteUrl: string | null
+  readonly statusUrlTemplate: string | null
+  readonly items: readonly CatalogItem[]
+}

@@ -1,0 +1,80 @@
+import { type Abi, encodeDeployData, encodeFunctionData, getContractAddress, type Hex, parseEther } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import type { Address } from '../base/address.ts'
+import type { Secret } from '../base/secret.ts'
+import type { DevChain } from '../devchain/chain.ts'
+
+/** One transaction of the deployer: a contract, or a call of one. */
+export type Act = { readonly to?: Address; readonly data: Hex }
+
+/**
+ * The one account that builds the sandbox's world. Its transactions go one at a time, and each act of the foundation has its nonce for a
+ * number: after a crash the acts that are done are known by the nonce the chain has reached.
+ */
+export type Deployer = {
+  readonly address: Address
+  addressOfAct(number: number): Address
+  /** Does what is left of a list of acts that starts at nonce 0. */
+  found(acts: readonly Act[]): Promise<void>
+  /** One more act, after the foundation. Returns its transaction's hash. */
+  act(act: Act): Promise<Hex>
+}
+
+const GAS = 8_000_000n
+const MAX_FEE_PER_GAS = 10_000_000_000n
+
+export function createDeployer(chain: DevChain, key: Secret): Deployer {
+  const account = privateKeyToAccount(key.reveal() as Hex)
+  let queue: Promise<unknown> = Promise.resolve()
+
+  const nonceReached = async (): Promise<number> =>
+    Number(await chain.request({ method: 'eth_getTransactionCount', params: [account.address, 'latest'] }))
+
+  async function send({ to, data }: Act, nonce: number): Promise<Hex> {
+    const transaction = {
+      type: 'eip1559',
+      chainId: chain.chainId,
+      nonce,
+      data,
+      gas: GAS,
+      maxFeePerGas: MAX_FEE_PER_GAS,
+      maxPriorityFeePerGas: 0n,
+    } as const
+    const raw = await account.signTransaction(to ? { ...transaction, to } : transaction)
+    const receipt = (await chain.request({ method: 'eth_sendRawTransactionSync', params: [raw] })) as {
+      status: Hex
+      transactionHash: Hex
+    }
+    if (receipt.status !== '0x1') throw new Error(`the sandbox could not be built: act ${nonce} reverted`)
+    return receipt.transactionHash
+  }
+
+  return {
+    address: account.address,
+    addressOfAct: (number) => getContractAddress({ from: account.address, nonce: BigInt(number) }),
+    async found(acts) {
+      await chain.request({
+        method: 'dev_setBalance',
+        params: [account.address, `0x${parseEther('1000').toString(16)}`],
+      })
+      for (let number = await nonceReached(); number < acts.length; number++) await send(acts[number]!, number)
+    },
+    act(act) {
+      const sent = queue.then(async () => send(act, await nonceReached()))
+      queue = sent.catch(() => {})
+      return sent
+    },
+  }
+}
+
+export function deployment(artifact: { abi: Abi; bytecode: Hex }, args: readonly unknown[]): Act {
+  return {
+    data: encodeDeployData({ abi: artifact.abi, bytecode: artifact.bytecode, args } as Parameters<
+      typeof encodeDeployData
+    >[0]),
+  }
+}
+
+export function invocation(to: Address, abi: Abi, functionName: string, args: readonly unknown[]): Act {
+  return { to, data: encodeFunctionData({ abi, functionName, args } as Parameters<typeof encodeFunctionData>[0]) }
+}

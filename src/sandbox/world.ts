@@ -1,0 +1,126 @@
+import { join } from 'node:path'
+import type { Address } from '../base/address.ts'
+import { createWallet } from '../chain/wallet.ts'
+import type { Config } from '../config/config.ts'
+import type { LoadedConfig } from '../config/load.ts'
+import { mppNetworks, x402Networks } from '../config/networks.ts'
+import type { DevChain } from '../devchain/chain.ts'
+import { type DevChains, startDevChains } from '../devchain/chains.ts'
+import { createDeployer, type Deployer } from './deployer.ts'
+import { foundationActs, type SandboxContracts, sandboxContracts } from './foundation.ts'
+import { seedLots } from './goods.ts'
+import { SANDBOX_MPP_SECRET, type SandboxRole, sandboxKey } from './keys.ts'
+
+type SandboxLoaded = Extract<LoadedConfig, { mode: 'sandbox' }>
+
+/** Two chains in a thread, the contracts on them, and funded keys: everything a shop needs that is not the shop. */
+export type World = {
+  readonly config: Config
+  readonly chains: DevChains
+  readonly contracts: SandboxContracts
+  readonly deployer: Deployer
+  close(): Promise<void>
+}
+
+const ETHER = 10n ** 18n
+const DOLLAR = 10n ** 6n
+
+export async function startWorld(loaded: SandboxLoaded, options: { inMemory?: boolean } = {}): Promise<World> {
+  const dataDir = options.inMemory ? undefined : join(loaded.common.store.dataDir, 'chains')
+  const chains = await startDevChains({ dataDir })
+  try {
+    const deployer = createDeployer(chains.native, sandboxKey('deployer'))
+    await deployer.found(foundationActs(deployer, { minter: addressOf('minter'), crafter: addressOf('crafter') }))
+    await fundKeys(chains)
+    const contracts = sandboxContracts(deployer)
+    return { config: sandboxConfig(loaded, contracts), chains, contracts, deployer, close: () => chains.close() }
+  } catch (error) {
+    await chains.close()
+    throw error
+  }
+}
+
+export function addressOf(role: SandboxRole): Address {
+  return createWallet(sandboxKey(role)).address
+}
+
+/** The configuration that production would read from the environment, made of the sandbox's own parts. */
+function sandboxConfig({ common, protocols }: SandboxLoaded, contracts: SandboxContracts): Config {
+  const { chainId, ...usdc } = x402Networks['base-sepolia']!
+  const tempo = mppNetworks['tempo-moderato']!
+  const native = { chainId, rpcUrls: [], tipWei: 0n }
+  const always = [{ fromAmount: 0n as never, blocks: 1 }]
+  return {
+    mode: 'sandbox',
+    ...common,
+    x402: protocols.x402
+      ? {
+          chain: native,
+          network: `eip155:${chainId}`,
+          asset: usdc.asset,
+          assetName: usdc.assetName,
+          assetVersion: usdc.assetVersion,
+          currency: usdc.currency,
+          payTo: addressOf('till'),
+          facilitator: { kind: 'inproc', settlerKey: sandboxKey('settler') },
+          treasuryKey: sandboxKey('treasury'),
+          confirmations: always,
+        }
+      : null,
+    mpp: protocols.mpp
+      ? {
+          chain: { chainId: tempo.chainId, rpcUrls: [], tipWei: 0n },
+          network: `tempo:${tempo.chainId}`,
+          currency: tempo.currency,
+          recipient: addressOf('till'),
+          realm: new URL(common.http.baseUrl).hostname,
+          secrets: [SANDBOX_MPP_SECRET],
+          modes: ['pull', 'push'],
+          treasuryKey: sandboxKey('treasury'),
+          confirmations: always,
+        }
+      : null,
+    game: {
+      chain: native,
+      sale: {
+        contract: contracts.sale,
+        saleIds: seedLots.map(({ saleId }) => saleId),
+        minterKey: sandboxKey('minter'),
+      },
+      craft: {
+        controller: contracts.craftController,
+        crafterKey: sandboxKey('crafter'),
+        defaultAmount: ETHER,
+        maxAmount: 1_000n * ETHER,
+      },
+      backend: { kind: 'embedded' },
+    },
+  }
+}
+
+/** Tops up; a key that has enough is left alone, so that a restart changes nothing. */
+async function fundKeys({ native, tempo }: DevChains): Promise<void> {
+  for (const role of ['settler', 'treasury', 'minter', 'crafter', 'demo'] as const)
+    await giveGas(native, addressOf(role), 100n * ETHER)
+  for (const role of ['treasury', 'demo'] as const) {
+    await giveToken(native, x402Networks['base-sepolia']!.asset, addressOf(role), 10_000n * DOLLAR)
+    await giveToken(tempo, mppNetworks['tempo-moderato']!.currency.address, addressOf(role), 10_000n * DOLLAR)
+  }
+}
+
+export async function giveGas(chain: DevChain, to: Address, atLeast: bigint): Promise<void> {
+  const balance = BigInt((await chain.request({ method: 'eth_getBalance', params: [to, 'latest'] })) as string)
+  if (balance < atLeast / 2n)
+    await chain.request({ method: 'dev_setBalance', params: [to, `0x${atLeast.toString(16)}`] })
+}
+
+export async function giveToken(chain: DevChain, token: Address, to: Address, atLeast: bigint): Promise<void> {
+  const balance = await tokenBalance(chain, token, to)
+  if (balance < atLeast / 2n)
+    await chain.request({ method: 'dev_mintToken', params: [token, to, `0x${(atLeast - balance).toString(16)}`] })
+}
+
+async function tokenBalance(chain: DevChain, token: Address, owner: Address): Promise<bigint> {
+  const data = `0x70a08231${owner.slice(2).toLowerCase().padStart(64, '0')}`
+  return BigInt((await chain.request({ method: 'eth_call', params: [{ to: token, data }, 'latest'] })) as string)
+}

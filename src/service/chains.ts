@@ -1,0 +1,76 @@
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import type { Secret } from '../base/secret.ts'
+import type { Waypoint } from '../base/waypoint.ts'
+import { createFeeSource, type FeeSource } from '../chain/fees.ts'
+import { createHeadSource, type HeadSource } from '../chain/head.ts'
+import { createRpc, httpTransport, type Rpc, type RpcTransport } from '../chain/rpc.ts'
+import { createSender, type Sender } from '../chain/sender.ts'
+import { createWallet } from '../chain/wallet.ts'
+import type { ChainConfig } from '../config/config.ts'
+import type { Limits } from '../config/limits.ts'
+import type { Journal } from '../domain/journal.ts'
+
+/** A chain, ready to be read and written. */
+export type ChainAccess = {
+  readonly rpc: Rpc
+  readonly head: HeadSource
+  /** The same key always gets the same sender: two would race for its nonces. */
+  sender(key: Secret): Sender
+}
+
+export type ChainParts = {
+  readonly limits: Limits
+  readonly journal: Journal
+  readonly clock: Clock
+  readonly log: Log
+  readonly waypoint: Waypoint
+  /** Chains that live in this process, by id. */
+  readonly transports: ReadonlyMap<number, RpcTransport>
+}
+
+/** One access per chain id, shared by everything that uses that chain. */
+export function createChains(parts: ChainParts): (config: ChainConfig) => ChainAccess {
+  const known = new Map<number, ChainAccess>()
+  return (config) => {
+    const access = known.get(config.chainId) ?? createAccess(parts, config)
+    known.set(config.chainId, access)
+    return access
+  }
+}
+
+function createAccess(
+  { limits, journal, clock, log, waypoint, transports }: ChainParts,
+  { chainId, rpcUrls, tipWei }: ChainConfig,
+): ChainAccess {
+  const inProcess = transports.get(chainId)
+  const rpc = createRpc({
+    chainId,
+    transports: inProcess ? [inProcess] : rpcUrls.map((url) => httpTransport(url, limits.rpcTimeoutMs)),
+  })
+  const head = createHeadSource({ rpc, clock })
+  const fees: FeeSource = createFeeSource({ head, tipWei })
+  const senders = new Map<string, Sender>()
+  return {
+    rpc,
+    head,
+    sender(key) {
+      const wallet = createWallet(key)
+      const sender =
+        senders.get(wallet.address) ??
+        createSender({
+          rpc,
+          wallet,
+          journal,
+          fees,
+          clock,
+          log,
+          waypoint,
+          waitMs: limits.receiptWaitMs,
+          stuckAfterMs: limits.stuckAfterMs,
+        })
+      senders.set(wallet.address, sender)
+      return sender
+    },
+  }
+}

@@ -1,0 +1,122 @@
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import type { Waypoint } from '../base/waypoint.ts'
+import { type Config, confirmationsFor, type MppConfig, type X402Config } from '../config/config.ts'
+import type { Limits } from '../config/limits.ts'
+import type { Rail, RailName } from '../domain/rail.ts'
+import { mppRail } from '../rails/mpp/rail.ts'
+import { createChargeSettler } from '../rails/mpp/settlement.ts'
+import { createStrikes } from '../rails/strikes.ts'
+import { inprocFacilitator } from '../rails/x402/inproc.ts'
+import { x402Rail } from '../rails/x402/rail.ts'
+import { remoteFacilitator } from '../rails/x402/remote.ts'
+import { createSettlementReader } from '../rails/x402/settlement.ts'
+import type { ChainAccess } from './chains.ts'
+
+export type RailParts = {
+  readonly limits: Limits
+  readonly clock: Clock
+  readonly log: Log
+  readonly waypoint: Waypoint
+  readonly serviceName: string
+}
+
+/** The rails that are switched on, by name. */
+export function createRails(
+  config: Config,
+  chainOf: (chain: X402Config['chain']) => ChainAccess,
+  parts: RailParts,
+): ReadonlyMap<RailName, Rail> {
+  const rails = new Map<RailName, Rail>()
+  if (config.x402) rails.set('x402', createX402(config.x402, chainOf(config.x402.chain), parts))
+  if (config.mpp) rails.set('mpp', createMpp(config.mpp, chainOf(config.mpp.chain), parts))
+  return rails
+}
+
+function createX402(config: X402Config, chain: ChainAccess, { limits, clock, log, serviceName }: RailParts): Rail {
+  const { rpc, head } = chain
+  const { asset, network, assetName, assetVersion, payTo } = config
+  const reader = createSettlementReader({
+    rpc,
+    head,
+    clock,
+    asset,
+    confirmations: confirmationsFor(config.confirmations),
+  })
+  const facilitator =
+    config.facilitator.kind === 'inproc'
+      ? inprocFacilitator({
+          rpc,
+          head,
+          asset,
+          reader,
+          settler: chain.sender(config.facilitator.settlerKey),
+          strikes: createStrikes(clock),
+          now: clock.now,
+        })
+      : remoteFacilitator({
+          url: config.facilitator.url,
+          headers: config.facilitator.headers,
+          timeoutMs: limits.facilitatorTimeoutMs,
+          rpc,
+          reader,
+          log,
+        })
+  const money = {
+    network,
+    chainId: config.chain.chainId,
+    asset,
+    assetName,
+    assetVersion,
+    payTo,
+    maxTimeoutSeconds: limits.challengeTtlMs / 1000,
+  }
+  return x402Rail({
+    money,
+    currency: config.currency,
+    serviceName,
+    rpc,
+    head,
+    facilitator,
+    treasury: chain.sender(config.treasuryKey),
+    clock,
+  })
+}
+
+function createMpp(config: MppConfig, chain: ChainAccess, { limits, clock, log, waypoint }: RailParts): Rail {
+  const { rpc, head } = chain
+  const { network, currency, recipient, realm, secrets, modes } = config
+  const settler = createChargeSettler({
+    rpc,
+    head,
+    clock,
+    log,
+    realm,
+    currency: currency.address,
+    recipient,
+    confirmations: confirmationsFor(config.confirmations),
+    waitMs: limits.receiptWaitMs,
+    waypoint,
+  })
+  // Loaded beside the start: mppx takes more than a second, and the first payment usually comes later than that.
+  const verifier = import('../rails/mpp/verifier.ts').then(({ createTransactionVerifier }) =>
+    createTransactionVerifier({ rpc, recipient, currency: currency.address }),
+  )
+  verifier.catch((error) => log.error('mppx could not be loaded', { error }))
+  return mppRail({
+    network,
+    chainId: config.chain.chainId,
+    currency,
+    recipient,
+    realm,
+    secrets,
+    challengeTtlMs: limits.challengeTtlMs,
+    modes,
+    rpc,
+    head,
+    settler,
+    verifier,
+    treasury: chain.sender(config.treasuryKey),
+    clock,
+  })
+}

@@ -1,0 +1,183 @@
+import { type Address, sameAddress } from '../../base/address.ts'
+import type { Clock } from '../../base/clock.ts'
+import { type Hex, toHex } from '../../base/hex.ts'
+import type { JsonObject } from '../../base/json.ts'
+import { keccak256 } from '../../base/keccak.ts'
+import { rangeOf, times } from '../../base/money.ts'
+import { Problem } from '../../base/problem.ts'
+import { decodeEventLog, Reverted } from '../../chain/contract.ts'
+import { deliverOnce } from '../../chain/once.ts'
+import type { Receipt } from '../../chain/receipt.ts'
+import type { Sender } from '../../chain/sender.ts'
+import type { Good, Hold, Price } from '../../domain/good.ts'
+import { type Lot, type Lots, type SaleContract, saleAbi, stateOf } from './lots.ts'
+import type { SaleBuy } from './schema.ts'
+
+export type SaleOptions = {
+  readonly contract: SaleContract
+  readonly lots: Lots
+  readonly minter: Sender
+  readonly clock: Clock
+  /** How long a mint is tried before the money goes back. */
+  readonly mintMs: number
+  /** Addresses that hold the shop's own money or code: a beneficiary among them is a mistake. */
+  readonly ownAddresses: readonly Address[]
+  /** What speaks against this payer, whatever they buy. */
+  readonly payerProblem: (payer: Address) => Problem | null
+}
+
+/** Room for what a receiver's own code does with a token that arrives. */
+const gasWithRoom = (estimate: bigint): bigint => (estimate * 13n) / 10n + 20_000n
+const GAS_PER_NFT = 200_000n
+
+/** The contract knows an order by 32 bytes. */
+export function orderKey(orderId: string): Hex {
+  return toHex(keccak256(Buffer.from(orderId)))
+}
+
+export function saleLot(options: SaleOptions): Good<SaleBuy> {
+  const { contract, lots, minter, clock, mintMs, ownAddresses, payerProblem } = options
+
+  const mintCall = (key: Hex, { saleId, quantity, beneficiary }: SaleBuy): Hex =>
+    contract.encode('mint', [key, BigInt(saleId), BigInt(quantity), beneficiary])
+
+  async function supplyHold(lot: Lot, quantity: number): Promise<Hold> {
+    const own = await lots.mintedBy(lot.saleId, minter.address)
+    return {
+      resource: `lot:${contract.address.toLowerCase()}:${lot.saleId}`,
+      quantity: BigInt(quantity),
+      // What others minted is gone; what we minted is among our own holds, which are kept for ever.
+      limit: lot.supply - (lot.minted - own),
+      used: own,
+      keptWhenDelivered: true,
+      refusal: { code: 'sold_out', detail: `Fewer than ${quantity} of lot ${lot.saleId} are left; nothing was taken.` },
+    }
+  }
+
+  /** A mint that would fail is refused while it is free: a beneficiary without a receiver, a paused contract. */
+  async function trialProblem(input: SaleBuy): Promise<Problem | null> {
+    const trialKey = orderKey(`trial ${clock.now()} ${input.beneficiary}`)
+    try {
+      await contract.simulate(minter.address, mintCall(trialKey, input))
+      return null
+    } catch (error) {
+      if (error instanceof Reverted) return refusalOf(error, input)
+      throw error
+    }
+  }
+
+  return {
+    name: 'saleLot',
+    surface: 'sale',
+
+    async check(input, payer) {
+      const isOwn = ownAddresses.some((own) => sameAddress(own, input.beneficiary))
+      const lot = await lots.fresh(input.saleId)
+      const sale = saleProblem(lot, input, clock.now())
+      const findings = [
+        { check: 'payer', problem: payer && payerProblem(payer) },
+        { check: 'sale', problem: sale },
+        {
+          check: 'beneficiary',
+          problem: isOwn
+            ? new Problem('invalid_beneficiary', 'The beneficiary is an address of the shop itself.')
+            : null,
+        },
+      ]
+      if (!lot || sale) return { findings, plan: {}, holds: [] }
+      await minter.assertFunded(GAS_PER_NFT * BigInt(input.quantity))
+      const [hold, mint] = await Promise.all([supplyHold(lot, input.quantity), trialProblem(input)])
+      return { findings: [...findings, { check: 'mint', problem: mint }], plan: {}, holds: [hold] }
+    },
+
+    async deliver(input, _plan, { orderId, settledAt }) {
+      const key = orderKey(orderId)
+      const data = mintCall(key, input)
+      return deliverOnce(minter, clock, {
+        orderId,
+        step: 'mint',
+        deadline: settledAt + mintMs,
+        prepare: async () => ({
+          to: contract.address,
+          data,
+          gas: gasWithRoom(await contract.estimate(minter.address, data)),
+        }),
+        async recall() {
+          const [, quantity, , firstTokenId] = await contract.read('orderOf', [key])
+          return firstTokenId === 0n ? null : minted(contract.address, firstTokenId, quantity)
+        },
+        read: (receipt) => mintedIn(receipt, contract.address, key),
+        isHopeless(refusal) {
+          // A lot that closes or a price that moves cannot get here: the contract enforces neither.
+          const { code, message } = refusalOf(refusal, input)
+          return ['EnforcedPause', 'AccessControlUnauthorizedAccount'].includes(refusal.reason)
+            ? null
+            : { code, detail: message }
+        },
+      })
+    },
+  }
+}
+
+export function salePrice(lots: Lots, clock: Clock): Price<SaleBuy> {
+  return {
+    kind: 'live',
+    async of(input) {
+      const lot = (await lots.recent()).get(input.saleId) ?? null
+      const problem = saleProblem(lot, input, clock.now())
+      if (!lot || problem) throw problem
+      return times(lot.unitPrice, input.quantity)
+    },
+    async range() {
+      const open = [...(await lots.recent()).values()].filter((lot) => stateOf(lot, clock.now()) === 'open')
+      return rangeOf(open.map(({ unitPrice }) => unitPrice))
+    },
+  }
+}
+
+function saleProblem(lot: Lot | null, { saleId, quantity }: SaleBuy, nowMs: number): Problem | null {
+  if (!lot) return new Problem('sale_not_found', `There is no sale ${saleId}; read /catalog for those that are open.`)
+  const left = lot.supply - lot.minted
+  switch (stateOf(lot, nowMs)) {
+    case 'open':
+      return left < BigInt(quantity)
+        ? new Problem('sold_out', `Only ${left} of lot ${saleId} are left; nothing was taken.`)
+        : null
+    case 'sold_out':
+      return new Problem('sold_out', `Lot ${saleId} is sold out; nothing was taken.`)
+    case 'closed':
+      return new Problem('sale_not_active', `Sale ${saleId} is closed; nothing was taken.`)
+    case 'not_yet':
+      return new Problem('sale_not_active', `Sale ${saleId} is not open yet; nothing was taken.`)
+  }
+}
+
+function refusalOf({ reason }: Reverted, { saleId, beneficiary }: SaleBuy): Problem {
+  if (reason === 'SupplyExceeded')
+    return new Problem('sold_out', `Too few of lot ${saleId} are left; nothing was taken.`)
+  if (reason === 'UnknownLot') return new Problem('sale_not_found', `There is no sale ${saleId}.`)
+  if (reason === 'EnforcedPause')
+    return new Problem('sale_not_active', 'The sale contract is paused; nothing was taken.')
+  return new Problem(
+    'beneficiary_rejects',
+    `${beneficiary} cannot receive this NFT (${reason}); choose a wallet, or a contract that accepts ERC-721 tokens.`,
+  )
+}
+
+function mintedIn(receipt: Receipt, contract: Address, key: Hex): JsonObject | null {
+  for (const log of receipt.logs) {
+    if (!sameAddress(log.address, contract)) continue
+    const event = decodeEventLog(saleAbi, log)
+    if (event?.eventName !== 'LotMinted' || event.args.orderId !== key) continue
+    return minted(contract, event.args.firstTokenId, event.args.quantity)
+  }
+  return null
+}
+
+function minted(contract: Address, firstTokenId: bigint, quantity: bigint): JsonObject {
+  const nfts = Array.from({ length: Number(quantity) }, (_, index) => ({
+    contract,
+    tokenId: (firstTokenId + BigInt(index)).toString(),
+  }))
+  return { nfts }
+}

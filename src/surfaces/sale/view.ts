@@ -1,0 +1,42 @@
+import * as z from 'zod'
+import type { Clock } from '../../base/clock.ts'
+import type { Json, JsonObject } from '../../base/json.ts'
+import { formatUsd } from '../../base/money.ts'
+import type { Shelf } from '../../domain/catalog.ts'
+import { commonMembers, type PurchaseView } from '../../domain/offer.ts'
+import { purchaseFields } from '../../domain/purchase-fields.ts'
+import { type Lots, stateOf } from './lots.ts'
+import type { SaleBuy } from './schema.ts'
+
+export const salePurchaseSchema = z
+  .object({
+    ...purchaseFields,
+    saleId: z.int(),
+    quantity: z.int(),
+    beneficiary: z.string(),
+    saleTx: z.string().nullable().describe('The mint'),
+    nfts: z.array(z.object({ contract: z.string(), tokenId: z.string() })).describe('Empty until minted'),
+  })
+  .meta({ id: 'SalePurchase', description: 'A purchase of NFTs from a sale lot' })
+
+export function presentSale(view: PurchaseView<SaleBuy>): JsonObject {
+  const { saleId, quantity, beneficiary } = view.input
+  const nfts = (view.result?.['nfts'] ?? []) as Json
+  return { ...commonMembers(view), saleId, quantity, beneficiary, saleTx: view.deliveryTx, nfts }
+}
+
+export function saleShelf(lots: Lots, clock: Clock): Shelf {
+  return {
+    surface: 'sale',
+    async items(currency) {
+      const now = clock.now()
+      return [...(await lots.recent()).values()].map((lot) => ({
+        id: String(lot.saleId),
+        displayName: lot.name,
+        description: lot.description,
+        price: { amount: formatUsd(lot.unitPrice), currency },
+        available: stateOf(lot, now) === 'open',
+      }))
+    },
+  }
+}
