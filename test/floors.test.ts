@@ -23,7 +23,7 @@ const below: Record<string, readonly string[]> = (() => {
     checkout: second,
     webhooks: second,
     api: third,
-    sandbox: [...third, 'devchain'],
+    sandbox: [...third, 'api', 'devchain'],
     service: fourth,
     cli: [...fourth, 'service'],
   }

@@ -25,9 +25,9 @@ export type World = {
 const ETHER = 10n ** 18n
 const DOLLAR = 10n ** 6n
 
-export async function startWorld(loaded: SandboxLoaded, options: { inMemory?: boolean } = {}): Promise<World> {
-  const dataDir = options.inMemory ? undefined : join(loaded.common.store.dataDir, 'chains')
-  const chains = await startDevChains({ dataDir })
+/** `chains` may run already, as tests and benches have them; otherwise they run in a thread and keep their journals in the data folder. */
+export async function startWorld(loaded: SandboxLoaded, running?: DevChains): Promise<World> {
+  const chains = running ?? (await startDevChains({ dataDir: join(loaded.common.store.dataDir, 'chains') }))
   try {
     const deployer = createDeployer(chains.native, sandboxKey('deployer'))
     await deployer.found(foundationActs(deployer, { minter: addressOf('minter'), crafter: addressOf('crafter') }))

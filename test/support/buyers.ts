@@ -1,0 +1,53 @@
+import { ExactEvmScheme } from '@x402/evm/exact/client'
+import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
+import { Mppx, tempo } from 'mppx/client'
+import { createClient, custom } from 'viem'
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { tempoModerato } from 'viem/tempo/chains'
+import { giveGas, giveToken } from '../../src/sandbox/world.ts'
+import type { TestShop } from './shop.ts'
+
+/** A fresh wallet with gas, USDC and pathUSD. */
+export async function fundedWallet(
+  { chains, config }: Pick<TestShop, 'chains' | 'config'>,
+  dollars = 1_000n,
+): Promise<PrivateKeyAccount> {
+  const account = privateKeyToAccount(generatePrivateKey())
+  await giveGas(chains.native, account.address, 10n ** 18n)
+  if (config.x402) await giveToken(chains.native, config.x402.asset, account.address, dollars * 10n ** 6n)
+  if (config.mpp) await giveToken(chains.tempo, config.mpp.currency.address, account.address, dollars * 10n ** 6n)
+  return account
+}
+
+export type Pay = (url: string, init?: RequestInit) => Promise<Response>
+
+/** The unmodified x402 client. Its own limit of one dollar per payment is raised, as a buyer of lots must do. */
+export function x402Payer(account: PrivateKeyAccount, fetchWith: typeof fetch = fetch): Pay {
+  const client = new x402Client().register('eip155:*', new ExactEvmScheme(account))
+  client.setSpendControls({ maxAmountPerPayment: '$1000' })
+  return wrapFetchWithPayment(fetchWith, client) as Pay
+}
+
+/** The unmodified mppx client, paying by pull or by push. */
+export function mppPayer(
+  { chains }: Pick<TestShop, 'chains'>,
+  account: PrivateKeyAccount,
+  mode: 'pull' | 'push',
+  fetchWith: typeof fetch = fetch,
+): Pay {
+  const client = createClient({ chain: tempoModerato, transport: custom(chains.tempo) })
+  const mppx = Mppx.create({
+    methods: [tempo({ account, mode, getClient: () => client })],
+    polyfill: false,
+    fetch: fetchWith,
+  })
+  return (url, init) => mppx.fetch(url, init)
+}
+
+export function post(body: unknown, headers: Readonly<Record<string, string>> = {}): RequestInit {
+  return {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  }
+}

@@ -1,0 +1,131 @@
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import type { Address } from '../../src/base/address.ts'
+import { type Clock, systemClock } from '../../src/base/clock.ts'
+import type { Hex } from '../../src/base/hex.ts'
+import { type Log, silentLog } from '../../src/base/log.ts'
+import type { Waypoint } from '../../src/base/waypoint.ts'
+import { providerTransport, type RpcTransport } from '../../src/chain/rpc.ts'
+import type { Config } from '../../src/config/config.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { createDevChain } from '../../src/devchain/chain.ts'
+import type { DevChains } from '../../src/devchain/chains.ts'
+import { startWorld, type World } from '../../src/sandbox/world.ts'
+import { type Service, startService } from '../../src/service/service.ts'
+import type { Engine } from '../../src/store/backend.ts'
+import { openStore, type TestStore } from './database.ts'
+
+export type ShopOptions = {
+  /** PostgreSQL unless the test is about the embedded store: it starts faster. */
+  readonly engine?: Engine
+  readonly env?: Readonly<Record<string, string>>
+  readonly configure?: (config: Config) => Config
+  readonly waypoint?: Waypoint
+  readonly clock?: Clock
+  readonly log?: Log
+  readonly blockTimeMs?: number
+  /** Stands between the shop and its chains, to lose, delay or count what passes. */
+  readonly wrapTransport?: (chainId: number, transport: RpcTransport) => RpcTransport
+}
+
+/** A whole shop in this process: real store, real chains, real HTTP. */
+export type TestShop = {
+  readonly url: string
+  readonly config: Config
+  readonly world: World
+  readonly chains: DevChains
+  readonly store: TestStore
+  readonly service: Service
+  /** Another replica on the same store and chains. */
+  replica(): Promise<Service>
+  stop(): Promise<void>
+}
+
+export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
+  const { engine = 'postgres', clock = systemClock, log = silentLog, configure = (config) => config } = options
+  const store = await openStore(engine)
+  const chains = await startChains({
+    clock,
+    ...(options.blockTimeMs === undefined ? {} : { blockTimeMs: options.blockTimeMs }),
+  })
+  const port = await freePort()
+  const loaded = loadConfig({ PORT: String(port), ...options.env })
+  if (loaded.mode !== 'sandbox') throw new TypeError('tests run the sandbox')
+  const world = await startWorld(loaded, chains)
+  const config = configure(world.config)
+  const transports = transportsOf(chains, options.wrapTransport)
+  const parts = { clock, log, transports, ...(options.waypoint ? { waypoint: options.waypoint } : {}) }
+  const service = await startService(config, { ...parts, database: store.db })
+  const replicas: Service[] = []
+  return {
+    url: config.http.baseUrl,
+    config,
+    world,
+    chains,
+    store,
+    service,
+    async replica() {
+      const http = { ...config.http, port: await freePort() }
+      const replica = await startService({ ...config, http }, { ...parts, database: await store.replica() })
+      replicas.push(replica)
+      return replica
+    },
+    async stop() {
+      await Promise.all([service, ...replicas].map((running) => running.stop()))
+      await world.close()
+      await store.drop()
+    },
+  }
+}
+
+/** In memory and in this thread, so that they share the test's clock; faults can be injected. */
+export async function startChains(options: { clock?: Clock; blockTimeMs?: number } = {}): Promise<DevChains> {
+  const native = await createDevChain({ ...options, rules: 'native', faults: true })
+  const tempo = await createDevChain({ ...options, rules: 'tempo', faults: true })
+  const close = async () => {
+    await native.close()
+    await tempo.close()
+  }
+  return { native, tempo, close }
+}
+
+function transportsOf(
+  { native, tempo }: DevChains,
+  wrap: ShopOptions['wrapTransport'],
+): ReadonlyMap<number, RpcTransport> {
+  return new Map(
+    [native, tempo].map((chain) => {
+      const transport = providerTransport(chain)
+      return [chain.chainId, wrap ? wrap(chain.chainId, transport) : transport]
+    }),
+  )
+}
+
+/** A port that nobody listens on now. The public address of a shop must be known before it listens. */
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise<void>((resolve) => server.close(() => resolve()))
+  return port
+}
+
+/** What a chain says, read by itself and not through any answer of the shop. */
+export async function erc20Balance(
+  chain: { request: DevChains['native']['request'] },
+  token: Address,
+  owner: Address,
+): Promise<bigint> {
+  const data = `0x70a08231${owner.slice(2).toLowerCase().padStart(64, '0')}`
+  return BigInt((await chain.request({ method: 'eth_call', params: [{ to: token, data }, 'latest'] })) as Hex)
+}
+
+export async function nftOwner(
+  chain: { request: DevChains['native']['request'] },
+  contract: Address,
+  tokenId: string,
+): Promise<Address> {
+  const data = `0x6352211e${BigInt(tokenId).toString(16).padStart(64, '0')}`
+  const word = (await chain.request({ method: 'eth_call', params: [{ to: contract, data }, 'latest'] })) as Hex
+  return `0x${word.slice(26)}`
+}
