@@ -99,13 +99,14 @@ export function createHttpApp(options: HttpOptions): App {
 
   async function answerFree(c: HttpContext, route: FreeRoute, host: Host): Promise<Response> {
     if (route.bucket) limiter.take(route.bucket, c)
-    const bytes = await readBody(c, limits.bodyBytesMax)
+    const bytes = await readBody(c, route.bodyBytesMax ?? limits.bodyBytesMax)
     const answer = await route.handle({
       params: route.params ? parseWith(route.params, c.req.param()) : {},
       query: route.query ? parseWith(route.query, queryOf(c)) : {},
       body: route.body
         ? parseWith(route.body, bytes.length === 0 ? {} : parseStrictJson(bytes, limits.jsonDepthMax))
         : {},
+      bytes,
       host,
     })
     const { status = 200, body, headers = {} } = answer

@@ -43,6 +43,8 @@ export type FreeCall<Params, Query, Body> = {
   readonly params: Params
   readonly query: Query
   readonly body: Body
+  /** The body as it came, for routes that speak another protocol inside it. */
+  readonly bytes: Uint8Array
   readonly host: Host
 }
 
@@ -65,6 +67,8 @@ export type FreeRoute = Common & {
   readonly cache: Cache
   /** Which allowance of the caller it uses up; null for none. */
   readonly bucket: 'quote' | 'read' | null
+  /** Set where the usual bound on bodies is too small. */
+  readonly bodyBytesMax: number | null
   handle(call: FreeCall<unknown, unknown, unknown>): Promise<FreeAnswer>
 }
 
@@ -109,6 +113,7 @@ type FreeRow<Params extends z.ZodType, Query extends z.ZodType, Body extends z.Z
   readonly contentType?: string
   readonly cache?: Cache
   readonly bucket?: 'quote' | 'read' | null
+  readonly bodyBytesMax?: number
   readonly handle: (call: FreeCall<z.output<Params>, z.output<Query>, z.output<Body>>) => Promise<FreeAnswer>
 }
 
@@ -117,7 +122,14 @@ export function free<Params extends z.ZodType, Query extends z.ZodType, Body ext
   row: FreeRow<Params, Query, Body>,
 ): FreeRoute {
   const { surface = null, description = row.summary, params = null, query = null, body = null, result = null } = row
-  const { contentType = 'application/json', cache = 'no-store', bucket = 'read', host, summary } = row
+  const {
+    contentType = 'application/json',
+    cache = 'no-store',
+    bucket = 'read',
+    bodyBytesMax = null,
+    host,
+    summary,
+  } = row
   const handle = row.handle as FreeRoute['handle']
   return {
     kind: 'free',
@@ -133,6 +145,7 @@ export function free<Params extends z.ZodType, Query extends z.ZodType, Body ext
     contentType,
     cache,
     bucket,
+    bodyBytesMax,
     handle,
   }
 }

@@ -22,11 +22,13 @@ export type ChainDelivery = {
   isHopeless(refusal: Reverted): { readonly code: ProblemCode; readonly detail: string } | null
   /** After this moment nothing new is sent, what is pending is cancelled, and the money goes back. */
   readonly deadline: number
+  /** The first pause between two tries; each next one is twice as long. */
+  readonly retryMs: number
 }
 
 /** As many reverted transactions as one order may cost us. */
 const REVERTS_MAX = 5
-const RETRY_MS = 500
+const PENDING_MS = 500
 const RETRY_MS_MAX = 30_000
 
 /** Brings a delivery to the chain, from whatever point an earlier try was interrupted at. "Impossible" is said only on proof. */
@@ -68,7 +70,7 @@ async function attempt(sender: Sender, clock: Clock, delivery: ChainDelivery, tr
     return {
       state: 'pending',
       detail: `The contract refuses for now: ${error.reason}.`,
-      retryAfterMs: pauseAfter(tries + 1),
+      retryAfterMs: pauseAfter(delivery, tries),
     }
   }
   if (clock.now() >= delivery.deadline)
@@ -87,13 +89,13 @@ async function judged(delivery: ChainDelivery, { state, number }: Attempt): Prom
       state: 'pending',
       transaction: state.hash,
       detail: 'The delivery waits for the chain.',
-      retryAfterMs: RETRY_MS,
+      retryAfterMs: PENDING_MS,
     }
   if (state.state === 'mined' && state.receipt.succeeded) return delivered(delivery, state.receipt)
   return {
     state: 'pending',
     detail: 'The delivery did not go through; it is tried again.',
-    retryAfterMs: pauseAfter(number),
+    retryAfterMs: pauseAfter(delivery, number - 1),
   }
 }
 
@@ -117,6 +119,6 @@ async function giveUp(sender: Sender, delivery: ChainDelivery, { step }: Attempt
   }
 }
 
-function pauseAfter(tries: number): number {
-  return Math.min(RETRY_MS_MAX, RETRY_MS * 2 ** Math.min(tries, 10))
+function pauseAfter({ retryMs }: ChainDelivery, tries: number): number {
+  return Math.min(RETRY_MS_MAX, retryMs * 2 ** Math.min(tries, 10))
 }

@@ -21,8 +21,13 @@ export type Limits = {
   readonly rate: { readonly unpaid: number; readonly quote: number; readonly read: number }
   /** How often one payment may be shown again per minute. */
   readonly replaysPerPayment: number
-  /** How long delivery is tried before the money goes back. */
-  readonly delivery: { readonly mintMs: number; readonly gameMs: number; readonly craftMs: number }
+  /** How long delivery is tried before the money goes back, and the first pause between two tries; each next one is twice as long. */
+  readonly delivery: {
+    readonly mintMs: number
+    readonly gameMs: number
+    readonly craftMs: number
+    readonly retryMs: number
+  }
 }
 
 export const defaultLimits: Limits = {
@@ -41,5 +46,5 @@ export const defaultLimits: Limits = {
   stuckAfterMs: 30_000,
   rate: { unpaid: 120, quote: 60, read: 600 },
   replaysPerPayment: 10,
-  delivery: { mintMs: 30 * 60_000, gameMs: 24 * 3_600_000, craftMs: 10 * 60_000 },
+  delivery: { mintMs: 30 * 60_000, gameMs: 24 * 3_600_000, craftMs: 10 * 60_000, retryMs: 500 },
 }

@@ -26,7 +26,7 @@ export function createSale({
     lots,
     minter,
     clock,
-    mintMs: config.limits.delivery.mintMs,
+    delivery: config.limits.delivery,
     ownAddresses,
     payerProblem,
   })

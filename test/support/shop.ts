@@ -52,7 +52,7 @@ export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
   const loaded = loadConfig({ PORT: String(port), ...options.env })
   if (loaded.mode !== 'sandbox') throw new TypeError('tests run the sandbox')
   const world = await startWorld(loaded, chains)
-  const config = configure(world.config)
+  const config = configure(impatient(world.config))
   const transports = transportsOf(chains, options.wrapTransport)
   const parts = { clock, log, transports, ...(options.waypoint ? { waypoint: options.waypoint } : {}) }
   const service = await startService(config, { ...parts, database: store.db })
@@ -76,6 +76,11 @@ export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
       await store.drop()
     },
   }
+}
+
+/** Pauses between two tries of a delivery are for the real world. */
+function impatient(config: Config): Config {
+  return { ...config, limits: { ...config.limits, delivery: { ...config.limits.delivery, retryMs: 5 } } }
 }
 
 /** In memory and in this thread, so that they share the test's clock; faults can be injected. */

@@ -9,6 +9,7 @@ import { decodeEventLog, Reverted } from '../../chain/contract.ts'
 import { deliverOnce } from '../../chain/once.ts'
 import type { Receipt } from '../../chain/receipt.ts'
 import type { Sender } from '../../chain/sender.ts'
+import type { Limits } from '../../config/limits.ts'
 import type { Good, Hold, Price } from '../../domain/good.ts'
 import { type Lot, type Lots, type SaleContract, saleAbi, stateOf } from './lots.ts'
 import type { SaleBuy } from './schema.ts'
@@ -18,8 +19,7 @@ export type SaleOptions = {
   readonly lots: Lots
   readonly minter: Sender
   readonly clock: Clock
-  /** How long a mint is tried before the money goes back. */
-  readonly mintMs: number
+  readonly delivery: Limits['delivery']
   /** Addresses that hold the shop's own money or code: a beneficiary among them is a mistake. */
   readonly ownAddresses: readonly Address[]
   /** What speaks against this payer, whatever they buy. */
@@ -36,7 +36,7 @@ export function orderKey(orderId: string): Hex {
 }
 
 export function saleLot(options: SaleOptions): Good<SaleBuy> {
-  const { contract, lots, minter, clock, mintMs, ownAddresses, payerProblem } = options
+  const { contract, lots, minter, clock, delivery, ownAddresses, payerProblem } = options
 
   const mintCall = (key: Hex, { saleId, quantity, beneficiary }: SaleBuy): Hex =>
     contract.encode('mint', [key, BigInt(saleId), BigInt(quantity), beneficiary])
@@ -96,7 +96,8 @@ export function saleLot(options: SaleOptions): Good<SaleBuy> {
       return deliverOnce(minter, clock, {
         orderId,
         step: 'mint',
-        deadline: settledAt + mintMs,
+        deadline: settledAt + delivery.mintMs,
+        retryMs: delivery.retryMs,
         prepare: async () => ({
           to: contract.address,
           data,

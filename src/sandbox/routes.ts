@@ -1,0 +1,84 @@
+import * as z from 'zod'
+import { free, type Route } from '../api/route.ts'
+import type { Address } from '../base/address.ts'
+import type { JsonObject } from '../base/json.ts'
+import { answerRpc } from '../devchain/answer.ts'
+import type { DevChain } from '../devchain/chain.ts'
+import { addressField, nicknameField } from '../domain/fields.ts'
+import { sandboxKey } from './keys.ts'
+import { addressOf, type World } from './world.ts'
+
+export type SandboxPlayer = { readonly nickname: string; readonly address: Address | null }
+
+/** What the sandbox needs of the shop to hand out money and players. */
+export type SandboxDesk = {
+  players(): Promise<readonly SandboxPlayer[]>
+  createPlayer(player: { readonly nickname: string; readonly address: Address }): Promise<JsonObject>
+  fund(address: Address): Promise<JsonObject>
+}
+
+/** Values that make a fault on demand, as test cards do. */
+export type Magic = { readonly value: string; readonly where: string; readonly effect: string }
+
+const RPC_BYTES_MAX = 5_000_000
+
+/** Routes that exist only here: in any other mode they are unknown. */
+export function sandboxRoutes(world: World, desk: SandboxDesk, magic: readonly Magic[]): readonly Route[] {
+  const { config, chains, contracts } = world
+  const { baseUrl, x402BaseUrl } = config.http
+  const rpcUrl = ({ chainId }: DevChain) => `${baseUrl}/sandbox/rpc/${chainId}`
+  return [
+    free('GET /sandbox', {
+      host: 'both',
+      summary: 'Everything about this sandbox: chains, contracts, keys, players, magic values',
+      handle: async () => ({
+        body: {
+          mode: 'sandbox',
+          baseUrl,
+          x402BaseUrl,
+          chains: {
+            x402: {
+              chainId: chains.native.chainId,
+              network: `eip155:${chains.native.chainId}`,
+              rpcUrl: rpcUrl(chains.native),
+              asset: config.x402?.asset ?? null,
+            },
+            mpp: {
+              chainId: chains.tempo.chainId,
+              network: `tempo:${chains.tempo.chainId}`,
+              rpcUrl: rpcUrl(chains.tempo),
+              currency: config.mpp?.currency.address ?? null,
+            },
+            game: { chainId: chains.native.chainId, rpcUrl: rpcUrl(chains.native) },
+          },
+          contracts: { ...contracts, collections: [...contracts.collections] },
+          demo: { privateKey: sandboxKey('demo').reveal(), address: addressOf('demo'), nickname: 'Demo' },
+          players: (await desk.players()).map((player) => ({ ...player })),
+          operatorToken: config.operatorToken?.reveal() ?? null,
+          magic: magic.map((value) => ({ ...value })),
+        },
+      }),
+    }),
+    ...[chains.native, chains.tempo].map((chain) =>
+      free(`POST /sandbox/rpc/${chain.chainId}` as const, {
+        host: 'both',
+        summary: `JSON-RPC of the dev chain ${chain.chainId}`,
+        bucket: null,
+        bodyBytesMax: RPC_BYTES_MAX,
+        handle: async ({ bytes }) => ({ body: await answerRpc(chain, Buffer.from(bytes).toString('utf8')) }),
+      }),
+    ),
+    free('POST /sandbox/faucet', {
+      host: 'both',
+      summary: 'Give an address gas, USDC, pathUSD, craft tokens and three burnable NFTs',
+      body: z.strictObject({ address: addressField }),
+      handle: async ({ body }) => ({ body: await desk.fund(body.address) }),
+    }),
+    free('POST /sandbox/players', {
+      host: 'both',
+      summary: 'Create a player linked to a wallet',
+      body: z.strictObject({ nickname: nicknameField(config.limits.nicknameLengthMax), address: addressField }),
+      handle: async ({ body }) => ({ body: await desk.createPlayer(body) }),
+    }),
+  ]
+}

@@ -1,0 +1,66 @@
+import { rmSync } from 'node:fs'
+import { systemClock } from '../../src/base/clock.ts'
+import { systemRandom } from '../../src/base/id.ts'
+import { silentLog } from '../../src/base/log.ts'
+import type { Engine } from '../../src/store/backend.ts'
+import { type Database, type DatabaseOptions, openDatabase } from '../../src/store/db.ts'
+import { createDataDir } from './embedded.ts'
+import { createDatabase } from './postgres.ts'
+
+/** Both engines pass the same cases. There is no way to ask for one of them only. */
+export const engines: readonly Engine[] = ['embedded', 'postgres']
+
+/** An empty, migrated database that no other test knows of. */
+export type TestStore = {
+  readonly engine: Engine
+  readonly db: Database
+  /** What a second process needs to open the same database. */
+  readonly place: Pick<DatabaseOptions, 'url' | 'dataDir'>
+  /** A second handle, as another replica has one. The embedded engine has a single one, so it hands out the same. */
+  replica(): Promise<Database>
+  drop(): Promise<void>
+}
+
+export async function openStore(engine: Engine, overrides: Partial<DatabaseOptions> = {}): Promise<TestStore> {
+  return engine === 'embedded' ? openEmbeddedStore(overrides) : openPostgresStore(overrides)
+}
+
+/** The parts of the options that every test shares. */
+export const quiet = { log: silentLog, clock: systemClock, random: systemRandom, roomBytesMin: 2 << 20 }
+
+async function openEmbeddedStore(overrides: Partial<DatabaseOptions>): Promise<TestStore> {
+  const dataDir = await createDataDir()
+  const db = await openDatabase({ ...quiet, dataDir, ...overrides })
+  return {
+    engine: 'embedded',
+    db,
+    place: { dataDir },
+    replica: async () => db,
+    async drop() {
+      await db.close()
+      rmSync(dataDir, { recursive: true })
+    },
+  }
+}
+
+async function openPostgresStore(overrides: Partial<DatabaseOptions>): Promise<TestStore> {
+  const database = await createDatabase()
+  const place = { url: database.url, dataDir: '' }
+  const open = () => openDatabase({ ...quiet, ...place, ...overrides })
+  const db = await open()
+  const opened = [db]
+  return {
+    engine: 'postgres',
+    db,
+    place,
+    async replica() {
+      const replica = await open()
+      opened.push(replica)
+      return replica
+    },
+    async drop() {
+      await Promise.all(opened.map((handle) => handle.close()))
+      await database.drop()
+    },
+  }
+}

@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto'
+import { constants, cpSync, existsSync, globSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock } from '../../src/base/clock.ts'
+import { systemRandom } from '../../src/base/id.ts'
+import { silentLog } from '../../src/base/log.ts'
+import { openDatabase } from '../../src/store/db.ts'
+import { migrate } from '../../src/store/migrate.ts'
+
+const root = join(import.meta.dirname, '../..')
+
+/** A folder with an empty, migrated database of the embedded engine. Copied, because making one takes 4 seconds. */
+export async function createDataDir(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'sutler-data-'))
+  copyTree(await embeddedTemplate(), folder)
+  return folder
+}
+
+/** The template stays in /tmp from one run to the next; its name changes with the engine and the migrations. */
+export async function embeddedTemplate(): Promise<string> {
+  const template = join(tmpdir(), `sutler-template-${hashOfEngine()}`)
+  if (existsSync(template)) return template
+  const draft = mkdtempSync(`${template}-`)
+  const options = { log: silentLog, clock: systemClock, random: systemRandom }
+  const db = await openDatabase({ ...options, dataDir: draft, roomBytesMin: 2 << 20 })
+  await migrate(db)
+  await db.close()
+  try {
+    renameSync(draft, template)
+  } catch (error) {
+    // Another test process was faster.
+    rmSync(draft, { recursive: true })
+    if (!existsSync(template)) throw error
+  }
+  return template
+}
+
+export function copyTree(from: string, to: string): void {
+  cpSync(from, to, { recursive: true, mode: constants.COPYFILE_FICLONE })
+}
+
+function hashOfEngine(): string {
+  const hash = createHash('sha256')
+  const files = [
+    'src/store/embedded/engine.ts',
+    'src/store/migrations/*.sql',
+    'node_modules/@electric-sql/pglite/package.json',
+  ]
+  for (const file of globSync(files, { cwd: root }).sort()) hash.update(readFileSync(join(root, file)))
+  return hash.digest('hex').slice(0, 12)
+}
