@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+import {SaleLots} from "./SaleLots.sol";
+
+/// @title Sale lots of the sandbox: a lot can be told to fail, as test cards do, so that a buyer sees a refund on demand.
+contract SandboxSaleLots is SaleLots {
+    mapping(uint256 saleId => bool) public mintReverts;
+
+    error SandboxMintReverts(uint256 saleId);
+
+    constructor(string memory name_, string memory symbol_, address admin) SaleLots(name_, symbol_, admin) {}
+
+    function setMintReverts(uint256 saleId, bool reverts) external onlyRole(LOT_MANAGER_ROLE) {
+        mintReverts[saleId] = reverts;
+    }
+
+    /// @dev Trials and gas estimates cost nothing per gas and pass: the lot fails only in a real transaction, after the money
+    /// was taken, as the worst faults of the real world do.
+    function _beforeLotMint(uint256 saleId) internal view override {
+        if (mintReverts[saleId] && tx.gasprice != 0) revert SandboxMintReverts(saleId);
+    }
+}

@@ -1,0 +1,42 @@
+// Both chains in a process of their own: node src/devchain/main.ts --port 8545 --data ./data
+// They answer at /84532 and /42431. With no --data they forget everything at the end.
+import { parseArgs } from 'node:util'
+import { createDevChain } from './chain.ts'
+import { serveRpc } from './server.ts'
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      host: { type: 'string', default: '127.0.0.1' },
+      port: { type: 'string', default: '8545' },
+      data: { type: 'string' },
+      'block-time': { type: 'string' },
+      faults: { type: 'boolean', default: false },
+    },
+  })
+  const blockTime = values['block-time']
+  const common = {
+    dataDir: values.data,
+    faults: values.faults,
+    blockTimeMs: blockTime === undefined ? undefined : Number(blockTime),
+  }
+  const chains = [
+    await createDevChain({ ...common, rules: 'native' }),
+    await createDevChain({ ...common, rules: 'tempo' }),
+  ]
+  const server = await serveRpc(chains, { host: values.host, port: Number(values.port) })
+  for (const { chainId } of chains) process.stdout.write(`dev chain ${chainId} at ${server.url}/${chainId}\n`)
+
+  async function stop(): Promise<void> {
+    await server.close()
+    await Promise.all(chains.map((chain) => chain.close()))
+  }
+  process.once('SIGINT', stop)
+  process.once('SIGTERM', stop)
+}
+
+main().catch((error: NodeJS.ErrnoException) => {
+  // An error with a code is the user's to mend; one without is ours.
+  process.stderr.write(`${error.code ? error.message : error.stack}\n`)
+  process.exitCode = 1
+})

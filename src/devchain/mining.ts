@@ -1,0 +1,75 @@
+import type { Arrivals } from './arrivals.ts'
+import type { Block, MinedTransaction } from './block.ts'
+import { invalidParams, type RpcError } from './errors.ts'
+import type { Node } from './node.ts'
+import type { Rules } from './rules.ts'
+import { decodeEnvelope, type Transaction } from './transaction.ts'
+
+/** When blocks are made, and of what. */
+export type Mining = {
+  /** One block for each waiting transaction whose turn it is. */
+  mineEach(): Promise<void>
+  /** One block of all the waiting transactions that fit, even if there are none. */
+  mineBlock(): Promise<Block>
+  /** One block with nothing but this transaction, ahead of the pool. */
+  mineOnly(transaction: Transaction): Promise<Block>
+  /** Replaces the last `depth` blocks by others at the same heights, with or without their transactions. */
+  reorg(depth: number, transactions: 'remine' | 'drop'): Promise<void>
+}
+
+export function createMining({ rules, history, miner, pool }: Node, arrivals: Arrivals): Mining {
+  /** Takes transactions from the pool until the block is full. */
+  function fromPool(countMax: number): () => Transaction | undefined {
+    let count = 0
+    let gas = 0n
+    return () => {
+      const transaction = count < countMax ? pool.next() : undefined
+      if (!transaction || gas + transaction.gas > rules.blockGasLimit) return undefined
+      count++
+      gas += transaction.gas
+      pool.remove(transaction.hash)
+      return transaction
+    }
+  }
+
+  function unfit({ hash }: Transaction, refusal: RpcError): void {
+    arrivals.givenUp(hash, refusal)
+  }
+
+  function announce(block: Block): Block {
+    for (const { hash } of block.transactions) arrivals.arrived(hash)
+    return block
+  }
+
+  return {
+    async mineEach() {
+      while (pool.next()) announce(await miner.mine({ next: fromPool(1), unfit }))
+    },
+    async mineBlock() {
+      return announce(await miner.mine({ next: fromPool(Number.POSITIVE_INFINITY), unfit }))
+    },
+    async mineOnly(transaction) {
+      return announce(await miner.mine({ next: each([transaction]) }))
+    },
+    async reorg(depth, transactions) {
+      const head = history.ledger.head()
+      if (depth < 1 || depth > head.number) throw invalidParams(`depth: 1 to ${head.number}`)
+      const fork = head.fork + 1
+      for (const { timestamp, overrides, transactions: old } of history.rewind(head.number - depth)) {
+        const again = transactions === 'drop' ? [] : old.map((one) => revive(one, rules))
+        await miner.mine({ next: each(again), overrides, timestamp, fork })
+      }
+    },
+  }
+}
+
+/** The signers are known: they were proved when the transaction first arrived. */
+function revive({ raw, from, feePayer }: MinedTransaction, rules: Rules): Transaction {
+  const { signers: _, ...envelope } = decodeEnvelope(raw, rules)
+  return { ...envelope, from, feePayer }
+}
+
+function each(transactions: readonly Transaction[]): () => Transaction | undefined {
+  let index = 0
+  return () => transactions[index++]
+}

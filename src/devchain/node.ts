@@ -1,0 +1,46 @@
+import type { Clock } from '../base/clock.ts'
+import { type Fees, nativeFees, tip20Fees } from './fees.ts'
+import { type History, openHistory } from './history.ts'
+import { createMachine, type Machine } from './machine.ts'
+import { createMiner, type Miner } from './miner.ts'
+import { noncePrecompile } from './nonce-precompile.ts'
+import { createPool, type Pool } from './pool.ts'
+import type { Rules } from './rules.ts'
+import { createState, type State } from './state.ts'
+import type { Transaction } from './transaction.ts'
+
+/** The parts of a chain, put together. Nothing here guards against two callers at once: the chain's queue does. */
+export type Node = {
+  readonly rules: Rules
+  readonly state: State
+  readonly history: History
+  readonly machine: Machine
+  readonly fees: Fees
+  readonly miner: Miner
+  readonly pool: Pool
+}
+
+/** A method of JSON-RPC. `height` is the head as this request may see it; it is lower than the real one under a fault. */
+export type Method = (params: readonly unknown[], height: number) => unknown
+export type Methods = Readonly<Record<string, Method>>
+
+export async function openNode(options: {
+  readonly rules: Rules
+  readonly clock: Clock
+  readonly path: string | null
+  readonly reverts: (transaction: Transaction) => boolean
+}): Promise<Node> {
+  const { rules, clock, path, reverts } = options
+  const state = createState()
+  const history = await openHistory({ rules, state, clock, path })
+  const machine = await createMachine({
+    chainId: rules.chainId,
+    state,
+    precompiles: rules.name === 'tempo' ? [noncePrecompile(state)] : [],
+    blockHash: (number) => history.ledger.block(number)?.hash,
+  })
+  const fees = rules.name === 'tempo' ? tip20Fees({ rules, state, machine }) : nativeFees({ rules, state })
+  const miner = createMiner({ rules, state, history, machine, fees, reverts })
+  const pool = createPool({ rules, nonceOf: miner.nonceOf })
+  return { rules, state, history, machine, fees, miner, pool }
+}
