@@ -4,77 +4,82 @@ import type { Problem } from '../base/problem.ts'
 import type { Outcome } from '../checkout/answer.ts'
 import { corsHeaders } from './cors.ts'
 import { problemBody } from './problem-body.ts'
+import type { Headers, Reply } from './reply.ts'
 
-type Headers = Readonly<Record<string, string>>
-
-/** What the core came to, as HTTP. */
+/** What the core came to, as HTTP. `extra` are headers that belong to the exchange: what is left of an allowance, the flow. */
 export type Answers = {
-  json(status: number, body: string, headers: Headers): Response
-  outcome(outcome: Outcome, flowId: string): Response
-  problem(problem: Problem, route: { readonly isPaid: boolean; readonly methods: readonly string[] }): Response
+  json(status: number, body: string | null, headers: Headers): Reply
+  outcome(outcome: Outcome, flowId: string, extra: Headers): Reply
+  /** The id is what a client reports and the log knows; one is made where nothing was logged. */
+  problem(problem: Problem, extra?: Headers, requestId?: string): Reply
 }
 
-const PAID_CACHE = { 'Cache-Control': 'private, no-store', Vary: 'Authorization, PAYMENT-SIGNATURE, Origin' }
+const VARY = 'Authorization, PAYMENT-SIGNATURE, Origin'
+const jsonHeaders = { 'Content-Type': 'application/json', ...corsHeaders }
+const paidHeaders = { ...jsonHeaders, 'Cache-Control': 'private, no-store', Vary: VARY }
+/** A kept 402 or error would be shown to somebody who has paid meanwhile. */
+const unpaidHeaders = { ...jsonHeaders, 'Cache-Control': 'no-store', Vary: VARY }
 
 export function createAnswers({ errorsUrl, random }: { errorsUrl: string; random: Random }): Answers {
-  const bodyOf = (problem: Problem, isPaidRoute: boolean): JsonObject =>
-    problemBody(problem, { requestId: newId('req', random), errorsUrl, isPaidRoute })
-
-  function json(status: number, body: string, headers: Headers): Response {
-    return new Response(body, { status, headers: { 'Content-Type': 'application/json', ...corsHeaders, ...headers } })
-  }
+  const bodyOf = (problem: Problem, requestId = newId('req', random)): JsonObject =>
+    problemBody(problem, { requestId, errorsUrl })
 
   return {
-    json,
+    json: (status, body, headers) => ({ status, body, headers: { ...jsonHeaders, ...headers } }),
 
-    outcome(outcome, flowId) {
+    outcome(outcome, flowId, extra) {
       switch (outcome.kind) {
         case 'challenged': {
           const { problem, wire } = outcome
-          const body = { ...wire.body, ...bodyOf(problem, true), ...protocolType(wire.body) }
-          return json(402, stringify(body), { ...wire.headers, 'Cache-Control': 'no-store', 'X-Flow-Id': flowId })
+          const body = stringify({ ...wire.body, ...bodyOf(problem), ...protocolType(wire.body) })
+          return { status: 402, body, headers: { ...unpaidHeaders, ...wire.headers, 'X-Flow-Id': flowId, ...extra } }
         }
         case 'delivered': {
           const { answer, order, isReplay } = outcome
           const replayed: Headers = isReplay ? { 'Idempotent-Replayed': 'true' } : {}
-          return json(answer.status, answer.body, {
-            ...answer.headers,
-            ...replayed,
-            ...PAID_CACHE,
-            'X-Flow-Id': order.flowId,
-          })
+          return {
+            status: answer.status,
+            body: answer.body,
+            headers: { ...paidHeaders, ...answer.headers, ...replayed, 'X-Flow-Id': order.flowId },
+          }
         }
         case 'moving': {
           const { body, wire, retryAfterSeconds, order } = outcome
-          return json(202, stringify(body), {
-            ...wire.headers,
-            ...PAID_CACHE,
-            'Retry-After': String(retryAfterSeconds),
-            'X-Flow-Id': order.flowId,
-          })
+          return {
+            status: 202,
+            body: stringify(body),
+            headers: {
+              ...paidHeaders,
+              ...wire.headers,
+              'Retry-After': String(retryAfterSeconds),
+              'X-Flow-Id': order.flowId,
+            },
+          }
         }
         case 'failed': {
           const { problem, wire, order } = outcome
-          return json(409, stringify(bodyOf(problem, true)), {
-            ...wire.headers,
-            'Cache-Control': 'no-store',
-            'X-Flow-Id': order.flowId,
-          })
+          return {
+            status: problem.status,
+            body: stringify(bodyOf(problem)),
+            headers: { ...unpaidHeaders, ...wire.headers, 'X-Flow-Id': order.flowId },
+          }
         }
       }
     },
 
-    problem(problem, { isPaid, methods }) {
-      const body = bodyOf(problem, isPaid)
+    problem(problem, extra = {}, requestId) {
+      const body = bodyOf(problem, requestId)
       const { afterSeconds } = body['retry'] as { afterSeconds: number | null }
-      return json(problem.status, stringify(body), {
-        'Cache-Control': 'no-store',
-        ...(afterSeconds === null ? {} : { 'Retry-After': String(afterSeconds) }),
-        ...(problem.status === 405 ? { Allow: methods.join(', ') } : {}),
-        // What is left of a body that is too large is not read.
-        ...(problem.status === 413 ? { Connection: 'close' } : {}),
-        ...problem.extra.headers,
-      })
+      return {
+        status: problem.status,
+        body: stringify(body),
+        headers: {
+          ...unpaidHeaders,
+          ...(afterSeconds === null ? {} : { 'Retry-After': String(afterSeconds) }),
+          ...extra,
+          ...problem.extra.headers,
+        },
+      }
     },
   }
 }

@@ -1,85 +1,151 @@
-import type { HttpBindings } from '@hono/node-server'
-import type { Context } from 'hono'
+import type { IncomingMessage } from 'node:http'
 import { newId, type Random } from '../base/id.ts'
 import { Problem } from '../base/problem.ts'
 
-export type HttpContext = Context<{ Bindings: Partial<HttpBindings> }>
+/** One HTTP request, as far as anything past the router needs it. */
+export type HttpRequest = {
+  readonly method: string
+  /** The host that was asked, from the request's target or its Host header. */
+  readonly host: string | undefined
+  /** As it was sent, up to the question mark. Nothing is decoded, so the router and the gate cannot see two different paths. */
+  readonly path: string
+  readonly search: string
+  /** By its lower-case name. Lines of the same name are joined by commas, or the first one counts, as Node does. */
+  header(name: string): string | undefined
+  query(name: string): string | undefined
+  /** Tells a client that waits for a word before it sends its body (`Expect: 100-continue`) to go on. */
+  readonly wantBody: () => void
+  readonly incoming: IncomingMessage
+}
+
+const ABSOLUTE = /^https?:\/\/([^/?#\\]+)(\/.*)?$/is
+
+export function requestOf(incoming: IncomingMessage, wantBody: () => void = () => {}): HttpRequest {
+  const { headers, method = 'GET', url = '/' } = incoming
+  const absolute = url.charCodeAt(0) === 0x2f ? null : ABSOLUTE.exec(url)
+  const target = absolute ? (absolute[2] ?? '/') : url
+  const mark = target.indexOf('?')
+  const search = mark === -1 ? '' : target.slice(mark + 1)
+  return {
+    method,
+    host: absolute ? absolute[1] : headers.host,
+    path: mark === -1 ? target : target.slice(0, mark),
+    search,
+    header: (name) => headers[name] as string | undefined,
+    query: (name) => new URLSearchParams(search).get(name) ?? undefined,
+    wantBody,
+    incoming,
+  }
+}
 
 const FLOW_ID = /^[A-Za-z0-9_.:-]{1,128}$/
-const JSON_TYPE = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i
 
 /** The caller's own correlation id when it is a decent one, otherwise one of ours. It comes back in `X-Flow-Id`. */
-export function flowIdOf(c: HttpContext, random: Random): string {
-  const given = c.req.header('x-flow-id')
+export function flowIdOf(request: HttpRequest, random: Random): string {
+  const given = request.header('x-flow-id')
   return given !== undefined && FLOW_ID.test(given) ? given : newId('flow', random)
 }
 
-/** Every line with this name. Node joins or drops repeated headers, so the raw lines are asked. */
-function linesOf(c: HttpContext, name: string): number {
-  const raw = c.env?.incoming?.rawHeaders
-  if (!raw) return c.req.header(name) === undefined ? 0 : 1
-  let lines = 0
-  for (let i = 0; i < raw.length; i += 2) if (raw[i]!.length === name.length && raw[i]!.toLowerCase() === name) lines++
-  return lines
-}
+const PAYMENT_SCHEME = /^\s*Payment\s/i
 
-export function hasPayment(c: HttpContext): boolean {
-  return c.req.header('payment-signature') !== undefined || /^\s*Payment\s/i.test(c.req.header('authorization') ?? '')
+export function hasPayment(request: HttpRequest): boolean {
+  if (request.header('payment-signature') !== undefined) return true
+  const authorization = request.header('authorization')
+  return authorization !== undefined && PAYMENT_SCHEME.test(authorization)
 }
 
 /** Exactly one payment, of one protocol, in one header. Two could be read differently by a proxy and by us. */
-export function assertOnePayment(c: HttpContext): void {
-  const signatures = linesOf(c, 'payment-signature')
-  const authorizations = linesOf(c, 'authorization')
-  if (signatures === 0 && authorizations === 0) return
-  const credentials = (c.req.header('authorization') ?? '')
+export function assertOnePayment(request: HttpRequest): void {
+  const signature = request.header('payment-signature')
+  const authorization = request.header('authorization')
+  if (signature === undefined && authorization === undefined) return
+  const credentials = (authorization ?? '')
     .split(/,\s*(?=Payment\s)/i)
-    .filter((value) => /^\s*Payment\s/i.test(value)).length
+    .filter((part) => PAYMENT_SCHEME.test(part)).length
   const isAmbiguous =
-    signatures > 1 ||
-    authorizations > 1 ||
+    linesOf(request, 'payment-signature') > 1 ||
+    linesOf(request, 'authorization') > 1 ||
     credentials > 1 ||
-    (signatures === 1 && (credentials === 1 || c.req.header('payment-signature')?.includes(',')))
+    (signature !== undefined && (credentials === 1 || signature.includes(',')))
   if (isAmbiguous) throw new Problem('ambiguous_payment', 'Send exactly one payment header, once; nothing was taken.')
 }
 
-/** Reads the body and counts its bytes itself: a length header may lie, and a chunked body has none. */
-export async function readBody(c: HttpContext, bytesMax: number): Promise<Uint8Array> {
-  if (c.req.method === 'GET' || c.req.method === 'HEAD') return EMPTY
-  const { incoming } = c.env ?? {}
-  const declared = Number(c.req.header('content-length') ?? 0)
-  if (declared > bytesMax) throw tooLarge(bytesMax)
-  const body = incoming ? await readStream(incoming, bytesMax) : new Uint8Array(await c.req.arrayBuffer())
-  if (body.length > bytesMax) throw tooLarge(bytesMax)
-  if (body.length === 0) return EMPTY
-  if (c.req.header('content-encoding') !== undefined)
+/** How many lines have this name. Node joins or drops repeated headers, so the raw lines are asked. */
+export function linesOf({ incoming: { rawHeaders } }: HttpRequest, name: string): number {
+  let lines = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const line = rawHeaders[i]!
+    if (line.length === name.length && line.toLowerCase() === name) lines++
+  }
+  return lines
+}
+
+const JSON_ACCEPTED = /(?:^|,)\s*(?:application\/(?:json|\*)|\*\/\*)\s*(?:;(?!\s*q=0(?:\.0*)?\s*(?:,|$))[^,]*)?(?:,|$)/i
+
+/** Nobody who excludes JSON can read what these routes say. No Accept at all means anything goes. */
+export function assertAcceptsJson(request: HttpRequest): void {
+  const accept = request.header('accept')
+  if (accept === undefined || accept === '*/*' || accept === '' || JSON_ACCEPTED.test(accept)) return
+  throw new Problem('not_acceptable', 'This route answers application/json only; accept that, or leave Accept out.')
+}
+
+const JSON_TYPE = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i
+
+/** The body, by our own count: a length header may lie, and a chunked body has none. Empty when nothing was sent. */
+export async function readBody(request: HttpRequest, bytesMax: number): Promise<Uint8Array> {
+  const length = request.header('content-length')
+  const isChunked = request.header('transfer-encoding') !== undefined
+  if (!isChunked && (length === undefined || length === '0')) return NOTHING
+  if (Number(length ?? 0) > bytesMax) throw tooLarge(bytesMax)
+  request.wantBody()
+  const body = await readStream(request.incoming, bytesMax)
+  if (body.length === 0) return NOTHING
+  if (request.header('content-encoding') !== undefined)
     throw new Problem('unsupported_media_type', 'Send the body without compression.')
-  if (!JSON_TYPE.test(c.req.header('content-type') ?? ''))
+  if (!JSON_TYPE.test(request.header('content-type') ?? ''))
     throw new Problem('unsupported_media_type', 'Send the body as Content-Type: application/json.')
   return body
 }
 
-const EMPTY = new Uint8Array()
+const NOTHING = new Uint8Array()
 
-function readStream(incoming: NonNullable<Partial<HttpBindings>['incoming']>, bytesMax: number): Promise<Uint8Array> {
+function readStream(incoming: IncomingMessage, bytesMax: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
+    const broken = () => reject(new Problem('invalid_json', 'The body did not arrive whole.'))
+    if (incoming.destroyed) return broken()
     incoming.on('data', (chunk: Buffer) => {
       size += chunk.length
-      if (size <= bytesMax) return chunks.push(chunk)
-      // The rest is not read: the connection is closed after the answer.
-      incoming.pause()
-      reject(tooLarge(bytesMax))
+      if (size <= bytesMax) chunks.push(chunk)
+      else reject(tooLarge(bytesMax))
     })
     incoming.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
-    incoming.on('error', (cause) => reject(new Problem('invalid_json', 'The body did not arrive whole.', { cause })))
-    incoming.on('aborted', () => reject(new Problem('invalid_json', 'The body did not arrive whole.')))
+    incoming.on('error', broken)
   })
 }
 
 function tooLarge(bytesMax: number): Problem {
   return new Problem('body_too_large', `The body is larger than ${bytesMax / 1024} KiB.`)
+}
+
+/** Whoever sends more than is wanted is heard out this far: an answer to somebody who is still talking is often lost. */
+const EXCESS_BYTES_MAX = 1 << 20
+
+/** Reads on to the end of the body and keeps nothing. Resolves early when there is no end in sight. */
+export function discardRest(incoming: IncomingMessage): Promise<void> {
+  return new Promise((resolve) => {
+    if (incoming.destroyed) return resolve()
+    let size = 0
+    incoming.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size <= EXCESS_BYTES_MAX) return
+      incoming.pause()
+      resolve()
+    })
+    for (const end of ['end', 'error', 'close']) incoming.once(end, () => resolve())
+    incoming.resume()
+  })
 }
 
 /** No body, or `{}`: a question for the price. */
@@ -88,10 +154,12 @@ export function isEmptyBody(body: Uint8Array): boolean {
 }
 
 /** A parameter given twice is a contradiction, not a list. */
-export function queryOf(c: HttpContext): Readonly<Record<string, string>> {
-  const entries = Object.entries(c.req.queries()).map(([name, values]): [string, string] => {
-    if (values.length > 1) throw new Problem('duplicate_key', `The parameter ${name.slice(0, 64)} is given twice.`)
-    return [name, values[0] ?? '']
-  })
-  return Object.fromEntries(entries)
+export function queryOf({ search }: HttpRequest): Readonly<Record<string, string>> {
+  if (search === '') return {}
+  const query: Record<string, string> = Object.create(null)
+  for (const [name, value] of new URLSearchParams(search)) {
+    if (name in query) throw new Problem('duplicate_key', `The parameter ${name.slice(0, 64)} is given twice.`)
+    query[name] = value
+  }
+  return query
 }

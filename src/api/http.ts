@@ -1,180 +1,169 @@
-import { Hono } from 'hono'
-import type { Random } from '../base/id.ts'
-import { type JsonObject, parseStrictJson, stringify } from '../base/json.ts'
+import { newId, type Random } from '../base/id.ts'
+import { parseStrictJson, sha256Hex, stringify } from '../base/json.ts'
 import type { Log } from '../base/log.ts'
 import { Problem } from '../base/problem.ts'
 import type { Checkout } from '../checkout/checkout.ts'
-import { purchase } from '../checkout/purchase.ts'
 import type { HttpConfig } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
 import { createAnswers } from './answers.ts'
 import { preflightHeaders } from './cors.ts'
-import { assertOnePayment, flowIdOf, type HttpContext, hasPayment, isEmptyBody, queryOf, readBody } from './exchange.ts'
-import { hostOf, otherHostOf, servesHere } from './hosts.ts'
+import { assertAcceptsJson, flowIdOf, type HttpRequest, queryOf, readBody } from './exchange.ts'
+import { createHostFinder, otherHostOf, servesHere } from './hosts.ts'
+import type { AnsweredRequest } from './metrics.ts'
 import { parseWith } from './parse.ts'
 import { asProblem } from './problem-body.ts'
 import type { RateLimiter } from './rate-limit.ts'
-import type { FreeRoute, Host, PaidRoute, Route } from './route.ts'
+import type { Handler, Headers, Reply } from './reply.ts'
+import type { FreeRoute, Host, Route } from './route.ts'
+import { createRouter } from './router.ts'
+import { createSelling } from './selling.ts'
+import type { Turnstile } from './turnstile.ts'
 
 export type HttpOptions = {
   readonly routes: readonly Route[]
+  /** What is served beside the table, by path: another protocol, the operator's own routes. */
+  readonly others: ReadonlyMap<string, Other>
   readonly checkout: Checkout
   readonly http: HttpConfig
   readonly limits: Limits
   readonly limiter: RateLimiter
+  readonly turnstile: Turnstile
+  /** Hears of every answer. */
+  readonly observe: (answered: AnsweredRequest) => void
   readonly random: Random
   readonly log: Log
 }
 
-type App = Hono<{ Bindings: NonNullable<HttpContext['env']> }>
+/** Speaks for itself, errors included. */
+export type Other = { readonly host: Host; readonly handle: Handler }
 
-/** The route table as an HTTP application. The gate stands inside each paid handler, never on a path pattern beside it. */
-export function createHttpApp(options: HttpOptions): App {
-  const { routes, checkout, http, limits, limiter, random, log } = options
+/** The route table as a function from requests to answers. */
+export type HttpApp = {
+  /** Never rejects: whatever goes wrong is an answer too. */
+  answer(request: HttpRequest): Promise<Reply>
+  /** The answer to what never became a request, or will not be looked at. */
+  refusal(problem: Problem): Reply
+}
+
+/** Everything about one path that does not change between requests. */
+type Place = { readonly routes: readonly Route[]; readonly methods: readonly string[]; readonly preflight: Headers }
+
+export function createHttpApp(options: HttpOptions): HttpApp {
+  const { routes, others, checkout, http, limits, limiter, turnstile, observe, random, log } = options
   const answers = createAnswers({ errorsUrl: `${http.baseUrl}/errors`, random })
-  const app: App = new Hono()
+  const { sell, tellPrice } = createSelling({ checkout, answers, turnstile, limiter, http, limits, random })
+  const hostOf = createHostFinder(http)
+  const router = createRouter(
+    new Map<string, Handler>([
+      ...[...placesOf(routes)].map(([path, place]) => [path, watched(path, serveAt(place))] as const),
+      ...[...others].map(([path, other]) => [path, watched(path, serveOther(path, other))] as const),
+    ]),
+  )
+  const anywhere = preflightHeaders(['GET', 'POST'])
 
-  async function serve(c: HttpContext, onPath: readonly Route[]): Promise<Response> {
-    const methods = methodsOf(onPath)
-    try {
-      if (c.req.method === 'OPTIONS') return new Response(null, { status: 204, headers: preflightHeaders(methods) })
-      const host = hostOf(http, c.req.header('host'))
-      const here = onPath.filter((route) => servesHere(host, route))
-      if (here.length === 0)
-        throw new Problem(
-          'route_not_found',
-          `This route is served at ${otherHostOf(http, onPath[0]!)}${onPath[0]!.path}.`,
-        )
-      const route = here.find(({ method }) => method === c.req.method)
-      if (route) return await (route.kind === 'paid' ? sell(c, route) : answerFree(c, route, host))
-      const probed =
-        c.req.method === 'GET' ? here.find((route) => route.kind === 'paid' && route.hasPriceProbe) : undefined
-      if (probed?.kind === 'paid') return await tellPrice(c, probed)
-      throw new Problem('method_not_allowed', `Use ${methods.join(' or ')} here.`)
-    } catch (error) {
-      return fail(c, error, { isPaid: onPath.some(({ kind }) => kind === 'paid'), methods })
+  function watched(route: string, handle: Handler): Handler {
+    return async (request, params) => {
+      const begun = checkout.clock.now()
+      const reply = await handle(request, params).catch((error) => failure(request, error))
+      observe({ method: request.method, route, status: reply.status, ms: checkout.clock.now() - begun })
+      return reply
     }
   }
 
-  async function sell(c: HttpContext, route: PaidRoute): Promise<Response> {
-    assertOnePayment(c)
-    if (route.isRateLimited && !hasPayment(c)) limiter.take('unpaid', c)
-    const bytes = await readBody(c, limits.bodyBytesMax)
-    const isEmpty = isEmptyBody(bytes)
-    const flowId = flowIdOf(c, random)
-    const outcome = await purchase(checkout, route.offer, {
-      resource: resourceOf(http, route),
-      incoming: { header: (name) => c.req.header(name), meta: () => undefined },
-      body: isEmpty ? null : bytes,
-      bodyIsBound: route.bodyIsBound,
-      isProbe: isEmpty && route.body !== null,
-      parse: () => parseBody(route, bytes, isEmpty, limits),
-      flowId,
-      idempotencyKey: idempotencyKeyOf(c),
+  async function find(request: HttpRequest): Promise<Reply> {
+    const found = router.find(request.path)
+    if (found) return found.value(request, found.params)
+    if (request.method === 'OPTIONS') return { status: 204, headers: anywhere, body: null }
+    throw new Problem('route_not_found', `There is no ${request.method} ${request.path.slice(0, 100)} here.`)
+  }
+
+  function serveAt(place: Place): Handler {
+    return (request, params) => serve(request, place, params)
+  }
+
+  function serveOther(path: string, { host, handle }: Other): Handler {
+    return async (request, params) => {
+      if (!servesHere(hostOf(request), { host })) throw elsewhere({ host, path })
+      return handle(request, params)
+    }
+  }
+
+  function elsewhere(route: { readonly host: Host; readonly path: string }): Problem {
+    return new Problem('route_not_found', `This route is served at ${otherHostOf(http, route)}${route.path}.`)
+  }
+
+  async function serve(request: HttpRequest, place: Place, params: object): Promise<Reply> {
+    const { method } = request
+    if (method === 'OPTIONS') return { status: 204, headers: place.preflight, body: null }
+    const host = hostOf(request)
+    const here = place.routes.filter((route) => servesHere(host, route))
+    if (here.length === 0) throw elsewhere(place.routes[0]!)
+    for (const route of here) {
+      if (route.kind === 'paid') {
+        if (route.method === method) return sell(request, route)
+        if (method === 'GET' && route.hasPriceProbe) return tellPrice(request, route)
+      } else if (route.method === (method === 'HEAD' ? 'GET' : method)) return answerFree(request, route, params, host)
+    }
+    throw new Problem('method_not_allowed', `Use ${place.methods.join(' or ')} here.`, {
+      headers: { Allow: [...place.methods, 'OPTIONS'].join(', ') },
     })
-    return answers.outcome(outcome, flowId)
   }
 
-  async function tellPrice(c: HttpContext, route: PaidRoute): Promise<Response> {
-    if (hasPayment(c))
-      throw new Problem(
-        'method_not_allowed',
-        'A GET only tells the price; nothing was taken. Send the payment with POST.',
-      )
-    limiter.take('unpaid', c)
-    const flowId = flowIdOf(c, random)
-    const incoming = { header: () => undefined, meta: () => undefined }
-    const nothing = {
-      body: null,
-      bodyIsBound: route.bodyIsBound,
-      isProbe: true,
-      parse: () => ({}),
-      idempotencyKey: null,
-    }
-    return answers.outcome(
-      await purchase(checkout, route.offer, { resource: resourceOf(http, route), incoming, flowId, ...nothing }),
-      flowId,
-    )
-  }
-
-  async function answerFree(c: HttpContext, route: FreeRoute, host: Host): Promise<Response> {
-    if (route.bucket) limiter.take(route.bucket, c)
-    const bytes = await readBody(c, route.bodyBytesMax ?? limits.bodyBytesMax)
-    const answer = await route.handle({
-      params: route.params ? parseWith(route.params, c.req.param()) : {},
-      query: route.query ? parseWith(route.query, queryOf(c)) : {},
+  async function answerFree(request: HttpRequest, route: FreeRoute, params: object, host: Host): Promise<Reply> {
+    const extra = route.bucket ? limiter.take(route.bucket, request) : {}
+    if (route.contentType === 'application/json') assertAcceptsJson(request)
+    const bytes = await readBody(request, route.bodyBytesMax ?? limits.bodyBytesMax)
+    const answered = await route.handle({
+      params: route.params ? parseWith(route.params, params) : {},
+      query: route.query ? parseWith(route.query, queryOf(request)) : {},
       body: route.body
         ? parseWith(route.body, bytes.length === 0 ? {} : parseStrictJson(bytes, limits.jsonDepthMax))
         : {},
       bytes,
       host,
+      header: request.header,
     })
-    const { status = 200, body, headers = {} } = answer
+    const { status = 200, body, headers = {} } = answered
     const text = typeof body === 'string' ? body : stringify(body)
-    return answers.json(status, text, {
-      'Cache-Control': cacheControl(route),
-      'Content-Type': route.contentType,
-      ...headers,
-    })
+    const allHeaders = { 'Cache-Control': cacheControl(route), 'Content-Type': route.contentType, ...headers, ...extra }
+    // What anybody may keep has a validator, so that asking again costs a line instead of the document. A listing that is written once
+    // for many readers brings its own along.
+    if (!allHeaders['Cache-Control'].startsWith('public')) return answers.json(status, text, allHeaders)
+    const etag = headers['ETag'] ?? `"${sha256Hex(text).slice(0, 32)}"`
+    const isKnown = request.header('if-none-match')?.includes(etag)
+    return answers.json(isKnown ? 304 : status, isKnown ? null : text, { ...allHeaders, ETag: etag })
   }
 
-  function fail(c: HttpContext, error: unknown, route: { isPaid: boolean; methods: readonly string[] }): Response {
+  function failure(request: HttpRequest, error: unknown): Reply {
     const problem = asProblem(error)
+    const flowId = flowIdOf(request, random)
+    const requestId = newId('req', random)
+    const { method, path } = request
     if (problem.status >= 500)
-      log.error('request failed', { method: c.req.method, path: c.req.path, code: problem.code, error })
-    return answers.problem(problem, route)
+      log.error('request failed', { requestId, flowId, method, path, code: problem.code, error })
+    return answers.problem(problem, { 'X-Flow-Id': flowId }, requestId)
   }
 
-  const unknown = { isPaid: false, methods: [] }
-  for (const [path, onPath] of byPath(routes)) app.all(path.replace(/\{(\w+)\}/g, ':$1'), (c) => serve(c, onPath))
-  app.notFound((c) =>
-    answers.problem(
-      new Problem('route_not_found', `There is no ${c.req.method} ${c.req.path.slice(0, 100)} here.`),
-      unknown,
-    ),
-  )
-  app.onError((error, c) => fail(c, error, unknown))
-  return app
-}
-
-function byPath(routes: readonly Route[]): Map<string, Route[]> {
-  const paths = new Map<string, Route[]>()
-  for (const route of routes) paths.set(route.path, [...(paths.get(route.path) ?? []), route])
-  return paths
-}
-
-function methodsOf(routes: readonly Route[]): readonly string[] {
-  const methods = routes.flatMap((route) =>
-    route.kind === 'paid' && route.hasPriceProbe ? [route.method, 'GET'] : [route.method],
-  )
-  return [...new Set(methods)]
-}
-
-/** Public addresses come from configuration: a Host header must not decide what a payer signs. */
-export function resourceOf(http: HttpConfig, route: PaidRoute) {
-  const base = route.host === 'mpp' ? http.baseUrl : http.x402BaseUrl
   return {
-    url: base + route.path,
-    scope: `${route.method} ${route.path}`,
-    description: route.summary,
-    discovery: route.discovery,
+    answer: (request) => find(request).catch((error) => failure(request, error)),
+    refusal: (problem) => answers.problem(problem),
   }
 }
 
-function parseBody(route: PaidRoute, bytes: Uint8Array, isEmpty: boolean, limits: Limits): JsonObject {
-  if (route.body !== null) return parseWith(route.body, isEmpty ? {} : parseStrictJson(bytes, limits.jsonDepthMax))
-  if (!isEmpty) throw new Problem('invalid_request', 'This route has no parameters; send no body, or {}.')
-  return {}
+function placesOf(routes: readonly Route[]): ReadonlyMap<string, Place> {
+  const paths = Map.groupBy(routes, ({ path }) => path)
+  return new Map(
+    [...paths].map(([path, onPath]) => {
+      const methods = [...new Set(onPath.flatMap(methodsOf))]
+      return [path, { routes: onPath, methods, preflight: preflightHeaders(methods) }]
+    }),
+  )
 }
 
-const IDEMPOTENCY_KEY = /^[\x21-\x7e]{8,128}$/
-
-function idempotencyKeyOf(c: HttpContext): string | null {
-  const key = c.req.header('idempotency-key')
-  if (key === undefined) return null
-  if (!IDEMPOTENCY_KEY.test(key))
-    throw new Problem('invalid_request', 'An Idempotency-Key is 8 to 128 visible ASCII characters.')
-  return key
+/** HEAD is GET without the body, but not where a GET is sold: nobody may look at goods by asking for less than all of them. */
+function methodsOf(route: Route): readonly string[] {
+  if (route.kind === 'paid') return route.hasPriceProbe ? [route.method, 'GET'] : [route.method]
+  return route.method === 'GET' ? ['GET', 'HEAD'] : [route.method]
 }
 
 function cacheControl({ cache }: FreeRoute): string {

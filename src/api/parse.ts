@@ -28,7 +28,8 @@ function fieldErrors(issue: z.core.$ZodIssue): FieldError[] {
       detail: 'is not a property of this request',
     }))
   }
-  if (issue.code === 'invalid_union') {
+  // A union without inner errors found no variant to try: the discriminator itself is wrong, and the issue points at it.
+  if (issue.code === 'invalid_union' && issue.errors.length > 0) {
     const [closest] = issue.errors.toSorted((a, b) => a.length - b.length)
     return (closest ?? []).flatMap((inner) =>
       fieldErrors({ ...inner, path: [...issue.path, ...inner.path] } as z.core.$ZodIssue),

@@ -1,5 +1,30 @@
+import * as z from 'zod'
 import type { JsonObject } from '../base/json.ts'
-import { Problem } from '../base/problem.ts'
+import { Problem, type ProblemCode, problems } from '../base/problem.ts'
+
+const DETAIL_CHARS_MAX = 200
+
+/** The error body of every route: RFC 9457 members and ours (CONTRACT §7). More members may stand beside these. */
+export const problemSchema = z
+  .looseObject({
+    type: z.string().describe('Where this kind of problem is explained; MPP answers name the protocol’s own type'),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string().max(DETAIL_CHARS_MAX).describe('What is wrong here, and what to do'),
+    code: z.enum(Object.keys(problems) as [ProblemCode, ...ProblemCode[]]).describe('Stable; branch on this'),
+    requestId: z.string().describe('Name this when you report the problem'),
+    payment: z.looseObject({
+      taken: z.union([z.boolean(), z.literal('unknown')]).describe('Did this request move money?'),
+    }),
+    retry: z.object({
+      action: z.enum(['none', 'fix_request', 'fix_state', 'wait_same_credential', 'poll', 'new_payment']),
+      afterSeconds: z.number().nullable(),
+      statusUrl: z.string().nullable(),
+    }),
+    errors: z.array(z.object({ pointer: z.string(), code: z.string(), detail: z.string() })),
+    refund: z.looseObject({}).nullable(),
+  })
+  .meta({ id: 'Problem', description: 'What went wrong, whether money moved, and what to do next' })
 
 /** Anything that was thrown, as a problem that may be shown. What is not a Problem is a fault of ours: the log has it, the client has an id. */
 export function asProblem(error: unknown): Problem {
@@ -11,24 +36,24 @@ export function asProblem(error: unknown): Problem {
       )
 }
 
-/** RFC 9457 members and ours (CONTRACT §7). */
+const AFTER_SECONDS = 5
+
 export function problemBody(
-  problem: Problem,
-  context: { readonly requestId: string; readonly errorsUrl: string; readonly isPaidRoute: boolean },
+  { code, kind, status, extra, message }: Problem,
+  { requestId, errorsUrl }: { readonly requestId: string; readonly errorsUrl: string },
 ): JsonObject {
-  const { code, kind, extra, message } = problem
-  const { errors, statusUrl = null, members = {} } = extra
-  const afterSeconds = extra.afterSeconds ?? (problem.status === 429 || problem.status === 503 ? 5 : null)
+  const afterSeconds = extra.afterSeconds ?? (status === 429 || status === 503 ? AFTER_SECONDS : null)
   return {
-    type: `${context.errorsUrl}#${code}`,
+    type: `${errorsUrl}#${code}`,
     title: kind.title,
-    status: problem.status,
-    detail: message.slice(0, 300),
+    status,
+    detail: message.length > DETAIL_CHARS_MAX ? `${message.slice(0, DETAIL_CHARS_MAX - 1)}…` : message,
     code,
-    requestId: context.requestId,
-    ...(context.isPaidRoute ? { payment: { taken: extra.taken ?? kind.taken } } : {}),
-    retry: { action: extra.action ?? kind.action, afterSeconds, statusUrl },
-    ...(errors ? { errors: errors as unknown as JsonObject } : {}),
-    ...(members as JsonObject),
+    requestId,
+    payment: { taken: extra.taken ?? kind.taken },
+    retry: { action: extra.action ?? kind.action, afterSeconds, statusUrl: extra.statusUrl ?? null },
+    errors: (extra.errors ?? []) as unknown as JsonObject,
+    refund: null,
+    ...(extra.members as JsonObject | undefined),
   }
 }

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { isHash } from '../base/address.ts'
 import type { JsonObject } from '../base/json.ts'
 import { Problem } from '../base/problem.ts'
 import type { Checkout } from '../checkout/checkout.ts'
@@ -12,11 +13,13 @@ export const referenceParams = z.strictObject({
   paymentTx: z
     .string()
     .min(1)
-    .max(128)
     .describe('Payment transaction; the order id, EIP-3009 nonce or MPP challenge id work too'),
 })
 
-const RETRY_AFTER_SECONDS = 2
+/** What a status route answers beside 200. */
+export const STATUS_ANSWERS = [202, 404, 409] as const
+
+export const STATUS_SECONDS = 2
 
 /** Status of one purchase. 200: nothing more will happen. 202: known and still moving. 404: never claimed by us. */
 export async function purchaseStatus(
@@ -25,11 +28,11 @@ export async function purchaseStatus(
   rail: RailName,
   reference: string,
 ): Promise<FreeAnswer> {
-  const orders = await checkout.orders.byReference(reference)
+  const orders = await ordersBy(checkout, reference)
   const order = orders.find((order) => order.surface === surface && order.rail === rail)
-  if (!order) throw notFound(reference)
+  if (!order) throw await unclaimed(checkout, reference)
   const status = statusCodeOf(order.status)
-  const headers: Record<string, string> = status === 202 ? { 'Retry-After': String(RETRY_AFTER_SECONDS) } : {}
+  const headers: Record<string, string> = status === 202 ? { 'Retry-After': String(STATUS_SECONDS) } : {}
   return { status, body: shownTo(reference, checkout, order), headers }
 }
 
@@ -67,9 +70,8 @@ export const paymentSchema = z
 
 /** One recovery read for anything an agent may still hold. */
 export async function paymentStatus(checkout: Checkout, reference: string): Promise<FreeAnswer> {
-  const orders = await checkout.orders.byReference(reference)
-  const [order, other] = orders
-  if (!order) throw notFound(reference)
+  const [order, other] = await ordersBy(checkout, reference)
+  if (!order) throw await unclaimed(checkout, reference)
   if (other)
     throw new Problem(
       'payment_conflict',
@@ -121,12 +123,33 @@ function nextOf({ status }: Order): { action: 'none' | 'poll' | 'new_payment'; d
   }
 }
 
+/** Nothing that names an order here looks otherwise, so anything else was never claimed; it is not an error to ask for it. */
+const REFERENCE = /^[\x21-\x7e]{1,128}$/
+
+async function ordersBy({ orders }: Checkout, reference: string): Promise<readonly Order[]> {
+  return REFERENCE.test(reference) ? orders.byReference(reference) : []
+}
+
 function offerOf(checkout: Checkout, order: Order): Offer {
   const offer = checkout.offers.get(offerKey(order))
   if (!offer) throw new Error(`order ${order.id} is for ${offerKey(order)}, which this shop no longer offers`)
   return offer
 }
 
-function notFound(reference: string): Problem {
-  return new Problem('payment_not_found', `No payment ${reference.slice(0, 80)} was ever claimed here.`)
+/** Never claimed; but the money may have reached us all the same, and then its payer is told so. */
+async function unclaimed({ orders }: Checkout, reference: string): Promise<Problem> {
+  const stray = isHash(reference) ? await orders.stray(reference) : null
+  if (!stray) return new Problem('payment_not_found', `No payment ${reference.slice(0, 80)} was ever claimed here.`)
+  const { state, sender, refundTx } = stray
+  const isBack = state === 'refunded'
+  const refund = isBack || state === 'refunding' ? { status: state, to: sender, transaction: refundTx } : null
+  const words = isBack
+    ? 'It was sent back to its payer in full.'
+    : refund
+      ? 'It is on its way back to its payer.'
+      : 'Present it with its purchase if you have not yet; otherwise it goes back to its payer, or an operator decides.'
+  return new Problem('payment_conflict', `This payment reached us without a purchase. ${words}`, {
+    action: isBack ? 'none' : 'poll',
+    members: { refund },
+  })
 }

@@ -4,7 +4,6 @@ import { formatUsd } from '../base/money.ts'
 import { isProblem } from '../base/problem.ts'
 import type { Finding } from '../domain/good.ts'
 import type { Offer } from '../domain/offer.ts'
-import type { FreeAnswer } from './route.ts'
 
 export const quoteSchema = z
   .object({
@@ -37,7 +36,7 @@ export async function quote<Input extends JsonObject>(
   offer: Offer<Input>,
   input: Input,
   purchaseUrl: string,
-): Promise<FreeAnswer> {
+): Promise<{ readonly body: JsonObject }> {
   const { good, rail } = offer
   const priced = await priceOf(offer, input)
   const { findings } = await good.check(input, null)

@@ -3,6 +3,7 @@ import type { JsonObject } from '../base/json.ts'
 import type { Surface } from '../domain/good.ts'
 import type { Offer } from '../domain/offer.ts'
 import type { RailName } from '../domain/rail.ts'
+import type { ToolFace } from './mcp/face.ts'
 
 export type Method = 'GET' | 'POST'
 type Key = `${Method} /${string}`
@@ -17,6 +18,8 @@ type Common = {
   readonly host: Host
   readonly summary: string
   readonly description: string
+  /** How MCP hosts see this row; usually one tool, none for what only machines fetch. */
+  readonly tools: readonly ToolFace[]
 }
 
 /** A route that costs money: one row, one offer. Everything a client, a crawler or an MCP host learns of it is derived from here. */
@@ -46,6 +49,8 @@ export type FreeCall<Params, Query, Body> = {
   /** The body as it came, for routes that speak another protocol inside it. */
   readonly bytes: Uint8Array
   readonly host: Host
+  /** By its lower-case name. */
+  header(name: string): string | undefined
 }
 
 export type FreeAnswer = {
@@ -63,6 +68,8 @@ export type FreeRoute = Common & {
   readonly body: z.ZodType | null
   /** Null for documents that are not JSON. */
   readonly result: z.ZodType | null
+  /** What it answers beside 200 and what every route may answer: 202 while something is still moving, 404 where something is named. */
+  readonly statuses: readonly number[]
   readonly contentType: string
   readonly cache: Cache
   /** Which allowance of the caller it uses up; null for none. */
@@ -84,11 +91,18 @@ type PaidRow<Input extends JsonObject> = Pick<
   readonly bodyIsBound?: boolean
   readonly hasPriceProbe?: boolean
   readonly isRateLimited?: boolean
+  readonly tools?: readonly ToolFace[]
 }
 
 /** The schema types the offer: a row whose good cannot take its body does not compile. */
 export function paid<Input extends JsonObject>(key: Key, row: PaidRow<Input>): PaidRoute {
-  const { host = row.offer.rail.name, bodyIsBound = true, hasPriceProbe = false, isRateLimited = true } = row
+  const {
+    host = row.offer.rail.name,
+    bodyIsBound = true,
+    hasPriceProbe = false,
+    isRateLimited = true,
+    tools = [],
+  } = row
   return {
     ...(row as unknown as PaidRoute),
     kind: 'paid',
@@ -97,6 +111,7 @@ export function paid<Input extends JsonObject>(key: Key, row: PaidRow<Input>): P
     bodyIsBound,
     hasPriceProbe,
     isRateLimited,
+    tools,
   }
 }
 
@@ -106,10 +121,12 @@ type FreeRow<Params extends z.ZodType, Query extends z.ZodType, Body extends z.Z
 > & {
   readonly surface?: Surface
   readonly description?: string
+  readonly tools?: readonly ToolFace[]
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body
   readonly result?: z.ZodType
+  readonly statuses?: readonly number[]
   readonly contentType?: string
   readonly cache?: Cache
   readonly bucket?: 'quote' | 'read' | null
@@ -121,7 +138,16 @@ export function free<Params extends z.ZodType, Query extends z.ZodType, Body ext
   key: Key,
   row: FreeRow<Params, Query, Body>,
 ): FreeRoute {
-  const { surface = null, description = row.summary, params = null, query = null, body = null, result = null } = row
+  const {
+    tools = [],
+    surface = null,
+    description = row.summary,
+    params = null,
+    query = null,
+    body = null,
+    result = null,
+    statuses = [],
+  } = row
   const {
     contentType = 'application/json',
     cache = 'no-store',
@@ -138,10 +164,12 @@ export function free<Params extends z.ZodType, Query extends z.ZodType, Body ext
     surface,
     summary,
     description,
+    tools,
     params,
     query,
     body,
     result,
+    statuses,
     contentType,
     cache,
     bucket,

@@ -1,22 +1,40 @@
 import * as z from 'zod'
 import type { Desk } from './desk.ts'
-import { paymentSchema, paymentStatus } from './purchases.ts'
+import { bazaarOf } from './documents/bazaar.ts'
+import { paymentSchema, paymentStatus, STATUS_ANSWERS } from './purchases.ts'
 import { free, type Route } from './route.ts'
+import { catalogRows } from './rows/catalog.ts'
+import { type CraftCounter, craftRows } from './rows/craft.ts'
+import { type GatewayCounter, gatewayRows } from './rows/gateway.ts'
 import { type SaleCounter, saleRows } from './rows/sale.ts'
+import { type ShopCounter, shopRows } from './rows/shop.ts'
 
 /** What this shop sells; a surface that is not configured is null, and its routes do not exist. */
-export type Counter = { readonly sale: SaleCounter | null }
+export type Counter = {
+  readonly sale: SaleCounter | null
+  readonly shop: ShopCounter
+  readonly gateway: GatewayCounter
+  readonly craft: CraftCounter | null
+}
 
 // Every address the service answers, once. The router, both OpenAPI documents, discovery, llms.txt and the MCP tools read this table.
-export function routes(desk: Desk, { sale }: Counter): readonly Route[] {
+export function routes(desk: Desk, { sale, shop, gateway, craft }: Counter): readonly Route[] {
   const { checkout, rails } = desk
-  return [
+  const selling = [
     ...rails.flatMap((rail) => (sale ? saleRows(desk, sale, rail) : [])),
+    ...rails.flatMap((rail) => shopRows(desk, shop, rail)),
+    ...rails.flatMap((rail) => gatewayRows(gateway, rail)),
+    ...rails.flatMap((rail) => (craft ? craftRows(desk, craft, rail) : [])),
+  ].map((route) => (route.kind === 'paid' ? { ...route, discovery: bazaarOf(route) } : route))
+  return [
+    ...selling,
+    ...catalogRows(desk, { sale, shop }, selling),
     free('GET /payments/{reference}', {
       host: 'both',
       summary: 'Find out what became of a payment',
       params: z.strictObject({ reference: z.string().min(1).max(128) }),
       result: paymentSchema,
+      statuses: STATUS_ANSWERS,
       handle: ({ params }) => paymentStatus(checkout, params.reference),
     }),
   ]

@@ -21,6 +21,30 @@ export const systemClock: Clock = {
     }),
 }
 
+/** A clock that can be set by another one. Replicas set theirs by their common store: a machine whose time is off decides as the others do. */
+export type SyncedClock = Clock & {
+  /** Asks for the other clock's time, and by how much this one was off goes into `now()`. Returns that, in milliseconds. */
+  sync(readMs: () => Promise<number>): Promise<number>
+}
+
+/** Less is the way there and back; time should not jump for it. */
+const OFFSET_MS_MIN = 1_000
+
+export function syncedClock(clock: Clock): SyncedClock {
+  let offsetMs = 0
+  return {
+    now: () => clock.now() + offsetMs,
+    sleep: clock.sleep,
+    async sync(readMs) {
+      const asked = clock.now()
+      const there = await readMs()
+      const measured = there - (asked + clock.now()) / 2
+      if (Math.abs(measured - offsetMs) >= OFFSET_MS_MIN) offsetMs = measured
+      return offsetMs
+    },
+  }
+}
+
 export function isoTime(ms: number): string {
   return new Date(ms).toISOString()
 }

@@ -44,14 +44,16 @@ function plain(fields: LogFields = {}): LogFields {
   )
 }
 
-export function describeError(error: unknown): Record<string, unknown> {
+const CAUSES_MAX = 8
+
+export function describeError(error: unknown, depth = 0): Record<string, unknown> {
   if (!(error instanceof Error)) return { message: String(error).slice(0, 500) }
   const { code } = error as { code?: unknown }
   return {
     name: error.name,
     message: error.message.slice(0, 500),
     ...(code === undefined ? {} : { code }),
-    ...(error.cause === undefined ? {} : { cause: describeError(error.cause) }),
+    ...(error.cause === undefined || depth >= CAUSES_MAX ? {} : { cause: describeError(error.cause, depth + 1) }),
     ...(error.stack
       ? {
           stack: error.stack

@@ -1,14 +1,11 @@
-import {
-  type Abi,
-  type ContractFunctionArgs,
-  type ContractFunctionName,
-  type ContractFunctionReturnType,
-  type DecodeEventLogReturnType,
-  decodeEventLog as decode,
-  decodeErrorResult,
-  decodeFunctionResult,
-  encodeFunctionData,
+import type {
+  Abi,
+  ContractFunctionArgs,
+  ContractFunctionName,
+  ContractFunctionReturnType,
+  DecodeEventLogReturnType,
 } from 'viem'
+import { decodeEventLog as decode, decodeErrorResult, decodeFunctionResult, encodeFunctionData } from 'viem/utils'
 import type { Address } from '../base/address.ts'
 import type { Hex } from '../base/hex.ts'
 import { type Rpc, RpcError } from './rpc.ts'
@@ -25,9 +22,13 @@ type Returns<abi extends Abi, name extends Functions<abi>> = ContractFunctionRet
   name
 >
 
+/** A view call and how its answer is read: `read` sends one alone, a batch (`batch.ts`) sends many at once. */
+export type Question<Answer> = { readonly to: Address; readonly data: Hex; readonly decode: (data: Hex) => Answer }
+
 /** One contract on one chain: reads, trials and calldata by name, typed by its ABI. */
 export type Contract<abi extends Abi> = {
   readonly address: Address
+  question<name extends Functions<abi>>(name: name, args: Arguments<abi, name>): Question<Returns<abi, name>>
   read<name extends Functions<abi>>(name: name, args: Arguments<abi, name>): Promise<Returns<abi, name>>
   encode<name extends Functions<abi>>(name: name, args: Arguments<abi, name>): Hex
   /** Gas that the call would take from this sender now. Throws Reverted when the contract would refuse. */
@@ -59,15 +60,22 @@ export function contractAt<const abi extends Abi>(rpc: Rpc, address: Address, ab
   }
   const encode: Contract<abi>['encode'] = (functionName, args) =>
     encodeFunctionData({ abi, functionName, args } as Parameters<typeof encodeFunctionData>[0])
+  const question: Contract<abi>['question'] = (functionName, args) => ({
+    to: address,
+    data: encode(functionName, args),
+    decode: (data) =>
+      decodeFunctionResult({ abi, functionName, data } as Parameters<typeof decodeFunctionResult>[0]) as Returns<
+        abi,
+        typeof functionName
+      >,
+  })
   return {
     address,
     encode,
+    question,
     async read(functionName, args) {
-      const data = await call<Hex>('eth_call', { data: encode(functionName, args) })
-      return decodeFunctionResult({ abi, functionName, data } as Parameters<typeof decodeFunctionResult>[0]) as Returns<
-        abi,
-        typeof functionName
-      >
+      const { data, decode } = question(functionName, args)
+      return decode(await call<Hex>('eth_call', { data }))
     },
     estimate: async (from, data) => BigInt(await call<Hex>('eth_estimateGas', { from, data })),
     async simulate(from, data) {
@@ -77,7 +85,7 @@ export function contractAt<const abi extends Abi>(rpc: Rpc, address: Address, ab
 }
 
 /** A node's refusal for other reasons than a revert (out of gas money, a bad parameter) stays an RpcError. */
-function revertedOf(error: RpcError, abi: Abi): Error {
+export function revertedOf(error: RpcError, abi: Abi): Error {
   const { data, message } = error
   if (typeof data !== 'string' || !/^0x([0-9a-f]{2})*$/i.test(data))
     return /revert/i.test(message) ? new Reverted(message.slice(0, 200), [], error) : error

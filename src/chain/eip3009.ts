@@ -1,8 +1,8 @@
-import { type Address, type Hash, sameAddress } from '../base/address.ts'
+import { type Address, checksumAddress, type Hash, sameAddress } from '../base/address.ts'
 import { fromHex, type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
 import type { Log, Receipt } from './receipt.ts'
-import { type Rpc, RpcError } from './rpc.ts'
+import { ChainSilent, type Rpc, RpcError } from './rpc.ts'
 
 /** A signed permission to move a token once (EIP-3009), as its typed-data message. Numbers are decimal strings, as on the wire. */
 export type Authorization = {
@@ -87,9 +87,16 @@ export function transferCall(authorization: Authorization, signature: Hex): Hex 
   return `0x${TRANSFER_BY_BYTES}${head}${wordOfUint(7 * 32)}${wordOfUint(bytes.length)}${padded}`
 }
 
-export async function isAuthorizationUsed(rpc: Rpc, token: Address, from: Address, nonce: Hash): Promise<boolean> {
+/** As of a block, where one is given: a node that has not got it yet says so instead of answering from the past. */
+export async function isAuthorizationUsed(
+  rpc: Rpc,
+  token: Address,
+  { from, nonce }: Pick<Authorization, 'from' | 'nonce'>,
+  block?: bigint,
+): Promise<boolean> {
   const data = `0x${AUTHORIZATION_STATE}${wordOfAddress(from)}${nonce.slice(2)}`
-  return BigInt(await rpc.request<Hex>('eth_call', [{ to: token, data }, 'latest'])) !== 0n
+  const tag = block === undefined ? 'latest' : `0x${block.toString(16)}`
+  return BigInt(await rpc.request<Hex>('eth_call', [{ to: token, data }, tag])) !== 0n
 }
 
 /** Would this transfer go through now? Null for yes, otherwise the token's own words. Moves nothing. */
@@ -98,8 +105,11 @@ export async function transferRefusal(rpc: Rpc, token: Address, sender: Address,
     await rpc.request('eth_call', [{ from: sender, to: token, data }, 'latest'])
     return null
   } catch (error) {
-    if (error instanceof RpcError) return revertText(error)
-    throw error
+    if (!(error instanceof RpcError)) throw error
+    // A node that cannot run the call has said nothing about the transfer.
+    const isRevert = error.code === 3 || typeof error.data === 'string' || /revert/i.test(error.message)
+    if (!isRevert) throw new ChainSilent(rpc.chainId, 'eth_call', error)
+    return revertText(error)
   }
 }
 
@@ -129,6 +139,31 @@ export function paidBy(receipt: Receipt, token: Address, authorization: Authoriz
     isFrom(moved, from) &&
     isTo(moved, to) &&
     BigInt(moved.data) === BigInt(value)
+  )
+}
+
+/** The authorization behind a transfer: the token tells of its use right before the transfer. Null for any other kind of transfer. */
+export function authorizationBehind(
+  receipt: Receipt,
+  token: Address,
+  transferLogIndex: number,
+): { readonly from: Address; readonly nonce: Hash } | null {
+  const before = receipt.logs
+    .filter((log) => sameAddress(log.address, token) && Number(log.logIndex) < transferLogIndex)
+    .findLast((log) => log.topics[0] === AUTHORIZATION_USED || log.topics[0] === TRANSFER)
+  if (before?.topics[0] !== AUTHORIZATION_USED) return null
+  return { from: checksumAddress(`0x${before.topics[1]!.slice(26)}`), nonce: before.topics[2]! }
+}
+
+/** Did the token move exactly this money in this transaction, whatever for? */
+export function moves(receipt: Receipt, token: Address, { from, to, value }: Authorization): boolean {
+  return receipt.logs.some(
+    (log) =>
+      sameAddress(log.address, token) &&
+      log.topics[0] === TRANSFER &&
+      isFrom(log, from) &&
+      isTo(log, to) &&
+      BigInt(log.data) === BigInt(value),
   )
 }
 

@@ -1,5 +1,8 @@
+import type { Hash } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
+import { toHex } from '../base/hex.ts'
 import type { JsonObject } from '../base/json.ts'
+import { keccak256 } from '../base/keccak.ts'
 import type { ProblemCode } from '../base/problem.ts'
 import type { Delivery } from '../domain/good.ts'
 import type { Call } from '../domain/journal.ts'
@@ -24,6 +27,11 @@ export type ChainDelivery = {
   readonly deadline: number
   /** The first pause between two tries; each next one is twice as long. */
   readonly retryMs: number
+}
+
+/** A contract knows an order by 32 bytes. */
+export function orderKey(orderId: string): Hash {
+  return toHex(keccak256(Buffer.from(orderId)))
 }
 
 /** As many reverted transactions as one order may cost us. */
@@ -112,6 +120,8 @@ async function giveUp(sender: Sender, delivery: ChainDelivery, { step }: Attempt
   if (state.state === 'mined' && state.receipt.succeeded) return delivered(delivery, state.receipt)
   if (state.state === 'pending')
     return { state: 'pending', detail: 'The delivery is being cancelled.', retryAfterMs: RETRY_MS_MAX }
+  const remembered = await delivery.recall()
+  if (remembered) return { state: 'delivered', result: remembered }
   return {
     state: 'impossible',
     code: 'fulfilment_failed',

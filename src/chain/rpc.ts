@@ -39,9 +39,10 @@ export class ChainSilent extends Problem {
 
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024
 
-/** Several transports are asked in turn: the next one only when the one before did not answer. */
+/** Several transports are asked in turn: the next one only when the one before did not answer for the chain. */
 export function createRpc(options: { chainId: number; transports: readonly RpcTransport[] }): Rpc {
-  const { chainId, transports } = options
+  const { chainId } = options
+  const transports = options.transports.map((transport) => ofChain(transport, chainId))
   let lastId = 0
   return {
     chainId,
@@ -49,21 +50,36 @@ export function createRpc(options: { chainId: number; transports: readonly RpcTr
       const request: RpcRequest = { jsonrpc: '2.0', id: ++lastId, method, params }
       let silence: unknown
       for (const transport of transports) {
-        let answer: unknown
         try {
-          answer = await transport(request)
+          return resultOf(await transport(request)) as Result
         } catch (error) {
+          if (error instanceof RpcError && !isGateways(error)) throw error
           silence = error
-          continue
         }
-        return resultOf(answer, chainId, method) as Result
       }
       throw new ChainSilent(chainId, method, silence)
     },
   }
 }
 
-function resultOf(answer: unknown, chainId: number, method: string): unknown {
+/** Asked before anything else, once: an address that leads to another chain must not tell us who paid. */
+function ofChain(transport: RpcTransport, chainId: number): RpcTransport {
+  let checked: Promise<void> | null = null
+  async function check(): Promise<void> {
+    const answer = resultOf(await transport({ jsonrpc: '2.0', id: 0, method: 'eth_chainId', params: [] }))
+    if (Number(answer) !== chainId) throw new Error(`the endpoint serves chain ${Number(answer)}, not ${chainId}`)
+  }
+  return async (request) => {
+    checked ??= check().catch((error) => {
+      checked = null
+      throw error
+    })
+    await checked
+    return transport(request)
+  }
+}
+
+function resultOf(answer: unknown): unknown {
   if (typeof answer === 'object' && answer !== null) {
     if ('result' in answer) return answer.result
     if ('error' in answer && typeof answer.error === 'object' && answer.error !== null) {
@@ -71,7 +87,16 @@ function resultOf(answer: unknown, chainId: number, method: string): unknown {
       throw new RpcError(String(message), Number(code), data)
     }
   }
-  throw new ChainSilent(chainId, method, new Error('the answer is not JSON-RPC'))
+  throw new Error('the answer is not JSON-RPC')
+}
+
+const GATEWAY_CODES: ReadonlySet<number> = new Set([429, -32002, -32005, -32603])
+const GATEWAY_WORDS = /rate limit|request limit|too many requests|timed out|timeout|unavailable/i
+
+/** Did whoever stands before the node say no, for want of time or quota? Then the request may have been passed on, and nothing is known. */
+function isGateways({ code, message, data }: RpcError): boolean {
+  if (typeof data === 'string' || /revert/i.test(message)) return false
+  return GATEWAY_CODES.has(code) || GATEWAY_WORDS.test(message)
 }
 
 /**
@@ -89,12 +114,13 @@ export function httpTransport(
   return (rpcRequest) =>
     new Promise((resolve, reject) => {
       const body = JSON.stringify(rpcRequest)
+      // The whole answer must be here by then: a limit on silence alone would wait for ever for one that drips.
+      const timer = setTimeout(() => request.destroy(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs)
       const request = client.request(
         url,
         {
           method: 'POST',
           agent,
-          timeout: timeoutMs,
           headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...headers },
         },
         (response) => {
@@ -107,16 +133,21 @@ export function httpTransport(
           })
           response.on('error', reject)
           response.on('end', () => {
+            const { statusCode = 0 } = response
+            if (statusCode === 429 || statusCode >= 500) return reject(new Error(`status ${statusCode}`))
             try {
               resolve(JSON.parse(Buffer.concat(chunks).toString('utf8')))
             } catch (cause) {
-              reject(new Error(`status ${response.statusCode}, and the body is not JSON`, { cause }))
+              reject(new Error(`status ${statusCode}, and the body is not JSON`, { cause }))
             }
           })
+          response.on('close', () => clearTimeout(timer))
         },
       )
-      request.on('timeout', () => request.destroy(new Error(`no answer within ${timeoutMs} ms`)))
-      request.on('error', reject)
+      request.on('error', (error) => {
+        clearTimeout(timer)
+        reject(error)
+      })
       request.end(body)
     })
 }

@@ -1,5 +1,6 @@
 import type { Address, Hash } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
+import type { Hex } from '../base/hex.ts'
 import type { Log as LogBook } from '../base/log.ts'
 import { Problem } from '../base/problem.ts'
 import { noWaypoint, type Waypoint } from '../base/waypoint.ts'
@@ -47,6 +48,8 @@ export type SenderOptions = {
 }
 
 const BALANCE_CACHE_MS = 5_000
+/** Behind one address there may be several nodes. A receipt that none of them shows, so many blocks after its nonce was used, is not there. */
+const BLOCKS_UNTIL_SURE = 64n
 
 export function createSender(options: SenderOptions): Sender {
   const { rpc, wallet, journal, fees, clock, log, waitMs, stuckAfterMs, waypoint = noWaypoint } = options
@@ -64,13 +67,20 @@ export function createSender(options: SenderOptions): Sender {
     return result
   }
 
+  /** What waits in the node's pool does not count: ours is in the journal, and a stranger's may be forgotten and leave a gap. */
   async function firstFreeNonce(): Promise<number> {
-    const [last, onChain] = await Promise.all([journal.lastNonce(chainId, signer), nonceOnChain('pending')])
+    const [last, onChain] = await Promise.all([journal.lastNonce(chainId, signer), nonceAt('latest')])
     return Math.max(last === null ? 0 : last + 1, onChain)
   }
 
-  async function nonceOnChain(tag: 'pending' | 'latest'): Promise<number> {
-    return Number(await rpc.request<string>('eth_getTransactionCount', [signer, tag]))
+  async function nonceAt(block: 'latest' | Hex): Promise<number> {
+    return Number(await rpc.request<string>('eth_getTransactionCount', [signer, block]))
+  }
+
+  async function isUsedForGood(nonce: number): Promise<boolean> {
+    const head = BigInt(await rpc.request<string>('eth_blockNumber'))
+    if (head < BLOCKS_UNTIL_SURE) return false
+    return (await nonceAt(`0x${(head - BLOCKS_UNTIL_SURE).toString(16)}`)) > nonce
   }
 
   async function signAndRecord(orderId: string, step: string, call: Call): Promise<Send> {
@@ -115,13 +125,17 @@ export function createSender(options: SenderOptions): Sender {
     return version?.isVoid ? { state: 'void' } : { state: 'mined', receipt }
   }
 
+  /** A step that is called void is sent again, so nothing is void before that is sure: money must not go back twice. */
   async function stateOf(send: Send): Promise<SendState> {
     const receipt = await receiptOf(send)
     if (receipt) return landed(send, receipt)
-    if ((await nonceOnChain('latest')) <= send.nonce) return { state: 'pending', hash: send.versions[0]!.hash }
-    // The nonce is gone: ours landed between the two readings, or a foreign transaction took it.
-    const late = await receiptOf(send)
-    return late ? landed(send, late) : { state: 'void' }
+    const pending = { state: 'pending', hash: send.versions[0]!.hash } as const
+    if ((await nonceAt('latest')) <= send.nonce) return pending
+    // The nonce is gone: ours landed between the two readings, perhaps as a version that another process signed, or a stranger took it.
+    const newest = (await journal.find(chainId, signer, send.orderId, send.step)) ?? send
+    const late = await receiptOf(newest)
+    if (late) return landed(newest, late)
+    return (await isUsedForGood(send.nonce)) ? { state: 'void' } : pending
   }
 
   /**
@@ -129,9 +143,22 @@ export function createSender(options: SenderOptions): Sender {
    * it died. The bytes are in the journal, so anybody may send them again.
    */
   async function unblock(send: Send): Promise<void> {
-    const missing = await journal.between(chainId, signer, await nonceOnChain('latest'), send.nonce)
-    for (const earlier of missing) await broadcast(earlier)
+    for (const earlier of await missingBefore(send)) await broadcast(earlier)
     await broadcast(send)
+  }
+
+  async function missingBefore({ nonce }: Send): Promise<readonly Send[]> {
+    return journal.between(chainId, signer, await nonceAt('latest'), nonce)
+  }
+
+  /** Nobody may care any more for what is in front of it; whoever waits behind pays what it takes by now, and no more. */
+  async function raiseFront(send: Send): Promise<Send> {
+    const front = await missingBefore(send)
+    if (front.length === 0) return raiseFees(send)
+    const { maxFeePerGas } = await fees.current()
+    for (const earlier of front)
+      if (earlier.versions.at(-1)!.fees.maxFeePerGas < maxFeePerGas) await broadcast(await raiseFees(earlier))
+    return send
   }
 
   /** Signs the newest version's purpose again for more; somebody else's newer version is as good as ours. */
@@ -169,7 +196,7 @@ export function createSender(options: SenderOptions): Sender {
       const now = clock.now()
       if (now - raisedAt >= stuckAfterMs) {
         raisedAt = now
-        send = await raiseFees(send)
+        send = await raiseFront(send)
         await broadcast(send)
       } else if (now - nudgedAt >= Math.min(1_000, stuckAfterMs / 2)) {
         nudgedAt = now

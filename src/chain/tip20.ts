@@ -19,6 +19,12 @@ export function memoTransfers(receipt: Receipt, token: Address): readonly MemoTr
   return receipt.logs.filter((log) => sameAddress(log.address, token) && log.topics[0] === TRANSFER_WITH_MEMO).map(read)
 }
 
+/** The memo of one plain `Transfer` log: the token tells of it right after the transfer. Null for a transfer without one. */
+export function memoBehind(receipt: Receipt, token: Address, transferLogIndex: number): Hex | null {
+  const after = receipt.logs.find((log) => sameAddress(log.address, token) && Number(log.logIndex) > transferLogIndex)
+  return after?.topics[0] === TRANSFER_WITH_MEMO ? after.topics[3]! : null
+}
+
 /** By memo alone: it is bound to one challenge of ours, so whoever sent it paid that challenge. */
 export async function findMemoTransfers(
   rpc: Rpc,

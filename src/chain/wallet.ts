@@ -1,10 +1,10 @@
-import { serializeTransaction } from 'viem'
+import { serializeTransaction } from 'viem/utils'
 import type { Address, Hash } from '../base/address.ts'
 import { fromHex, type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
 import type { Secret } from '../base/secret.ts'
 import type { Call, Fees, SignedVersion } from '../domain/journal.ts'
-import { addressOfKey, signDigest } from './secp256k1.ts'
+import { addressOfKey, recoverSigner, signDigest } from './secp256k1.ts'
 
 const VOID_GAS = 50_000n
 
@@ -40,10 +40,18 @@ export function createWallet(privateKey: Secret): Wallet {
       isVoid: true,
     }),
     signText(text) {
-      const bytes = Buffer.from(text, 'utf8')
-      const digest = keccak256(Buffer.concat([Buffer.from(`\x19Ethereum Signed Message:\n${bytes.length}`), bytes]))
-      const { r, s, yParity } = signDigest(digest, key)
+      const { r, s, yParity } = signDigest(textDigest(text), key)
       return `${r}${s.slice(2)}${yParity === 0 ? '1b' : '1c'}`
     },
   }
+}
+
+/** Who signed this text (EIP-191), or null. */
+export function signerOfText(text: string, signature: Hex): Address | null {
+  return recoverSigner(textDigest(text), signature)
+}
+
+function textDigest(text: string): Uint8Array {
+  const bytes = Buffer.from(text, 'utf8')
+  return keccak256(Buffer.concat([Buffer.from(`\x19Ethereum Signed Message:\n${bytes.length}`), bytes]))
 }

@@ -33,6 +33,8 @@ export async function advance(checkout: Checkout, order: Order, lease: Lease): P
     case 'confirmed':
     case 'refunded':
     case 'expired':
+      // Somebody took it up again, and died before anything came of it.
+      await checkout.jobs.forget(lease)
       return { kind: 'ended', order }
   }
 }
@@ -56,11 +58,13 @@ async function settle(checkout: Checkout, offer: Offer, order: Order, lease: Lea
   switch (outcome.kind) {
     case 'settled': {
       const { transaction, payer, settledAt } = outcome.settlement
+      const { amount } = outcome
       const next = await move(checkout, offer, order, lease, {
         to: 'settled',
         paymentTx: transaction,
         payer,
         settledAt,
+        ...(amount === undefined ? {} : { amount, objection: amountObjection(order, amount) }),
       })
       await waypoint('order.settled')
       return next
@@ -82,6 +86,11 @@ async function settle(checkout: Checkout, offer: Offer, order: Order, lease: Lea
       }
     }
   }
+}
+
+function amountObjection({ amount }: Order, came: bigint): Failure {
+  const detail = `The challenge asked for ${amount} atomic units; ${came} came.`
+  return { code: 'payment_amount_mismatch', detail }
 }
 
 /** Whatever went wrong on the way, money may have moved: only a later look can tell. */
@@ -210,17 +219,29 @@ async function refund(checkout: Checkout, offer: Offer, order: Order, lease: Lea
 
 type Move = Omit<Change, 'at' | 'release' | 'isLast'>
 
-/** The one place where an order changes its state: with the state go its event, its holds and its job. */
-async function move(checkout: Checkout, offer: Offer, order: Order, lease: Lease, to: Move): Promise<Step> {
-  const change = completed(checkout, to)
-  const next = await checkout.orders.change(lease, order, change, eventOf(offer, changed(order, change)))
-  return next ? { kind: isFinal(next.status) ? 'ended' : 'moved', order: next } : { kind: 'lost' }
+function move(checkout: Checkout, offer: Offer, order: Order, lease: Lease, to: Move): Promise<Step> {
+  return apply(checkout, offer, order, lease, completed(checkout, to))
 }
 
-/** The final answer is written in the same statement as the state it belongs to. */
+/** The receipt and the final answer are written in the same statement as the state they belong to. */
 async function confirm(checkout: Checkout, offer: Offer, order: Order, lease: Lease, to: Move): Promise<Step> {
-  const answer = answerOf(offer, changed(order, completed(checkout, to)))
-  return move(checkout, offer, order, lease, { ...to, answer })
+  const change = completed(checkout, to)
+  const receipt = checkout.receipts.sign(offer, changed(order, change))
+  const answer = answerOf(offer, changed(order, { ...change, receipt }))
+  return apply(checkout, offer, order, lease, { ...change, receipt, answer })
+}
+
+/** The one place where an order changes its state: with the state go its event, its holds and its job. */
+async function apply(checkout: Checkout, offer: Offer, order: Order, lease: Lease, change: Change): Promise<Step> {
+  const next = await checkout.orders.change(lease, order, change, eventOf(offer, changed(order, change)))
+  return stepTo(checkout, next)
+}
+
+function stepTo({ meter, log }: Checkout, next: Order | null): Step {
+  if (next === null) return { kind: 'lost' }
+  log.info('order moved', { orderId: next.id, flowId: next.flowId, status: next.status })
+  meter.moved(next)
+  return { kind: isFinal(next.status) ? 'ended' : 'moved', order: next }
 }
 
 async function moveRefund(
@@ -232,7 +253,7 @@ async function moveRefund(
 ): Promise<Step> {
   const change = { ...completed(checkout, to), refund: to.refund }
   const next = await checkout.orders.changeRefund(lease, order, change, eventOf(offer, changed(order, change)))
-  return next ? { kind: isFinal(next.status) ? 'ended' : 'moved', order: next } : { kind: 'lost' }
+  return stepTo(checkout, next)
 }
 
 function completed({ clock }: Checkout, to: Move): Change {

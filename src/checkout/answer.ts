@@ -1,4 +1,5 @@
 import { type JsonObject, stringify } from '../base/json.ts'
+import type { Usd } from '../base/money.ts'
 import { Problem } from '../base/problem.ts'
 import { type Offer, viewOf } from '../domain/offer.ts'
 import type { Answer, Order } from '../domain/order.ts'
@@ -7,7 +8,7 @@ import type { Wire } from '../domain/rail.ts'
 /** What a purchase comes to, before a carrier (HTTP or MCP) dresses it. Problems that took nothing are thrown instead. */
 export type Outcome =
   /** 402: nothing was taken. */
-  | { readonly kind: 'challenged'; readonly problem: Problem; readonly wire: Wire }
+  | { readonly kind: 'challenged'; readonly problem: Problem; readonly price: Usd; readonly wire: Wire }
   | {
       readonly kind: 'delivered'
       readonly order: Order
@@ -82,7 +83,9 @@ function movingBody(offer: Offer, order: Order): JsonObject {
 
 function failureOf(offer: Offer, order: Order): Problem {
   const { refund } = viewOf(offer, order)
-  const reason = order.failure?.detail ?? 'It could not be delivered.'
+  // Without a failure it was delivered, and an operator sent the money back.
+  const reason =
+    order.failure?.detail ?? `The shop refunded this purchase: ${order.refund?.reason ?? 'no reason given'}.`
   const progress =
     order.status === 'refunded'
       ? 'The full amount was sent back to the payer.'

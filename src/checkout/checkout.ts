@@ -1,11 +1,15 @@
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
+import type { ProblemCode } from '../base/problem.ts'
 import type { Waypoint } from '../base/waypoint.ts'
+import type { Surface } from '../domain/good.ts'
 import type { Offer, OfferKey } from '../domain/offer.ts'
 import type { Order } from '../domain/order.ts'
+import type { RailName } from '../domain/rail.ts'
 import type { Lease } from '../store/jobs.ts'
 import type { Orders } from '../store/orders.ts'
+import type { ReceiptSigner } from './receipt.ts'
 
 /** What every purchase needs, whatever is bought and however it is paid. */
 export type Checkout = {
@@ -19,8 +23,18 @@ export type Checkout = {
   readonly log: Log
   readonly waypoint: Waypoint
   readonly limits: CheckoutLimits
+  readonly receipts: ReceiptSigner
+  readonly meter: Meter
   /** Orders that this process works on right now, so that a twin request can wait for the same end. */
   readonly running: Map<string, Promise<Order>>
+}
+
+/** Counts what happens, for whoever looks at the figures. Never in the way: it neither waits nor fails. */
+export type Meter = {
+  /** A request was asked to pay: what the funnel begins with. */
+  challenged(offer: { readonly surface: Surface; readonly rail: RailName }, code: ProblemCode): void
+  /** An order was opened, or changed its state. */
+  moved(order: Order): void
 }
 
 export type CheckoutLimits = {
@@ -32,6 +46,10 @@ export type CheckoutLimits = {
 
 /** Who may work on which order. */
 export type OrderJobs = {
+  /** Takes up an order that had ended. Null when somebody works on it already. */
+  begin(orderId: string, leaseSeconds: number): Promise<Lease | null>
+  /** Nothing is to be done for the order after all. */
+  forget(lease: Lease): Promise<boolean>
   claim(limit: number, leaseSeconds: number): Promise<readonly Lease[]>
   /** False when the lease was lost. */
   extend(lease: Lease, leaseSeconds: number): Promise<boolean>

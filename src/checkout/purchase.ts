@@ -1,11 +1,12 @@
+import { ZERO_ADDRESS } from '../base/address.ts'
 import { newId } from '../base/id.ts'
 import { canonical, type JsonObject, sha256Hex } from '../base/json.ts'
-import type { Usd } from '../base/money.ts'
+import { type Usd, usd } from '../base/money.ts'
 import { isProblem, Problem } from '../base/problem.ts'
 import { eventTypeOf } from '../domain/event.ts'
 import { assertPassed, type Checked, type Price } from '../domain/good.ts'
 import { type Offer, viewOf } from '../domain/offer.ts'
-import { isFinal, type Order } from '../domain/order.ts'
+import type { Order } from '../domain/order.ts'
 import type { Credential, Incoming, Payment, Resource, Terms } from '../domain/rail.ts'
 import { asOpened, type Opening, type OpenOutcome } from '../store/order-opening.ts'
 import { type Outcome, outcomeOf } from './answer.ts'
@@ -36,52 +37,73 @@ export async function purchase<Input extends JsonObject>(
   offer: Offer<Input>,
   request: PurchaseRequest<Input>,
 ): Promise<Outcome> {
-  const priced = { price: null as Usd | null }
+  let price: Usd | null = null
+  // By an earlier request, or by the payer's own hand: then a refusal must not say that nothing was taken.
+  let mayBeTaken = false
   try {
     const credential = offer.rail.read(request.incoming)
+    mayBeTaken = credential !== null
     // Before anything else: a spent payment fails every check, and yet its payer is owed the answer.
     const seen = credential && (await checkout.orders.byIdentities(credential.identities))
     if (seen) return await replay(checkout, offer, request, credential, seen)
 
+    mayBeTaken = credential?.funds === 'captured'
     if (!credential && request.isProbe)
       throw new Problem('payment_required', 'Pay to use this route; the price depends on the request.')
     const input = request.parse()
-    priced.price = await priceOf(offer.price, input)
+    const quoted = await quote(offer.price, input, credential)
+    price = quoted.price
     if (!credential)
       throw new Problem('payment_required', 'Pay the challenge and repeat this request with the same body.')
 
-    const payment = await offer.rail.verify(credential, termsOf(request, priced.price))
+    const payment = await offer.rail.verify(credential, termsOf(request, price))
+    const { objection = payment.objection } = quoted
     checkout.ensureRoom()
-    const opened = await open(checkout, offer, request, input, payment)
+    const opened = await open(checkout, offer, request, input, { ...payment, objection })
     return await answer(checkout, offer, request, credential, opened)
   } catch (error) {
-    if (!isProblem(error) || error.status !== 402) throw error
-    const price = priced.price ?? (await probePrice(offer.price))
-    return { kind: 'challenged', problem: error, wire: offer.rail.challenge(termsOf(request, price), error) }
+    if (!isProblem(error) || error.status !== 402) throw mayBeTaken ? unsure(error) : error
+    price ??= await priceShown(offer.price, request)
+    checkout.meter.challenged({ surface: offer.good.surface, rail: offer.rail.name }, error.code)
+    return { kind: 'challenged', problem: error, price, wire: offer.rail.challenge(termsOf(request, price), error) }
   }
 }
+
+/** Written, or perhaps written: the store did not say. */
+type Written = OpenOutcome | { readonly kind: 'unsure'; readonly order: Order }
 
 async function answer<Input extends JsonObject>(
   checkout: Checkout,
   offer: Offer<Input>,
   request: PurchaseRequest<Input>,
   credential: Credential,
-  opened: OpenOutcome,
+  opened: Written,
 ): Promise<Outcome> {
-  const { clock, limits, waypoint } = checkout
+  const { clock, limits, log, meter, waypoint } = checkout
   switch (opened.kind) {
     case 'opened': {
+      const { id, flowId, good, rail } = opened.order
+      log.info('order opened', { orderId: id, flowId, good, rail })
+      meter.moved(opened.order)
       await waypoint('order.opened')
       const until = clock.now() + limits.waitMsMax
-      const order = await runShared(checkout, opened.order, opened.lease, until)
-      const end = isFinal(order.status) ? order : await waitFor(checkout, order, until)
+      // A step may take longer than the caller is made to wait; the work goes on then, and the answer is 202.
+      void runShared(checkout, opened.order, opened.lease, until)
+      const end = await waitFor(checkout, opened.order, until)
       await waypoint('answer.ready')
       return said(offer, end, false)
     }
+    case 'unsure':
+      return said(offer, opened.order, false)
     case 'known':
       return replay(checkout, offer, request, credential, opened.order)
     case 'same_key':
       return sameKey(checkout, offer, request, opened.order)
+    case 'spent':
+      throw new Problem(
+        'payment_conflict',
+        'This payment came without a purchase and was set aside, to be sent back to its payer; it buys nothing any more.',
+      )
     case 'in_doubt':
       throw new Problem(
         'settlement_in_doubt',
@@ -105,7 +127,7 @@ async function open<Input extends JsonObject>(
   request: PurchaseRequest<Input>,
   input: Input,
   payment: Payment,
-): Promise<OpenOutcome> {
+): Promise<Written> {
   // Money that has moved is written down first and judged afterwards; a refusal then sends it back.
   if (payment.funds === 'captured') {
     const opened = await write(checkout, offer, request, input, payment, null)
@@ -138,8 +160,8 @@ async function write<Input extends JsonObject>(
   input: Input,
   payment: Payment,
   checked: Checked | null,
-): Promise<OpenOutcome> {
-  const { orders, clock, random, limits, waypoint } = checkout
+): Promise<Written> {
+  const { orders, clock, random, limits, log, waypoint } = checkout
   const { good, rail } = offer
   const opening: Omit<Opening, 'event'> = {
     id: newId('ord', random),
@@ -152,13 +174,26 @@ async function write<Input extends JsonObject>(
     plan: checked?.plan ?? null,
     holds: checked?.holds ?? [],
     payment,
-    idempotencyKey: request.idempotencyKey ?? payment.idempotencyKey ?? null,
+    // A key belongs to a payer, and a payer who is not known yet has none.
+    idempotencyKey: payment.payer === ZERO_ADDRESS ? null : (request.idempotencyKey ?? payment.idempotencyKey ?? null),
     openedAt: clock.now(),
     leaseSeconds: limits.leaseSeconds,
   }
   await waypoint('order.opening')
-  const data = offer.present(viewOf(offer, asOpened(opening, opening.openedAt)))
-  return orders.open({ ...opening, event: { type: eventTypeOf(good.surface, 'settling'), data } })
+  const order = asOpened(opening, opening.openedAt)
+  const event = { type: eventTypeOf(good.surface, 'settling'), data: offer.present(viewOf(offer, order)) }
+  return orders.open({ ...opening, event }).catch((error: unknown) => {
+    if (!isProblem(error, 'store_unavailable')) throw error
+    // The commit may have happened, and the worker would then settle it. It is known by its payment's own name: whether there is an
+    // order, and which, only a later look can tell.
+    log.warn('the store did not say whether an order was written', { orderId: order.id, error })
+    return { kind: 'unsure', order: { ...order, id: handleOf(payment) } }
+  })
+}
+
+/** The part of its first name that a payer knows a payment by: the authorization's nonce, the challenge's id. */
+function handleOf({ identities }: Payment): string {
+  return identities[0]!.split('/').at(-1)!
 }
 
 /**
@@ -229,6 +264,41 @@ function termsOf<Input>({ resource, body, bodyIsBound, flowId }: PurchaseRequest
 
 async function priceOf<Input>(price: Price<Input>, input: Input): Promise<Usd> {
   return price.kind === 'fixed' ? price.amount : price.of(input)
+}
+
+const NO_PRICE = usd(0n)
+
+/**
+ * What a request costs now. Where nothing can be asked for it any more, money that has moved already is taken down all the same, with
+ * what speaks against it; where nobody could say, its delivery will find out.
+ */
+async function quote<Input>(
+  price: Price<Input>,
+  input: Input,
+  credential: Credential | null,
+): Promise<{ readonly price: Usd; readonly objection?: Problem }> {
+  try {
+    return { price: await priceOf(price, input) }
+  } catch (error) {
+    if (credential?.funds !== 'captured' || !isProblem(error)) throw error
+    return error.status < 500 ? { price: NO_PRICE, objection: error } : { price: NO_PRICE }
+  }
+}
+
+/** What a 402 asks for: the price of this very request, and only where there is no request the lowest there is. */
+async function priceShown<Input>(price: Price<Input>, request: PurchaseRequest<Input>): Promise<Usd> {
+  return request.isProbe ? probePrice(price) : priceOf(price, request.parse())
+}
+
+/** Nobody may be told that nothing was taken when the money may have moved. */
+function unsure(error: unknown): Problem {
+  if (!isProblem(error))
+    return new Problem('internal_error', 'The shop failed; send the same payment again.', {
+      taken: 'unknown',
+      cause: error,
+    })
+  const { code, message, extra, kind } = error
+  return (extra.taken ?? kind.taken) === false ? new Problem(code, message, { ...extra, taken: 'unknown' }) : error
 }
 
 /** A price question is answered with the lowest price there is; a payment of it is good only for a request that costs just that. */

@@ -5,13 +5,20 @@ import { advance } from './advance.ts'
 import type { Checkout } from './checkout.ts'
 
 /**
- * Drives an order until it ends or the time is up, then lets go of it for the worker. While it drives, the lease is renewed; when the
+ * Drives an order until it ends, the time is up or `halt` is called, then lets go of it for the worker. While it drives, the lease is renewed; when the
  * lease is lost, another process has the order, and nothing done here counts any more.
  */
-export async function run(checkout: Checkout, opened: Order, lease: Lease, untilMs: number): Promise<Order> {
+export async function run(
+  checkout: Checkout,
+  opened: Order,
+  lease: Lease,
+  untilMs: number,
+  halt: AbortSignal = new AbortController().signal,
+): Promise<Order> {
   const { clock, jobs, limits, log, random } = checkout
   const stop = new AbortController()
   const heartbeat = keepAlive(checkout, lease, stop)
+  const woken = AbortSignal.any([stop.signal, halt])
   let order = opened
   try {
     for (;;) {
@@ -19,7 +26,7 @@ export async function run(checkout: Checkout, opened: Order, lease: Lease, until
         log.error('order could not be advanced', { orderId: order.id, status: order.status, error })
         return {
           kind: 'waiting',
-          order,
+          order: doubted(order),
           waitMs: limits.leaseSeconds * 1000 * (random.bytes(1)[0]! / 255),
           detail: 'error',
         } as const
@@ -28,16 +35,24 @@ export async function run(checkout: Checkout, opened: Order, lease: Lease, until
       order = step.order
       if (step.kind === 'ended') return order
       const waitMs = step.kind === 'waiting' ? step.waitMs : 0
-      if (clock.now() + waitMs >= untilMs) {
-        await jobs.release(lease, waitMs / 1000)
+      if (clock.now() + waitMs >= untilMs || (halt.aborted && waitMs > 0)) {
+        // An order that cannot be let go of now is free when its lease has run out.
+        await jobs.release(lease, waitMs / 1000).catch((error: unknown) => {
+          log.warn('order could not be released', { orderId: order.id, error })
+        })
         return order
       }
-      if (waitMs > 0) await clock.sleep(waitMs, stop.signal)
+      if (waitMs > 0) await clock.sleep(waitMs, woken)
     }
   } finally {
     stop.abort()
     await heartbeat
   }
+}
+
+/** A try that ended without a word may have sent the payment: from then on a refusal of the chain proves nothing. */
+export function doubted(order: Order): Order {
+  return order.status === 'settling' ? { ...order, inDoubt: true } : order
 }
 
 async function keepAlive({ clock, jobs, limits, log }: Checkout, lease: Lease, stop: AbortController): Promise<void> {
@@ -53,26 +68,36 @@ async function keepAlive({ clock, jobs, limits, log }: Checkout, lease: Lease, s
 }
 
 /** Works on an order in this process, once: a twin request joins the work that is under way. */
-export function runShared(checkout: Checkout, order: Order, lease: Lease, untilMs: number): Promise<Order> {
-  const work = run(checkout, order, lease, untilMs).finally(() => checkout.running.delete(order.id))
-  checkout.running.set(order.id, work)
+export function runShared(
+  checkout: Checkout,
+  order: Order,
+  lease: Lease,
+  untilMs: number,
+  halt?: AbortSignal,
+): Promise<Order> {
+  const { running } = checkout
+  const work = run(checkout, order, lease, untilMs, halt).finally(() => {
+    if (running.get(order.id) === work) running.delete(order.id)
+  })
+  running.set(order.id, work)
   return work
 }
 
 const POLL_MS_FIRST = 20
 const POLL_MS_MAX = 250
 
-/** Waits for an order that somebody else works on, here or elsewhere, and returns it as it then is. */
+/** Waits for an order that somebody works on, here or elsewhere, and returns it as it then is, as far as the store can tell. */
 export async function waitFor(checkout: Checkout, order: Order, untilMs: number): Promise<Order> {
   const { clock, orders, running } = checkout
+  const look = async (last: Order): Promise<Order> => (await orders.byId(last.id).catch(() => null)) ?? last
   let seen = order
   for (let pause = POLL_MS_FIRST; !hasAnswer(seen) && clock.now() < untilMs; pause = Math.min(POLL_MS_MAX, pause * 2)) {
     const here = running.get(seen.id)
     const left = untilMs - clock.now()
-    if (here) seen = (await within(clock, left, here)) ?? seen
+    if (here) seen = (await within(clock, left, here)) ?? (await look(seen))
     else {
       await clock.sleep(Math.min(pause, left))
-      seen = (await orders.byId(seen.id)) ?? seen
+      seen = await look(seen)
     }
   }
   return seen

@@ -1,10 +1,10 @@
 import type { Lease } from '../store/jobs.ts'
 import type { Checkout } from './checkout.ts'
-import { runShared } from './run.ts'
+import { doubted, runShared } from './run.ts'
 
 /** Finds orders that nobody works on, after a crash, an outage or a long wait, and drives them on. */
 export type Worker = {
-  /** Resolves when the work at hand has been put down; other processes go on with the rest. */
+  /** Resolves when the work at hand has been put down, that of answered requests too; other processes go on with the rest. */
   stop(): Promise<void>
 }
 
@@ -21,7 +21,8 @@ export function startWorker(checkout: Checkout): Worker {
   async function work(lease: Lease): Promise<void> {
     const order = await checkout.orders.byId(lease.key)
     if (!order) throw new Error(`job ${lease.key} has no order`)
-    await runShared(checkout, order, lease, stopping.signal.aborted ? clock.now() : clock.now() + TURN_MS)
+    // Whoever had it before may have sent its payment and died.
+    await runShared(checkout, doubted(order), lease, clock.now() + TURN_MS, stopping.signal)
   }
 
   async function takeMore(): Promise<number> {
@@ -51,7 +52,7 @@ export function startWorker(checkout: Checkout): Worker {
     async stop() {
       stopping.abort()
       await looping
-      await Promise.all(atWork)
+      await Promise.all([...atWork, ...checkout.running.values()])
     },
   }
 }

@@ -1,4 +1,6 @@
 import type { Address } from '../base/address.ts'
+import type { Hex } from '../base/hex.ts'
+import type { Jwks } from '../base/jws.ts'
 import type { LogLevel } from '../base/log.ts'
 import type { Usd } from '../base/money.ts'
 import type { Secret } from '../base/secret.ts'
@@ -13,13 +15,25 @@ export type Config = {
   readonly store: StoreConfig
   readonly logLevel: LogLevel
   readonly limits: Limits
-  readonly service: { readonly name: string; readonly contactEmail: string | null }
+  readonly service: ServiceConfig
   /** Null: the protocol is switched off, and its routes and documents vanish. */
   readonly x402: X402Config | null
   readonly mpp: MppConfig | null
   readonly game: GameConfig
+  readonly receipts: ReceiptConfig
+  readonly operations: OperationsConfig
   /** Payers that are never served, lower case. */
   readonly blockedPayers: ReadonlySet<string>
+}
+
+/** How the shop names and proves itself in its documents. */
+export type ServiceConfig = {
+  readonly name: string
+  readonly contactEmail: string | null
+  /** What 402index.io asks to find at `/.well-known/402index-verify.txt`. */
+  readonly indexVerification: string | null
+  /** EIP-191 signatures of our origins by the addresses that are paid. Made where their keys are, which need not be here. */
+  readonly ownershipProofs: readonly Hex[]
 }
 
 export type HttpConfig = {
@@ -66,6 +80,8 @@ export type X402Config = {
     | { readonly kind: 'remote'; readonly url: string; readonly headers: Readonly<Record<string, Secret>> }
   readonly treasuryKey: Secret
   readonly confirmations: readonly ConfirmationTier[]
+  /** Where a new store begins to read who paid; null: at the newest block. */
+  readonly sinceBlock: bigint | null
 }
 
 export type MppConfig = {
@@ -78,6 +94,31 @@ export type MppConfig = {
   readonly modes: readonly ('pull' | 'push')[]
   readonly treasuryKey: Secret
   readonly confirmations: readonly ConfirmationTier[]
+  readonly sinceBlock: bigint | null
+}
+
+/** Who signs delivery receipts. */
+export type ReceiptConfig = {
+  /** PEM, JWK or number; checked when it was read. */
+  readonly key: Secret
+  /** Public keys that signed before, still published. */
+  readonly retired: Jwks
+}
+
+export type OperationsConfig = {
+  /** For development: webhooks may go to this very machine. */
+  readonly webhookLoopback: boolean
+  /** How often the books are held against the chain. */
+  readonly reconcileSeconds: number
+  /** `hold`: an address that others are paid at too, where unclaimed money may be theirs. */
+  readonly orphans: 'refund' | 'hold'
+  /** How long a payer may take to present a payment before it counts as an orphan. */
+  readonly orphanAfterSeconds: number
+  /** How long after its arrival an orphan goes back to its sender. */
+  readonly orphanRefundSeconds: number
+  /** Below these, a wallet of ours raises the alarm. */
+  readonly gasLowWei: bigint
+  readonly treasuryLow: Usd
 }
 
 export type GameConfig = {

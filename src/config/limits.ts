@@ -3,6 +3,16 @@ export type Limits = {
   readonly bodyBytesMax: number
   readonly jsonDepthMax: number
   readonly headerBytesMax: number
+  /** Slow senders are cut off: Node's defaults of one and five minutes let a few sockets hold everything. */
+  readonly headersMsMax: number
+  readonly requestMsMax: number
+  readonly keepAliveMs: number
+  readonly connectionsMax: number
+  /** Requests, and purchases among them, that are under way at once; one more is told to come back. */
+  readonly requestsMax: number
+  readonly purchasesMax: number
+  /** How long a stop waits for what is under way. */
+  readonly drainMsMax: number
   readonly nicknameLengthMax: number
   readonly quantityMax: number
   readonly nftsMax: number
@@ -13,12 +23,21 @@ export type Limits = {
   readonly leaseSeconds: number
   readonly rpcTimeoutMs: number
   readonly facilitatorTimeoutMs: number
+  readonly gameTimeoutMs: number
+  /** A studio's backend refuses requests older than a minute; its clock may be off by as much, so until then one may still be taken. */
+  readonly gameRequestLifeMs: number
   /** How long a sender waits for a receipt before it calls the transaction pending. */
   readonly receiptWaitMs: number
   /** After this long without a receipt, a transaction is signed again with higher fees. */
   readonly stuckAfterMs: number
   /** Per client address and minute. */
-  readonly rate: { readonly unpaid: number; readonly quote: number; readonly read: number }
+  readonly rate: {
+    readonly unpaid: number
+    readonly quote: number
+    readonly read: number
+    /** Payments that were no good. */
+    readonly failed: number
+  }
   /** How often one payment may be shown again per minute. */
   readonly replaysPerPayment: number
   /** How long delivery is tried before the money goes back, and the first pause between two tries; each next one is twice as long. */
@@ -34,6 +53,13 @@ export const defaultLimits: Limits = {
   bodyBytesMax: 32 * 1024,
   jsonDepthMax: 16,
   headerBytesMax: 16 * 1024,
+  headersMsMax: 10_000,
+  requestMsMax: 15_000,
+  keepAliveMs: 5_000,
+  connectionsMax: 10_000,
+  requestsMax: 1_000,
+  purchasesMax: 600,
+  drainMsMax: 25_000,
   nicknameLengthMax: 64,
   quantityMax: 100,
   nftsMax: 20,
@@ -42,9 +68,11 @@ export const defaultLimits: Limits = {
   leaseSeconds: 15,
   rpcTimeoutMs: 8_000,
   facilitatorTimeoutMs: 20_000,
+  gameTimeoutMs: 5_000,
+  gameRequestLifeMs: 120_000,
   receiptWaitMs: 4_000,
   stuckAfterMs: 30_000,
-  rate: { unpaid: 120, quote: 60, read: 600 },
+  rate: { unpaid: 120, quote: 60, read: 600, failed: 30 },
   replaysPerPayment: 10,
   delivery: { mintMs: 30 * 60_000, gameMs: 24 * 3_600_000, craftMs: 10 * 60_000, retryMs: 500 },
 }

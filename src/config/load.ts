@@ -1,19 +1,33 @@
-import { sameAddress } from '../base/address.ts'
+import { isAddress, sameAddress } from '../base/address.ts'
+import { readJwks, readSigningKey } from '../base/jws.ts'
 import { parseUsd } from '../base/money.ts'
 import { Secret } from '../base/secret.ts'
-import type { ChainConfig, Config, ConfirmationTier, GameConfig, HttpConfig, MppConfig, X402Config } from './config.ts'
+import type {
+  ChainConfig,
+  Config,
+  ConfirmationTier,
+  GameConfig,
+  HttpConfig,
+  MppConfig,
+  OperationsConfig,
+  ReceiptConfig,
+  X402Config,
+} from './config.ts'
 import { defaultLimits, type Limits } from './limits.ts'
 import { mppNetworks, x402Networks } from './networks.ts'
 import { ConfigFault, type Environment, type OptionReader, optionReader } from './options.ts'
+import { readService } from './service.ts'
 
 /** What every mode has. The sandbox adds chains, keys and contracts of its own. */
-export type CommonConfig = Omit<Config, 'mode' | 'x402' | 'mpp' | 'game'>
+export type CommonConfig = Omit<Config, 'mode' | 'receipts' | 'x402' | 'mpp' | 'game'>
 
 export type LoadedConfig =
   | {
       readonly mode: 'sandbox'
       readonly common: CommonConfig
       readonly protocols: { readonly x402: boolean; readonly mpp: boolean }
+      /** A studio may try its own backend against the play-money world. */
+      readonly backend: GameConfig['backend']
     }
   | { readonly mode: 'production'; readonly config: Config }
 
@@ -27,7 +41,7 @@ export function loadConfig(env: Environment): LoadedConfig {
   const common = readCommon(read, mode)
   const loaded: LoadedConfig =
     mode === 'sandbox'
-      ? { mode, common, protocols }
+      ? { mode, common, protocols, backend: readBackend(read) }
       : { mode, config: { mode, ...common, ...readProduction(read, protocols, common.http) } }
   if (mode === 'production') refuseSharedKeys(read, loaded)
   read.refuseUnknown('SUTLER_', productionOptions(env, protocols, common.http))
@@ -54,8 +68,56 @@ function readCommon(read: OptionReader, mode: 'sandbox' | 'production'): CommonC
     },
     logLevel: read.choice('SUTLER_LOG', ['debug', 'info', 'warn', 'error'], mode === 'sandbox' ? 'warn' : 'info'),
     limits: readLimits(read),
-    service: { name: read.text('SUTLER_NAME', 'Sutler'), contactEmail: read.optional('SUTLER_CONTACT_EMAIL') ?? null },
-    blockedPayers: new Set(list(read.text('SUTLER_BLOCKED_PAYERS', '')).map((payer) => payer.toLowerCase())),
+    service: readService(read),
+    operations: readOperations(read),
+    blockedPayers: readBlockedPayers(read),
+  }
+}
+
+/** A mistyped address would block nobody, and nobody would notice. */
+function readBlockedPayers(read: OptionReader): ReadonlySet<string> {
+  const option = 'SUTLER_BLOCKED_PAYERS'
+  const payers = list(read.text(option, ''))
+  for (const payer of payers) if (!isAddress(payer)) read.fault(option, `${payer} is not an address`, null)
+  return new Set(payers.map((payer) => payer.toLowerCase()))
+}
+
+function readOperations(read: OptionReader): OperationsConfig {
+  const seconds = { min: 0, max: 30 * 86_400 }
+  const low = read.text('SUTLER_TREASURY_LOW', '10.00')
+  const isAmount = /^\d+(\.\d{1,6})?$/.test(low)
+  return {
+    webhookLoopback: read.flag('SUTLER_WEBHOOK_LOOPBACK', false),
+    reconcileSeconds: read.integer('SUTLER_RECONCILE_SECONDS', 60, { min: 1, max: 300 }),
+    orphans: read.choice('SUTLER_ORPHANS', ['refund', 'hold'], 'refund'),
+    orphanAfterSeconds: read.integer('SUTLER_ORPHAN_AFTER_SECONDS', 600, seconds),
+    orphanRefundSeconds: read.integer('SUTLER_ORPHAN_REFUND_SECONDS', 3_600, seconds),
+    gasLowWei: read.bigint('SUTLER_GAS_LOW_WEI', 2_000_000_000_000_000n),
+    treasuryLow: isAmount
+      ? parseUsd(low)
+      : read.fault('SUTLER_TREASURY_LOW', 'must be an amount of dollars, such as 10.00', parseUsd('10.00')),
+  }
+}
+
+function readReceipts(read: OptionReader): ReceiptConfig {
+  const option = 'SUTLER_RECEIPT_KEY'
+  const key = read.keyText(
+    option,
+    'the key that signs receipts, from `openssl ecparam -name prime256v1 -genkey -noout`',
+  )
+  try {
+    if (key.reveal() !== '') readSigningKey(key)
+  } catch {
+    read.fault(option, 'is not a P-256 private key in PEM or JWK form', null)
+  }
+  const retired = read.text('SUTLER_RECEIPT_RETIRED_KEYS', '{"keys":[]}')
+  try {
+    return { key, retired: readJwks(retired) }
+  } catch {
+    return read.fault('SUTLER_RECEIPT_RETIRED_KEYS', 'must be a JSON Web Key Set of public P-256 keys', {
+      key,
+      retired: { keys: [] },
+    })
   }
 }
 
@@ -95,8 +157,11 @@ function readLimits(read: OptionReader): Limits {
       unpaid: read.integer('SUTLER_RATE_UNPAID', rate.unpaid, perMinute),
       quote: read.integer('SUTLER_RATE_QUOTE', rate.quote, perMinute),
       read: read.integer('SUTLER_RATE_READ', rate.read, perMinute),
+      failed: read.integer('SUTLER_RATE_FAILED', rate.failed, perMinute),
     },
     replaysPerPayment: read.integer('SUTLER_RATE_REPLAY', defaultLimits.replaysPerPayment, perMinute),
+    requestsMax: read.integer('SUTLER_REQUESTS_MAX', defaultLimits.requestsMax, { min: 1, max: 1_000_000 }),
+    purchasesMax: read.integer('SUTLER_PURCHASES_MAX', defaultLimits.purchasesMax, { min: 1, max: 1_000_000 }),
   }
 }
 
@@ -104,8 +169,9 @@ function readProduction(
   read: OptionReader,
   protocols: { x402: boolean; mpp: boolean },
   http: HttpConfig,
-): Pick<Config, 'x402' | 'mpp' | 'game'> {
+): Pick<Config, 'receipts' | 'x402' | 'mpp' | 'game'> {
   return {
+    receipts: readReceipts(read),
     x402: protocols.x402 ? readX402(read) : null,
     mpp: protocols.mpp ? readMpp(read, http) : null,
     game: readGame(read),
@@ -137,6 +203,7 @@ function readX402(read: OptionReader): X402Config {
           },
     treasuryKey: read.privateKey('SUTLER_X402_TREASURY_KEY', 'the key that sends refunds; keep little money on it'),
     confirmations: readConfirmations(read, 'SUTLER_X402_CONFIRMATIONS', '0:1,1.01:3,100.01:60'),
+    sinceBlock: readSinceBlock(read, 'SUTLER_X402_SINCE_BLOCK'),
   }
 }
 
@@ -145,8 +212,10 @@ function readMpp(read: OptionReader, http: HttpConfig): MppConfig {
   const { chainId, currency } = mppNetworks[preset]!
   const previous = read.optional('SUTLER_MPP_SECRET_PREVIOUS') ?? read.optional('SUTLER_MPP_SECRET_PREVIOUS_FILE')
   const current = read.secret('SUTLER_MPP_SECRET', 'a random secret that signs challenges')
-  const modes = list(read.text('SUTLER_MPP_MODES', 'pull,push')).filter((mode) => mode === 'pull' || mode === 'push')
-  if (modes.length === 0) read.fault('SUTLER_MPP_MODES', 'must be pull, push, or both', null)
+  const named = list(read.text('SUTLER_MPP_MODES', 'pull,push'))
+  const modes = named.filter((mode) => mode === 'pull' || mode === 'push')
+  if (modes.length === 0 || modes.length < named.length)
+    read.fault('SUTLER_MPP_MODES', 'must be pull, push, or both', null)
   return {
     chain: readChain(read, 'SUTLER_MPP', chainId, `RPC addresses of ${preset}, separated by commas`),
     network: `tempo:${chainId}`,
@@ -160,12 +229,12 @@ function readMpp(read: OptionReader, http: HttpConfig): MppConfig {
     modes,
     treasuryKey: read.privateKey('SUTLER_MPP_TREASURY_KEY', 'the key that sends refunds; keep little money on it'),
     confirmations: readConfirmations(read, 'SUTLER_MPP_CONFIRMATIONS', '0:1'),
+    sinceBlock: readSinceBlock(read, 'SUTLER_MPP_SINCE_BLOCK'),
   }
 }
 
 function readGame(read: OptionReader): GameConfig {
   const chainId = read.integer('SUTLER_GAME_CHAIN_ID', 8453, { min: 1, max: Number.MAX_SAFE_INTEGER })
-  const backend = read.text('SUTLER_GAME_BACKEND', 'embedded')
   const hasSale = read.optional('SUTLER_SALE_CONTRACT') !== undefined
   const hasCraft = read.optional('SUTLER_CRAFT_CONTROLLER') !== undefined
   return {
@@ -185,15 +254,22 @@ function readGame(read: OptionReader): GameConfig {
           maxAmount: read.bigint('SUTLER_CRAFT_MAX_AMOUNT', 1000n * 10n ** 18n),
         }
       : null,
-    backend:
-      backend === 'embedded'
-        ? { kind: 'embedded' }
-        : {
-            kind: 'http',
-            url: read.url('SUTLER_GAME_BACKEND', backend, { secure: true }),
-            secret: read.secret('SUTLER_GAME_BACKEND_SECRET', 'the secret shared with the game backend'),
-          },
+    backend: readBackend(read),
   }
+}
+
+function readBackend(read: OptionReader): GameConfig['backend'] {
+  const backend = read.text('SUTLER_GAME_BACKEND', 'embedded')
+  if (backend === 'embedded') return { kind: 'embedded' }
+  return {
+    kind: 'http',
+    url: read.url('SUTLER_GAME_BACKEND', backend, { secure: true }),
+    secret: read.secret('SUTLER_GAME_BACKEND_SECRET', 'the secret shared with the game backend'),
+  }
+}
+
+function readSinceBlock(read: OptionReader, option: string): bigint | null {
+  return read.optional(option) === undefined ? null : read.bigint(option, 0n)
 }
 
 function readChain(read: OptionReader, prefix: string, chainId: number, what: string): ChainConfig {
@@ -267,8 +343,10 @@ function refuseSharedKeys(read: OptionReader, loaded: LoadedConfig): void {
       read.fault(option, `is the same key as ${other}; use one key per role`, null)
     seen.set(value, option)
   }
-  if (x402 && mpp && sameAddress(x402.payTo, x402.asset))
+  if (x402 && sameAddress(x402.payTo, x402.asset))
     read.fault('SUTLER_X402_PAY_TO', 'is the token contract itself', null)
+  if (mpp && sameAddress(mpp.recipient, mpp.currency.address))
+    read.fault('SUTLER_MPP_RECIPIENT', 'is the token contract itself', null)
 }
 
 function list(text: string): readonly string[] {

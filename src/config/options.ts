@@ -100,6 +100,8 @@ export function optionReader(env: Environment) {
         )
       return new Secret(value)
     },
+    /** A key in a form of its own, which the caller reads. */
+    keyText: (option: string, what: string): Secret => new Secret(secretText(option, what) ?? ''),
     privateKey(option: string, what: string): Secret {
       const value = secretText(option, what)
       if (value === null) return new Secret('')

@@ -15,6 +15,8 @@ export type CatalogItem = {
     readonly listPrice: string
   }
   readonly available?: boolean
+  /** How many of it one player may buy, where there is such a limit. */
+  readonly limitPerPlayer?: number
 }
 
 /** Who a listing is personalised for. In a listing every identifier is a claim: nobody proved anything. */

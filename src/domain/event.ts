@@ -1,3 +1,4 @@
+import * as z from 'zod'
 import type { Surface } from './good.ts'
 import type { OrderStatus } from './order.ts'
 
@@ -37,4 +38,36 @@ export function eventTypeOf(surface: Surface, entered: OrderStatus): EventType {
     default:
       return `${subject}.${entered}`
   }
+}
+
+/** What each event tells, in one sentence, for the documents. */
+export const eventDescriptions: Readonly<Record<EventType, string>> = {
+  'order.created': 'A purchase was opened: its payment was checked and is about to be taken.',
+  'order.submitted': 'The delivery is on its way to the chain.',
+  'order.confirmed': 'Paid and delivered. The object carries the signed receipt.',
+  'order.failed': 'Paid, and delivery is impossible. The refund follows by itself.',
+  'order.expired': 'The payment never landed and no longer can; nothing was taken.',
+  'craft.action.created': 'A craft action was opened: its payment was checked and is about to be taken.',
+  'craft.action.submitted': 'The craft action is on its way to the chain.',
+  'craft.action.confirmed': 'The craft action is paid and done. The object carries the signed receipt.',
+  'craft.action.failed': 'Paid, and the craft action is impossible. The refund follows by itself.',
+  'craft.action.expired': 'The payment of the craft action never landed and no longer can; nothing was taken.',
+  'payment.settled': 'The money is on the chain.',
+  'payment.orphaned': 'Money arrived that no purchase claims. It goes back to its sender, or waits for an operator.',
+  'refund.created': 'The full amount is about to go back to the payer.',
+  'refund.completed': 'The full amount was sent back to the payer.',
+  'report.recorded': 'A paid report of a transaction was recorded.',
+}
+
+/** The body of a webhook. `data` is the object as its buyer sees it, with the number of the change. */
+export function eventSchema(type: EventType) {
+  return z
+    .object({
+      type: z.literal(type),
+      timestamp: z.iso.datetime(),
+      data: z.looseObject({
+        sequence: z.int().min(1).describe('The how-manieth change of this object; they are told in this order'),
+      }),
+    })
+    .meta({ description: eventDescriptions[type] })
 }

@@ -28,8 +28,9 @@ export type Hold = {
   /** How much is known to be used already, whatever our own rows say (a store restored from an older backup). */
   readonly used?: bigint
   /**
-   * The resource's version when the limit was read. A limit read from outside is true only until somebody else's hold ends; then the
-   * version has moved, the reading is stale, and `check` runs again.
+   * The resource's version before the limit was read. A limit read from outside is true only until somebody else's hold ends: what that
+   * hold was for may have used up a part of it. So whatever was given back since counts as held, and when it does not fit because of
+   * that, the reading is stale and `check` runs again.
    */
   readonly seenVersion?: bigint | undefined
   /** Sold for good: the quantity stays counted after delivery (a lot's supply), instead of being given back (a lock). */

@@ -37,7 +37,7 @@ export type Fees = { readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGa
 export type Journal = {
   find(chainId: number, signer: Address, orderId: string, step: string): Promise<Send | null>
   lastNonce(chainId: number, signer: Address): Promise<number | null>
-  /** Writes it down; false when the nonce has another use, or this step has a transaction already. */
+  /** Writes it down; false when the nonce has another use, or this step has a transaction already. Throws when the order was given up. */
   record(send: Send): Promise<boolean>
   /** Adds a newer version of the same nonce; false when somebody else added one first. */
   addVersion(send: Send, version: SignedVersion): Promise<boolean>

@@ -68,7 +68,7 @@ export function viewOf<Input>(offer: Offer<Input>, order: Order): PurchaseView<I
     deliveryTx: order.deliveryTx,
     price: { amount: formatUsd(usd(order.amount)), currency: offer.rail.currency, atomic: order.amount.toString() },
     statusUrl: offer.statusUrl(order),
-    receipt: null,
+    receipt: order.receipt,
     history: order.history as unknown as Json,
     refund: refund && {
       refundId: refund.id,
@@ -119,4 +119,13 @@ export function commonMembers(view: PurchaseView<unknown>): JsonObject {
     createdAt,
     updatedAt,
   }
+}
+
+/**
+ * The same for anybody who saw the payment on the chain. The order id, the caller's own flow id and the receipt are the buyer's: whoever
+ * has the order id sees the whole purchase.
+ */
+export function publicMembers(view: PurchaseView<unknown>): JsonObject {
+  const { orderId: _order, flowId: _flow, receipt: _receipt, ...shown } = commonMembers(view)
+  return shown
 }

@@ -82,6 +82,8 @@ export type Order = PaidOrder & {
   readonly failure: Failure | null
   readonly refund: Refund | null
   readonly answer: Answer | null
+  /** The signed delivery receipt, from the moment the order is confirmed. */
+  readonly receipt: string | null
   /** How often delivery has been tried. */
   readonly attempts: number
   readonly sequence: number

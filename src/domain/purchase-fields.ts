@@ -3,30 +3,38 @@ import { statuses } from './order.ts'
 
 // What the answers of all purchases have in common, once, for the documents and for the tests that hold live answers against them.
 
-export const priceSchema = z.object({ amount: z.string(), currency: z.string(), atomic: z.string() })
+export const priceSchema = z
+  .object({ amount: z.string().describe('Decimal dollars'), currency: z.string(), atomic: z.string() })
+  .meta({ id: 'Price' })
 
-export const refundSchema = z.object({
-  refundId: z.string(),
-  status: z.enum(['refunding', 'refunded']),
-  amount: z.string(),
-  to: z.string(),
-  reason: z.string(),
-  transaction: z.string().nullable(),
-})
+export const refundSchema = z
+  .object({
+    refundId: z.string(),
+    status: z.enum(['refunding', 'refunded']),
+    amount: z.string(),
+    to: z.string(),
+    reason: z.string(),
+    transaction: z.string().nullable(),
+  })
+  .meta({ id: 'Refund', description: 'The full amount, sent back to the payer' })
+
+const statusSchema = z.enum(statuses as [string, ...string[]]).meta({ id: 'OrderStatus' })
+const historySchema = z.array(z.object({ status: z.string(), at: z.string() })).meta({ id: 'History' })
+const failureSchema = z.object({ code: z.string(), detail: z.string() }).meta({ id: 'Failure' })
 
 export const purchaseFields = {
   orderId: z.string(),
   flowId: z.string(),
   protocol: z.enum(['x402', 'mpp']),
-  status: z.enum(statuses as [string, ...string[]]),
+  status: statusSchema,
   payer: z.string().describe('The verified sender of the payment'),
   paymentTx: z.string().nullable(),
   price: priceSchema,
   statusUrl: z.string(),
   receipt: z.string().nullable().describe('Signed delivery receipt (JWS); null until confirmed'),
-  history: z.array(z.object({ status: z.string(), at: z.string() })),
+  history: historySchema,
   refund: refundSchema.nullable(),
-  error: z.object({ code: z.string(), detail: z.string() }).nullable(),
+  error: failureSchema.nullable(),
   createdAt: z.string(),
   updatedAt: z.string(),
 }

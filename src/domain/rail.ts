@@ -78,7 +78,8 @@ export type Settlement = {
 }
 
 export type SettleOutcome =
-  | { readonly kind: 'settled'; readonly settlement: Settlement }
+  /** `amount` where it is not what was expected, which only money that moved by itself can do. It goes back. */
+  | { readonly kind: 'settled'; readonly settlement: Settlement; readonly amount?: bigint | undefined }
   /** Proof that this payment did not move and that we will not move it. */
   | { readonly kind: 'refused'; readonly code: ProblemCode; readonly detail: string }
   /** Nobody knows yet. Ask again; never ask for another payment. */
@@ -135,6 +136,8 @@ export type Credential = {
   /** Every name the payment may be known by, read out of the credential: equal however it was encoded. */
   readonly identities: readonly string[]
   readonly proofDigest: string
+  /** Read before anything is checked: whatever comes of it, money that has moved is never answered with "nothing was taken". */
+  readonly funds: Funds
   readonly content: unknown
   /** Does the sender prove that the payment is theirs? Asked only on replay, when the proof's bytes differ. */
   proves(): Promise<boolean>

@@ -13,7 +13,6 @@ export type Act = { readonly to?: Address; readonly data: Hex }
  */
 export type Deployer = {
   readonly address: Address
-  addressOfAct(number: number): Address
   /** Does what is left of a list of acts that starts at nonce 0. */
   found(acts: readonly Act[]): Promise<void>
   /** One more act, after the foundation. Returns its transaction's hash. */
@@ -51,7 +50,6 @@ export function createDeployer(chain: DevChain, key: Secret): Deployer {
 
   return {
     address: account.address,
-    addressOfAct: (number) => getContractAddress({ from: account.address, nonce: BigInt(number) }),
     async found(acts) {
       await chain.request({
         method: 'dev_setBalance',
@@ -65,6 +63,11 @@ export function createDeployer(chain: DevChain, key: Secret): Deployer {
       return sent
     },
   }
+}
+
+/** Where the contract of an act comes to stand: known before it is done. */
+export function addressOfAct(deployer: Address, number: number): Address {
+  return getContractAddress({ from: deployer, nonce: BigInt(number) })
 }
 
 export function deployment(artifact: { abi: Abi; bytecode: Hex }, args: readonly unknown[]): Act {

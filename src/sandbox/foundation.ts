@@ -5,7 +5,7 @@ import { craftToken } from '../artifacts/CraftToken.ts'
 import { sandboxSaleLots } from '../artifacts/SandboxSaleLots.ts'
 import type { Address } from '../base/address.ts'
 import { parseUsd } from '../base/money.ts'
-import { type Act, type Deployer, deployment, invocation } from './deployer.ts'
+import { type Act, addressOfAct, deployment, invocation } from './deployer.ts'
 import { type SeedLot, seedLots } from './goods.ts'
 
 export type SandboxContracts = {
@@ -24,18 +24,18 @@ const role = (name: string) => keccak256(toBytes(name))
 /** Which act deploys what. The acts are numbered by nonce and never change their order: a data folder of yesterday continues today. */
 const CONTRACT_ACTS = { sale: 0, craftToken: 1, relics: 2, shards: 3, craftController: 4 }
 
-export function sandboxContracts({ addressOfAct }: Deployer): SandboxContracts {
+export function sandboxContracts(deployer: Address): SandboxContracts {
   return {
-    sale: addressOfAct(CONTRACT_ACTS.sale),
-    craftController: addressOfAct(CONTRACT_ACTS.craftController),
-    craftToken: addressOfAct(CONTRACT_ACTS.craftToken),
-    collections: [addressOfAct(CONTRACT_ACTS.relics), addressOfAct(CONTRACT_ACTS.shards)],
+    sale: addressOfAct(deployer, CONTRACT_ACTS.sale),
+    craftController: addressOfAct(deployer, CONTRACT_ACTS.craftController),
+    craftToken: addressOfAct(deployer, CONTRACT_ACTS.craftToken),
+    collections: [addressOfAct(deployer, CONTRACT_ACTS.relics), addressOfAct(deployer, CONTRACT_ACTS.shards)],
   }
 }
 
-export function foundationActs(deployer: Deployer, roles: { minter: Address; crafter: Address }): readonly Act[] {
-  const admin = deployer.address
-  const contracts = sandboxContracts(deployer)
+export function foundationActs(roles: { deployer: Address; minter: Address; crafter: Address }): readonly Act[] {
+  const admin = roles.deployer
+  const contracts = sandboxContracts(admin)
   const { sale, craftController: controller } = contracts
   return [
     deployment(sandboxSaleLots, ['Sutler Lots', 'LOT', admin]),

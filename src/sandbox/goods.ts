@@ -1,3 +1,5 @@
+import type { SeedItem, SeedPlayer } from '../store/game-seed.ts'
+
 // What the sandbox has on its shelves. Ids, prices and stock are data like any other; nothing in the shop knows them.
 
 export type SeedLot = {
@@ -42,3 +44,79 @@ export const seedLots: readonly SeedLot[] = [
     mintReverts: true,
   },
 ]
+
+export const seedItems: readonly SeedItem[] = [
+  {
+    id: 'keys:5',
+    name: 'Five Keys',
+    description: 'Five keys for five chests.',
+    price: '1.50',
+    stock: null,
+    limitPerPlayer: null,
+    levelMin: 1,
+  },
+  {
+    id: 'a-units-pack:1',
+    name: 'A-Units Pack',
+    description: 'A small crew that is ready for anything.',
+    price: '4.99',
+    stock: null,
+    limitPerPlayer: null,
+    levelMin: 1,
+  },
+  {
+    id: 'lantern:1',
+    name: 'Storm Lantern',
+    description: 'Burns in any weather. Only so many were made.',
+    price: '0.80',
+    stock: 5_000,
+    limitPerPlayer: null,
+    levelMin: 1,
+  },
+  {
+    id: 'founders-cloak:1',
+    name: 'Founders Cloak',
+    description: 'Two for each player, and not one more.',
+    price: '2.00',
+    stock: 10_000,
+    limitPerPlayer: 2,
+    levelMin: 1,
+  },
+  {
+    id: 'griffin-saddle:1',
+    name: 'Griffin Saddle',
+    description: 'For riders of level 10 and above.',
+    price: '12.00',
+    stock: null,
+    limitPerPlayer: 1,
+    levelMin: 10,
+  },
+  {
+    id: 'phantom-blade:1',
+    name: 'Phantom Blade',
+    description: 'Magic: this item is always sold out.',
+    price: '3.00',
+    stock: 0,
+    limitPerPlayer: null,
+    levelMin: 1,
+  },
+]
+
+export const seedPlayers: readonly SeedPlayer[] = [
+  { nickname: 'Demo', level: 7, discounts: [{ itemId: 'a-units-pack:1', basisPoints: 2_000 }] },
+  { nickname: 'Ada', level: 12, discounts: [{ itemId: 'keys:5', basisPoints: 1_000 }] },
+  { nickname: 'Brin', level: 1 },
+  { nickname: 'fail_delivery', level: 1, rehearses: 'refusal' },
+  { nickname: 'slow_delivery', level: 1, rehearses: 'delay' },
+  { nickname: 'flaky_delivery', level: 1, rehearses: 'stumble' },
+]
+
+/** Every value of the sandbox that makes a fault on demand, as test cards do. */
+export const magicValues = [
+  { value: 'fail_delivery', where: 'nickname', effect: 'paid, then the game refuses, and the money comes back' },
+  { value: 'slow_delivery', where: 'nickname', effect: 'answered 202 first, delivered some seconds later' },
+  { value: 'flaky_delivery', where: 'nickname', effect: 'delivery fails twice, then succeeds' },
+  { value: 'phantom-blade:1', where: 'itemId', effect: 'always sold out: 409 before payment' },
+  { value: '398', where: 'saleId', effect: 'always sold out: 409 before payment' },
+  { value: '399', where: 'saleId', effect: 'paid, then the mint reverts, and the money comes back' },
+] as const

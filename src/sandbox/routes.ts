@@ -1,29 +1,18 @@
 import * as z from 'zod'
 import { free, type Route } from '../api/route.ts'
-import type { Address } from '../base/address.ts'
-import type { JsonObject } from '../base/json.ts'
 import { answerRpc } from '../devchain/answer.ts'
 import type { DevChain } from '../devchain/chain.ts'
 import { addressField, nicknameField } from '../domain/fields.ts'
+import { fund } from './faucet.ts'
+import { magicValues } from './goods.ts'
 import { sandboxKey } from './keys.ts'
+import type { SandboxPlayers } from './players.ts'
 import { addressOf, type World } from './world.ts'
-
-export type SandboxPlayer = { readonly nickname: string; readonly address: Address | null }
-
-/** What the sandbox needs of the shop to hand out money and players. */
-export type SandboxDesk = {
-  players(): Promise<readonly SandboxPlayer[]>
-  createPlayer(player: { readonly nickname: string; readonly address: Address }): Promise<JsonObject>
-  fund(address: Address): Promise<JsonObject>
-}
-
-/** Values that make a fault on demand, as test cards do. */
-export type Magic = { readonly value: string; readonly where: string; readonly effect: string }
 
 const RPC_BYTES_MAX = 5_000_000
 
 /** Routes that exist only here: in any other mode they are unknown. */
-export function sandboxRoutes(world: World, desk: SandboxDesk, magic: readonly Magic[]): readonly Route[] {
+export function sandboxRoutes(world: World, players: SandboxPlayers): readonly Route[] {
   const { config, chains, contracts } = world
   const { baseUrl, x402BaseUrl } = config.http
   const rpcUrl = ({ chainId }: DevChain) => `${baseUrl}/sandbox/rpc/${chainId}`
@@ -53,9 +42,9 @@ export function sandboxRoutes(world: World, desk: SandboxDesk, magic: readonly M
           },
           contracts: { ...contracts, collections: [...contracts.collections] },
           demo: { privateKey: sandboxKey('demo').reveal(), address: addressOf('demo'), nickname: 'Demo' },
-          players: (await desk.players()).map((player) => ({ ...player })),
+          players: (await players.list()).map((player) => ({ ...player })),
           operatorToken: config.operatorToken?.reveal() ?? null,
-          magic: magic.map((value) => ({ ...value })),
+          magic: magicValues.map((value) => ({ ...value })),
         },
       }),
     }),
@@ -72,13 +61,16 @@ export function sandboxRoutes(world: World, desk: SandboxDesk, magic: readonly M
       host: 'both',
       summary: 'Give an address gas, USDC, pathUSD, craft tokens and three burnable NFTs',
       body: z.strictObject({ address: addressField }),
-      handle: async ({ body }) => ({ body: await desk.fund(body.address) }),
+      handle: async ({ body }) => {
+        const { funded, nfts } = await fund(world, body.address)
+        return { body: { funded: { ...funded }, nfts: nfts.map((nft) => ({ ...nft })) } }
+      },
     }),
     free('POST /sandbox/players', {
       host: 'both',
       summary: 'Create a player linked to a wallet',
       body: z.strictObject({ nickname: nicknameField(config.limits.nicknameLengthMax), address: addressField }),
-      handle: async ({ body }) => ({ body: await desk.createPlayer(body) }),
+      handle: async ({ body }) => ({ body: await players.create(body) }),
     }),
   ]
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Address } from '../base/address.ts'
+import type { Hex } from '../base/hex.ts'
 import { createWallet } from '../chain/wallet.ts'
 import type { Config } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
@@ -30,10 +31,12 @@ export async function startWorld(loaded: SandboxLoaded, running?: DevChains): Pr
   const chains = running ?? (await startDevChains({ dataDir: join(loaded.common.store.dataDir, 'chains') }))
   try {
     const deployer = createDeployer(chains.native, sandboxKey('deployer'))
-    await deployer.found(foundationActs(deployer, { minter: addressOf('minter'), crafter: addressOf('crafter') }))
+    await deployer.found(
+      foundationActs({ deployer: deployer.address, minter: addressOf('minter'), crafter: addressOf('crafter') }),
+    )
     await fundKeys(chains)
-    const contracts = sandboxContracts(deployer)
-    return { config: sandboxConfig(loaded, contracts), chains, contracts, deployer, close: () => chains.close() }
+    const contracts = sandboxContracts(deployer.address)
+    return { config: sandboxConfig(loaded), chains, contracts, deployer, close: () => chains.close() }
   } catch (error) {
     await chains.close()
     throw error
@@ -45,7 +48,8 @@ export function addressOf(role: SandboxRole): Address {
 }
 
 /** The configuration that production would read from the environment, made of the sandbox's own parts. */
-function sandboxConfig({ common, protocols }: SandboxLoaded, contracts: SandboxContracts): Config {
+export function sandboxConfig({ common, protocols, backend }: SandboxLoaded): Config {
+  const contracts = sandboxContracts(addressOf('deployer'))
   const { chainId, ...usdc } = x402Networks['base-sepolia']!
   const tempo = mppNetworks['tempo-moderato']!
   const native = { chainId, rpcUrls: [], tipWei: 0n }
@@ -53,8 +57,10 @@ function sandboxConfig({ common, protocols }: SandboxLoaded, contracts: SandboxC
   return {
     mode: 'sandbox',
     ...common,
+    service: { ...common.service, ownershipProofs: ownershipProofs(common.http) },
     // Whoever tries the lot whose mint fails should see the refund while they look.
     limits: { ...common.limits, delivery: { ...common.limits.delivery, retryMs: 100 } },
+    receipts: { key: sandboxKey('receipts'), retired: { keys: [] } },
     x402: protocols.x402
       ? {
           chain: native,
@@ -67,6 +73,7 @@ function sandboxConfig({ common, protocols }: SandboxLoaded, contracts: SandboxC
           facilitator: { kind: 'inproc', settlerKey: sandboxKey('settler') },
           treasuryKey: sandboxKey('treasury'),
           confirmations: always,
+          sinceBlock: null,
         }
       : null,
     mpp: protocols.mpp
@@ -80,6 +87,7 @@ function sandboxConfig({ common, protocols }: SandboxLoaded, contracts: SandboxC
           modes: ['pull', 'push'],
           treasuryKey: sandboxKey('treasury'),
           confirmations: always,
+          sinceBlock: null,
         }
       : null,
     game: {
@@ -95,9 +103,16 @@ function sandboxConfig({ common, protocols }: SandboxLoaded, contracts: SandboxC
         defaultAmount: ETHER,
         maxAmount: 1_000n * ETHER,
       },
-      backend: { kind: 'embedded' },
+      backend,
     },
   }
+}
+
+/** In the sandbox the key of the till is at hand; elsewhere it is kept offline, and signs there. */
+function ownershipProofs({ baseUrl, x402BaseUrl }: Config['http']): readonly Hex[] {
+  const till = createWallet(sandboxKey('till'))
+  const origins = new Set([baseUrl, x402BaseUrl].map((url) => new URL(url).origin))
+  return [...origins].map((origin) => till.signText(origin))
 }
 
 /** Tops up; a key that has enough is left alone, so that a restart changes nothing. */

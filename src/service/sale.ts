@@ -1,4 +1,5 @@
 import type { SaleCounter } from '../api/rows/sale.ts'
+import { createBatchReader } from '../chain/batch.ts'
 import { contractAt } from '../chain/contract.ts'
 import { saleLot, salePrice } from '../surfaces/sale/lot.ts'
 import { createLots, saleAbi } from '../surfaces/sale/lots.ts'
@@ -19,7 +20,7 @@ export function createSale({
   if (!sale) return null
   const access = chainOf(chain)
   const contract = contractAt(access.rpc, sale.contract, saleAbi)
-  const lots = createLots({ contract, saleIds: sale.saleIds, clock })
+  const lots = createLots({ contract, read: createBatchReader(access.rpc), saleIds: sale.saleIds, clock })
   const minter = access.sender(sale.minterKey)
   const good = saleLot({
     contract,

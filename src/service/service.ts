@@ -1,27 +1,40 @@
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { serve } from '@hono/node-server'
 import { createDesk } from '../api/desk.ts'
-import { createHttpApp } from '../api/http.ts'
-import { noLimiter } from '../api/rate-limit.ts'
+import { createHttpApp, type Other } from '../api/http.ts'
+import { createMcp } from '../api/mcp/mcp.ts'
+import { createShopMeter } from '../api/metrics.ts'
+import { operatorHandlers } from '../api/operator.ts'
+import { assetHandlers } from '../api/pages/assets.ts'
+import { createRateLimiter, RATE_WINDOW_SECONDS } from '../api/rate-limit.ts'
+import type { SharedCounts } from '../api/rate-sharing.ts'
 import type { Route } from '../api/route.ts'
 import { routes } from '../api/routes.ts'
-import { type Clock, systemClock } from '../base/clock.ts'
+import { documentRows } from '../api/rows/documents.ts'
+import { startServer } from '../api/server.ts'
+import { createTurnstile } from '../api/turnstile.ts'
+import { type Clock, syncedClock, systemClock } from '../base/clock.ts'
 import { type Random, systemRandom } from '../base/id.ts'
+import { readSigningKey } from '../base/jws.ts'
 import { createLog, type Log } from '../base/log.ts'
+import { VERSION } from '../base/version.ts'
 import { noWaypoint, type Waypoint } from '../base/waypoint.ts'
 import type { RpcTransport } from '../chain/rpc.ts'
 import type { Checkout } from '../checkout/checkout.ts'
+import { createReceiptSigner } from '../checkout/receipt.ts'
 import { startWorker } from '../checkout/worker.ts'
 import type { Config } from '../config/config.ts'
+import { addHits, forgetHits } from '../store/counters.ts'
 import { type Database, openDatabase } from '../store/db.ts'
-import { claim, extend, release } from '../store/jobs.ts'
+import { StoreFault } from '../store/fault.ts'
+import { claim, enqueueLeased, extend, forget, ORDER_ATTEMPTS_MAX, release } from '../store/jobs.ts'
 import { createJournal } from '../store/journal.ts'
-import { migrate } from '../store/migrate.ts'
+import { migrate, pendingMigrations } from '../store/migrate.ts'
 import { createOrders } from '../store/orders.ts'
+import type { Resolve } from '../webhooks/target.ts'
 import { createChains } from './chains.ts'
 import { createCounter } from './counter.ts'
+import { createOperations, type Operations } from './operations.ts'
 import { createRails } from './rails.ts'
+import { keepTime } from './time.ts'
 
 /** What tests replace, and what the sandbox brings along. */
 export type Parts = {
@@ -33,8 +46,12 @@ export type Parts = {
   readonly transports?: ReadonlyMap<number, RpcTransport>
   /** A database that is open already; the service then leaves it open. */
   readonly database?: Database
-  /** Routes of the sandbox. */
-  readonly extraRoutes?: readonly Route[]
+  /** Orders then move only while a request drives them. */
+  readonly withoutWorker?: boolean
+  /** Looks up the names of webhook receivers. */
+  readonly resolve?: Resolve
+  /** Runs when the store is up to date: the sandbox fills its shelves, and brings routes of its own. */
+  readonly furnish?: (database: Database) => Promise<readonly Route[]>
 }
 
 export type Service = {
@@ -42,6 +59,7 @@ export type Service = {
   readonly url: string
   readonly port: number
   readonly checkout: Checkout
+  readonly operations: Operations
   readonly routes: readonly Route[]
   readonly database: Database
   /** Stops accepting, finishes or hands over what is under way, closes the store. */
@@ -50,77 +68,127 @@ export type Service = {
 
 /** The only place where all parts meet. */
 export async function startService(config: Config, parts: Parts = {}): Promise<Service> {
-  const { clock = systemClock, random = systemRandom, waypoint = noWaypoint, transports = new Map() } = parts
+  const { random = systemRandom, waypoint = noWaypoint, transports = new Map() } = parts
+  const ownClock = syncedClock(systemClock)
+  const { clock = ownClock } = parts
   const log = parts.log ?? createLog({ level: config.logLevel, clock, write: (line) => process.stderr.write(line) })
   const database = parts.database ?? (await openStore(config, { clock, random, log }))
-  await migrate(database)
+  await bringUpToDate(database, config, log)
+  const extraRoutes = (await parts.furnish?.(database)) ?? []
+  const stopping = new AbortController()
+  if (clock === ownClock) await keepTime(ownClock, database, log, stopping.signal)
 
   const { limits } = config
-  const chainOf = createChains({ limits, journal: createJournal(database), clock, log, waypoint, transports })
+  const journal = createJournal(database)
+  const chainOf = createChains({ limits, journal, clock, log, waypoint, transports })
   const rails = createRails(config, chainOf, { limits, clock, log, waypoint, serviceName: config.service.name })
-  const { counter, offers } = createCounter({ config, clock, log, database, chainOf, rails })
+  const { counter, offers } = createCounter({ config, clock, random, log, waypoint, database, chainOf, rails })
+  const meter = createShopMeter(() => operations.wake())
+  const around = { config, database, journal, rails, chainOf, meter, clock, random, log, waypoint }
+  const operations = createOperations({ ...around, resolve: parts.resolve })
   const checkout: Checkout = {
     orders: createOrders(database),
     jobs: {
+      begin: (key, leaseSeconds) =>
+        enqueueLeased(database, { kind: 'order', key, leaseSeconds, maxAttempts: ORDER_ATTEMPTS_MAX }),
+      forget: (lease) => forget(database, lease),
       claim: (limit, leaseSeconds) => claim(database, { kinds: ['order'], limit, leaseSeconds }),
       extend: (lease, leaseSeconds) => extend(database, lease, leaseSeconds),
       release: (lease, delaySeconds) => release(database, lease, delaySeconds),
     },
     offers,
-    ensureRoom: () => database.ensureRoom(),
+    ensureRoom() {
+      database.ensureRoom()
+      operations.gate.assertOpen()
+    },
     clock,
     random,
     log,
     waypoint,
     limits,
+    receipts: createReceiptSigner({
+      key: readSigningKey(config.receipts.key),
+      retired: config.receipts.retired,
+      issuer: config.http.baseUrl,
+    }),
+    meter,
     running: new Map(),
   }
   const desk = createDesk(checkout, config.http, [...rails.keys()])
-  const table = [...routes(desk, counter), ...(parts.extraRoutes ?? [])]
-  const app = createHttpApp({ routes: table, checkout, http: config.http, limits, limiter: noLimiter, random, log })
-  const worker = startWorker(checkout)
-  const server = await listen(app.fetch as Fetch, config)
-  const { port } = server.address() as AddressInfo
+  const rows = [...routes(desk, counter), ...operations.publicRoutes(checkout), ...extraRoutes]
+  const table = [...rows, ...documentRows({ desk, config, version: VERSION, others: rows })]
+  const limiter = createRateLimiter({
+    limits,
+    proxyHops: config.http.proxyHops,
+    shared: sharedCounts(database),
+    clock,
+    log,
+  })
+  const turnstile = createTurnstile({ checkout, limiter, limits })
+  const selling = { routes: table, checkout, limiter, turnstile, random, log }
+  const mcp = createMcp({ ...selling, config, version: VERSION })
+  const others = new Map<string, Other>([['/mcp', { host: 'x402', handle: mcp }]])
+  const operatorParts = { routes: operations.operatorRoutes(checkout), token: config.operatorToken }
+  for (const [path, handle] of operatorHandlers({ ...operatorParts, limits, limiter }))
+    others.set(path, { host: 'both', handle })
+  for (const [path, handle] of assetHandlers(limiter)) others.set(path, { host: 'both', handle })
+  const app = createHttpApp({ ...selling, others, http: config.http, limits, observe: meter.answered })
+  await operations.gate.open(stopping.signal)
+  const worker = parts.withoutWorker ? null : startWorker(checkout)
+  if (!parts.withoutWorker) operations.start()
+  const server = await startServer({ app, http: config.http, limits, log })
+  const { port } = server
+
+  /** Nobody is turned away: who was let in gets an answer, and only then does the work behind the answers end. */
+  async function putDown(): Promise<void> {
+    const halted = Promise.all([worker?.stop(), operations.stop(), limiter.stop()])
+    await server.drain()
+    await Promise.all([halted, ...checkout.running.values()])
+  }
 
   return {
     url: `http://${config.http.host.includes(':') ? `[${config.http.host}]` : config.http.host}:${port}`,
     port,
     checkout,
+    operations,
     routes: table,
     database,
     async stop() {
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve())
-        server.closeIdleConnections()
-      })
-      await worker.stop()
+      stopping.abort()
+      const timer = new AbortController()
+      const timeUp = clock.sleep(limits.drainMsMax, timer.signal).then(() => 'late' as const)
+      // What is cut off here goes on elsewhere, or at the next start: every step is written down before it is taken.
+      if ((await Promise.race([putDown(), timeUp])) === 'late') log.warn('stopped with work under way')
+      timer.abort()
+      await server.close()
       if (!parts.database) await database.close()
     },
   }
 }
-
-type Fetch = Parameters<typeof serve>[0]['fetch']
 
 function openStore(config: Config, parts: { clock: Clock; random: Random; log: Log }): Promise<Database> {
   const { url, dataDir, poolSize } = config.store
   return openDatabase({ dataDir, poolSize, ...parts, ...(url === undefined ? {} : { url }) })
 }
 
-/** Slow senders are cut off: Node's defaults of one and five minutes let a few sockets hold everything. */
-const HEADERS_MS = 10_000
-const REQUEST_MS = 15_000
+async function bringUpToDate(database: Database, { store }: Config, log: Log): Promise<void> {
+  if (store.migrate === 'auto') {
+    await migrate(database, { log })
+    return
+  }
+  const pending = await pendingMigrations(database)
+  if (pending.length === 0) return
+  throw new StoreFault(
+    'migration_pending',
+    `the store lacks ${pending.join(', ')}; run \`sutler migrate\`, or set SUTLER_DB_MIGRATE=auto`,
+  )
+}
 
-function listen(fetch: Fetch, { http, limits }: Config): Promise<Server> {
-  return new Promise((resolve, reject) => {
-    const serverOptions = {
-      maxHeaderSize: limits.headerBytesMax,
-      headersTimeout: HEADERS_MS,
-      requestTimeout: REQUEST_MS,
-      connectionsCheckingInterval: 1_000,
-    }
-    const server = serve({ fetch, hostname: http.host, port: http.port, serverOptions }, () =>
-      resolve(server as Server),
-    )
-    server.once('error', reject)
-  })
+/** The embedded engine has one process, which knows all there is to count. */
+function sharedCounts(database: Database): SharedCounts | null {
+  if (database.engine === 'embedded') return null
+  return {
+    add: (reports) => addHits(database, reports, 2 * RATE_WINDOW_SECONDS),
+    forget: () => forgetHits(database),
+  }
 }

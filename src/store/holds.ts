@@ -7,14 +7,14 @@ const PREPARE = statement(`
   select unnest($1::text[])
   on conflict (resource) do nothing`)
 
-// Waits for whoever holds the row, then judges its newest state: two buyers of the last piece cannot both get it.
+// Waits for whoever holds the row, then judges its newest state: two buyers of the last piece cannot both get it. What was given back
+// since the limit was read may have been used up first, and then the limit is lower by now; so it counts as if it were still held.
 const TAKE = statement<{ resource: string }>(`
   update hold_totals t
   set held = greatest(t.held, h.used) + h.quantity
-  from unnest($1::text[], $2::numeric[], $3::numeric[], $4::numeric[], $5::bigint[]) as h (resource, quantity, ceiling, used, seen_version)
+  from unnest($1::text[], $2::numeric[], $3::numeric[], $4::numeric[], $5::numeric[]) as h (resource, quantity, ceiling, used, seen_version)
   where t.resource = h.resource
-    and greatest(t.held, h.used) + h.quantity <= h.ceiling
-    and (h.seen_version is null or h.seen_version = t.version)
+    and greatest(t.held, h.used) + coalesce(t.version - h.seen_version, 0) + h.quantity <= h.ceiling
   returning t.resource`)
 
 const RECORD = statement(`
@@ -27,10 +27,10 @@ const VERSIONS = statement<{ resource: string; version: string }>(`
   from hold_totals
   where resource = any ($1::text[])`)
 
-const HELD = statement<{ order_id: string; quantity: string }>(`
-  select order_id, quantity
+const HELD = statement<{ resource: string; order_id: string; quantity: string }>(`
+  select resource, order_id, quantity
   from holds
-  where resource = $1
+  where resource = any ($1::text[])
     and released_at is null`)
 
 export type HoldRefusal = { readonly hold: Hold; readonly isStale: boolean }
@@ -68,11 +68,13 @@ async function isStale(tx: Transaction, { resource, seenVersion }: Hold): Promis
   return BigInt(rows[0]?.version ?? 0) !== seenVersion
 }
 
+export type HeldQuantity = { readonly resource: string; readonly orderId: string; readonly quantity: bigint }
+
 export type HoldBook = {
-  /** Read before a limit is read from outside: a hold that ends in between moves the version on. */
+  /** How much was ever given back of each. Read before a limit is read from outside, and handed in with the hold. */
   versions(resources: readonly string[]): Promise<ReadonlyMap<string, bigint>>
-  /** What is set aside of a resource now, and by which orders. */
-  held(resource: string): Promise<readonly { readonly orderId: string; readonly quantity: bigint }[]>
+  /** What is set aside of these resources now, and by which orders. */
+  held(resources: readonly string[]): Promise<readonly HeldQuantity[]>
 }
 
 export function createHoldBook(db: Database): HoldBook {
@@ -82,9 +84,13 @@ export function createHoldBook(db: Database): HoldBook {
       const known = new Map(rows.map(({ resource, version }) => [resource, BigInt(version)]))
       return new Map(resources.map((resource) => [resource, known.get(resource) ?? 0n]))
     },
-    async held(resource) {
-      const { rows } = await db.query(HELD, [resource])
-      return rows.map(({ order_id, quantity }) => ({ orderId: order_id, quantity: BigInt(quantity) }))
+    async held(resources) {
+      const { rows } = await db.query(HELD, [resources])
+      return rows.map(({ resource, order_id, quantity }) => ({
+        resource,
+        orderId: order_id,
+        quantity: BigInt(quantity),
+      }))
     },
   }
 }

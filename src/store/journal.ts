@@ -1,7 +1,7 @@
 import type { Address } from '../base/address.ts'
 import { stringify } from '../base/json.ts'
 import type { Call, Journal, Send, SignedVersion } from '../domain/journal.ts'
-import type { Database } from './db.ts'
+import type { Database, Queryable } from './db.ts'
 import { statement } from './statement.ts'
 
 type Row = {
@@ -33,12 +33,24 @@ const LAST_NONCE = statement<{ nonce: string | null }>(`
   where chain_id = $1
     and signer = $2`)
 
+// Nothing but its refund is sent for an order that was given up: a process that slept meanwhile must not deliver what was paid back.
+const CLOSED = `
+    select
+    from orders
+    where id = $4
+      and status in ('failed', 'refunding', 'refunded', 'expired')
+      and $5 not like 'refund%'`
+
 // A nonce is written only on top of the one before it, or of what the chain has counted: no gap can come of a lost process.
 const RECORD = statement<{ nonce: string }>(`
   insert into sends (chain_id, signer, nonce, order_id, step, call, versions)
-  values ($1, $2, $3, $4, $5, $6, $7)
+  select $1::bigint, $2, $3::bigint, $4, $5, $6::jsonb, $7::jsonb
+  where not exists (${CLOSED})
   on conflict do nothing
   returning nonce`)
+
+const IS_CLOSED = statement<{ closed: boolean }>(`
+  select exists (${CLOSED.replace('$4', '$1').replace('$5', '$2')}) as closed`)
 
 const ADD_VERSION = statement<{ nonce: string }>(`
   update sends
@@ -58,6 +70,18 @@ const BETWEEN = statement<Row>(`
     and nonce < $4
   order by nonce
   limit 100`)
+
+const OF_ORDER = statement<Row>(`
+  select *
+  from sends
+  where order_id = $1
+  order by created_at, nonce
+  limit 100`)
+
+/** Everything that was ever signed for an order, oldest first. */
+export async function sendsOf(queryable: Queryable, orderId: string): Promise<readonly Send[]> {
+  return (await queryable.query(OF_ORDER, [orderId])).rows.map(fromRow)
+}
 
 /** `duplicate` or `nonce_taken` look the same to the insert; the sender looks the step up to tell them apart. */
 export function createJournal(db: Database): Journal {
@@ -83,7 +107,10 @@ export function createJournal(db: Database): Journal {
         stringify(call),
         stringify(versions),
       ])
-      return rows.length === 1
+      if (rows.length === 1) return true
+      const [answer] = (await db.query(IS_CLOSED, [orderId, step])).rows
+      if (answer?.closed) throw new Error(`order ${orderId} was given up; its ${step} is not sent any more`)
+      return false
     },
 
     async addVersion({ chainId, signer, nonce, versions }, version) {

@@ -3,7 +3,7 @@ import { isoTime } from '../base/clock.ts'
 import { type JsonObject, stringify } from '../base/json.ts'
 import type { EventType } from '../domain/event.ts'
 import type { Hold } from '../domain/good.ts'
-import type { Answer, Failure, Order, OrderStatus, Refund } from '../domain/order.ts'
+import { type Answer, type Failure, type Order, type OrderStatus, type Refund, transitions } from '../domain/order.ts'
 import type { Database, Queryable } from './db.ts'
 import { type HoldRefusal, recordHolds, takeHolds } from './holds.ts'
 import type { Lease } from './jobs.ts'
@@ -14,12 +14,16 @@ export type Change = {
   readonly to: OrderStatus
   readonly at: number
   readonly payer?: Address | undefined
+  /** What came, when it is not what was expected; with it goes why it is sent back. */
+  readonly amount?: bigint | undefined
+  readonly objection?: Failure | undefined
   readonly paymentTx?: Hash | undefined
   readonly settledAt?: number | undefined
   readonly deliveryTx?: Hash | undefined
   readonly result?: JsonObject | undefined
   readonly failure?: Failure | undefined
   readonly answer?: Answer | undefined
+  readonly receipt?: string | undefined
   /** The refund as it is after this step: begun on the way to `refunding`, completed on the way to `refunded`. */
   readonly refund?: Refund | undefined
   /** Holds given back: none, all, or all but what was sold for good. */
@@ -53,6 +57,9 @@ const CHANGE = statement<{ sequence: number }>(`
         answer_status = coalesce($12, answer_status),
         answer_headers = coalesce($13, answer_headers),
         answer_body = coalesce($14, answer_body),
+        receipt = coalesce($20, receipt),
+        amount = coalesce($21, amount),
+        objection = coalesce($22, objection),
         authorization_data = null,
         in_doubt = false,
         history = history || $15::jsonb,
@@ -78,7 +85,7 @@ const CHANGE = statement<{ sequence: number }>(`
   ), totals as (
     update hold_totals t
     set held = t.held - r.quantity,
-        version = t.version + 1
+        version = t.version + r.quantity
     from released r
     where t.resource = r.resource
   ), finished as (
@@ -99,6 +106,7 @@ export async function changeOrder(
   change: Change,
   event: { readonly type: EventType; readonly data: JsonObject },
 ): Promise<Order | null> {
+  assertAllowed(order, change)
   const step = { status: change.to, at: isoTime(change.at) }
   const { answer } = change
   const { rows } = await queryable.query(CHANGE, [
@@ -121,9 +129,20 @@ export async function changeOrder(
     stringify(event.data),
     change.release,
     change.isLast,
+    change.receipt,
+    change.amount?.toString(),
+    change.objection && stringify(change.objection),
   ])
   const [row] = rows
   return row ? { ...changed(order, change), sequence: row.sequence } : null
+}
+
+/** The table in `domain/order.ts` is the law: whoever asks for anything else has a bug, and is not served. */
+function assertAllowed({ id, status }: Order, { to, refund }: Change): void {
+  if (!transitions[status].includes(to)) throw new TypeError(`order ${id} is ${status} and cannot become ${to}`)
+  const needsRefund = to === 'refunding' || to === 'refunded'
+  if (needsRefund !== (refund !== undefined))
+    throw new TypeError(`order ${id} cannot become ${to} ${needsRefund ? 'without' : 'with'} a refund`)
 }
 
 /** The order as it will be, so that its event and its answer can be written in the same statement. */
@@ -133,6 +152,8 @@ export function changed(order: Order, change: Change): Order {
     ...order,
     status: to,
     payer,
+    amount: change.amount ?? order.amount,
+    objection: change.objection ?? order.objection,
     settlement: paymentTx
       ? { transaction: paymentTx, network: order.network, payer, settledAt: settledAt ?? at }
       : order.settlement,
@@ -141,6 +162,7 @@ export function changed(order: Order, change: Change): Order {
     failure: change.failure ?? order.failure,
     refund: change.refund ?? order.refund,
     answer: change.answer ?? order.answer,
+    receipt: change.receipt ?? order.receipt,
     authorization: null,
     inDoubt: false,
     attempts: 0,

@@ -7,7 +7,7 @@ import type { Payment, RailName } from '../domain/rail.ts'
 import type { Database, Queryable } from './db.ts'
 import { isForeignKeyViolation, isUniqueViolation } from './fault.ts'
 import { type HoldRefusal, recordHolds, takeHolds } from './holds.ts'
-import type { Lease } from './jobs.ts'
+import { type Lease, ORDER_ATTEMPTS_MAX } from './jobs.ts'
 import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './order-row.ts'
 import { statement } from './statement.ts'
 
@@ -36,14 +36,14 @@ export type OpenOutcome =
   | { readonly kind: 'known'; readonly order: Order }
   /** The caller's key names another order of the same payer. */
   | { readonly kind: 'same_key'; readonly order: Order }
+  /** This payment reached us without an order and was set aside or sent back: it buys nothing any more. */
+  | { readonly kind: 'spent' }
   /** An earlier payment of this payer for this very request is unresolved. */
   | { readonly kind: 'in_doubt'; readonly order: Order }
   | ({ readonly kind: 'held' } & HoldRefusal)
 
 /** Settling for longer than this, an order counts as unresolved for a second payment of the same request. */
 const IN_FLIGHT_SECONDS = 2
-/** An order is never given up. */
-const ATTEMPTS_MAX = 2_147_483_647
 
 // Order, identities, event and job in one statement, so in one transaction and one round trip. When one of the identities is taken the
 // order is not inserted, and the foreign key undoes those that were free.
@@ -74,7 +74,7 @@ const OPEN = statement<{ created_at: Date; lease: string }>(`
     from opened
   ), queued as (
     insert into jobs (kind, key, attempts, max_attempts, lease, run_at)
-    select 'order', id, 1, ${ATTEMPTS_MAX}, gen_random_uuid(), clock_timestamp() + make_interval(secs => $24)
+    select 'order', id, 1, ${ORDER_ATTEMPTS_MAX}, gen_random_uuid(), clock_timestamp() + make_interval(secs => $24)
     from opened
     returning lease
   )
@@ -87,6 +87,13 @@ const BY_IDENTITIES = statement<OrderRow>(`
   join orders o on o.id = i.order_id
   left join refunds r on r.order_id = o.id
   where i.identity = any ($1::text[])
+  limit 1`)
+
+const SPENT = statement<{ identity: string }>(`
+  select identity
+  from payment_identities
+  where identity = any ($1::text[])
+    and arrival_id is not null
   limit 1`)
 
 const BY_KEY = statement<OrderRow>(`
@@ -209,6 +216,7 @@ export function asOpened(opening: Omit<Opening, 'event'>, openedAt: number): Ord
     failure: null,
     refund: null,
     answer: null,
+    receipt: null,
     attempts: 0,
     sequence: 1,
     history: [{ status: 'settling', at: isoTime(openedAt) }],
@@ -221,6 +229,7 @@ export function asOpened(opening: Omit<Opening, 'event'>, openedAt: number): Ord
 async function whyNot(db: Database, { payment, requestDigest, idempotencyKey }: Opening): Promise<OpenOutcome> {
   const known = await findByIdentities(db, payment.identities)
   if (known) return { kind: 'known', order: known }
+  if ((await db.query(SPENT, [payment.identities])).rows.length > 0) return { kind: 'spent' }
   const sameKey = idempotencyKey === null ? null : await firstOrder(db, BY_KEY, [payment.payer, idempotencyKey])
   if (sameKey) return { kind: 'same_key', order: sameKey }
   const unsettled = await firstOrder(db, UNSETTLED, [payment.payer, requestDigest])

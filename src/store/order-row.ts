@@ -35,6 +35,7 @@ export type OrderRow = {
   answer_status: number | null
   answer_headers: Record<string, string> | null
   answer_body: string | null
+  receipt: string | null
   attempts: number
   sequence: number
   history: { status: OrderStatus; at: string }[]
@@ -96,6 +97,7 @@ export function fromOrderRow(row: OrderRow): Order {
       row.answer_status === null || row.answer_body === null
         ? null
         : { status: row.answer_status, headers: row.answer_headers ?? {}, body: row.answer_body },
+    receipt: row.receipt,
     attempts: row.attempts,
     sequence: row.sequence,
     history: row.history,

@@ -2,6 +2,8 @@ import type { JsonObject } from '../base/json.ts'
 import type { EventType } from '../domain/event.ts'
 import type { Hold } from '../domain/good.ts'
 import type { Order, OrderStatus, Refund } from '../domain/order.ts'
+import type { Arrival } from '../domain/till.ts'
+import { strayArrival } from './arrivals.ts'
 import type { Database } from './db.ts'
 import type { Lease } from './jobs.ts'
 import {
@@ -26,6 +28,8 @@ export type Orders = {
   byIdentities(identities: readonly string[]): Promise<Order | null>
   /** Anything a payer may hold: order id, payment transaction, authorization nonce, challenge id, idempotency key. */
   byReference(reference: string): Promise<readonly Order[]>
+  /** Money that reached us with this transaction, and that no order has. */
+  stray(transaction: string): Promise<Arrival | null>
   list(filter: OrderFilter): Promise<readonly Order[]>
   change(lease: Lease, order: Order, change: Change, event: OrderEvent): Promise<Order | null>
   changeRefund(
@@ -89,6 +93,7 @@ export function createOrders(db: Database): Orders {
       const { rows } = await db.query(BY_REFERENCE, [reference])
       return rows.map(fromOrderRow)
     },
+    stray: (transaction) => strayArrival(db, transaction),
     async list({ statuses, before, limit }) {
       const { rows } = await db.query(LIST, [statuses ?? null, before === undefined ? null : new Date(before), limit])
       return rows.map(fromOrderRow)

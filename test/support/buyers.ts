@@ -11,8 +11,8 @@ import type { TestShop } from './shop.ts'
 export async function fundedWallet(
   { chains, config }: Pick<TestShop, 'chains' | 'config'>,
   dollars = 1_000n,
+  account = privateKeyToAccount(generatePrivateKey()),
 ): Promise<PrivateKeyAccount> {
-  const account = privateKeyToAccount(generatePrivateKey())
   await giveGas(chains.native, account.address, 10n ** 18n)
   if (config.x402) await giveToken(chains.native, config.x402.asset, account.address, dollars * 10n ** 6n)
   if (config.mpp) await giveToken(chains.tempo, config.mpp.currency.address, account.address, dollars * 10n ** 6n)

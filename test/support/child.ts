@@ -1,6 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
+import type { TestContext } from 'node:test'
 
 /** A process that talks in lines, which a test may kill at any of them. */
 export type Child = {
@@ -15,15 +16,25 @@ export type Child = {
   end(): Promise<number | null>
 }
 
-export type ChildOptions = { readonly preload?: string; readonly env?: Readonly<Record<string, string>> }
+export type ChildOptions = {
+  /** Whatever becomes of this test, the process does not outlive it. */
+  readonly test?: TestContext
+  /** A module to load first, in every thread. */
+  readonly preload?: string
+  readonly env?: Readonly<Record<string, string>>
+}
 
-export function startChild(script: string, args: readonly string[], { preload, env }: ChildOptions = {}): Child {
-  const argv = [...(preload ? ['--import', preload] : []), script, ...args]
+/** Starts a script with our own Node. */
+export function startChild(script: string, args: readonly string[], options: ChildOptions = {}): Child {
+  const { test, preload, env } = options
+  // They live for a second or two. To optimise the code of the embedded engine would take them longer than to run it.
+  const argv = ['--liftoff-only', ...(preload ? ['--import', preload] : []), script, ...args]
   const child: ChildProcessByStdio<Writable, Readable, null> = spawn(process.execPath, argv, {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { ...process.env, ...env },
   })
   const exit = new Promise<number | null>((done) => child.once('exit', done))
+  test?.after(() => child.kill('SIGKILL'))
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
   const line = async () => {
     const { done, value } = await lines.next()

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { constants, cpSync, existsSync, globSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../../src/base/clock.ts'
 import { systemRandom } from '../../src/base/id.ts'
@@ -19,13 +19,15 @@ export async function createDataDir(): Promise<string> {
 
 /** The template stays in /tmp from one run to the next; its name changes with the engine and the migrations. */
 export async function embeddedTemplate(): Promise<string> {
-  const template = join(tmpdir(), `sutler-template-${hashOfEngine()}`)
+  const template = join(tmpdir(), `sutler-template-${userInfo().uid}-${hashOfEngine()}`)
   if (existsSync(template)) return template
   const draft = mkdtempSync(`${template}-`)
   const options = { log: silentLog, clock: systemClock, random: systemRandom }
   const db = await openDatabase({ ...options, dataDir: draft, roomBytesMin: 2 << 20 })
   await migrate(db)
   await db.close()
+  // Each copy makes its own: how much a test sets aside may be what it is about.
+  rmSync(join(draft, 'reserve'), { force: true })
   try {
     renameSync(draft, template)
   } catch (error) {
@@ -43,6 +45,7 @@ export function copyTree(from: string, to: string): void {
 function hashOfEngine(): string {
   const hash = createHash('sha256')
   const files = [
+    'test/support/embedded.ts',
     'src/store/embedded/engine.ts',
     'src/store/migrations/*.sql',
     'node_modules/@electric-sql/pglite/package.json',

@@ -10,9 +10,11 @@ import type { Config } from '../../src/config/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { createDevChain } from '../../src/devchain/chain.ts'
 import type { DevChains } from '../../src/devchain/chains.ts'
+import { seedSandboxGame } from '../../src/sandbox/players.ts'
 import { startWorld, type World } from '../../src/sandbox/world.ts'
-import { type Service, startService } from '../../src/service/service.ts'
+import { type Parts, type Service, startService } from '../../src/service/service.ts'
 import type { Engine } from '../../src/store/backend.ts'
+import type { Database } from '../../src/store/db.ts'
 import { openStore, type TestStore } from './database.ts'
 
 export type ShopOptions = {
@@ -26,6 +28,10 @@ export type ShopOptions = {
   readonly blockTimeMs?: number
   /** Stands between the shop and its chains, to lose, delay or count what passes. */
   readonly wrapTransport?: (chainId: number, transport: RpcTransport) => RpcTransport
+  readonly withoutWorker?: boolean
+  readonly poolSize?: number
+  /** Stands between the shop and its store. */
+  readonly wrapDatabase?: (database: Database) => Database
 }
 
 /** A whole shop in this process: real store, real chains, real HTTP. */
@@ -36,14 +42,15 @@ export type TestShop = {
   readonly chains: DevChains
   readonly store: TestStore
   readonly service: Service
-  /** Another replica on the same store and chains. */
-  replica(): Promise<Service>
+  /** Another replica on the same store and chains, perhaps with another clock or configuration. */
+  replica(changes?: Parts & Pick<ShopOptions, 'configure'>): Promise<Service>
   stop(): Promise<void>
 }
 
 export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
   const { engine = 'postgres', clock = systemClock, log = silentLog, configure = (config) => config } = options
-  const store = await openStore(engine)
+  const store = await openStore(engine, options.poolSize === undefined ? {} : { poolSize: options.poolSize })
+  await seedSandboxGame(store.db)
   const chains = await startChains({
     clock,
     ...(options.blockTimeMs === undefined ? {} : { blockTimeMs: options.blockTimeMs }),
@@ -54,8 +61,9 @@ export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
   const world = await startWorld(loaded, chains)
   const config = configure(impatient(world.config))
   const transports = transportsOf(chains, options.wrapTransport)
-  const parts = { clock, log, transports, ...(options.waypoint ? { waypoint: options.waypoint } : {}) }
-  const service = await startService(config, { ...parts, database: store.db })
+  const { waypoint, withoutWorker = false } = options
+  const parts = { clock, log, transports, withoutWorker, ...(waypoint ? { waypoint } : {}) }
+  const service = await startService(config, { ...parts, database: options.wrapDatabase?.(store.db) ?? store.db })
   const replicas: Service[] = []
   return {
     url: config.http.baseUrl,
@@ -64,9 +72,9 @@ export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
     chains,
     store,
     service,
-    async replica() {
-      const http = { ...config.http, port: await freePort() }
-      const replica = await startService({ ...config, http }, { ...parts, database: await store.replica() })
+    async replica({ configure: reconfigure = (same: Config) => same, ...changes } = {}) {
+      const own = reconfigure({ ...config, http: { ...config.http, port: await freePort() } })
+      const replica = await startService(own, { ...parts, database: await store.replica(), ...changes })
       replicas.push(replica)
       return replica
     },
@@ -78,9 +86,11 @@ export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
   }
 }
 
-/** Pauses between two tries of a delivery are for the real world. */
+/** Pauses between two tries of a delivery are for the real world, and so are limits: a test calls more often than any client. */
 function impatient(config: Config): Config {
-  return { ...config, limits: { ...config.limits, delivery: { ...config.limits.delivery, retryMs: 5 } } }
+  const { limits } = config
+  const rate = { unpaid: 1_000_000, quote: 1_000_000, read: 1_000_000, failed: 1_000_000 }
+  return { ...config, limits: { ...limits, rate, delivery: { ...limits.delivery, retryMs: 5 } } }
 }
 
 /** In memory and in this thread, so that they share the test's clock; faults can be injected. */

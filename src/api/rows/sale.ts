@@ -5,8 +5,9 @@ import type { RailName } from '../../domain/rail.ts'
 import type { SaleBuy, saleBuySchema } from '../../surfaces/sale/schema.ts'
 import { salePurchaseSchema } from '../../surfaces/sale/view.ts'
 import type { Desk } from '../desk.ts'
+import { faces } from '../mcp/faces.ts'
 import { asQuery } from '../parse.ts'
-import { purchaseStatus, referenceParams } from '../purchases.ts'
+import { purchaseStatus, referenceParams, STATUS_ANSWERS } from '../purchases.ts'
 import { quote, quoteSchema } from '../quote.ts'
 import { free, paid, type Route } from '../route.ts'
 
@@ -36,6 +37,7 @@ export function saleRows({ checkout, urlOf }: Desk, sale: SaleCounter, rail: Rai
       example: sale.example,
       result: salePurchaseSchema,
       hasPriceProbe: true,
+      tools: [faces.buySaleLot],
       summary: 'Buy NFTs from a sale lot',
       description: 'Pays for a sale lot and mints its NFTs to the beneficiary.',
     }),
@@ -46,6 +48,7 @@ export function saleRows({ checkout, urlOf }: Desk, sale: SaleCounter, rail: Rai
     }),
     free(`POST /agentic/${rail}/quote`, {
       ...quoted,
+      tools: [faces.quoteSaleLot],
       body: sale.schema,
       handle: ({ body }) => quote(offer, body, buyUrl),
     }),
@@ -54,6 +57,7 @@ export function saleRows({ checkout, urlOf }: Desk, sale: SaleCounter, rail: Rai
       host: rail,
       summary: 'Status of a purchase of NFTs',
       params: referenceParams,
+      statuses: STATUS_ANSWERS,
       result: salePurchaseSchema,
       handle: ({ params }) => purchaseStatus(checkout, 'sale', rail, params.paymentTx),
     }),

@@ -1,4 +1,4 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac, hash, timingSafeEqual } from 'node:crypto'
 import type { Address } from '../../base/address.ts'
 import { canonical, type JsonObject } from '../../base/json.ts'
 import type { Secret } from '../../base/secret.ts'
@@ -31,8 +31,11 @@ export type ChargeRequest = {
   readonly methodDetails: { readonly chainId: number; readonly supportedModes?: readonly string[] }
 }
 
-/** What we say to ourselves: the decoded `opaque`. */
-export type Binding = { readonly flow: string; readonly scope: string }
+/**
+ * What we say to ourselves: the decoded `opaque`. The nonce makes every challenge one of its kind: callers choose their own flow, and
+ * two of them may ask the same thing in the same millisecond.
+ */
+export type Binding = { readonly flow: string; readonly nonce: string; readonly scope: string }
 
 export const METHOD = 'tempo'
 export const INTENT = 'charge'
@@ -85,16 +88,22 @@ export function decodeJson(encoded: string): unknown {
 }
 
 export function bodyDigest(body: Uint8Array): string {
-  return `sha-256=${createHash('sha256').update(body).digest('base64')}`
+  return `sha-256=${hash('sha256', body, 'base64')}`
 }
 
 export function serializeChallenge(challenge: Challenge): string {
   const { id, realm, method, intent, request, description, digest, expires, opaque } = challenge
-  const parameters = { id, realm, method, intent, request, description, digest, expires, opaque }
-  const printed = Object.entries(parameters).flatMap(([name, value]) =>
-    value === undefined ? [] : [`${name}="${value.replace(/["\\]/g, '\\$&')}"`],
+  // Only what people wrote can hold a quotation mark; the rest is base64 and fixed words.
+  const described = description === undefined ? '' : `, description="${escaped(description)}"`
+  const digested = digest === undefined ? '' : `, digest="${digest}"`
+  return (
+    `Payment id="${id}", realm="${escaped(realm)}", method="${method}", intent="${intent}", request="${request}"` +
+    `${described}${digested}, expires="${expires}", opaque="${opaque}"`
   )
-  return `Payment ${printed.join(', ')}`
+}
+
+function escaped(text: string): string {
+  return text.replace(/["\\]/g, '\\$&')
 }
 
 /** The same challenge as MCP carries it: native JSON instead of encoded strings. */

@@ -1,5 +1,6 @@
-import { type Address, checksumAddress, isAddress, ZERO_ADDRESS } from '../../base/address.ts'
+import { type Address, type Hash, ZERO_ADDRESS } from '../../base/address.ts'
 import { type Clock, isoTime } from '../../base/clock.ts'
+import { type Random, systemRandom } from '../../base/id.ts'
 import { canonical, sha256Hex } from '../../base/json.ts'
 import { formatUsd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
@@ -21,6 +22,7 @@ import {
   nativeChallenge,
   serializeChallenge,
 } from './challenge.ts'
+import { challengeTag, transferIdentity } from './memo.ts'
 import type { ChargeSettler, KeptPayment } from './settlement.ts'
 import type { TransactionVerifier } from './verifier.ts'
 import { decodeHeader, decodeMeta, encodeReceipt, HEADER, META, type MppCredential, problemUri } from './wire.ts'
@@ -44,10 +46,16 @@ export type MppOptions = {
   readonly verifier: Promise<TransactionVerifier>
   readonly treasury: Sender
   readonly clock: Clock
+  readonly random?: Random
 }
 
 const BOTH_MODES = 2
+const NONCE_BYTES = 9
 const SEARCH_MARGIN_BLOCKS = 20n
+/** Too late to reach the chain: sending it would only leave everybody in doubt. */
+const MS_TO_LAND = 2_000
+/** A client may round up, and its clock may be ahead of ours. */
+const LATE_MS_MAX = 60_000
 
 export function mppRail(options: MppOptions): Rail {
   const {
@@ -65,6 +73,7 @@ export function mppRail(options: MppOptions): Rail {
     verifier,
     treasury,
     clock,
+    random = systemRandom,
   } = options
   const methodDetails = { chainId, ...(modes.length === BOTH_MODES ? {} : { supportedModes: modes }) }
 
@@ -77,7 +86,11 @@ export function mppRail(options: MppOptions): Rail {
       {
         realm,
         request: requestOf(terms, terms.flowId),
-        binding: { flow: terms.flowId, scope: terms.resource.scope },
+        binding: {
+          flow: terms.flowId,
+          nonce: Buffer.from(random.bytes(NONCE_BYTES)).toString('base64url'),
+          scope: terms.resource.scope,
+        },
         description: terms.resource.description,
         digest: terms.body === null || !terms.bodyIsBound ? null : bodyDigest(terms.body),
         expiresAt: clock.now() + challengeTtlMs,
@@ -88,13 +101,13 @@ export function mppRail(options: MppOptions): Rail {
 
   function credentialOf(content: MppCredential): Credential {
     const { challenge, proof } = content
-    const scope = `mpp:${network}`
     return {
       identities: [
-        `${scope}/challenge/${challenge.id}`,
-        ...(proof.mode === 'push' ? [`${scope}/tx/${proof.hash}`] : []),
+        `mpp:${network}/challenge/${challenge.id}`,
+        ...(proof.mode === 'push' ? [transferIdentity(network, challengeTag(challenge.id), proof.hash)] : []),
       ],
       proofDigest: sha256Hex(canonical({ challenge: challenge.id, proof })),
+      funds: proof.mode === 'push' ? 'captured' : 'authorized',
       content,
       // The id is a secret between the payer and us until it is spent; knowing it with its keyed digest intact proves the payer.
       proves: async () => isOurs(challenge, secrets),
@@ -129,24 +142,23 @@ export function mppRail(options: MppOptions): Rail {
     return new Problem(code, `This request costs ${terms.price} atomic units; the challenge was for ${paid}.`)
   }
 
-  async function paymentOf(
+  function paymentOf(
     credential: Credential,
-    payment: Pick<Payment, 'payer' | 'amount' | 'funds' | 'expiresAt'> & {
-      kept: Omit<KeptPayment, 'fromBlock' | 'challengeId'>
-    },
-  ): Promise<Payment> {
+    payment: Pick<Payment, 'payer' | 'amount' | 'expiresAt'> & { kept: Omit<KeptPayment, 'challengeId'> },
+  ): Payment {
     const { challenge, binding } = credential.content as MppCredential
     const { kept, ...rest } = payment
-    const { number } = await head.latest()
-    const fromBlock = (number > SEARCH_MARGIN_BLOCKS ? number - SEARCH_MARGIN_BLOCKS : 0n).toString()
     return {
       ...rest,
-      identities: [...new Set([...credential.identities, `mpp:${network}/tx/${kept.hash}`])],
+      identities: [
+        ...new Set([...credential.identities, transferIdentity(network, challengeTag(challenge.id), kept.hash)]),
+      ],
       proofDigest: credential.proofDigest,
       asset: currency.address,
       network,
       payTo: recipient,
-      authorization: { ...kept, challengeId: challenge.id, fromBlock },
+      funds: credential.funds,
+      authorization: { ...kept, challengeId: challenge.id },
       flowId: binding.flow,
     }
   }
@@ -168,13 +180,24 @@ export function mppRail(options: MppOptions): Rail {
         'The body is not the one this challenge was issued for; pay the one in this answer.',
       )
     const { sender, raw, hash, memo, validBefore } = await (await verifier)(content)
-    const expiresAt = validBefore ?? Date.parse(content.challenge.expires)
+    // Without an end of its own it could land long after we gave up on it, and be paid twice.
+    if (validBefore === null || validBefore > Date.parse(content.challenge.expires) + LATE_MS_MAX)
+      throw new Problem(
+        'payment_verification_failed',
+        'The signed transaction must end with its challenge; set validBefore to `expires`.',
+      )
+    if (validBefore <= clock.now() + MS_TO_LAND)
+      throw new Problem(
+        'payment_expired',
+        'The signed transaction has run out, or is about to; pay the challenge in this answer.',
+      )
+    const { number } = await head.latest()
+    const fromBlock = (number > SEARCH_MARGIN_BLOCKS ? number - SEARCH_MARGIN_BLOCKS : 0n).toString()
     return paymentOf(credential, {
       payer: sender,
       amount: terms.price,
-      funds: 'authorized',
-      expiresAt,
-      kept: { raw, hash: hash.toLowerCase() as `0x${string}`, memo },
+      expiresAt: validBefore,
+      kept: { raw, hash: hash.toLowerCase() as Hash, memo, fromBlock },
     })
   }
 
@@ -184,7 +207,7 @@ export function mppRail(options: MppOptions): Rail {
    */
   async function verifyPush(credential: Credential, terms: Terms): Promise<Payment> {
     const content = credential.content as MppCredential
-    const { challenge, request, proof, source } = content
+    const { challenge, request, proof } = content
     if (proof.mode !== 'push') throw new TypeError('not a push credential')
     if (isOtherScope(content, terms))
       throw moved('payment_conflict', `This payment is for ${content.binding.scope}; send it there.`)
@@ -193,19 +216,21 @@ export function mppRail(options: MppOptions): Rail {
         'request_body_mismatch',
         'The body is not the one this payment was made for; send the original body with the same credential.',
       )
-    const receipt = await readReceipt(rpc, proof.hash)
-    const paid = receipt && settler.paidFor(receipt, challenge.id)
+    const asked = BigInt(request.amount)
+    // A chain that does not answer has not seen it either; the money is taken down, and looked for later.
+    const receipt = await readReceipt(rpc, proof.hash).catch(() => null)
+    const paid = receipt && settler.paidFor(receipt, challenge.id, asked)
     if (receipt && !paid)
       throw new Problem(
         'payment_verification_failed',
         'That transaction does not pay this challenge; pay the one in this answer.',
       )
-    const payment = await paymentOf(credential, {
-      payer: paid?.from ?? claimedPayer(source),
-      amount: paid?.amount ?? BigInt(request.amount),
-      funds: 'captured',
+    const payment = paymentOf(credential, {
+      // Until the chain shows the sender there is none: whoever claims to be somebody must not stand in that one's way.
+      payer: paid?.from ?? ZERO_ADDRESS,
+      amount: paid?.amount ?? asked,
       expiresAt: Math.max(Date.parse(challenge.expires), clock.now() + challengeTtlMs),
-      kept: { raw: null, hash: proof.hash, memo: null },
+      kept: { raw: null, hash: proof.hash, memo: null, fromBlock: '0' },
     })
     const objection = pushObjection(content, terms, payment.amount)
     return { ...payment, ...(objection ? { objection } : {}) }
@@ -219,8 +244,9 @@ export function mppRail(options: MppOptions): Rail {
         'payment_amount_mismatch',
         `The challenge asked for ${content.request.amount} atomic units; ${paid} came.`,
       )
-    // The price may have moved since; a body-bound challenge is our own signed quote and is honoured.
-    return content.challenge.digest === undefined ? amountProblem(content, terms) : null
+    // The price may have moved since; a body-bound challenge is our own signed quote, and is honoured for as long as it said.
+    const isQuoted = content.challenge.digest !== undefined && Date.parse(content.challenge.expires) > clock.now()
+    return isQuoted ? null : amountProblem(content, terms)
   }
 
   return {
@@ -236,7 +262,10 @@ export function mppRail(options: MppOptions): Rail {
       const problem = { type, title: reason.kind.title, status: 402, detail: reason.message, challengeId: challenge.id }
       return {
         headers: { [HEADER.challenge]: serializeChallenge(challenge) },
-        meta: { [META.required]: { httpStatus: 402, challenges: [nativeChallenge(challenge)], problem } },
+        // Made only when it is asked for: MCP wants the challenge decoded, and HTTP has no use for it.
+        get meta() {
+          return { [META.required]: { httpStatus: 402, challenges: [nativeChallenge(challenge)], problem } }
+        },
         body: { type, challengeId: challenge.id },
       }
     },
@@ -271,7 +300,7 @@ export function mppRail(options: MppOptions): Rail {
     // The protocol forbids a receipt on anything but a paid success, and has no word for "not yet".
     pendingReceipt: () => ({ headers: {}, meta: {}, body: {} }),
 
-    refund: ({ id, payer, amount, asset }) => refundTransfer(treasury, id, { token: asset, to: payer, amount }),
+    refund: ({ id, payer, amount, asset }) => refundTransfer(rpc, treasury, id, { token: asset, to: payer, amount }),
 
     describe: (price) => ({
       offers: [
@@ -296,12 +325,6 @@ export function mppRail(options: MppOptions): Rail {
       ...(price === null ? {} : { atomic: price.toString() }),
     }),
   }
-}
-
-/** `did:pkh:eip155:<chain>:<address>`, unproved: it stands in until the chain shows the sender. */
-function claimedPayer(source: string | undefined): Address {
-  const address = source?.split(':').at(-1) ?? ''
-  return isAddress(address) ? checksumAddress(address) : ZERO_ADDRESS
 }
 
 function moved(code: 'payment_conflict' | 'request_body_mismatch', detail: string): Problem {

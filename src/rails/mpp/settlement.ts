@@ -23,8 +23,8 @@ export type KeptPayment = {
 
 export type ChargeSettler = {
   settle(order: PaidOrder): Promise<SettleOutcome>
-  /** What this transaction paid us towards this challenge, or null. Only logs of the token count. */
-  paidFor(receipt: Receipt, challengeId: string): MemoTransfer | null
+  /** What this transaction paid us towards this challenge, the amount asked for if that is there, or null. Only logs of the token count. */
+  paidFor(receipt: Receipt, challengeId: string, asked: bigint): MemoTransfer | null
 }
 
 /** Clocks of chains and replicas differ, and blocks take their time: be sure before saying "never". */
@@ -44,21 +44,25 @@ export function createChargeSettler(options: {
 }): ChargeSettler {
   const { rpc, head, clock, log, realm, currency, recipient, confirmations, waitMs, waypoint = noWaypoint } = options
 
-  function paidFor(receipt: Receipt, challengeId: string): MemoTransfer | null {
+  function paidFor(receipt: Receipt, challengeId: string, asked: bigint): MemoTransfer | null {
     if (!receipt.succeeded) return null
-    const toUs = memoTransfers(receipt, currency).filter(({ to }) => sameAddress(to, recipient))
-    return toUs.find(({ memo }) => isBoundTo(memo, realm, challengeId)) ?? null
+    const bound = memoTransfers(receipt, currency).filter(
+      ({ to, memo }) => sameAddress(to, recipient) && isBoundTo(memo, realm, challengeId),
+    )
+    return bound.find(({ amount }) => amount === asked) ?? bound[0] ?? null
   }
 
   async function judge(order: PaidOrder, receipt: Receipt): Promise<SettleOutcome> {
-    const paid = paidFor(receipt, keptPayment(order).challengeId)
+    const { challengeId, raw } = keptPayment(order)
+    const paid = paidFor(receipt, challengeId, order.amount)
     if (!paid)
       return {
         kind: 'refused',
         code: 'payment_verification_failed',
         detail: 'The transaction does not pay this challenge; nothing was taken.',
       }
-    if (paid.amount !== order.amount) {
+    const isOther = paid.amount !== order.amount
+    if (isOther && raw !== null) {
       log.error('a transaction pays another amount than its order', {
         orderId: order.id,
         paid: paid.amount,
@@ -84,10 +88,10 @@ export function createChargeSettler(options: {
       payer: paid.from,
       settledAt: clock.now(),
     }
-    return { kind: 'settled', settlement }
+    return { kind: 'settled', settlement, ...(isOther ? { amount: paid.amount } : {}) }
   }
 
-  /** The node's refusal, or null when it took the bytes or has them already. Never repeated here: the next look at the order does. */
+  /** The node's refusal of these bytes, or null when it took them, has them, or may have them. Never repeated here: the next look does. */
   async function broadcast(order: PaidOrder, raw: Hex): Promise<RpcError | null> {
     try {
       await rpc.request('eth_sendRawTransaction', [raw])
@@ -98,16 +102,21 @@ export function createChargeSettler(options: {
     }
   }
 
-  /** The hash may be unknown to this node while the memo is already in its logs, and a replaced transaction keeps its memo. */
-  async function byMemo({ memo, fromBlock }: KeptPayment): Promise<Receipt | null> {
+  /**
+   * The hash may be unknown to this node while the memo is already in its logs, and a replaced transaction keeps its memo. Anybody can
+   * send a little under the same memo, so only the whole amount counts.
+   */
+  async function byMemo({ amount }: PaidOrder, { memo, fromBlock }: KeptPayment): Promise<Receipt | null> {
     if (memo === null) return null
-    const [transfer] = await findMemoTransfers(rpc, currency, recipient, memo, BigInt(fromBlock))
+    const found = await findMemoTransfers(rpc, currency, recipient, memo, BigInt(fromBlock))
+    const transfer = found.find((one) => one.amount === amount)
     return transfer ? readReceipt(rpc, transfer.transaction) : null
   }
 
   async function absent(order: PaidOrder, hash: Hash): Promise<SettleOutcome> {
-    const never = clock.now() > order.expiresAt + MARGIN_MS && (await head.fresh()).timestampMs > order.expiresAt
-    if (!never)
+    // The chain's own time counts: ours may be wrong. Ours only saves asking.
+    const end = order.expiresAt + MARGIN_MS
+    if (clock.now() <= end || (await head.fresh()).timestampMs <= end)
       return { kind: 'unknown', detail: 'The chain has not said yet whether the payment landed.', transaction: hash }
     return {
       kind: 'refused',
@@ -120,14 +129,14 @@ export function createChargeSettler(options: {
     paidFor,
     async settle(order) {
       const kept = keptPayment(order)
-      const known = order.inDoubt ? ((await readReceipt(rpc, kept.hash)) ?? (await byMemo(kept))) : null
+      const known = order.inDoubt ? ((await readReceipt(rpc, kept.hash)) ?? (await byMemo(order, kept))) : null
       if (known) return judge(order, known)
       const maySend = kept.raw !== null && clock.now() < order.expiresAt
       const refusal = maySend ? await broadcast(order, kept.raw!) : null
       await waypoint('send.broadcast')
       const receipt = await pollUntil(clock, refusal ? 0 : waitMs, () => readReceipt(rpc, kept.hash))
       if (receipt) return judge(order, receipt)
-      const found = await byMemo(kept)
+      const found = await byMemo(order, kept)
       if (found) return judge(order, found)
       // Only the very first send can be refused for good: after one whose answer was lost, the bytes may be in some pool.
       if (refusal && !order.inDoubt) return { kind: 'refused', ...reasonOf(refusal) }

@@ -67,14 +67,23 @@ export function createTransactionVerifier(options: {
 function memoOf(calls: readonly { data?: Hex | undefined }[], realm: string, challengeId: string): Hex {
   for (const { data } of calls) {
     if (data === undefined) continue
-    const { functionName, args } = decodeFunctionData({ abi: Abis.tip20, data })
-    if (functionName === 'transferWithMemo' && isBoundTo(args[2], realm, challengeId))
-      return args[2].toLowerCase() as Hex
+    const memo = memoIn(data)
+    if (memo && isBoundTo(memo, realm, challengeId)) return memo
   }
   throw new Problem(
     'payment_verification_failed',
     'The transaction carries no memo for this challenge; let an MPP client build it.',
   )
+}
+
+/** A payer may add calls of any contract, such as a swap. */
+function memoIn(data: Hex): Hex | null {
+  try {
+    const { functionName, args } = decodeFunctionData({ abi: Abis.tip20, data })
+    return functionName === 'transferWithMemo' ? (args[2].toLowerCase() as Hex) : null
+  } catch {
+    return null
+  }
 }
 
 /** mppx answers a payer without money with an internal error; the payer deserves to hear what is wrong. */

@@ -24,8 +24,6 @@ export type MppCredential = {
   readonly request: ChargeRequest
   readonly binding: Binding
   readonly proof: Proof
-  /** The payer's own word on who they are: a hint at most, never the payer. */
-  readonly source: string | undefined
 }
 
 const HEADER_CHARS_MAX = 12 * 1024
@@ -57,7 +55,8 @@ export function decodeMeta(value: unknown): MppCredential {
 function checkCredential(value: unknown): MppCredential {
   if (!isObject(value) || !isObject(value['challenge']) || !isObject(value['payload']))
     throw unreadable('`challenge` or `payload` is missing')
-  const { challenge: echoed, payload, source } = value
+  // `source`, the payer's own word on who they are, is not read: only the chain says who paid.
+  const { challenge: echoed, payload } = value
   const request = encodedOf(echoed, 'request')
   const opaque = encodedOf(echoed, 'opaque')
   const challenge: Challenge = {
@@ -75,7 +74,6 @@ function checkCredential(value: unknown): MppCredential {
     request: decodedOf(request) as ChargeRequest,
     binding: decodedOf(opaque) as Binding,
     proof: proofOf(payload),
-    source: typeof source === 'string' ? source : undefined,
   }
 }
 

@@ -2,7 +2,13 @@ import type { Address } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import { Problem } from '../../base/problem.ts'
 import { sendAgain } from '../../chain/attempts.ts'
-import { type Authorization, findAuthorization, transferCall, transferRefusal } from '../../chain/eip3009.ts'
+import {
+  type Authorization,
+  findAuthorization,
+  isAuthorizationUsed,
+  transferCall,
+  transferRefusal,
+} from '../../chain/eip3009.ts'
 import type { HeadSource } from '../../chain/head.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
@@ -73,8 +79,12 @@ export function inprocFacilitator(options: {
       const found = await reader.find(order)
       if (found) return found
       if (state.state !== 'mined') return reader.absent(order, null, state.state === 'pending' ? state.hash : undefined)
-      strikes.count(order.payer)
-      return reader.absent(order, await whyReverted(order, call.data))
+      // The node that was just asked may be behind the one that showed the receipt; as of the receipt's own block there is no doubt.
+      if (await isAuthorizationUsed(rpc, asset, authorization, state.receipt.blockNumber))
+        return reader.absent(order, null)
+      const refusal = await whyReverted(order, call.data)
+      if (refusal) strikes.count(order.payer)
+      return reader.absent(order, refusal)
     },
   }
 
@@ -84,13 +94,11 @@ export function inprocFacilitator(options: {
     return (await findAuthorization(rpc, asset, from, nonce, fromBlock))?.kind === 'cancelled'
   }
 
-  async function whyReverted(order: PaidOrder, data: Hex): Promise<Refusal> {
-    const text = await transferRefusal(rpc, asset, settler.address, data)
-    const { code } = problemOf(text ?? '')
-    return {
-      code: code === 'payment_conflict' ? 'payment_verification_failed' : code,
-      detail: `The chain refused the payment of order ${order.id}; nothing was taken.`,
-    }
+  /** Null when it was spent after all, a moment ago: the next look will find it. */
+  async function whyReverted(order: PaidOrder, data: Hex): Promise<Refusal | null> {
+    const { code } = problemOf((await transferRefusal(rpc, asset, settler.address, data)) ?? '')
+    if (code === 'payment_conflict') return null
+    return { code, detail: `The chain refused the payment of order ${order.id}; nothing was taken.` }
   }
 }
 

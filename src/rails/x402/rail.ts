@@ -76,6 +76,7 @@ export function x402Rail(options: X402Options): Rail {
     return {
       identities: [identityOf(money.network, money.asset, authorization)],
       proofDigest: sha256Hex(signature.toLowerCase()),
+      funds: 'authorized',
       content: payload,
       async proves() {
         if (isSignedByKey(payload)) return true
@@ -151,16 +152,13 @@ export function x402Rail(options: X402Options): Rail {
 
     receipt: ({ transaction, network, payer }) => response({ success: true, transaction, network, payer }),
 
+    // A payment that went well stays so when its delivery fails, even after the money went back.
     pendingReceipt: ({ network, payer, settlement }) =>
-      response({
-        success: false,
-        errorReason: 'settlement_pending',
-        transaction: settlement?.transaction ?? '',
-        network,
-        payer,
-      }),
+      settlement
+        ? response({ success: true, transaction: settlement.transaction, network, payer })
+        : response({ success: false, errorReason: 'settlement_pending', transaction: '', network, payer }),
 
-    refund: ({ id, payer, amount, asset }) => refundTransfer(treasury, id, { token: asset, to: payer, amount }),
+    refund: ({ id, payer, amount, asset }) => refundTransfer(rpc, treasury, id, { token: asset, to: payer, amount }),
 
     describe: (price) => ({
       price:
@@ -171,6 +169,7 @@ export function x402Rail(options: X402Options): Rail {
       authMode: 'paid',
       retryHeader: HEADER.signature,
       retryBodyMode: 'reuse_original_json',
+      recommendedClient: '@x402/fetch',
       ...(price === null ? {} : { atomic: price.toString() }),
     }),
   }

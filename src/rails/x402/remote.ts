@@ -81,7 +81,8 @@ export function remoteFacilitator(options: {
       if (outcome) return outcome
       if (answer?.success === true)
         log.error('facilitator says it settled, and the chain does not know it', { orderId: order.id, transaction })
-      return reader.absent(order, answer ? refusalOf(answer, order) : null, transaction)
+      // Only the first answer can be a refusal: after one that was lost, the payment may be under way, and looks unfunded or spent.
+      return reader.absent(order, answer && !order.inDoubt ? refusalOf(answer, order) : null, transaction)
     },
   }
 
@@ -97,10 +98,11 @@ export function remoteFacilitator(options: {
       return await client.settle(payload, requirements)
     } catch (error) {
       if (error instanceof SettleError) {
-        const { errorReason, transaction, network } = error
+        const { statusCode, errorReason, transaction, network } = error
         return {
           success: false,
-          errorReason: errorReason ?? 'settlement_pending',
+          // A server that failed is no witness of what it did.
+          errorReason: statusCode < 500 && errorReason ? errorReason : 'settlement_pending',
           transaction: transaction ?? '',
           network,
         }
@@ -124,7 +126,7 @@ async function ask(verify: () => Promise<VerifyResponse>): Promise<VerifyRespons
   try {
     return await verify()
   } catch (error) {
-    if (error instanceof VerifyError)
+    if (error instanceof VerifyError && error.statusCode < 500)
       return { isValid: false, ...(error.invalidReason ? { invalidReason: error.invalidReason } : {}) }
     throw new Problem(
       'facilitator_unavailable',

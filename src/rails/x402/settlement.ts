@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { Hex } from '../../base/hex.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { ProblemCode } from '../../base/problem.ts'
-import { type Authorization, findAuthorization, isAuthorizationUsed, paidBy } from '../../chain/eip3009.ts'
+import { type Authorization, findAuthorization, isAuthorizationUsed, moves, paidBy } from '../../chain/eip3009.ts'
 import type { HeadSource } from '../../chain/head.ts'
 import { type Receipt, readReceipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
@@ -67,35 +67,44 @@ export function createSettlementReader(options: {
     return { kind: 'settled', settlement }
   }
 
+  /** The chain's own time counts: ours may be wrong, and only a node that has passed the deadline can say that a payment never came. */
+  async function isOver({ expiresAt }: PaidOrder): Promise<boolean> {
+    const end = expiresAt + MARGIN_MS
+    return clock.now() > end && (await head.fresh()).timestampMs > end
+  }
+
   return {
     judge,
 
     async find(order) {
       const { authorization, fromBlock } = keptPayment(order)
       const { from, nonce } = authorization
-      if (!(await isAuthorizationUsed(rpc, asset, from, nonce))) return null
+      if (!(await isAuthorizationUsed(rpc, asset, authorization))) return null
       const trace = await findAuthorization(rpc, asset, from, nonce, BigInt(fromBlock))
       if (trace?.kind === 'cancelled')
         return { kind: 'refused', code: 'payment_cancelled', detail: 'The payer cancelled this payment on the chain.' }
       const receipt = trace && (await readReceipt(rpc, trace.transaction))
       const outcome = receipt && (await judge(order, receipt))
-      return (
-        outcome ?? {
-          kind: 'unknown',
-          detail: 'The payment was used on the chain; its transfer is not visible yet.',
-          transaction: trace?.transaction,
+      if (outcome) return outcome
+      // The payer signed the same nonce twice, and the other one landed; or it was used before it came here. It can never land again.
+      const isSpent = receipt ? !moves(receipt, asset, authorization) : trace === null && (await isOver(order))
+      if (isSpent)
+        return {
+          kind: 'refused',
+          code: 'payment_verification_failed',
+          detail: 'The authorization was spent on something else; nothing was taken for this order.',
         }
-      )
+      return {
+        kind: 'unknown',
+        detail: 'The payment was used on the chain; its transfer is not visible yet.',
+        transaction: trace?.transaction,
+      }
     },
 
     async absent(order, refusal, transaction) {
       if (refusal) return { kind: 'refused', ...refusal }
-      if (clock.now() <= order.expiresAt + MARGIN_MS)
+      if (!(await isOver(order)))
         return { kind: 'unknown', detail: 'The chain has not said yet whether the payment landed.', transaction }
-      // Only a node that has passed the deadline itself can say that it never came.
-      const { timestampMs } = await head.fresh()
-      if (timestampMs <= order.expiresAt)
-        return { kind: 'unknown', detail: 'The chain is behind; its word on the payment is not final.', transaction }
       return {
         kind: 'refused',
         code: 'payment_expired',

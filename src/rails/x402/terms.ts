@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { type Address, sameAddress } from '../../base/address.ts'
 import { canonical, type JsonObject } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
@@ -130,7 +130,7 @@ export function extensionsOf(terms: Terms): JsonObject {
 }
 
 function bodyDigest({ body, bodyIsBound }: Terms): string | null {
-  return body === null || !bodyIsBound ? null : `sha-256=${createHash('sha256').update(body).digest('base64')}`
+  return body === null || !bodyIsBound ? null : `sha-256=${hash('sha256', body, 'base64')}`
 }
 
 function methodOf({ resource }: Terms): string {

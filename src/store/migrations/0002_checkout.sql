@@ -34,6 +34,8 @@ create table orders (
   answer_status      integer,
   answer_headers     jsonb,
   answer_body        text,
+  -- The signed delivery receipt. A second signature would be other bytes, so it is made once and kept.
+  receipt            text,
   attempts           integer not null default 0,
   sequence           integer not null default 1,
   history            jsonb not null,
@@ -59,11 +61,12 @@ create table payment_identities (
 );
 create index payment_identities_handle on payment_identities (handle);
 
--- Scarce things set aside. The total is what the limit is held against; its version tells that a hold was given back meanwhile.
+-- Scarce things set aside. The total is what the limit is held against. The version grows by whatever is given back, so that a limit
+-- which was read earlier can be held against all that was set aside at that time.
 create table hold_totals (
   resource text primary key,
   held     numeric(78, 0) not null default 0 check (held >= 0),
-  version  bigint not null default 0
+  version  numeric not null default 0
 );
 create table holds (
   order_id    text not null references orders (id),
@@ -88,17 +91,19 @@ create table refunds (
   completed_at timestamptz
 );
 
--- Every state change writes exactly one. Readers use transaction_id: ids alone are handed out before their rows become visible.
+-- Every state change writes exactly one. Its place in the log is given afterwards, to rows that everybody can see: ids are handed out
+-- before their rows become visible, and a reader who goes by them skips whatever is committed late.
 create table events (
-  id             bigint generated always as identity primary key,
-  transaction_id xid8 not null default pg_current_xact_id(),
-  subject        text not null,
-  sequence       integer not null,
-  type           text not null,
-  data           jsonb not null,
-  created_at     timestamptz not null default now(),
+  id         bigint generated always as identity primary key,
+  position   bigint unique,
+  subject    text not null,
+  sequence   integer not null,
+  type       text not null,
+  data       jsonb not null,
+  created_at timestamptz not null default now(),
   unique (subject, sequence)
 );
+create index events_unplaced on events (id) where position is null;
 
 -- Signed bytes before they leave the process: one row per nonce of a key, every version ever signed for it.
 create table sends (

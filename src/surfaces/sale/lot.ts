@@ -1,12 +1,11 @@
 import { type Address, sameAddress } from '../../base/address.ts'
 import type { Clock } from '../../base/clock.ts'
-import { type Hex, toHex } from '../../base/hex.ts'
+import type { Hex } from '../../base/hex.ts'
 import type { JsonObject } from '../../base/json.ts'
-import { keccak256 } from '../../base/keccak.ts'
 import { rangeOf, times } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
 import { decodeEventLog, Reverted } from '../../chain/contract.ts'
-import { deliverOnce } from '../../chain/once.ts'
+import { deliverOnce, orderKey } from '../../chain/once.ts'
 import type { Receipt } from '../../chain/receipt.ts'
 import type { Sender } from '../../chain/sender.ts'
 import type { Limits } from '../../config/limits.ts'
@@ -30,19 +29,13 @@ export type SaleOptions = {
 const gasWithRoom = (estimate: bigint): bigint => (estimate * 13n) / 10n + 20_000n
 const GAS_PER_NFT = 200_000n
 
-/** The contract knows an order by 32 bytes. */
-export function orderKey(orderId: string): Hex {
-  return toHex(keccak256(Buffer.from(orderId)))
-}
-
 export function saleLot(options: SaleOptions): Good<SaleBuy> {
   const { contract, lots, minter, clock, delivery, ownAddresses, payerProblem } = options
 
   const mintCall = (key: Hex, { saleId, quantity, beneficiary }: SaleBuy): Hex =>
     contract.encode('mint', [key, BigInt(saleId), BigInt(quantity), beneficiary])
 
-  async function supplyHold(lot: Lot, quantity: number): Promise<Hold> {
-    const own = await lots.mintedBy(lot.saleId, minter.address)
+  function supplyHold(lot: Lot, own: bigint, quantity: number): Hold {
     return {
       resource: `lot:${contract.address.toLowerCase()}:${lot.saleId}`,
       quantity: BigInt(quantity),
@@ -72,8 +65,8 @@ export function saleLot(options: SaleOptions): Good<SaleBuy> {
 
     async check(input, payer) {
       const isOwn = ownAddresses.some((own) => sameAddress(own, input.beneficiary))
-      const lot = await lots.fresh(input.saleId)
-      const sale = saleProblem(lot, input, clock.now())
+      const standing = await lots.standing(input.saleId, minter.address)
+      const sale = saleProblem(standing?.lot ?? null, input, clock.now())
       const findings = [
         { check: 'payer', problem: payer && payerProblem(payer) },
         { check: 'sale', problem: sale },
@@ -84,10 +77,10 @@ export function saleLot(options: SaleOptions): Good<SaleBuy> {
             : null,
         },
       ]
-      if (!lot || sale) return { findings, plan: {}, holds: [] }
+      if (!standing || sale) return { findings, plan: {}, holds: [] }
       await minter.assertFunded(GAS_PER_NFT * BigInt(input.quantity))
-      const [hold, mint] = await Promise.all([supplyHold(lot, input.quantity), trialProblem(input)])
-      return { findings: [...findings, { check: 'mint', problem: mint }], plan: {}, holds: [hold] }
+      const hold = supplyHold(standing.lot, standing.own, input.quantity)
+      return { findings: [...findings, { check: 'mint', problem: await trialProblem(input) }], plan: {}, holds: [hold] }
     },
 
     async deliver(input, _plan, { orderId, settledAt }) {

@@ -2,6 +2,8 @@ import { saleLots } from '../../artifacts/SaleLots.ts'
 import type { Address } from '../../base/address.ts'
 import type { Clock } from '../../base/clock.ts'
 import { type Usd, usd } from '../../base/money.ts'
+import { Problem } from '../../base/problem.ts'
+import type { BatchReader } from '../../chain/batch.ts'
 import type { Contract } from '../../chain/contract.ts'
 
 export type SaleContract = Contract<typeof saleLots.abi>
@@ -26,22 +28,28 @@ export type LotState = 'open' | 'not_yet' | 'closed' | 'sold_out'
 export type Lots = {
   /** At most two seconds old: for listings and for the price of an unpaid call. */
   recent(): Promise<ReadonlyMap<number, Lot>>
-  /** Read now: for a paid call. Null when the contract has no such lot, or it is not offered here. */
-  fresh(saleId: number): Promise<Lot | null>
-  /** How many of a lot a minter key has minted. */
-  mintedBy(saleId: number, minter: Address): Promise<bigint>
+  /**
+   * Read now, for a paid call: the lot, and how many of it a minter key has minted, as of one block. Read one after the other they would
+   * not fit together, and a mint in between would make the last piece look like two. Null when there is no such lot, or it is not offered.
+   */
+  standing(saleId: number, minter: Address): Promise<{ readonly lot: Lot; readonly own: bigint } | null>
 }
 
 const CACHE_MS = 2_000
 
-export function createLots(options: { contract: SaleContract; saleIds: readonly number[]; clock: Clock }): Lots {
-  const { contract, saleIds, clock } = options
+export function createLots(options: {
+  contract: SaleContract
+  read: BatchReader
+  saleIds: readonly number[]
+  clock: Clock
+}): Lots {
+  const { contract, read, saleIds, clock } = options
   const offered = new Set(saleIds)
   let cached: { readonly at: number; readonly lots: Promise<ReadonlyMap<number, Lot>> } | null = null
 
-  async function fresh(saleId: number): Promise<Lot | null> {
-    if (!offered.has(saleId)) return null
-    const { exists, minted, terms } = await contract.read('lot', [BigInt(saleId)])
+  const readLot = (saleId: number) => contract.read('lot', [BigInt(saleId)])
+
+  function asLot(saleId: number, { exists, minted, terms }: Awaited<ReturnType<typeof readLot>>): Lot | null {
     if (!exists) return null
     const { name, uri, unitPrice, supply, opensAt, closesAt } = terms
     const time = (seconds: bigint) => (seconds === 0n ? null : Number(seconds) * 1000)
@@ -59,13 +67,23 @@ export function createLots(options: { contract: SaleContract; saleIds: readonly 
   }
 
   async function readAll(): Promise<ReadonlyMap<number, Lot>> {
-    const lots = await Promise.all(saleIds.map(fresh))
+    const lots = await Promise.all(saleIds.map(async (saleId) => asLot(saleId, await readLot(saleId))))
     return new Map(lots.flatMap((lot) => (lot ? [[lot.saleId, lot]] : [])))
   }
 
   return {
-    fresh,
-    mintedBy: (saleId, minter) => contract.read('mintedBy', [BigInt(saleId), minter]),
+    async standing(saleId, minter) {
+      if (!offered.has(saleId)) return null
+      const id = BigInt(saleId)
+      const [raw, own] = await read(
+        [contract.question('lot', [id]), contract.question('mintedBy', [id, minter])],
+        'latest',
+      )
+      if (raw === null || own === null)
+        throw new Problem('chain_unavailable', 'The sale contract could not be read; try again shortly.')
+      const lot = asLot(saleId, raw)
+      return lot && { lot, own }
+    },
     recent() {
       const now = clock.now()
       if (cached === null || now - cached.at > CACHE_MS) {

@@ -1,0 +1,5 @@
+// Writes the documents that are printed from code: npm run docs
+import { writeFileSync } from 'node:fs'
+import { errorsMarkdown } from '../src/api/errors-page.ts'
+
+writeFileSync(new URL('errors.md', import.meta.url), errorsMarkdown())

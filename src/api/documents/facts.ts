@@ -1,0 +1,127 @@
+import type * as z from 'zod'
+import { isoTime } from '../../base/clock.ts'
+import type { Hex } from '../../base/hex.ts'
+import { stringify } from '../../base/json.ts'
+import type { Usd } from '../../base/money.ts'
+import { recently } from '../../base/recent.ts'
+import type { Config, HttpConfig } from '../../config/config.ts'
+import type { RailName } from '../../domain/rail.ts'
+import type { catalogSchema } from '../catalog.ts'
+import type { Desk } from '../desk.ts'
+import { servesHere } from '../hosts.ts'
+import type { FreeRoute, Host, PaidRoute, Route } from '../route.ts'
+import { ownershipProofs } from './ownership.ts'
+
+export type Range = { readonly lowest: Usd; readonly highest: Usd }
+
+/** A paid route, and between which unit prices it sells now; null where the price is fixed, or nothing is on the shelf. */
+export type PricedRoute = { readonly route: PaidRoute; readonly range: Range | null }
+
+export type ListedItem = z.output<typeof catalogSchema>['items'][number]
+
+/**
+ * Everything one of our hosts has to tell, at one moment. Each document is written from this alone, so no two of them can disagree, and
+ * as long as it is the very same object, nothing that was written has to be written again.
+ */
+export type Facts = {
+  readonly host: Host
+  /** Public address of this host. */
+  readonly origin: string
+  readonly config: Config
+  /** Of this program. */
+  readonly version: string
+  /** The rows of the route table that are served here; without the sandbox's own tools, which are no part of the contract. */
+  readonly routes: readonly Route[]
+  readonly paid: readonly PricedRoute[]
+  readonly items: readonly ListedItem[]
+  readonly proofs: readonly Hex[]
+  readonly mcpUrl: string
+  /** Where a new visitor of the sandbox finds keys and play money; null where money is real. */
+  readonly sandboxUrl: string | null
+  /** When these became the facts. */
+  readonly since: string
+}
+
+export type FactsSource = (host: Host) => Promise<Facts>
+
+export type FactsOptions = {
+  readonly desk: Desk
+  readonly config: Config
+  readonly version: string
+  /** The whole table. Asked when the first document is, by which time the documents' own rows are in it. */
+  readonly routes: () => readonly Route[]
+}
+
+/** A price on the shelf shows in a document this soon. Clients may keep a document for longer than that. */
+const LOOK_AGAIN_MS = 2_000
+export const SANDBOX_PATH = '/sandbox'
+
+export function createFacts(options: FactsOptions): FactsSource {
+  const sources = new Map<Host, () => Promise<Facts>>()
+  return (host) => {
+    const source = sources.get(host) ?? factsAt(host, options)
+    sources.set(host, source)
+    return source()
+  }
+}
+
+type Live = Pick<Facts, 'paid' | 'items'>
+
+function factsAt(host: Host, { desk, config, version, routes }: FactsOptions): () => Promise<Facts> {
+  const { clock } = desk.checkout
+  const here = routes().filter((route) => servesHere(host, route))
+  const contract = here.filter(({ path }) => !path.startsWith(SANDBOX_PATH))
+  const paid = contract.filter((route): route is PaidRoute => route.kind === 'paid')
+  const catalog = contract.find((route): route is FreeRoute => route.kind === 'free' && route.path === '/catalog')
+  const origin = originOf(host, config.http)
+  const payTo = paid.map(({ offer }) => offer.rail.payTo)
+  const fixed = {
+    host,
+    origin,
+    config,
+    version,
+    routes: contract,
+    proofs: ownershipProofs(origin, payTo, config.service.ownershipProofs),
+    mcpUrl: `${config.http.x402BaseUrl}/mcp`,
+    sandboxUrl: here.some(({ path }) => path === SANDBOX_PATH) ? origin + SANDBOX_PATH : null,
+  }
+
+  async function look(): Promise<Live> {
+    const priced = paid.map(async (route) => ({ route, range: await rangeOf(route) }))
+    return { paid: await Promise.all(priced), items: catalog ? await itemsOf(catalog, host) : [] }
+  }
+
+  let last: { readonly digest: string; readonly live: Live; readonly facts: Facts } | null = null
+  return recently(clock, LOOK_AGAIN_MS, async () => {
+    // A contract is worth reading while a chain or a game is out of reach; its prices are then the last that were seen.
+    const unpriced = { paid: paid.map((route) => ({ route, range: null })), items: [] }
+    const live = await look().catch(() => last?.live ?? unpriced)
+    const digest = stringify([live.paid.map(({ range }) => range), live.items])
+    if (last?.digest !== digest) last = { digest, live, facts: { ...fixed, ...live, since: isoTime(clock.now()) } }
+    return last.facts
+  })
+}
+
+async function rangeOf({ offer }: PaidRoute): Promise<Range | null> {
+  return offer.price.kind === 'fixed' ? null : offer.price.range()
+}
+
+async function itemsOf(catalog: FreeRoute, host: Host): Promise<readonly ListedItem[]> {
+  const nothing = { params: {}, query: {}, body: {}, bytes: new Uint8Array(), header: () => undefined }
+  const { body } = await catalog.handle({ ...nothing, host })
+  return (JSON.parse(body as string) as z.output<typeof catalogSchema>).items
+}
+
+export function originOf(host: Host, { baseUrl, x402BaseUrl }: HttpConfig): string {
+  return host === 'x402' ? x402BaseUrl : baseUrl
+}
+
+export function pricedOn({ paid }: Facts, rail: RailName): readonly PricedRoute[] {
+  return paid.filter(({ route }) => route.offer.rail.name === rail)
+}
+
+/** The lowest price of a route; null when nothing is on the shelf. */
+export function lowestPrice({ route, range }: PricedRoute): Usd | null {
+  const { price } = route.offer
+  return price.kind === 'fixed' ? price.amount : (range?.lowest ?? null)
+}

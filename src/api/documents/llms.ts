@@ -1,0 +1,103 @@
+import { type JsonObject, stringify } from '../../base/json.ts'
+import { problems } from '../../base/problem.ts'
+import { inlineSchema } from '../json-schema.ts'
+import type { FreeRoute } from '../route.ts'
+import { resourceOf } from '../selling.ts'
+import { recipes } from './clients.ts'
+import type { Facts, PricedRoute } from './facts.ts'
+import { priceWords, steps, tagline } from './guidance.ts'
+
+/** `/llms.txt`: what a model needs to know to shop here, and where the rest is (llmstxt.org). */
+export function llmsText(facts: Facts): string {
+  const { origin, mcpUrl } = facts
+  const documents = [
+    ['OpenAPI, paid operations', `${origin}/openapi.json`, 'request schemas, examples, prices, payment terms'],
+    ['OpenAPI, free operations', `${origin}/openapi.full.json`, 'listings, quotes, statuses, webhooks'],
+    ['Catalog', `${origin}/catalog`, 'what is on sale, live'],
+    ['Errors', `${origin}/errors`, 'every code, whether money moved, what to do'],
+    ['Everything in one text', `${origin}/llms-full.txt`, 'fields, examples and error codes of every route'],
+    ['MCP', mcpUrl, 'the same shop as tools'],
+  ] as const
+  return `${heading(facts)}
+## How to buy
+
+${numbered(steps(facts))}
+
+## Paid routes
+
+${facts.paid.map((priced) => paidLine(facts, priced)).join('\n')}
+
+## Documents
+
+${documents.map(([title, url, words]) => `- [${title}](${url}): ${words}`).join('\n')}
+`
+}
+
+/** `/llms-full.txt`: the whole contract as one text. */
+export function llmsFullText(facts: Facts): string {
+  const free = facts.routes.filter((route): route is FreeRoute => route.kind === 'free')
+  return `${heading(facts)}
+## How to buy
+
+${numbered(steps(facts))}
+
+## With stock clients
+
+${recipes(facts)
+  .map(({ title, words, language, code }) => `### ${title}\n\n${words}\n\n${fenced(language, code)}`)
+  .join('\n\n')}
+
+## Paid routes
+
+${facts.paid.map((priced) => paidSection(facts, priced)).join('\n\n')}
+
+## Free routes
+
+${free.map(({ method, path, summary }) => `- ${method} ${facts.origin}${path}: ${summary}`).join('\n')}
+
+## Errors
+
+Every error is JSON with \`code\`, \`detail\`, \`payment.taken\` and \`retry.action\`. A 402 always means that nothing was taken.
+
+${Object.entries(problems)
+  .map(([code, { status, title, advice }]) => `- ${status} \`${code}\`: ${title}. ${advice}`)
+  .join('\n')}
+`
+}
+
+function heading(facts: Facts): string {
+  return `# ${facts.config.service.name}\n\n> ${tagline(facts)}\n`
+}
+
+export function numbered(lines: readonly string[]): string {
+  return lines.map((line, index) => `${index + 1}. ${line}`).join('\n')
+}
+
+function paidLine({ config }: Facts, priced: PricedRoute): string {
+  const { method, summary, offer } = priced.route
+  const { url } = resourceOf(config.http, priced.route)
+  return `- ${method} ${url}: ${summary}; ${priceWords(priced)}, ${offer.rail.name}`
+}
+
+function paidSection({ config }: Facts, priced: PricedRoute): string {
+  const { route } = priced
+  const { method, description, example, body, offer } = route
+  const fields = body ? fieldLines(inlineSchema(body, 'input')) : ['It takes no parameters.']
+  return `### ${method} ${resourceOf(config.http, route).url}
+
+${description} ${priceWords(priced)}, paid with ${offer.rail.name}.
+
+${fields.join('\n')}${body ? `\n\n${fenced('json', stringify(example))}` : ''}`
+}
+
+function fieldLines({ properties = {}, required = [] }: JsonObject): readonly string[] {
+  return Object.entries(properties as Record<string, JsonObject>).map(([name, { type, description, pattern }]) => {
+    const need = (required as readonly string[]).includes(name) ? 'required' : 'optional'
+    const form = pattern ? `, ${String(pattern)}` : ''
+    return `- \`${name}\` (${String(type)}, ${need}${form})${description ? `: ${String(description)}` : ''}`
+  })
+}
+
+function fenced(language: string, code: string): string {
+  return `\`\`\`${language}\n${code}\n\`\`\``
+}

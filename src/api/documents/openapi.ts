@@ -1,0 +1,111 @@
+import type { JsonObject } from '../../base/json.ts'
+import { CRAFT_VERSION } from '../../surfaces/craft/config.ts'
+import { otherHostOf } from '../hosts.ts'
+import type { FreeRoute, Route } from '../route.ts'
+import type { Facts } from './facts.ts'
+import { guidance, tagline } from './guidance.ts'
+import { mcpOperation } from './mcp-card.ts'
+import { freeOperation, paidOperation, type Tag, tagOf, tags } from './operations.ts'
+import { type Book, createBook } from './schema-book.ts'
+import { webhookOperations } from './webhooks.ts'
+
+const OPENAPI_VERSION = '3.1.0'
+
+/** `/openapi.json`: what can be bought at this host. */
+export function payableContract(facts: Facts): JsonObject {
+  const book = createBook()
+  const operations = facts.paid.map((priced) => [priced.route, paidOperation(book, priced, facts)] as const)
+  return contract(facts, book, {
+    title: facts.config.service.name,
+    description: `${tagline(facts)} These are the paid operations; the free ones are in ${facts.origin}/openapi.full.json.`,
+    used: facts.paid.map(({ route }) => tagOf(route)),
+    members: {
+      'x-service-info': {
+        categories: ['commerce', 'gaming', 'nft'],
+        docs: {
+          homepage: facts.origin,
+          apiReference: `${facts.origin}/docs`,
+          llms: `${facts.origin}/llms.txt`,
+        },
+      },
+      'x-agentcash-guidance': { llmsTxtUrl: `${facts.origin}/llms.txt` },
+      ...provenance(facts),
+    },
+    paths: pathsOf(facts, operations),
+  })
+}
+
+/** `/openapi.full.json`: everything else at this host. Reads, quotes, statuses, documents, `/mcp`, and what webhooks say. */
+export function fullContract(facts: Facts): JsonObject {
+  const book = createBook()
+  const free = facts.routes.filter((route): route is FreeRoute => route.kind === 'free')
+  const operations = free.map((route) => [route, freeOperation(book, route)] as const)
+  const mcp = mcpOperation(book, facts)
+  const paths = { ...pathsOf(facts, operations), ...(mcp ? { '/mcp': { post: mcp } } : {}) }
+  const webhooks = webhookOperations(book, facts)
+  return contract(facts, book, {
+    title: `${facts.config.service.name}: free operations`,
+    description: `${tagline(facts)} These are the free operations; the paid ones are in ${facts.origin}/openapi.json.`,
+    used: [...free.map(tagOf), ...(mcp ? (['mcp'] as const) : []), 'webhooks'],
+    members: {},
+    paths,
+    webhooks,
+  })
+}
+
+type Parts = {
+  readonly title: string
+  readonly description: string
+  readonly used: readonly Tag[]
+  readonly members: JsonObject
+  readonly paths: JsonObject
+  readonly webhooks?: JsonObject
+}
+
+function contract(facts: Facts, book: Book, parts: Parts): JsonObject {
+  const { origin, config } = facts
+  const { contactEmail } = config.service
+  const used = Object.entries(tags).filter(([name]) => parts.used.includes(name as Tag))
+  return {
+    openapi: OPENAPI_VERSION,
+    info: {
+      title: parts.title,
+      version: CRAFT_VERSION,
+      description: parts.description,
+      'x-guidance': guidance(facts),
+      contact: { url: origin, ...(contactEmail ? { email: contactEmail } : {}) },
+      license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
+    },
+    externalDocs: { description: 'Every error, and what to do about it', url: `${origin}/errors` },
+    servers: [{ url: origin }],
+    tags: used.map(([name, description]) => ({ name, description })),
+    ...parts.members,
+    paths: parts.paths,
+    ...(parts.webhooks ? { webhooks: parts.webhooks } : {}),
+    components: book.components(),
+  }
+}
+
+/** Where keys of the addresses that are paid have signed for this origin. The second name is what older readers look for. */
+function provenance({ proofs }: Facts): JsonObject {
+  if (proofs.length === 0) return {}
+  const claim = { ownershipProofs: [...proofs] }
+  return { 'x-agentcash-provenance': claim, 'x-discovery': claim }
+}
+
+function pathsOf({ origin, config }: Facts, operations: readonly (readonly [Route, JsonObject])[]): JsonObject {
+  const byPath = Map.groupBy(operations, ([{ path }]) => path)
+  return Object.fromEntries(
+    [...byPath].map(([path, onPath]) => {
+      const entries = onPath.map(([route, operation]) => {
+        // Whoever reads of both hosts at once, as an MCP client does, is told where each route is.
+        const server = route.host === 'both' ? origin : otherHostOf(config.http, route)
+        return [
+          route.method.toLowerCase(),
+          server === origin ? operation : { ...operation, servers: [{ url: server }] },
+        ]
+      })
+      return [path, Object.fromEntries(entries)]
+    }),
+  )
+}

@@ -1,0 +1,127 @@
+import type * as z from 'zod'
+import type { JsonObject } from '../../base/json.ts'
+import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
+import { inlineSchema } from '../json-schema.ts'
+import { noInput } from '../mcp/listing.ts'
+import type { FreeRoute, Route } from '../route.ts'
+import type { Facts, PricedRoute } from './facts.ts'
+import { paymentInfo } from './payment-info.ts'
+import { content, freeResponses, paidResponses, paymentSecurity } from './responses.ts'
+import type { Book } from './schema-book.ts'
+
+/** A row that sells, as an OpenAPI operation. */
+export function paidOperation(book: Book, priced: PricedRoute, { config }: Facts): JsonObject {
+  const { route } = priced
+  const { rail } = route.offer
+  const probe = route.hasPriceProbe ? ' A GET on this path tells the price and never sells.' : ''
+  return {
+    ...common(route),
+    description: `${route.description}${probe}`,
+    security: [paymentSecurity(book, rail.name)],
+    'x-payment-info': paymentInfo(priced, config.limits.quantityMax),
+    parameters: callHeaders(book),
+    ...(route.method === 'GET' ? {} : { requestBody: paidBody(book, priced) }),
+    responses: paidResponses(book, {
+      rail: rail.name,
+      result: route.result,
+      isRateLimited: route.isRateLimited,
+    }),
+  }
+}
+
+function paidBody(book: Book, { route }: PricedRoute): JsonObject {
+  const { body, example } = route
+  return {
+    // Empty is a question for the price, which is why it may be left out.
+    required: false,
+    ...content(book.schema(body ?? noInput, 'input'), 'application/json', example),
+  }
+}
+
+/** A row that costs nothing, as an OpenAPI operation. */
+export function freeOperation(book: Book, route: FreeRoute): JsonObject {
+  const { params, query, body, result, contentType, statuses, bucket } = route
+  const parameters = [...parametersIn('path', params), ...parametersIn('query', query)]
+  const mediaType = contentType.split(';')[0]!
+  const answer = result
+    ? content(book.schema(result, 'output'), mediaType === 'text/html' ? 'application/json' : mediaType)
+    : { content: { [mediaType]: { schema: { type: 'string' } } } }
+  return {
+    ...common(route),
+    description: route.description,
+    security: [],
+    ...(parameters.length > 0 ? { parameters } : {}),
+    ...(body ? { requestBody: { required: true, ...content(book.schema(body, 'input')) } } : {}),
+    responses: freeResponses(book, {
+      answer,
+      statuses,
+      takesParameters: params !== null || query !== null || body !== null,
+      isCounted: bucket !== null,
+    }),
+  }
+}
+
+function common(route: Route): JsonObject {
+  return { operationId: operationId(route), tags: [tagOf(route)], summary: route.summary }
+}
+
+/** `GET /craft/mpp/actions/{paymentTx}` is `getCraftMppActionsByPaymentTx`: never written by hand, so never twice the same. */
+export function operationId({ method, path }: Pick<Route, 'method' | 'path'>): string {
+  const words = path
+    .split('/')
+    .flatMap((segment) => (segment.startsWith('{') ? ['by', segment.slice(1, -1)] : segment.split(/[^A-Za-z0-9]+/)))
+    .filter((word) => word !== '')
+  return [method.toLowerCase(), ...(words.length === 0 ? ['home'] : words)].reduce(
+    (id, word) => id + word[0]!.toUpperCase() + word.slice(1),
+  )
+}
+
+export function tagOf({ surface, path }: Route): Tag {
+  if (surface) return surface
+  if (path.startsWith('/health')) return 'health'
+  return path.startsWith('/payments') || path === '/errors' ? 'recovery' : 'discovery'
+}
+
+export const tags = {
+  sale: 'NFT lots',
+  shop: 'In-game items',
+  gateway: 'Paid health probe, and reports of transactions',
+  craft: 'Burning NFTs and speeding up timers',
+  recovery: 'What became of a payment, and what to do about an error',
+  discovery: 'What this shop sells and how it describes itself',
+  health: 'Can it sell right now?',
+  mcp: 'The shop as tools for a model',
+  webhooks: 'What receivers are told',
+} as const
+
+export type Tag = keyof typeof tags
+
+/** Each property of an object schema is a parameter of its own. What binds them together stands in the description of the row. */
+function parametersIn(place: 'path' | 'query', schema: z.ZodType | null): readonly JsonObject[] {
+  if (!schema) return []
+  const { properties = {}, required = [] } = inlineSchema(schema, 'input')
+  return Object.entries(properties as Record<string, JsonObject>).map(([name, { description, ...rest }]) => ({
+    name,
+    in: place,
+    required: place === 'path' || (required as readonly string[]).includes(name),
+    ...(description === undefined ? {} : { description }),
+    schema: rest,
+  }))
+}
+
+function callHeaders(book: Book): readonly JsonObject[] {
+  return [
+    headerParameter(book, 'Idempotency-Key', {
+      description: 'Your own name for this purchase: the same key never buys twice',
+      schema: { type: 'string', pattern: IDEMPOTENCY_KEY.source },
+    }),
+    headerParameter(book, 'X-Flow-Id', {
+      description: 'Your own name for the conversation; it comes back in every answer',
+      schema: { type: 'string', maxLength: 128 },
+    }),
+  ]
+}
+
+function headerParameter(book: Book, name: string, members: JsonObject): JsonObject {
+  return book.shared('parameters', name, () => ({ name, in: 'header', required: false, ...members }))
+}

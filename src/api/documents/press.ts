@@ -1,0 +1,27 @@
+import { sha256Hex, stringify } from '../../base/json.ts'
+import type { FreeAnswer, Host } from '../route.ts'
+import type { Facts, FactsSource } from './facts.ts'
+
+export type Printed = (call: { readonly host: Host }) => Promise<FreeAnswer>
+
+/** Writes a document when the facts have changed, and hands out the same text until they change again. */
+export type Press = {
+  text(write: (facts: Facts) => string, headers?: Readonly<Record<string, string>>): Printed
+  json(write: (facts: Facts) => unknown): Printed
+}
+
+export function createPress(factsOf: FactsSource): Press {
+  function text(write: (facts: Facts) => string, headers: Readonly<Record<string, string>> = {}): Printed {
+    const printed = new WeakMap<Facts, FreeAnswer>()
+    return async ({ host }) => {
+      const facts = await factsOf(host)
+      const known = printed.get(facts)
+      if (known) return known
+      const body = write(facts)
+      const fresh = { body, headers: { ...headers, ETag: `"${sha256Hex(body).slice(0, 32)}"` } }
+      printed.set(facts, fresh)
+      return fresh
+    }
+  }
+  return { text, json: (write) => text((facts) => stringify(write(facts))) }
+}

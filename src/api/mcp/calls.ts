@@ -1,0 +1,57 @@
+import type { JsonObject } from '../../base/json.ts'
+import type { Log } from '../../base/log.ts'
+import { isProblem } from '../../base/problem.ts'
+import type { HttpRequest } from '../exchange.ts'
+import { asProblem } from '../problem-body.ts'
+import type { ProblemResults } from './problem-result.ts'
+import { CODE, isObject, type Members, RpcError } from './protocol.ts'
+import type { McpServer, McpTool, ResourceContent, ToolCall, ToolResult } from './server.ts'
+
+/** The methods that do something, the same in both eras. */
+export type Calls = {
+  callTool(params: Members, call: ToolCall): Promise<ToolResult>
+  /** Null: there is no such resource; each era has its own code for that. */
+  readResource(uri: string, http: HttpRequest): Promise<{ readonly contents: readonly JsonObject[] } | null>
+}
+
+export function createCalls(server: McpServer, problemResult: ProblemResults, log: Log): Calls {
+  // Maps, because names come from strangers: a plain object would know a tool called `constructor`.
+  const tools = new Map(server.tools.map((tool) => [tool.listing.name, tool]))
+  const resources = new Map(server.resources.map((resource) => [resource.listing.uri, resource]))
+
+  async function run(tool: McpTool, input: JsonObject, call: ToolCall): Promise<ToolResult> {
+    try {
+      return await tool.call(input, call)
+    } catch (error) {
+      if (error instanceof RpcError) throw error
+      const problem = asProblem(error)
+      if (!isProblem(error) || problem.status >= 500)
+        log.error('tool failed', { tool: tool.listing.name, code: problem.code, error })
+      return problemResult(problem)
+    }
+  }
+
+  return {
+    async callTool(params, call) {
+      const { name, arguments: input = {} } = params
+      const tool = typeof name === 'string' ? tools.get(name) : undefined
+      if (!tool) throw new RpcError(CODE.invalidParams, `Unknown tool: ${String(name).slice(0, 128)}`)
+      if (!isObject(input)) throw new RpcError(CODE.invalidParams, 'params.arguments must be an object')
+      return run(tool, input as JsonObject, call)
+    },
+
+    async readResource(uri, http) {
+      const known = resources.get(uri)
+      if (known) return contents(uri, known.listing.mimeType, await known.read(http))
+      for (const { listing, read } of server.templates) {
+        const content = await read(uri)
+        if (content) return contents(uri, listing.mimeType, content)
+      }
+      return null
+    },
+  }
+}
+
+function contents(uri: string, mimeType: string, content: ResourceContent) {
+  return { contents: [{ uri, mimeType, ...content }] }
+}

@@ -1,0 +1,106 @@
+import { stringify } from '../../base/json.ts'
+import type { Log } from '../../base/log.ts'
+import { isProblem } from '../../base/problem.ts'
+import type { HttpConfig } from '../../config/config.ts'
+import { preflightHeaders } from '../cors.ts'
+import { type HttpRequest, readBody } from '../exchange.ts'
+import type { Handler, Headers, Reply } from '../reply.ts'
+import { createCalls } from './calls.ts'
+import { createDoor, type Door } from './door.ts'
+import { legacyEra } from './legacy.ts'
+import { readMessage } from './message.ts'
+import { modernEra } from './modern.ts'
+import type { ProblemResults } from './problem-result.ts'
+import { CODE, isObject, META, type Members, MODERN_REVISIONS, RpcError, type RpcId } from './protocol.ts'
+import type { McpServer } from './server.ts'
+
+export type McpEndpointOptions = {
+  readonly server: McpServer
+  readonly http: HttpConfig
+  readonly bodyBytesMax: number
+  readonly problemResult: ProblemResults
+  readonly log: Log
+}
+
+export type McpEndpoint = Handler
+
+/**
+ * MCP over HTTP: one POST, one JSON answer, no session and no stream. Both official server SDKs refuse the interface's own call (it
+ * accepts JSON alone) and rebuild their tool list for every request; this keeps the lists as text and splices in the id.
+ */
+export function createMcpEndpoint({
+  server,
+  http: config,
+  bodyBytesMax,
+  problemResult,
+  log,
+}: McpEndpointOptions): McpEndpoint {
+  const door = createDoor(config)
+  const calls = createCalls(server, problemResult, log)
+  const eras = { legacy: legacyEra(server, calls), modern: modernEra(server, calls) }
+
+  async function converse(http: HttpRequest): Promise<Reply> {
+    const question = readMessage(await readBody(http, bodyBytesMax))
+    if (question === null) return { status: 202, headers: door.headers(http), body: null }
+    const { id, method, params } = question
+    try {
+      if (!isObject(params)) throw new RpcError(CODE.invalidParams, 'params must be an object', { status: 400 })
+      const era = isModern(params, http) ? eras.modern : eras.legacy
+      return json(http, door, 200, await era.answer({ id, method, params, http }))
+    } catch (error) {
+      return refuse(http, error, id)
+    }
+  }
+
+  function refuse(http: HttpRequest, error: unknown, id?: RpcId): Reply {
+    const { code, message, status, data } = asRpcError(error)
+    if (code === CODE.internalError) log.error('MCP request failed', { error })
+    // An error that no question can be named for has no id: MCP's schema knows no null there.
+    const body = { jsonrpc: '2.0', ...(id === undefined ? {} : { id }), error: { code, message, data } }
+    return json(http, door, status, stringify(body), status === 405 ? { Allow: 'POST' } : undefined)
+  }
+
+  return async (http) => {
+    try {
+      door.admit(http)
+      if (http.method === 'OPTIONS')
+        return { status: 204, headers: { ...preflightHeaders(['POST']), ...door.headers(http) }, body: null }
+      assertConversation(http)
+      return await converse(http)
+    } catch (error) {
+      return refuse(http, error)
+    }
+  }
+}
+
+/** The envelope makes a request modern; a header that promises it without the envelope makes it a broken modern one. */
+function isModern(params: Members, http: HttpRequest): boolean {
+  if (isObject(params['_meta']) && params['_meta'][META.revision] !== undefined) return true
+  const revision = http.header('mcp-protocol-version')
+  return revision !== undefined && revision >= MODERN_REVISIONS[0]
+}
+
+const ADMITS_JSON = /(^|,)\s*(application\/json|application\/\*|\*\/\*)\s*(;|,|$)/i
+const IS_JSON = /^\s*application\/json\s*(;|$)/i
+
+function assertConversation(http: HttpRequest): void {
+  const refuse = (status: number, message: string) => new RpcError(CODE.invalidRequest, message, { status })
+  if (http.method !== 'POST')
+    throw refuse(405, 'Method not allowed: POST only; there is no stream to GET and no session to DELETE')
+  if (!IS_JSON.test(http.header('content-type') ?? '')) throw refuse(415, 'Content-Type must be application/json')
+  const accept = http.header('accept')
+  if (accept !== undefined && !ADMITS_JSON.test(accept))
+    throw refuse(406, 'This endpoint answers application/json only')
+}
+
+/** Transport problems keep their status; anything unknown is a fault of ours and says nothing of itself. */
+function asRpcError(error: unknown): RpcError {
+  if (error instanceof RpcError) return error
+  if (isProblem(error) && error.status < 500)
+    return new RpcError(CODE.invalidRequest, error.message, { status: error.status })
+  return new RpcError(CODE.internalError, 'Internal error; nothing was taken', { status: 500 })
+}
+
+function json(http: HttpRequest, door: Door, status: number, body: string, extra?: Headers): Reply {
+  return { status, headers: { ...door.headers(http), ...extra, 'Content-Type': 'application/json' }, body }
+}

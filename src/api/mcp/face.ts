@@ -1,0 +1,20 @@
+import type * as z from 'zod'
+import type { JsonObject } from '../../base/json.ts'
+
+/**
+ * How a row of the route table shows itself to MCP hosts. Rows that share a tool's name are one tool: the rails it may be paid on, or
+ * the places where it looks.
+ */
+export type ToolFace = {
+  readonly name: string
+  readonly title: string
+  /** Words of ours alone: a model takes them for instructions, so nothing that a user or a catalog wrote may stand here. */
+  readonly description: string
+  /** `reads`: free. `costs`: paid, and takes nothing else. `spends`: paid, and what it does cannot be undone. */
+  readonly effect: 'reads' | 'costs' | 'spends'
+  /** Only where the tool's arguments are not the row's own parameters; `request` then makes these out of them. */
+  readonly input?: z.ZodType<JsonObject>
+  readonly request?: (input: JsonObject) => JsonObject
+  /** The tool that tells what became of a purchase. */
+  readonly pollWith?: string
+}

@@ -1,0 +1,70 @@
+import { stringify } from '../../base/json.ts'
+import type { Calls } from './calls.ts'
+import { type Era, envelope } from './era.ts'
+import { CODE, isObject, LEGACY_REVISIONS, RpcError } from './protocol.ts'
+import type { McpServer } from './server.ts'
+
+/** Revisions up to 2025-11-25. Stateless: `initialize` is answered and forgotten, and no session is ever issued. */
+export function legacyEra(server: McpServer, calls: Calls): Era {
+  const { info: serverInfo, instructions, tools, resources, templates } = server
+  const capabilities = { tools: {}, ...(resources.length > 0 ? { resources: {} } : {}), ...server.capabilities.legacy }
+  const welcome = new Map<string, string>(
+    LEGACY_REVISIONS.map((protocolVersion) => [
+      protocolVersion,
+      stringify({ protocolVersion, capabilities, serverInfo, instructions }),
+    ]),
+  )
+  const lists = new Map([['tools/list', stringify({ tools: tools.map(({ listing }) => listing) })]])
+  if (resources.length > 0) {
+    lists.set('resources/list', stringify({ resources: resources.map(({ listing }) => listing) }))
+    lists.set('resources/templates/list', stringify({ resourceTemplates: templates.map(({ listing }) => listing) }))
+  }
+
+  return {
+    async answer({ id, method, params, http }) {
+      if (method === 'initialize') return envelope(id, negotiate(params['protocolVersion']))
+      const revision = http.header('mcp-protocol-version')
+      if (revision !== undefined && !welcome.has(revision)) throw unsupported(revision)
+      const list = lists.get(method)
+      if (list !== undefined) {
+        if (params['cursor'] !== undefined) throw new RpcError(CODE.invalidParams, 'Unknown cursor: lists are one page')
+        return envelope(id, list)
+      }
+      switch (method) {
+        case 'ping':
+          return envelope(id, '{}')
+        case 'tools/call': {
+          const meta = isObject(params['_meta']) ? params['_meta'] : {}
+          return envelope(
+            id,
+            stringify(await calls.callTool(params, { era: 'legacy', meta, clientCapabilities: {}, http })),
+          )
+        }
+        case 'resources/read': {
+          const { uri } = params
+          const found = typeof uri === 'string' ? await calls.readResource(uri, http) : null
+          if (!found) throw new RpcError(CODE.resourceNotFound, 'Resource not found', { data: { uri: String(uri) } })
+          return envelope(id, stringify(found))
+        }
+        default:
+          throw new RpcError(CODE.methodNotFound, 'Method not found')
+      }
+    },
+  }
+
+  /** The requested revision when it is known, otherwise our newest of this era: the client then decides. Never an error. */
+  function negotiate(requested: unknown): string {
+    if (typeof requested !== 'string')
+      throw new RpcError(CODE.invalidParams, 'params.protocolVersion must be a string', {
+        data: { supported: LEGACY_REVISIONS },
+      })
+    return welcome.get(requested) ?? welcome.get(LEGACY_REVISIONS[0])!
+  }
+}
+
+function unsupported(requested: string): RpcError {
+  return new RpcError(CODE.invalidRequest, `Unsupported MCP-Protocol-Version: ${requested.slice(0, 40)}`, {
+    status: 400,
+    data: { supported: LEGACY_REVISIONS, requested },
+  })
+}

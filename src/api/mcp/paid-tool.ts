@@ -1,0 +1,160 @@
+import * as z from 'zod'
+import type { Random } from '../../base/id.ts'
+import { canonical, type JsonObject } from '../../base/json.ts'
+import { formatUsd } from '../../base/money.ts'
+import { isProblem, Problem } from '../../base/problem.ts'
+import type { Outcome } from '../../checkout/answer.ts'
+import type { Checkout } from '../../checkout/checkout.ts'
+import { purchase } from '../../checkout/purchase.ts'
+import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
+import type { Incoming, Rail } from '../../domain/rail.ts'
+import { flowIdOf } from '../exchange.ts'
+import { parseWith } from '../parse.ts'
+import type { RateLimiter } from '../rate-limit.ts'
+import type { PaidRoute } from '../route.ts'
+import type { Turnstile } from '../turnstile.ts'
+import { bindings } from './bindings.ts'
+import type { ToolFace } from './face.ts'
+import { requestOf } from './free-tool.ts'
+import { inputSchemaOf, listingOf, mergedInputs, noInput, withArgument } from './listing.ts'
+import { createOutcomeResults } from './outcome-result.ts'
+import { type Challenged, paymentRequired } from './payment-required.ts'
+import type { ProblemResults } from './problem-result.ts'
+import { CODE, RpcError } from './protocol.ts'
+import type { McpTool, ToolCall, ToolResult } from './server.ts'
+
+export type PaidToolOptions = {
+  readonly checkout: Checkout
+  readonly limiter: RateLimiter
+  readonly turnstile: Turnstile
+  readonly random: Random
+  readonly problemResult: ProblemResults
+  /** Every rail that is switched on, whether this tool takes it or not. */
+  readonly rails: readonly Rail[]
+  /** The same purchase over plain HTTP. */
+  urlOf(route: PaidRoute): string
+}
+
+/** A good with all the rails it is offered on, a row for each. It is sold by the very `purchase` that sells it over HTTP. */
+export function paidTool(face: ToolFace, rows: readonly PaidRoute[], options: PaidToolOptions): McpTool {
+  const { checkout, limiter, turnstile, random, problemResult, rails, urlOf } = options
+  const { summary } = rows[0]!
+  const resource = { url: `mcp://tool/${face.name}`, scope: `MCP ${face.name}`, description: summary }
+  const isRateLimited = rows.some((row) => row.isRateLimited)
+  const outcomeResult = createOutcomeResults(face.pollWith ?? 'get_purchase_status', problemResult)
+
+  return {
+    listing: paidListing(face, rows),
+
+    async call(input, call) {
+      const paidOn = paidRail(rails, call)
+      if (!paidOn && isRateLimited) limiter.take('unpaid', call.http)
+      const { request, idempotencyKey } = readInput(face, input)
+      const flowId = flowIdOf(call.http, random)
+      // Bound to the tool and to these arguments, a challenge buys nothing else. What is empty binds nothing, as over HTTP.
+      const body = Object.keys(request).length === 0 ? null : Buffer.from(canonical(request))
+
+      const attempt = (row: PaidRoute, incoming: Incoming): Promise<Outcome> =>
+        purchase(checkout, row.offer, {
+          resource,
+          incoming,
+          body,
+          bodyIsBound: true,
+          isProbe: false,
+          parse: () => parseWith(row.body ?? noInput, request),
+          flowId,
+          idempotencyKey,
+        })
+
+      const demand = async (
+        refusal: Problem | null,
+        refused?: { row: PaidRoute; outcome: Challenged },
+      ): Promise<ToolResult> => {
+        const challenges = await challengesOf(
+          rows.map((row) => (row === refused?.row ? refused.outcome : attempt(row, NOTHING_SENT))),
+        )
+        return paymentRequired({ challenges, refusal, summary, httpUrls: rows.map(urlOf) }, call)
+      }
+
+      if (!paidOn) return demand(null)
+      const row = rows.find(({ offer }) => offer.rail === paidOn)
+      if (!row) return demand(new Problem('payment_terms_mismatch', `This tool takes no payment by ${paidOn.name}.`))
+      try {
+        const sent = { route: row, incoming: incomingOf(call) }
+        const outcome = await turnstile.admit(call.http, sent, () => attempt(row, sent.incoming))
+        if (outcome.kind !== 'challenged') return outcomeResult(outcome, call)
+        return await demand(outcome.problem, { row, outcome })
+      } catch (error) {
+        // Over HTTP this is a 400. The MCP transport of x402 wants what cannot be read answered like any other refused payment.
+        if (!isProblem(error, 'payment_payload_invalid')) throw error
+        return demand(error)
+      }
+    },
+  }
+}
+
+const NOTHING_SENT: Incoming = { header: () => undefined, meta: () => undefined }
+
+/** Payments over MCP travel in `_meta` alone; headers belong to the connection, which may carry many calls. */
+function incomingOf({ meta }: ToolCall): Incoming {
+  return { header: () => undefined, meta: (key) => meta[key] }
+}
+
+/** The rail that the attached payment is of. Two payments could be read differently by us and by whoever stands between. */
+function paidRail(rails: readonly Rail[], call: ToolCall): Rail | null {
+  const incoming = incomingOf(call)
+  const [first = null, second] = rails.filter((rail) => carries(rail, incoming))
+  if (second) throw new RpcError(CODE.invalidParams, 'Attach exactly one payment in _meta; nothing was taken')
+  return first
+}
+
+function carries(rail: Rail, incoming: Incoming): boolean {
+  try {
+    return rail.read(incoming) !== null
+  } catch (error) {
+    if (isProblem(error)) return true
+    throw error
+  }
+}
+
+/** Arguments that only one protocol can serve are offered on that one; when none can, they are told why. */
+async function challengesOf(attempts: readonly (Challenged | Promise<Outcome>)[]): Promise<readonly Challenged[]> {
+  const ends = await Promise.allSettled(attempts)
+  const challenges = ends.flatMap((end) =>
+    end.status === 'fulfilled' && end.value.kind === 'challenged' ? [end.value] : [],
+  )
+  const failure = ends.find((end) => end.status === 'rejected' && (challenges.length === 0 || !isProblem(end.reason)))
+  if (failure?.status === 'rejected') throw failure.reason
+  return challenges
+}
+
+const idempotencyKeyField = z
+  .string()
+  .regex(IDEMPOTENCY_KEY)
+  .describe('Your own name for this purchase, 8 to 128 visible ASCII characters: the same key never buys twice')
+
+function readInput(face: ToolFace, input: JsonObject): { request: JsonObject; idempotencyKey: string | null } {
+  if (face.effect !== 'spends') return { request: requestOf(face, input), idempotencyKey: null }
+  const { idempotencyKey, ...own } = input
+  const key = parseWith(z.object({ idempotencyKey: idempotencyKeyField.optional() }), { idempotencyKey })
+  return { request: requestOf(face, own), idempotencyKey: key.idempotencyKey ?? null }
+}
+
+/** No output schema: clients of SDK v1 hold even an error's `structuredContent` against it, and the challenge stands there. */
+function paidListing(face: ToolFace, rows: readonly PaidRoute[]) {
+  const [row] = rows
+  const { price } = row!.offer
+  const inputSchema = mergedInputs(rows.map(({ body }) => inputSchemaOf(face.input ?? body ?? noInput)))
+  const names = rows.map(({ offer }) => offer.rail.name)
+  return listingOf(face, {
+    inputSchema:
+      face.effect === 'spends' ? withArgument(inputSchema, 'idempotencyKey', idempotencyKeyField) : inputSchema,
+    _meta: {
+      'sutler/payment': {
+        protocols: names,
+        price: price.kind === 'fixed' ? `${formatUsd(price.amount)} USD` : 'quoted',
+      },
+      ...Object.assign({}, ...names.map((name) => bindings[name].toolMeta)),
+    },
+  })
+}

@@ -1,0 +1,59 @@
+import { stringify } from '../../base/json.ts'
+import type { RateLimiter } from '../rate-limit.ts'
+import type { FreeRoute, Route } from '../route.ts'
+import { handled } from './free-tool.ts'
+import type { McpResource } from './server.ts'
+
+type Document = {
+  readonly uri: string
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly path: RegExp
+}
+
+/** Documents that hosts may put before a model without a call. Tools come first: few hosts read these by themselves. */
+const documents: readonly Document[] = [
+  {
+    uri: 'catalog://sale',
+    name: 'sale-catalog',
+    title: 'NFT lots on sale',
+    description: 'Every open sale lot with its id and price.',
+    path: /^\/agentic\/\w+\/offers$/,
+  },
+  {
+    uri: 'catalog://shop',
+    name: 'shop-catalog',
+    title: 'In-game items in the shop',
+    description: 'Every in-game item with its id and price.',
+    path: /^\/shop\/\w+\/offers$/,
+  },
+  {
+    uri: 'contract://openapi',
+    name: 'openapi',
+    title: 'OpenAPI contract',
+    description: 'The payable HTTP routes of this shop as OpenAPI 3.1.',
+    path: /^\/openapi\.json$/,
+  },
+]
+
+/** The free routes that hold these documents, read through their own handlers; what the table does not have is not there. */
+export function resourcesOf(routes: readonly Route[], limiter: RateLimiter): readonly McpResource[] {
+  return documents.flatMap(({ path, ...listing }) => {
+    const row = routes.find(
+      (row): row is FreeRoute => row.kind === 'free' && row.method === 'GET' && path.test(row.path),
+    )
+    if (!row) return []
+    const mimeType = 'application/json'
+    return [
+      {
+        listing: { ...listing, mimeType },
+        async read(http) {
+          if (row.bucket) limiter.take(row.bucket, http)
+          const body = await handled(row, {})
+          return { text: typeof body === 'string' ? body : stringify(body) }
+        },
+      },
+    ]
+  })
+}

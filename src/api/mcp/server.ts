@@ -1,0 +1,60 @@
+import type { JsonObject } from '../../base/json.ts'
+import type { HttpRequest } from '../exchange.ts'
+import type { Members } from './protocol.ts'
+
+/** What this endpoint has to offer. Fixed at start: lists are printed once and never change. */
+export type McpServer = {
+  readonly info: { readonly name: string; readonly title: string; readonly version: string } & JsonObject
+  /** How a model should go about this shop. */
+  readonly instructions: string
+  readonly tools: readonly McpTool[]
+  readonly resources: readonly McpResource[]
+  readonly templates: readonly McpTemplate[]
+  /** Beyond tools and resources. */
+  readonly capabilities: { readonly legacy: JsonObject; readonly modern: JsonObject }
+}
+
+export type McpTool = {
+  /** As `tools/list` prints it. */
+  readonly listing: { readonly name: string } & JsonObject
+  /** Throws Problem for what the caller can mend, RpcError for what is no answer of a tool at all. */
+  call(input: JsonObject, call: ToolCall): Promise<ToolResult>
+}
+
+/** One call, beside its arguments. */
+export type ToolCall = {
+  readonly era: 'legacy' | 'modern'
+  /** `_meta` of the request: where payments travel. */
+  readonly meta: Members
+  readonly clientCapabilities: Members
+  readonly http: HttpRequest
+}
+
+export type ContentBlock = { readonly type: string } & JsonObject
+
+export type ToolResult = {
+  readonly content?: readonly ContentBlock[]
+  readonly structuredContent?: JsonObject
+  readonly isError?: boolean
+  readonly _meta?: Members
+  /** The modern era has other ends than `complete`. */
+  readonly resultType?: string
+  readonly paymentRequired?: JsonObject
+}
+
+export type McpResource = {
+  readonly listing: { readonly uri: string; readonly name: string; readonly mimeType: string } & JsonObject
+  read(http: HttpRequest): Promise<ResourceContent>
+}
+
+/** A family of resources; `read` answers null for an address that is not one of them. */
+export type McpTemplate = {
+  readonly listing: { readonly uriTemplate: string; readonly name: string; readonly mimeType: string } & JsonObject
+  read(uri: string): Promise<ResourceContent | null>
+}
+
+export type ResourceContent = { readonly text: string } | { readonly blob: string }
+
+export function text(value: string): ContentBlock {
+  return { type: 'text', text: value }
+}

@@ -1,0 +1,20 @@
+import type { FreeRoute, Route } from '../route.ts'
+import { freeTool } from './free-tool.ts'
+import { isPaid, offeredBy } from './offered.ts'
+import { offersTool } from './offers-tool.ts'
+import { type PaidToolOptions, paidTool } from './paid-tool.ts'
+import type { McpTool } from './server.ts'
+import { statusTool } from './status-tool.ts'
+
+/** The route table as tools, in the table's own order. */
+export function toolsOf(routes: readonly Route[], options: Omit<PaidToolOptions, 'rails'>): readonly McpTool[] {
+  const { limiter } = options
+  const rails = [...new Set(routes.filter(isPaid).map(({ offer }) => offer.rail))]
+  const offered = offeredBy(routes)
+  const own = offered.map(({ face, rows }) => {
+    const paid = rows.filter(isPaid)
+    if (paid.length > 0) return paidTool(face, paid, { ...options, rails })
+    return freeTool(face, rows as readonly FreeRoute[], limiter)
+  })
+  return [...offersTool(routes, offered, limiter), ...own, ...statusTool(routes, limiter)]
+}

@@ -1,0 +1,113 @@
+import { formatUsd } from '../../base/money.ts'
+import { type Recipe, recipes } from '../documents/clients.ts'
+import type { Facts, ListedItem, PricedRoute } from '../documents/facts.ts'
+import { soldHere, tagline } from '../documents/guidance.ts'
+import { type Html, html } from './html.ts'
+import { pageHeaders, printPage } from './page.ts'
+
+/** Gives every recipe a button. Without it, or without a clipboard, the text can be copied by hand. */
+const SCRIPT = `
+for (const recipe of navigator.clipboard ? document.querySelectorAll('.recipe') : []) {
+  const button = document.createElement('button')
+  button.type = 'button'
+  button.textContent = 'Copy'
+  button.addEventListener('click', async () => {
+    await navigator.clipboard.writeText(recipe.querySelector('code').textContent)
+    button.textContent = 'Copied'
+  })
+  recipe.append(button)
+}
+`
+
+export const homeHeaders = pageHeaders(SCRIPT)
+
+/** `/`: what this shop sells, to whom, and how to buy. */
+export function homePage(facts: Facts): string {
+  const { name } = facts.config.service
+  return printPage(name, {
+    title: `${name}, a shop for software agents`,
+    description: tagline(facts),
+    path: '/',
+    script: SCRIPT,
+    main: html`<h1>${name} sells to software agents</h1>
+<p class="lead">${sentence(soldHere(facts))} Every purchase is one paid HTTP request: ask, see the price, pay, and have it.</p>
+${sandboxNote(facts)}
+${itemsSection(facts)}
+${servicesSection(facts)}
+<h2>Buy with what you have</h2>
+${recipes(facts).map(recipeArticle)}
+<h2>What you can count on</h2>
+<ul>
+<li>A 402 means that nothing was taken. Money moves only with the payment that you sign, for the price that the 402 names.</li>
+<li>The same payment never buys twice. Send it again after a lost answer, and you get the same answer.</li>
+<li>What cannot be delivered is refunded in full, by itself, to whoever paid.</li>
+<li>Every delivery has a signed receipt, and <code>/payments/{reference}</code> knows what became of any payment.</li>
+</ul>
+<h2>For machines</h2>
+${documentsList(facts)}`,
+  })
+}
+
+function sandboxNote({ sandboxUrl }: Facts): Html {
+  if (!sandboxUrl) return html``
+  return html`<p class="note">This is a sandbox with play money. <a href="/sandbox">/sandbox</a> has a funded key, a faucet, and values that make things fail on purpose.</p>`
+}
+
+const ITEMS_MAX = 50
+const NAME_CHARS_MAX = 80
+
+function itemsSection({ items }: Facts): Html {
+  if (items.length === 0) return html``
+  const rest = items.length > ITEMS_MAX ? html`<p><a href="/catalog">All ${items.length} of them</a></p>` : html``
+  return html`<h2>On sale now</h2>
+<div class="scroll" tabindex="0" role="region" aria-label="On sale now"><table>
+<thead><tr><th scope="col">What</th><th scope="col">Id</th><th scope="col">Price</th><th scope="col">Pay with</th></tr></thead>
+<tbody>${items.slice(0, ITEMS_MAX).map(itemRow)}</tbody></table></div>${rest}`
+}
+
+function itemRow({ displayName, id, surface, price, available, checkout }: ListedItem): Html {
+  const stock = available === false ? html` <span class="soft">(not now)</span>` : html``
+  return html`<tr><th scope="row">${displayName.slice(0, NAME_CHARS_MAX)}${stock}</th><td><code>${surface}:${id}</code></td><td class="price">${price.amount} ${price.currency}</td><td>${checkout.protocols.join(', ')}</td></tr>`
+}
+
+function servicesSection({ paid }: Facts): Html {
+  const services = paid.filter(({ route }) => route.offer.price.kind === 'fixed')
+  if (services.length === 0) return html``
+  return html`<h2>At a fixed price</h2>
+<div class="scroll" tabindex="0" role="region" aria-label="At a fixed price"><table>
+<thead><tr><th scope="col">What</th><th scope="col">Route</th><th scope="col">Price</th><th scope="col">Pay with</th></tr></thead>
+<tbody>${services.map(serviceRow)}</tbody></table></div>`
+}
+
+function serviceRow({ route }: PricedRoute): Html {
+  const { summary, method, path, offer } = route
+  const amount = offer.price.kind === 'fixed' ? `${formatUsd(offer.price.amount)} USD` : ''
+  return html`<tr><th scope="row">${summary}</th><td><code>${method} ${path}</code></td><td class="price">${amount}</td><td>${offer.rail.name}</td></tr>`
+}
+
+function recipeArticle({ title, client, words, code }: Recipe): Html {
+  return html`<h3>${title}: <code>${client}</code></h3>
+<p class="soft">${words}</p>
+<div class="recipe"><pre tabindex="0" role="region" aria-label="${title}"><code>${code}</code></pre></div>
+`
+}
+
+function documentsList({ host, config }: Facts): Html {
+  const all: readonly (readonly [string, string, boolean])[] = [
+    ['/openapi.json', 'the paid operations (OpenAPI 3.1)', true],
+    ['/openapi.full.json', 'the free operations and webhooks', true],
+    ['/catalog', 'what is on sale, live', true],
+    ['/skill.md', 'this shop as an Agent Skill', true],
+    ['/llms-full.txt', 'everything as one text', true],
+    ['/.well-known/x402', 'x402 routes, fulfilment and refund policy', config.x402 !== null && host !== 'mpp'],
+    ['/.well-known/mpp', 'MPP routes', config.mpp !== null && host !== 'x402'],
+    ['/mcp/server-card', 'the MCP server', host !== 'mpp'],
+  ]
+  return html`<dl>${all
+    .filter(([, , isHere]) => isHere)
+    .map(([path, words]) => html`<dt><a href="${path}">${path}</a></dt><dd>${words}</dd>`)}</dl>`
+}
+
+function sentence(words: string): string {
+  return words === '' ? '' : `${words[0]!.toUpperCase()}${words.slice(1)}.`
+}

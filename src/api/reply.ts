@@ -1,0 +1,45 @@
+import { type ServerResponse, STATUS_CODES } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { HttpRequest } from './exchange.ts'
+
+export type Headers = Readonly<Record<string, string>>
+
+/** What goes back. A stream is for answers that have no end yet, such as an operator's event feed. */
+export type Reply = {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: string | Uint8Array | AsyncIterable<string | Uint8Array> | null
+}
+
+/** Answers one path. `params` are what stands in the path's placeholders. */
+export type Handler = (request: HttpRequest, params: Readonly<Record<string, string>>) => Promise<Reply>
+
+/** Resolves when the last byte was handed over; a stream ends when the signal says so. */
+export async function send(
+  outgoing: ServerResponse,
+  { status, headers, body }: Reply,
+  signal: AbortSignal,
+): Promise<void> {
+  // Whoever asked may be gone; the work was done all the same, and a resend gets its result.
+  if (outgoing.destroyed) return
+  if (body === null || typeof body === 'string' || body instanceof Uint8Array) {
+    const isBodiless = status === 204 || status === 304
+    const whole = body ?? ''
+    outgoing.writeHead(status, isBodiless ? headers : { ...headers, 'Content-Length': Buffer.byteLength(whole) })
+    outgoing.end(whole)
+    return
+  }
+  outgoing.writeHead(status, headers)
+  outgoing.flushHeaders()
+  await pipeline(Readable.from(body), outgoing, { signal }).catch((error: NodeJS.ErrnoException) => {
+    if (error.name !== 'AbortError' && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
+  })
+}
+
+/** The bytes of an answer to something that never became a request, for a socket that is closed behind it. */
+export function rawReply({ status, headers, body }: Reply): string {
+  const text = typeof body === 'string' ? body : ''
+  const lines = Object.entries({ ...headers, 'Content-Length': Buffer.byteLength(text), Connection: 'close' })
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${text}`
+}

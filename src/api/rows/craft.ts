@@ -1,0 +1,132 @@
+import * as z from 'zod'
+import type { JsonObject } from '../../base/json.ts'
+import type { Offer } from '../../domain/offer.ts'
+import type { RailName } from '../../domain/rail.ts'
+import { chargeOf } from '../../surfaces/craft/accelerate.ts'
+import { type CraftConfig, craftConfigSchema } from '../../surfaces/craft/config.ts'
+import type { Accelerate, Burn, CraftSchemas } from '../../surfaces/craft/schema.ts'
+import { accelerateActionSchema, burnActionSchema, craftActionSchema } from '../../surfaces/craft/view.ts'
+import type { Desk } from '../desk.ts'
+import type { ToolFace } from '../mcp/face.ts'
+import { faces } from '../mcp/faces.ts'
+import { purchaseStatus, referenceParams, STATUS_ANSWERS } from '../purchases.ts'
+import { quote, quoteSchema } from '../quote.ts'
+import { type FreeAnswer, free, type Host, paid, type Route } from '../route.ts'
+
+export type CraftCounter = {
+  readonly burn: ReadonlyMap<RailName, Offer<Burn>>
+  readonly accelerate: ReadonlyMap<RailName, Offer<Accelerate>>
+  readonly schemas: CraftSchemas
+  readonly config: CraftConfig
+  readonly defaultAmount: bigint
+  readonly examples: { readonly burn: JsonObject; readonly accelerate: JsonObject }
+}
+
+const craftQuoteSchema = quoteSchema
+  .extend({
+    type: z.enum(['burn', 'accelerate']),
+    amount: z.string().optional().describe('What an acceleration would charge, in atomic units of the craft token'),
+    amountSource: z.enum(['request', 'default']).optional(),
+  })
+  .meta({ id: 'CraftQuote', description: 'A free check of a craft action: every reason why not, and how to mend it' })
+
+const CONFIG_SECONDS = 30
+
+export function craftRows({ checkout, urlOf }: Desk, craft: CraftCounter, rail: RailName): readonly Route[] {
+  const burn = craft.burn.get(rail)
+  const accelerate = craft.accelerate.get(rail)
+  if (!burn || !accelerate) return []
+  // The interface lists the x402 craft routes under the MPP host, so they answer on both.
+  const host: Host = rail === 'x402' ? 'both' : rail
+  const common = { surface: 'craft', host } as const
+  const path = `/craft/${rail}` as const
+  const urls = {
+    burn: urlOf(rail, `${path}/burn`),
+    accelerate: urlOf(rail, `${path}/accelerate`),
+    quote: urlOf(rail, `${path}/quote`),
+    status: urlOf(rail, `${path}/actions/{paymentTx}`),
+  }
+
+  const quoteAction = async (body: z.output<CraftSchemas['quote']>): Promise<FreeAnswer> => {
+    if (body.type === 'burn') {
+      const { type, ...request } = body
+      return about({ type }, await quote(burn, request, urls.burn))
+    }
+    // The amount is spelled out: what was quoted is what the paid call charges, even if the default changes in between.
+    const { type, ...request } = body
+    const charge = chargeOf(request, craft.defaultAmount)
+    const spelledOut = { ...request, amount: charge.amount }
+    return about({ type, ...charge }, await quote(accelerate, spelledOut, urls.accelerate))
+  }
+
+  return [
+    free(`GET ${path}/config`, {
+      ...common,
+      summary: 'Craft configuration: contracts, limits, approvals, payment terms',
+      tools: [faces.craftConfig],
+      result: craftConfigSchema,
+      cache: { maxAgeSeconds: CONFIG_SECONDS },
+      handle: async () => ({
+        body: await craft.config({ protocol: rail, payment: paymentTerms(burn), routes: urls }),
+      }),
+    }),
+    free(`POST ${path}/quote`, {
+      ...common,
+      summary: 'Check a burn or an acceleration before paying',
+      description: 'Free. Runs every check of the paid route and tells how to mend what fails.',
+      tools: quoteTools(craft.schemas),
+      body: craft.schemas.quote,
+      result: craftQuoteSchema,
+      bucket: 'quote',
+      handle: ({ body }) => quoteAction(body),
+    }),
+    paid(`POST ${path}/burn`, {
+      ...common,
+      offer: burn,
+      body: craft.schemas.burn,
+      example: craft.examples.burn,
+      result: burnActionSchema,
+      tools: [faces.craftBurn],
+      summary: 'Burn approved NFTs for crafting',
+      description: 'Transfers 1 to 20 approved ERC-721 tokens of the payer to the craft controller, all or none.',
+    }),
+    paid(`POST ${path}/accelerate`, {
+      ...common,
+      offer: accelerate,
+      body: craft.schemas.accelerate,
+      example: craft.examples.accelerate,
+      result: accelerateActionSchema,
+      tools: [faces.craftAccelerate],
+      summary: 'Speed up crafting timers',
+      description: 'Charges an approved amount of the craft token and shortens the running timers of the payer.',
+    }),
+    free(`GET ${path}/actions/{paymentTx}`, {
+      ...common,
+      summary: 'Status of a paid craft action',
+      tools: [faces.craftAction],
+      params: referenceParams,
+      statuses: STATUS_ANSWERS,
+      result: craftActionSchema,
+      handle: ({ params }) => purchaseStatus(checkout, 'craft', rail, params.paymentTx),
+    }),
+  ]
+}
+
+/** Model vendors refuse a union at the root of a tool's arguments, so the quote is two tools, one for each type. */
+function quoteTools({ burn, accelerate }: CraftSchemas): readonly ToolFace[] {
+  return [
+    { ...faces.quoteCraftBurn, input: burn, request: (input) => ({ type: 'burn', ...input }) },
+    { ...faces.quoteCraftAccelerate, input: accelerate, request: (input) => ({ type: 'accelerate', ...input }) },
+  ]
+}
+
+function about(members: JsonObject, { body }: { readonly body: JsonObject }): FreeAnswer {
+  return { body: { ...members, ...body } }
+}
+
+/** The rail's terms under the names of interface §5.4. Its documents nest what is special to a protocol; here it lies flat. */
+function paymentTerms({ rail, price }: Offer<Burn>): JsonObject {
+  const { protocols, offers: _, ...terms } = rail.describe(price.kind === 'fixed' ? price.amount : null)
+  const [own] = protocols as readonly Readonly<Partial<Record<RailName, JsonObject>>>[]
+  return { ...terms, ...own?.[rail.name] }
+}

@@ -1,0 +1,50 @@
+import type { JsonObject } from '../../base/json.ts'
+import type { Offer } from '../../domain/offer.ts'
+import type { RailName } from '../../domain/rail.ts'
+import { healthSchema } from '../../surfaces/gateway/probe.ts'
+import { reportResultSchema } from '../../surfaces/gateway/report.ts'
+import { type ReportTx, reportSchema } from '../../surfaces/gateway/schema.ts'
+import { faces } from '../mcp/faces.ts'
+import { paid, type Route } from '../route.ts'
+
+export type GatewayCounter = {
+  readonly health: ReadonlyMap<RailName, Offer<JsonObject>>
+  readonly report: ReadonlyMap<RailName, Offer<ReportTx>>
+}
+
+const EXAMPLE = { userId: 'player-1', txHash: `0x${'ab'.repeat(32)}` }
+
+export function gatewayRows({ health, report }: GatewayCounter, rail: RailName): readonly Route[] {
+  const probe = health.get(rail)
+  const note = report.get(rail)
+  return [...(probe ? [healthRow(probe)] : []), ...(note ? [reportRow(note)] : [])]
+}
+
+function healthRow(offer: Offer<JsonObject>): Route {
+  return paid('GET /x402/cheap-health', {
+    surface: 'gateway',
+    offer,
+    body: null,
+    example: {},
+    result: healthSchema,
+    tools: [faces.checkGateway],
+    summary: 'Paid health probe',
+    description: 'Performs a real settlement and tells how long it took.',
+  })
+}
+
+function reportRow(offer: Offer<ReportTx>): Route {
+  return paid('POST /x402/report-tx', {
+    surface: 'gateway',
+    offer,
+    body: reportSchema,
+    example: EXAMPLE,
+    result: reportResultSchema,
+    // Interface §4.2: the first call may be empty, and the route is never limited.
+    bodyIsBound: false,
+    isRateLimited: false,
+    tools: [faces.reportTransaction],
+    summary: 'Report a transaction hash',
+    description: 'Records the hash of a successful transaction for a user. Only the paid call records it.',
+  })
+}

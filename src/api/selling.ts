@@ -1,0 +1,138 @@
+import type { Random } from '../base/id.ts'
+import { type JsonObject, parseStrictJson } from '../base/json.ts'
+import { Problem } from '../base/problem.ts'
+import type { Outcome } from '../checkout/answer.ts'
+import type { Checkout } from '../checkout/checkout.ts'
+import { purchase } from '../checkout/purchase.ts'
+import type { HttpConfig } from '../config/config.ts'
+import type { Limits } from '../config/limits.ts'
+import { IDEMPOTENCY_KEY } from '../domain/fields.ts'
+import type { Incoming, Resource } from '../domain/rail.ts'
+import type { Answers } from './answers.ts'
+import {
+  assertAcceptsJson,
+  assertOnePayment,
+  flowIdOf,
+  type HttpRequest,
+  hasPayment,
+  isEmptyBody,
+  readBody,
+} from './exchange.ts'
+import { parseWith } from './parse.ts'
+import type { RateLimiter } from './rate-limit.ts'
+import type { Headers, Reply } from './reply.ts'
+import type { PaidRoute } from './route.ts'
+import type { Turnstile } from './turnstile.ts'
+
+export type SellingOptions = {
+  readonly checkout: Checkout
+  readonly answers: Answers
+  readonly turnstile: Turnstile
+  readonly limiter: RateLimiter
+  readonly http: HttpConfig
+  readonly limits: Limits
+  readonly random: Random
+}
+
+/** A paid row as an HTTP handler. The gate stands in here, never on a path pattern beside it. */
+export type Selling = {
+  sell(request: HttpRequest, route: PaidRoute): Promise<Reply>
+  /** What a GET on a buy path answers: the price, and never a purchase. */
+  tellPrice(request: HttpRequest, route: PaidRoute): Promise<Reply>
+}
+
+const NOTHING_SENT: Incoming = { header: () => undefined, meta: () => undefined }
+const UNLIMITED: Headers = {}
+
+export function createSelling({
+  checkout,
+  answers,
+  turnstile,
+  limiter,
+  http,
+  limits,
+  random,
+}: SellingOptions): Selling {
+  async function outcomeOf(request: HttpRequest, route: PaidRoute, flowId: string): Promise<Outcome> {
+    const bytes = await readBody(request, limits.bodyBytesMax)
+    const isEmpty = isEmptyBody(bytes)
+    return purchase(checkout, route.offer, {
+      resource: resourceOf(http, route),
+      incoming: incomingOf(request),
+      body: isEmpty ? null : bytes,
+      bodyIsBound: route.bodyIsBound,
+      isProbe: isEmpty && route.body !== null,
+      parse: () => parseBody(route, bytes, isEmpty, limits),
+      flowId,
+      idempotencyKey: idempotencyKeyOf(request),
+    })
+  }
+
+  return {
+    async sell(request, route) {
+      assertAcceptsJson(request)
+      assertOnePayment(request)
+      const flowId = flowIdOf(request, random)
+      const buy = () => outcomeOf(request, route, flowId)
+      if (hasPayment(request))
+        return answers.outcome(
+          await turnstile.admit(request, { route, incoming: incomingOf(request) }, buy),
+          flowId,
+          UNLIMITED,
+        )
+      const extra = route.isRateLimited ? limiter.take('unpaid', request) : UNLIMITED
+      return answers.outcome(await buy(), flowId, extra)
+    },
+
+    async tellPrice(request, route) {
+      assertAcceptsJson(request)
+      if (hasPayment(request))
+        throw new Problem(
+          'method_not_allowed',
+          'A GET only tells the price; nothing was taken. Send the payment with POST.',
+        )
+      const extra = limiter.take('unpaid', request)
+      const flowId = flowIdOf(request, random)
+      const outcome = await purchase(checkout, route.offer, {
+        resource: resourceOf(http, route),
+        incoming: NOTHING_SENT,
+        body: null,
+        bodyIsBound: route.bodyIsBound,
+        isProbe: true,
+        parse: () => ({}),
+        flowId,
+        idempotencyKey: null,
+      })
+      return answers.outcome(outcome, flowId, extra)
+    },
+  }
+}
+
+function incomingOf(request: HttpRequest): Incoming {
+  return { header: (name) => request.header(name.toLowerCase()), meta: () => undefined }
+}
+
+/** Public addresses come from configuration: a Host header must not decide what a payer signs. */
+export function resourceOf(http: HttpConfig, route: PaidRoute): Resource {
+  const base = route.host === 'mpp' ? http.baseUrl : http.x402BaseUrl
+  return {
+    url: base + route.path,
+    scope: `${route.method} ${route.path}`,
+    description: route.summary,
+    discovery: route.discovery,
+  }
+}
+
+function parseBody(route: PaidRoute, bytes: Uint8Array, isEmpty: boolean, limits: Limits): JsonObject {
+  if (route.body !== null) return parseWith(route.body, isEmpty ? {} : parseStrictJson(bytes, limits.jsonDepthMax))
+  if (!isEmpty) throw new Problem('invalid_request', 'This route has no parameters; send no body, or {}.')
+  return {}
+}
+
+function idempotencyKeyOf(request: HttpRequest): string | null {
+  const key = request.header('idempotency-key')
+  if (key === undefined) return null
+  if (!IDEMPOTENCY_KEY.test(key))
+    throw new Problem('invalid_request', 'An Idempotency-Key is 8 to 128 visible ASCII characters.')
+  return key
+}

@@ -1,0 +1,136 @@
+import type { Hash } from '../base/address.ts'
+import { isProblem } from '../base/problem.ts'
+import { blockRanges } from '../chain/transfers.ts'
+import type { ArrivalState, Till } from '../domain/till.ts'
+import { matchArrivals, openArrivals, openTill, recordScan, type TillMark } from '../store/arrivals.ts'
+import { findMissing, listMissing, noteMissing, writeOff } from '../store/missing-settlements.ts'
+import type { Books } from './books.ts'
+import { workOrphans } from './orphans.ts'
+
+/** What one look at a till found. */
+export type TillReport = {
+  readonly till: string
+  readonly network: string
+  readonly asset: string
+  readonly payTo: string
+  readonly currency: string
+  readonly blocks: { readonly from: bigint; readonly to: bigint }
+  /** Transfers in these blocks. */
+  readonly arrived: { readonly count: number; readonly amount: bigint }
+  /** What the chain shows and the books do not, less what the books have and the chain does not show. Each item is named. */
+  readonly difference: bigint
+  readonly items: readonly ReportItem[]
+}
+
+export type ReportItem = {
+  readonly kind: ArrivalState | 'missing' | 'lost'
+  /** The arrival, or the order, that it is about. */
+  readonly id: string
+  readonly orderId: string | null
+  readonly transaction: Hash
+  readonly amount: bigint
+  readonly detail: string
+}
+
+const ITEMS_MAX = 1_000
+/** Written down after so many blocks, so that a long search continues where it was interrupted. */
+const BLOCKS_PER_STEP = 10_000n
+/** Orders of this long before the last look are looked at again. */
+const OVERLAP_SECONDS = 600
+/** An order settled so shortly before the look may lie in a block that this node has not got yet. */
+const MARGIN_MS = 2_000
+
+/** Compares every till with the books, and does what can be done about each difference. Safe to run at any time, anywhere, twice. */
+export async function reconcile(books: Books): Promise<readonly TillReport[]> {
+  const reports: TillReport[] = []
+  for (const till of books.tills) reports.push(await reconcileTill(books, till))
+  return reports
+}
+
+export async function reconcileTill(books: Books, till: Till): Promise<TillReport> {
+  const begunAt = books.clock.now()
+  const scan = await scanTill(books, till)
+  await workOrphans(books, till)
+  await workMissing(books, till, scan.mark, begunAt)
+  return report(books, till, scan)
+}
+
+export type TillScan = {
+  /** Where the reading stood before. */
+  readonly mark: TillMark
+  readonly blocks: { readonly from: bigint; readonly to: bigint }
+  readonly arrived: { readonly count: number; readonly amount: bigint }
+}
+
+/** Reads the till's transfers since the last time, and finds their orders. */
+export async function scanTill(books: Books, till: Till): Promise<TillScan> {
+  const { db, policy, random, log } = books
+  const head = await till.headBlock()
+  const after = till.sinceBlock === null ? head : till.sinceBlock - 1n
+  const mark = await openTill(db, till.id, { after, again: policy.rescanBlocks })
+  let count = 0
+  let amount = 0n
+  for (const [first, last] of blockRanges(mark.fromBlock, head, BLOCKS_PER_STEP)) {
+    const transfers = await till.transfers(first, last)
+    const dropped = await recordScan(db, till.id, { fromBlock: first, toBlock: last, transfers }, random)
+    if (dropped.length > 0) log.error('the chain dropped payments', { till: till.id, orderIds: dropped })
+    await noteMissing(db, till.id, dropped)
+    count += transfers.length
+    for (const transfer of transfers) amount += transfer.amount
+  }
+  await matchArrivals(db, till.id, till.rail.network)
+  return { mark, blocks: { from: mark.fromBlock, to: head }, arrived: { count, amount } }
+}
+
+/** Orders that count as paid although the chain does not show it. Their own bytes are sent again; when nothing helps, people are told. */
+async function workMissing(books: Books, till: Till, mark: TillMark, begunAt: number): Promise<void> {
+  const { db, log } = books
+  const { network, asset, payTo } = till.rail
+  const seconds = mark.silentSeconds + OVERLAP_SECONDS
+  if (!mark.isNew) await findMissing(db, { till: till.id, network, asset, payTo, seconds, before: begunAt - MARGIN_MS })
+  for (const { orderId, transaction, state } of await listMissing(db, till.id, ITEMS_MAX)) {
+    if (state === 'lost' || (await till.shows(transaction))) continue
+    const outcome = await till.landAgain(orderId).catch((error) => {
+      log.warn('a dropped payment could not be sent again', { orderId, error })
+      return isProblem(error) ? 'pending' : Promise.reject(error)
+    })
+    if (outcome !== 'impossible') continue
+    if (await writeOff(db, orderId, 'The chain dropped the payment, and it can never land again.'))
+      log.error('a payment is lost: the chain dropped it for good', { orderId, paymentTx: transaction })
+  }
+  // What was sent again just now may have landed already.
+  await scanIfMissing(books, till)
+}
+
+async function scanIfMissing(books: Books, till: Till): Promise<void> {
+  const open = (await listMissing(books.db, till.id, ITEMS_MAX)).filter(({ state }) => state === 'open')
+  if (open.length > 0) await scanTill(books, till)
+}
+
+async function report(books: Books, till: Till, { blocks, arrived }: TillScan): Promise<TillReport> {
+  const { network, asset, payTo, currency } = till.rail
+  const arrivals = await openArrivals(books.db, till.id, ITEMS_MAX)
+  const missing = await listMissing(books.db, till.id, ITEMS_MAX)
+  const items: ReportItem[] = [
+    ...arrivals.map(({ arrival: { id, state, orderId, transaction, amount, reason } }) => ({
+      kind: state,
+      id,
+      orderId,
+      transaction,
+      amount,
+      detail: reason ?? 'Just arrived; its payer may be about to present it.',
+    })),
+    ...missing.map(({ orderId, transaction, amount, state, detail }) => ({
+      kind: state === 'lost' ? ('lost' as const) : ('missing' as const),
+      id: orderId,
+      orderId,
+      transaction,
+      amount,
+      detail,
+    })),
+  ]
+  const sum = (amounts: readonly { readonly amount: bigint }[]) =>
+    amounts.reduce((total, { amount }) => total + amount, 0n)
+  const difference = sum(arrivals.map(({ arrival }) => arrival)) - sum(missing)
+  return { till: till.id, network, asset, payTo, currency, blocks, arrived, difference, items }
+}

@@ -1,0 +1,136 @@
+import { parseArgs } from 'node:util'
+import type { Json } from '../base/json.ts'
+import type { Environment } from '../config/options.ts'
+import type { Terminal } from './terminal.ts'
+
+/** One word, or two, after `sutler`. Its help is made of this, and so is the check of what was typed. */
+export type Command = {
+  /** What follows the name: `<order>` must be given, `[url]` may be. */
+  readonly args: string
+  /** What it does and what to expect of it, in a few sentences. */
+  readonly about: string
+  readonly options: Readonly<Record<string, Option>>
+  /** Lines that can be copied, and what each is for. */
+  readonly examples: readonly (readonly [line: string, what: string])[]
+  /** Null when everything has been said already. */
+  run(call: Call): Promise<Output | null>
+}
+
+/** An option without a value to name is a switch. */
+export type Option = { readonly value?: string; readonly about: string }
+
+/** What a command came to, twice: for programs and for people. */
+export type Output = {
+  readonly json: Json
+  readonly text: string
+  /** False when it was carried out and the answer is no: exit code 1. */
+  readonly isGood?: boolean
+}
+
+export type Call = {
+  readonly args: readonly string[]
+  /** The value of an option; undefined when it was not given. */
+  option(name: string): string | undefined
+  flag(name: string): boolean
+  readonly env: Environment
+  readonly terminal: Terminal
+}
+
+/** What every command understands. */
+const common: Readonly<Record<string, Option>> = {
+  json: { about: 'print one JSON document instead of text' },
+  help: { about: 'show this help' },
+}
+
+/** Options that reach a shop from anywhere. */
+export const shopOptions: Readonly<Record<string, Option>> = {
+  url: { value: 'url', about: 'the shop; else SUTLER_BASE_URL, else http://localhost:4020' },
+}
+export const operatorOptions: Readonly<Record<string, Option>> = {
+  ...shopOptions,
+  token: { value: 'token', about: 'the operator token; else SUTLER_OPERATOR_TOKEN' },
+}
+
+export type Typed = Pick<Call, 'args' | 'option' | 'flag'>
+
+/** Reads what was typed after the name of a command; throws UsageFault when the command does not know it. */
+export function parseCall(name: string, { args, options }: Command, argv: readonly string[]): Typed {
+  const known = { ...options, ...common }
+  const config = Object.fromEntries(
+    Object.entries(known).map(([option, { value }]) => [option, { type: value ? 'string' : 'boolean' } as const]),
+  )
+  let parsed: ReturnType<typeof parseArgs>
+  try {
+    parsed = parseArgs({ args: [...argv], options: config, allowPositionals: true, strict: true })
+  } catch (error) {
+    throw new UsageFault(sentenceOf(error as Error), name)
+  }
+  const { positionals, values } = parsed
+  const isHelp = values['help'] === true
+  if (!isHelp) checkCount(name, args, positionals.length)
+  const look = (option: string) => {
+    if (!(option in known)) throw new TypeError(`sutler ${name} has no option ${option}`)
+    return values[option]
+  }
+  return {
+    args: positionals,
+    option(option) {
+      const value = look(option)
+      return typeof value === 'string' ? value : undefined
+    },
+    flag: (option) => look(option) === true,
+  }
+}
+
+function checkCount(name: string, args: string, given: number): void {
+  const least = args.match(/<[^>]+>/g)?.length ?? 0
+  const most = least + (args.match(/\[[^\]]+\]/g)?.length ?? 0)
+  if (given < least) throw new UsageFault(`it needs ${args}`, name)
+  if (given > most) throw new UsageFault(most === 0 ? 'it takes no arguments' : `it takes no more than ${args}`, name)
+}
+
+/** Node's own words are good, but for their advice about `--`, which is for another kind of mistake. */
+function sentenceOf({ message }: Error): string {
+  const first = message.split(/\. (?:To specify|Did you)/)[0]!.replace(/\.$/, '')
+  return `${first.charAt(0).toLowerCase()}${first.slice(1)}`
+}
+
+export function helpOf(name: string, { args, about, options, examples }: Command, terminal: Terminal): string {
+  const { bold, dim } = terminal.style
+  const usage = ['sutler', name, args, '[options]'].filter((part) => part !== '').join(' ')
+  const rows = Object.entries({ ...options, ...common }).map(([option, { value, about }]) => [
+    `  --${option}${value ? ` <${value}>` : ''}`,
+    about,
+  ])
+  return [
+    `${bold('Usage')}  ${usage}`,
+    '',
+    about,
+    '',
+    bold('Options'),
+    terminal.table(rows),
+    '',
+    bold('Examples'),
+    ...examples.flatMap(([line, what]) => [`  ${dim(`# ${what}`)}`, `  ${line}`]),
+  ].join('\n')
+}
+
+/** What was typed makes no sense: exit code 2, and a word about where to read more. */
+export class UsageFault extends Error {
+  readonly command: string | null
+  constructor(message: string, command: string | null) {
+    super(message)
+    this.name = 'UsageFault'
+    this.command = command
+  }
+}
+
+/** It made sense and was refused, or could not be done: exit code 1. The message says what to do next. */
+export class Refusal extends Error {
+  readonly code: string
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'Refusal'
+    this.code = code
+  }
+}

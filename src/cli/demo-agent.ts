@@ -1,0 +1,238 @@
+import { createPublicClient, createWalletClient, http } from 'viem'
+import type { PrivateKeyAccount } from 'viem/accounts'
+import { baseSepolia } from 'viem/chains'
+import type { Address } from '../base/address.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Hex } from '../base/hex.ts'
+import { stringify } from '../base/json.ts'
+import { type Jwks, readJwks } from '../base/jws.ts'
+import { formatUsd, parseUsd } from '../base/money.ts'
+import { verifyReceipt } from '../checkout/receipt.ts'
+import type { RailName } from '../domain/rail.ts'
+import { Refusal } from './command.ts'
+import { payingFetch } from './payer.ts'
+import { type Step, watchedFetch } from './watched-fetch.ts'
+
+/** What the sandbox gives an agent that has nothing: play money, and a player. */
+export type Sandbox = {
+  readonly chains: {
+    readonly x402: { readonly chainId: number; readonly rpcUrl: string }
+    readonly mpp: { readonly chainId: number; readonly rpcUrl: string }
+    readonly game: { readonly rpcUrl: string }
+  }
+}
+
+/** Something the contract says can be bought. */
+export type Operation = {
+  readonly method: string
+  readonly path: string
+  readonly url: string
+  readonly surface: string
+  readonly summary: string
+}
+
+/** A purchase that was made and checked. */
+export type Bought = {
+  readonly operation: Operation
+  readonly rail: RailName
+  readonly paid: string
+  readonly paymentTx: string
+  readonly deliveryTx: string | null
+}
+
+export type Say = (what: string, words: string) => void
+
+type Contract = {
+  readonly servers: readonly { readonly url: string }[]
+  readonly paths: Readonly<
+    Record<
+      string,
+      Readonly<
+        Record<
+          string,
+          {
+            readonly 'x-payment-info'?: object
+            readonly tags?: readonly string[]
+            readonly summary?: string
+            readonly servers?: readonly { readonly url: string }[]
+          }
+        >
+      >
+    >
+  >
+}
+
+/** Everything that can be bought here, from the contract that the base URL publishes. */
+export async function discover(url: string): Promise<readonly Operation[]> {
+  const contract = await read<Contract>(`${url}/openapi.json`)
+  return Object.entries(contract.paths).flatMap(([path, methods]) =>
+    Object.entries(methods)
+      .filter(([, operation]) => operation['x-payment-info'] !== undefined)
+      .map(([method, { tags = [], summary = '', servers = contract.servers }]) => ({
+        method: method.toUpperCase(),
+        path,
+        url: `${servers[0]?.url ?? url}${path}`,
+        surface: tags[0] ?? '',
+        summary,
+      })),
+  )
+}
+
+export type AgentOptions = {
+  readonly url: string
+  readonly account: PrivateKeyAccount
+  readonly sandbox: Sandbox
+  readonly clock: Clock
+}
+
+/** An agent with a wallet of its own. It knows the two protocols and what it is told by the shop; nothing else. */
+export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
+  const { chains } = sandbox
+  const publicClient = createPublicClient({ chain: baseSepolia, transport: http(chains.game.rpcUrl) })
+  const wallet = createWalletClient({ account, chain: baseSepolia, transport: http(chains.game.rpcUrl) })
+  let keys: Jwks | null = null
+
+  async function buy(operation: Operation, body: object | null, say: Say): Promise<Bought> {
+    const steps: Step[] = []
+    const watched = watchedFetch((step) => {
+      steps.push(step)
+      tell(step, account.address, say)
+    }, clock)
+    const rail = railOf(await fetch(operation.url, unpaid(operation.method)))
+    const purse = { account, rpcUrl: chains.mpp.rpcUrl, max: parseUsd('1000.00') }
+    const response = await payingFetch(
+      rail,
+      purse,
+      watched,
+    )(operation.url, {
+      method: operation.method,
+      ...(body === null ? {} : { body: stringify(body), headers: { 'content-type': 'application/json' } }),
+    })
+    const answer = (await response.json()) as Answer
+    if (response.status !== 200) throw new Refusal('not_bought', `${operation.path} answered ${stringify(answer)}`)
+    const challenge = steps.find((step) => step.kind === 'challenge')
+    const settlement = steps.find((step) => step.kind === 'settlement')
+    if (!challenge || !settlement) throw new Refusal('not_settled', `${operation.path} sold without a settlement`)
+    await assertLanded(rail, settlement.transaction)
+    say('delivery', describe(answer))
+    if (answer.receipt) {
+      verifyReceipt(answer.receipt, await publishedKeys())
+      say('receipt', "signed by the shop; verified with its published key")
+    } else say('receipt', `in the header ${rail === 'x402' ? 'PAYMENT-RESPONSE' : 'Payment-Receipt'}`)
+    const { price } = challenge
+    return {
+      operation,
+      rail,
+      paid: `${formatUsd(price.amount)} ${price.currency}`,
+      paymentTx: settlement.transaction,
+      deliveryTx: answer.saleTx ?? answer.actionTx ?? null,
+    }
+  }
+
+  /** The chain is asked, not the shop. */
+  async function assertLanded(rail: RailName, transaction: string): Promise<void> {
+    const { rpcUrl } = chains[rail]
+    const receipt = await rpc<{ status: Hex } | null>(rpcUrl, 'eth_getTransactionReceipt', [transaction])
+    if (receipt?.status !== '0x1') throw new Refusal('not_landed', `${transaction} is not on the chain`)
+  }
+
+  async function publishedKeys(): Promise<Jwks> {
+    keys ??= readJwks(stringify(await read(`${url}/.well-known/jwks.json`)))
+    return keys
+  }
+
+  /** Asks the free quote, and signs whatever transactions it names until nothing speaks against the request. */
+  async function makeReady(quoteUrl: string, body: object, say: Say): Promise<void> {
+    const { checks } = await post<Quote>(quoteUrl, body)
+    for (const { ok, fix, detail } of checks) {
+      if (ok) continue
+      if (!fix) throw new Refusal('not_ready', `the quote says: ${detail}`)
+      const hash = await wallet.sendTransaction({ to: fix.to, data: fix.data })
+      await publicClient.waitForTransactionReceipt({ hash, pollingInterval: 50 })
+      say('quote', `${fix.description}: ${hash}`)
+    }
+    const { executable } = await post<Quote>(quoteUrl, body)
+    if (!executable) throw new Refusal('not_ready', `${quoteUrl} still says that the request cannot be carried out`)
+  }
+
+  return { buy, makeReady }
+}
+
+export type Agent = ReturnType<typeof createAgent>
+
+type Answer = {
+  readonly receipt?: string
+  readonly nfts?: readonly { readonly tokenId: string }[]
+  readonly saleTx?: string | null
+  readonly actionTx?: string | null
+  readonly itemId?: string
+  readonly recipient?: { readonly value: string }
+  readonly player?: { readonly nickname: string }
+  readonly reportId?: string
+  readonly type?: string
+  readonly timers?: readonly { readonly readyAt: string }[]
+  readonly latencyMs?: number
+}
+
+type Quote = {
+  readonly executable: boolean
+  readonly checks: readonly {
+    readonly ok: boolean
+    readonly detail: string | null
+    readonly fix: { readonly to: Address; readonly data: Hex; readonly description: string } | null
+  }[]
+}
+
+function tell(step: Step, payer: Address, say: Say): void {
+  switch (step.kind) {
+    case 'challenge':
+      return say('challenge', `402: ${formatUsd(step.price.amount)} ${step.price.currency} on ${step.price.network}`)
+    case 'payment':
+      return say('payment', `signed by ${payer}; the same request again`)
+    case 'resend':
+      return say('payment', 'no answer; the same payment again')
+    case 'settlement':
+      return say('settlement', step.transaction)
+  }
+}
+
+function describe(answer: Answer): string {
+  const { nfts, itemId, recipient, player, reportId, type, timers, latencyMs } = answer
+  const tokens = nfts?.map(({ tokenId }) => `#${tokenId}`).join(', ')
+  if (type === 'burn') return `NFT ${tokens} burnt, timer runs until ${timers?.[0]?.readyAt}`
+  if (type === 'accelerate') return `timer now ends ${timers?.[0]?.readyAt ?? 'at once'}`
+  if (nfts) return `NFT ${tokens} is in the wallet`
+  if (itemId) return `${itemId} is with ${recipient?.value}`
+  if (player) return `the payer is player ${player.nickname}`
+  return reportId ? `recorded as ${reportId}` : `settled in ${latencyMs} ms`
+}
+
+function railOf({ status, headers }: Response): RailName {
+  if (status === 402) return headers.has('payment-required') ? 'x402' : 'mpp'
+  throw new Refusal('no_challenge', `a paid route answered ${status} to a request without payment`)
+}
+
+/** An empty request is a question for the price. */
+function unpaid(method: string): RequestInit {
+  return method === 'GET' ? {} : { method, body: '{}', headers: { 'content-type': 'application/json' } }
+}
+
+export async function read<Answer>(url: string): Promise<Answer> {
+  const response = await fetch(url)
+  if (!response.ok) throw new Refusal('missing_document', `${url} answers ${response.status}`)
+  return (await response.json()) as Answer
+}
+
+export async function post<Answer>(url: string, body: object): Promise<Answer> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: stringify(body),
+  })
+  if (!response.ok) throw new Refusal('refused', `${url} answers ${response.status}: ${await response.text()}`)
+  return (await response.json()) as Answer
+}
+
+async function rpc<Result>(url: string, method: string, params: readonly unknown[]): Promise<Result> {
+  return (await post<{ result: Result }>(url, { jsonrpc: '2.0', id: 1, method, params })).result
+}

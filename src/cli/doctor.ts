@@ -1,0 +1,89 @@
+import type { Config } from '../config/config.ts'
+import { type Command, shopOptions } from './command.ts'
+import { checkChains } from './doctor/chains.ts'
+import { areas, type Finding, type Grade, gradeOf, skipped } from './doctor/finding.ts'
+import { checkFront } from './doctor/front.ts'
+import { checkFacilitator, checkGame, checkStore, readConfiguration } from './doctor/house.ts'
+import { shopUrl } from './shop-client.ts'
+import type { Style, Terminal } from './terminal.ts'
+
+export const doctor: Command = {
+  args: '',
+  about: [
+    'Looks at everything that a shop needs, and at the running shop as scanners and strangers see it. Nothing is changed and nothing is paid.',
+    '',
+    'Grades: A nothing to mend, B something to know, C scanners stumble, F it cannot sell or money is in danger. Exit code 1 below B.',
+  ].join('\n'),
+  options: shopOptions,
+  examples: [
+    ['sutler doctor', 'before going live, and when something is odd'],
+    ['sutler doctor --url https://shop.example.com --json', 'from a monitor'],
+  ],
+  async run(call) {
+    const { terminal } = call
+    const url = shopUrl(call)
+    const note = (words: string) => terminal.note(terminal.style.dim(words))
+    note(`looking at the configuration, and at ${url}`)
+    const isRunning = await isAlive(url)
+    const { config, findings } = readConfiguration(call.env, url)
+    const house = config ? await checkHouse(config, isRunning) : []
+    if (isRunning) note('asking the shop what strangers ask')
+    const front = isRunning
+      ? await checkFront(url)
+      : [skipped('shop', 'health', `Nobody answers at ${url}; start the shop to have it looked at.`)]
+    const all = [...findings, ...house, ...front].toSorted((a, b) => areas.indexOf(a.area) - areas.indexOf(b.area))
+    const grade = gradeOf(all)
+    return {
+      json: { grade, findings: all.map((finding) => ({ ...finding })) },
+      text: reportText(all, grade, terminal),
+      isGood: grade === 'A' || grade === 'B',
+    }
+  },
+}
+
+async function isAlive(url: string): Promise<boolean> {
+  return (await fetch(`${url}/health/live`).catch(() => null))?.ok ?? false
+}
+
+async function checkHouse(config: Config, isRunning: boolean): Promise<readonly Finding[]> {
+  const chains =
+    config.mode === 'sandbox' && !isRunning
+      ? [skipped('chains', 'dev chains', 'They live in the sandbox; start it to have them looked at.')]
+      : await checkChains(config)
+  const [store, facilitator, game] = await Promise.all([
+    checkStore(config, isRunning),
+    checkFacilitator(config),
+    checkGame(config),
+  ])
+  return [...store, ...chains, ...facilitator, ...game]
+}
+
+const signs: Readonly<Record<Finding['severity'], (style: Style) => string>> = {
+  ok: ({ green }) => green('ok  '),
+  warn: ({ yellow }) => yellow('warn'),
+  fail: ({ red }) => red('FAIL'),
+  skipped: ({ dim }) => dim('-   '),
+}
+
+function reportText(findings: readonly Finding[], grade: Grade, { style, table }: Terminal): string {
+  const rows = findings.map(({ area, what, severity, detail }) => [
+    signs[severity](style),
+    style.dim(area),
+    what,
+    severity === 'skipped' ? style.dim(detail) : detail,
+  ])
+  const fixes = findings.flatMap(({ what, fix }) => (fix === null ? [] : [`  ${style.bold(what)}: ${fix}`]))
+  return [
+    table(rows),
+    '',
+    ...(fixes.length > 0 ? [style.bold('To do'), ...fixes, ''] : []),
+    `Grade ${style.bold(grade)}: ${verdicts[grade]}`,
+  ].join('\n')
+}
+
+const verdicts: Readonly<Record<Grade, string>> = {
+  A: 'nothing to mend',
+  B: 'it works; see what there is to know',
+  C: 'it sells, but scanners stumble',
+  F: 'it cannot sell, or money is in danger',
+}

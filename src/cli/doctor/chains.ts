@@ -1,0 +1,171 @@
+import { keccak256, parseAbi, toBytes } from 'viem'
+import { craftController } from '../../artifacts/CraftController.ts'
+import { saleLots } from '../../artifacts/SaleLots.ts'
+import { type Address, sameAddress } from '../../base/address.ts'
+import { systemClock } from '../../base/clock.ts'
+import type { Hex } from '../../base/hex.ts'
+import { silentLog } from '../../base/log.ts'
+import { formatUsd, usd } from '../../base/money.ts'
+import { noWaypoint } from '../../base/waypoint.ts'
+import { contractAt } from '../../chain/contract.ts'
+import type { Rpc } from '../../chain/rpc.ts'
+import { createWallet } from '../../chain/wallet.ts'
+import type { ChainConfig, Config } from '../../config/config.ts'
+import type { Journal } from '../../domain/journal.ts'
+import { type ChainAccess, createChains } from '../../service/chains.ts'
+import { createSigners } from '../../service/signers.ts'
+import { readWallets } from '../../service/wallets.ts'
+import { type Finding, look, Trouble } from './finding.ts'
+
+const tokenAbi = parseAbi([
+  'function name() view returns (string)',
+  'function version() view returns (string)',
+  'function decimals() view returns (uint8)',
+])
+
+const HEAD_AGE_MS_MAX = 60_000
+const DECIMALS = 6
+
+/** Each chain, what stands on it, and whether our keys may do there what they are for. Reads only. */
+export async function checkChains(config: Config): Promise<readonly Finding[]> {
+  const { x402, mpp, game } = config
+  const chainOf = createChains({
+    limits: config.limits,
+    journal: sendsNothing,
+    clock: systemClock,
+    log: silentLog,
+    waypoint: noWaypoint,
+    transports: new Map(),
+  })
+  const configs = [x402?.chain, mpp?.chain, game.chain].filter((chain) => chain !== undefined)
+  const distinct = [...new Map(configs.map((chain) => [chain.chainId, chain])).values()]
+  const heads = await Promise.all(distinct.map((chain) => checkHead(chainOf(chain).rpc, config.mode)))
+  const isSilent = (chain: ChainConfig) =>
+    heads[distinct.findIndex(({ chainId }) => chainId === chain.chainId)]?.severity === 'fail'
+  // What stands on a chain that does not answer is not worth a second complaint.
+  const rest = await Promise.all([
+    ...(x402 && !isSilent(x402.chain) ? [checkUsdc(chainOf(x402.chain).rpc, x402)] : []),
+    ...(mpp && !isSilent(mpp.chain) ? [checkDecimals(chainOf(mpp.chain).rpc, mpp.currency.address, mpp.currency.code)] : []),
+    ...(isSilent(game.chain) ? [] : checkContracts(chainOf(game.chain).rpc, game)),
+  ])
+  const wallets = configs.some(isSilent) ? [] : await checkWallets(config, chainOf)
+  return [...heads, ...rest, ...checkRecipients(config), ...wallets]
+}
+
+/** The doctor has no use for a journal: it never sends. */
+const sendsNothing: Journal = {
+  find: refuseToSend,
+  lastNonce: refuseToSend,
+  record: refuseToSend,
+  addVersion: refuseToSend,
+  between: refuseToSend,
+}
+
+function refuseToSend(): never {
+  throw new TypeError('the doctor only looks')
+}
+
+function checkHead(rpc: Rpc, mode: Config['mode']): Promise<Finding> {
+  const fix = `Check the RPC address of chain ${rpc.chainId}, or add a second one after a comma.`
+  return look({ area: 'chains', what: `chain ${rpc.chainId}`, fix }, async () => {
+    const { number, timestamp } = await rpc.request<{ number: Hex; timestamp: Hex }>('eth_getBlockByNumber', [
+      'latest',
+      false,
+    ])
+    const ageMs = systemClock.now() - Number(timestamp) * 1000
+    // A dev chain makes a block when somebody sends something.
+    if (mode === 'production' && ageMs > HEAD_AGE_MS_MAX)
+      throw new Trouble('warn', `Its newest block is ${Math.round(ageMs / 1000)} s old: the node is behind.`, fix)
+    return `answers, at block ${Number(number)}`
+  })
+}
+
+/** What payers sign names the token by its name and version: a wrong word, and every signature is refused. */
+function checkUsdc(rpc: Rpc, x402: NonNullable<Config['x402']>): Promise<Finding> {
+  const { asset, assetName, assetVersion, currency } = x402
+  const fix = 'Choose the SUTLER_X402_NETWORK that the RPC address belongs to.'
+  return look({ area: 'chains', what: currency, fix }, async () => {
+    const token = contractAt(rpc, asset, tokenAbi)
+    const [name, version, decimals] = await Promise.all([
+      token.read('name', []),
+      token.read('version', []),
+      token.read('decimals', []),
+    ])
+    if (name !== assetName || version !== assetVersion || decimals !== DECIMALS)
+      throw new Trouble('fail', `${asset} is ${name} ${version} with ${decimals} decimals.`, fix)
+    return `${name} ${version} at ${asset}`
+  })
+}
+
+function checkDecimals(rpc: Rpc, token: Address, code: string): Promise<Finding> {
+  const fix = 'Choose the SUTLER_MPP_NETWORK that the RPC address belongs to.'
+  return look({ area: 'chains', what: code, fix }, async () => {
+    const decimals = await contractAt(rpc, token, tokenAbi).read('decimals', [])
+    if (decimals !== DECIMALS) throw new Trouble('fail', `${token} has ${decimals} decimals.`, fix)
+    return `at ${token}`
+  })
+}
+
+function checkContracts(rpc: Rpc, { sale, craft }: Config['game']): readonly Promise<Finding>[] {
+  return [
+    ...(sale ? [checkRole(rpc, sale.contract, 'MINTER_ROLE', createWallet(sale.minterKey).address)] : []),
+    ...(craft ? [checkRole(rpc, craft.controller, 'OPERATOR_ROLE', createWallet(craft.crafterKey).address)] : []),
+    ...(sale ? [checkPause(rpc, sale.contract, 'sale')] : []),
+    ...(craft ? [checkPause(rpc, craft.controller, 'craft controller')] : []),
+  ]
+}
+
+function checkRole(rpc: Rpc, contract: Address, role: string, holder: Address): Promise<Finding> {
+  const fix = `Have the owner of ${contract} call grantRole(${role}, ${holder}).`
+  return look({ area: 'keys', what: role, fix }, async () => {
+    const id = keccak256(toBytes(role))
+    // Both contracts keep their roles in the same way.
+    const has = await contractAt(rpc, contract, saleLots.abi).read('hasRole', [id, holder])
+    if (!has) throw new Trouble('fail', `${holder} may not act on ${contract}.`, fix)
+    return `${holder} has it on ${contract}`
+  })
+}
+
+function checkPause(rpc: Rpc, contract: Address, name: string): Promise<Finding> {
+  const fix = `Have the owner of ${contract} call unpause() when selling may go on.`
+  return look({ area: 'chains', what: name, fix }, async () => {
+    if (await contractAt(rpc, contract, craftController.abi).read('paused', []))
+      throw new Trouble('warn', `${contract} is paused.`, fix)
+    return `at ${contract}`
+  })
+}
+
+/** Money should arrive where no key of this machine can take it from (RELIABILITY K-02). */
+function checkRecipients({ x402, mpp, game }: Config): readonly Finding[] {
+  const hot = [x402?.treasuryKey, mpp?.treasuryKey, game.sale?.minterKey, game.craft?.crafterKey]
+    .filter((key) => key !== undefined)
+    .map((key) => createWallet(key).address)
+  const recipients = [x402?.payTo, mpp?.recipient].filter((address) => address !== undefined)
+  const exposed = recipients.filter((recipient) => hot.some((address) => sameAddress(address, recipient)))
+  if (exposed.length === 0)
+    return [{ area: 'keys', what: 'recipient', severity: 'ok', detail: 'is no key of this machine', fix: null }]
+  const fix = 'Receive money at an address whose key is offline, and fund the hot keys from there.'
+  return [{ area: 'keys', what: 'recipient', severity: 'warn', detail: `${exposed[0]} is a hot key.`, fix }]
+}
+
+async function checkWallets(
+  config: Config,
+  chainOf: (chain: ChainConfig) => ChainAccess,
+): Promise<readonly Finding[]> {
+  const { x402, mpp, operations } = config
+  const tills = [
+    ...(x402 ? [{ rail: { network: x402.network, asset: x402.asset } }] : []),
+    ...(mpp ? [{ rail: { network: mpp.network, asset: mpp.currency.address } }] : []),
+  ]
+  const wallets = await readWallets(createSigners(config, chainOf), tills, operations)
+  return wallets.map(({ role, chainId, address, unit, amount, isLow }): Finding => {
+    const shown = unit === 'wei' ? `${(Number(amount) / 1e18).toFixed(6)} for gas` : `${formatUsd(usd(amount))} for refunds`
+    return {
+      area: 'keys',
+      what: `${role} on ${chainId}`,
+      severity: isLow ? 'warn' : 'ok',
+      detail: `${address} has ${shown}`,
+      fix: isLow ? `Send ${unit === 'wei' ? "the chain's coin" : 'stablecoin'} to ${address}.` : null,
+    }
+  })
+}

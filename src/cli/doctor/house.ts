@@ -1,0 +1,152 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { systemClock } from '../../base/clock.ts'
+import type { Config } from '../../config/config.ts'
+import { type LoadedConfig, loadConfig } from '../../config/load.ts'
+import { ConfigFault, type Environment } from '../../config/options.ts'
+import { sandboxConfig } from '../../sandbox/world.ts'
+import type { Database } from '../../store/db.ts'
+import { pendingMigrations } from '../../store/migrate.ts'
+import { storeTime } from '../../store/time.ts'
+import { createGameClient } from '../../surfaces/shop/game-client.ts'
+import { healthAnswer } from '../../surfaces/shop/game-wire.ts'
+import { withStore } from '../store-access.ts'
+import { type Finding, look, skipped, Trouble } from './finding.ts'
+
+/** The configuration as the shop would read it. In the sandbox the chains are asked through the shop at `url`. */
+export function readConfiguration(
+  env: Environment,
+  url: string,
+): { readonly config: Config | null; readonly findings: readonly Finding[] } {
+  let loaded: LoadedConfig
+  try {
+    loaded = loadConfig(env)
+  } catch (error) {
+    if (!(error instanceof ConfigFault)) throw error
+    const findings = error.issues.map(({ option, message }): Finding => {
+      const fix = `Change ${option} as it says; .env.example explains every option.`
+      return { area: 'configuration', what: option, severity: 'fail', detail: `${option} ${message}`, fix }
+    })
+    return { config: null, findings }
+  }
+  const config = loaded.mode === 'production' ? loaded.config : withRpc(sandboxConfig(loaded), url)
+  const mode: Finding = {
+    area: 'configuration',
+    what: 'options',
+    severity: 'ok',
+    detail: `${config.mode}, public at ${config.http.baseUrl}`,
+    fix: null,
+  }
+  return { config, findings: [mode, ...(config.mode === 'production' ? advice(config) : [])] }
+}
+
+function withRpc(config: Config, url: string): Config {
+  const at = <Chain extends Config['game']['chain']>(chain: Chain): Chain => ({
+    ...chain,
+    rpcUrls: [`${url}/sandbox/rpc/${chain.chainId}`],
+  })
+  const { x402, mpp, game } = config
+  return {
+    ...config,
+    x402: x402 && { ...x402, chain: at(x402.chain) },
+    mpp: mpp && { ...mpp, chain: at(mpp.chain) },
+    game: { ...game, chain: at(game.chain) },
+  }
+}
+
+/** What is allowed and yet worth a second thought before real money is taken. */
+function advice({ http, operatorToken, store, service }: Config): readonly Finding[] {
+  const warn = (what: string, detail: string, fix: string): Finding => ({
+    area: 'configuration',
+    what,
+    severity: 'warn',
+    detail,
+    fix,
+  })
+  return [
+    ...(operatorToken === null
+      ? [warn('operator', 'There are no operator routes, metrics or webhooks.', 'Set SUTLER_OPERATOR_TOKEN.')]
+      : []),
+    ...(store.url === undefined
+      ? [warn('store', 'The embedded store serves one process only.', 'Set DATABASE_URL to run replicas.')]
+      : []),
+    ...(new URL(http.baseUrl).protocol === 'http:'
+      ? [warn('base URL', 'Agents outside this machine cannot pay it.', 'Set SUTLER_BASE_URL to an https address.')]
+      : []),
+    ...(service.contactEmail === null
+      ? [warn('contact', 'Directories and buyers find no address.', 'Set SUTLER_CONTACT_EMAIL.')]
+      : []),
+  ]
+}
+
+export async function checkStore(config: Config, isRunning: boolean): Promise<readonly Finding[]> {
+  const { store } = config
+  const fix = store.url === undefined ? 'Restore the data folder from a backup.' : 'Check DATABASE_URL and the server.'
+  if (store.url === undefined && isRunning)
+    return [skipped('store', 'embedded', 'The running shop has the folder; see its own health below.')]
+  if (store.url === undefined && !existsSync(join(store.dataDir, 'lock')))
+    return [skipped('store', 'embedded', `There is nothing in ${store.dataDir} yet; the first start fills it.`)]
+  const findings: Finding[] = []
+  const opened = await look({ area: 'store', what: 'opens', fix }, () =>
+    withStore(store, async (database) => {
+      findings.push(await checkTables(database), await checkTime(database))
+      return database.description
+    }),
+  )
+  return [opened, ...findings]
+}
+
+function checkTables(database: Database): Promise<Finding> {
+  const fix = 'Run `sutler migrate`, or let the next start do it.'
+  return look({ area: 'store', what: 'tables', fix }, async () => {
+    const pending = await pendingMigrations(database)
+    if (pending.length > 0) throw new Trouble('warn', `Missing: ${pending.join(', ')}.`, fix)
+    return 'up to date'
+  })
+}
+
+const SKEW_MS_MAX = 5_000
+const SYNC = 'Set the clock of this machine, for example with an NTP service.'
+
+function checkTime(database: Database): Promise<Finding> {
+  return look({ area: 'clock', what: 'store', fix: SYNC }, async () =>
+    compareClocks('the store', (await storeTime(database)) - systemClock.now()),
+  )
+}
+
+/** Challenges and signatures live for minutes: a clock that is off by more refuses good payments. */
+export function compareClocks(other: string, offMs: number): string {
+  const off = Math.abs(Math.round(offMs))
+  if (off > SKEW_MS_MAX) throw new Trouble('warn', `This machine is ${off} ms away from ${other}.`, SYNC)
+  return `agrees with ${other}`
+}
+
+export async function checkFacilitator({ x402 }: Config): Promise<readonly Finding[]> {
+  if (!x402) return []
+  const { facilitator, network } = x402
+  if (facilitator.kind === 'inproc')
+    return [skipped('facilitator', 'inproc', 'The shop settles x402 payments by itself.')]
+  const fix = 'Check SUTLER_X402_FACILITATOR and SUTLER_X402_FACILITATOR_HEADERS.'
+  const finding = await look({ area: 'facilitator', what: facilitator.url, fix }, async () => {
+    const headers = Object.entries(facilitator.headers).map(([name, value]): [string, string] => [name, value.reveal()])
+    const response = await fetch(`${facilitator.url}/supported`, { headers, signal: AbortSignal.timeout(10_000) })
+    if (!response.ok) throw new Trouble('fail', `It answers ${response.status}.`, fix)
+    const { kinds } = (await response.json()) as { kinds: readonly { scheme: string; network: string }[] }
+    if (!kinds.some((kind) => kind.scheme === 'exact' && kind.network === network))
+      throw new Trouble('fail', `It does not settle exact payments on ${network}.`, 'Choose another facilitator.')
+    return `settles exact payments on ${network}`
+  })
+  return [finding]
+}
+
+export async function checkGame({ game, limits }: Config): Promise<readonly Finding[]> {
+  const { backend } = game
+  if (backend.kind === 'embedded') return [skipped('game', 'embedded', 'Players and items are in the store.')]
+  const fix = 'Start the backend, and check that SUTLER_GAME_BACKEND_SECRET is the same on both sides.'
+  const client = createGameClient({ ...backend, timeoutMs: limits.gameTimeoutMs, clock: systemClock })
+  const finding = await look({ area: 'game', what: backend.url, fix }, async () => {
+    await client.read({ method: 'GET', path: '/health' }, healthAnswer)
+    return 'answers, and its signature is right'
+  })
+  return [finding]
+}

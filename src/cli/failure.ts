@@ -1,0 +1,46 @@
+import { JwsFault } from '../base/jws.ts'
+import { isProblem } from '../base/problem.ts'
+import { ConfigFault } from '../config/options.ts'
+import { DevChainError } from '../devchain/errors.ts'
+import { StoreFault } from '../store/fault.ts'
+import { Refusal, UsageFault } from './command.ts'
+
+/** Why a command did not do what it was asked, as one line or a short list, and the exit code. */
+export type Failure = { readonly code: string; readonly message: string; readonly exitCode: 1 | 2 }
+
+/** Everything that can be expected to go wrong has words of its own. Anything else is a fault of ours, and its stack is worth reading. */
+export function failureOf(error: unknown): Failure {
+  if (error instanceof UsageFault) {
+    const help = error.command === null ? 'sutler --help' : `sutler ${error.command} --help`
+    return { code: 'usage', message: `${error.message}; see \`${help}\``, exitCode: 2 }
+  }
+  const known = knownFailure(error)
+  if (known) return { ...known, exitCode: 1 }
+  const { stack, message } = error instanceof Error ? error : new Error(String(error))
+  return { code: 'fault', message: stack ?? message, exitCode: 1 }
+}
+
+function knownFailure(error: unknown): { readonly code: string; readonly message: string } | null {
+  if (error instanceof ConfigFault) return { code: 'configuration', message: error.message }
+  if (error instanceof Refusal || error instanceof StoreFault || error instanceof DevChainError || isProblem(error))
+    return { code: error.code, message: sentence(error.message) }
+  if (error instanceof JwsFault) return { code: 'signature', message: sentence(error.message) }
+  return listenFailure(error)
+}
+
+function listenFailure(error: unknown): { readonly code: string; readonly message: string } | null {
+  const { code, syscall, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number }
+  if (syscall !== 'listen' || code === undefined) return null
+  if (code === 'EADDRINUSE')
+    return {
+      code: 'port_in_use',
+      message: `port ${port} is in use; stop whatever listens there, or choose another with PORT=${(port ?? 4020) + 1}`,
+    }
+  const what = code === 'EACCES' ? `port ${port} needs more rights; choose one above 1023 with PORT` : ''
+  const where = `${address} is not an address of this machine; set HOST to one that is`
+  return { code: 'cannot_listen', message: what || where }
+}
+
+function sentence(message: string): string {
+  return `${message.charAt(0).toLowerCase()}${message.slice(1)}`.replace(/\.$/, '')
+}

@@ -1,0 +1,59 @@
+import type { JsonObject } from '../base/json.ts'
+import { formatUsd, usd } from '../base/money.ts'
+import { type Command, operatorOptions } from './command.ts'
+import { operatorClient } from './shop-client.ts'
+import type { Terminal } from './terminal.ts'
+
+type TillView = JsonObject & {
+  readonly till: string
+  readonly network: string
+  readonly payTo: string
+  readonly currency: string
+  readonly blocks: { readonly from: string; readonly to: string }
+  readonly arrived: { readonly count: number; readonly amount: string }
+  readonly difference: string
+  readonly items: readonly {
+    readonly kind: string
+    readonly id: string
+    readonly transaction: string
+    readonly amount: string
+    readonly detail: string
+  }[]
+}
+
+export const reconcile: Command = {
+  args: '',
+  about:
+    'Compares, for each recipient, the transfers on the chain with the books, and names every difference: money without a purchase,\npurchases whose payment the chain dropped. The shop does this by itself every minute; this does it now and shows the result.\nExit code 1 when something is left to explain.',
+  options: operatorOptions,
+  examples: [['sutler reconcile', 'do chain and books agree?']],
+  async run(call) {
+    call.terminal.note(call.terminal.style.dim('reading the chains since the last look'))
+    const { tills } = await operatorClient(call).post<{ tills: TillView[] }>('/operator/reconcile')
+    const isEven = tills.every(({ difference, items }) => difference === '0' && items.length === 0)
+    return { json: { tills }, text: tills.map((till) => tillText(till, call.terminal)).join('\n\n'), isGood: isEven }
+  },
+}
+
+function tillText({ network, payTo, currency, blocks, arrived, difference, items }: TillView, terminal: Terminal) {
+  const { style, table } = terminal
+  const verdict = items.length === 0 ? style.green('agrees with the books') : style.yellow(`differs by ${difference}`)
+  const money = (atomic: string) => `${formatUsd(usd(BigInt(atomic)))} ${currency}`
+  return [
+    `${style.bold(network)} ${payTo}: ${verdict}`,
+    `  blocks ${blocks.from} to ${blocks.to}: ${arrived.count} transfers, ${money(arrived.amount)}`,
+    ...(items.length === 0
+      ? []
+      : [
+          table(
+            items.map(({ kind, id, transaction, amount, detail }) => [
+              `  ${kind}`,
+              money(amount),
+              id,
+              transaction,
+              detail,
+            ]),
+          ),
+        ]),
+  ].join('\n')
+}

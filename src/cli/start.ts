@@ -1,0 +1,103 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { cwd } from 'node:process'
+import { VERSION } from '../base/version.ts'
+import type { Config, HttpConfig } from '../config/config.ts'
+import { type LoadedConfig, loadConfig } from '../config/load.ts'
+import { type Banner, sandboxBanner } from '../sandbox/banner.ts'
+import { startSandbox } from '../service/sandbox.ts'
+import { startService } from '../service/service.ts'
+import type { Command, Output } from './command.ts'
+import type { Terminal } from './terminal.ts'
+
+export const start: Command = {
+  args: '',
+  about: [
+    'Without any configuration this is the sandbox: a whole shop with its own chains, play money, players and goods, on',
+    'http://localhost:4020 and for this machine only. Everything it knows is in ./data and survives any crash.',
+    '',
+    'PORT, HOST and SUTLER_DATA_DIR move it. With SUTLER_MODE=production it is the real thing, by configuration alone: see',
+    '.env.example for every option and docs/operating.md for the rest. Options are read from the environment and from a file .env here.',
+    '',
+    'SIGTERM or Ctrl+C ends it: what was accepted is finished or handed over, within 25 seconds.',
+  ].join('\n'),
+  options: {},
+  examples: [
+    ['sutler start', 'the sandbox'],
+    ['PORT=4021 SUTLER_DATA_DIR=/tmp/other sutler start', 'a second one beside it'],
+    ['SUTLER_MODE=production sutler start', 'production; names every option that is missing'],
+  ],
+  async run({ env, terminal }) {
+    const stopped = signalled()
+    const loaded = loadConfig(env)
+    await refuseTakenPort(loaded.mode === 'sandbox' ? loaded.common.http : loaded.config.http)
+    terminal.note(terminal.style.dim('starting; the very first start takes some seconds longer'))
+    // A start that is called off needs no tidying up: everything here survives a process that dies.
+    const running = await Promise.race([open(loaded, terminal), stopped.then(() => null)])
+    if (!running) return null
+    terminal.show(running.output)
+    await stopped
+    terminal.note('stopping: what was accepted is finished or handed over')
+    await running.stop()
+    return null
+  },
+}
+
+type Running = { readonly output: Output; stop(): Promise<void> }
+
+async function open(loaded: LoadedConfig, terminal: Terminal): Promise<Running> {
+  if (loaded.mode === 'production') {
+    const service = await startService(loaded.config)
+    return { output: productionOutput(loaded.config, service.url, terminal), stop: service.stop }
+  }
+  const { world, stop } = await startSandbox(loaded)
+  const { mode, http } = world.config
+  const banner = sandboxBanner(world, cwd())
+  const json = { mode, url: http.baseUrl, facts: Object.fromEntries(banner.facts), buy: Object.fromEntries(banner.purchases) }
+  return { output: { json, text: bannerText(banner, http, terminal) }, stop }
+}
+
+function bannerText({ facts, purchases }: Banner, http: HttpConfig, { style, table }: Terminal): string {
+  return [
+    '',
+    `${style.bold(`Sutler ${VERSION}`)} is open at ${style.bold(style.cyan(http.baseUrl))}  ${style.dim('sandbox, play money only')}`,
+    '',
+    table(facts.map(([what, value]) => [`  ${style.dim(what)}`, value])),
+    '',
+    style.bold('Buy something, from another terminal in this folder:'),
+    '',
+    ...purchases.flatMap(([how, line]) => [`  ${style.dim(`# ${how}`)}`, `  ${line}`]),
+    `  ${style.dim('# or watch an agent buy everything')}`,
+    '  npm run demo',
+    '',
+  ].join('\n')
+}
+
+function productionOutput({ mode, http, store, x402, mpp, game }: Config, url: string, { table }: Terminal): Output {
+  const networks = [x402?.network, mpp?.network].filter((network) => network !== undefined)
+  const facts: readonly (readonly [string, string])[] = [
+    ['public', [...new Set([http.baseUrl, http.x402BaseUrl])].join(' and ')],
+    ['paid on', networks.join(' and ')],
+    ['store', store.url === undefined ? `embedded in ${store.dataDir}` : 'PostgreSQL'],
+    ['game', game.backend.kind === 'embedded' ? 'embedded' : game.backend.url],
+  ]
+  return {
+    json: { mode, url, ...Object.fromEntries(facts) },
+    text: `Sutler ${VERSION} listens on ${url}\n${table(facts.map(([what, value]) => [`  ${what}`, value]))}`,
+  }
+}
+
+/** Found out before the store and the chains are opened: a second start fails at once. */
+async function refuseTakenPort({ port, host }: HttpConfig): Promise<void> {
+  const server = createServer()
+  server.listen(port, host)
+  await once(server, 'listening')
+  server.close()
+  await once(server, 'close')
+}
+
+function signalled(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve())
+  })
+}

@@ -1,0 +1,29 @@
+import { Secret } from '../base/secret.ts'
+import { type Environment, optionReader } from './options.ts'
+
+/** What somebody needs who talks to a shop: where it is, and, for the people who run it, the token. */
+export type ClientConfig = {
+  readonly url: string
+  readonly operatorToken: Secret
+  /** Of a buyer; null when none is given. */
+  readonly privateKey: Secret | null
+}
+
+/** The token of a sandbox, which anybody may know. A production shop refuses it. */
+export const SANDBOX_OPERATOR_TOKEN = 'sandbox-operator'
+
+/** Reads only what a client needs: whoever looks at a shop from elsewhere has none of its configuration. */
+export function readClientConfig(env: Environment): ClientConfig {
+  const read = optionReader(env)
+  const port = read.integer('PORT', 4020, { min: 0, max: 65_535 })
+  const file = read.optional('SUTLER_OPERATOR_TOKEN_FILE')
+  const token = file
+    ? read.keyText('SUTLER_OPERATOR_TOKEN', 'the operator token')
+    : new Secret(read.text('SUTLER_OPERATOR_TOKEN', SANDBOX_OPERATOR_TOKEN))
+  const key = read.optional('PRIVATE_KEY')
+  return {
+    url: read.text('SUTLER_BASE_URL', `http://localhost:${port}`).replace(/\/+$/, ''),
+    operatorToken: token,
+    privateKey: key === undefined ? null : new Secret(key),
+  }
+}

@@ -1,0 +1,88 @@
+import type { Address, Hash } from '../base/address.ts'
+import { isoTime } from '../base/clock.ts'
+import type { JsonObject } from '../base/json.ts'
+import type { Rail } from './rail.ts'
+
+/** A transfer to a till, as the chain shows it. */
+export type Transfer = {
+  readonly transaction: Hash
+  readonly logIndex: number
+  readonly blockNumber: bigint
+  readonly sender: Address
+  readonly amount: bigint
+}
+
+/** One asset at one address of ours: where the payments of a rail arrive. The books are compared with the chain till by till. */
+export type Till = {
+  /** Network, asset and address, lower case. */
+  readonly id: string
+  readonly rail: Rail
+  headBlock(): Promise<bigint>
+  /** Every transfer to the till in these blocks, both included. */
+  transfers(fromBlock: bigint, toBlock: bigint): Promise<readonly Transfer[]>
+  /** The name under which a payment with this transfer is claimed; null when it is no payment of the rail's protocol. */
+  identityOf(transfer: Transfer): Promise<string | null>
+  /** Does the chain show this transaction, and did it succeed? */
+  shows(transaction: Hash): Promise<boolean>
+  /** Sends the very bytes of an order's settlement again. `impossible`: none are kept, or they can never land any more. */
+  landAgain(orderId: string): Promise<'landed' | 'pending' | 'impossible'>
+  /** Money that a contract sent may belong to anybody who used it; it is not sent back to the contract without a person's word. */
+  isContract(address: Address): Promise<boolean>
+  /** Transfers between our own addresses are nobody's payment. */
+  isOwn(address: Address): boolean
+  /** Where the first look begins when the store is new; null: at the newest block. */
+  readonly sinceBlock: bigint | null
+}
+
+/** What became of a transfer. */
+export type ArrivalState =
+  /** Just seen; its payer may be about to present it. */
+  | 'unclaimed'
+  /** It paid an order. */
+  | 'matched'
+  /** Our own money, moved by ourselves. */
+  | 'own'
+  /** Nobody claimed it; it goes back to its sender after a delay. */
+  | 'orphaned'
+  /** Nobody claimed it, and a person must decide. */
+  | 'held'
+  /** A person decided that it stays. */
+  | 'kept'
+  | 'refunding'
+  | 'refunded'
+  /** The chain no longer shows it. */
+  | 'dropped'
+
+export type Arrival = Transfer & {
+  readonly id: string
+  readonly till: string
+  readonly state: ArrivalState
+  /** Why nobody claimed it, or why a person must decide. */
+  readonly reason: string | null
+  /** The order that it paid; or, for money that came too late, the order that had given it up. */
+  readonly orderId: string | null
+  readonly refundTx: Hash | null
+  readonly decidedBy: string | null
+  readonly foundAt: number
+}
+
+/** An arrival as events and reports show it. */
+export function presentArrival(arrival: Arrival, { rail }: Till): JsonObject {
+  const { id, state, reason, transaction, blockNumber, sender, amount, orderId, refundTx, foundAt } = arrival
+  return {
+    arrivalId: id,
+    status: state,
+    reason,
+    protocol: rail.name,
+    network: rail.network,
+    asset: rail.asset,
+    amount: amount.toString(),
+    payer: sender,
+    payTo: rail.payTo,
+    paymentTx: transaction,
+    blockNumber: blockNumber.toString(),
+    orderId,
+    refund: state === 'refunding' || state === 'refunded' ? { status: state, to: sender, transaction: refundTx } : null,
+    foundAt: isoTime(foundAt),
+  }
+}

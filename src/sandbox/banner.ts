@@ -1,0 +1,57 @@
+import { join, relative } from 'node:path'
+import { sandboxKey } from './keys.ts'
+import { addressOf, type World } from './world.ts'
+
+/** What somebody who starts the sandbox wants to know: where everything is, and a line to buy with for each way to buy. */
+export type Banner = {
+  readonly facts: readonly (readonly [what: string, value: string])[]
+  readonly purchases: readonly (readonly [how: string, line: string])[]
+}
+
+const root = join(import.meta.dirname, '../..')
+
+/** The lines work as they are when they are copied to another terminal in the folder `from`; a test does so. */
+export function sandboxBanner({ config, chains }: World, from: string): Banner {
+  const { baseUrl, x402BaseUrl, host } = config.http
+  const key = sandboxKey('demo').reveal()
+  const rpcUrl = `${baseUrl}/sandbox/rpc/${chains.tempo.chainId}`
+  const facts: (readonly [string, string])[] = [
+    ['Catalog', `${baseUrl}/catalog`],
+    ['Contract', `${baseUrl}/openapi.json`],
+    ['MCP', `${x402BaseUrl}/mcp`],
+    ['Sandbox', `${baseUrl}/sandbox   (keys, players, chains, magic values)`],
+    ['Faucet', `POST ${baseUrl}/sandbox/faucet {"address":"0x…"}`],
+    ['RPC', `${baseUrl}/sandbox/rpc/${chains.native.chainId}  and  ${rpcUrl}`],
+    ['Operator', `Authorization: Bearer ${config.operatorToken?.reveal()}`],
+    ['Data', `${config.store.dataDir}   (remove the folder to begin anew)`],
+    ['Demo key', key],
+    ['', `${addressOf('demo')}, player Demo, with play money on both rails`],
+  ]
+  const isOpen = !['127.0.0.1', 'localhost', '::1'].includes(host)
+  if (isOpen) facts.push(['Mind', `it listens on ${host}: everybody who reaches this machine has these keys`])
+  const run = (example: string) => `${nodeFrom(from)} ${join(relative(from, root), 'examples', example)}`
+  const item = `'{"itemId":"keys:5","nickname":"Demo"}'`
+  return {
+    facts,
+    purchases: [
+      ...(config.x402
+        ? [['x402', `PRIVATE_KEY=${key} ${run('buy-with-x402.ts')} ${x402BaseUrl}`] as const]
+        : []),
+      ...(config.mpp
+        ? [
+            ['mppx', `MPPX_PRIVATE_KEY=${key} ${mppxFrom(from)} ${baseUrl}/shop/mpp/buy -J ${item} -r ${rpcUrl}`] as const,
+            ['MCP', `PRIVATE_KEY=${key} RPC_URL=${rpcUrl} ${run('buy-over-mcp.ts')} ${x402BaseUrl}/mcp`] as const,
+          ]
+        : []),
+    ],
+  }
+}
+
+/** `npx` finds the pinned Node and mppx in the checkout; elsewhere they are named by their path. */
+function nodeFrom(from: string): string {
+  return relative(from, root) === '' ? 'npx node' : join(relative(from, root), 'node_modules/.bin/node')
+}
+
+function mppxFrom(from: string): string {
+  return relative(from, root) === '' ? 'npx mppx' : join(relative(from, root), 'node_modules/.bin/mppx')
+}

@@ -1,0 +1,192 @@
+import { type EventLog, streamEvents } from '../api/events-stream.ts'
+import type { ShopMeter } from '../api/metrics.ts'
+import type { OperatorRoute } from '../api/operator.ts'
+import type { Route } from '../api/route.ts'
+import { healthRows } from '../api/rows/health.ts'
+import { operatorRows } from '../api/rows/operator.ts'
+import { orderRows } from '../api/rows/operator-orders.ts'
+import { playerRows } from '../api/rows/operator-players.ts'
+import { type Bell, createBell } from '../base/bell.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/id.ts'
+import type { Log } from '../base/log.ts'
+import type { Waypoint } from '../base/waypoint.ts'
+import type { Books } from '../checkout/books.ts'
+import type { Checkout } from '../checkout/checkout.ts'
+import { decideArrival } from '../checkout/orphans.ts'
+import { reconcile } from '../checkout/reconcile.ts'
+import { startReconciler } from '../checkout/reconciler.ts'
+import { createLedgerGate, type LedgerGate } from '../checkout/relearn.ts'
+import type { Config } from '../config/config.ts'
+import type { Journal } from '../domain/journal.ts'
+import type { Rail, RailName } from '../domain/rail.ts'
+import { presentArrival } from '../domain/till.ts'
+import type { Database } from '../store/db.ts'
+import { lastPosition, readEvents } from '../store/events.ts'
+import { hurry } from '../store/jobs.ts'
+import { createPlayers } from '../store/players.ts'
+import { readTimeline } from '../store/timeline.ts'
+import { createWebhooks, type Webhooks } from '../webhooks/endpoints.ts'
+import { RETRY_SECONDS } from '../webhooks/lane.ts'
+import { createPost, systemResolve } from '../webhooks/post.ts'
+import { pumpEvents } from '../webhooks/pump.ts'
+import type { Resolve } from '../webhooks/target.ts'
+import { startWebhookWorker } from '../webhooks/worker.ts'
+import type { ChainAccess } from './chains.ts'
+import { readGauges } from './gauges.ts'
+import { createHealth } from './health.ts'
+import { createSigners, isJournalBehind } from './signers.ts'
+import { createTills } from './tills.ts'
+import { readWallets } from './wallets.ts'
+
+export type OperationsParts = {
+  readonly config: Config
+  readonly database: Database
+  readonly journal: Journal
+  readonly rails: ReadonlyMap<RailName, Rail>
+  readonly chainOf: (chain: Config['game']['chain']) => ChainAccess
+  readonly meter: ShopMeter
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  readonly waypoint: Waypoint
+  /** Names of webhook receivers; tests bring their own. */
+  readonly resolve?: Resolve | undefined
+}
+
+/** Everything around the counter that keeps an eye on it: events, webhooks, the books, health and figures. */
+export type Operations = {
+  readonly books: Books
+  readonly gate: LedgerGate
+  readonly webhooks: Webhooks
+  readonly events: EventLog
+  /** Health and keys: rows of the public table. */
+  publicRoutes(checkout: Checkout): readonly Route[]
+  operatorRoutes(checkout: Checkout): readonly OperatorRoute[]
+  /** Something happened in this process. */
+  wake(): void
+  start(): void
+  /** Ends streams and puts down what is at hand. */
+  stop(): Promise<void>
+}
+
+/** Reorganisations deeper than this have not been seen where we sell. */
+const RESCAN_BLOCKS = 128n
+const REFUND_AT_LEAST = 100_000n
+
+export function createOperations(parts: OperationsParts): Operations {
+  const {
+    config,
+    database,
+    journal,
+    rails,
+    chainOf,
+    meter,
+    clock,
+    random,
+    log,
+    waypoint,
+    resolve = systemResolve,
+  } = parts
+  const { operations, limits, blockedPayers } = config
+  const signers = createSigners(config, chainOf)
+  const tills = createTills({ config, rails, chainOf, signers, database })
+  const books: Books = {
+    db: database,
+    tills,
+    clock,
+    random,
+    log,
+    policy: {
+      orphanAfterSeconds: operations.orphanAfterSeconds,
+      refundAfterSeconds: operations.orphanRefundSeconds,
+      refundsOrphans: operations.orphans === 'refund',
+      refundAtLeast: REFUND_AT_LEAST,
+      rescanBlocks: RESCAN_BLOCKS,
+      silenceSecondsMax: (2 * limits.challengeTtlMs) / 1000,
+    },
+    isBlocked: (payer) => blockedPayers.has(payer.toLowerCase()),
+  }
+  const gate = createLedgerGate(books, () => isJournalBehind(signers, journal))
+  const policy = { allowLoopback: operations.webhookLoopback }
+  const webhooks = createWebhooks({ db: database, random, resolve, policy, onChanged: () => lookAround() })
+  const wallets = () => readWallets(signers, tills, operations)
+  const chains = [...new Set(signers.map(({ rpc }) => rpc))]
+  const health = createHealth({ config, database, chains, gate, wallets, clock })
+  const stopping = new AbortController()
+  const listeners = new Set<Bell>()
+  const running: { stop(): Promise<void> }[] = []
+  let wake = () => {}
+  let lookAround = () => {}
+
+  const events: EventLog = {
+    async read(after, limit) {
+      await pumpEvents(database)
+      return readEvents(database, after, limit)
+    },
+    async last() {
+      await pumpEvents(database)
+      return lastPosition(database)
+    },
+    stream: (after) => streamEvents({ db: database, clock, waitForNews, stop: stopping.signal }, after),
+  }
+
+  async function waitForNews(ms: number): Promise<void> {
+    const bell = createBell(clock)
+    listeners.add(bell)
+    await bell.wait(ms, stopping.signal)
+    listeners.delete(bell)
+  }
+
+  return {
+    books,
+    gate,
+    webhooks,
+    events,
+    publicRoutes: (checkout) => healthRows(health, checkout.receipts.jwks),
+    operatorRoutes: (checkout) => [
+      ...operatorRows({
+        checkout,
+        events,
+        webhooks,
+        reconcile: () => reconcile(books),
+        async decideArrival(id, decision) {
+          const { arrival, till } = await decideArrival(books, id, decision)
+          return presentArrival(arrival, till)
+        },
+        metrics: async () => meter.print(await readGauges(database, wallets)),
+      }),
+      ...orderRows({
+        list: checkout.orders.list,
+        timeline: (reference) => readTimeline(database, reference),
+        hurry: (key) => hurry(database, { kind: 'order', key }),
+      }),
+      ...(config.game.backend.kind === 'embedded'
+        ? playerRows({ players: createPlayers(database), random, nicknameLengthMax: limits.nicknameLengthMax })
+        : []),
+    ],
+    wake: () => wake(),
+    start() {
+      const worker = startWebhookWorker({
+        db: database,
+        post: createPost({ clock, resolve, policy }),
+        retrySeconds: RETRY_SECONDS,
+        clock,
+        random,
+        log,
+        waypoint,
+        observe: meter.webhook,
+        onPlaced() {
+          for (const bell of listeners) bell.ring()
+        },
+      })
+      wake = worker.wake
+      lookAround = worker.lookAround
+      running.push(worker, startReconciler(books, operations.reconcileSeconds))
+    },
+    async stop() {
+      stopping.abort()
+      await Promise.all(running.map((one) => one.stop()))
+    },
+  }
+}

@@ -1,0 +1,62 @@
+import { systemClock } from '../base/clock.ts'
+import { systemRandom } from '../base/id.ts'
+import { createLog } from '../base/log.ts'
+import { providerTransport } from '../chain/rpc.ts'
+import type { LoadedConfig } from '../config/load.ts'
+import { createSandboxPlayers, seedSandboxGame } from '../sandbox/players.ts'
+import { sandboxRoutes } from '../sandbox/routes.ts'
+import { startWorld, type World } from '../sandbox/world.ts'
+import { type Database, openDatabase } from '../store/db.ts'
+import { type Service, startService } from './service.ts'
+
+/** A shop with a world of its own around it: chains, money, contracts, players. */
+export type SandboxShop = { readonly service: Service; readonly world: World; stop(): Promise<void> }
+
+type SandboxLoaded = Extract<LoadedConfig, { mode: 'sandbox' }>
+
+export async function startSandbox(loaded: SandboxLoaded): Promise<SandboxShop> {
+  const log = createLog({
+    level: loaded.common.logLevel,
+    clock: systemClock,
+    write: (line) => process.stderr.write(line),
+  })
+  const { dataDir, url, poolSize } = loaded.common.store
+  const place = { dataDir, poolSize, ...(url === undefined ? {} : { url }) }
+  const [world, database] = await openBoth(
+    startWorld(loaded),
+    openDatabase({ ...place, clock: systemClock, random: systemRandom, log }),
+  )
+  // The shop goes first: what it finishes on its way out, it finishes on these chains and in this store.
+  const close = () => closeBoth(world, database)
+  try {
+    const { native, tempo } = world.chains
+    const service = await startService(world.config, {
+      log,
+      database,
+      transports: new Map([native, tempo].map((chain) => [chain.chainId, providerTransport(chain)])),
+      async furnish() {
+        await seedSandboxGame(database)
+        return sandboxRoutes(world, createSandboxPlayers(database, systemRandom))
+      },
+    })
+    return { service, world, stop: () => service.stop().then(close) }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** Each takes seconds at its first start, and neither needs the other. When one fails, the other is not left open. */
+async function openBoth(world: Promise<World>, database: Promise<Database>): Promise<[World, Database]> {
+  try {
+    return await Promise.all([world, database])
+  } catch (error) {
+    const opened = await Promise.allSettled([world, database])
+    await Promise.all(opened.map((one) => (one.status === 'fulfilled' ? one.value.close() : undefined)))
+    throw error
+  }
+}
+
+async function closeBoth(world: World, database: Database): Promise<void> {
+  await Promise.all([world.close(), database.close()])
+}

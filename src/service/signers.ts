@@ -1,0 +1,47 @@
+import type { Secret } from '../base/secret.ts'
+import type { Rpc } from '../chain/rpc.ts'
+import type { Sender } from '../chain/sender.ts'
+import type { ChainConfig, Config } from '../config/config.ts'
+import type { Journal } from '../domain/journal.ts'
+import type { ChainAccess } from './chains.ts'
+
+/** A key of ours on one chain, by what it is for. */
+export type Signer = {
+  readonly role: string
+  readonly sender: Sender
+  readonly rpc: Rpc
+  /** Tempo has no coin of its own: fees are paid in the token. */
+  readonly paysGasInCoin: boolean
+}
+
+export function createSigners(config: Config, chainOf: (chain: ChainConfig) => ChainAccess): readonly Signer[] {
+  const { x402, mpp, game } = config
+  const signers: Signer[] = []
+  const add = (role: string, chain: ChainConfig, key: Secret | undefined, paysGasInCoin = true) => {
+    if (!key) return
+    const { rpc, sender } = chainOf(chain)
+    signers.push({ role, sender: sender(key), rpc, paysGasInCoin })
+  }
+  if (x402) {
+    add('settler', x402.chain, x402.facilitator.kind === 'inproc' ? x402.facilitator.settlerKey : undefined)
+    add('treasury', x402.chain, x402.treasuryKey)
+  }
+  if (mpp) add('treasury', mpp.chain, mpp.treasuryKey, false)
+  add('minter', game.chain, game.sale?.minterKey)
+  add('crafter', game.chain, game.craft?.crafterKey)
+  return signers
+}
+
+/**
+ * Has a key sent more than the journal knows? Bytes are journaled before they are sent, so the journal has lost something: it is an older
+ * copy of itself. (Or somebody else has the key, which is worse.) A key that the journal never used may have a past of its own.
+ */
+export async function isJournalBehind(signers: readonly Signer[], journal: Journal): Promise<boolean> {
+  for (const { sender, rpc } of signers) {
+    const last = await journal.lastNonce(rpc.chainId, sender.address)
+    if (last === null) continue
+    const onChain = Number(await rpc.request<string>('eth_getTransactionCount', [sender.address, 'latest']))
+    if (onChain > last + 1) return true
+  }
+  return false
+}

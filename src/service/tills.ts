@@ -1,0 +1,93 @@
+import { type Address, sameAddress } from '../base/address.ts'
+import type { Hex } from '../base/hex.ts'
+import { authorizationBehind } from '../chain/eip3009.ts'
+import { readReceipt } from '../chain/receipt.ts'
+import { memoBehind } from '../chain/tip20.ts'
+import { transfersTo } from '../chain/transfers.ts'
+import type { Config } from '../config/config.ts'
+import type { Rail, RailName } from '../domain/rail.ts'
+import type { Till, Transfer } from '../domain/till.ts'
+import { tagIn, transferIdentity } from '../rails/mpp/memo.ts'
+import { identityOf } from '../rails/x402/wire.ts'
+import type { Database } from '../store/db.ts'
+import { sendsOf } from '../store/journal.ts'
+import type { ChainAccess } from './chains.ts'
+import type { Signer } from './signers.ts'
+
+export type TillParts = {
+  readonly config: Config
+  readonly rails: ReadonlyMap<RailName, Rail>
+  readonly chainOf: (chain: Config['game']['chain']) => ChainAccess
+  readonly signers: readonly Signer[]
+  readonly database: Database
+}
+
+/** Where each rail's money arrives. */
+export function createTills({ config, rails, chainOf, signers, database }: TillParts): readonly Till[] {
+  const { x402, mpp } = config
+  const landAgain = landerOf(database, signers)
+  const own = [
+    ...signers.map(({ sender }) => sender.address),
+    ...[x402?.payTo, mpp?.recipient].filter((a) => a !== undefined),
+  ]
+  const tills: Till[] = []
+
+  function add(rail: Rail | undefined, chain: ChainAccess, rest: Pick<Till, 'identityOf' | 'sinceBlock'>): void {
+    if (!rail) return
+    const { rpc, head } = chain
+    const { network, asset, payTo } = rail
+    tills.push({
+      ...rest,
+      id: `${network}/${asset}/${payTo}`.toLowerCase(),
+      rail,
+      headBlock: async () => (await head.fresh()).number,
+      transfers: (from, to) => transfersTo(rpc, { token: asset, to: payTo }, from, to),
+      shows: async (transaction) => (await readReceipt(rpc, transaction))?.succeeded ?? false,
+      landAgain,
+      isContract: async (address) => isContractCode(await rpc.request<Hex>('eth_getCode', [address, 'latest'])),
+      isOwn: (address) => own.some((one) => sameAddress(one, address)),
+    })
+  }
+
+  if (x402) {
+    const chain = chainOf(x402.chain)
+    const nameOf = async ({ transaction, logIndex }: Transfer): Promise<string | null> => {
+      const receipt = await readReceipt(chain.rpc, transaction)
+      const authorization = receipt && authorizationBehind(receipt, x402.asset, logIndex)
+      return authorization && identityOf(x402.network, x402.asset, authorization)
+    }
+    add(rails.get('x402'), chain, { identityOf: nameOf, sinceBlock: x402.sinceBlock })
+  }
+  if (mpp) {
+    const chain = chainOf(mpp.chain)
+    const nameOf = async ({ transaction, logIndex }: Transfer): Promise<string | null> => {
+      const receipt = await readReceipt(chain.rpc, transaction)
+      const memo = receipt && memoBehind(receipt, mpp.currency.address, logIndex)
+      const tag = memo && tagIn(memo)
+      return tag && transferIdentity(mpp.network, tag, transaction)
+    }
+    add(rails.get('mpp'), chain, { identityOf: nameOf, sinceBlock: mpp.sinceBlock })
+  }
+  return tills
+}
+
+/** A key that delegates to a contract (EIP-7702) is still a person's key. */
+function isContractCode(code: Hex): boolean {
+  return code !== '0x' && !code.toLowerCase().startsWith('0xef0100')
+}
+
+/** Sends everything that was ever signed for an order once more, settlement and delivery alike: the same bytes, which land once. */
+function landerOf(database: Database, signers: readonly Signer[]): Till['landAgain'] {
+  const senderOf = (chainId: number, address: Address) =>
+    signers.find(({ rpc, sender }) => rpc.chainId === chainId && sameAddress(sender.address, address))?.sender
+  return async (orderId) => {
+    let outcome: Awaited<ReturnType<Till['landAgain']>> = 'impossible'
+    for (const { chainId, signer, step } of await sendsOf(database, orderId)) {
+      const state = await senderOf(chainId, signer)?.resume(orderId, step)
+      if (!state || !/^settle(\.\d+)?$/.test(step)) continue
+      if (state.state === 'mined' && state.receipt.succeeded) outcome = 'landed'
+      if (state.state === 'pending' && outcome === 'impossible') outcome = 'pending'
+    }
+    return outcome
+  }
+}

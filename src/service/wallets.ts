@@ -1,0 +1,43 @@
+import type { Address } from '../base/address.ts'
+import { contractAt } from '../chain/contract.ts'
+import { erc20Abi } from '../chain/tokens.ts'
+import type { OperationsConfig } from '../config/config.ts'
+import type { Till } from '../domain/till.ts'
+import type { Signer } from './signers.ts'
+
+/** What a key of ours has to spend. */
+export type WalletBalance = {
+  readonly role: string
+  readonly chainId: number
+  readonly address: Address
+  readonly unit: 'wei' | 'token'
+  readonly amount: bigint
+  readonly isLow: boolean
+}
+
+/** Gas of every key that pays it, and what the treasuries have for refunds. */
+export async function readWallets(
+  signers: readonly Signer[],
+  tills: readonly { readonly rail: Pick<Till['rail'], 'network' | 'asset'> }[],
+  { gasLowWei, treasuryLow }: OperationsConfig,
+): Promise<readonly WalletBalance[]> {
+  const gas = signers
+    .filter(({ paysGasInCoin }) => paysGasInCoin)
+    .map(async (signer) => {
+      const amount = await signer.sender.balance()
+      return { ...describe(signer), unit: 'wei' as const, amount, isLow: amount < gasLowWei }
+    })
+  const money = signers
+    .filter(({ role }) => role === 'treasury')
+    .map(async (signer) => {
+      const till = tills.find(({ rail }) => Number(rail.network.split(':')[1]) === signer.rpc.chainId)
+      if (!till) return null
+      const amount = await contractAt(signer.rpc, till.rail.asset, erc20Abi).read('balanceOf', [signer.sender.address])
+      return { ...describe(signer), unit: 'token' as const, amount, isLow: amount < treasuryLow }
+    })
+  return (await Promise.all([...gas, ...money])).filter((wallet) => wallet !== null)
+}
+
+function describe({ role, rpc, sender }: Signer) {
+  return { role, chainId: rpc.chainId, address: sender.address }
+}

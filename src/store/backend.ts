@@ -1,0 +1,13 @@
+import type pg from 'pg'
+
+export type Engine = 'embedded' | 'postgres'
+
+/** What an engine hands over: a pool of `pg`, and what only it can know. */
+export type Backend = {
+  readonly engine: Engine
+  readonly description: string
+  readonly pool: pg.Pool
+  ensureRoom(): void
+  freeBytes(): number | null
+  close(): Promise<void>
+}

@@ -1,0 +1,239 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type pg from 'pg'
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/id.ts'
+import type { Log } from '../base/log.ts'
+import { Problem } from '../base/problem.ts'
+import type { Backend, Engine } from './backend.ts'
+import { openEmbedded } from './embedded/embedded.ts'
+import { asProblem, isConnectionLost, isTransient, StoreFault } from './fault.ts'
+import { openPostgres } from './postgres.ts'
+import { type Statement, statement } from './statement.ts'
+
+export type DatabaseOptions = {
+  /** `postgres://…`, or `pglite:` and a folder. Without it the embedded engine keeps its data in `dataDir`. */
+  readonly url?: string
+  readonly dataDir: string
+  /** Connections to PostgreSQL. The embedded engine always has one. */
+  readonly poolSize?: number
+  /** Callers that may wait for a connection; the next one is refused at once. */
+  readonly queueMax?: number
+  /** How long each of them waits. */
+  readonly waitMsMax?: number
+  /** Free disk space below which `ensureRoom` refuses. Only the embedded engine can see its disk. */
+  readonly roomBytesMin?: number
+  readonly log: Log
+  readonly clock: Clock
+  readonly random: Random
+}
+
+/** `int8` and `numeric` arrive as strings, `timestamptz` as `Date`, `jsonb` parsed: the defaults of `pg`, on both engines. */
+export type Result<Row> = { readonly rows: readonly Row[]; readonly rowCount: number | null }
+
+/** A database or a transaction: whatever runs SQL. Statements are for the code, plain text for migrations and tools. */
+export type Queryable = {
+  query<Row>(sql: Statement<Row> | string, values?: readonly unknown[]): Promise<Result<Row>>
+}
+
+/** One statement at a time: await each before the next. */
+export type Transaction = Queryable & { readonly __transaction: true }
+
+export type TransactionOptions = {
+  readonly isolation?: 'read committed' | 'repeatable read' | 'serializable'
+  readonly readOnly?: boolean
+  readonly attemptsMax?: number
+  /** How long `work` may take. On the embedded engine everybody else waits for it. */
+  readonly workMsMax?: number
+}
+
+export type DatabaseStatus = {
+  readonly connections: number
+  readonly idle: number
+  readonly waiting: number
+  /** Free disk space; null when the disk is the server's own business. */
+  readonly freeBytes: number | null
+}
+
+export type Database = Queryable & {
+  readonly engine: Engine
+  /** For people: which server or folder, which version. Holds no password. */
+  readonly description: string
+  /**
+   * Runs `work` in one transaction and commits it. When the connection is lost or another transaction got in the way, the whole
+   * of `work` runs again, so it must touch nothing but its transaction. A commit whose answer is lost may have happened:
+   * unique keys must make the second run harmless.
+   */
+  transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>
+  /** Throws `store_full` when little room is left. Ask before taking money; what was paid for may still be written. */
+  ensureRoom(): void
+  /** One round trip; throws `store_unavailable` when nobody answers. */
+  ping(): Promise<void>
+  status(): DatabaseStatus
+  close(): Promise<void>
+}
+
+export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+  const backend = await openBackend(options)
+  options.log.info('store opened', { engine: backend.engine, store: backend.description })
+  return createDatabase(backend, options)
+}
+
+function openBackend(options: DatabaseOptions): Promise<Backend> {
+  const { url, dataDir } = options
+  if (url === undefined) return openEmbedded({ ...options, dataDir })
+  if (/^postgres(ql)?:\/\//.test(url)) return openPostgres({ ...options, url })
+  if (url.startsWith('pglite:'))
+    return openEmbedded({ ...options, dataDir: url.replace(/^pglite:(\/\/)?/, '') || dataDir })
+  throw new StoreFault('database_url_invalid', 'the database URL starts with neither postgres:// nor pglite:')
+}
+
+const ATTEMPTS_MAX = 5
+const WORK_MS_MAX = 30_000
+const QUEUE_MAX = 1000
+const PING = statement('select 1')
+
+function createDatabase(backend: Backend, options: DatabaseOptions): Database {
+  const { pool } = backend
+  const { clock, random, queueMax = QUEUE_MAX } = options
+  // Set while `work` of a transaction runs. On the embedded engine a pool query in there would wait for itself for ever.
+  const running = new AsyncLocalStorage<{ isOpen: boolean }>()
+
+  function refuseInside(what: string): void {
+    if (running.getStore()?.isOpen) {
+      throw new TypeError(`${what} inside a transaction would wait for itself: use the transaction that was handed in`)
+    }
+  }
+
+  function connect(): Promise<pg.PoolClient> {
+    if (pool.waitingCount >= queueMax) throw new Problem('overloaded', 'Too many requests wait for the store.')
+    return pool.connect()
+  }
+
+  async function query<Row>(sql: Statement<Row> | string, values?: readonly unknown[]): Promise<Result<Row>> {
+    refuseInside('a query of the pool')
+    let failure: unknown
+    let client: pg.PoolClient | undefined
+    try {
+      client = await connect()
+      return await send(client, sql, values)
+    } catch (error) {
+      failure = error
+      throw asProblem(error)
+    } finally {
+      // `pool.query` would close the connection after any error, even a broken unique key.
+      client?.release(isConnectionLost(failure))
+    }
+  }
+
+  async function attempt<T>(work: (tx: Transaction) => Promise<T>, settings: TransactionOptions): Promise<T> {
+    const client = await connect()
+    const state = { isOpen: true }
+    let isLost = false
+    try {
+      await client.query(beginText(settings))
+      const result = await limited(running.run(state, work, handleOf(client, state)), settings.workMsMax ?? WORK_MS_MAX)
+      state.isOpen = false
+      await commit(client)
+      return result
+    } catch (error) {
+      state.isOpen = false
+      isLost = error instanceof Overtime || isConnectionLost(error) || !(await rolledBack(client))
+      throw error
+    } finally {
+      client.release(isLost)
+    }
+  }
+
+  return {
+    engine: backend.engine,
+    description: backend.description,
+    query,
+    async transaction(work, settings = {}) {
+      refuseInside('a second transaction')
+      const { attemptsMax = ATTEMPTS_MAX } = settings
+      for (let round = 1; ; round++) {
+        try {
+          return await attempt(work, settings)
+        } catch (error) {
+          if (round >= attemptsMax || !isTransient(error)) throw asProblem(error)
+          await clock.sleep(jitterMs(round, random))
+        }
+      }
+    },
+    ensureRoom: backend.ensureRoom,
+    async ping() {
+      await query(PING)
+    },
+    status: () => ({
+      connections: pool.totalCount,
+      idle: pool.idleCount,
+      waiting: pool.waitingCount,
+      freeBytes: backend.freeBytes(),
+    }),
+    close: backend.close,
+  }
+}
+
+function send<Row>(
+  client: pg.PoolClient,
+  sql: Statement<Row> | string,
+  values: readonly unknown[] | undefined,
+): Promise<Result<Row>> {
+  // The driver's types want a mutable array; it only reads it.
+  const list = values as unknown[] | undefined
+  const config =
+    typeof sql === 'string' ? { text: sql, values: list } : { name: sql.name, text: sql.text, values: list }
+  return client.query(config as pg.QueryConfig) as Promise<pg.QueryResult & Result<Row>>
+}
+
+function handleOf(client: pg.PoolClient, state: { readonly isOpen: boolean }): Transaction {
+  return {
+    __transaction: true,
+    async query(sql, values) {
+      // A promise that nobody awaited would otherwise run its statement in somebody else's transaction.
+      if (!state.isOpen) throw new TypeError('this transaction has ended')
+      return send(client, sql, values)
+    },
+  }
+}
+
+async function commit(client: pg.PoolClient): Promise<void> {
+  const { command } = await client.query('commit')
+  // After a failed statement the server turns `commit` into a rollback and calls that a success.
+  if (command !== 'COMMIT') throw new TypeError('a statement of this transaction failed and its error was swallowed')
+}
+
+async function rolledBack(client: pg.PoolClient): Promise<boolean> {
+  try {
+    await client.query('rollback')
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function limited<T>(work: Promise<T>, ms: number): Promise<T> {
+  const overtime = Promise.withResolvers<never>()
+  const timer = setTimeout(() => overtime.reject(new Overtime(ms)), ms)
+  try {
+    return await Promise.race([work, overtime.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function beginText({ isolation, readOnly }: TransactionOptions): string {
+  return `begin${isolation ? ` isolation level ${isolation}` : ''}${readOnly ? ' read only' : ''}`
+}
+
+/** 0 to 20 ms, then 0 to 40, 80, 160: callers that collided once do not meet again. */
+function jitterMs(round: number, random: Random): number {
+  return (random.bytes(1)[0]! / 255) * 10 * 2 ** round
+}
+
+class Overtime extends Error {
+  constructor(ms: number) {
+    super(`a transaction was rolled back after ${ms} ms: its work must do nothing but query`)
+    this.name = 'Overtime'
+  }
+}

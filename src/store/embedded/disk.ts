@@ -1,0 +1,67 @@
+import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, statfsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { Log } from '../../base/log.ts'
+import { StoreFault } from '../fault.ts'
+
+/** Makes sure the folder exists, also after a power cut, and lies on a disk that keeps what is synced and locked. */
+export function prepareFolder(dataDir: string, log: Log): void {
+  try {
+    const firstMade = mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+    for (let made = dataDir; firstMade && made.startsWith(firstMade); made = dirname(made)) syncPath(dirname(made))
+  } catch (cause) {
+    const { message } = cause as Error
+    throw new StoreFault('data_dir_unusable', `the data folder ${dataDir} cannot be made: ${message}`, { cause })
+  }
+  if (process.platform === 'linux') judgeFileSystem(dataDir, statfsSync(dataDir).type, log)
+}
+
+/** Refuses a network, warns of memory. `type` is what statfs(2) calls f_type. */
+export function judgeFileSystem(dataDir: string, type: number, log: Log): void {
+  const system = doubtful.get(type >>> 0)
+  if (system?.isNetwork) {
+    throw new StoreFault(
+      'data_dir_network',
+      `the data folder ${dataDir} lies on ${system.name}, where locks and fsync cannot be trusted; use a local disk, or PostgreSQL`,
+    )
+  }
+  if (system) {
+    log.warn('the data folder does not outlive this machine or container', { dataDir, fileSystem: system.name })
+  }
+}
+
+// FUSE and 9p are left out: they may be a network or the local disk of a container, and cannot be told apart.
+const doubtful = new Map<number, { readonly name: string; readonly isNetwork: boolean }>([
+  [0x6969, { name: 'NFS', isNetwork: true }],
+  [0x517b, { name: 'SMB', isNetwork: true }],
+  [0xfe534d42, { name: 'SMB', isNetwork: true }],
+  [0xff534d42, { name: 'CIFS', isNetwork: true }],
+  [0x5346414f, { name: 'AFS', isNetwork: true }],
+  [0x00c36400, { name: 'Ceph', isNetwork: true }],
+  [0x01021994, { name: 'tmpfs', isNetwork: false }],
+  [0x858458f6, { name: 'ramfs', isNetwork: false }],
+  [0x794c7630, { name: 'overlayfs', isNetwork: false }],
+])
+
+export function freeBytes(dataDir: string): number {
+  const { bavail, bsize } = statfsSync(dataDir)
+  return bavail * bsize
+}
+
+/** After this the whole tree survives a power cut, names included. */
+export function syncTree(folder: string): void {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) syncTree(path)
+    else syncPath(path)
+  }
+  syncPath(folder)
+}
+
+export function syncPath(path: string): void {
+  const file = openSync(path, 'r')
+  try {
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+}

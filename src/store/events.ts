@@ -1,0 +1,122 @@
+import { createHash } from 'node:crypto'
+import type { JsonObject } from '../base/json.ts'
+import type { EventType } from '../domain/event.ts'
+import type { Queryable, Transaction } from './db.ts'
+import { statement } from './statement.ts'
+
+/** One state change, as operators and webhooks hear of it. */
+export type LoggedEvent = {
+  /** The same for ever, and for everybody who is told: receivers know a repetition by it. */
+  readonly id: string
+  /** Its place in the log: readers ask for what comes after. */
+  readonly position: bigint
+  /** The object that changed, and the how-manieth change of it this was. */
+  readonly subject: string
+  readonly sequence: number
+  readonly type: EventType
+  readonly data: JsonObject
+  readonly at: number
+}
+
+export type EventRow = {
+  position: string
+  subject: string
+  sequence: number
+  type: EventType
+  data: JsonObject
+  created_at: Date
+}
+
+/** The first position that was given, and the last. */
+export type Placed = { readonly first: bigint; readonly last: bigint }
+
+// The row's lock is held to the end of the transaction: positions are given in one order, and become visible in the same.
+const LOCK_TAIL = statement<{ position: string }>(`
+  insert into event_tail (id, position)
+  values (true, 0)
+  on conflict (id) do update set position = event_tail.position
+  returning position`)
+
+const PLACE = statement<{ last: string | null }>(`
+  with placed as (
+    update events e
+    set position = $1::bigint + n.rank
+    from (
+      select id, row_number() over (order by id) as rank
+      from (select id from events where position is null order by id limit $2) as fresh
+    ) as n
+    where e.id = n.id
+    returning e.position
+  ), moved as (
+    update event_tail
+    set position = greatest(event_tail.position, (select max(position) from placed))
+  )
+  select max(position) as last
+  from placed`)
+
+const UNPLACED = statement<{ id: string }>(`
+  select id
+  from events
+  where position is null
+  limit 1`)
+
+/** Is there anything that has no place in the log yet? A look without a lock. */
+export async function hasUnplaced(queryable: Queryable): Promise<boolean> {
+  const { rows } = await queryable.query(UNPLACED)
+  return rows.length > 0
+}
+
+/**
+ * Appends what was committed since to the log. A row that commits late, while others have overtaken it, is simply placed later; none is
+ * ever skipped. Changes of one subject wait for each other, so their order is kept. Null when there is nothing new.
+ */
+export async function placeEvents(tx: Transaction, limit: number): Promise<Placed | null> {
+  const { rows: tail } = await tx.query(LOCK_TAIL)
+  const before = BigInt(tail[0]!.position)
+  // A statement of its own: it must see what the last holder of the lock has placed.
+  const { rows } = await tx.query(PLACE, [before.toString(), limit])
+  const last = rows[0]?.last
+  return last == null ? null : { first: before + 1n, last: BigInt(last) }
+}
+
+const READ = statement<EventRow>(`
+  select position, subject, sequence, type, data, created_at
+  from events
+  where position > $1
+  order by position
+  limit $2`)
+
+export async function readEvents(queryable: Queryable, after: bigint, limit: number): Promise<readonly LoggedEvent[]> {
+  const { rows } = await queryable.query(READ, [after.toString(), limit])
+  return rows.map(fromEventRow)
+}
+
+const TAIL = statement<{ position: string }>(`
+  select position
+  from event_tail`)
+
+export async function lastPosition(queryable: Queryable): Promise<bigint> {
+  const { rows } = await queryable.query(TAIL)
+  return BigInt(rows[0]?.position ?? 0)
+}
+
+export function fromEventRow({ position, subject, sequence, type, data, created_at }: EventRow): LoggedEvent {
+  return {
+    id: eventId(subject, sequence, type),
+    position: BigInt(position),
+    subject,
+    sequence,
+    type,
+    data,
+    at: created_at.getTime(),
+  }
+}
+
+/**
+ * Made of what happened, not of a counter: a store that was restored from a backup counts from an earlier number again, and a receiver
+ * would take a new event for one that it has seen.
+ */
+function eventId(subject: string, sequence: number, type: EventType): string {
+  const digest = createHash('sha256').update(`${subject}\n${sequence}\n${type}`).digest('hex')
+  return `evt_${digest.slice(0, 32)}`
+}

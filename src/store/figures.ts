@@ -1,0 +1,63 @@
+import type { OrderStatus } from '../domain/order.ts'
+import type { ArrivalState } from '../domain/till.ts'
+import type { Queryable } from './db.ts'
+import { statement } from './statement.ts'
+
+/** What the operator's figures show of the store. Every query reads only what is open. */
+export type Figures = {
+  readonly openOrders: readonly {
+    readonly status: OrderStatus
+    readonly count: number
+    readonly oldestSeconds: number
+  }[]
+  /** Orders of which nobody knows whether their payment landed. */
+  readonly unknownOutcomes: number
+  readonly refundsOpen: number
+  readonly strayArrivals: readonly { readonly state: ArrivalState; readonly count: number }[]
+  readonly missingSettlements: readonly { readonly state: string; readonly count: number }[]
+}
+
+const OPEN_ORDERS = statement<{ status: OrderStatus; count: number; oldest: number; doubtful: number }>(`
+  select status,
+         count(*)::int as count,
+         extract(epoch from now() - min(created_at))::float8 as oldest,
+         count(*) filter (where status = 'settling' and in_doubt)::int as doubtful
+  from orders
+  where status not in ('confirmed', 'refunded', 'expired')
+  group by status
+  order by status`)
+
+const REFUNDS = statement<{ count: number }>(`
+  select count(*)::int as count
+  from refunds
+  where completed_at is null`)
+
+const ARRIVALS = statement<{ state: ArrivalState; count: number }>(`
+  select state, count(*)::int as count
+  from arrivals
+  where state in ('unclaimed', 'orphaned', 'held', 'refunding')
+  group by state
+  order by state`)
+
+const MISSING = statement<{ state: string; count: number }>(`
+  select state, count(*)::int as count
+  from missing_settlements
+  where state <> 'landed'
+  group by state
+  order by state`)
+
+export async function readFigures(queryable: Queryable): Promise<Figures> {
+  const [orders, refunds, arrivals, missing] = await Promise.all([
+    queryable.query(OPEN_ORDERS),
+    queryable.query(REFUNDS),
+    queryable.query(ARRIVALS),
+    queryable.query(MISSING),
+  ])
+  return {
+    openOrders: orders.rows.map(({ status, count, oldest }) => ({ status, count, oldestSeconds: oldest })),
+    unknownOutcomes: orders.rows.reduce((sum, { doubtful }) => sum + doubtful, 0),
+    refundsOpen: refunds.rows[0]!.count,
+    strayArrivals: arrivals.rows,
+    missingSettlements: missing.rows,
+  }
+}

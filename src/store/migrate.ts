@@ -1,0 +1,113 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { sha256Hex } from '../base/json.ts'
+import type { Log } from '../base/log.ts'
+import type { Database, Queryable, Transaction } from './db.ts'
+import { StoreFault } from './fault.ts'
+import { statement } from './statement.ts'
+
+export type Applied = { readonly name: string; readonly sha256: string }
+
+type Migration = Applied & { readonly text: string }
+
+export type MigrateOptions = { readonly folder?: string; readonly log?: Log }
+
+const DAY_MS = 86_400_000
+const FOLDER = join(import.meta.dirname, 'migrations')
+
+const CREATE_TABLE = `
+  create table if not exists schema_migrations (
+    name       text primary key,
+    sha256     text not null,
+    applied_at timestamptz not null default now()
+  )`
+
+const TAKE = statement<{ name: string }>(`
+  insert into schema_migrations (name, sha256)
+  values ($1, $2)
+  on conflict (name) do nothing
+  returning name`)
+
+const APPLIED = statement<Applied>(`
+  select name, sha256
+  from schema_migrations
+  order by name`)
+
+/**
+ * Brings the schema up to date; returns the names of the migrations that this call ran. Replicas may all call it at once, and
+ * a process that dies half way leaves nothing behind: each file is one transaction that takes its name first, so a second
+ * replica waits on the primary key and then finds the work done.
+ */
+export async function migrate(db: Database, { folder = FOLDER, log }: MigrateOptions = {}): Promise<readonly string[]> {
+  await createTable(db)
+  const applied: string[] = []
+  for (const migration of readMigrations(folder)) {
+    if (!(await db.transaction((tx) => apply(tx, migration), { workMsMax: DAY_MS }))) continue
+    log?.info('migration applied', { migration: migration.name })
+    applied.push(migration.name)
+  }
+  return applied
+}
+
+/** The migrations that have not run yet, without running them. */
+export async function pendingMigrations(
+  db: Database,
+  { folder = FOLDER }: MigrateOptions = {},
+): Promise<readonly string[]> {
+  const migrations = readMigrations(folder)
+  const applied = new Map((await appliedMigrations(db)).map(({ name, sha256 }) => [name, sha256]))
+  for (const { name, sha256 } of migrations) refuseChanged(name, sha256, applied.get(name) ?? sha256)
+  return migrations.map(({ name }) => name).filter((name) => !applied.has(name))
+}
+
+/** Name and hash of each migration that ran here. */
+export async function appliedMigrations(queryable: Queryable): Promise<readonly Applied[]> {
+  return (await tableExists(queryable)) ? (await queryable.query(APPLIED)).rows : []
+}
+
+function readMigrations(folder: string): readonly Migration[] {
+  return readdirSync(folder)
+    .filter((name) => /^\d{4}_\w+\.sql$/.test(name))
+    .sort()
+    .map((name) => {
+      const text = readFileSync(join(folder, name), 'utf8')
+      return { name, text, sha256: sha256Hex(text) }
+    })
+}
+
+async function createTable(db: Database): Promise<void> {
+  try {
+    await db.query(CREATE_TABLE)
+  } catch (error) {
+    // `if not exists` looks before it leaps: of two replicas that see nothing, one fails on the catalog, in one of three ways.
+    if (!(await tableExists(db))) throw error
+  }
+}
+
+async function tableExists(queryable: Queryable): Promise<boolean> {
+  const { rows } = await queryable.query<{ exists: boolean }>(
+    `select to_regclass('schema_migrations') is not null as exists`,
+  )
+  return rows[0]!.exists
+}
+
+async function apply(tx: Transaction, { name, text, sha256 }: Migration): Promise<boolean> {
+  // The limits are for requests; an index on a large table may take longer.
+  await tx.query('set local statement_timeout = 0')
+  const { rowCount } = await tx.query(TAKE, [name, sha256])
+  if (rowCount === 1) {
+    await tx.query(text)
+    return true
+  }
+  const { rows } = await tx.query(APPLIED)
+  refuseChanged(name, sha256, rows.find((row) => row.name === name)?.sha256)
+  return false
+}
+
+function refuseChanged(name: string, sha256: string, applied: string | undefined): void {
+  if (sha256 === applied) return
+  throw new StoreFault(
+    'migration_changed',
+    `${name} was changed after it ran here; put it back and write a new migration`,
+  )
+}

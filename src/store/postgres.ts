@@ -1,0 +1,91 @@
+import type pg from 'pg'
+import type { Log } from '../base/log.ts'
+import type { Backend } from './backend.ts'
+import { asProblem, StoreFault } from './fault.ts'
+import { createPool } from './pool.ts'
+
+export type PostgresOptions = {
+  readonly url: string
+  readonly poolSize?: number
+  readonly waitMsMax?: number
+  readonly log: Log
+}
+
+const POOL_SIZE = 10
+const WAIT_MS_MAX = 10_000
+const STATEMENT_MS_MAX = 15_000
+const IDLE_IN_TRANSACTION_MS_MAX = 30_000
+const VERSION_MIN = 150_000
+
+/** A pool of connections to a PostgreSQL server that several replicas may share. Refuses a server that cannot do its part. */
+export async function openPostgres(options: PostgresOptions): Promise<Backend> {
+  const { url, poolSize = POOL_SIZE, waitMsMax = WAIT_MS_MAX, log } = options
+  const pool = createPool(
+    {
+      connectionString: url,
+      max: poolSize,
+      connectionTimeoutMillis: waitMsMax,
+      statement_timeout: STATEMENT_MS_MAX,
+      idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS_MAX,
+      keepAlive: true,
+      application_name: 'sutler',
+    },
+    log,
+  )
+  const place = placeOf(url)
+  try {
+    const server = await askServer(pool)
+    refuseUnsuitable(server, place, log)
+    return {
+      engine: 'postgres',
+      description: `PostgreSQL ${server.version} at ${place}`,
+      pool,
+      ensureRoom: () => {},
+      freeBytes: () => null,
+      close: () => pool.end(),
+    }
+  } catch (error) {
+    await pool.end()
+    throw asProblem(error)
+  }
+}
+
+export type Server = {
+  readonly version: string
+  readonly version_num: number
+  readonly is_standby: boolean
+  readonly fsync: string
+  readonly synchronous_commit: string
+}
+
+async function askServer(pool: pg.Pool): Promise<Server> {
+  const { rows } = await pool.query<Server>(`
+    select current_setting('server_version') as version,
+           current_setting('server_version_num')::int as version_num,
+           pg_is_in_recovery() as is_standby,
+           current_setting('fsync') as fsync,
+           current_setting('synchronous_commit') as synchronous_commit`)
+  return rows[0]!
+}
+
+/** A server that is too old, cannot write or forgets is found out at the start, not by the first order. */
+export function refuseUnsuitable(server: Server, place: string, log: Log): void {
+  if (server.version_num < VERSION_MIN) {
+    throw new StoreFault(
+      'server_unsuitable',
+      `${place} runs PostgreSQL ${server.version}; version 15 or later is needed`,
+    )
+  }
+  if (server.is_standby) {
+    throw new StoreFault('server_unsuitable', `${place} is a read-only standby; point the database URL at the primary`)
+  }
+  if (server.fsync === 'off' || server.synchronous_commit === 'off') {
+    log.warn('this server may lose payments in a power cut: turn on fsync and synchronous_commit', { place })
+  }
+}
+
+/** Host, port and database, without user and password. */
+function placeOf(url: string): string {
+  const [, host, path] = /^\w+:\/\/(?:[^@/]*@)?([^/?]*)(\/[^?]*)?/.exec(url) ?? []
+  return `${host || 'a local socket'}${path ?? ''}`
+}

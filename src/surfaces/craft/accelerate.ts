@@ -1,0 +1,69 @@
+import type { Problem, ProblemCode } from '../../base/problem.ts'
+import type { Good } from '../../domain/good.ts'
+import {
+  type ActionCall,
+  type Craft,
+  deliverAction,
+  pausedFinding,
+  payerFinding,
+  trialProblem,
+  withExecution,
+} from './action.ts'
+import { allowanceFinding, balanceFinding, purseHolds, readPurse } from './purse.ts'
+import type { Accelerate } from './schema.ts'
+
+const GAS = 500_000n
+
+/** How much is charged, and who chose it. Decided before money moves: a default that changes later changes no open order. */
+export type Charge = { readonly amount: string; readonly amountSource: 'request' | 'default' }
+
+export function chargeOf({ amount }: Accelerate, defaultAmount: bigint): Charge {
+  return amount === undefined
+    ? { amount: defaultAmount.toString(), amountSource: 'default' }
+    : { amount, amountSource: 'request' }
+}
+
+/** Charges approved craft tokens of the payer, and shortens their running timers. */
+export function accelerateGood(craft: Craft, defaultAmount: bigint): Good<Accelerate> {
+  const { controller, crafter } = craft
+
+  const callOf =
+    ({ user }: Accelerate, { amount }: Charge): ActionCall =>
+    (key) =>
+      controller.contract.encode('accelerate', [key, user, BigInt(amount)])
+
+  return {
+    name: 'accelerate',
+    surface: 'craft',
+
+    async check(input, payer) {
+      await crafter.assertFunded(GAS)
+      const charge = chargeOf(input, defaultAmount)
+      const amount = BigInt(charge.amount)
+      const [purse, trial] = await Promise.all([
+        readPurse(craft, input.user),
+        trialProblem(craft, callOf(input, charge)),
+      ])
+      const asked = [
+        payerFinding(craft, input.user, payer),
+        { check: 'amount', problem: ifCode(trial, 'quantity_out_of_range') },
+        balanceFinding(purse, amount),
+        await allowanceFinding(craft, purse, amount),
+        // A paused controller does not look at timers, so nothing is said of them.
+        ...(purse.isPaused ? [] : [{ check: 'timer', problem: ifCode(trial, 'nothing_to_accelerate') }]),
+        pausedFinding(purse.isPaused),
+      ]
+      return {
+        findings: withExecution(asked, trial),
+        plan: charge,
+        holds: purseHolds(purse, amount),
+      }
+    },
+
+    deliver: (input, plan, buyer) => deliverAction(craft, buyer, callOf(input, plan as Charge)),
+  }
+}
+
+function ifCode(problem: Problem | null, code: ProblemCode): Problem | null {
+  return problem?.code === code ? problem : null
+}

@@ -1,0 +1,104 @@
+import { type Address, type Hash, sameAddress } from '../../base/address.ts'
+import { type Clock, isoTime } from '../../base/clock.ts'
+import type { Hex } from '../../base/hex.ts'
+import type { JsonObject } from '../../base/json.ts'
+import { Problem } from '../../base/problem.ts'
+import type { HeadSource } from '../../chain/head.ts'
+import { deliverOnce, orderKey } from '../../chain/once.ts'
+import type { Sender } from '../../chain/sender.ts'
+import type { Limits } from '../../config/limits.ts'
+import type { Buyer, Delivery, Finding } from '../../domain/good.ts'
+import type { HoldBook } from '../../store/holds.ts'
+import type { Controller } from './controller.ts'
+import { mayPass, refusalOf } from './refusal.ts'
+
+/** What both craft actions work with. */
+export type Craft = {
+  readonly controller: Controller
+  /** The key with the controller's operator role. Users approve the controller, never this key. */
+  readonly crafter: Sender
+  readonly head: HeadSource
+  readonly holds: HoldBook
+  readonly clock: Clock
+  readonly delivery: Limits['delivery']
+  /** What speaks against this payer, whatever they buy. */
+  readonly payerProblem: (payer: Address) => Problem | null
+}
+
+/** The call of an action, under the 32 bytes by which the controller takes it only once. */
+export type ActionCall = (key: Hash) => Hex
+
+/** Only the owner of the tokens may have them taken. So a quote, which has no payer, can tell what the owner would hear. */
+export function payerFinding({ payerProblem }: Craft, user: Address, payer: Address | null): Finding {
+  const isOther = payer !== null && !sameAddress(payer, user)
+  const problem = isOther
+    ? new Problem('payer_not_user', `Only ${user} may pay for an action on its own tokens; pay from that wallet.`)
+    : payerProblem(user)
+  return { check: 'payer', problem }
+}
+
+export function pausedFinding(isPaused: boolean): Finding {
+  const problem = isPaused ? new Problem('craft_paused', 'The craft controller is paused; try again later.') : null
+  return { check: 'paused', problem }
+}
+
+/** Runs the action itself without a trace: the controller's own word, under a name that no order has. */
+export async function trialProblem({ controller, crafter, clock }: Craft, call: ActionCall): Promise<Problem | null> {
+  const refusal = await controller.trial(crafter.address, call(orderKey(`trial ${clock.now()}`)))
+  return refusal && refusalOf(refusal)
+}
+
+/** What the trial found beyond all that was asked one by one: a collection that lies, a token with a fee, a role that is gone. */
+export function withExecution(asked: readonly Finding[], trial: Problem | null): readonly Finding[] {
+  const isExplained = asked.some(({ problem }) => problem !== null)
+  return isExplained ? asked : [...asked, { check: 'execution', problem: trial }]
+}
+
+/** Room for timers that other actions start or end between the estimate and the block. */
+const gasWithRoom = (estimate: bigint): bigint => (estimate * 13n) / 10n + 50_000n
+
+/**
+ * One transaction for the whole action. The estimate asks the controller once more just before anything is sent, so a token that was
+ * sold or an approval that was taken back since the check costs the user nothing: the action is impossible, and the money goes back.
+ */
+export function deliverAction(craft: Craft, { orderId, settledAt }: Buyer, call: ActionCall): Promise<Delivery> {
+  const { controller, crafter, clock, delivery } = craft
+  const { contract } = controller
+  const key = orderKey(orderId)
+  const data = call(key)
+  return deliverOnce(crafter, clock, {
+    orderId,
+    step: 'craft',
+    deadline: settledAt + delivery.craftMs,
+    retryMs: delivery.retryMs,
+    prepare: async () => ({
+      to: contract.address,
+      data,
+      gas: gasWithRoom(await contract.estimate(crafter.address, data)),
+    }),
+    recall: () => timersOf(controller, key),
+    // A receipt names the timers of an acceleration without their new ends. What counts for both actions is what the controller knows.
+    read: () => null,
+    isHopeless(refusal) {
+      if (mayPass(refusal)) return null
+      const { code, message } = refusalOf(refusal)
+      return { code, detail: message }
+    },
+  })
+}
+
+/** The timers that an action started or shortened, as they are now; null when the controller has not carried it out. */
+async function timersOf({ contract, read }: Controller, key: Hash): Promise<JsonObject | null> {
+  const [, , isDone, timerIds] = await contract.read('actionOf', [key])
+  if (!isDone) return null
+  const timers = await read(
+    timerIds.map((id) => contract.question('timer', [id])),
+    'latest',
+  )
+  return {
+    timers: timers.map((timer, index) => {
+      if (timer === null) throw new Error(`timer ${timerIds[index]} could not be read`)
+      return { id: timer.id.toString(), readyAt: isoTime(Number(timer.readyAt) * 1000) }
+    }),
+  }
+}

@@ -1,0 +1,194 @@
+import { type Address, sameAddress } from '../../base/address.ts'
+import { Problem, type ProblemCode } from '../../base/problem.ts'
+import type { Question } from '../../chain/contract.ts'
+import type { Finding, Good, Hold } from '../../domain/good.ts'
+import {
+  type ActionCall,
+  type Craft,
+  deliverAction,
+  pausedFinding,
+  payerFinding,
+  trialProblem,
+  withExecution,
+} from './action.ts'
+import { type Burn, type Nft, nameOf } from './schema.ts'
+
+const GAS_BASE = 300_000n
+const GAS_PER_NFT = 100_000n
+
+/** Transfers 1 to 20 approved tokens of the payer to the craft controller, all or none, and starts a crafting timer. */
+export function burnGood(craft: Craft): Good<Burn> {
+  const { controller, crafter, holds } = craft
+  const { contract, chainId } = controller
+
+  const callOf =
+    ({ user, nfts }: Burn): ActionCall =>
+    (key) => {
+      const taken = nfts.map((nft) => ({ collection: nft.contract, tokenId: BigInt(nft.tokenId) }))
+      return contract.encode('burn', [key, user, taken])
+    }
+
+  return {
+    name: 'burn',
+    surface: 'craft',
+
+    async check(input, payer) {
+      const { user, nfts } = input
+      await crafter.assertFunded(GAS_BASE + GAS_PER_NFT * BigInt(nfts.length))
+      const locks = nfts.map((nft) => `nft:${chainId}:${nameOf(nft)}`)
+      // Read before the chain: when another action on one of these tokens ends in between, whatever we read of it is stale.
+      const versions = await holds.versions(locks)
+      const [{ isPaused, tokens }, held, trial] = await Promise.all([
+        readTokens(craft, user, nfts),
+        holds.held(locks),
+        trialProblem(craft, callOf(input)),
+      ])
+      const inUse = new Set(held.map(({ resource }) => resource))
+      const asked = [
+        payerFinding(craft, user, payer),
+        collectionFinding(tokens),
+        ownershipFinding(tokens, user),
+        ...approvalFindings(craft, tokens),
+        lockFinding(tokens.filter(({ index }) => inUse.has(locks[index]!))),
+        pausedFinding(isPaused),
+      ]
+      return {
+        findings: withExecution(asked, trial),
+        plan: {},
+        holds: locks.map((resource): Hold => lockHold(resource, versions.get(resource))),
+      }
+    },
+
+    deliver: (input, _plan, buyer) => deliverAction(craft, buyer, callOf(input)),
+  }
+}
+
+/** A token of the request and what the chain says of it. Nothing is asked of a collection that is not on the list. */
+type Token = {
+  readonly index: number
+  readonly nft: Nft
+  readonly isListed: boolean
+  readonly isOwned: boolean
+  readonly isApproved: boolean
+}
+
+async function readTokens({ controller }: Craft, user: Address, nfts: readonly Nft[]) {
+  const { contract, read } = controller
+  const [collections, paused] = await read(
+    [contract.question('collections', []), contract.question('paused', [])],
+    'latest',
+  )
+  const isListed = (nft: Nft) => (collections ?? []).some((listed) => sameAddress(listed, nft.contract))
+  // A stranger's contract could answer with endless work and so spoil the answers of all the others.
+  const listed = nfts.filter(isListed)
+  const answers = await read(
+    listed.flatMap((nft) => questionsAbout(controller, nft, user)),
+    'latest',
+  )
+  const tokens = nfts.map((nft, index): Token => {
+    const place = listed.indexOf(nft)
+    if (place === -1) return { index, nft, isListed: false, isOwned: false, isApproved: false }
+    const [isOwned, isApprovedAlone, isApprovedWithAll] = answers.slice(place * 3, place * 3 + 3)
+    return {
+      index,
+      nft,
+      isListed: true,
+      isOwned: isOwned === true,
+      isApproved: isApprovedAlone === true || isApprovedWithAll === true,
+    }
+  })
+  return { isPaused: paused !== false, tokens }
+}
+
+function questionsAbout(
+  { address, collectionAt }: Craft['controller'],
+  { contract, tokenId }: Nft,
+  user: Address,
+): readonly Question<boolean>[] {
+  const collection = collectionAt(contract)
+  const names = (question: Question<Address>, who: Address): Question<boolean> => ({
+    ...question,
+    decode: (data) => sameAddress(question.decode(data), who),
+  })
+  return [
+    names(collection.question('ownerOf', [BigInt(tokenId)]), user),
+    names(collection.question('getApproved', [BigInt(tokenId)]), address),
+    collection.question('isApprovedForAll', [user, address]),
+  ]
+}
+
+function collectionFinding(tokens: readonly Token[]): Finding {
+  const strange = tokens.filter(({ isListed }) => !isListed)
+  return {
+    check: 'collection',
+    problem: problemOf('contract_not_allowed', strange, 'of a collection that cannot be burned here'),
+  }
+}
+
+function ownershipFinding(tokens: readonly Token[], user: Address): Finding {
+  const foreign = tokens.filter(({ isListed, isOwned }) => isListed && !isOwned)
+  return { check: 'ownership', problem: problemOf('nft_not_owned', foreign, `not owned by ${user}`) }
+}
+
+/** One for each collection that needs an approval, because each needs a transaction of its own. */
+function approvalFindings({ controller }: Craft, tokens: readonly Token[]): readonly Finding[] {
+  const unapproved = tokens.filter(({ isOwned, isApproved }) => isOwned && !isApproved)
+  if (unapproved.length === 0) return [{ check: 'approval', problem: null }]
+  const byCollection = Map.groupBy(unapproved, ({ nft }) => nft.contract)
+  return [...byCollection].map(([collection, needy]): Finding => {
+    const fix = approvalFix(controller, collection, needy)
+    const problem = problemOf(
+      'nft_not_approved',
+      needy,
+      `not approved for the craft controller ${controller.address}`,
+      {
+        fix,
+      },
+    )
+    return { check: 'approval', problem, fix }
+  })
+}
+
+/** A single token is approved alone; for several, the whole collection in one transaction. */
+function approvalFix({ address, collectionAt }: Craft['controller'], contract: Address, needy: readonly Token[]) {
+  const collection = collectionAt(contract)
+  const [only, ...others] = needy
+  return others.length === 0 && only
+    ? {
+        to: contract,
+        data: collection.encode('approve', [address, BigInt(only.nft.tokenId)]),
+        description: `approve(${address}, ${only.nft.tokenId}): lets the craft controller take this NFT`,
+      }
+    : {
+        to: contract,
+        data: collection.encode('setApprovalForAll', [address, true]),
+        description: `setApprovalForAll(${address}, true): lets the craft controller take NFTs of this collection`,
+      }
+}
+
+function lockFinding(locked: readonly Token[]): Finding {
+  return { check: 'lock', problem: problemOf('nft_in_use', locked, 'in another action that has not ended yet') }
+}
+
+function lockHold(resource: string, seenVersion: bigint | undefined): Hold {
+  return {
+    resource,
+    quantity: 1n,
+    limit: 1n,
+    seenVersion,
+    refusal: { code: 'nft_in_use', detail: 'An NFT is in another action that has not ended yet.' },
+  }
+}
+
+function problemOf(
+  code: ProblemCode,
+  tokens: readonly Token[],
+  words: string,
+  members: Readonly<Record<string, unknown>> = {},
+): Problem | null {
+  const [first, ...others] = tokens
+  if (!first) return null
+  const errors = tokens.map(({ index }) => ({ pointer: `/nfts/${index}`, code, detail: `is ${words}` }))
+  const subject = others.length === 0 ? `nfts[${first.index}] is` : `nfts[${first.index}] and ${others.length} more are`
+  return new Problem(code, `${subject} ${words}.`, { errors, members })
+}

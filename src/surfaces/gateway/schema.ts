@@ -1,0 +1,17 @@
+import * as z from 'zod'
+import { hashField } from '../../domain/fields.ts'
+
+const USER_ID_LENGTH_MAX = 128
+
+/** Interface §2.4. A user id is whatever the game calls its users; it is written down and never looked up. */
+export const reportSchema = z.strictObject({
+  userId: z
+    .string()
+    .min(1)
+    .max(USER_ID_LENGTH_MAX)
+    .refine((value) => !/\p{Cc}/u.test(value), { message: 'a user id has no control characters' })
+    .describe('User identifier of the reporting user'),
+  txHash: hashField.describe('Hash of the successful transaction'),
+})
+
+export type ReportTx = z.output<typeof reportSchema>

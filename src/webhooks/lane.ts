@@ -1,0 +1,134 @@
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/id.ts'
+import type { Log } from '../base/log.ts'
+import type { Waypoint } from '../base/waypoint.ts'
+import type { Database } from '../store/db.ts'
+import { type Job, release } from '../store/jobs.ts'
+import { type Endpoint, findEndpoint, setEndpointState } from '../store/webhook-endpoints.ts'
+import {
+  type DeliveryAnswer,
+  type DeliveryState,
+  finishLane,
+  nextDeliveries,
+  type PendingDelivery,
+  recordDelivery,
+} from '../store/webhooks.ts'
+import type { Post } from './post.ts'
+import { bodyOf, signedHeaders } from './sign.ts'
+
+export type LaneParts = {
+  readonly db: Database
+  readonly post: Post
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  readonly waypoint: Waypoint
+  /** Pauses after the first, second … try that failed; then the message is a dead letter. */
+  readonly retrySeconds: readonly number[]
+  observe(outcome: 'delivered' | 'failed' | 'dead', ms: number): void
+}
+
+const SECOND = 1
+const MINUTE = 60
+const HOUR = 3600
+
+/** 72 hours in all. */
+export const RETRY_SECONDS: readonly number[] = [
+  5 * SECOND,
+  MINUTE,
+  5 * MINUTE,
+  30 * MINUTE,
+  2 * HOUR,
+  5 * HOUR,
+  10 * HOUR,
+  14 * HOUR,
+  20 * HOUR,
+  20 * HOUR,
+]
+
+/** A lane is held no longer than this before others have their turn; with one answer that takes its full time it is still leased. */
+const TURN_MS = 10_000
+const TURN_DELIVERIES = 10
+export const LEASE_SECONDS = 30
+
+/** 410: the receiver says that it is gone. */
+const GONE = 410
+
+/**
+ * Sends what one endpoint has to hear of one object, oldest first, and stops at the first that fails: a later change is never told before
+ * an earlier one. Killed anywhere, the lane becomes due again and repeats at most the message whose answer was not written down.
+ */
+export async function workLane(parts: LaneParts, endpoint: Endpoint, job: Job, stop: AbortSignal): Promise<void> {
+  const { db, clock } = parts
+  const until = clock.now() + TURN_MS
+  const pending = await nextDeliveries(db, endpoint.id, job.key, TURN_DELIVERIES)
+  for (const delivery of pending) {
+    if (stop.aborted || clock.now() >= until) return giveBack(parts, job, 0)
+    const verdict = await deliver(parts, endpoint, job, delivery, stop)
+    if (verdict === 'lost') return
+    if (typeof verdict === 'object') return giveBack(parts, job, verdict.pauseSeconds)
+  }
+  const isEmpty = pending.length < TURN_DELIVERIES
+  if (!isEmpty || !(await finishLane(db, job, String(job.payload['through'])))) await giveBack(parts, job, 0)
+}
+
+async function giveBack({ db }: LaneParts, job: Job, pauseSeconds: number): Promise<void> {
+  await release(db, job, pauseSeconds)
+}
+
+/** `told`: on to the next one. A pause: the lane waits. `lost`: somebody else has the lane. */
+type Verdict = 'told' | 'lost' | { readonly pauseSeconds: number }
+
+async function deliver(
+  parts: LaneParts,
+  endpoint: Endpoint,
+  job: Job,
+  { event, attempts, eventKey }: PendingDelivery,
+  stop: AbortSignal,
+): Promise<Verdict> {
+  const { db, clock, post, waypoint, log, observe } = parts
+  const begun = clock.now()
+  const body = bodyOf(event)
+  const headers = signedHeaders({ id: event.id, body, atMs: begun }, endpoint.secrets)
+  const answer = await post({ url: endpoint.url, headers, body }, stop).then(
+    ({ status, text }): DeliveryAnswer => ({ at: begun, status, ms: clock.now() - begun, text }),
+    (error: Error): DeliveryAnswer => ({
+      at: begun,
+      status: null,
+      ms: clock.now() - begun,
+      text: error.message.slice(0, 500),
+    }),
+  )
+  if (stop.aborted && answer.status === null) return { pauseSeconds: 0 }
+  await waypoint('webhook.sent')
+  const isTold = answer.status !== null && answer.status >= 200 && answer.status < 300
+  const pause = parts.retrySeconds[attempts]
+  const state: DeliveryState = isTold ? 'delivered' : pause === undefined ? 'dead' : 'pending'
+  if (!(await recordDelivery(db, job, { endpointId: endpoint.id, eventKey, state, answer }))) return 'lost'
+  await waypoint('webhook.recorded')
+  observe(state === 'pending' ? 'failed' : state, answer.ms)
+  if (state === 'delivered') return 'told'
+  log.warn('webhook not delivered', {
+    endpointId: endpoint.id,
+    eventId: event.id,
+    attempts: attempts + 1,
+    status: answer.status,
+    state,
+  })
+  if (answer.status === GONE) {
+    await setEndpointState(db, endpoint.id, 'disabled', 'The receiver answered 410: it is gone.')
+    return { pauseSeconds: 0 }
+  }
+  return pause === undefined ? 'told' : { pauseSeconds: pause * (0.8 + 0.4 * chance(parts.random)) }
+}
+
+/** 0 to 1: receivers that failed together are not tried again together. */
+function chance(random: Random): number {
+  return random.bytes(1)[0]! / 255
+}
+
+/** The endpoint as it is now; null when it is told nothing. */
+export async function enabledEndpoint(db: Database, id: string): Promise<Endpoint | null> {
+  const endpoint = await findEndpoint(db, id)
+  return endpoint?.state === 'enabled' ? endpoint : null
+}

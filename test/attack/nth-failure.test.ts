@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { PrivateKeyAccount } from 'viem/accounts'
+import { startWorker } from '../../src/checkout/worker.ts'
+import { until } from '../checkout/rail.cases.ts'
+import { type Flow, flows, judge } from '../crash/flows.ts'
+import { fundedWallet, post } from '../support/buyers.ts'
+import { createFaultLine } from '../support/faults.ts'
+import { startShop, type TestShop } from '../support/shop.ts'
+
+// Every call to a chain and every commit fails in turn, before and after it happened. Charged once and delivered once, or not charged.
+
+describe('the n-th outside effect fails', () => {
+  const line = createFaultLine()
+  let shop: TestShop
+  before(async () => {
+    shop = await startShop({
+      wrapTransport: (_chainId, transport) => line.wrapTransport(transport),
+      wrapDatabase: line.wrapDatabase,
+      // Its looks at the store would count too. It is started once the fault has struck.
+      withoutWorker: true,
+      configure: (config) => ({ ...config, limits: { ...config.limits, leaseSeconds: 1, waitMsMax: 2_000 } }),
+    })
+  })
+  after(() => shop.stop())
+
+  async function buy(
+    flow: Flow,
+    buyer: PrivateKeyAccount,
+    onPaid: () => void,
+  ): Promise<{ first: Response; resend: () => Promise<Response> }> {
+    const init = post(flow.body(buyer, undefined))
+    const unpaid = await fetch(shop.url + flow.path, init)
+    const credential = await flow.rail.pay(shop, buyer, unpaid)
+    const headers = { ...(init.headers as Record<string, string>), [flow.rail.header]: credential }
+    const resend = () => fetch(shop.url + flow.path, { ...init, headers })
+    onPaid()
+    return { first: await resend(), resend }
+  }
+
+  const noOrderIsOpen = async () => {
+    const { rows } = await shop.store.db.query<{ n: number }>(
+      `select count(*)::int as n from jobs where kind = 'order'`,
+    )
+    return rows[0]!.n === 0
+  }
+
+  for (const flow of flows.filter(({ ends }) => ends === 'delivered')) {
+    test(flow.name, async (t) => {
+      const clean = await fundedWallet(shop)
+      await buy(flow, clean, () => line.disarm())
+      const effects = line.count()
+      assert.ok(effects > 5)
+      for (let n = 1; n <= effects; n++) {
+        for (const moment of ['before', 'after'] as const) {
+          const buyer = await fundedWallet(shop)
+          const { first, resend } = await buy(flow, buyer, () => line.arm(n, moment))
+          const told = `${flow.name}: effect ${n} failed ${moment}, answered ${first.status}`
+          if (first.status === 402) await judge(shop, flow, buyer, undefined, 402)
+          let last = first
+          line.disarm()
+          const worker = startWorker(shop.service.checkout)
+          // A 5xx promises that nothing was taken, and that nothing will be unless the payment is sent again.
+          if (first.status >= 500 && flow.rail.name !== 'mpp push') {
+            await until(noOrderIsOpen)
+            await judge(shop, flow, buyer, undefined, 402)
+          }
+          while (last.status === 202 || last.status >= 500) last = await resend()
+          await worker.stop()
+          await judge(shop, flow, buyer, undefined, last.status).catch((error) => {
+            throw new Error(told, { cause: error })
+          })
+        }
+      }
+      t.diagnostic(`${effects} effects, each failed before and after`)
+    })
+  }
+})

@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { flows, judge } from '../crash/flows.ts'
+import { fundedWallet, post } from '../support/buyers.ts'
+import { startShop, type TestShop } from '../support/shop.ts'
+
+// M-02 at large: identical paid calls at once, over two replicas on one store.
+
+const STORMS = Number(process.env['SUTLER_TEST_STORMS'] ?? 100)
+const CALLS = 50
+
+let shop: TestShop
+let urls: readonly string[]
+before(async () => {
+  shop = await startShop()
+  const replica = await shop.replica()
+  urls = [shop.service.url, replica.url]
+})
+after(() => shop.stop())
+
+test(`${STORMS} storms of ${CALLS} identical paid calls: one settlement and one mint each`, async (t) => {
+  const delivered = flows.filter(({ ends }) => ends === 'delivered')
+  for (let storm = 0; storm < STORMS; storm++) {
+    const flow = delivered[storm % delivered.length]!
+    const buyer = await fundedWallet(shop)
+    const init = post(flow.body(buyer, undefined))
+    const credential = await flow.rail.pay(shop, buyer, await fetch(urls[0] + flow.path, init))
+    const headers = { ...(init.headers as Record<string, string>), [flow.rail.header]: credential }
+    const answers = await Promise.all(
+      Array.from({ length: CALLS }, (_, index) => fetch(urls[index % urls.length] + flow.path, { ...init, headers })),
+    )
+    const bodies = await Promise.all(answers.map((answer) => answer.json() as Promise<{ orderId: string }>))
+    assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
+    assert.equal(new Set(bodies.map(({ orderId }) => orderId)).size, 1)
+    await judge(shop, flow, buyer, undefined, 200)
+  }
+  t.diagnostic(`${STORMS * CALLS} calls, ${STORMS} settlements`)
+})

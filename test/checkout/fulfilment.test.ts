@@ -1,0 +1,292 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { encodeDeployData, getContractAddress, type Hex } from 'viem'
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount, privateKeyToAddress } from 'viem/accounts'
+import { saleLots } from '../../src/artifacts/SaleLots.ts'
+import { ZERO_ADDRESS } from '../../src/base/address.ts'
+import { noWaypoint, type Waypoint, type WaypointName } from '../../src/base/waypoint.ts'
+import { invocation } from '../../src/sandbox/deployer.ts'
+import { addressOf } from '../../src/sandbox/world.ts'
+import { deafReceiver } from '../artifacts/DeafReceiver.ts'
+import { rejectingReceiver } from '../artifacts/RejectingReceiver.ts'
+import { nftsOf, transfers } from '../crash/flows.ts'
+import { fundedWallet, post } from '../support/buyers.ts'
+import { x402UnderTest } from '../support/credentials.ts'
+import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
+import { ended, orderCount, said, setLot, until, verdict } from './counter.ts'
+import { createMeddler } from './meddler.ts'
+import { encoded, paymentFor, requiredOf } from './x402-wallet.ts'
+
+// Paid. From here on it ends delivered or refunded, never both and never neither.
+
+const FEW = 76
+const PRICE = 250_000n
+
+const meddler = createMeddler()
+let waypoint: Waypoint = noWaypoint
+let shop: TestShop
+/** The same shop, which gives up on a mint after a second. */
+let hasty: string
+before(async () => {
+  shop = await startShop({
+    wrapTransport: meddler.wrap,
+    waypoint: (name) => waypoint(name),
+    configure: (config) => ({
+      ...config,
+      limits: { ...config.limits, receiptWaitMs: 300, waitMsMax: 20_000 },
+      game: { ...config.game, sale: { ...config.game.sale!, saleIds: [...config.game.sale!.saleIds, FEW] } },
+    }),
+  })
+  await setLot(shop, FEW, { price: '0.25', supply: 5n })
+})
+after(() => shop.stop())
+
+const native = (method: string, ...params: unknown[]) => shop.chains.native.request({ method, params })
+const sale = () => shop.world.contracts.sale
+
+async function buy(buyer: PrivateKeyAccount, body: object, at = shop.url): Promise<Response> {
+  const url = `${at}/agentic/x402/buy`
+  const payment = await paymentFor(buyer, requiredOf(await fetch(url, post(body))))
+  return fetch(url, post(body, { 'payment-signature': encoded(payment) }))
+}
+
+/** Asks the chain: what was paid, what went back, and how many tokens arrived? */
+async function books(buyer: { address: `0x${string}` }) {
+  const paid = await transfers(shop, x402UnderTest, buyer.address, shop.config.x402!.payTo)
+  const refunded = await transfers(shop, x402UnderTest, addressOf('treasury'), buyer.address)
+  return { paid, refunded, tokens: await nftsOf(shop.chains, sale(), buyer.address) }
+}
+
+const delivered = { paid: [PRICE], refunded: [], tokens: 1 }
+const sentBack = { paid: [PRICE], refunded: [PRICE], tokens: 0 }
+const lot = (buyer: { address: string }) => ({ saleId: 392, beneficiary: buyer.address })
+
+function when(name: WaypointName, act: () => Promise<unknown>): void {
+  waypoint = async (reached) => {
+    if (reached !== name) return
+    waypoint = noWaypoint
+    await act()
+  }
+}
+
+describe('F-01, F-02: a mint that reverts', () => {
+  for (const reverts of [1, 2, 4]) {
+    test(`${reverts} times, is tried again, and the token arrives once`, async () => {
+      const buyer = await fundedWallet(shop)
+      await native('dev_fault', { kind: 'revert', to: sale(), count: reverts })
+      assert.equal((await buy(buyer, lot(buyer))).status, 200)
+      assert.deepEqual(await books(buyer), delivered)
+    })
+  }
+
+  test('five times is given up, and the money goes back', async () => {
+    const buyer = await fundedWallet(shop)
+    await native('dev_fault', { kind: 'revert', to: sale(), count: 5 })
+    const response = await buy(buyer, lot(buyer))
+    const { code, refund, payment } = await said(response)
+    assert.deepEqual([response.status, code, payment.taken], [409, 'fulfilment_failed', true])
+    assert.equal(refund?.status, 'refunded')
+    assert.deepEqual(await books(buyer), sentBack)
+    // The payment itself went well, and its receipt says so; it is not pending any more.
+    const receipt = JSON.parse(Buffer.from(response.headers.get('payment-response')!, 'base64').toString())
+    assert.deepEqual([receipt.success, receipt.errorReason, receipt.payer], [true, undefined, buyer.address])
+  })
+
+  test('because the contract is paused, waits until it is not', async () => {
+    const buyer = await fundedWallet(shop)
+    const act = (name: 'pause' | 'unpause') => shop.world.deployer.act(invocation(sale(), saleLots.abi, name, []))
+    when('order.settled', () => act('pause'))
+    const bought = buy(buyer, lot(buyer))
+    const tries = () => meddler.seen('eth_estimateGas').length
+    const before = tries()
+    await until(async () => tries() > before + 2)
+    await act('unpause')
+    assert.equal((await bought).status, 200)
+    assert.deepEqual(await books(buyer), delivered)
+  })
+})
+
+describe('the time for a mint is over', () => {
+  before(async () => {
+    const { url } = await shop.replica({
+      configure: (config) => ({
+        ...config,
+        limits: { ...config.limits, delivery: { ...config.limits.delivery, mintMs: 400 } },
+      }),
+    })
+    hasty = url
+  })
+
+  test('while its transaction hangs: it is cancelled first, then refunded, and never lands', async () => {
+    const buyer = await fundedWallet(shop)
+    await native('dev_fault', { kind: 'stick', to: sale() })
+    const response = await buy(buyer, lot(buyer), hasty)
+    assert.equal(response.status, 409)
+    assert.equal((await ended(shop, 'x402', (await said(response)).orderId)).status, 'refunded')
+    await native('dev_clearFaults')
+    assert.deepEqual(await books(buyer), sentBack)
+    // The key is not blocked by what it cancelled.
+    const next = await fundedWallet(shop)
+    assert.equal((await buy(next, lot(next), hasty)).status, 200)
+  })
+
+  test('and it lands in the moment it is cancelled: delivered, and not refunded', async () => {
+    const buyer = await fundedWallet(shop)
+    await native('dev_fault', { kind: 'stick', to: sale() })
+    let raws = new Set<string>()
+    const stop = meddler.meddle('eth_sendRawTransaction', async ([raw = ''], ask, chainId) => {
+      if (chainId !== 84532) return ask()
+      const isNew = !raws.has(raw)
+      raws = raws.add(raw)
+      // The settlement, the mint, and then the transaction that is to cancel it, which never arrives.
+      if (raws.size < 3 || !isNew) return ask()
+      await native('dev_clearFaults')
+      return `0x${'0'.repeat(64)}`
+    })
+    const response = await buy(buyer, lot(buyer), hasty)
+    stop()
+    assert.equal(response.status, 200)
+    assert.deepEqual(await books(buyer), delivered)
+  })
+})
+
+describe('a refund', () => {
+  const fail = async () => native('dev_fault', { kind: 'revert', to: sale(), count: 5 })
+
+  test('whose answer is lost is sent once', async () => {
+    const buyer = await fundedWallet(shop)
+    await fail()
+    when('refund.created', () => native('dev_fault', { kind: 'lose', method: 'eth_sendRawTransaction' }))
+    const response = await buy(buyer, lot(buyer))
+    assert.equal((await ended(shop, 'x402', (await said(response)).orderId)).status, 'refunded')
+    assert.deepEqual(await books(buyer), sentBack)
+  })
+
+  test('that the chain forgot is sent again, and arrives once', async () => {
+    const buyer = await fundedWallet(shop)
+    await fail()
+    when('refund.created', () => native('dev_fault', { kind: 'drop', to: shop.config.x402!.asset }))
+    const response = await buy(buyer, lot(buyer))
+    assert.equal((await ended(shop, 'x402', (await said(response)).orderId)).status, 'refunded')
+    assert.deepEqual(await books(buyer), sentBack)
+  })
+
+  test('waits for an empty treasury to be filled', async () => {
+    const buyer = await fundedWallet(shop)
+    const { asset } = shop.config.x402!
+    const treasury = addressOf('treasury')
+    const filling = await erc20Balance(shop.chains.native, asset, treasury)
+    const thief = await fundedWallet(shop)
+    await fail()
+    when('refund.created', () => native('dev_systemCall', asset, emptied(treasury)))
+    const bought = buy(buyer, lot(buyer))
+    await until(async () => (await refunding(buyer)) === 'refunding')
+    const looks = () => meddler.seen('eth_call').length
+    const before = looks()
+    await until(async () => looks() > before + 3)
+    assert.deepEqual((await books(buyer)).refunded, [])
+    await native('dev_systemCall', asset, unblacklisted(treasury))
+    const response = await bought
+    assert.equal((await ended(shop, 'x402', (await said(response)).orderId)).status, 'refunded')
+    assert.deepEqual(await books(buyer), sentBack)
+    assert.ok(filling > 0n && thief)
+  })
+
+  async function refunding(buyer: { address: string }): Promise<string | undefined> {
+    const { rows } = await shop.store.db.query<{ status: string }>('select status from orders where payer = $1', [
+      buyer.address,
+    ])
+    return rows[0]?.status
+  }
+  /** The token's own keys stop the treasury from sending: what an empty one comes to, without moving its money about. */
+  const emptied = (address: string): Hex => `0xf9f92be4${address.slice(2).toLowerCase().padStart(64, '0')}`
+  const unblacklisted = (address: string): Hex => `0x1a895266${address.slice(2).toLowerCase().padStart(64, '0')}`
+})
+
+test('F-03: of forty buyers of the last five, five are charged and served', async () => {
+  const buyer = await fundedWallet(shop)
+  const before = await erc20Balance(shop.chains.native, shop.config.x402!.asset, buyer.address)
+  const beneficiaries = Array.from({ length: 40 }, () => privateKeyToAddress(generatePrivateKey()))
+  const answers = await Promise.all(beneficiaries.map((beneficiary) => buy(buyer, { saleId: FEW, beneficiary })))
+  const verdicts = await Promise.all(answers.map(verdict))
+  assert.equal(verdicts.filter(([status]) => status === 200).length, 5)
+  assert.deepEqual(
+    verdicts.filter(([status]) => status !== 200),
+    Array.from({ length: 35 }, () => [409, 'sold_out']),
+  )
+  const after = await erc20Balance(shop.chains.native, shop.config.x402!.asset, buyer.address)
+  assert.equal(before - after, 5n * PRICE)
+  const minted = await Promise.all(beneficiaries.map((address) => nftsOf(shop.chains, sale(), address)))
+  assert.equal(
+    minted.reduce((sum, count) => sum + count, 0),
+    5,
+  )
+})
+
+describe('F-05: who cannot receive', () => {
+  async function deployed(artifact: { abi: readonly unknown[]; bytecode: Hex }): Promise<`0x${string}`> {
+    const deployer = privateKeyToAccount(generatePrivateKey())
+    await native('dev_setBalance', deployer.address, '0xde0b6b3a7640000')
+    const raw = await deployer.signTransaction({
+      type: 'eip1559',
+      chainId: 84532,
+      nonce: 0,
+      data: encodeDeployData({ abi: artifact.abi, bytecode: artifact.bytecode, args: [] } as never),
+      gas: 2_000_000n,
+      maxFeePerGas: 20_000_000_000n,
+      maxPriorityFeePerGas: 1_000_000n,
+    })
+    await native('eth_sendRawTransaction', raw)
+    return getContractAddress({ from: deployer.address, nonce: 0n })
+  }
+
+  test('is refused before anything is taken', async () => {
+    const buyer = await fundedWallet(shop)
+    const { asset, payTo } = shop.config.x402!
+    for (const [beneficiary, status, code] of [
+      [await deployed(deafReceiver), 409, 'beneficiary_rejects'],
+      [await deployed(rejectingReceiver), 409, 'beneficiary_rejects'],
+      [asset, 400, 'invalid_beneficiary'],
+      [payTo, 400, 'invalid_beneficiary'],
+      [sale(), 400, 'invalid_beneficiary'],
+    ] as const) {
+      const before = await orderCount(shop)
+      const response = await buy(buyer, { saleId: 392, beneficiary })
+      const { payment, ...said_ } = await said(response)
+      assert.deepEqual([response.status, said_.code, payment.taken], [status, code, false])
+      assert.equal(await orderCount(shop), before)
+    }
+    const zero = await fetch(`${shop.url}/agentic/x402/buy`, post({ saleId: 392, beneficiary: ZERO_ADDRESS }))
+    assert.deepEqual(await verdict(zero), [400, 'invalid_beneficiary'])
+    assert.deepEqual(await books(buyer), { paid: [], refunded: [], tokens: 0 })
+  })
+})
+
+test('M-11: a caller who hangs up in the middle finds the purchase made, and pays once', async () => {
+  const buyer = await fundedWallet(shop)
+  const url = `${shop.url}/agentic/x402/buy`
+  const payment = await paymentFor(buyer, requiredOf(await fetch(url, post(lot(buyer)))))
+  const init = post(lot(buyer), { 'payment-signature': encoded(payment) })
+  for (const point of ['order.opened', 'settle.done', 'deliver.done', 'answer.ready'] as const) {
+    const hangUp = new AbortController()
+    when(point, async () => hangUp.abort())
+    await fetch(url, { ...init, signal: hangUp.signal }).catch(() => {})
+    waypoint = noWaypoint
+  }
+  const response = await fetch(url, init)
+  assert.equal(response.status, 200)
+  assert.deepEqual(await books(buyer), delivered)
+})
+
+test('M-23: a quantity out of range is refused before it is priced', async () => {
+  const url = `${shop.url}/agentic/x402/buy`
+  const body = { saleId: 392, beneficiary: addressOf('demo') }
+  for (const quantity of [0, -1, 1.5, '1', 101, 1e308, 2 ** 53 + 2, true, null, [1]]) {
+    const response = await fetch(url, post({ ...body, quantity }))
+    assert.equal(response.status, 400, JSON.stringify(quantity))
+    assert.equal(response.headers.get('payment-required'), null)
+  }
+  const most = requiredOf(await fetch(url, post({ ...body, quantity: 100 })))
+  assert.equal(most.accepts[0].amount, (100n * PRICE).toString())
+  assert.equal((await fetch(url, post('{"saleId":392,"quantity":1e400}'))).status, 400)
+})

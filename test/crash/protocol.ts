@@ -1,0 +1,20 @@
+import type { WaypointName } from '../../src/base/waypoint.ts'
+
+export type StartOrder = {
+  readonly databaseUrl: string
+  readonly rpcUrls: Readonly<Record<number, string>>
+  readonly port: number
+  readonly leaseSeconds: number
+  readonly verbose: boolean
+}
+/** Dies at the n-th waypoint that is passed after this order. */
+export type CrashOrder = { readonly crashAfter: number }
+export type ToServer = { readonly start: StartOrder } | { readonly crash: CrashOrder } | { readonly record: true }
+export type FromServer =
+  | { readonly ready: true }
+  | { readonly listening: true }
+  | { readonly passed: WaypointName }
+  | { readonly armed: true }
+
+/** Where every replica says it is; it never is, so no answer depends on a port. */
+export const PUBLIC_URL = 'http://shop.test'

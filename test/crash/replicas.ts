@@ -1,0 +1,98 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { WaypointName } from '../../src/base/waypoint.ts'
+import { freePort } from '../support/shop.ts'
+import type { FromServer, StartOrder, ToServer } from './protocol.ts'
+
+/** A running shop process. */
+export type Replica = {
+  readonly url: string
+  /** From now on it dies at the n-th waypoint. */
+  crashAfter(waypoints: number): Promise<void>
+  /** Resolves with the waypoints passed while `work` ran. */
+  record(work: () => Promise<void>): Promise<readonly WaypointName[]>
+  readonly died: Promise<void>
+  isDead(): boolean
+  kill(): void
+}
+
+/** Hands out replicas. Importing the shop takes longer than starting it, so the next one is always being imported. */
+export function createReplicas(options: Omit<StartOrder, 'port'>, sparesMax: number) {
+  const spares: { readonly child: ChildProcess; readonly ready: Promise<unknown> }[] = []
+  const children = new Set<ChildProcess>()
+
+  function addSpare(): void {
+    const child = fork(join(import.meta.dirname, 'server.ts'), {
+      env: { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), 'sutler-test-compile-cache') },
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    })
+    children.add(child)
+    child.once('exit', () => children.delete(child))
+    const ready = heard(child, 'ready')
+    // A spare that is never used ends with the run.
+    ready.catch(() => {})
+    spares.push({ child, ready })
+  }
+  for (let i = 0; i < sparesMax; i++) addSpare()
+
+  return {
+    async start(): Promise<Replica> {
+      const { child, ready } = spares.shift()!
+      addSpare()
+      await ready
+      const port = await freePort()
+      const listening = heard(child, 'listening')
+      say(child, { start: { ...options, port } })
+      await listening
+      return replicaOf(child, `http://127.0.0.1:${port}`)
+    },
+    stop(): void {
+      for (const child of children) child.kill('SIGKILL')
+    },
+  }
+}
+
+function replicaOf(child: ChildProcess, url: string): Replica {
+  const died = once(child, 'exit').then(() => {})
+  return {
+    url,
+    died,
+    isDead: () => child.exitCode !== null || child.signalCode !== null,
+    kill: () => void child.kill('SIGKILL'),
+    async crashAfter(waypoints) {
+      const armed = heard(child, 'armed')
+      say(child, { crash: { crashAfter: waypoints } })
+      await armed
+    },
+    async record(work) {
+      const passed: WaypointName[] = []
+      const listen = (message: FromServer) => {
+        if ('passed' in message) passed.push(message.passed)
+      }
+      child.on('message', listen)
+      say(child, { record: true })
+      await work()
+      child.off('message', listen)
+      return passed
+    },
+  }
+}
+
+function say(child: ChildProcess, message: ToServer): void {
+  child.send(message)
+}
+
+async function heard(child: ChildProcess, word: 'ready' | 'listening' | 'armed'): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const exited = () => reject(new Error(`a shop process ended before it was ${word}`))
+    child.once('exit', exited)
+    child.on('message', function listen(message: FromServer) {
+      if (!(word in message)) return
+      child.off('message', listen)
+      child.off('exit', exited)
+      resolve()
+    })
+  })
+}

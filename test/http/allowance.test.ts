@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import type { Socket } from 'node:net'
+import { describe, test } from 'node:test'
+import { createCounter } from '../../src/api/allowance.ts'
+import { allowanceKey, createClientFinder } from '../../src/api/client-address.ts'
+import type { HttpRequest } from '../../src/api/exchange.ts'
+import type { Clock } from '../../src/base/clock.ts'
+
+/** Time that moves only when told to. */
+function standingClock(): Clock & { pass(ms: number): void } {
+  let now = 1_800_000_000_000
+  return {
+    now: () => now,
+    sleep: async () => {},
+    pass(ms) {
+      now += ms
+    },
+  }
+}
+
+const perMinute = (quota: number) => ({ name: 'unpaid', quota, windowMs: 60_000 })
+
+describe('an allowance', () => {
+  test('is granted to the last call and not to the next, and is whole again when its window ends', () => {
+    const clock = standingClock()
+    const counter = createCounter({ allowance: perMinute(3), callersMax: 10, clock })
+    assert.deepEqual(
+      [1, 2, 3, 4].map(() => counter.take('a').isGranted),
+      [true, true, true, false],
+    )
+    const { left, resetSeconds } = counter.peek('a')
+    assert.equal(left, 0)
+    assert.ok(resetSeconds >= 1 && resetSeconds <= 60)
+    assert.equal(counter.take('b').isGranted, true)
+    clock.pass(resetSeconds * 1000)
+    assert.equal(counter.take('a').isGranted, true)
+  })
+
+  test('windows of different callers do not end in the same second', () => {
+    const clock = standingClock()
+    const counter = createCounter({ allowance: perMinute(3), callersMax: 1_000, clock })
+    const resets = new Set(Array.from({ length: 200 }, (_, i) => counter.take(`10.0.0.${i}`).resetSeconds))
+    assert.ok(resets.size > 30, `${resets.size} different seconds`)
+  })
+
+  test('R-05: what others counted is taken in, and what they count meanwhile is reckoned with', () => {
+    const clock = standingClock()
+    const counter = createCounter({ allowance: perMinute(90), callersMax: 10, clock, onHot: () => {} })
+    for (let i = 0; i < 10; i++) counter.take('a')
+    const [report] = counter.unreported()
+    assert.equal(report?.hits, 10)
+    assert.deepEqual(counter.unreported(), [])
+    // Two others saw as much: of 30 known calls a third is ours, so each new one stands for three.
+    counter.learn({ ...report, hits: 30 }, 10)
+    let granted = 0
+    while (counter.take('a').isGranted) granted++
+    assert.equal(granted, 20)
+  })
+
+  test('R-05: a caller who comes seldom is nobody else’s business', () => {
+    let woken = 0
+    const counter = createCounter({
+      allowance: perMinute(120),
+      callersMax: 10,
+      clock: standingClock(),
+      onHot: () => woken++,
+    })
+    counter.take('a')
+    assert.deepEqual([woken, counter.unreported()], [0, []])
+    counter.take('a')
+    assert.equal(counter.unreported()[0]?.hits, 2)
+  })
+
+  test('R-06: a million callers are counted in bounded memory', () => {
+    const counter = createCounter({ allowance: perMinute(3), callersMax: 10_000, clock: standingClock() })
+    for (let i = 0; i < 1_000_000; i++)
+      counter.take(`2001:db8:${(i >> 16).toString(16)}:${(i & 0xffff).toString(16)}::/64`)
+    assert.ok(counter.size <= 10_000, `${counter.size} are remembered`)
+    // Who came last is remembered best.
+    assert.equal(
+      counter.peek(`2001:db8:${(999_999 >> 16).toString(16)}:${(999_999 & 0xffff).toString(16)}::/64`).left,
+      2,
+    )
+  })
+})
+
+describe('R-03: whom an allowance belongs to', () => {
+  for (const [address, key] of [
+    ['203.0.113.9', '203.0.113.9'],
+    ['::ffff:203.0.113.9', '203.0.113.9'],
+    ['::ffff:cb00:7109', '203.0.113.9'],
+    ['64:ff9b::203.0.113.9', '203.0.113.9'],
+    ['64:ff9b::cb00:7109', '203.0.113.9'],
+    ['2002:cb00:7109::1', '203.0.113.9'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:db8:1:2::', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['nonsense', 'unknown'],
+    ['', 'unknown'],
+  ] as const)
+    test(`${address || 'no address'} counts as ${key}`, () => assert.equal(allowanceKey(address), key))
+
+  const from = (remoteAddress: string, forwarded?: string) =>
+    ({ header: () => forwarded, incoming: { socket: { remoteAddress } as Socket } }) as unknown as HttpRequest
+
+  test('without proxies of ours, X-Forwarded-For is only what the caller wrote', () => {
+    assert.equal(createClientFinder(0)(from('198.51.100.1', '203.0.113.9')), '198.51.100.1')
+  })
+
+  test('behind proxies of ours the outermost one names the caller, and what stands left of that is not believed', () => {
+    assert.equal(createClientFinder(1)(from('10.0.0.1', '1.1.1.1, 203.0.113.9')), '203.0.113.9')
+    assert.equal(createClientFinder(2)(from('10.0.0.1', '1.1.1.1, 203.0.113.9, 10.0.0.2')), '203.0.113.9')
+    assert.equal(createClientFinder(1)(from('10.0.0.1', '203.0.113.9:4711')), '203.0.113.9')
+    assert.equal(createClientFinder(1)(from('10.0.0.1', '[2001:db8:1:2::9]:4711')), '2001:db8:1:2::/64')
+  })
+
+  test('a proxy that says nothing, or nonsense, counts as the caller itself', () => {
+    assert.equal(createClientFinder(1)(from('10.0.0.1')), '10.0.0.1')
+    assert.equal(createClientFinder(1)(from('10.0.0.1', 'unknown')), '10.0.0.1')
+    assert.equal(createClientFinder(2)(from('10.0.0.1', '203.0.113.9')), '10.0.0.1')
+  })
+})

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Waypoint, WaypointName } from '../../src/base/waypoint.ts'
+import type { Config } from '../../src/config/config.ts'
+import { fundedWallet, post } from '../support/buyers.ts'
+import { x402UnderTest } from '../support/credentials.ts'
+import { startShop, type TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
+
+const lot = { saleId: 392, beneficiary: '0x000000000000000000000000000000000000dEaD' }
+const PRICE = 250_000n
+
+/** Holds purchases at one of their steps until it is opened. */
+function createGate(): {
+  readonly waypoint: Waypoint
+  close(at: WaypointName): void
+  open(): void
+  readonly held: number
+} {
+  let closedAt: WaypointName | null = null
+  const waiting: (() => void)[] = []
+  return {
+    async waypoint(name) {
+      if (name === closedAt) await new Promise<void>((resolve) => waiting.push(resolve))
+    },
+    close(at) {
+      closedAt = at
+    },
+    open() {
+      closedAt = null
+      for (const go of waiting.splice(0)) go()
+    },
+    get held() {
+      return waiting.length
+    },
+  }
+}
+
+async function withShop(
+  options: { readonly limits?: Partial<Config['limits']>; readonly poolSize?: number },
+  work: (shop: TestShop, gate: ReturnType<typeof createGate>, buy: Buy) => Promise<void>,
+): Promise<void> {
+  const gate = createGate()
+  const shop = await startShop({
+    waypoint: gate.waypoint,
+    configure: (config) => ({ ...config, limits: { ...config.limits, ...options.limits } }),
+    ...(options.poolSize === undefined ? {} : { poolSize: options.poolSize }),
+  })
+  const buyer = await fundedWallet(shop)
+  const credential = async (url = shop.url) =>
+    x402UnderTest.pay(shop, buyer, await fetch(`${url}/agentic/x402/buy`, post(lot)))
+  const send = (payment: string, url = shop.url, signal?: AbortSignal) =>
+    fetch(`${url}/agentic/x402/buy`, { ...post(lot, { 'payment-signature': payment }), ...(signal ? { signal } : {}) })
+  try {
+    await work(shop, gate, { credential, send })
+  } finally {
+    gate.open()
+    await shop.stop()
+  }
+}
+
+type Buy = {
+  credential(url?: string): Promise<string>
+  send(payment: string, url?: string, signal?: AbortSignal): Promise<Response>
+}
+
+describe('C-04: a stop', () => {
+  test('lets nobody in any more, and answers everybody who was in', async () => {
+    await withShop({}, async (shop, gate, { credential, send }) => {
+      const payments = await Promise.all(Array.from({ length: 5 }, () => credential()))
+      const before = await x402UnderTest.till(shop)
+      gate.close('deliver.begun')
+      const answers = payments.map((payment) => send(payment))
+      await until(async () => gate.held === payments.length)
+      const stopped = shop.service.stop()
+      await assert.rejects(fetch(`${shop.url}/health/live`))
+      gate.open()
+      for (const answer of await Promise.all(answers)) {
+        assert.equal(answer.status, 200)
+        assert.equal(answer.headers.get('connection'), 'close')
+      }
+      await stopped
+      assert.equal(((await x402UnderTest.till(shop)) - before) / PRICE, 5n)
+    })
+  })
+
+  test('hands over what it cannot finish: another replica delivers, and nothing is paid twice', async () => {
+    await withShop(
+      { limits: { waitMsMax: 300, drainMsMax: 600, leaseSeconds: 2 } },
+      async (shop, gate, { credential, send }) => {
+        const replica = await shop.replica()
+        const payment = await credential()
+        const before = await x402UnderTest.till(shop)
+        gate.close('deliver.begun')
+        const answer = await send(payment)
+        assert.equal(answer.status, 202)
+        const { orderId } = (await answer.json()) as { orderId: string }
+        // The replica may come to the closed gate as well; what counts is that somebody goes on when it opens.
+        await shop.service.stop()
+        gate.open()
+        const status = `${replica.url}/agentic/x402/purchases/${orderId}`
+        await until(async () => (await fetch(status)).status === 200)
+        assert.equal(((await (await fetch(status)).json()) as { status: string }).status, 'confirmed')
+        assert.equal(((await x402UnderTest.till(shop)) - before) / PRICE, 1n)
+      },
+    )
+  })
+
+  test('under load a client sees an answer or a closed door, never a 5xx, and the same credential works next door', async () => {
+    await withShop({}, async (shop, _gate, { credential, send }) => {
+      const replica = await shop.replica()
+      const payments = await Promise.all(Array.from({ length: 30 }, () => credential()))
+      const before = await x402UnderTest.till(shop)
+      const statuses: number[] = []
+      const buy = async (payment: string) => {
+        const first = await send(payment).catch(() => null)
+        const answer = first ?? (await send(payment, replica.url))
+        statuses.push(answer.status)
+        await answer.arrayBuffer()
+      }
+      const buying = payments.map(async (payment, index) => {
+        // Some are under way when the stop begins, some come after it.
+        if (index >= 10) await until(async () => statuses.length > index - 10)
+        await buy(payment)
+      })
+      await until(async () => statuses.length > 3)
+      await Promise.all([shop.service.stop(), ...buying])
+      assert.deepEqual([...new Set(statuses)], [200])
+      assert.equal(((await x402UnderTest.till(shop)) - before) / PRICE, 30n)
+    })
+  })
+})
+
+describe('H-12: a client that goes away in the middle of its purchase', () => {
+  for (const step of ['order.opened', 'settle.begun', 'settle.done', 'deliver.begun', 'deliver.done'] as const) {
+    test(`at ${step}: the work goes on, and the same credential gets the result`, async () => {
+      await withShop({}, async (shop, gate, { credential, send }) => {
+        const payment = await credential()
+        const before = await x402UnderTest.till(shop)
+        gate.close(step)
+        const leaving = new AbortController()
+        const left = assert.rejects(send(payment, shop.url, leaving.signal))
+        await until(async () => gate.held === 1)
+        leaving.abort()
+        await left
+        gate.open()
+        const again = await send(payment)
+        assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [200, 'true'])
+        assert.equal(((await x402UnderTest.till(shop)) - before) / PRICE, 1n)
+      })
+    })
+  }
+})
+
+test('C-07: purchases that wait for a slow chain keep no connection of the store, and those who only read are served', async () => {
+  await withShop({ poolSize: 2, limits: { purchasesMax: 25 } }, async (shop, gate, { credential, send }) => {
+    const payments: string[] = []
+    for (let i = 0; i < 30; i++) payments.push(await credential())
+    gate.close('settle.begun')
+    const answers = payments.map((payment) => send(payment))
+    await until(async () => gate.held === 25)
+    // All that there is room for are waiting; the rest were turned away before anything was taken.
+    const reads = await Promise.all(Array.from({ length: 50 }, () => fetch(`${shop.url}/payments/nothing`)))
+    assert.deepEqual([...new Set(reads.map(({ status }) => status))], [404])
+    gate.open()
+    const statuses = (await Promise.all(answers)).map(({ status }) => status).sort()
+    assert.deepEqual(
+      [statuses.filter((status) => status === 503).length, statuses.filter((status) => status < 300).length],
+      [5, 25],
+    )
+  })
+})

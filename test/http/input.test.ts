@@ -1,0 +1,373 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { problemSchema } from '../../src/api/problem-body.ts'
+import type { ProblemCode } from '../../src/base/problem.ts'
+import { giveGas, giveToken } from '../../src/sandbox/world.ts'
+import { fundedWallet, post } from '../support/buyers.ts'
+import { edited, mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
+import { startShop, type TestShop } from '../support/shop.ts'
+import { ask, assertProblem, assertRefused } from './wire.ts'
+
+let shop: TestShop
+before(async () => {
+  shop = await startShop()
+})
+after(() => shop.stop())
+
+const DEAD = '0x000000000000000000000000000000000000dEaD'
+const lot = { saleId: 391, beneficiary: DEAD }
+const send = (path: string, body: unknown) => fetch(shop.url + path, post(body))
+const sendBytes = (path: string, body: Uint8Array<ArrayBuffer>) =>
+  fetch(shop.url + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+const BUY = '/agentic/x402/buy'
+
+async function codes(response: Response): Promise<readonly string[]> {
+  const { code, errors } = problemSchema.parse(await response.json())
+  return [code, ...errors.map((error) => error.code)]
+}
+
+describe('JSON', () => {
+  const malformed: Readonly<Record<string, string | Uint8Array<ArrayBuffer>>> = {
+    'half an object': '{"saleId":391',
+    'a comma too many': '{"saleId":391,}',
+    'single quotes': "{'saleId':391}",
+    'a bare word': '{saleId:391}',
+    NaN: '{"saleId":NaN}',
+    Infinity: '{"saleId":Infinity}',
+    'a comment': '{"saleId":391}//x',
+    'data behind the end': '{"saleId":391}{"saleId":391}',
+    'a leading zero': '{"saleId":0391}',
+    'a leading plus': '{"saleId":+391}',
+    'a control character in a text': '{"beneficiary":"a\u0001"}',
+    'a lone surrogate, escaped': '{"beneficiary":"\\ud800"}',
+    'a byte order mark': Buffer.from('\ufeff{"saleId":391}'),
+    'bytes that are not UTF-8': Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d]),
+    'an overlong encoding': Buffer.from([0x7b, 0x22, 0xc0, 0xaf, 0x22, 0x3a, 0x31, 0x7d]),
+    'a surrogate in UTF-8': Buffer.from([0x7b, 0x22, 0xed, 0xa0, 0x80, 0x22, 0x3a, 0x31, 0x7d]),
+    'UTF-16': Buffer.from('{"saleId":391}', 'utf16le'),
+    'nothing but spaces': ' '.repeat(40),
+    'an empty text between brackets': '{,}',
+  }
+  for (const [what, body] of Object.entries(malformed)) {
+    test(`N-01: ${what} is no JSON`, async () => {
+      const response = typeof body === 'string' ? await send(BUY, body) : await sendBytes(BUY, body)
+      await assertRefused(response, 400, 'invalid_json')
+    })
+  }
+
+  test('N-01: JSON that is no object matches no request', async () => {
+    for (const body of ['[]', '1', '"x"', 'true', 'null'])
+      await assertRefused(await send(BUY, body), 400, 'invalid_request')
+  })
+
+  test('N-03: sixteen levels are read, one more is not, and two hundred thousand hurt nobody', async () => {
+    const nested = (depth: number) => `{"saleId":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`
+    await assertRefused(await send(BUY, nested(16)), 400, 'invalid_request')
+    await assertRefused(await send(BUY, nested(17)), 400, 'too_deep')
+    // A body of 32 KiB holds no more than this many.
+    await assertRefused(await send(BUY, nested(16_000)), 400, 'too_deep')
+  })
+
+  test('N-04: a key given twice is refused at any depth and in any spelling', async () => {
+    for (const body of [
+      '{"quantity":1,"quantity":9}',
+      '{"quantity":1,"quant\\u0069ty":9}',
+      '{"user":"x","nfts":[{"contract":"a","contract":"b"}]}',
+      '{"":1,"":2}',
+    ])
+      await assertRefused(await send('/craft/x402/quote', body), 400, 'duplicate_key')
+  })
+
+  test('N-05: names that objects inherit are unknown properties, and leave no trace', async () => {
+    for (const key of ['__proto__', 'constructor', 'toString', 'hasOwnProperty'])
+      await assertRefused(
+        await send(BUY, `{"saleId":391,"beneficiary":"${DEAD}","${key}":{"polluted":true}}`),
+        400,
+        'unknown_property',
+      )
+    assert.equal(({} as Record<string, unknown>)['polluted'], undefined)
+    const query = await fetch(`${shop.url}/agentic/x402/quote?__proto__=1&saleId=391`)
+    assert.equal(query.status, 400)
+  })
+})
+
+describe('fields', () => {
+  const cases: readonly [string, string, unknown, ProblemCode][] = [
+    ...[0, -1, 101, 9_007_199_254_740_991].map((quantity): [string, string, unknown, ProblemCode] => [
+      'N-07',
+      BUY,
+      { ...lot, quantity },
+      'quantity_out_of_range',
+    ]),
+    ...[1.5, '1', true, null, 1e308].map((quantity): [string, string, unknown, ProblemCode] => [
+      'N-07',
+      BUY,
+      { ...lot, quantity },
+      'invalid_request',
+    ]),
+    ['N-07', BUY, `{"saleId":391,"beneficiary":"${DEAD}","quantity":1e400}`, 'invalid_request'],
+    ['N-07', BUY, `{"saleId":391,"beneficiary":"${DEAD}","quantity":9007199254740993}`, 'invalid_request'],
+    [
+      'N-08',
+      '/craft/x402/quote',
+      { type: 'burn', user: DEAD, nfts: [{ contract: DEAD, tokenId: '9'.repeat(79) }] },
+      'token_id_out_of_range',
+    ],
+    [
+      'N-08',
+      '/craft/x402/quote',
+      { type: 'burn', user: DEAD, nfts: [{ contract: DEAD, tokenId: (2n ** 256n).toString() }] },
+      'token_id_out_of_range',
+    ],
+    [
+      'N-08',
+      '/craft/x402/quote',
+      { type: 'burn', user: DEAD, nfts: [{ contract: DEAD, tokenId: '9'.repeat(30_000) }] },
+      'token_id_out_of_range',
+    ],
+    [
+      'N-08',
+      '/craft/x402/quote',
+      { type: 'burn', user: DEAD, nfts: [{ contract: DEAD, tokenId: '-1' }] },
+      'invalid_request',
+    ],
+    [
+      'N-09',
+      '/craft/x402/quote',
+      {
+        type: 'burn',
+        user: DEAD,
+        nfts: [
+          { contract: DEAD, tokenId: '7' },
+          { contract: DEAD.toLowerCase(), tokenId: '007' },
+        ],
+      },
+      'duplicate_nft',
+    ],
+    ['N-10', '/craft/x402/quote', { type: 'burn', user: DEAD, nfts: [] }, 'invalid_request'],
+    [
+      'N-10',
+      '/craft/x402/quote',
+      { type: 'burn', user: DEAD, nfts: Array.from({ length: 21 }, (_, i) => ({ contract: DEAD, tokenId: `${i}` })) },
+      'invalid_request',
+    ],
+    ['N-11', BUY, { ...lot, beneficiary: '0x000000000000000000000000000000000000DeAd' }, 'bad_checksum'],
+    ['N-11', BUY, { ...lot, beneficiary: `0x${'0'.repeat(40)}` }, 'invalid_beneficiary'],
+    ['N-11', BUY, { ...lot, beneficiary: `0x${'0'.repeat(39)}` }, 'invalid_request'],
+    ['N-11', BUY, { ...lot, beneficiary: `${DEAD}\n` }, 'invalid_request'],
+    ...['0', '01', '1.0', '-1', '1e3', ''].map((amount): [string, string, unknown, ProblemCode] => [
+      'N-12',
+      '/craft/x402/quote',
+      { type: 'accelerate', user: DEAD, amount },
+      'invalid_request',
+    ]),
+    [
+      'N-12',
+      '/craft/x402/quote',
+      { type: 'accelerate', user: DEAD, amount: (2n ** 256n).toString() },
+      'invalid_request',
+    ],
+    ['N-12', '/craft/x402/quote', { type: 'accelerate', user: DEAD, amount: '9'.repeat(30_000) }, 'invalid_request'],
+    ...['', 'x'.repeat(65), 'x'.repeat(10_000), 'a\u202eb', 'a\u200bb', 'a\u0000b', 'a\nb', '\ufeffa'].map(
+      (nickname): [string, string, unknown, ProblemCode] => [
+        'N-13',
+        '/shop/x402/buy',
+        { itemId: 'keys:5', nickname },
+        'invalid_request',
+      ],
+    ),
+  ]
+  for (const [row, path, body, code] of cases) {
+    const shown = (typeof body === 'string' ? body : JSON.stringify(body)).slice(0, 90)
+    test(`${row}: ${path} ${shown} is ${code}`, async () => {
+      const response = await send(path, body)
+      assert.equal(response.status, 400)
+      assert.ok((await codes(response)).includes(code))
+    })
+  }
+
+  test('N-07: 1.0 is 1', async () => {
+    assert.equal((await send(BUY, `{"saleId":391,"beneficiary":"${DEAD}","quantity":1.0}`)).status, 402)
+  })
+
+  test('N-11: an address in one case needs no checksum', async () => {
+    for (const beneficiary of [DEAD.toLowerCase(), `0x${DEAD.slice(2).toUpperCase()}`, DEAD])
+      assert.equal((await send(BUY, { ...lot, beneficiary })).status, 402)
+  })
+
+  test('N-13: letters that look alike are different names, and nobody is guessed at', async () => {
+    await assertRefused(
+      await send('/shop/x402/buy', { itemId: 'keys:5', nickname: 'Dem\u043e' }),
+      404,
+      'recipient_not_found',
+    )
+    assert.notEqual((await send('/shop/x402/buy', { itemId: 'keys:5', nickname: '😀'.repeat(64) })).status, 400)
+  })
+
+  test('N-14: exactly one recipient, and a payer only where the protocol proves one', async () => {
+    const recipients = { nickname: 'Demo', address: DEAD, payer: DEAD }
+    const names = Object.keys(recipients) as (keyof typeof recipients)[]
+    for (const rail of ['x402', 'mpp'] as const) {
+      const known = names.filter((name) => name !== 'payer' || rail === 'mpp')
+      for (let mask = 0; mask < 8; mask++) {
+        const chosen = names.filter((_, index) => mask & (1 << index))
+        const body = { itemId: 'keys:5', ...Object.fromEntries(chosen.map((name) => [name, recipients[name]])) }
+        const response = await send(`/shop/${rail}/buy`, body)
+        const isRight = chosen.length === 1 && known.includes(chosen[0]!)
+        if (isRight) assert.notEqual(response.status, 400, `${rail} ${chosen}`)
+        else assert.equal(response.status, 400, `${rail} ${chosen}`)
+      }
+    }
+  })
+
+  test('N-15: a transaction is the same in capitals and small letters', async () => {
+    const hash = `0x${'aB'.repeat(32)}`
+    for (const spelling of [hash, hash.toLowerCase(), `0x${hash.slice(2).toUpperCase()}`])
+      await assertRefused(await fetch(`${shop.url}/payments/${spelling}`), 404, 'payment_not_found')
+  })
+
+  test('N-21: no text keeps a pattern busy: a slow one would hold up this very test', async () => {
+    const long = 'a'.repeat(10_000)
+    for (const body of [
+      { ...lot, beneficiary: `0x${long}` },
+      { itemId: long, nickname: long },
+      { userId: long, txHash: `0x${long}` },
+      { user: `0x${long}`, amount: `1${'0'.repeat(10_000)}` },
+    ])
+      for (const path of [BUY, '/shop/x402/buy', '/craft/x402/burn', '/x402/report-tx'])
+        assert.equal((await send(path, body)).status, 400)
+    const accept = `${'text/html;q=0.1,'.repeat(500)}x`
+    await fetch(`${shop.url}${BUY}`, post(lot, { accept }))
+  })
+})
+
+describe('payments that cannot be read', () => {
+  const pay = (rail: 'x402' | 'mpp', value: string) =>
+    fetch(
+      `${shop.url}/agentic/${rail}/buy`,
+      post(lot, rail === 'x402' ? { 'payment-signature': value } : { authorization: value }),
+    )
+  const base64 = (value: unknown) =>
+    Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64')
+
+  test('N-17: an x402 payment that is not one is 400, whatever is wrong with it', async () => {
+    const buyer = await fundedWallet(shop)
+    const good = await x402UnderTest.pay(shop, buyer, await send(BUY, lot))
+    const without = (key: string) => edited(good, (value) => ({ ...value, [key]: undefined }))
+    for (const value of [
+      '!!!',
+      'e30',
+      good.slice(0, -1),
+      `${good}=`,
+      `${good.slice(0, 8)} ${good.slice(8)}`,
+      base64('no json'),
+      base64('{"a":1,"a":2}'),
+      base64([]),
+      base64('null'),
+      base64({ x402Version: 1, scheme: 'exact', network: 'base-sepolia', payload: {} }),
+      without('resource'),
+      without('accepted'),
+      without('payload'),
+      edited(good, (value) => ({ ...value, x402Version: '2' })),
+      'A'.repeat(12 * 1024 + 4),
+    ]) {
+      const { payment } = await assertRefused(await pay('x402', value), 400, 'payment_payload_invalid')
+      assert.equal(payment.taken, false)
+    }
+    assert.equal((await pay('x402', good)).status, 200)
+  })
+
+  test('N-18: an MPP credential that is not one is 402 with a challenge; another scheme is no payment', async () => {
+    for (const value of [
+      'Payment !!!',
+      'Payment e30',
+      `Payment ${base64([])}`,
+      'Payment bm9uc2Vuc2U',
+      `payment ${base64({ challenge: {} })}`,
+    ]) {
+      const response = await pay('mpp', value)
+      assert.ok(response.headers.get('www-authenticate'))
+      const { code, payment } = problemSchema.parse(await response.json())
+      assert.deepEqual([response.status, code, payment.taken], [402, 'malformed_credential', false])
+    }
+    for (const value of ['Bearer abc', 'Basic YTpi', 'Payments x', 'Payment']) {
+      const response = await pay('mpp', value)
+      const { code } = problemSchema.parse(await response.json())
+      assert.deepEqual([response.status, code], [402, 'payment_required'])
+    }
+  })
+
+  test('N-19: the same header on two lines is ambiguous, though Node would show one', async () => {
+    const buyer = await fundedWallet(shop)
+    const body = JSON.stringify(lot)
+    for (const rail of [x402UnderTest, mppPullUnderTest]) {
+      const path = `/agentic/${rail.rail}/buy`
+      const credential = await rail.pay(shop, buyer, await send(path, lot))
+      const line = `${rail.header}: ${credential}\r\n`
+      const head = `POST ${path} HTTP/1.1\r\n${line}${line}Content-Type: application/json\r\nContent-Length: ${body.length}`
+      assertProblem(await ask(shop, head, body), 400, 'ambiguous_payment')
+    }
+  })
+
+  test('N-20: only the signature as the wallet makes it is taken', async () => {
+    const buyer = await fundedWallet(shop)
+    const good = await x402UnderTest.pay(shop, buyer, await send(BUY, lot))
+    const before = await x402UnderTest.balance(shop, buyer.address)
+    const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
+    const resigned = (change: (r: string, s: string, v: string) => string) =>
+      edited(good, (value) => {
+        const { payload } = value as unknown as { payload: { signature: string } }
+        const hex = payload.signature.slice(2)
+        return {
+          ...value,
+          payload: { ...payload, signature: `0x${change(hex.slice(0, 64), hex.slice(64, 128), hex.slice(128))}` },
+        }
+      })
+    const highS = (s: string) => (ORDER - BigInt(`0x${s}`)).toString(16).padStart(64, '0')
+    for (const [what, value] of Object.entries({
+      'high s': resigned((r, s, v) => r + highS(s) + (v === '1b' ? '1c' : '1b')),
+      'v of 0 or 1': resigned((r, s, v) => r + s + (v === '1b' ? '00' : '01')),
+      'other v': resigned((r, s, v) => r + s + (v === '1b' ? '1c' : '1b')),
+      compact: resigned((r, s) => r + s),
+      zeros: resigned(() => '0'.repeat(130)),
+      'wrapped for a wallet that is not deployed': resigned((r, s, v) => r + s + v + '6492'.repeat(16)),
+    })) {
+      const response = await pay('x402', value)
+      assert.equal(response.status, 402, what)
+      assert.equal(problemSchema.parse(await response.json()).code, 'payment_verification_failed', what)
+    }
+    await assertRefused(
+      await pay(
+        'x402',
+        resigned((r, s, v) => r + s + v + 'ab'.repeat(3_000)),
+      ),
+      400,
+      'payment_payload_invalid',
+    )
+    assert.equal(await x402UnderTest.balance(shop, buyer.address), before)
+    assert.equal((await pay('x402', good)).status, 200)
+  })
+})
+
+test('A-09: a blocked payer is refused before settlement, on both rails', async () => {
+  const payer = privateKeyToAccount(generatePrivateKey())
+  const blockedPayers = new Set([payer.address.toLowerCase()])
+  const blocking = await startShop({ configure: (config) => ({ ...config, blockedPayers }) })
+  try {
+    const { chains, config } = blocking
+    await giveGas(chains.native, payer.address, 10n ** 18n)
+    await giveToken(chains.native, config.x402!.asset, payer.address, 10n ** 9n)
+    await giveToken(chains.tempo, config.mpp!.currency.address, payer.address, 10n ** 9n)
+    for (const rail of [x402UnderTest, mppPullUnderTest]) {
+      const url = `${blocking.url}/agentic/${rail.rail}/buy`
+      const before = await rail.balance(blocking, payer.address)
+      const credential = await rail.pay(blocking, payer, await fetch(url, post(lot)))
+      const refused = await fetch(url, post(lot, { [rail.header]: credential }))
+      assert.equal((await assertRefused(refused, 403, 'payer_blocked')).payment.taken, false)
+      assert.equal(await rail.balance(blocking, payer.address), before)
+    }
+  } finally {
+    await blocking.stop()
+  }
+})

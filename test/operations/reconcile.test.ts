@@ -1,0 +1,296 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { systemClock } from '../../src/base/clock.ts'
+import { createLog } from '../../src/base/log.ts'
+import type { Config } from '../../src/config/config.ts'
+import { sandboxKey } from '../../src/sandbox/keys.ts'
+import { preempt, sendFrom } from '../checkout/x402-wallet.ts'
+import { fundedWallet, post } from '../support/buyers.ts'
+import { mppPullUnderTest, mppPushUnderTest, x402UnderTest } from '../support/credentials.ts'
+import { nftOwner, startShop, type TestShop } from '../support/shop.ts'
+import { AT_ONCE, asOperator, buy, buyUrl, eventsOf, LOT_PRICE, payFor, reconcileRail, TOMORROW } from './desk.ts'
+import { mppStranger, type Stranger, transfer, x402Stranger } from './strangers.ts'
+
+const DOLLAR = 1_000_000n
+
+let shop: TestShop
+let buyer: PrivateKeyAccount
+const logged: string[] = []
+before(async () => {
+  const log = createLog({ level: 'warn', clock: systemClock, write: (line) => logged.push(line) })
+  // Nobody reconciles behind the back of these tests.
+  const configure = (config: Config) => ({ ...config, limits: { ...config.limits, receiptWaitMs: 300 } })
+  shop = await startShop({ withoutWorker: true, log, configure })
+  buyer = await fundedWallet(shop)
+})
+after(() => shop.stop())
+
+const orders = async () =>
+  Number((await shop.store.db.query<{ n: string }>('select count(*) as n from orders')).rows[0]!.n)
+const arrivalOf = async (transaction: string) =>
+  (
+    await shop.store.db.query<{ id: string; state: string; reason: string; refund_tx: string }>(
+      'select * from arrivals where transaction = $1',
+      [transaction],
+    )
+  ).rows[0]
+
+test('after sales on both rails the books and the chain agree, and every transfer has its order', async () => {
+  for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest]) {
+    const { response, body } = await buy(shop, rail, buyer)
+    assert.equal(response.status, 200)
+    const report = await reconcileRail(shop, rail, AT_ONCE)
+    assert.deepEqual([report.difference, report.items], [0n, []])
+    assert.equal((await arrivalOf(body.paymentTx))!.state, 'matched')
+  }
+})
+
+for (const [name, come] of [
+  ['x402', x402Stranger],
+  ['mpp', mppStranger],
+] as const) {
+  describe(`money without an order on ${name}`, () => {
+    let stranger: Stranger
+    before(async () => {
+      stranger = await come(shop)
+    })
+
+    test('M-26: is named, told once, and goes back to its sender in full, once', async () => {
+      const { rail } = stranger
+      const transaction = await stranger.give(DOLLAR)
+      const young = await reconcileRail(shop, rail)
+      assert.deepEqual(
+        young.items.map(({ kind }) => kind),
+        ['unclaimed'],
+      )
+      for (let run = 1; run <= 2; run++) {
+        const report = await reconcileRail(shop, rail, TOMORROW)
+        assert.equal(report.difference, DOLLAR)
+        assert.deepEqual(
+          report.items.map(({ kind, amount }) => [kind, amount]),
+          [['orphaned', DOLLAR]],
+        )
+        assert.equal(report.items[0]!.transaction, transaction.toLowerCase())
+      }
+      const before = await rail.balance(shop, stranger.address)
+      for (let run = 1; run <= 2; run++) {
+        const report = await reconcileRail(shop, rail, AT_ONCE)
+        assert.deepEqual([report.difference, report.items], [0n, []])
+      }
+      assert.equal((await rail.balance(shop, stranger.address)) - before, DOLLAR, 'read from the chain')
+      const { id } = (await arrivalOf(transaction))!
+      const events = await eventsOf(shop, id)
+      assert.deepEqual(
+        events.map(({ type, data }) => [type, data['status'], data['amount']]),
+        [
+          ['payment.orphaned', 'orphaned', '1000000'],
+          ['refund.created', 'refunding', '1000000'],
+          ['refund.completed', 'refunded', '1000000'],
+        ],
+      )
+    })
+
+    test('a refund that was interrupted is finished by the next look, with one transfer', async () => {
+      const { rail } = stranger
+      const chain = name === 'x402' ? shop.chains.native : shop.chains.tempo
+      const asset = name === 'x402' ? shop.config.x402!.asset : shop.config.mpp!.currency.address
+      const transaction = await stranger.give(DOLLAR)
+      const before = await rail.balance(shop, stranger.address)
+      // The refund is signed and written down, and then the node forgets it.
+      await chain.request({ method: 'dev_fault', params: [{ kind: 'drop', to: asset, count: 100 }] })
+      await reconcileRail(shop, rail, AT_ONCE)
+      assert.equal((await arrivalOf(transaction))!.state, 'refunding')
+      assert.equal(await rail.balance(shop, stranger.address), before)
+      await chain.request({ method: 'dev_clearFaults' })
+      await reconcileRail(shop, rail, AT_ONCE)
+      await reconcileRail(shop, rail, AT_ONCE)
+      assert.equal((await arrivalOf(transaction))!.state, 'refunded')
+      assert.equal((await rail.balance(shop, stranger.address)) - before, DOLLAR)
+    })
+
+    test('too little to be worth the way back waits for a person, who sends it back or keeps it', async () => {
+      const { rail } = stranger
+      const [first, second] = [await stranger.give(10_000n), await stranger.give(20_000n)]
+      const report = await reconcileRail(shop, rail, AT_ONCE)
+      assert.deepEqual(
+        report.items.map(({ kind }) => kind),
+        ['held', 'held'],
+      )
+      const before = await rail.balance(shop, stranger.address)
+      const decide = async (transaction: string, decision: string) =>
+        asOperator(shop, `/operator/arrivals/${(await arrivalOf(transaction))!.id}`, post({ decision, by: 'ada' }))
+      assert.equal((await decide(first, 'refund')).status, 200)
+      assert.equal((await decide(second, 'keep')).status, 200)
+      assert.equal((await decide(first, 'refund')).status, 409)
+      assert.equal((await decide(second, 'refund')).status, 409)
+      assert.equal((await rail.balance(shop, stranger.address)) - before, 10_000n)
+      assert.deepEqual((await reconcileRail(shop, rail, AT_ONCE)).items, [])
+    })
+  })
+}
+
+describe('a payment that was pushed and never presented', () => {
+  const rail = mppPushUnderTest
+  const present = (request: object, credential: string) =>
+    fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential }))
+
+  test('M-26: buys nothing once it was sent back, and its payer is told what became of it', async () => {
+    const { request, credential } = await payFor(shop, rail, buyer)
+    const before = await rail.balance(shop, buyer.address)
+    const report = await reconcileRail(shop, rail, AT_ONCE)
+    assert.deepEqual(report.items, [])
+    assert.equal((await rail.balance(shop, buyer.address)) - before, LOT_PRICE)
+    const known = await orders()
+    const response = await present(request, credential)
+    assert.equal(response.status, 409)
+    const { code, payment } = (await response.json()) as { code: string; payment: { taken: boolean } }
+    assert.deepEqual([code, payment.taken], ['payment_conflict', true])
+    assert.equal(await orders(), known)
+    const { rows } = await shop.store.db.query<{ transaction: string }>(
+      `select transaction from arrivals where state = 'refunded' order by updated_at desc limit 1`,
+    )
+    const asked = await fetch(`${shop.url}/payments/${rows[0]!.transaction}`)
+    assert.equal(asked.status, 409)
+    const { refund, detail } = (await asked.json()) as { refund: { status: string }; detail: string }
+    assert.equal(refund.status, 'refunded')
+    assert.match(detail, /sent back/)
+  })
+
+  test('still buys while it has not gone back, and then nothing goes back', async () => {
+    const { request, credential } = await payFor(shop, rail, buyer)
+    const orphaned = await reconcileRail(shop, rail, TOMORROW)
+    assert.deepEqual(
+      orphaned.items.map(({ kind }) => kind),
+      ['orphaned'],
+    )
+    assert.equal((await present(request, credential)).status, 200)
+    const before = await rail.balance(shop, buyer.address)
+    const report = await reconcileRail(shop, rail, AT_ONCE)
+    assert.deepEqual([report.difference, report.items], [0n, []])
+    assert.equal(await rail.balance(shop, buyer.address), before)
+  })
+
+  test('presented at the very moment it goes back, it buys or goes back, never both', async () => {
+    for (let round = 1; round <= 6; round++) {
+      const { request, credential } = await payFor(shop, rail, buyer)
+      await reconcileRail(shop, rail, TOMORROW)
+      const before = await rail.balance(shop, buyer.address)
+      const [response] = await Promise.all([present(request, credential), reconcileRail(shop, rail, AT_ONCE)])
+      await reconcileRail(shop, rail, AT_ONCE)
+      const isSold = response.status === 200
+      assert.ok(isSold || response.status === 409, String(response.status))
+      const back = (await rail.balance(shop, buyer.address)) - before
+      assert.equal(back, isSold ? 0n : LOT_PRICE, `round ${round}: ${response.status}`)
+    }
+  })
+})
+
+describe('an x402 authorization', () => {
+  const rail = x402UnderTest
+  const decoded = (credential: string) => JSON.parse(Buffer.from(credential, 'base64').toString('utf8'))
+  const present = (request: object, credential: string) =>
+    fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential }))
+
+  test('that a stranger brought to the chain before its order goes back, and buys nothing afterwards', async () => {
+    const { request, credential } = await payFor(shop, rail, buyer)
+    const before = await rail.balance(shop, buyer.address)
+    await preempt(shop, decoded(credential))
+    await reconcileRail(shop, rail, AT_ONCE)
+    assert.equal(await rail.balance(shop, buyer.address), before)
+    assert.equal((await present(request, credential)).status, 409)
+    assert.deepEqual((await reconcileRail(shop, rail, AT_ONCE)).items, [])
+  })
+
+  test('M-26: that lands after its order was given up is a late landing, and goes back', async () => {
+    const { request, credential } = await payFor(shop, rail, buyer)
+    const before = await rail.balance(shop, buyer.address)
+    await shop.chains.native.request({ method: 'dev_fault', params: [{ kind: 'revert', to: shop.config.x402!.asset }] })
+    assert.equal((await present(request, credential)).status, 402)
+    const transaction = await preempt(shop, decoded(credential))
+    const [item] = (await reconcileRail(shop, rail, TOMORROW)).items
+    assert.equal(item!.kind, 'orphaned')
+    assert.match(item!.detail, /after its order had been given up/)
+    assert.ok(item!.orderId, 'the order is named')
+    await reconcileRail(shop, rail, AT_ONCE)
+    assert.equal((await arrivalOf(transaction))!.state, 'refunded')
+    assert.equal(await rail.balance(shop, buyer.address), before)
+  })
+})
+
+test('money of a contract waits for a person: whose it is must be found out first', async () => {
+  const stranger = await x402Stranger(shop)
+  await stranger.give(DOLLAR)
+  await shop.chains.native.request({ method: 'dev_setCode', params: [stranger.address, '0x6000'] })
+  const report = await reconcileRail(shop, stranger.rail, AT_ONCE)
+  assert.deepEqual(
+    report.items.map(({ kind, detail }) => [kind, /contract/.test(detail)]),
+    [['held', true]],
+  )
+})
+
+test('what we move between our own addresses is nobody’s payment', async () => {
+  const { asset, payTo } = shop.config.x402!
+  const till = privateKeyToAccount(sandboxKey('till').reveal() as `0x${string}`)
+  const transaction = await sendFrom(shop.chains.native, till, asset, transfer(payTo, DOLLAR))
+  await reconcileRail(shop, x402UnderTest, AT_ONCE)
+  assert.equal((await arrivalOf(transaction))!.state, 'own')
+})
+
+describe('M-19: a chain that changes its mind', () => {
+  /** Takes back everything since the block before a transaction. */
+  async function takeBack(chain: TestShop['chains']['native'], transaction: string, transactions: 'drop' | 'remine') {
+    const { blockNumber } = (await chain.request({ method: 'eth_getTransactionReceipt', params: [transaction] })) as {
+      blockNumber: string
+    }
+    const head = Number(await chain.request({ method: 'eth_blockNumber', params: [] }))
+    await chain.request({ method: 'dev_reorg', params: [head - Number(blockNumber) + 1, { transactions }] })
+  }
+
+  test('a dropped x402 settlement is landed again with the same bytes, and so is its delivery', async () => {
+    const rail = x402UnderTest
+    const till = await rail.till(shop)
+    const { body } = await buy(shop, rail, buyer)
+    await reconcileRail(shop, rail, TOMORROW)
+    await takeBack(shop.chains.native, body.paymentTx, 'drop')
+    assert.equal(await rail.till(shop), till, 'the money is gone')
+    const report = await reconcileRail(shop, rail, TOMORROW)
+    assert.deepEqual([report.items.filter(({ orderId }) => orderId === body.orderId)], [[]])
+    assert.equal((await rail.till(shop)) - till, LOT_PRICE, 'and is back, once')
+    const [nft] = body.nfts
+    assert.equal(
+      (await nftOwner(shop.chains.native, nft!.contract, nft!.tokenId)).toLowerCase(),
+      buyer.address.toLowerCase(),
+    )
+    assert.ok(logged.some((line) => line.includes('the chain dropped payments') && line.includes(body.orderId)))
+  })
+
+  test('a payment that can never land again is a loss: named, and told to people once', async () => {
+    const rail = mppPullUnderTest
+    const { body } = await buy(shop, rail, buyer)
+    await reconcileRail(shop, rail, TOMORROW)
+    await takeBack(shop.chains.tempo, body.paymentTx, 'drop')
+    for (let run = 1; run <= 2; run++) {
+      const report = await reconcileRail(shop, rail, TOMORROW)
+      assert.deepEqual(
+        report.items.map(({ kind, orderId }) => [kind, orderId]),
+        [['lost', body.orderId]],
+      )
+      assert.equal(report.difference, -LOT_PRICE)
+    }
+    const alarms = logged.filter((line) => line.includes('a payment is lost') && line.includes(body.orderId))
+    assert.equal(alarms.length, 1)
+    const { status } = (await shop.service.checkout.orders.byId(body.orderId))!
+    assert.equal(status, 'confirmed', 'and nothing is delivered again')
+  })
+
+  test('a payment that is mined again in another block is no difference', async () => {
+    const rail = mppPushUnderTest
+    const before = await reconcileRail(shop, rail, TOMORROW)
+    const { body } = await buy(shop, rail, buyer)
+    await reconcileRail(shop, rail, TOMORROW)
+    await takeBack(shop.chains.tempo, body.paymentTx, 'remine')
+    const report = await reconcileRail(shop, rail, TOMORROW)
+    assert.deepEqual([report.difference, report.items], [before.difference, before.items])
+  })
+})

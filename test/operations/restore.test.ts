@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, describe, test } from 'node:test'
+import type { PrivateKeyAccount } from 'viem/accounts'
+import { silentLog } from '../../src/base/log.ts'
+import { sandboxContracts } from '../../src/sandbox/foundation.ts'
+import { addressOf } from '../../src/sandbox/world.ts'
+import type { Service } from '../../src/service/service.ts'
+import { copyDatabase } from '../../src/store/copy.ts'
+import { fundedWallet, post } from '../support/buyers.ts'
+import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
+import { openStore, type TestStore } from '../support/database.ts'
+import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
+import { asOperator, buy, LOT, payFor } from './desk.ts'
+
+let shop: TestShop
+let buyer: PrivateKeyAccount
+before(async () => {
+  shop = await startShop()
+  buyer = await fundedWallet(shop)
+})
+after(() => shop.stop())
+
+/** How many lots the buyer holds, by the contract's own count (ERC-721 and ERC-20 ask for balances alike). */
+const lotsHeld = () => erc20Balance(shop.chains.native, sandboxContracts(addressOf('deployer')).sale, buyer.address)
+const show = (service: Service, rail: RailUnderTest, credential: string) =>
+  fetch(
+    `${service.url}/agentic/${rail.rail}/buy`,
+    post({ ...LOT, beneficiary: buyer.address }, { [rail.header]: credential }),
+  )
+
+test('a shop that was down for a minute still takes a payment that was pushed meanwhile', async () => {
+  const { request, credential } = await payFor(shop, mppPushUnderTest, buyer)
+  const restarted = await shop.replica()
+  const response = await fetch(`${restarted.url}/agentic/mpp/buy`, post(request, { authorization: credential }))
+  assert.equal(response.status, 200)
+})
+
+test('C-12: while the chain cannot be read nothing is sold, and as soon as it can be, everything is', async () => {
+  const silent = { is: true }
+  const transports = new Map(
+    [shop.chains.native, shop.chains.tempo].map((chain) => [
+      chain.chainId,
+      async ({ method, params }: { method: string; params: readonly unknown[] }) => {
+        if (silent.is && method === 'eth_getLogs') throw new Error('silent')
+        return { result: await chain.request({ method, params }) }
+      },
+    ]),
+  )
+  const starting = await shop.replica({ transports })
+  const { request, credential } = await payFor(shop, mppPullUnderTest, buyer)
+  const send = () => fetch(`${starting.url}/agentic/mpp/buy`, post(request, { authorization: credential }))
+  const refused = await send()
+  assert.equal(refused.status, 503)
+  assert.deepEqual(((await refused.json()) as { payment: object }).payment, { taken: false })
+  const ready = await fetch(`${starting.url}/health/ready`)
+  assert.equal(ready.status, 503)
+  assert.match(await ready.text(), /"name":"ledger","status":"fail"/)
+  silent.is = false
+  await until(async () => (await fetch(`${starting.url}/health/ready`)).status === 200)
+  assert.equal((await send()).status, 200)
+})
+
+// Last: shops on two copies of a store use the same keys, and neither journal knows what the other has sent.
+describe('C-12: a store restored from an older backup', () => {
+  let backup: TestStore
+  afterEach(() => backup.drop())
+
+  async function takeBackup(): Promise<void> {
+    backup = await openStore('postgres')
+    await copyDatabase(shop.store.db, backup.db, silentLog)
+  }
+
+  test('takes no payment a second time that was spent after the backup, on any rail', async () => {
+    await buy(shop, x402UnderTest, buyer)
+    await takeBackup()
+    const spent: [RailUnderTest, string][] = []
+    for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest]) {
+      const { response, credential } = await buy(shop, rail, buyer)
+      assert.equal(response.status, 200)
+      spent.push([rail, credential])
+    }
+    const held = await lotsHeld()
+    const restored = await shop.replica({ database: backup.db })
+    for (const [rail, credential] of spent) {
+      const response = await show(restored, rail, credential)
+      assert.equal(response.status, 409, `${rail.name}: ${await response.clone().text()}`)
+      assert.equal(((await response.json()) as { code: string }).code, 'payment_conflict', rail.name)
+    }
+    assert.equal(await lotsHeld(), held, 'nothing was handed over again')
+    const { tills } = (await (
+      await asOperator({ ...shop, url: restored.url }, '/operator/reconcile', { method: 'POST' })
+    ).json()) as {
+      tills: { items: { kind: string; detail: string }[] }[]
+    }
+    const items = tills.flatMap((till) => till.items)
+    assert.deepEqual(
+      items.map(({ kind }) => kind),
+      ['held', 'held', 'held'],
+      'a person decides what was delivered',
+    )
+    // A shop that has learnt sells on.
+    const { request, credential } = await payFor({ ...shop, url: restored.url }, mppPullUnderTest, buyer)
+    assert.equal(
+      (await fetch(`${restored.url}/agentic/mpp/buy`, post(request, { authorization: credential }))).status,
+      200,
+    )
+  })
+
+  test('that nobody has kept for an hour is not trusted either, even if no key of ours has moved since', async () => {
+    const { request, credential } = await payFor(shop, mppPushUnderTest, buyer)
+    await takeBackup()
+    await backup.db.query(`update tills set alive_at = now() - interval '1 hour'`)
+    const restored = await shop.replica({ database: backup.db })
+    const response = await fetch(`${restored.url}/agentic/mpp/buy`, post(request, { authorization: credential }))
+    assert.equal(response.status, 409)
+  })
+})

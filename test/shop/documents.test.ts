@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import * as z from 'zod'
+import { asQuery } from '../../src/api/parse.ts'
+import { defaultLimits } from '../../src/config/limits.ts'
+import { reportSchema } from '../../src/surfaces/gateway/schema.ts'
+import {
+  atMostOneRecipient,
+  exactlyOneRecipient,
+  listingFields,
+  recipientKinds,
+  shopBuyFields,
+} from '../../src/surfaces/shop/schema.ts'
+
+const wallet = '0x00000000000000000000000000000000000000aa'
+
+/** What a client reads in OpenAPI and MCP, held against the same bodies as the schema that the server asks. */
+function printed(schema: z.ZodType) {
+  const document = z.toJSONSchema(schema, { io: 'input' })
+  const validate = new Ajv2020({ strict: false }).compile(document)
+  return { document, accepts: (body: unknown) => validate(body) === true }
+}
+
+for (const rail of ['x402', 'mpp'] as const) {
+  for (const [name, schema] of [
+    ['body', exactlyOneRecipient(shopBuyFields(defaultLimits, rail), recipientKinds(rail))],
+    ['query', exactlyOneRecipient(asQuery(shopBuyFields(defaultLimits, rail)), recipientKinds(rail))],
+  ] as const) {
+    test(`N-14: the recipient rule of ${rail} is printed with the ${name}, and says what the server does`, () => {
+      const { document, accepts } = printed(schema)
+      assert.equal(document.type, 'object')
+      assert.deepEqual(
+        document.oneOf,
+        recipientKinds(rail).map((kind) => ({ required: [kind] })),
+      )
+      assert.equal('payer' in (document.properties ?? {}), rail === 'mpp')
+      assert.deepEqual(document.required, ['itemId'])
+      for (let choice = 0; choice < 8; choice++) {
+        const named = { nickname: 'Ada', address: wallet, payer: wallet }
+        const kinds = (['nickname', 'address', 'payer'] as const).filter((_, bit) => choice & (1 << bit))
+        const body = { itemId: 'keys:5', ...Object.fromEntries(kinds.map((kind) => [kind, named[kind]])) }
+        assert.equal(accepts(body), schema.safeParse(body).success, `${rail} ${kinds}`)
+      }
+    })
+  }
+}
+
+test('a listing prints that it takes one identifier at most', () => {
+  const schema = atMostOneRecipient(listingFields(defaultLimits))
+  const { accepts } = printed(schema)
+  for (const body of [
+    {},
+    { nickname: 'Ada' },
+    { payer: wallet },
+    { nickname: 'Ada', payer: wallet },
+    { colour: 'red' },
+  ])
+    assert.equal(accepts(body), schema.safeParse(body).success)
+})
+
+test('a report prints the pattern of the interface and takes no other property', () => {
+  const { document, accepts } = printed(reportSchema)
+  const { txHash } = document.properties as Record<string, { pattern?: string }>
+  assert.equal(txHash?.pattern, '^0x[0-9a-fA-F]{64}$')
+  const fine = { userId: 'u', txHash: `0x${'Ab'.repeat(32)}` }
+  assert.equal(accepts(fine), true)
+  assert.equal(accepts({ ...fine, note: 1 }), false)
+})

@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { systemRandom } from '../../src/base/id.ts'
+import { silentLog } from '../../src/base/log.ts'
+import type { EventType } from '../../src/domain/event.ts'
+import { copyDatabase } from '../../src/store/copy.ts'
+import type { Database, Queryable } from '../../src/store/db.ts'
+import { lastPosition, readEvents } from '../../src/store/events.ts'
+import { claim, release } from '../../src/store/jobs.ts'
+import { deleteEndpoint, insertEndpoint, laneKind, setEndpointState } from '../../src/store/webhook-endpoints.ts'
+import { finishLane, nextDeliveries, replayDeliveries } from '../../src/store/webhooks.ts'
+import { pumpEvents } from '../../src/webhooks/pump.ts'
+import { newWebhookSecret } from '../../src/webhooks/sign.ts'
+import { engines, openStore, type TestStore } from '../support/database.ts'
+
+function insertEvent(db: Queryable, subject: string, sequence: number, type: EventType = 'order.created') {
+  return db.query(`insert into events (subject, sequence, type, data) values ($1, $2, $3, '{}')`, [
+    subject,
+    sequence,
+    type,
+  ])
+}
+
+let endpoints = 0
+async function addEndpoint(db: Database, eventTypes: readonly EventType[] | null = null): Promise<string> {
+  const id = `whk_${++endpoints}`
+  await insertEndpoint(db, {
+    id,
+    url: 'https://example.com/',
+    description: '',
+    eventTypes,
+    secret: newWebhookSecret(systemRandom),
+  })
+  return id
+}
+
+async function deliveriesOf(db: Database, endpointId: string) {
+  const { rows } = await db.query<{ subject: string; position: string; state: string }>(
+    'select subject, position, state from webhook_deliveries where endpoint_id = $1 order by position',
+    [endpointId],
+  )
+  return rows.map(({ subject, position, state }) => `${position} ${subject} ${state}`)
+}
+
+for (const engine of engines) {
+  describe(`the event log on the ${engine} engine`, () => {
+    let store: TestStore
+    before(async () => {
+      store = await openStore(engine)
+    })
+    beforeEach(async () => {
+      await store.db.query(
+        'truncate events, event_tail, webhook_endpoints, webhook_deliveries, jobs restart identity cascade',
+      )
+    })
+    after(() => store.drop())
+
+    test('a thousand events placed by eight replicas at once have a place each, without a gap', async () => {
+      const { db } = store
+      const id = await addEndpoint(db)
+      await db.query(`insert into events (subject, sequence, type, data)
+        select 'ord_' || n % 100, n / 100, 'order.created', '{}' from generate_series(0, 999) n order by n`)
+      const replicas = await Promise.all(Array.from({ length: 8 }, () => store.replica()))
+      await Promise.all(replicas.map((replica) => pumpEvents(replica)))
+      const events = await readEvents(db, 0n, 2000)
+      assert.deepEqual(
+        events.map(({ position }) => position),
+        Array.from({ length: 1000 }, (_, n) => BigInt(n + 1)),
+      )
+      assert.equal((await deliveriesOf(db, id)).length, 1000)
+      const bySubject = Map.groupBy(events, ({ subject }) => subject)
+      for (const [subject, own] of bySubject)
+        assert.deepEqual(
+          own.map(({ sequence }) => sequence),
+          [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+          subject,
+        )
+    })
+
+    test('an endpoint hears of the types it asked for, from its registration on, and of nothing while it is disabled', async () => {
+      const { db } = store
+      await insertEvent(db, 'a', 1)
+      await pumpEvents(db)
+      const [all, some, off] = [
+        await addEndpoint(db),
+        await addEndpoint(db, ['order.confirmed']),
+        await addEndpoint(db),
+      ]
+      await setEndpointState(db, off, 'disabled', 'test')
+      await insertEvent(db, 'a', 2, 'order.confirmed')
+      await insertEvent(db, 'b', 1)
+      await pumpEvents(db)
+      assert.deepEqual(await deliveriesOf(db, all), ['2 a pending', '3 b pending'])
+      assert.deepEqual(await deliveriesOf(db, some), ['2 a pending'])
+      assert.deepEqual(await deliveriesOf(db, off), [])
+    })
+
+    test('what was missed can be replayed: all that was never queued, or everything', async () => {
+      const { db } = store
+      const id = await addEndpoint(db)
+      await insertEvent(db, 'a', 1)
+      await pumpEvents(db)
+      await db.query(`update webhook_deliveries set state = 'delivered'`)
+      await setEndpointState(db, id, 'disabled', 'test')
+      await insertEvent(db, 'a', 2)
+      await pumpEvents(db)
+      assert.equal(await replayDeliveries(db, id, { after: 0n, through: 99n, which: 'dead' }), 1)
+      assert.deepEqual(await deliveriesOf(db, id), ['1 a delivered', '2 a pending'])
+      assert.equal(await replayDeliveries(db, id, { after: 0n, through: 99n, which: 'all' }), 1)
+      assert.deepEqual(await deliveriesOf(db, id), ['1 a pending', '2 a pending'])
+      const [lane] = await claim(db, { kinds: [laneKind(id)], limit: 9, leaseSeconds: 60 })
+      assert.equal(lane?.key, 'a')
+    })
+
+    test('what comes while a lane is being finished is not forgotten', async () => {
+      const db = await store.replica()
+      const pumping = await store.replica()
+      const id = await addEndpoint(db)
+      for (let round = 1; round <= 20; round++) {
+        await insertEvent(db, 'a', round * 2)
+        await pumpEvents(db)
+        const [lane] = await claim(db, { kinds: [laneKind(id)], limit: 1, leaseSeconds: 60 })
+        await db.query(`update webhook_deliveries set state = 'delivered'`)
+        await insertEvent(db, 'a', round * 2 + 1)
+        const [isFinished] = await Promise.all([
+          finishLane(db, lane!, String(lane!.payload['through'])),
+          pumpEvents(pumping),
+        ])
+        if (!isFinished) await release(db, lane!, 0)
+        const [again] = await claim(db, { kinds: [laneKind(id)], limit: 1, leaseSeconds: 60 })
+        assert.equal((await nextDeliveries(db, id, 'a', 9)).length, 1)
+        assert.equal(again?.key, 'a', `round ${round}: something is pending, and nobody is called`)
+        await db.query(`update webhook_deliveries set state = 'delivered'`)
+        await finishLane(db, again!, String(again!.payload['through']))
+      }
+    })
+
+    test('a removed endpoint takes its log and its lanes along', async () => {
+      const { db } = store
+      const id = await addEndpoint(db)
+      await insertEvent(db, 'a', 1)
+      await pumpEvents(db)
+      assert.equal(await deleteEndpoint(db, id), true)
+      assert.equal(await deleteEndpoint(db, id), false)
+      assert.deepEqual(await deliveriesOf(db, id), [])
+      assert.deepEqual(await claim(db, { kinds: [laneKind(id)], limit: 9, leaseSeconds: 60 }), [])
+    })
+
+    test('a copy of the store goes on with the same positions and the same event ids', async () => {
+      const { db } = store
+      await insertEvent(db, 'a', 1)
+      await insertEvent(db, 'a', 2)
+      await pumpEvents(db)
+      const target = await openStore(engine)
+      await copyDatabase(db, target.db, silentLog)
+      await insertEvent(target.db, 'a', 3)
+      await pumpEvents(target.db)
+      assert.deepEqual((await readEvents(target.db, 0n, 9)).slice(0, 2), await readEvents(db, 0n, 9))
+      assert.deepEqual(
+        (await readEvents(target.db, 2n, 9)).map(({ position, sequence }) => [position, sequence]),
+        [[3n, 3]],
+      )
+      await target.drop()
+    })
+  })
+}
+
+describe('a late commit', () => {
+  test('is placed after those that overtook it: a reader who saw them misses nothing', async () => {
+    const store = await openStore('postgres')
+    const { db } = store
+    const slow = await store.replica()
+    const written = Promise.withResolvers<void>()
+    const mayCommit = Promise.withResolvers<void>()
+    const late = slow.transaction(async (tx) => {
+      await insertEvent(tx, 'slow', 1)
+      written.resolve()
+      await mayCommit.promise
+    })
+    await written.promise
+    await insertEvent(db, 'fast', 1)
+    await pumpEvents(db)
+    const seen = await readEvents(db, 0n, 9)
+    assert.deepEqual(
+      seen.map(({ subject }) => subject),
+      ['fast'],
+    )
+    mayCommit.resolve()
+    await late
+    await pumpEvents(db)
+    assert.deepEqual(
+      (await readEvents(db, seen.at(-1)!.position, 9)).map(({ subject }) => subject),
+      ['slow'],
+    )
+    assert.equal(await lastPosition(db), 2n)
+    await store.drop()
+  })
+
+  test('of a stranger on the same server holds nothing up', async () => {
+    const [store, stranger] = [await openStore('postgres'), await openStore('postgres')]
+    const written = Promise.withResolvers<void>()
+    const mayCommit = Promise.withResolvers<void>()
+    const busy = stranger.db.transaction(async (tx) => {
+      await insertEvent(tx, 'elsewhere', 1)
+      written.resolve()
+      await mayCommit.promise
+    })
+    await written.promise
+    await insertEvent(store.db, 'a', 1)
+    // This is why positions are given instead of going by transaction ids: those belong to the whole server.
+    const { rows } = await store.db.query<{ is_held_up: boolean }>(
+      'select pg_current_xact_id() > pg_snapshot_xmin(pg_current_snapshot()) as is_held_up',
+    )
+    assert.equal(rows[0]!.is_held_up, true)
+    await pumpEvents(store.db)
+    assert.equal((await readEvents(store.db, 0n, 9)).length, 1)
+    mayCommit.resolve()
+    await busy
+    await Promise.all([store.drop(), stranger.drop()])
+  })
+})
