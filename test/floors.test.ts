@@ -46,6 +46,9 @@ const doors: readonly { readonly door: RegExp; readonly rooms: readonly string[]
 
 const LINES_MAX = 400
 
+/** This file prints code for its readers to copy. What stands between its quotes is theirs to import, not ours. */
+const RECIPES = 'src/api/documents/clients.ts'
+
 type Source = {
   readonly file: string
   readonly room: string
@@ -57,8 +60,9 @@ const sources: Source[] = globSync('src/**/*.ts')
   .sort()
   .map((file) => {
     const text = readFileSync(file, 'utf8')
-    const imports = [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map(([, target]) => target!)
-    return { file, room: roomOf(file), text, imports }
+    const code = file === RECIPES ? text.replaceAll(/`[^`]*`/g, '') : text
+    const imports = [...code.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map(([, target]) => target!)
+    return { file, room: roomOf(file), text: code, imports }
   })
 const production = sources.filter(({ file }) => !/\.(test|cases|bench)\.ts$/.test(file))
 

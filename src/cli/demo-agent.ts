@@ -117,7 +117,7 @@ export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
     say('delivery', describe(answer))
     if (answer.receipt) {
       verifyReceipt(answer.receipt, await publishedKeys())
-      say('receipt', "signed by the shop; verified with its published key")
+      say('receipt', 'signed by the shop; verified with its published key')
     } else say('receipt', `in the header ${rail === 'x402' ? 'PAYMENT-RESPONSE' : 'Payment-Receipt'}`)
     const { price } = challenge
     return {
@@ -184,15 +184,19 @@ type Quote = {
 }
 
 function tell(step: Step, payer: Address, say: Say): void {
+  say(step.kind === 'resend' ? 'payment' : step.kind, wordsOf(step, payer))
+}
+
+function wordsOf(step: Step, payer: Address): string {
   switch (step.kind) {
     case 'challenge':
-      return say('challenge', `402: ${formatUsd(step.price.amount)} ${step.price.currency} on ${step.price.network}`)
+      return `402: ${formatUsd(step.price.amount)} ${step.price.currency} on ${step.price.network}`
     case 'payment':
-      return say('payment', `signed by ${payer}; the same request again`)
+      return `signed by ${payer}; the same request again`
     case 'resend':
-      return say('payment', 'no answer; the same payment again')
+      return 'no answer; the same payment again'
     case 'settlement':
-      return say('settlement', step.transaction)
+      return step.transaction
   }
 }
 

@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs'
 import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
@@ -9,7 +9,17 @@ import { systemClock } from '../base/clock.ts'
 import { loadConfig } from '../config/load.ts'
 import { startSandbox } from '../service/sandbox.ts'
 import { type Command, type Output, Refusal, shopOptions } from './command.ts'
-import { type Agent, type Bought, createAgent, discover, type Operation, post, read, type Sandbox, type Say } from './demo-agent.ts'
+import {
+  type Agent,
+  type Bought,
+  createAgent,
+  discover,
+  type Operation,
+  post,
+  read,
+  type Sandbox,
+  type Say,
+} from './demo-agent.ts'
 import { shopUrl } from './shop-client.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -72,7 +82,10 @@ async function shopAround(url: string, terminal: Terminal): Promise<readonly Bou
   const operations = await discover(url)
   line('discovery', `${url}/openapi.json: ${operations.length} paid operations`)
   const sandbox = await read<Sandbox & { readonly mode: string }>(`${url}/sandbox`).catch(() => {
-    throw new Refusal('no_sandbox', `${url} is not a sandbox, and the demo has only play money; see \`sutler pay --help\``)
+    throw new Refusal(
+      'no_sandbox',
+      `${url} is not a sandbox, and the demo has only play money; see \`sutler pay --help\``,
+    )
   })
   const nickname = `Agent-${account.address.slice(2, 2 + NICKNAME_DIGITS)}`
   const { nfts } = await post<{ nfts: readonly Nft[] }>(`${url}/sandbox/faucet`, { address: account.address })
@@ -183,7 +196,12 @@ function closing(bought: readonly Bought[], seconds: number, { style, table }: T
   return {
     json: {
       seconds,
-      purchases: bought.map(({ operation: { surface, method, path }, ...rest }) => ({ surface, method, path, ...rest })),
+      purchases: bought.map(({ operation: { surface, method, path }, ...rest }) => ({
+        surface,
+        method,
+        path,
+        ...rest,
+      })),
     },
     text: [
       '',

@@ -1,5 +1,5 @@
-import { createLog } from '../base/log.ts'
 import { systemClock } from '../base/clock.ts'
+import { createLog } from '../base/log.ts'
 import { copyDatabase } from '../store/copy.ts'
 import type { Database } from '../store/db.ts'
 import { migrate, pendingMigrations } from '../store/migrate.ts'

@@ -104,7 +104,10 @@ function choose(prices: readonly Price[], wanted: string | undefined): Price {
   const price = wanted === undefined ? prices[0] : prices.find(({ rail }) => rail === wanted)
   if (price) return price
   const offered = prices.map(({ rail }) => rail).join(' and ')
-  throw new Refusal('rail_not_offered', `it cannot be paid by ${wanted ?? 'x402 or MPP'}${offered && `; only by ${offered}`}`)
+  throw new Refusal(
+    'rail_not_offered',
+    `it cannot be paid by ${wanted ?? 'x402 or MPP'}${offered && `; only by ${offered}`}`,
+  )
 }
 
 function refuseDear({ amount, currency }: Price, max: Usd): void {

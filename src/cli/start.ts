@@ -53,7 +53,12 @@ async function open(loaded: LoadedConfig, terminal: Terminal): Promise<Running> 
   const { world, stop } = await startSandbox(loaded)
   const { mode, http } = world.config
   const banner = sandboxBanner(world, cwd())
-  const json = { mode, url: http.baseUrl, facts: Object.fromEntries(banner.facts), buy: Object.fromEntries(banner.purchases) }
+  const json = {
+    mode,
+    url: http.baseUrl,
+    facts: Object.fromEntries(banner.facts),
+    buy: Object.fromEntries(banner.purchases),
+  }
   return { output: { json, text: bannerText(banner, http, terminal) }, stop }
 }
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
-import { type Jwks, readJwks } from '../base/jws.ts'
 import { stringify } from '../base/json.ts'
+import { type Jwks, readJwks } from '../base/jws.ts'
 import { verifyReceipt } from '../checkout/receipt.ts'
 import { type Call, type Command, Refusal, shopOptions } from './command.ts'
 import { publicClient } from './shop-client.ts'
@@ -9,7 +9,12 @@ import { publicClient } from './shop-client.ts'
 type Claims = {
   readonly iss: string
   readonly good: string
-  readonly payment: { readonly amount: string; readonly network: string; readonly payer: string; readonly transaction: string }
+  readonly payment: {
+    readonly amount: string
+    readonly network: string
+    readonly payer: string
+    readonly transaction: string
+  }
   readonly delivery: { readonly at: string; readonly transaction: string | null }
 }
 
@@ -53,7 +58,8 @@ async function readReceipt(given: string): Promise<string> {
 
 async function keysFor(call: Call): Promise<Jwks> {
   const file = call.option('jwks')
-  const content = file === undefined ? stringify(await publicClient(call).get('/.well-known/jwks.json')) : readFile(file)
+  const content =
+    file === undefined ? stringify(await publicClient(call).get('/.well-known/jwks.json')) : readFile(file)
   try {
     return readJwks(content)
   } catch {

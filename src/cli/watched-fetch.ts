@@ -96,7 +96,10 @@ function mppPrice(response: Response): Price | null {
 
 /** An amount is worth something only in a money that we know the decimals of. */
 function unknownMoney(asset: string, network: string): Refusal {
-  return new Refusal('unknown_money', `it asks for ${asset} on ${network}, which Sutler does not know; nothing was paid`)
+  return new Refusal(
+    'unknown_money',
+    `it asks for ${asset} on ${network}, which Sutler does not know; nothing was paid`,
+  )
 }
 
 function settlementOf(response: Response): string | null {

@@ -34,12 +34,13 @@ export function sandboxBanner({ config, chains }: World, from: string): Banner {
   return {
     facts,
     purchases: [
-      ...(config.x402
-        ? [['x402', `PRIVATE_KEY=${key} ${run('buy-with-x402.ts')} ${x402BaseUrl}`] as const]
-        : []),
+      ...(config.x402 ? [['x402', `PRIVATE_KEY=${key} ${run('buy-with-x402.ts')} ${x402BaseUrl}`] as const] : []),
       ...(config.mpp
         ? [
-            ['mppx', `MPPX_PRIVATE_KEY=${key} ${mppxFrom(from)} ${baseUrl}/shop/mpp/buy -J ${item} -r ${rpcUrl}`] as const,
+            [
+              'mppx',
+              `MPPX_PRIVATE_KEY=${key} ${mppxFrom(from)} ${baseUrl}/shop/mpp/buy -J ${item} -r ${rpcUrl}`,
+            ] as const,
             ['MCP', `PRIVATE_KEY=${key} RPC_URL=${rpcUrl} ${run('buy-over-mcp.ts')} ${x402BaseUrl}/mcp`] as const,
           ]
         : []),

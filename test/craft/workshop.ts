@@ -17,6 +17,7 @@ export const protocols: readonly Protocol[] = ['x402', 'mpp']
 
 /** Somebody who crafts: money on both chains, craft tokens, NFTs, and a wallet that signs. */
 export type Crafter = {
+  readonly key: Hex
   readonly account: PrivateKeyAccount
   readonly address: Address
   readonly wallet: Wallet
@@ -29,12 +30,11 @@ export const TOKEN = 10n ** 18n
 export const PRICE = 1_000n
 
 /** A fresh user with what the sandbox's faucet gives: three NFTs among it. Nothing is approved yet. */
-export async function newCrafter(
-  shop: TestShop,
-  account = privateKeyToAccount(generatePrivateKey()),
-): Promise<Crafter> {
+export async function newCrafter(shop: TestShop, key: Hex = generatePrivateKey()): Promise<Crafter> {
+  const account = privateKeyToAccount(key)
   const { nfts } = await fund(shop.world, account.address)
   return {
+    key,
     account,
     address: account.address,
     wallet: wallet(shop.chains.native, account),

@@ -87,11 +87,8 @@ describe('mppx', () => {
       },
     )
     const { discovery, endpoints, summary } = JSON.parse(stdout) as Validation
-    assert.deepEqual(
-      { failed: 0, warnings: 0, suggested: 0, ...summary },
-      { ...summary, failed: 0, warnings: 0, suggested: 0 },
-      stdout + stderr,
-    )
+    const { failed, warnings, suggested } = summary
+    assert.deepEqual({ failed, warnings, suggested }, { failed: 0, warnings: 0, suggested: 0 }, stdout + stderr)
     assert.ok(discovery.checks.every(({ severity }) => severity === 'pass'))
     assert.deepEqual(
       endpoints.map(({ method, path }) => `${method} ${path}`),
@@ -192,7 +189,7 @@ describe('the bazaar extension', () => {
       assert.ok(header.length < 8_000, `${path}: ${header.length}`)
       const { extensions } = JSON.parse(Buffer.from(header, 'base64').toString()) as Required
       assert.deepEqual(validateDiscoveryExtension(extensions.bazaar), { valid: true }, path)
-      assert.deepEqual(validateDiscoveryExtensionSpec(extensions.bazaar), { valid: true }, path)
+      assert.deepEqual(validateDiscoveryExtensionSpec({ ...extensions.bazaar }), { valid: true }, path)
       const { input } = extractDiscoveryInfoFromExtension(extensions.bazaar) as { input: Record<string, unknown> }
       assert.equal(input['method'], method)
       const example = operation.requestBody?.content['application/json']?.example

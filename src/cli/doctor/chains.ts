@@ -45,7 +45,9 @@ export async function checkChains(config: Config): Promise<readonly Finding[]> {
   // What stands on a chain that does not answer is not worth a second complaint.
   const rest = await Promise.all([
     ...(x402 && !isSilent(x402.chain) ? [checkUsdc(chainOf(x402.chain).rpc, x402)] : []),
-    ...(mpp && !isSilent(mpp.chain) ? [checkDecimals(chainOf(mpp.chain).rpc, mpp.currency.address, mpp.currency.code)] : []),
+    ...(mpp && !isSilent(mpp.chain)
+      ? [checkDecimals(chainOf(mpp.chain).rpc, mpp.currency.address, mpp.currency.code)]
+      : []),
     ...(isSilent(game.chain) ? [] : checkContracts(chainOf(game.chain).rpc, game)),
   ])
   const wallets = configs.some(isSilent) ? [] : await checkWallets(config, chainOf)
@@ -148,10 +150,7 @@ function checkRecipients({ x402, mpp, game }: Config): readonly Finding[] {
   return [{ area: 'keys', what: 'recipient', severity: 'warn', detail: `${exposed[0]} is a hot key.`, fix }]
 }
 
-async function checkWallets(
-  config: Config,
-  chainOf: (chain: ChainConfig) => ChainAccess,
-): Promise<readonly Finding[]> {
+async function checkWallets(config: Config, chainOf: (chain: ChainConfig) => ChainAccess): Promise<readonly Finding[]> {
   const { x402, mpp, operations } = config
   const tills = [
     ...(x402 ? [{ rail: { network: x402.network, asset: x402.asset } }] : []),
@@ -159,7 +158,8 @@ async function checkWallets(
   ]
   const wallets = await readWallets(createSigners(config, chainOf), tills, operations)
   return wallets.map(({ role, chainId, address, unit, amount, isLow }): Finding => {
-    const shown = unit === 'wei' ? `${(Number(amount) / 1e18).toFixed(6)} for gas` : `${formatUsd(usd(amount))} for refunds`
+    const shown =
+      unit === 'wei' ? `${(Number(amount) / 1e18).toFixed(6)} for gas` : `${formatUsd(usd(amount))} for refunds`
     return {
       area: 'keys',
       what: `${role} on ${chainId}`,

@@ -1,5 +1,15 @@
 /** Which part of the shop was looked at, in the order in which they are shown. */
-export const areas = ['configuration', 'store', 'chains', 'keys', 'clock', 'facilitator', 'game', 'shop', 'documents'] as const
+export const areas = [
+  'configuration',
+  'store',
+  'chains',
+  'keys',
+  'clock',
+  'facilitator',
+  'game',
+  'shop',
+  'documents',
+] as const
 export type Area = (typeof areas)[number]
 
 /** `warn`: it works, and somebody should know. `fail`: it does not work, or money is in danger. */

@@ -3,8 +3,8 @@ import { PaymentRequiredV2Schema } from '@x402/core/schemas'
 import { Challenge } from 'mppx'
 import { validate } from 'mppx/discovery'
 import { systemClock } from '../../base/clock.ts'
-import { compareClocks } from './house.ts'
 import { type Check, type Finding, look, Trouble } from './finding.ts'
+import { compareClocks } from './house.ts'
 
 // The running shop as a scanner or a stranger sees it: nothing is asked that costs anything, and nothing is paid.
 
@@ -61,7 +61,10 @@ async function json<Answer>(url: string): Promise<Answer> {
   return JSON.parse(text) as Answer
 }
 
-type Readiness = { readonly status: string; readonly checks: readonly { name: string; status: string; detail: string }[] }
+type Readiness = {
+  readonly status: string
+  readonly checks: readonly { name: string; status: string; detail: string }[]
+}
 
 async function health(url: string): Promise<string> {
   const response = await ask(`${url}/health/ready`)
@@ -83,7 +86,8 @@ async function clock(url: string): Promise<string> {
 function judgeContract(contract: Contract): string {
   const fix = 'Report it: the contract is printed from the route table.'
   const errors = validate(contract).filter(({ severity }) => severity === 'error')
-  if (errors.length > 0) throw new Trouble('fail', errors.map(({ path, message }) => `${path}: ${message}`).join(' '), fix)
+  if (errors.length > 0)
+    throw new Trouble('fail', errors.map(({ path, message }) => `${path}: ${message}`).join(' '), fix)
   const paid = paidOperations(contract)
   const silent = paid.filter(({ operation }) => operation.responses['402'] === undefined)
   if (paid.length === 0) throw new Trouble('fail', 'It offers nothing for money.', 'Switch a protocol on.')
