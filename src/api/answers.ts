@@ -31,7 +31,8 @@ export function createAnswers({ errorsUrl, random }: { errorsUrl: string; random
       switch (outcome.kind) {
         case 'challenged': {
           const { problem, wire } = outcome
-          const body = stringify({ ...wire.body, ...bodyOf(problem), ...protocolType(wire.body) })
+          const own = bodyOf(problem)
+          const body = joined(wire.body, wire.problemType === null ? own : { ...own, type: wire.problemType })
           return { status: 402, body, headers: { ...unpaidHeaders, ...wire.headers, 'X-Flow-Id': flowId, ...extra } }
         }
         case 'delivered': {
@@ -84,7 +85,7 @@ export function createAnswers({ errorsUrl, random }: { errorsUrl: string; random
   }
 }
 
-/** MPP names its own problem type, and that one stands. */
-function protocolType(body: Readonly<Record<string, unknown>>): JsonObject {
-  return typeof body['type'] === 'string' ? { type: body['type'] } : {}
+/** The members of an object that is text already, and those of another, in one. Neither may be empty. */
+function joined(text: string, more: JsonObject): string {
+  return `${text.slice(0, -1)},${stringify(more).slice(1)}`
 }

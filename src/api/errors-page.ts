@@ -3,6 +3,7 @@ import { type JsonObject, stringify } from '../base/json.ts'
 import { type ProblemCode, type ProblemKind, problems, type RetryAction } from '../base/problem.ts'
 import { type Html, html } from './pages/html.ts'
 import { pageHeaders, printPage } from './pages/page.ts'
+import { type TableRow, table } from './pages/table.ts'
 import { free, type Route } from './route.ts'
 
 // The recovery matrix, printed from the problem table: a page for people, JSON for agents, Markdown for the repository.
@@ -87,16 +88,16 @@ ${[...byStatus].map(htmlSection)}`,
 }
 
 function htmlSection([status, group]: readonly [number, readonly Row[]]): Html {
+  const columns = ['Code', 'Meaning', 'Money taken', 'What to do']
   return html`<h2>${status}</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Errors with status ${status}"><table>
-<thead><tr><th scope="col">Code</th><th scope="col">Meaning</th><th scope="col">Money taken</th><th scope="col">What to do</th></tr></thead>
-<tbody>${group.map(htmlRow)}</tbody></table></div>
-`
+${table(`Errors with status ${status}`, columns, group.map(tableRow))}`
 }
 
-function htmlRow({ code, title, taken, action, advice }: Row): Html {
-  return html`<tr id="${code}"><th scope="row"><code>${code}</code></th><td>${title}</td><td>${takenWord(taken)}</td><td><code>${action}</code>: ${advice}</td></tr>
-`
+function tableRow({ code, title, taken, action, advice }: Row): TableRow {
+  return {
+    id: code,
+    cells: [html`<code>${code}</code>`, title, takenWord(taken), html`<span><code>${action}</code>: ${advice}</span>`],
+  }
 }
 
 function takenWord(taken: ProblemKind['taken']): string {

@@ -26,8 +26,11 @@ export async function send(
   if (body === null || typeof body === 'string' || body instanceof Uint8Array) {
     const isBodiless = status === 204 || status === 304
     const whole = body ?? ''
-    outgoing.writeHead(status, isBodiless ? headers : { ...headers, 'Content-Length': Buffer.byteLength(whole) })
-    outgoing.end(whole)
+    const length = Buffer.byteLength(whole)
+    outgoing.writeHead(status, isBodiless ? headers : { ...headers, 'Content-Length': length })
+    // As many bytes as characters means ASCII, which Node writes at once; for UTF-8 it reserves three bytes for each character, and a few
+    // kilobytes are then too large for its fast path.
+    outgoing.end(whole, length === whole.length ? 'latin1' : 'utf8')
     return
   }
   outgoing.writeHead(status, headers)

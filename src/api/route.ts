@@ -66,6 +66,8 @@ export type FreeRoute = Common & {
   readonly params: z.ZodType | null
   readonly query: z.ZodType | null
   readonly body: z.ZodType | null
+  /** What to ask, by the names of the parameters or of the body's members, in words that work in the sandbox. */
+  readonly example: JsonObject | null
   /** Null for documents that are not JSON. */
   readonly result: z.ZodType | null
   /** What it answers beside 200 and what every route may answer: 202 while something is still moving, 404 where something is named. */
@@ -125,6 +127,7 @@ type FreeRow<Params extends z.ZodType, Query extends z.ZodType, Body extends z.Z
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body
+  readonly example?: JsonObject
   readonly result?: z.ZodType
   readonly statuses?: readonly number[]
   readonly contentType?: string
@@ -145,6 +148,7 @@ export function free<Params extends z.ZodType, Query extends z.ZodType, Body ext
     params = null,
     query = null,
     body = null,
+    example = null,
     result = null,
     statuses = [],
   } = row
@@ -168,6 +172,7 @@ export function free<Params extends z.ZodType, Query extends z.ZodType, Body ext
     params,
     query,
     body,
+    example,
     result,
     statuses,
     contentType,

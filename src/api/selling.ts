@@ -53,11 +53,23 @@ export function createSelling({
   limits,
   random,
 }: SellingOptions): Selling {
+  // One for each route, so that a rail may know it again and need not write the same terms twice.
+  const resources = new WeakMap<PaidRoute, Resource>()
+
+  function resourceAt(route: PaidRoute): Resource {
+    let resource = resources.get(route)
+    if (resource === undefined) {
+      resource = resourceOf(http, route)
+      resources.set(route, resource)
+    }
+    return resource
+  }
+
   async function outcomeOf(request: HttpRequest, route: PaidRoute, flowId: string): Promise<Outcome> {
     const bytes = await readBody(request, limits.bodyBytesMax)
     const isEmpty = isEmptyBody(bytes)
     return purchase(checkout, route.offer, {
-      resource: resourceOf(http, route),
+      resource: resourceAt(route),
       incoming: incomingOf(request),
       body: isEmpty ? null : bytes,
       bodyIsBound: route.bodyIsBound,
@@ -94,7 +106,7 @@ export function createSelling({
       const extra = limiter.take('unpaid', request)
       const flowId = flowIdOf(request, random)
       const outcome = await purchase(checkout, route.offer, {
-        resource: resourceOf(http, route),
+        resource: resourceAt(route),
         incoming: NOTHING_SENT,
         body: null,
         bodyIsBound: route.bodyIsBound,

@@ -1,4 +1,4 @@
-import type { Address, Hash } from '../base/address.ts'
+import { type Address, type Hash, sameAddress } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Hex } from '../base/hex.ts'
 import type { Log as LogBook } from '../base/log.ts'
@@ -28,6 +28,11 @@ export type Sender = {
   look(orderId: string, step: string): Promise<SendState | null>
   /** Sees to it that a step can never land any more, by using up its nonce. `mined` when it landed after all. */
   cancel(orderId: string, step: string): Promise<SendState>
+  /**
+   * One of these transactions may be a step that the journal has lost, because it is an older copy of itself: then it is written down, as
+   * if it had always been there. Asks for them only when the chain has counted more of this key than the journal knows.
+   */
+  recover(orderId: string, step: string, call: Call, candidates: () => Promise<readonly Hash[]>): Promise<void>
   /** Refuses before money moves when the key cannot pay for gas. */
   assertFunded(gas: bigint): Promise<void>
   balance(): Promise<bigint>
@@ -248,6 +253,26 @@ export function createSender(options: SenderOptions): Sender {
       const voided = newest.isVoid ? send : await addVersion(send, wallet.signVoid(send.nonce, higher, chainId))
       await unblock(voided)
       return follow(voided)
+    },
+
+    async recover(orderId, step, call, candidates) {
+      if ((await journal.unknownBefore(chainId, signer, await nonceAt('latest'))) <= 0) return
+      for (const hash of await candidates()) {
+        const found = await rpc.request<{ from: Address; nonce: Hex } | null>('eth_getTransactionByHash', [hash])
+        if (!found || !sameAddress(found.from, signer)) continue
+        // The signed bytes are lost, but they have landed: nobody will have to send them.
+        const version = {
+          raw: '0x',
+          hash,
+          fees: { maxFeePerGas: 0n, maxPriorityFeePerGas: 0n },
+          isVoid: false,
+        } as const
+        const send: Send = { chainId, signer, nonce: Number(found.nonce), orderId, step, call, versions: [version] }
+        // False: this one is known, as the work of another order.
+        if (!(await journal.record(send))) continue
+        log.error('the journal had lost a transaction', { chainId, signer, nonce: send.nonce, orderId, step, hash })
+        return
+      }
     },
 
     async assertFunded(gas) {

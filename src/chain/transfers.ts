@@ -7,14 +7,14 @@ import type { Rpc } from './rpc.ts'
 /** Nodes refuse a search over more blocks than they like; all take this many. */
 const BLOCKS_PER_SEARCH = 1_000n
 
-/** Every transfer of a token to an address, oldest first. Transfers of nothing, which anybody can make in anybody's name, are left out. */
+/** Every transfer of a token to an address, or from one to another, oldest first. Transfers of nothing, which anybody can make in anybody's name, are left out. */
 export async function transfersTo(
   rpc: Rpc,
-  { token, to }: { readonly token: Address; readonly to: Address },
+  { token, to, from }: { readonly token: Address; readonly to: Address; readonly from?: Address },
   fromBlock: bigint,
   toBlock: bigint,
 ): Promise<readonly Transfer[]> {
-  const topics = [TRANSFER, null, `0x${to.slice(2).toLowerCase().padStart(64, '0')}`]
+  const topics = [TRANSFER, from ? topicOf(from) : null, topicOf(to)]
   const found: Transfer[] = []
   for (const [first, last] of blockRanges(fromBlock, toBlock, BLOCKS_PER_SEARCH)) {
     const range = { fromBlock: `0x${first.toString(16)}`, toBlock: `0x${last.toString(16)}` }
@@ -22,6 +22,10 @@ export async function transfersTo(
     found.push(...logs.map(read))
   }
   return found.filter(({ amount }) => amount > 0n)
+}
+
+function topicOf(address: Address): string {
+  return `0x${address.slice(2).toLowerCase().padStart(64, '0')}`
 }
 
 /** Cuts a range of blocks, both ends included, into pieces of at most `size`. */

@@ -3,12 +3,12 @@ import type { Usd } from '../base/money.ts'
 import { Problem } from '../base/problem.ts'
 import { type Offer, viewOf } from '../domain/offer.ts'
 import type { Answer, Order } from '../domain/order.ts'
-import type { Wire } from '../domain/rail.ts'
+import type { ChallengeWire, Wire } from '../domain/rail.ts'
 
 /** What a purchase comes to, before a carrier (HTTP or MCP) dresses it. Problems that took nothing are thrown instead. */
 export type Outcome =
   /** 402: nothing was taken. */
-  | { readonly kind: 'challenged'; readonly problem: Problem; readonly price: Usd; readonly wire: Wire }
+  | { readonly kind: 'challenged'; readonly problem: Problem; readonly price: Usd; readonly wire: ChallengeWire }
   | {
       readonly kind: 'delivered'
       readonly order: Order
@@ -28,7 +28,7 @@ export type Outcome =
   | { readonly kind: 'failed'; readonly order: Order; readonly problem: Problem; readonly wire: Wire }
 
 const RETRY_AFTER_SECONDS = 2
-const NOTHING: Wire = { headers: {}, meta: {}, body: {} }
+const NOTHING: Wire = { headers: {}, meta: {} }
 
 /** The bytes of a delivered purchase. Made once, stored with the state, and repeated for as long as the payment is shown again. */
 export function answerOf(offer: Offer, order: Order): Answer {

@@ -28,6 +28,10 @@ export type PurchaseRequest<Input> = {
   readonly idempotencyKey: string | null
 }
 
+// The answers to most requests of all; nothing in them is of one request, so they are made once.
+const ASKED_PRICE = new Problem('payment_required', 'Pay to use this route; the price depends on the request.')
+const ASKED_UNPAID = new Problem('payment_required', 'Pay the challenge and repeat this request with the same body.')
+
 /**
  * One purchase, top to bottom. Every line only reads, or is safe to run again after a crash. Whatever ends in a 402 carries a fresh
  * challenge; once a payment may have been taken, nothing here ends in a 402 any more.
@@ -48,13 +52,11 @@ export async function purchase<Input extends JsonObject>(
     if (seen) return await replay(checkout, offer, request, credential, seen)
 
     mayBeTaken = credential?.funds === 'captured'
-    if (!credential && request.isProbe)
-      throw new Problem('payment_required', 'Pay to use this route; the price depends on the request.')
+    if (!credential && request.isProbe) throw ASKED_PRICE
     const input = request.parse()
     const quoted = await quote(offer.price, input, credential)
     price = quoted.price
-    if (!credential)
-      throw new Problem('payment_required', 'Pay the challenge and repeat this request with the same body.')
+    if (!credential) throw ASKED_UNPAID
 
     const payment = await offer.rail.verify(credential, termsOf(request, price))
     const { objection = payment.objection } = quoted

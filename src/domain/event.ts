@@ -59,15 +59,15 @@ export const eventDescriptions: Readonly<Record<EventType, string>> = {
   'report.recorded': 'A paid report of a transaction was recorded.',
 }
 
-/** The body of a webhook. `data` is the object as its buyer sees it, with the number of the change. */
-export function eventSchema(type: EventType) {
-  return z
-    .object({
-      type: z.literal(type),
-      timestamp: z.iso.datetime(),
-      data: z.looseObject({
-        sequence: z.int().min(1).describe('The how-manieth change of this object; they are told in this order'),
-      }),
-    })
-    .meta({ description: eventDescriptions[type] })
-}
+/** What `report.recorded` tells. All other events tell a purchase or an arrival as it is shown elsewhere. */
+export const recordedReportSchema = z
+  .object({
+    reportId: z.string(),
+    userId: z.string(),
+    txHash: z.string(),
+    payer: z.string().describe('Who paid for the report, which need not be the user'),
+    orderId: z.string(),
+    chain: z.object({ network: z.string(), status: z.enum(['success', 'reverted']) }).nullable(),
+    recordedAt: z.iso.datetime(),
+  })
+  .meta({ id: 'RecordedReport', description: 'A report, at the moment it was written down' })

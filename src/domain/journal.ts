@@ -37,6 +37,8 @@ export type Fees = { readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGa
 export type Journal = {
   find(chainId: number, signer: Address, orderId: string, step: string): Promise<Send | null>
   lastNonce(chainId: number, signer: Address): Promise<number | null>
+  /** How many transactions of this key below a nonce are not written down. Those before the first that is do not count. */
+  unknownBefore(chainId: number, signer: Address, nonce: number): Promise<number>
   /** Writes it down; false when the nonce has another use, or this step has a transaction already. Throws when the order was given up. */
   record(send: Send): Promise<boolean>
   /** Adds a newer version of the same nonce; false when somebody else added one first. */

@@ -35,11 +35,18 @@ export type Incoming = {
   meta(key: string): unknown
 }
 
-/** What goes back, for both carriers. The carrier picks `headers` or `meta`; `body` members join the JSON body. */
+/** What goes back, for both carriers: HTTP picks `headers`, MCP picks `meta`. */
 export type Wire = {
   readonly headers: Readonly<Record<string, string>>
   readonly meta: Readonly<Record<string, unknown>>
-  readonly body: Readonly<Record<string, unknown>>
+}
+
+/** A 402. It is what a shop says most, so what goes into its body comes as text: hardly any of it changes between two of them. */
+export type ChallengeWire = Wire & {
+  /** A JSON object, whose members join the body. */
+  readonly body: string
+  /** What the protocol itself calls this problem; null where it has no word, and ours stands. */
+  readonly problemType: string | null
 }
 
 /** Can the money still be refused, or has it moved before we heard of it (MPP push)? */
@@ -114,7 +121,7 @@ export type Rail = {
   readonly asset: Address
   readonly payTo: Address
   /** A fresh 402. `reason` says why: no payment yet, or what was wrong with the one sent. */
-  challenge(terms: Terms, reason: Problem): Wire
+  challenge(terms: Terms, reason: Problem): ChallengeWire
   /** The credential in a request: null when absent; throws Problem when unreadable. Cheap, no cryptography. */
   read(incoming: Incoming): Credential | null
   /** Moves nothing. Throws Problem when this credential does not pay these terms. */

@@ -1,3 +1,4 @@
+import * as z from 'zod'
 import type { Address, Hash } from '../base/address.ts'
 import { isoTime } from '../base/clock.ts'
 import type { JsonObject } from '../base/json.ts'
@@ -35,23 +36,26 @@ export type Till = {
 }
 
 /** What became of a transfer. */
-export type ArrivalState =
+export const arrivalStates = [
   /** Just seen; its payer may be about to present it. */
-  | 'unclaimed'
+  'unclaimed',
   /** It paid an order. */
-  | 'matched'
+  'matched',
   /** Our own money, moved by ourselves. */
-  | 'own'
+  'own',
   /** Nobody claimed it; it goes back to its sender after a delay. */
-  | 'orphaned'
+  'orphaned',
   /** Nobody claimed it, and a person must decide. */
-  | 'held'
+  'held',
   /** A person decided that it stays. */
-  | 'kept'
-  | 'refunding'
-  | 'refunded'
+  'kept',
+  'refunding',
+  'refunded',
   /** The chain no longer shows it. */
-  | 'dropped'
+  'dropped',
+] as const
+
+export type ArrivalState = (typeof arrivalStates)[number]
 
 export type Arrival = Transfer & {
   readonly id: string
@@ -66,7 +70,28 @@ export type Arrival = Transfer & {
   readonly foundAt: number
 }
 
-/** An arrival as events and reports show it. */
+export const arrivalSchema = z
+  .object({
+    arrivalId: z.string(),
+    status: z.enum(arrivalStates),
+    reason: z.string().nullable().describe('Why nobody claimed it, or why a person must decide'),
+    protocol: z.enum(['x402', 'mpp']),
+    network: z.string(),
+    asset: z.string(),
+    amount: z.string().describe('Atomic units'),
+    payer: z.string(),
+    payTo: z.string(),
+    paymentTx: z.string(),
+    blockNumber: z.string(),
+    orderId: z.string().nullable().describe('The order that had given it up, if there is one'),
+    refund: z
+      .object({ status: z.enum(['refunding', 'refunded']), to: z.string(), transaction: z.string().nullable() })
+      .nullable(),
+    foundAt: z.iso.datetime(),
+  })
+  .meta({ id: 'Arrival', description: 'Money that came without a purchase' })
+
+/** An arrival as events and reports show it; `arrivalSchema` is its shape. */
 export function presentArrival(arrival: Arrival, { rail }: Till): JsonObject {
   const { id, state, reason, transaction, blockNumber, sender, amount, orderId, refundTx, foundAt } = arrival
   return {

@@ -33,6 +33,13 @@ const LAST_NONCE = statement<{ nonce: string | null }>(`
   where chain_id = $1
     and signer = $2`)
 
+const UNKNOWN = statement<{ unknown: number }>(`
+  select ($3::bigint - coalesce(min(nonce), 0) - count(*))::int as unknown
+  from sends
+  where chain_id = $1
+    and signer = $2
+    and nonce < $3`)
+
 // Nothing but its refund is sent for an order that was given up: a process that slept meanwhile must not deliver what was paid back.
 const CLOSED = `
     select
@@ -95,6 +102,10 @@ export function createJournal(db: Database): Journal {
       const { rows } = await db.query(LAST_NONCE, [chainId, signer])
       const nonce = rows[0]?.nonce
       return nonce == null ? null : Number(nonce)
+    },
+
+    async unknownBefore(chainId, signer, nonce) {
+      return (await db.query(UNKNOWN, [chainId, signer, nonce])).rows[0]!.unknown
     },
 
     async record({ chainId, signer, nonce, orderId, step, call, versions }) {

@@ -65,7 +65,7 @@ const CHANGE = statement<{ sequence: number }>(`
         history = history || $15::jsonb,
         sequence = sequence + 1,
         attempts = 0,
-        updated_at = now()
+        updated_at = $23
     from held
     where id = held.key
       and status = $4
@@ -132,6 +132,8 @@ export async function changeOrder(
     change.receipt,
     change.amount?.toString(),
     change.objection && stringify(change.objection),
+    // The very time that stands in the answer, so that the status route repeats it to the millisecond.
+    new Date(change.at),
   ])
   const [row] = rows
   return row ? { ...changed(order, change), sequence: row.sequence } : null

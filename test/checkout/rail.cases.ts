@@ -40,6 +40,11 @@ export function railCases(rail: RailUnderTest): void {
       Number((await shop.store.db.query<{ n: string }>('select count(*) as n from orders')).rows[0]!.n)
     const send = (body: unknown, credential: string, headers: Record<string, string> = {}) =>
       fetch(url(), post(body, { [rail.header]: credential, ...headers }))
+    /** A slow machine says 202 first; the same payment again asks for the end. */
+    const answered = async (body: unknown, credential: string): Promise<Response> => {
+      const response = await send(body, credential)
+      return response.status === 202 ? answered(body, credential) : response
+    }
     const credentialFor = async (body: unknown, payer = buyer) => rail.pay(shop, payer, await fetch(url(), post(body)))
     const refused = async (response: Response) => (await response.json()) as Refused
 
@@ -82,7 +87,7 @@ export function railCases(rail: RailUnderTest): void {
     test('M-02: fifty identical calls at once are one order, one payment and one mint', async () => {
       const before = await orders()
       const credential = await credentialFor(lot())
-      const answers = await Promise.all(Array.from({ length: 50 }, () => send(lot(), credential)))
+      const answers = await Promise.all(Array.from({ length: 50 }, () => answered(lot(), credential)))
       const bodies = await Promise.all(answers.map((answer) => answer.json() as Promise<Bought>))
       assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
       assert.equal(new Set(bodies.map(({ orderId }) => orderId)).size, 1)

@@ -26,11 +26,11 @@ import {
 
 // Every reason why not, asked twice: of the quote, which tells them all for free, and of the paid route, which takes nothing.
 
-const blockedKey = generatePrivateKey()
+const blocked = privateKeyToAccount(generatePrivateKey())
 
 let shop: TestShop
 before(async () => {
-  shop = await startShop({ env: { SUTLER_BLOCKED_PAYERS: privateKeyToAccount(blockedKey).address } })
+  shop = await startShop({ env: { SUTLER_BLOCKED_PAYERS: blocked.address } })
 })
 after(() => shop.stop())
 
@@ -105,7 +105,7 @@ test('A-01: nobody pays to burn or charge the approved tokens of somebody else',
 })
 
 test('A-09: a blocked payer hears so before paying', async () => {
-  const crafter = await newCrafter(shop, blockedKey)
+  const crafter = await newCrafter(shop, blocked)
   await approveAll(shop, crafter, crafter.nfts[0]!.contract, true)
   await refused(crafter, 'burn', burnOf(crafter, crafter.nfts), { status: 403, checks: ['payer payer_blocked'] })
 })

@@ -17,7 +17,6 @@ export const protocols: readonly Protocol[] = ['x402', 'mpp']
 
 /** Somebody who crafts: money on both chains, craft tokens, NFTs, and a wallet that signs. */
 export type Crafter = {
-  readonly key: Hex
   readonly account: PrivateKeyAccount
   readonly address: Address
   readonly wallet: Wallet
@@ -25,16 +24,20 @@ export type Crafter = {
   readonly pay: Readonly<Record<Protocol, Pay>>
 }
 
+/** Where they craft: contracts and chains, with a shop or without. */
+type Workplace = Pick<TestShop, 'world' | 'chains'>
+
 export const TOKEN = 10n ** 18n
 /** What one call costs, in atomic units of either dollar. */
 export const PRICE = 1_000n
 
 /** A fresh user with what the sandbox's faucet gives: three NFTs among it. Nothing is approved yet. */
-export async function newCrafter(shop: TestShop, key: Hex = generatePrivateKey()): Promise<Crafter> {
-  const account = privateKeyToAccount(key)
+export async function newCrafter(
+  shop: Workplace,
+  account = privateKeyToAccount(generatePrivateKey()),
+): Promise<Crafter> {
   const { nfts } = await fund(shop.world, account.address)
   return {
-    key,
     account,
     address: account.address,
     wallet: wallet(shop.chains.native, account),
@@ -44,17 +47,27 @@ export async function newCrafter(shop: TestShop, key: Hex = generatePrivateKey()
 }
 
 /** The same, with NFTs and craft tokens approved for the controller. */
-export async function readyCrafter(shop: TestShop, tokens = 100n * TOKEN): Promise<Crafter> {
-  const crafter = await newCrafter(shop)
+export async function readyCrafter(
+  shop: Workplace,
+  tokens = 100n * TOKEN,
+  account?: PrivateKeyAccount,
+): Promise<Crafter> {
+  const crafter = await newCrafter(shop, account)
   for (const collection of shop.world.contracts.collections) await approveAll(shop, crafter, collection, true)
   await approveTokens(shop, crafter, tokens)
   return crafter
 }
 
 /** One whose timer runs already, so that there is something to accelerate. */
-export async function crafterAtWork(shop: TestShop, tokens?: bigint): Promise<Crafter> {
-  const crafter = await readyCrafter(shop, tokens)
-  const response = await crafter.pay.x402(`${shop.url}/craft/x402/burn`, burnOf(crafter, crafter.nfts.slice(0, 1)))
+export async function crafterAtWork(
+  shop: Workplace & Pick<TestShop, 'url'>,
+  tokens?: bigint,
+  account?: PrivateKeyAccount,
+  protocol: Protocol = 'x402',
+): Promise<Crafter> {
+  const crafter = await readyCrafter(shop, tokens, account)
+  const burn = burnOf(crafter, crafter.nfts.slice(0, 1))
+  const response = await crafter.pay[protocol](`${shop.url}/craft/${protocol}/burn`, burn)
   if (response.status !== 200) throw new Error(`no timer could be started: ${await response.text()}`)
   return crafter
 }
@@ -67,11 +80,11 @@ export function accelerateOf({ address }: Pick<Crafter, 'address'>, amount?: big
   return post(amount === undefined ? { user: address } : { user: address, amount: amount.toString() })
 }
 
-export function approveAll({ world }: TestShop, { wallet }: Crafter, collection: Address, approved: boolean) {
+export function approveAll({ world }: Workplace, { wallet }: Crafter, collection: Address, approved: boolean) {
   return call(wallet, collection, burnableCollection, 'setApprovalForAll', [world.contracts.craftController, approved])
 }
 
-export function approveTokens({ world }: TestShop, { wallet }: Crafter, amount: bigint) {
+export function approveTokens({ world }: Workplace, { wallet }: Crafter, amount: bigint) {
   const { craftToken: token, craftController: spender } = world.contracts
   return call(wallet, token, craftToken, 'approve', [spender, amount])
 }
@@ -80,16 +93,16 @@ export function giveAway({ wallet, address }: Crafter, { contract, tokenId }: Nf
   return call(wallet, contract, burnableCollection, 'transferFrom', [address, to, BigInt(tokenId)])
 }
 
-export function giveTokens({ world }: TestShop, { wallet }: Crafter, to: Address, amount: bigint) {
+export function giveTokens({ world }: Workplace, { wallet }: Crafter, to: Address, amount: bigint) {
   return call(wallet, world.contracts.craftToken, craftToken, 'transfer', [to, amount])
 }
 
 /** The operator of the game changes something on the controller. */
-export function administer({ world }: TestShop, name: string, args: readonly unknown[] = []): Promise<Hash> {
+export function administer({ world }: Workplace, name: string, args: readonly unknown[] = []): Promise<Hash> {
   return world.deployer.act(invocation(world.contracts.craftController, craftController.abi, name, args))
 }
 
-export async function mintNfts(shop: TestShop, to: Address, quantity: number, collection?: Address): Promise<Nft[]> {
+export async function mintNfts(shop: Workplace, to: Address, quantity: number, collection?: Address): Promise<Nft[]> {
   const contract = collection ?? shop.world.contracts.collections[0]!
   const hash = await shop.world.deployer.act(
     invocation(contract, burnableCollection.abi, 'mint', [to, BigInt(quantity)]),
@@ -100,7 +113,7 @@ export async function mintNfts(shop: TestShop, to: Address, quantity: number, co
   return receipt.logs.map(({ topics }) => ({ contract, tokenId: BigInt(topics[3]!).toString() }))
 }
 
-export async function timersOf({ world }: TestShop, { wallet, address }: Crafter) {
+export async function timersOf({ world }: Workplace, { wallet, address }: Crafter) {
   return wallet.readContract({
     address: world.contracts.craftController,
     abi: craftController.abi,

@@ -3,18 +3,18 @@ import { keccak256, toBytes } from 'viem'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import type { Address } from '../../src/base/address.ts'
 import type { Hex } from '../../src/base/hex.ts'
-import type { Config } from '../../src/config/config.ts'
 import type { DevChains } from '../../src/devchain/chains.ts'
 import { addressOf } from '../../src/sandbox/world.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
+import type { TestShop } from '../support/shop.ts'
 
 /** A purchase that is killed again and again, and the judge who asks only the chain and the game what really happened. */
 export type Flow = {
   readonly name: string
   readonly rail: RailUnderTest
   readonly path: string
-  /** What the buyer needs beside money: tokens, approvals, a player. */
-  prepare?(world: CrashWorld, buyer: PrivateKeyAccount): Promise<unknown>
+  /** What the buyer needs beside money: tokens, approvals, a player. Something may have to be bought for it at a shop that runs. */
+  prepare?(world: CrashWorld, buyer: PrivateKeyAccount, shopUrl: string): Promise<unknown>
   body(buyer: PrivateKeyAccount, prepared: unknown): object | null
   readonly price: bigint
   /** How many goods this buyer really got, as the outside world has it. */
@@ -23,12 +23,17 @@ export type Flow = {
   readonly ends: 'delivered' | 'refunded'
 }
 
-export type CrashWorld = { readonly chains: DevChains; readonly config: Config }
+export type CrashWorld = Pick<TestShop, 'chains' | 'config' | 'world'> & {
+  readonly store: Pick<TestShop['store'], 'db'>
+}
 
 const TRANSFER = keccak256(toBytes('Transfer(address,address,uint256)'))
 const word = (address: Address): Hex => `0x${address.slice(2).toLowerCase().padStart(64, '0')}`
 
-export const flows: readonly Flow[] = [x402UnderTest, mppPullUnderTest, mppPushUnderTest].flatMap((rail): Flow[] => [
+export const rails: readonly RailUnderTest[] = [x402UnderTest, mppPullUnderTest, mppPushUnderTest]
+
+/** The core's own flows: a purchase that is delivered, and one that ends in a refund. */
+export const flows: readonly Flow[] = rails.flatMap((rail): Flow[] => [
   {
     name: `a lot by ${rail.name}`,
     rail,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
-import { eventDescriptions, eventSchema, eventTypes } from '../../src/domain/event.ts'
+import { eventDescriptions, eventTypes } from '../../src/domain/event.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPushUnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
@@ -41,18 +41,16 @@ test('a purchase is told to a receiver as it goes on, in order, signed, and as i
       ['order.confirmed', 3],
     ],
   )
-  for (const { body: text, headers, event } of receiver.messages) {
+  for (const { body: text, headers } of receiver.messages)
     new Webhook(endpoint.secret!).verify(text, headers as Record<string, string>)
-    assert.equal(eventSchema(event.type as (typeof eventTypes)[number]).safeParse(event).success, true)
-  }
   const { sequence: _, ...data } = receiver.messages.at(-1)!.event.data
   assert.deepEqual(data, JSON.parse(JSON.stringify(body)))
 
-  const { body: log } = await call<{ deliveries: { type: string; state: string; answers: { status: number }[] }[] }>(
-    `/${endpoint.id}/deliveries`,
-  )
+  type Log = { deliveries: { type: string; state: string; answers: { status: number }[] }[] }
+  const readLog = async () => (await call<Log>(`/${endpoint.id}/deliveries`)).body.deliveries
+  await until(async () => (await readLog()).every(({ state }) => state === 'delivered'))
   assert.deepEqual(
-    log.deliveries.map(({ type, state, answers }) => [type, state, answers[0]!.status]),
+    (await readLog()).map(({ type, state, answers }) => [type, state, answers[0]!.status]),
     [
       ['order.confirmed', 'delivered', 200],
       ['payment.settled', 'delivered', 200],

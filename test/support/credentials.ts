@@ -7,6 +7,9 @@ import { tempoModerato } from 'viem/tempo/chains'
 import type { RailName } from '../../src/domain/rail.ts'
 import { erc20Balance, type TestShop } from './shop.ts'
 
+/** All that a payer needs of the world. */
+type Market = Pick<TestShop, 'chains' | 'config'>
+
 /**
  * One rail as a payer sees it, taken apart: the stock client makes the credential, the test sends it, as often and as changed as it
  * likes. What both rails must do is written once against this.
@@ -19,10 +22,10 @@ export type RailUnderTest = {
   readonly receiptHeader: 'payment-response' | 'payment-receipt'
   readonly challengeHeader: 'payment-required' | 'www-authenticate'
   /** Pays a 402, and returns the header's value. */
-  pay(shop: TestShop, payer: PrivateKeyAccount, unpaid: Response): Promise<string>
+  pay(market: Market, payer: PrivateKeyAccount, unpaid: Response): Promise<string>
   /** What the payer holds of this rail's money, on the chain. */
-  balance(shop: TestShop, owner: `0x${string}`): Promise<bigint>
-  till(shop: TestShop): Promise<bigint>
+  balance(market: Market, owner: `0x${string}`): Promise<bigint>
+  till(market: Market): Promise<bigint>
 }
 
 export const x402UnderTest: RailUnderTest = {
@@ -31,7 +34,7 @@ export const x402UnderTest: RailUnderTest = {
   header: 'payment-signature',
   receiptHeader: 'payment-response',
   challengeHeader: 'payment-required',
-  async pay(_shop, payer, unpaid) {
+  async pay(_market, payer, unpaid) {
     const client = new x402Client().register('eip155:*', new ExactEvmScheme(payer))
     client.setSpendControls(false)
     const required = JSON.parse(Buffer.from(unpaid.headers.get('payment-required')!, 'base64').toString())

@@ -81,7 +81,7 @@ function factsAt(host: Host, { desk, config, version, routes }: FactsOptions): (
     config,
     version,
     routes: contract,
-    proofs: ownershipProofs(origin, payTo, config.service.ownershipProofs),
+    proofs: ownershipProofs(origin, payTo, config),
     mcpUrl: `${config.http.x402BaseUrl}/mcp`,
     sandboxUrl: here.some(({ path }) => path === SANDBOX_PATH) ? origin + SANDBOX_PATH : null,
   }

@@ -1,6 +1,6 @@
 import { formatUsd } from '../../base/money.ts'
 import type { Surface } from '../../domain/good.ts'
-import type { Rail } from '../../domain/rail.ts'
+import type { Rail, RailName } from '../../domain/rail.ts'
 import type { Facts, PricedRoute } from './facts.ts'
 
 // Words that several documents share. All of them are ours: nothing that a catalog, a player or a chain says stands among them, because
@@ -33,7 +33,11 @@ export function railsOf({ paid }: Facts): readonly Rail[] {
 }
 
 function moneyOf({ name, currency, network }: Rail): string {
-  return `${name === 'mpp' ? 'MPP' : name} (${currency} on ${network})`
+  return `${protocolName(name)} (${currency} on ${network})`
+}
+
+export function protocolName(rail: RailName): string {
+  return rail === 'mpp' ? 'MPP' : rail
 }
 
 /** The protocols that this shop takes, at whichever of its hosts: an MCP tool is paid with any of them. */

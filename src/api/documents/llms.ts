@@ -5,7 +5,7 @@ import type { FreeRoute } from '../route.ts'
 import { resourceOf } from '../selling.ts'
 import { recipes } from './clients.ts'
 import type { Facts, PricedRoute } from './facts.ts'
-import { priceWords, steps, tagline } from './guidance.ts'
+import { priceWords, protocolName, steps, tagline } from './guidance.ts'
 
 /** `/llms.txt`: what a model needs to know to shop here, and where the rest is (llmstxt.org). */
 export function llmsText(facts: Facts): string {
@@ -76,7 +76,7 @@ export function numbered(lines: readonly string[]): string {
 function paidLine({ config }: Facts, priced: PricedRoute): string {
   const { method, summary, offer } = priced.route
   const { url } = resourceOf(config.http, priced.route)
-  return `- ${method} ${url}: ${summary}; ${priceWords(priced)}, ${offer.rail.name}`
+  return `- ${method} ${url}: ${summary}; ${priceWords(priced)}, paid with ${protocolName(offer.rail.name)}`
 }
 
 function paidSection({ config }: Facts, priced: PricedRoute): string {
@@ -85,7 +85,9 @@ function paidSection({ config }: Facts, priced: PricedRoute): string {
   const fields = body ? fieldLines(inlineSchema(body, 'input')) : ['It takes no parameters.']
   return `### ${method} ${resourceOf(config.http, route).url}
 
-${description} ${priceWords(priced)}, paid with ${offer.rail.name}.
+${description}
+
+Price: ${priceWords(priced)}, paid with ${protocolName(offer.rail.name)}.
 
 ${fields.join('\n')}${body ? `\n\n${fenced('json', stringify(example))}` : ''}`
 }

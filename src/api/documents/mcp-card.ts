@@ -3,7 +3,7 @@ import type { JsonObject } from '../../base/json.ts'
 import { LEGACY_REVISIONS, SUPPORTED_REVISIONS } from '../mcp/protocol.ts'
 import type { Facts } from './facts.ts'
 import { protocolWords } from './guidance.ts'
-import { content } from './responses.ts'
+import { content, JSON_TYPE } from './responses.ts'
 import type { Book } from './schema-book.ts'
 
 const CARD_SCHEMA = 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json'
@@ -114,7 +114,7 @@ export function mcpOperation(book: Book, facts: Facts): JsonObject | null {
     summary: 'JSON-RPC 2.0: the Model Context Protocol',
     description: `The whole shop as tools. Paid tools take ${protocolWords(facts)} payments in _meta. Public, stateless, one JSON answer for each request.`,
     security: [],
-    requestBody: { required: true, ...content(book.schema(requestSchema, 'input'), 'application/json', example) },
+    requestBody: { required: true, ...content(book.schema(requestSchema, 'input'), JSON_TYPE, example) },
     responses: {
       200: { description: 'A result, or an error inside the protocol', ...answer },
       202: { description: 'A notification was taken' },

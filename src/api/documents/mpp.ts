@@ -4,8 +4,9 @@ import { noInput } from '../mcp/listing.ts'
 import type { PaidRoute } from '../route.ts'
 import { resourceOf } from '../selling.ts'
 import { mppxCommand } from './clients.ts'
-import { type Facts, pricedOn } from './facts.ts'
+import { type Facts, type PricedRoute, pricedOn } from './facts.ts'
 import { tagline } from './guidance.ts'
+import { paymentInfo } from './payment-info.ts'
 
 const checkoutSchema = z.looseObject({
   httpMethod: z.enum(['GET', 'POST']),
@@ -45,7 +46,8 @@ export const mppManifestSchema = z
 /** `/.well-known/mpp`. Nobody specified it; clients of older shops look for these names. */
 export function mppManifest(facts: Facts): z.output<typeof mppManifestSchema> {
   const { origin, config, proofs } = facts
-  const routes = pricedOn(facts, 'mpp').map(({ route }) => route)
+  const priced = pricedOn(facts, 'mpp')
+  const [first] = priced
   return {
     version: '1.0',
     service: config.service.name,
@@ -58,7 +60,7 @@ export function mppManifest(facts: Facts): z.output<typeof mppManifestSchema> {
     agentIntegration: {
       recommendedSdk: 'mppx',
       npmInstall: 'npm install mppx viem',
-      canonicalUsage: routes[0] ? mppxCommand(facts, routes[0]) : '',
+      canonicalUsage: first ? mppxCommand(facts, first.route) : '',
       retryRule: 'Repeat the request with the same JSON body and Authorization: Payment <credential>.',
       supportedModes: [...(config.mpp?.modes ?? [])],
       commonMistakes: [
@@ -67,7 +69,7 @@ export function mppManifest(facts: Facts): z.output<typeof mppManifestSchema> {
         'Paying a challenge after it has expired: ask for a fresh one.',
       ],
     },
-    checkouts: Object.fromEntries(routes.map((route) => [checkoutName(route), checkoutOf(facts, route)])),
+    checkouts: Object.fromEntries(priced.map((one) => [checkoutName(one.route), checkoutOf(facts, one)])),
   }
 }
 
@@ -77,8 +79,9 @@ function checkoutName({ path, surface }: PaidRoute): string {
   return last === 'buy' ? surface : last
 }
 
-function checkoutOf({ config }: Facts, route: PaidRoute): z.output<typeof checkoutSchema> {
-  const { rail, price } = route.offer
+function checkoutOf({ config }: Facts, priced: PricedRoute): z.output<typeof checkoutSchema> {
+  const { route } = priced
+  const { rail } = route.offer
   return {
     httpMethod: route.method,
     url: resourceOf(config.http, route).url,
@@ -88,7 +91,7 @@ function checkoutOf({ config }: Facts, route: PaidRoute): z.output<typeof checko
     currency: rail.asset,
     currencySymbol: rail.currency,
     payTo: rail.payTo,
-    ...rail.describe(price.kind === 'fixed' ? price.amount : null),
+    ...paymentInfo(priced, config.limits.quantityMax),
     inputSchema: inlineSchema(route.body ?? noInput, 'input'),
     inputExample: route.example,
   }

@@ -17,7 +17,7 @@ export function payableContract(facts: Facts): JsonObject {
   const operations = facts.paid.map((priced) => [priced.route, paidOperation(book, priced, facts)] as const)
   return contract(facts, book, {
     title: facts.config.service.name,
-    description: `${tagline(facts)} These are the paid operations; the free ones are in ${facts.origin}/openapi.full.json.`,
+    description: `${tagline(facts)} These are the paid operations; the free ones are in [openapi.full.json](${facts.origin}/openapi.full.json).`,
     used: facts.paid.map(({ route }) => tagOf(route)),
     members: {
       'x-service-info': {
@@ -45,7 +45,7 @@ export function fullContract(facts: Facts): JsonObject {
   const webhooks = webhookOperations(book, facts)
   return contract(facts, book, {
     title: `${facts.config.service.name}: free operations`,
-    description: `${tagline(facts)} These are the free operations; the paid ones are in ${facts.origin}/openapi.json.`,
+    description: `${tagline(facts)} These are the free operations; the paid ones are in [openapi.json](${facts.origin}/openapi.json).`,
     used: [...free.map(tagOf), ...(mcp ? (['mcp'] as const) : []), 'webhooks'],
     members: {},
     paths,
@@ -73,7 +73,7 @@ function contract(facts: Facts, book: Book, parts: Parts): JsonObject {
       version: CRAFT_VERSION,
       description: parts.description,
       'x-guidance': guidance(facts),
-      contact: { url: origin, ...(contactEmail ? { email: contactEmail } : {}) },
+      contact: { name: config.service.name, url: origin, ...(contactEmail ? { email: contactEmail } : {}) },
       license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
     },
     externalDocs: { description: 'Every error, and what to do about it', url: `${origin}/errors` },

@@ -6,7 +6,7 @@ import { noInput } from '../mcp/listing.ts'
 import type { FreeRoute, Route } from '../route.ts'
 import type { Facts, PricedRoute } from './facts.ts'
 import { paymentInfo } from './payment-info.ts'
-import { content, freeResponses, paidResponses, paymentSecurity } from './responses.ts'
+import { content, freeResponses, JSON_TYPE, paidResponses, paymentSecurity } from './responses.ts'
 import type { Book } from './schema-book.ts'
 
 /** A row that sells, as an OpenAPI operation. */
@@ -34,31 +34,36 @@ function paidBody(book: Book, { route }: PricedRoute): JsonObject {
   return {
     // Empty is a question for the price, which is why it may be left out.
     required: false,
-    ...content(book.schema(body ?? noInput, 'input'), 'application/json', example),
+    ...content(book.schema(body ?? noInput, 'input'), JSON_TYPE, example),
   }
 }
 
 /** A row that costs nothing, as an OpenAPI operation. */
 export function freeOperation(book: Book, route: FreeRoute): JsonObject {
-  const { params, query, body, result, contentType, statuses, bucket } = route
-  const parameters = [...parametersIn('path', params), ...parametersIn('query', query)]
-  const mediaType = contentType.split(';')[0]!
-  const answer = result
-    ? content(book.schema(result, 'output'), mediaType === 'text/html' ? 'application/json' : mediaType)
-    : { content: { [mediaType]: { schema: { type: 'string' } } } }
+  const { params, query, body, example, result, contentType, statuses, bucket } = route
+  const parameters = [...parametersIn('path', params), ...parametersIn('query', query, example ?? {})]
   return {
     ...common(route),
     description: route.description,
     security: [],
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(body ? { requestBody: { required: true, ...content(book.schema(body, 'input')) } } : {}),
+    ...(body ? { requestBody: { required: true, ...content(book.schema(body, 'input'), JSON_TYPE, example) } } : {}),
     responses: freeResponses(book, {
-      answer,
+      answer: answerOf(book, contentType, result),
       statuses,
       takesParameters: params !== null || query !== null || body !== null,
       isCounted: bucket !== null,
     }),
   }
+}
+
+/** A page that is data as well (`/errors`) comes in whichever form is asked for. */
+function answerOf(book: Book, contentType: string, result: z.ZodType | null): JsonObject {
+  const mediaType = contentType.split(';')[0]!
+  const text = { [mediaType]: { schema: { type: 'string' } } }
+  if (!result) return { content: text }
+  const data = content(book.schema(result, 'output'), mediaType === 'text/html' ? JSON_TYPE : mediaType)
+  return mediaType === 'text/html' ? { content: { ...(data['content'] as JsonObject), ...text } } : data
 }
 
 function common(route: Route): JsonObject {
@@ -97,7 +102,11 @@ export const tags = {
 export type Tag = keyof typeof tags
 
 /** Each property of an object schema is a parameter of its own. What binds them together stands in the description of the row. */
-function parametersIn(place: 'path' | 'query', schema: z.ZodType | null): readonly JsonObject[] {
+function parametersIn(
+  place: 'path' | 'query',
+  schema: z.ZodType | null,
+  examples: JsonObject = {},
+): readonly JsonObject[] {
   if (!schema) return []
   const { properties = {}, required = [] } = inlineSchema(schema, 'input')
   return Object.entries(properties as Record<string, JsonObject>).map(([name, { description, ...rest }]) => ({
@@ -106,6 +115,7 @@ function parametersIn(place: 'path' | 'query', schema: z.ZodType | null): readon
     required: place === 'path' || (required as readonly string[]).includes(name),
     ...(description === undefined ? {} : { description }),
     schema: rest,
+    ...(name in examples ? { example: examples[name]! } : {}),
   }))
 }
 

@@ -1,12 +1,17 @@
 import { type Address, sameAddress } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
-import { signerOfText } from '../../chain/wallet.ts'
+import { createWallet, signerOfText } from '../../chain/wallet.ts'
+import type { Config } from '../../config/config.ts'
 
-/** Of the signatures we were given, those that prove to a crawler that whoever is paid here also runs this origin. */
-export function ownershipProofs(url: string, payTo: readonly Address[], signatures: readonly Hex[]): readonly Hex[] {
+/**
+ * Proofs for crawlers that whoever is paid here also runs this origin: signatures of the origin by the addresses that are paid. Where such
+ * a key is ours, it signs; otherwise the operator signed elsewhere, and what does not hold for this origin is left out.
+ */
+export function ownershipProofs(url: string, payTo: readonly Address[], config: Config): readonly Hex[] {
   const { origin } = new URL(url)
-  return signatures.filter((signature) => {
-    const signer = signerOfText(origin, signature)
-    return signer !== null && payTo.some((address) => sameAddress(address, signer))
-  })
+  const isPaid = (signer: Address | null) => signer !== null && payTo.some((address) => sameAddress(address, signer))
+  const keys = [config.x402, config.mpp].flatMap((rail) => (rail ? [createWallet(rail.treasuryKey)] : []))
+  const own = keys.filter(({ address }) => isPaid(address)).map((wallet) => wallet.signText(origin))
+  const given = config.service.ownershipProofs.filter((signature) => isPaid(signerOfText(origin, signature)))
+  return [...new Set([...own, ...given])]
 }

@@ -137,7 +137,9 @@ export function freeResponses(
   }
 }
 
-export function content(schema: JsonObject, mediaType = 'application/json', example?: JsonObject): JsonObject {
+export const JSON_TYPE = 'application/json'
+
+export function content(schema: JsonObject, mediaType = JSON_TYPE, example: JsonObject | null = null): JsonObject {
   return { content: { [mediaType]: { schema, ...(example ? { example } : {}) } } }
 }
 

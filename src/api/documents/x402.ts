@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Surface } from '../../domain/good.ts'
-import type { Wire } from '../../domain/rail.ts'
+import type { ChallengeWire } from '../../domain/rail.ts'
 import { STATUS_SECONDS } from '../purchases.ts'
 import { resourceOf } from '../selling.ts'
 import { type Facts, lowestPrice, type PricedRoute, pricedOn } from './facts.ts'
@@ -39,8 +39,8 @@ export function discoveryResources(facts: Facts): JsonObject {
   return { x402Version: 2, items, pagination: { limit: items.length, offset: 0, total: items.length } }
 }
 
-function listing({ origin, config, since }: Facts, { route }: PricedRoute, { body }: Wire): JsonObject {
-  const { resource, accepts, extensions, x402Version } = body as Record<string, JsonObject>
+function listing({ origin, config, since }: Facts, { route }: PricedRoute, { body }: ChallengeWire): JsonObject {
+  const { resource, accepts, extensions, x402Version } = JSON.parse(body) as Record<string, JsonObject>
   return {
     resource: resource!['url']!,
     type: 'http',
@@ -57,7 +57,7 @@ function listing({ origin, config, since }: Facts, { route }: PricedRoute, { bod
 }
 
 /** What an empty call of this route is answered with; null when nothing is on its shelf. */
-function challengeOf({ config }: Facts, priced: PricedRoute): Wire | null {
+function challengeOf({ config }: Facts, priced: PricedRoute): ChallengeWire | null {
   const price = lowestPrice(priced)
   if (price === null) return null
   const { route } = priced

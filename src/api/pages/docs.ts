@@ -2,6 +2,7 @@ import type { Facts } from '../documents/facts.ts'
 import { viewer } from './assets.ts'
 import { html } from './html.ts'
 import { pageHeaders, printPage } from './page.ts'
+import { VIEWER_STYLE } from './style.ts'
 
 const SCRIPT = `
 const dark = matchMedia('(prefers-color-scheme: dark)')
@@ -21,11 +22,10 @@ SwaggerUIBundle({
 `
 
 /** The viewer draws small icons out of its own stylesheet, and asks this shop only. */
-export const docsHeaders = pageHeaders(SCRIPT, {
-  'script-src': "'self'",
-  'style-src': "'self'",
-  'img-src': 'data:',
-  'connect-src': "'self'",
+export const docsHeaders = pageHeaders({
+  style: VIEWER_STYLE,
+  script: SCRIPT,
+  more: { 'script-src': "'self'", 'style-src': "'self'", 'img-src': 'data:', 'connect-src': "'self'" },
 })
 
 /** `/docs`: both contracts in Swagger UI, served from here. */
@@ -35,10 +35,11 @@ export function docsPage({ config }: Facts): string {
     title: `${name}: API`,
     description: `The HTTP API of ${name}: what can be bought, and how.`,
     path: '/docs',
+    style: VIEWER_STYLE,
     script: SCRIPT,
     head: html`<link rel="stylesheet" href="${viewer.style}">\n`,
     main: html`<h1>API</h1>
-<nav aria-label="Contracts"><a id="paid" href="/docs">Paid operations</a><a id="free" href="/docs?free">Free operations and webhooks</a></nav>
+<nav class="tabs" aria-label="Contracts"><a id="paid" href="/docs">Paid operations</a><a id="free" href="/docs?free">Free operations and webhooks</a></nav>
 <noscript><p>The viewer needs JavaScript. The contracts themselves are at <a href="/openapi.json">/openapi.json</a> and <a href="/openapi.full.json">/openapi.full.json</a>.</p></noscript>
 <div id="viewer"></div>
 <script src="${viewer.script}"></script>`,

@@ -1,9 +1,9 @@
-import { formatUsd } from '../../base/money.ts'
 import { type Recipe, recipes } from '../documents/clients.ts'
 import type { Facts, ListedItem, PricedRoute } from '../documents/facts.ts'
-import { soldHere, tagline } from '../documents/guidance.ts'
+import { priceWords, protocolName, soldHere, tagline } from '../documents/guidance.ts'
 import { type Html, html } from './html.ts'
 import { pageHeaders, printPage } from './page.ts'
+import { type TableRow, table } from './table.ts'
 
 /** Gives every recipe a button. Without it, or without a clipboard, the text can be copied by hand. */
 const SCRIPT = `
@@ -19,7 +19,7 @@ for (const recipe of navigator.clipboard ? document.querySelectorAll('.recipe') 
 }
 `
 
-export const homeHeaders = pageHeaders(SCRIPT)
+export const homeHeaders = pageHeaders({ script: SCRIPT })
 
 /** `/`: what this shop sells, to whom, and how to buy. */
 export function homePage(facts: Facts): string {
@@ -59,30 +59,40 @@ const NAME_CHARS_MAX = 80
 function itemsSection({ items }: Facts): Html {
   if (items.length === 0) return html``
   const rest = items.length > ITEMS_MAX ? html`<p><a href="/catalog">All ${items.length} of them</a></p>` : html``
+  const rows = items.slice(0, ITEMS_MAX).map(itemRow)
   return html`<h2>On sale now</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="On sale now"><table>
-<thead><tr><th scope="col">What</th><th scope="col">Id</th><th scope="col">Price</th><th scope="col">Pay with</th></tr></thead>
-<tbody>${items.slice(0, ITEMS_MAX).map(itemRow)}</tbody></table></div>${rest}`
+${table('On sale now', ['What', 'Id', 'Price', 'Pay with'], rows)}${rest}`
 }
 
-function itemRow({ displayName, id, surface, price, available, checkout }: ListedItem): Html {
+function itemRow({ displayName, id, surface, price, available, checkout }: ListedItem): TableRow {
   const stock = available === false ? html` <span class="soft">(not now)</span>` : html``
-  return html`<tr><th scope="row">${displayName.slice(0, NAME_CHARS_MAX)}${stock}</th><td><code>${surface}:${id}</code></td><td class="price">${price.amount} ${price.currency}</td><td>${checkout.protocols.join(', ')}</td></tr>`
+  return {
+    cells: [
+      html`${displayName.slice(0, NAME_CHARS_MAX)}${stock}`,
+      html`<code>${surface}:${id}</code>`,
+      html`<span class="price">${price.amount} ${price.currency}</span>`,
+      checkout.protocols.map(protocolName).join(', '),
+    ],
+  }
 }
 
 function servicesSection({ paid }: Facts): Html {
   const services = paid.filter(({ route }) => route.offer.price.kind === 'fixed')
   if (services.length === 0) return html``
   return html`<h2>At a fixed price</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="At a fixed price"><table>
-<thead><tr><th scope="col">What</th><th scope="col">Route</th><th scope="col">Price</th><th scope="col">Pay with</th></tr></thead>
-<tbody>${services.map(serviceRow)}</tbody></table></div>`
+${table('At a fixed price', ['What', 'Route', 'Price', 'Pay with'], services.map(serviceRow))}`
 }
 
-function serviceRow({ route }: PricedRoute): Html {
-  const { summary, method, path, offer } = route
-  const amount = offer.price.kind === 'fixed' ? `${formatUsd(offer.price.amount)} USD` : ''
-  return html`<tr><th scope="row">${summary}</th><td><code>${method} ${path}</code></td><td class="price">${amount}</td><td>${offer.rail.name}</td></tr>`
+function serviceRow(priced: PricedRoute): TableRow {
+  const { summary, method, path, offer } = priced.route
+  return {
+    cells: [
+      summary,
+      html`<code>${method} ${path}</code>`,
+      html`<span class="price">${priceWords(priced)}</span>`,
+      protocolName(offer.rail.name),
+    ],
+  }
 }
 
 function recipeArticle({ title, client, words, code }: Recipe): Html {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Html, html } from './html.ts'
-import { STYLE } from './style.ts'
+import { PROSE_STYLE } from './style.ts'
 
 export type Page = {
   readonly title: string
@@ -8,6 +8,8 @@ export type Page = {
   /** Which of our pages it is. */
   readonly path: string
   readonly main: Html
+  /** Instead of the usual one; the headers must be made for the same. */
+  readonly style?: string
   /** Put into the head, such as a stylesheet of its own. */
   readonly head?: Html
   readonly script?: string
@@ -21,7 +23,8 @@ const LINKS = [
 ] as const
 
 /** A whole page for people: the same head, bar and foot around each. */
-export function printPage(service: string, { title, description, path, main, head, script }: Page): string {
+export function printPage(service: string, page: Page): string {
+  const { title, description, path, main, style = PROSE_STYLE, head, script } = page
   const links = LINKS.map(([to, words]) =>
     to === path ? html`<a href="${to}" aria-current="page">${words}</a>` : html`<a href="${to}">${words}</a>`,
   )
@@ -37,7 +40,7 @@ export function printPage(service: string, { title, description, path, main, hea
 <meta property="og:image" content="/favicon.png">
 <link rel="icon" href="/favicon.svg" type="image/svg+xml">
 <link rel="icon" href="/favicon.png" type="image/png" sizes="256x256">
-${head ?? []}<style>${raw(STYLE)}</style>
+${head ?? []}<style>${raw(style)}</style>
 </head>
 <body>
 <header class="top"><div class="page"><a class="home" href="/"><img src="/favicon.svg" alt="" width="28" height="28">${service}</a><nav aria-label="Documents">${links}</nav></div></header>
@@ -51,11 +54,16 @@ ${script === undefined ? [] : html`<script>${raw(script)}</script>\n`}</body>
   return markup
 }
 
-/** Nothing may run, load or be sent but what we wrote and what comes from here. `more` opens it further, by directive. */
-export function pageHeaders(script?: string, more: Readonly<Record<string, string>> = {}): Record<string, string> {
+type Allowed = Pick<Page, 'style' | 'script'> & {
+  /** Opens the policy further, by directive. */
+  readonly more?: Readonly<Record<string, string>>
+}
+
+/** Nothing may run, load or be sent but what we wrote and what comes from here. */
+export function pageHeaders({ style = PROSE_STYLE, script, more = {} }: Allowed = {}): Record<string, string> {
   const policy = {
     'default-src': "'none'",
-    'style-src': sourceOf(STYLE),
+    'style-src': sourceOf(style),
     'img-src': "'self'",
     ...(script === undefined ? {} : { 'script-src': sourceOf(script) }),
     'base-uri': "'none'",

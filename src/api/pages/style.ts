@@ -1,47 +1,73 @@
-/** The one stylesheet of the pages for people. Small enough to travel inside each of them. */
-export const STYLE = `
+/** What every page has around it. */
+const frame = `
 :root { color-scheme: light dark; --paper: #fff; --ink: #1b1f2a; --soft: #566072; --line: #d9dee7; --tint: #f4f6fa; --brand: #b45309; --focus: #1d4ed8 }
 @media (prefers-color-scheme: dark) {
   :root { --paper: #11141b; --ink: #e7eaf0; --soft: #a3adbd; --line: #2c3340; --tint: #1a1f29; --brand: #fbbf24; --focus: #93c5fd }
 }
 * { box-sizing: border-box }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 1rem/1.6 system-ui, -apple-system, "Segoe UI", sans-serif }
-.page { max-width: 62rem; margin: 0 auto; padding: 0 1.25rem }
-a { color: inherit; text-decoration-color: var(--brand); text-underline-offset: .2em }
-a:hover { color: var(--brand) }
+.page { max-width: 62rem; margin-inline: auto; padding-inline: 1.25rem }
 :focus-visible { outline: 2px solid var(--focus); outline-offset: 2px }
 .top { border-bottom: 1px solid var(--line) }
 .top .page { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem 1.5rem; padding-block: .75rem }
-.home { display: inline-flex; align-items: center; gap: .6rem; font-weight: 650; text-decoration: none; margin-right: auto }
+.top a, .tabs a { color: inherit; text-decoration-color: var(--brand); text-underline-offset: .2em }
+.top a:hover, .tabs a:hover { color: var(--brand) }
+.top .home { display: inline-flex; align-items: center; gap: .6rem; font-weight: 650; text-decoration: none; margin-right: auto }
 .home img { display: block }
 nav { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem }
 nav a[aria-current] { color: var(--brand); text-decoration: none }
-main { padding-block: 2rem 3rem }
+main { padding-block: 2.5rem 3.5rem }
 h1 { font-size: clamp(1.75rem, 5vw, 2.6rem); line-height: 1.15; letter-spacing: -.02em; margin: 0 0 .75rem; max-width: 24ch }
+footer { border-top: 1px solid var(--line); color: var(--soft); font-size: .9rem }
+footer .page { padding-block: 1rem }
+`
+
+/** For pages that we write ourselves. Small enough to travel inside each of them. */
+export const PROSE_STYLE = `${frame}
+a { color: inherit; text-decoration-color: var(--brand); text-underline-offset: .2em }
+a:hover { color: var(--brand) }
 h2 { font-size: 1.3rem; margin: 2.75rem 0 .75rem; letter-spacing: -.01em }
-h3 { font-size: 1.02rem; margin: 1.5rem 0 .25rem }
+h3 { font-size: 1.02rem; margin: 1.75rem 0 .25rem }
 p { margin: 0 0 .75rem; max-width: 68ch }
 .lead { font-size: 1.15rem; color: var(--soft) }
 .note { background: var(--tint); border-left: 3px solid var(--brand); padding: .6rem .9rem; border-radius: 0 .4rem .4rem 0; max-width: 68ch }
-.soft { color: var(--soft) }
+.soft { color: var(--soft); font-weight: 400 }
 ul { padding-left: 1.2rem; max-width: 68ch }
 li { margin-bottom: .35rem }
-.scroll { overflow-x: auto }
 table { border-collapse: collapse; width: 100% }
-th, td { text-align: left; vertical-align: top; padding: .5rem .75rem .5rem 0; border-bottom: 1px solid var(--line) }
+th, td { text-align: left; vertical-align: top; padding: .5rem 1rem .5rem 0; border-bottom: 1px solid var(--line) }
 thead th { font-size: .85rem; color: var(--soft); font-weight: 500 }
 tbody th { font-weight: 600 }
-td.price { white-space: nowrap; font-variant-numeric: tabular-nums }
 tr:target { background: var(--tint); outline: 2px solid var(--brand) }
+.price { white-space: nowrap; font-variant-numeric: tabular-nums }
 code, pre { font: .875rem/1.55 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace }
 code { overflow-wrap: anywhere }
 pre { margin: 0; padding: .9rem 1rem; background: var(--tint); border: 1px solid var(--line); border-radius: .5rem; overflow-x: auto }
+pre code { overflow-wrap: normal }
 .recipe { position: relative }
 .recipe button { position: absolute; top: .5rem; right: .5rem; font: inherit; font-size: .8rem; padding: .15rem .6rem; color: var(--ink); background: var(--paper); border: 1px solid var(--line); border-radius: .35rem; cursor: pointer }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .35rem 1.25rem; margin: 0 }
 dt { font-weight: 600 }
 dd { margin: 0; color: var(--soft) }
-footer { border-top: 1px solid var(--line); color: var(--soft); font-size: .9rem }
-footer .page { padding-block: 1rem }
-@media (max-width: 34rem) { dl { grid-template-columns: 1fr; gap: 0 } dd { margin-bottom: .6rem } }
+@media (max-width: 40rem) {
+  main { padding-block: 1.5rem 2.5rem }
+  dl { grid-template-columns: 1fr; gap: 0 }
+  dd { margin-bottom: .6rem }
+  table, tbody, tr, th, td { display: block }
+  thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%) }
+  tbody tr { padding: .7rem 0; border-bottom: 1px solid var(--line) }
+  tbody th, td { border: 0; padding: 0 }
+  td { display: grid; grid-template-columns: 6.5rem 1fr; gap: .75rem }
+  td::before { content: attr(data-label); color: var(--soft); font-size: .85rem }
+  .recipe button { position: static; margin-top: .4rem }
+}
+`
+
+/** For the page whose inside is the API viewer's: nothing of ours may reach into it but the colours. */
+export const VIEWER_STYLE = `${frame}
+.tabs { margin-bottom: 1rem }
+#viewer .swagger-ui, #viewer .scheme-container { background: none }
+#viewer .wrapper { padding: 0 }
+#viewer .info { margin: 1.5rem 0 }
+#viewer .swagger-ui .info p, #viewer .swagger-ui .info a, #viewer .swagger-ui .info .title { overflow-wrap: anywhere }
 `

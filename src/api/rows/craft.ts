@@ -76,6 +76,7 @@ export function craftRows({ checkout, urlOf }: Desk, craft: CraftCounter, rail: 
       description: 'Free. Runs every check of the paid route and tells how to mend what fails.',
       tools: quoteTools(craft.schemas),
       body: craft.schemas.quote,
+      example: { type: 'burn', ...craft.examples.burn },
       result: craftQuoteSchema,
       bucket: 'quote',
       handle: ({ body }) => quoteAction(body),

@@ -27,6 +27,7 @@ export function saleRows({ checkout, urlOf }: Desk, sale: SaleCounter, rail: Rai
     host: rail,
     summary: 'Check a purchase of NFTs before paying',
     bucket: 'quote',
+    example: sale.example,
     result: quoteSchema,
   } as const
   return [

@@ -41,6 +41,7 @@ export function shopRows({ checkout, urlOf }: Desk, shop: ShopCounter, rail: Rai
     host: rail,
     summary: 'Check a purchase of game items before paying',
     bucket: 'quote',
+    example: shop.example,
     result: quoteSchema,
   } as const
   return [

@@ -58,6 +58,7 @@ export async function checkChains(config: Config): Promise<readonly Finding[]> {
 const sendsNothing: Journal = {
   find: refuseToSend,
   lastNonce: refuseToSend,
+  unknownBefore: refuseToSend,
   record: refuseToSend,
   addVersion: refuseToSend,
   between: refuseToSend,

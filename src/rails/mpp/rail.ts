@@ -259,14 +259,16 @@ export function mppRail(options: MppOptions): Rail {
     challenge(terms, reason) {
       const challenge = issue(terms)
       const type = problemUri(reason.code)
-      const problem = { type, title: reason.kind.title, status: 402, detail: reason.message, challengeId: challenge.id }
       return {
         headers: { [HEADER.challenge]: serializeChallenge(challenge) },
         // Made only when it is asked for: MCP wants the challenge decoded, and HTTP has no use for it.
         get meta() {
+          const { kind, message: detail } = reason
+          const problem = { type, title: kind.title, status: 402, detail, challengeId: challenge.id }
           return { [META.required]: { httpStatus: 402, challenges: [nativeChallenge(challenge)], problem } }
         },
-        body: { type, challengeId: challenge.id },
+        body: `{"challengeId":"${challenge.id}"}`,
+        problemType: type,
       }
     },
 
@@ -294,13 +296,14 @@ export function mppRail(options: MppOptions): Rail {
         timestamp: isoTime(settledAt),
         orderId,
       }
-      return { headers: { [HEADER.receipt]: encodeReceipt(receipt) }, meta: { [META.receipt]: receipt }, body: {} }
+      return { headers: { [HEADER.receipt]: encodeReceipt(receipt) }, meta: { [META.receipt]: receipt } }
     },
 
     // The protocol forbids a receipt on anything but a paid success, and has no word for "not yet".
-    pendingReceipt: () => ({ headers: {}, meta: {}, body: {} }),
+    pendingReceipt: () => ({ headers: {}, meta: {} }),
 
-    refund: ({ id, payer, amount, asset }) => refundTransfer(rpc, treasury, id, { token: asset, to: payer, amount }),
+    refund: ({ id, payer, amount, asset, settlement }) =>
+      refundTransfer(rpc, treasury, id, { token: asset, to: payer, amount, paymentTx: settlement?.transaction }),
 
     describe: (price) => ({
       offers: [

@@ -12,19 +12,19 @@ import type { Rpc } from '../../chain/rpc.ts'
 import { recoverSigner } from '../../chain/secp256k1.ts'
 import type { Sender } from '../../chain/sender.ts'
 import { refundTransfer } from '../../chain/transfer.ts'
-import type { Credential, Rail, Terms, Wire } from '../../domain/rail.ts'
+import type { Credential, Rail, Wire } from '../../domain/rail.ts'
 import type { Facilitator } from './facilitator.ts'
+import { createRequired } from './required.ts'
 import type { KeptPayment } from './settlement.ts'
 import {
   assertNonceCommitment,
   assertTerms,
   assertWindow,
-  extensionsOf,
   type Money,
   paymentIdentifier,
   requirementsOf,
 } from './terms.ts'
-import { decodeHeader, decodeMeta, encode, HEADER, identityOf, META, type Payload, X402_VERSION } from './wire.ts'
+import { decodeHeader, decodeMeta, encode, HEADER, identityOf, META, type Payload } from './wire.ts'
 
 export type X402Options = {
   readonly money: Money
@@ -45,24 +45,14 @@ const ERC6492_SUFFIX = '6492'.repeat(16)
 const SEARCH_MARGIN_BLOCKS = 20n
 
 export function x402Rail(options: X402Options): Rail {
-  const { money, currency, serviceName, rpc, head, facilitator, treasury, clock } = options
+  const { money, currency, rpc, head, facilitator, treasury, clock } = options
   const domain = domainSeparator({
     name: money.assetName,
     version: money.assetVersion,
     chainId: money.chainId,
     token: money.asset,
   })
-
-  function required(terms: Terms, reason: Problem): JsonObject {
-    const { url, description } = terms.resource
-    return {
-      x402Version: X402_VERSION,
-      error: reason.message,
-      resource: { url, description, mimeType: 'application/json', serviceName },
-      accepts: [requirementsOf(money, terms)],
-      extensions: extensionsOf(terms),
-    }
-  }
+  const required = createRequired(options)
 
   function signerOf({ payload }: Payload): Address | null {
     return recoverSigner(authorizationDigest(domain, payload.authorization), payload.signature)
@@ -93,8 +83,16 @@ export function x402Rail(options: X402Options): Rail {
     payTo: money.payTo,
 
     challenge(terms, reason) {
-      const body = required(terms, reason)
-      return { headers: { [HEADER.required]: encode(body) }, meta: { [META.error]: body }, body }
+      const { header, text } = required(terms, reason.message)
+      return {
+        headers: { [HEADER.required]: header },
+        // Made only when it is asked for: MCP wants the document itself, and HTTP has no use for it.
+        get meta() {
+          return { [META.error]: JSON.parse(text) }
+        },
+        body: text,
+        problemType: null,
+      }
     },
 
     read(incoming) {
@@ -158,7 +156,8 @@ export function x402Rail(options: X402Options): Rail {
         ? response({ success: true, transaction: settlement.transaction, network, payer })
         : response({ success: false, errorReason: 'settlement_pending', transaction: '', network, payer }),
 
-    refund: ({ id, payer, amount, asset }) => refundTransfer(rpc, treasury, id, { token: asset, to: payer, amount }),
+    refund: ({ id, payer, amount, asset, settlement }) =>
+      refundTransfer(rpc, treasury, id, { token: asset, to: payer, amount, paymentTx: settlement?.transaction }),
 
     describe: (price) => ({
       price:
@@ -188,5 +187,5 @@ type SettleResponse = {
 }
 
 function response(settle: SettleResponse): Wire {
-  return { headers: { [HEADER.response]: encode(settle) }, meta: { [META.response]: settle }, body: {} }
+  return { headers: { [HEADER.response]: encode(settle) }, meta: { [META.response]: settle } }
 }

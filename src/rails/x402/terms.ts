@@ -2,7 +2,7 @@ import { createHash, hash } from 'node:crypto'
 import { type Address, sameAddress } from '../../base/address.ts'
 import { canonical, type JsonObject } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
-import type { Terms } from '../../domain/rail.ts'
+import type { Resource, Terms } from '../../domain/rail.ts'
 import type { Payload, Requirements } from './wire.ts'
 
 export type Money = {
@@ -120,21 +120,20 @@ const PAYMENT_IDENTIFIER = {
 }
 
 /** Each extension is `{ info, schema }`: mppx drops all of them when one is not. */
-export function extensionsOf(terms: Terms): JsonObject {
-  const digest = bodyDigest(terms)
+export function extensionsOf(resource: Resource, digest: string | null): JsonObject {
   return {
-    ...(terms.resource.discovery ? { bazaar: terms.resource.discovery } : {}),
+    ...(resource.discovery ? { bazaar: resource.discovery } : {}),
     'payment-identifier': PAYMENT_IDENTIFIER,
-    mppx: { info: { method: methodOf(terms), ...(digest ? { digest } : {}) }, schema: MPPX_SCHEMA },
+    mppx: { info: { method: methodOf(resource), ...(digest ? { digest } : {}) }, schema: MPPX_SCHEMA },
   }
 }
 
-function bodyDigest({ body, bodyIsBound }: Terms): string | null {
+export function bodyDigest({ body, bodyIsBound }: Terms): string | null {
   return body === null || !bodyIsBound ? null : `sha-256=${hash('sha256', body, 'base64')}`
 }
 
-function methodOf({ resource }: Terms): string {
-  return resource.scope.split(' ')[0]!
+function methodOf({ scope }: Resource): string {
+  return scope.split(' ')[0]!
 }
 
 /**
@@ -150,7 +149,7 @@ export function assertNonceCommitment(payload: Payload, terms: Terms): void {
   const committed = `0x${createHash('sha256').update(parts.join('|')).digest('hex')}`
   const digest = bodyDigest(terms) ?? undefined
   const bound = !terms.bodyIsBound || info['digest'] === digest
-  if (committed !== payload.payload.authorization.nonce.toLowerCase() || info['method'] !== methodOf(terms) || !bound) {
+  if (committed !== payload.payload.authorization.nonce.toLowerCase() || info['method'] !== methodOf(terms.resource) || !bound) {
     throw new Problem(
       'request_body_mismatch',
       'The payment was signed for another body or route; pay the challenge in this answer.',

@@ -1,0 +1,76 @@
+import { stringify } from '../../base/json.ts'
+import type { Resource, Terms } from '../../domain/rail.ts'
+import { bodyDigest, extensionsOf, type Money, requirementsOf } from './terms.ts'
+import { encode, X402_VERSION } from './wire.ts'
+
+/** The protocol's `PaymentRequired`: the document, and the same in the header's encoding. */
+export type Required = { readonly text: string; readonly header: string }
+
+/** Everything of it but the digest of the body that it is asked for. */
+type Form = (digest: string) => Required
+
+/** Stands where a digest will, and is as long as any; no digest has such a letter in it. */
+const PLACE = `sha-256=${'#'.repeat(44)}`
+
+/** Prices move and refusals differ, so there may be many of them for one route; beyond this they are begun anew. */
+const FORMS_MAX = 64
+
+/**
+ * Writes what a route asks for. The document is some kilobytes and the same for each caller, up to the digest of a body, so it is
+ * written once for a resource, price and reason; a shop is asked for its prices far more often than it is paid.
+ */
+export function createRequired({ money, serviceName }: { readonly money: Money; readonly serviceName: string }) {
+  // By identity: whoever hands in the same resource twice says that nothing in it has changed.
+  const formsOf = new WeakMap<Resource, Map<string, Form>>()
+
+  function documentOf(terms: Terms, reason: string, digest: string | null) {
+    const { url, description } = terms.resource
+    return {
+      x402Version: X402_VERSION,
+      error: reason,
+      resource: { url, description, mimeType: 'application/json', serviceName },
+      accepts: [requirementsOf(money, terms)],
+      extensions: extensionsOf(terms.resource, digest),
+    }
+  }
+
+  function write(terms: Terms, reason: string, isBound: boolean): Form {
+    if (isBound) return formAround(stringify(documentOf(terms, reason, PLACE)))
+    const document = documentOf(terms, reason, null)
+    const whole = { text: stringify(document), header: encode(document) }
+    return () => whole
+  }
+
+  return (terms: Terms, reason: string): Required => {
+    const digest = bodyDigest(terms)
+    let forms = formsOf.get(terms.resource)
+    if (forms === undefined || forms.size >= FORMS_MAX) {
+      forms = new Map()
+      formsOf.set(terms.resource, forms)
+    }
+    const key = `${terms.price} ${digest === null} ${reason}`
+    let form = forms.get(key)
+    if (form === undefined) {
+      form = write(terms, reason, digest !== null)
+      forms.set(key, form)
+    }
+    return form(digest ?? '')
+  }
+}
+
+/**
+ * Base64 turns three bytes into four letters, so text that is cut at a multiple of three can be encoded in parts. White space behind the
+ * first brace moves the place of the digest to such a cut; with the `"}` that follows, the digest itself is 54 bytes.
+ */
+function formAround(document: string): Form {
+  const [before = '', after = ''] = document.split(PLACE)
+  const odd = Buffer.byteLength(before) % 3
+  const head = odd === 0 ? before : `{${' '.repeat(3 - odd)}${before.slice(1)}`
+  const [closing, tail] = [after.slice(0, 2), after.slice(2)]
+  const [headCode, tailCode] = [base64(head), base64(tail)]
+  return (digest) => ({ text: head + digest + after, header: headCode + base64(digest + closing) + tailCode })
+}
+
+function base64(text: string): string {
+  return Buffer.from(text, 'utf8').toString('base64')
+}
