@@ -27,8 +27,11 @@ export function webhookOperations(book: Book, { paid }: Facts): JsonObject {
   const operations: [EventType, JsonObject][] = []
   for (const type of eventTypes) {
     const objects = objectsOf(type, paid).map((schema) => book.schema(schema, 'output'))
+    const [only] = objects
     // Nobody hears of what is not sold here.
-    if (objects.length > 0) operations.push([type, { post: operation(type, { anyOf: objects }, parameters) }])
+    if (!only) continue
+    const object = objects.length === 1 ? only : { anyOf: objects }
+    operations.push([type, { post: operation(type, object, parameters) }])
   }
   return Object.fromEntries(operations)
 }

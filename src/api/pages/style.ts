@@ -37,6 +37,7 @@ li { margin-bottom: .35rem }
 table { border-collapse: collapse; width: 100% }
 th, td { text-align: left; vertical-align: top; padding: .5rem 1rem .5rem 0; border-bottom: 1px solid var(--line) }
 thead th { font-size: .85rem; color: var(--soft); font-weight: 500 }
+thead th, tbody th code { white-space: nowrap }
 tbody th { font-weight: 600 }
 tr:target { background: var(--tint); outline: 2px solid var(--brand) }
 .price { white-space: nowrap; font-variant-numeric: tabular-nums }
@@ -57,6 +58,7 @@ dd { margin: 0; color: var(--soft) }
   thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%) }
   tbody tr { padding: .7rem 0; border-bottom: 1px solid var(--line) }
   tbody th, td { border: 0; padding: 0 }
+  tbody th code { white-space: normal }
   td { display: grid; grid-template-columns: 6.5rem 1fr; gap: .75rem }
   td::before { content: attr(data-label); color: var(--soft); font-size: .85rem }
   .recipe button { position: static; margin-top: .4rem }
@@ -65,8 +67,10 @@ dd { margin: 0; color: var(--soft) }
 
 /** For the page whose inside is the API viewer's: nothing of ours may reach into it but the colours. */
 export const VIEWER_STYLE = `${frame}
+:root.dark-mode { background: var(--paper) }
 .tabs { margin-bottom: 1rem }
 #viewer .swagger-ui, #viewer .scheme-container { background: none }
+#viewer .scheme-container { box-shadow: none; margin: 0; padding: .5rem 0 }
 #viewer .wrapper { padding: 0 }
 #viewer .info { margin: 1.5rem 0 }
 #viewer .swagger-ui .info p, #viewer .swagger-ui .info a, #viewer .swagger-ui .info .title { overflow-wrap: anywhere }

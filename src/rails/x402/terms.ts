@@ -149,7 +149,11 @@ export function assertNonceCommitment(payload: Payload, terms: Terms): void {
   const committed = `0x${createHash('sha256').update(parts.join('|')).digest('hex')}`
   const digest = bodyDigest(terms) ?? undefined
   const bound = !terms.bodyIsBound || info['digest'] === digest
-  if (committed !== payload.payload.authorization.nonce.toLowerCase() || info['method'] !== methodOf(terms.resource) || !bound) {
+  if (
+    committed !== payload.payload.authorization.nonce.toLowerCase() ||
+    info['method'] !== methodOf(terms.resource) ||
+    !bound
+  ) {
     throw new Problem(
       'request_body_mismatch',
       'The payment was signed for another body or route; pay the challenge in this answer.',

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { problems } from '../../src/base/problem.ts'
+import { operationsOf, readJson } from '../documents/documents.ts'
+import { startShop, type TestShop } from '../support/shop.ts'
+import { findChromium, launch } from './chromium.ts'
+
+const executable = findChromium()
+const skip = executable === null ? 'there is no Chromium on this machine; nothing was proven about browsers' : false
+
+const screens = { desktop: { width: 1280, height: 900 }, phone: { width: 390, height: 844 } } as const
+const schemes = ['light', 'dark'] as const
+
+type Visit = {
+  readonly page: Page
+  /** Addresses that were asked for and are not the shop's. */
+  readonly strangers: readonly string[]
+  /** What went wrong: on the console, in a script, or because the page's own policy forbade it. */
+  readonly faults: readonly string[]
+}
+
+describe('pages for people', { skip }, () => {
+  let shop: TestShop
+  let browser: Browser
+  before(async () => {
+    ;[shop, browser] = await Promise.all([startShop(), launch(executable!)])
+  })
+  after(async () => {
+    await browser.close()
+    await shop.stop()
+  })
+
+  /** What must be there before a page counts as shown. */
+  const shown = { '/': '.recipe button', '/docs': '.opblock', '/docs?free': '.opblock', '/errors': 'tbody tr' } as const
+  type Path = keyof typeof shown
+
+  async function visit(path: Path, options: BrowserContextOptions = {}): Promise<Visit> {
+    const context = await browser.newContext(options)
+    const page = await context.newPage()
+    const strangers: string[] = []
+    const faults: string[] = []
+    page.on('request', (request) => {
+      const { origin, protocol } = new URL(request.url())
+      if (protocol !== 'data:' && origin !== new URL(shop.url).origin) strangers.push(request.url())
+    })
+    page.on('console', (message) => {
+      if (message.type() !== 'log') faults.push(`${message.type()}: ${message.text()}`)
+    })
+    page.on('pageerror', (error) => faults.push(error.message))
+    page.on('response', (response) => {
+      if (response.status() >= 400) faults.push(`${response.status()} ${response.url()}`)
+    })
+    const answer = await page.goto(shop.url + path)
+    assert.equal(answer?.status(), 200)
+    await page.locator(shown[path]).first().waitFor()
+    await page.waitForLoadState('networkidle')
+    return { page, strangers, faults }
+  }
+
+  for (const path of Object.keys(shown) as Path[]) {
+    for (const [screen, viewport] of Object.entries(screens)) {
+      for (const colorScheme of schemes) {
+        test(`${path} on a ${screen}, ${colorScheme}: fits, is legible, has no fault and asks nobody else`, async () => {
+          const { page, strangers, faults } = await visit(path, { viewport, colorScheme })
+          assert.deepEqual(strangers, [])
+          assert.deepEqual(faults, [])
+          const width = await page.evaluate(() => document.documentElement.scrollWidth)
+          assert.ok(width <= viewport.width, `it is ${width} wide`)
+          const { paper, ink } = await coloursOf(page)
+          assert.equal(paper > ink, colorScheme === 'light', `paper ${paper}, ink ${ink}`)
+          assert.ok(contrast(paper, ink) >= 7, `contrast ${contrast(paper, ink)}`)
+          await page.context().close()
+        })
+      }
+    }
+  }
+
+  test('/ tells what is on sale at live prices, and its button copies a recipe as it stands', async () => {
+    const { page } = await visit('/', { permissions: ['clipboard-read', 'clipboard-write'] })
+    const { items } = await readJson<{ items: { displayName: string; price: { amount: string; currency: string } }[] }>(
+      `${shop.url}/catalog`,
+    )
+    const rows = await page.getByRole('table', { name: 'On sale now' }).locator('tbody tr').allInnerTexts()
+    assert.equal(rows.length, items.length)
+    for (const [index, { displayName, price }] of items.entries()) {
+      assert.ok(rows[index]!.includes(displayName), rows[index])
+      assert.ok(rows[index]!.includes(`${price.amount} ${price.currency}`), rows[index])
+    }
+    const recipe = page.locator('.recipe').first()
+    await recipe.getByRole('button', { name: 'Copy' }).click()
+    await recipe.getByRole('button', { name: 'Copied' }).waitFor()
+    const copied = await page.evaluate(() => navigator.clipboard.readText())
+    assert.equal(copied, await recipe.locator('code').textContent())
+    await page.context().close()
+  })
+
+  test('/docs shows every operation of both contracts, and tries a free one out', async () => {
+    for (const [path, document] of [
+      ['/docs', '/openapi.json'],
+      ['/docs?free', '/openapi.full.json'],
+    ] as const) {
+      const { page } = await visit(path)
+      const operations = operationsOf(await readJson(shop.url + document))
+      const shownPaths = await page
+        .locator('#viewer .opblock [data-path]')
+        .evaluateAll((nodes) => nodes.map((node) => node.getAttribute('data-path')))
+      for (const operation of operations) assert.ok(shownPaths.includes(operation.path), operation.path)
+      await page.context().close()
+    }
+    const { page, faults } = await visit('/docs?free')
+    const catalog = page.locator('#operations-discovery-getCatalog')
+    await catalog.locator('.opblock-summary-control').click()
+    await catalog.getByRole('button', { name: 'Try it out' }).click()
+    await catalog.getByRole('button', { name: 'Execute' }).click()
+    const answer = catalog.locator('.live-responses-table .response-col_status').first()
+    await answer.waitFor()
+    assert.match(await answer.innerText(), /^200/)
+    assert.deepEqual(faults, [])
+    await page.context().close()
+  })
+
+  test('/errors has a row for every code, and a link to one shows it', async () => {
+    const { page } = await visit('/errors', { viewport: screens.phone })
+    const codes = await page.locator('tbody tr').evaluateAll((rows) => rows.map(({ id }) => id))
+    assert.deepEqual(codes.toSorted(), Object.keys(problems).toSorted())
+    await page.goto(`${shop.url}/errors#payment_conflict`)
+    const row = page.locator('#payment_conflict')
+    await row.waitFor()
+    assert.ok(await row.evaluate((node) => node.getBoundingClientRect().top < innerHeight))
+    // A phone lays rows out as cards; what each cell is stays readable for eyes and for screen readers.
+    assert.equal(await row.getByRole('cell').first().getAttribute('data-label'), 'Meaning')
+    await page.context().close()
+  })
+
+  test('every page can be walked through by keyboard, starting at its links', async () => {
+    const { page } = await visit('/')
+    await page.keyboard.press('Tab')
+    const focused = await page.evaluate(() => {
+      const node = document.activeElement as HTMLElement
+      return { href: node.getAttribute('href'), outline: getComputedStyle(node).outlineStyle }
+    })
+    assert.deepEqual(focused, { href: '/', outline: 'solid' })
+    await page.context().close()
+  })
+})
+
+/** Relative luminance of the paper and of the ink, as WCAG counts it. */
+async function coloursOf(page: Page): Promise<{ paper: number; ink: number }> {
+  const [paper, ink] = await page.evaluate(() => {
+    const { backgroundColor, color } = getComputedStyle(document.body)
+    return [backgroundColor, color]
+  })
+  return { paper: luminance(paper!), ink: luminance(ink!) }
+}
+
+function luminance(rgb: string): number {
+  const [red, green, blue] = (rgb.match(/\d+/g) ?? []).slice(0, 3).map((channel) => {
+    const share = Number(channel) / 255
+    return share <= 0.03928 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
+  })
+  return 0.2126 * red! + 0.7152 * green! + 0.0722 * blue!
+}
+
+function contrast(one: number, other: number): number {
+  return (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05)
+}
