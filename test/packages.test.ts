@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { builtinModules } from 'node:module'
+import { test } from 'node:test'
+
+type Locked = {
+  readonly version?: string
+  readonly dev?: boolean
+  readonly hasInstallScript?: boolean
+  readonly integrity?: string
+  readonly resolved?: string
+}
+
+const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as {
+  readonly dependencies: Readonly<Record<string, string>>
+  readonly devDependencies: Readonly<Record<string, string>>
+  readonly allowScripts: Readonly<Record<string, boolean>>
+}
+const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
+  readonly packages: Readonly<Record<string, Locked>>
+}
+const installed = Object.entries(packages).filter(([path]) => path !== '')
+const nameOf = (path: string): string => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
+
+test('L-01: every version is exact, every package has its digest, and install scripts are named one by one', () => {
+  for (const [name, version] of Object.entries({ ...manifest.dependencies, ...manifest.devDependencies }))
+    assert.match(version, /^(npm:.+@)?\d+\.\d+\.\d+(-[\w.]+)?$/, name)
+  for (const [path, { integrity, resolved }] of installed) {
+    assert.ok(integrity, path)
+    assert.equal(resolved, undefined, `${path} names the server it was fetched from`)
+  }
+  const scripted = installed.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => nameOf(path))
+  assert.deepEqual(
+    scripted.filter((name) => manifest.allowScripts[name] === undefined),
+    [],
+  )
+})
+
+/** The first versions without the published holes of this stack. Whatever is below is not installed, in any corner of the tree. */
+const floors: Readonly<Record<string, string>> = {
+  mppx: '0.8.0',
+  hono: '4.12.21',
+  '@hono/node-server': '1.19.10',
+  '@modelcontextprotocol/sdk': '1.26.0',
+  '@x402/core': '2.6.0',
+  '@x402/evm': '2.6.0',
+}
+
+test('L-02: no package is below the version that closed its published holes', () => {
+  for (const [name, floor] of Object.entries(floors)) {
+    const copies = installed.filter(([path]) => nameOf(path) === name)
+    assert.ok(copies.length > 0, name)
+    for (const [path, { version }] of copies) assert.ok(isAtLeast(version!, floor), `${path} ${version} < ${floor}`)
+  }
+})
+
+function isAtLeast(version: string, floor: string): boolean {
+  const [ours, least] = [version, floor].map((text) => text.split('-')[0]!.split('.').map(Number))
+  for (const [index, part] of least!.entries()) if (ours![index] !== part) return ours![index]! > part
+  return true
+}
+
+test('what the shop imports is installed without the development packages', () => {
+  const missing = globSync('{src,bin}/**/*.{ts,js}')
+    .filter((file) => !/\.(test|cases)\.ts$|documents\/clients\.ts$/.test(file))
+    .flatMap((file) =>
+      [...readFileSync(file, 'utf8').matchAll(/(?:^import\b(?:[^']* from)? |\bimport\()'([^.'][^']*)'/gm)]
+        .map(([, target]) => packageOf(target!))
+        .filter(
+          (name) => !name.startsWith('node:') && !builtinModules.includes(name) && !(name in manifest.dependencies),
+        )
+        .map((name) => `${file} imports ${name}`),
+    )
+  assert.deepEqual(missing, [])
+})
+
+function packageOf(target: string): string {
+  return target.split('/', target.startsWith('@') ? 2 : 1).join('/')
+}
