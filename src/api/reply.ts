@@ -15,24 +15,31 @@ export type Reply = {
 /** Answers one path. `params` are what stands in the path's placeholders. */
 export type Handler = (request: HttpRequest, params: Readonly<Record<string, string>>) => Promise<Reply>
 
-/** Resolves when the last byte was handed over; a stream ends when the signal says so. */
-export async function send(
+/** A promise only for a stream, which ends when the signal says so; it resolves when the last byte was handed over. */
+export function send(outgoing: ServerResponse, reply: Reply, signal: AbortSignal): Promise<void> | undefined {
+  const { body } = reply
+  // Whoever asked may be gone; the work was done all the same, and a resend gets its result.
+  if (outgoing.destroyed) return undefined
+  if (body === null || typeof body === 'string' || body instanceof Uint8Array)
+    return sendWhole(outgoing, reply, body ?? '')
+  return sendStream(outgoing, reply, body, signal)
+}
+
+function sendWhole(outgoing: ServerResponse, { status, headers }: Reply, body: string | Uint8Array): undefined {
+  const isBodiless = status === 204 || status === 304
+  const length = Buffer.byteLength(body)
+  outgoing.writeHead(status, isBodiless ? headers : { ...headers, 'Content-Length': length })
+  // As many bytes as characters means ASCII, which Node writes at once; for UTF-8 it reserves three bytes for each character, and a few
+  // kilobytes are then too large for its fast path.
+  outgoing.end(body, length === body.length ? 'latin1' : 'utf8')
+}
+
+async function sendStream(
   outgoing: ServerResponse,
-  { status, headers, body }: Reply,
+  { status, headers }: Reply,
+  body: AsyncIterable<string | Uint8Array>,
   signal: AbortSignal,
 ): Promise<void> {
-  // Whoever asked may be gone; the work was done all the same, and a resend gets its result.
-  if (outgoing.destroyed) return
-  if (body === null || typeof body === 'string' || body instanceof Uint8Array) {
-    const isBodiless = status === 204 || status === 304
-    const whole = body ?? ''
-    const length = Buffer.byteLength(whole)
-    outgoing.writeHead(status, isBodiless ? headers : { ...headers, 'Content-Length': length })
-    // As many bytes as characters means ASCII, which Node writes at once; for UTF-8 it reserves three bytes for each character, and a few
-    // kilobytes are then too large for its fast path.
-    outgoing.end(whole, length === whole.length ? 'latin1' : 'utf8')
-    return
-  }
   outgoing.writeHead(status, headers)
   outgoing.flushHeaders()
   await pipeline(Readable.from(body), outgoing, { signal }).catch((error: NodeJS.ErrnoException) => {

@@ -68,7 +68,7 @@ export function createSelling({
   async function outcomeOf(request: HttpRequest, route: PaidRoute, flowId: string): Promise<Outcome> {
     const bytes = await readBody(request, limits.bodyBytesMax)
     const isEmpty = isEmptyBody(bytes)
-    return purchase(checkout, route.offer, {
+    return await purchase(checkout, route.offer, {
       resource: resourceAt(route),
       incoming: incomingOf(request),
       body: isEmpty ? null : bytes,

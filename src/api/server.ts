@@ -43,7 +43,8 @@ export async function startServer({ app, http, limits, log }: ServerOptions): Pr
     const reply = underWay > limits.requestsMax ? app.refusal(overloaded()) : await app.answer(request)
     if (!incoming.complete && !body.isRefused) await discardRest(incoming)
     const isLast = !incoming.complete || draining.signal.aborted
-    await send(outgoing, isLast ? closing(reply) : reply, draining.signal)
+    const sending = send(outgoing, isLast ? closing(reply) : reply, draining.signal)
+    if (sending) await sending
   }
 
   async function handle(incoming: IncomingMessage, outgoing: ServerResponse, wantBody?: () => void): Promise<void> {
@@ -53,7 +54,7 @@ export async function startServer({ app, http, limits, log }: ServerOptions): Pr
     underWay++
     try {
       await exchange(incoming, outgoing, wantBody)
-      await finished(incoming, outgoing)
+      if (!isHandedOver(outgoing)) await finished(incoming, outgoing)
     } catch (error) {
       log.error('answer could not be sent', { error })
       outgoing.destroy()
@@ -116,10 +117,14 @@ function overloaded(): Problem {
   return new Problem('overloaded', 'Too many requests are under way; nothing was taken.')
 }
 
-/** When the answer has been handed to the operating system, or nobody is left to take it. */
+/** To the operating system. */
+function isHandedOver({ writableEnded, writableLength }: ServerResponse): boolean {
+  return writableEnded && writableLength === 0
+}
+
+/** When the answer has been handed over, or nobody is left to take it. */
 async function finished({ socket }: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-  const isHandedOver = outgoing.writableEnded && outgoing.writableLength === 0
-  if (isHandedOver || outgoing.destroyed || socket.destroyed) return
+  if (outgoing.destroyed || socket.destroyed) return
   await new Promise<void>((resolve) => {
     const done = () => {
       socket.off('close', done)

@@ -45,6 +45,11 @@ export const commands: readonly Entry[] = [
     load: () => import('./orders.ts').then(({ retryOrder }) => retryOrder),
   },
   {
+    name: 'orders decide',
+    summary: 'Say what became of a delivery that the game cannot judge',
+    load: () => import('./orders-decide.ts').then(({ decideOrder }) => decideOrder),
+  },
+  {
     name: 'refund',
     summary: 'Send the money of a delivered purchase back to its payer',
     load: () => import('./refund.ts').then(({ refund }) => refund),

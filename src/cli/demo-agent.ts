@@ -1,7 +1,7 @@
-import { createPublicClient, createWalletClient, http } from 'viem'
+import { createPublicClient, createWalletClient, erc721Abi, http } from 'viem'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { baseSepolia } from 'viem/chains'
-import type { Address } from '../base/address.ts'
+import { type Address, sameAddress } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Hex } from '../base/hex.ts'
 import { stringify } from '../base/json.ts'
@@ -114,6 +114,7 @@ export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
     const settlement = steps.find((step) => step.kind === 'settlement')
     if (!challenge || !settlement) throw new Refusal('not_settled', `${operation.path} sold without a settlement`)
     await assertLanded(rail, settlement.transaction)
+    if (answer.saleTx) await assertOwned(answer.nfts ?? [])
     say('delivery', describe(answer))
     if (answer.receipt) {
       verifyReceipt(answer.receipt, await publishedKeys())
@@ -134,6 +135,21 @@ export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
     const { rpcUrl } = chains[rail]
     const receipt = await rpc<{ status: Hex } | null>(rpcUrl, 'eth_getTransactionReceipt', [transaction])
     if (receipt?.status !== '0x1') throw new Refusal('not_landed', `${transaction} is not on the chain`)
+  }
+
+  async function assertOwned(nfts: readonly Nft[]): Promise<void> {
+    const owners = await Promise.all(
+      nfts.map(({ contract, tokenId }) =>
+        publicClient.readContract({
+          address: contract,
+          abi: erc721Abi,
+          functionName: 'ownerOf',
+          args: [BigInt(tokenId)],
+        }),
+      ),
+    )
+    if (owners.length === 0 || !owners.every((owner) => sameAddress(owner, account.address)))
+      throw new Refusal('not_delivered', 'the shop says that it minted, and the chain shows another owner')
   }
 
   async function publishedKeys(): Promise<Jwks> {
@@ -160,9 +176,11 @@ export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
 
 export type Agent = ReturnType<typeof createAgent>
 
+type Nft = { readonly contract: Address; readonly tokenId: string }
+
 type Answer = {
   readonly receipt?: string
-  readonly nfts?: readonly { readonly tokenId: string }[]
+  readonly nfts?: readonly Nft[]
   readonly saleTx?: string | null
   readonly actionTx?: string | null
   readonly itemId?: string
@@ -205,7 +223,7 @@ function describe(answer: Answer): string {
   const tokens = nfts?.map(({ tokenId }) => `#${tokenId}`).join(', ')
   if (type === 'burn') return `NFT ${tokens} burnt, timer runs until ${timers?.[0]?.readyAt}`
   if (type === 'accelerate') return `timer now ends ${timers?.[0]?.readyAt ?? 'at once'}`
-  if (nfts) return `NFT ${tokens} is in the wallet`
+  if (nfts) return `in the wallet, as the chain shows: NFT ${tokens}`
   if (itemId) return `${itemId} is with ${recipient?.value}`
   if (player) return `the payer is player ${player.nickname}`
   return reportId ? `recorded as ${reportId}` : `settled in ${latencyMs} ms`

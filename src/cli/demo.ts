@@ -175,13 +175,25 @@ function cheapest({ items }: Catalog, surface: string): string {
   return first.id
 }
 
-/** The gateway takes x402 only (interface §4.2). */
-const EXPECTED = ['sale-x402', 'sale-mpp', 'shop-x402', 'shop-mpp', 'gateway-x402', 'craft-x402', 'craft-mpp']
+/** Everything that is sold for money (interface §4.1 to §4.3): the gateway takes x402 only, and a look-up MPP only. */
+const EXPECTED = [
+  'sale buy by x402',
+  'sale buy by mpp',
+  'shop buy by x402',
+  'shop buy by mpp',
+  'shop player-lookup by mpp',
+  'gateway cheap-health by x402',
+  'gateway report-tx by x402',
+  'craft burn by x402',
+  'craft burn by mpp',
+  'craft accelerate by x402',
+  'craft accelerate by mpp',
+]
 
 function refuseMissing(bought: readonly Bought[]): void {
-  const done = new Set(bought.map(({ operation, rail }) => `${operation.surface}-${rail}`))
+  const done = new Set(bought.map(({ operation, rail }) => `${operation.surface} ${wordOf(operation.path)} by ${rail}`))
   const missing = EXPECTED.filter((way) => !done.has(way))
-  if (missing.length > 0) throw new Refusal('missing', `nothing could be bought from ${missing.join(', ')}`)
+  if (missing.length > 0) throw new Refusal('missing', `the shop does not offer ${missing.join(', ')}`)
 }
 
 function closing(bought: readonly Bought[], seconds: number, { style, table }: Terminal): Output {

@@ -22,10 +22,19 @@ export function failureOf(error: unknown): Failure {
 
 function knownFailure(error: unknown): { readonly code: string; readonly message: string } | null {
   if (error instanceof ConfigFault) return { code: 'configuration', message: error.message }
+  if (isProblem(error) && error.code === 'store_unavailable')
+    return { code: error.code, message: `${sentence(error.message)}; check DATABASE_URL, and that the server runs` }
   if (error instanceof Refusal || error instanceof StoreFault || error instanceof DevChainError || isProblem(error))
     return { code: error.code, message: sentence(error.message) }
   if (error instanceof JwsFault) return { code: 'signature', message: sentence(error.message) }
-  return listenFailure(error)
+  return listenFailure(error) ?? fileFailure(error)
+}
+
+/** A file that somebody named, and that cannot be read or written. */
+function fileFailure(error: unknown): { readonly code: string; readonly message: string } | null {
+  const { code, path, syscall } = error as NodeJS.ErrnoException
+  if (code === undefined || syscall === undefined || !(error instanceof Error)) return null
+  return path === undefined && code !== 'EISDIR' ? null : { code: 'file', message: sentence(error.message) }
 }
 
 function listenFailure(error: unknown): { readonly code: string; readonly message: string } | null {

@@ -1,7 +1,7 @@
 import { VERSION } from '../base/version.ts'
 import { readEnvironment } from '../config/environment.ts'
 import { helpOf, parseCall, UsageFault } from './command.ts'
-import { commands, findCommand, groupOf } from './commands.ts'
+import { commands, type Entry, findCommand, groupOf } from './commands.ts'
 import { createTerminal, type Streams, type Terminal } from './terminal.ts'
 
 /** Runs what was typed. Resolves with the exit code: 0 done, 1 refused or failed, 2 not understood. */
@@ -18,10 +18,16 @@ export async function main(argv: readonly string[], streams: Streams): Promise<n
   }
 }
 
-async function dispatch(argv: readonly string[], terminal: Terminal): Promise<number> {
-  const [first] = argv
-  if (first === undefined || first === 'help' || first === '--help' || first === '-h') {
-    terminal.show({ json: commands.map(({ name, summary }) => ({ name, summary })), text: overview(terminal) })
+async function dispatch(given: readonly string[], terminal: Terminal): Promise<number> {
+  const argv = inOrder(given)
+  const [first, second] = argv
+  const group = groupOf(first ?? '')
+  if (first === undefined || isHelp(first) || (group.length > 0 && isHelp(second))) {
+    const listed = group.length > 0 ? group : commands
+    terminal.show({
+      json: listed.map(({ name, summary }) => ({ name, summary })),
+      text: overview(listed, terminal),
+    })
     return 0
   }
   if (first === '--version' || first === '-v') {
@@ -43,13 +49,24 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
   return output?.isGood === false ? 1 : 0
 }
 
-function overview({ style, table }: Terminal): string {
+/** The command comes first, however it was typed: `--json orders` is `orders --json`, and `help orders show` is `orders show --help`. */
+function inOrder([first, ...rest]: readonly string[]): readonly string[] {
+  if (first === '--json') return [...rest, first]
+  if (first === 'help' && rest.some((word) => !word.startsWith('-'))) return [...rest, '--help']
+  return first === undefined ? [] : [first, ...rest]
+}
+
+function isHelp(word: string | undefined): boolean {
+  return word === 'help' || word === '--help' || word === '-h'
+}
+
+function overview(listed: readonly Entry[], { style, table }: Terminal): string {
   return [
     `${style.bold('sutler')} ${VERSION}: the shop counter for software agents`,
     '',
     `${style.bold('Usage')}  sutler <command> [options]`,
     '',
-    table(commands.map(({ name, summary }) => [`  ${style.cyan(name)}`, summary])),
+    table(listed.map(({ name, summary }) => [`  ${style.cyan(name)}`, summary])),
     '',
     `Each tells more with --help, and prints JSON with --json. New here? Run ${style.cyan('sutler start')}, then ${style.cyan('sutler demo')}.`,
   ].join('\n')

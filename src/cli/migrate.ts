@@ -1,9 +1,10 @@
 import { systemClock } from '../base/clock.ts'
 import { createLog } from '../base/log.ts'
+import { isProblem } from '../base/problem.ts'
 import { copyDatabase } from '../store/copy.ts'
 import type { Database } from '../store/db.ts'
 import { migrate, pendingMigrations } from '../store/migrate.ts'
-import { type Call, type Command, type Output, UsageFault } from './command.ts'
+import { type Call, type Command, type Output, Refusal, UsageFault } from './command.ts'
 import { openStore, storeConfigOf, withStore } from './store-access.ts'
 
 export const migrateStore: Command = {
@@ -47,7 +48,12 @@ async function bringUpToDate(database: Database): Promise<Output> {
 }
 
 async function copy({ terminal }: Call, source: Database, url: string): Promise<Output> {
-  const target = await openStore({ url, dataDir: '' })
+  const target = await openStore({ url, dataDir: '' }).catch((cause) => {
+    if (!isProblem(cause)) throw cause
+    throw new Refusal('target_unreachable', 'the database at --copy-to cannot be reached; nothing was copied', {
+      cause,
+    })
+  })
   // The copy tells its log of each table; here that is the progress.
   const log = createLog({
     level: 'info',

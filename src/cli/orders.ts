@@ -59,7 +59,7 @@ export const listOrders: Command = {
     const query = {
       status: statusOf(call.option('status')),
       open: call.flag('open') ? ('true' as const) : undefined,
-      before: call.option('before'),
+      before: timeOf(call.option('before')),
       limit: limitOf(call.option('limit')),
     }
     const search = new URLSearchParams(
@@ -121,6 +121,11 @@ function statusOf(text: string | undefined): OrderStatus | undefined {
   throw new UsageFault(`${text} is not a status; there are ${statuses.join(', ')}`, 'orders list')
 }
 
+function timeOf(text: string | undefined): string | undefined {
+  if (text === undefined || /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text)) return text
+  throw new UsageFault(`${text} is not a time, such as 2026-01-31T12:00:00Z`, 'orders list')
+}
+
 function limitOf(text = String(LIMIT)): number {
   if (/^[1-9]\d{0,2}$/.test(text) && Number(text) <= 500) return Number(text)
   throw new UsageFault('a limit is 1 to 500', 'orders list')
@@ -160,7 +165,7 @@ function timelineText({ order, events, sends }: TimelineView, { style, table }: 
     table(facts.map(([what, value]) => [`  ${style.dim(what)}`, value])),
     '',
     style.bold('What happened'),
-    table(events.map(({ type, at }) => [`  ${at}`, style.dim(`+${Date.parse(at) - began} ms`), type])),
+    table(events.map(({ type, at }) => [`  ${at}`, style.dim(`+${elapsed(Date.parse(at) - began)}`), type])),
     '',
     style.bold('What was signed'),
     sends.length === 0
@@ -176,6 +181,10 @@ function timelineText({ order, events, sends }: TimelineView, { style, table }: 
           ),
         ),
   ].join('\n')
+}
+
+function elapsed(ms: number): string {
+  return ms < 10_000 ? `${ms} ms` : `${Math.round(ms / 1000)} s`
 }
 
 function painted(status: OrderStatus, style: Style): string {

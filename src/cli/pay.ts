@@ -57,7 +57,9 @@ export const pay: Command = {
     }
     const rpcUrl = call.option('rpc') ?? sandbox?.chains.mpp.rpcUrl
     const paying = payingFetch(price.rail, { account, rpcUrl, max }, watchedFetch(watch, systemClock))
-    const response = await paying(url, init)
+    const response = await paying(url, init).catch((error) => {
+      throw unpaidOrUnanswered(error, url, steps)
+    })
     return outputOf(response.status === 202 ? await delivered(call, response) : response, steps)
   },
 }
@@ -116,6 +118,21 @@ function refuseDear({ amount, currency }: Price, max: Usd): void {
   throw new Refusal(
     'too_expensive',
     `it costs ${price} ${currency}, more than ${formatUsd(max)}; nothing was paid. Say --max ${price} to buy it`,
+  )
+}
+
+/** Whether money may have moved is the first thing to say when the client gives up. */
+function unpaidOrUnanswered(error: unknown, { origin }: URL, steps: readonly Step[]): unknown {
+  if (error instanceof Refusal) return error
+  const { shortMessage, message } = error as Error & { readonly shortMessage?: string }
+  const why = (shortMessage ?? message).split('\n')[0]!.replace(/\.$/, '')
+  const payment = steps.find((step) => step.kind === 'payment')
+  if (!payment)
+    return new Refusal('not_paid', `the payment could not be made, and nothing was paid: ${why}`, { cause: error })
+  return new Refusal(
+    'no_answer',
+    `no answer came, and the payment may have been taken: ${why}. Do not pay again before ${origin}/payments/${payment.reference} has told`,
+    { cause: error },
   )
 }
 
@@ -184,9 +201,33 @@ async function outputOf(response: Response, steps: readonly Step[]): Promise<Out
       : null
   return {
     json: { status: response.status, paid, body },
-    text: typeof body === 'string' ? body : JSON.stringify(body, null, 2),
+    text: typeof body === 'string' ? body : (refusalText(response, body) ?? JSON.stringify(body, null, 2)),
     isGood: response.ok && !isUndone(body),
   }
+}
+
+const taken: Readonly<Record<string, string>> = {
+  false: 'nothing was taken',
+  true: 'the money was taken',
+  unknown: 'nobody knows yet whether the money was taken',
+}
+
+/** A refusal in a line or two; a 402 alone has a hundred lines, which are for programs. */
+function refusalText({ ok, status }: Response, body: JsonObject): string | null {
+  const { code, detail, payment, refund, retry } = body as {
+    readonly code?: string
+    readonly detail?: string
+    readonly payment?: { readonly taken: boolean | 'unknown' }
+    readonly refund?: { readonly status: string; readonly transaction: string | null } | null
+    readonly retry?: { readonly statusUrl: string | null } | null
+  }
+  if (ok || code === undefined || detail === undefined) return null
+  return [
+    `${status} ${code}: ${detail}`,
+    ...(payment ? [`payment: ${taken[String(payment.taken)]}`] : []),
+    ...(refund ? [`refund: ${refund.status}${refund.transaction ? ` by ${refund.transaction}` : ''}`] : []),
+    ...(retry?.statusUrl ? [`status: ${retry.statusUrl}`] : []),
+  ].join('\n')
 }
 
 /** Answered, and yet there are no goods. */

@@ -1,5 +1,5 @@
-import { decodePaymentRequiredHeader, decodePaymentResponseHeader } from '@x402/core/http'
-import { Challenge, Receipt } from 'mppx'
+import { decodePaymentRequiredHeader, decodePaymentResponseHeader, decodePaymentSignatureHeader } from '@x402/core/http'
+import { Challenge, Credential, Receipt } from 'mppx'
 import { sameAddress } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
 import { type Usd, usd } from '../base/money.ts'
@@ -10,7 +10,8 @@ import { Refusal } from './command.ts'
 /** What a payment goes through, as it happens. */
 export type Step =
   | { readonly kind: 'challenge'; readonly price: Price }
-  | { readonly kind: 'payment'; readonly rail: RailName }
+  /** `reference` is what the shop knows the payment by, even if its answer never comes: `/payments/{reference}`. */
+  | { readonly kind: 'payment'; readonly rail: RailName; readonly reference: string }
   /** The answer was lost; the same payment is presented again, which is safe: it cannot be taken twice. */
   | { readonly kind: 'resend' }
   | { readonly kind: 'settlement'; readonly transaction: string }
@@ -35,15 +36,15 @@ export function watchedFetch(onStep: (step: Step) => void, clock: Clock): typeof
     const request = new Request(input, init)
     const { method, url, headers } = request
     const body = method === 'GET' ? {} : { body: await request.text() }
-    const rail = railPaying(headers)
-    if (rail) onStep({ kind: 'payment', rail })
+    const payment = paymentOf(headers)
+    if (payment) onStep({ kind: 'payment', ...payment })
     for (let sent = 1; ; sent++) {
       try {
         const response = await fetch(url, { method, headers, ...body })
         report(response, onStep)
         return response
       } catch (error) {
-        if (!rail || error instanceof Refusal || sent > RESENDS_MAX) throw error
+        if (!payment || error instanceof Refusal || sent > RESENDS_MAX) throw error
         onStep({ kind: 'resend' })
         await clock.sleep(RESEND_MS * sent)
       }
@@ -51,9 +52,16 @@ export function watchedFetch(onStep: (step: Step) => void, clock: Clock): typeof
   }
 }
 
-function railPaying(headers: Headers): RailName | null {
-  if (headers.has('payment-signature')) return 'x402'
-  return /^Payment\s/i.test(headers.get('authorization') ?? '') ? 'mpp' : null
+function paymentOf(headers: Headers): { readonly rail: RailName; readonly reference: string } | null {
+  const signature = headers.get('payment-signature')
+  if (signature !== null) {
+    const { payload } = decodePaymentSignatureHeader(signature)
+    const { nonce } = payload['authorization'] as { readonly nonce: string }
+    return { rail: 'x402', reference: nonce }
+  }
+  const authorization = headers.get('authorization') ?? ''
+  if (!/^Payment\s/i.test(authorization)) return null
+  return { rail: 'mpp', reference: Credential.deserialize(authorization).challenge.id }
 }
 
 function report(response: Response, onStep: (step: Step) => void): void {

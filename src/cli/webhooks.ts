@@ -100,7 +100,7 @@ export const replayWebhook: Command = {
       `/operator/webhooks/${encodeURIComponent(id)}/replay`,
       { which: call.flag('all') ? 'all' : 'dead', ...(after === undefined ? {} : { after }) },
     )
-    return { json: { queued }, text: `${queued} events are sent again` }
+    return { json: { queued }, text: queued === 1 ? 'one event is sent again' : `${queued} events are sent again` }
   },
 }
 

@@ -23,6 +23,7 @@ import type { Rail, RailName } from '../domain/rail.ts'
 import { presentArrival } from '../domain/till.ts'
 import type { Database } from '../store/db.ts'
 import { lastPosition, readEvents } from '../store/events.ts'
+import { createGameCalls } from '../store/game-calls.ts'
 import { hurry } from '../store/jobs.ts'
 import { createPlayers } from '../store/players.ts'
 import { readTimeline } from '../store/timeline.ts'
@@ -160,6 +161,14 @@ export function createOperations(parts: OperationsParts): Operations {
         list: checkout.orders.list,
         timeline: (reference) => readTimeline(database, reference),
         hurry: (key) => hurry(database, { kind: 'order', key }),
+        async decide(orderId, outcome, by) {
+          const calls = createGameCalls(database)
+          const call = await calls.find(orderId)
+          if (call && clock.now() < call.sentAt + limits.gameRequestLifeMs) return 'too_early'
+          if (!(await calls.decide(orderId, outcome, by))) return 'nothing_to_decide'
+          log.warn('an operator decided about a delivery', { orderId, outcome, by })
+          return 'taken'
+        },
       }),
       ...(config.game.backend.kind === 'embedded'
         ? playerRows({ players: createPlayers(database), random, nicknameLengthMax: limits.nicknameLengthMax })

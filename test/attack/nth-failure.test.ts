@@ -8,7 +8,8 @@ import { fundedWallet, post } from '../support/buyers.ts'
 import { createFaultLine } from '../support/faults.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 
-// Every call to a chain and every commit fails in turn, before and after it happened. Charged once and delivered once, or not charged.
+// Every call to a chain and every commit fails in turn, before and after it happened. Charged once and delivered once, charged once and
+// refunded once, or not charged.
 
 describe('the n-th outside effect fails', () => {
   const line = createFaultLine()
@@ -45,10 +46,20 @@ describe('the n-th outside effect fails', () => {
     return rows[0]!.n === 0
   }
 
-  for (const flow of flows.filter(({ ends }) => ends === 'delivered')) {
+  /** The same payment again, until the answer is final: the goods, the money back, or the promise that nothing was taken. */
+  async function finish(first: Response, resend: () => Promise<Response>): Promise<number> {
+    for (let answer = first; ; answer = await resend()) {
+      const { refund } = (await answer.json()) as { refund?: { status: string } | null }
+      const isMoving = answer.status === 202 || answer.status >= 500 || refund?.status === 'refunding'
+      if (!isMoving) return answer.status
+    }
+  }
+
+  for (const flow of flows) {
     test(flow.name, async (t) => {
       const clean = await fundedWallet(shop)
       await buy(flow, clean, () => line.disarm())
+      await until(noOrderIsOpen)
       const effects = line.count()
       assert.ok(effects > 5)
       for (let n = 1; n <= effects; n++) {
@@ -56,8 +67,8 @@ describe('the n-th outside effect fails', () => {
           const buyer = await fundedWallet(shop)
           const { first, resend } = await buy(flow, buyer, () => line.arm(n, moment))
           const told = `${flow.name}: effect ${n} failed ${moment}, answered ${first.status}`
-          if (first.status === 402) await judge(shop, flow, buyer, undefined, 402)
-          let last = first
+          // A refund goes on after the answer, and so do the faults.
+          await until(async () => line.hasStruck() || (await noOrderIsOpen()))
           line.disarm()
           const worker = startWorker(shop.service.checkout)
           // A 5xx promises that nothing was taken, and that nothing will be unless the payment is sent again.
@@ -65,9 +76,10 @@ describe('the n-th outside effect fails', () => {
             await until(noOrderIsOpen)
             await judge(shop, flow, buyer, undefined, 402)
           }
-          while (last.status === 202 || last.status >= 500) last = await resend()
+          const last = await finish(first, resend)
+          await until(noOrderIsOpen)
           await worker.stop()
-          await judge(shop, flow, buyer, undefined, last.status).catch((error) => {
+          await judge(shop, flow, buyer, undefined, last).catch((error) => {
             throw new Error(told, { cause: error })
           })
         }

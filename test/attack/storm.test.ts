@@ -4,9 +4,9 @@ import { flows, judge } from '../crash/flows.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 
-// M-02 at large: identical paid calls at once, over two replicas on one store.
+// M-02 at large: identical paid calls at once, over two replicas on one store. `npm test -- --only=storm --storms=100` for a long run.
 
-const STORMS = Number(process.env['SUTLER_TEST_STORMS'] ?? 100)
+const STORMS = Number(process.env['SUTLER_TEST_STORMS'] ?? 12)
 const CALLS = 50
 
 let shop: TestShop
@@ -18,7 +18,7 @@ before(async () => {
 })
 after(() => shop.stop())
 
-test(`${STORMS} storms of ${CALLS} identical paid calls: one settlement and one mint each`, async (t) => {
+test(`M-02: ${STORMS} storms of ${CALLS} identical paid calls: one settlement and one mint each`, async (t) => {
   const delivered = flows.filter(({ ends }) => ends === 'delivered')
   for (let storm = 0; storm < STORMS; storm++) {
     const flow = delivered[storm % delivered.length]!

@@ -30,6 +30,7 @@ async function start({ databaseUrl, rpcUrls, port, leaseSeconds, verbose }: Star
     DATABASE_URL: databaseUrl,
     SUTLER_BASE_URL: PUBLIC_URL,
     SUTLER_DB_POOL: '6',
+    SUTLER_RATE_REPLAY: '1000000',
   })
   if (loaded.mode !== 'sandbox') throw new TypeError('tests run the sandbox')
   const config = overHttp(sandboxConfig(loaded), rpcUrls)

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { systemClock } from '../../src/base/clock.ts'
@@ -7,7 +9,7 @@ import { createHealth } from '../../src/service/health.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
 import { openStore } from '../support/database.ts'
-import { startShop, type TestShop } from '../support/shop.ts'
+import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { asOperator, buy, buyUrl, CURSED_LOT, payFor, status } from './desk.ts'
 
@@ -112,6 +114,33 @@ describe('health', () => {
   })
 })
 
+describe('health of a facilitator', () => {
+  test('that answers, that fails, and that is gone', async () => {
+    const conduct = { status: 200 }
+    const facilitator = createServer((_request, response) => response.writeHead(conduct.status).end('{}'))
+    await new Promise<void>((resolve) => facilitator.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(facilitator.address() as AddressInfo).port}`
+    const { config, store } = shop
+    const ask = async () => {
+      const health = createHealth({
+        config: { ...config, x402: { ...config.x402!, facilitator: { kind: 'remote', url, headers: {} } } },
+        database: store.db,
+        chains: [],
+        gate: { assertOpen() {}, open: async () => {} },
+        wallets: async () => [],
+        clock: systemClock,
+      })
+      return (await health()).find(({ name }) => name === 'facilitator')!.status
+    }
+    assert.equal(await ask(), 'ok')
+    conduct.status = 500
+    assert.equal(await ask(), 'fail')
+    facilitator.closeAllConnections()
+    await new Promise((resolve) => facilitator.close(resolve))
+    assert.equal(await ask(), 'fail')
+  })
+})
+
 describe('M-22: without gas', () => {
   const rail = x402UnderTest
   const send = ({ request, credential }: Awaited<ReturnType<typeof payFor>>) =>
@@ -131,6 +160,47 @@ describe('M-22: without gas', () => {
     offset += 10_000
     const { statusUrl } = (await (await send(payment)).json()) as { statusUrl: string }
     await until(async () => (await status(statusUrl)).status === 'confirmed')
+  })
+
+  test('nothing is taken either when nobody can pay for the settlement itself', async () => {
+    const till = await rail.till(shop)
+    const payment = await payFor(shop, rail, buyer)
+    await setGas(addressOf('settler'), 0n)
+    offset += 10_000
+    const response = await send(payment)
+    assert.equal(response.status, 503)
+    const { code, payment: told } = (await response.json()) as { code: string; payment: { taken: boolean } }
+    assert.deepEqual([code, told.taken], ['relayer_unfunded', false])
+    await setGas(addressOf('settler'), 10n ** 20n)
+    offset += 10_000
+    assert.equal(await rail.till(shop), till)
+    const { statusUrl } = (await (await send(payment)).json()) as { statusUrl: string }
+    await until(async () => (await status(statusUrl)).status === 'confirmed')
+  })
+
+  test('for three of five that are paid for, all five are delivered once there is more, and none twice', async () => {
+    const { sale } = shop.world.contracts
+    const five = await Promise.all(Array.from({ length: 5 }, () => payFor(shop, rail, buyer)))
+    const held = await erc20Balance(shop.chains.native, sale, buyer.address)
+    atSettled = () => setGas(addressOf('minter'), 0n)
+    const answers = await Promise.all(five.map(send))
+    atSettled = async () => {}
+    const opened = await Promise.all(answers.map((answer) => answer.json() as Promise<{ statusUrl: string }>))
+    const confirmed = async () => {
+      const now = await Promise.all(opened.map(({ statusUrl }) => status(statusUrl)))
+      return now.filter(({ status }) => status === 'confirmed').length
+    }
+    assert.ok((await confirmed()) < 5)
+    // A mint reserves about a third of this.
+    const { baseFeePerGas } = (await shop.chains.native.request({
+      method: 'eth_getBlockByNumber',
+      params: ['latest', false],
+    })) as { baseFeePerGas: string }
+    await setGas(addressOf('minter'), BigInt(baseFeePerGas) * 2_000_000n)
+    await until(async () => (await confirmed()) >= 1)
+    await setGas(addressOf('minter'), 10n ** 20n)
+    await until(async () => (await confirmed()) === 5)
+    assert.equal((await erc20Balance(shop.chains.native, sale, buyer.address)) - held, 5n)
   })
 
   test('what is paid for already waits for it, and is then delivered', async () => {

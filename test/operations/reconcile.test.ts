@@ -3,12 +3,14 @@ import { after, before, describe, test } from 'node:test'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
+import { usd } from '../../src/base/money.ts'
 import type { Config } from '../../src/config/config.ts'
 import { sandboxKey } from '../../src/sandbox/keys.ts'
 import { preempt, sendFrom } from '../checkout/x402-wallet.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { nftOwner, startShop, type TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 import { AT_ONCE, asOperator, buy, buyUrl, eventsOf, LOT_PRICE, payFor, reconcileRail, TOMORROW } from './desk.ts'
 import { mppStranger, type Stranger, transfer, x402Stranger } from './strangers.ts'
 
@@ -263,6 +265,53 @@ describe('M-19: a chain that changes its mind', () => {
       buyer.address.toLowerCase(),
     )
     assert.ok(logged.some((line) => line.includes('the chain dropped payments') && line.includes(body.orderId)))
+  })
+
+  for (const depth of [1, 2, 3])
+    test(`a reorganisation of ${depth} blocks takes a payment away and gives nothing away: the same payment lands again, once`, async () => {
+      const rail = x402UnderTest
+      const url = `${shop.url}/x402/cheap-health`
+      const credential = await rail.pay(shop, buyer, await fetch(url))
+      const till = await rail.till(shop)
+      const { orderId } = (await (await fetch(url, { headers: { [rail.header]: credential } })).json()) as {
+        orderId: string
+      }
+      await reconcileRail(shop, rail, TOMORROW)
+      for (let block = 1; block < depth; block++) await shop.chains.native.request({ method: 'evm_mine', params: [] })
+      await shop.chains.native.request({ method: 'dev_reorg', params: [depth, { transactions: 'drop' }] })
+      assert.equal(await rail.till(shop), till, 'the money is gone')
+      const report = await reconcileRail(shop, rail, TOMORROW)
+      assert.deepEqual(
+        report.items.filter((item) => item.orderId === orderId),
+        [],
+      )
+      assert.equal((await rail.till(shop)) - till, 1_000n, 'and is back, once')
+    })
+
+  test('a large payment is delivered against only when it lies deep enough; until then it is on its way', async () => {
+    const rail = x402UnderTest
+    const careful = await shop.replica({
+      withoutWorker: false,
+      configure: (config) => ({
+        ...config,
+        limits: { ...config.limits, waitMsMax: 100 },
+        x402: { ...config.x402!, confirmations: [{ fromAmount: usd(LOT_PRICE), blocks: 3 }] },
+      }),
+    })
+    const { request, credential } = await payFor(shop, rail, buyer)
+    const till = await rail.till(shop)
+    const first = await fetch(`${careful.url}/agentic/x402/buy`, post(request, { [rail.header]: credential }))
+    assert.equal(first.status, 202)
+    const { orderId, status } = (await first.json()) as { orderId: string; status: string }
+    assert.equal(status, 'settling')
+    assert.equal((await rail.till(shop)) - till, LOT_PRICE, 'it has landed')
+    const order = async () => (await careful.checkout.orders.byId(orderId))!
+    const mine = () => shop.chains.native.request({ method: 'evm_mine', params: [] })
+    await mine()
+    assert.equal((await order()).status, 'settling', 'two blocks are not three')
+    await mine()
+    await until(async () => (await order()).status === 'confirmed')
+    await careful.stop()
   })
 
   test('a payment that can never land again is a loss: named, and told to people once', async () => {

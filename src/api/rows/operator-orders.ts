@@ -4,24 +4,29 @@ import type { Json, JsonObject } from '../../base/json.ts'
 import { formatUsd, usd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
 import { isFinal, type Order, statuses } from '../../domain/order.ts'
+import type { GameVerdict } from '../../store/game-calls.ts'
 import type { OrderFilter } from '../../store/orders.ts'
 import type { Timeline } from '../../store/timeline.ts'
 import { type OperatorRoute, operator } from '../operator.ts'
 
-/** What operators may see of the book of purchases, and the one thing they may hurry. */
+/** What operators may see of the book of purchases, what they may hurry, and what only they can know. */
 export type OrderDesk = {
   list(filter: OrderFilter): Promise<readonly Order[]>
   timeline(reference: string): Promise<Timeline | null>
   /** Makes an order due now. False when somebody is at work on it. */
   hurry(orderId: string): Promise<boolean>
+  decide(orderId: string, outcome: GameVerdict, by: string): Promise<Decision>
 }
+
+/** `too_early`: the request may still reach the game. `nothing_to_decide`: no such delivery, or somebody decided before. */
+export type Decision = 'taken' | 'too_early' | 'nothing_to_decide'
 
 const LIMIT = 50
 const LIMIT_MAX = 500
 
 const reference = z.strictObject({ id: z.string().min(1).max(128) })
 
-export function orderRows({ list, timeline, hurry }: OrderDesk): readonly OperatorRoute[] {
+export function orderRows({ list, timeline, hurry, decide }: OrderDesk): readonly OperatorRoute[] {
   async function find(id: string): Promise<Timeline> {
     const found = await timeline(id)
     if (!found) throw new Problem('order_not_found', `There is no order ${id.slice(0, 80)}.`)
@@ -49,6 +54,17 @@ export function orderRows({ list, timeline, hurry }: OrderDesk): readonly Operat
       handle: async ({ params }) => {
         const { id: orderId, status } = (await find(params.id)).order
         return { body: { orderId, status, isDue: !isFinal(status) && (await hurry(orderId)) } }
+      },
+    }),
+    operator('POST /operator/orders/{id}/decide', {
+      summary: 'Tell what was found out about a delivery that the game itself cannot judge',
+      params: reference,
+      body: z.strictObject({ outcome: z.enum(['delivered', 'not_delivered']), by: z.string().min(1).max(100) }),
+      handle: async ({ params, body }) => {
+        const { id: orderId, status } = (await find(params.id)).order
+        const decision = isFinal(status) ? 'nothing_to_decide' : await decide(orderId, body.outcome, body.by)
+        if (decision === 'taken') await hurry(orderId)
+        return { body: { orderId, status, decision } }
       },
     }),
   ]

@@ -71,6 +71,8 @@ function refuseToSend(): never {
 function checkHead(rpc: Rpc, mode: Config['mode']): Promise<Finding> {
   const fix = `Check the RPC address of chain ${rpc.chainId}, or add a second one after a comma.`
   return look({ area: 'chains', what: `chain ${rpc.chainId}`, fix }, async () => {
+    const chainId = Number(await rpc.request<Hex>('eth_chainId'))
+    if (chainId !== rpc.chainId) throw new Trouble('fail', `The RPC address leads to chain ${chainId} instead.`, fix)
     const { number, timestamp } = await rpc.request<{ number: Hex; timestamp: Hex }>('eth_getBlockByNumber', [
       'latest',
       false,

@@ -39,14 +39,32 @@ export async function checkFront(url: string): Promise<readonly Finding[]> {
     await look({ ...documents, what: 'CORS' }, () => preflight(url)),
     await look({ ...documents, what: 'errors' }, () => errors(url)),
     await look({ ...documents, what: 'MCP' }, () => initialize(url)),
-    ...(await Promise.all(texts.map((path) => look({ ...documents, what: path }, () => document(url, path))))),
   ]
-  const challenges = contract ? await checkChallenges(url, contract) : []
-  return [...findings, ...challenges]
+  const paid = contract ? paidOperations(contract).map(({ path }) => path) : []
+  const spoken = (['x402', 'mpp'] as const).filter((protocol) => paid.some((path) => path.includes(`/${protocol}/`)))
+  const paths = [...texts, ...spoken.flatMap((protocol) => ofProtocol[protocol])]
+  const read = paths.map((path) => look({ ...documents, what: path }, () => document(url, path)))
+  const challenges = contract ? checkChallenges(url, contract) : []
+  return [...findings, ...(await Promise.all(read)), ...(await challenges)]
 }
 
-/** What discovery asks for by name. The contract and the catalog are looked at more closely. */
-const texts = ['/llms.txt', '/skill.md', '/.well-known/x402', '/.well-known/jwks.json', '/errors']
+/** What discovery asks for by name, whichever protocols are on. The contract and the catalog are looked at more closely. */
+const texts = [
+  '/llms.txt',
+  '/llms-full.txt',
+  '/skill.md',
+  '/robots.txt',
+  '/sitemap.xml',
+  '/.well-known/api-catalog',
+  '/.well-known/agent-skills/index.json',
+  '/.well-known/ai-catalog.json',
+  '/.well-known/mcp/server-card.json',
+  '/.well-known/jwks.json',
+  '/errors',
+]
+
+/** What only a shop that takes this protocol has. */
+const ofProtocol = { x402: ['/.well-known/x402', '/discovery/resources'], mpp: ['/.well-known/mpp'] }
 
 async function ask(url: string, init: RequestInit = {}): Promise<Response> {
   return fetch(url, { ...init, signal: AbortSignal.timeout(ANSWER_MS_MAX) })

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { loadConfig } from '../../src/config/load.ts'
+import { sandboxConfig } from '../../src/sandbox/world.ts'
+import { post } from '../support/buyers.ts'
+import { type Child, startChild } from '../support/child.ts'
+import { freePort } from '../support/shop.ts'
+import { type CrashWorld, type Flow, flows, judge } from './flows.ts'
+
+// What `npm start` runs, killed as a whole: store and chains lie in one folder, and must agree when they are opened again. The kill comes
+// when the first of several purchases is answered, which finds the others everywhere on their way.
+
+const ROUNDS = Number(process.env['SUTLER_TEST_SANDBOX_KILLS'] ?? 3)
+const PURCHASES = 6
+const command = join(import.meta.dirname, '../../bin/sutler.js')
+
+type Purchase = { readonly flow: Flow; readonly buyer: PrivateKeyAccount; readonly init: RequestInit }
+
+test(`${ROUNDS} kills of the whole sandbox: store and chains agree, and every purchase ends once`, async (t) => {
+  const port = await freePort()
+  const dataDir = mkdtempSync(join(tmpdir(), 'sutler-sandbox-'))
+  t.after(() => rmSync(dataDir, { recursive: true, force: true }))
+  const env = { PORT: String(port), SUTLER_DATA_DIR: dataDir, SUTLER_LOG: 'error', SUTLER_RATE_REPLAY: '1000000' }
+  const loaded = loadConfig(env)
+  if (loaded.mode !== 'sandbox') throw new TypeError('this is the sandbox')
+  const config = sandboxConfig(loaded)
+  const { baseUrl } = config.http
+
+  const chainAt = (chainId: number) => ({
+    async request({ method, params }: { method: string; params?: unknown }): Promise<unknown> {
+      const call = post({ jsonrpc: '2.0', id: 1, method, params: params ?? [] })
+      const { result, error } = (await (await fetch(`${baseUrl}/sandbox/rpc/${chainId}`, call)).json()) as {
+        result?: unknown
+        error?: { message: string }
+      }
+      if (error) throw new Error(error.message)
+      return result
+    },
+  })
+  // The flows of this test ask for the chains alone.
+  const world = { config, chains: { native: chainAt(84532), tempo: chainAt(42431) } } as unknown as CrashWorld
+
+  async function open(): Promise<Child> {
+    const child = startChild(command, ['start'], { test: t, env })
+    for (let line = await child.line(); line !== null; line = await child.line())
+      if (line.includes(baseUrl)) return child
+    throw new Error('the sandbox did not start')
+  }
+
+  async function begin(flow: Flow): Promise<Purchase> {
+    const buyer = privateKeyToAccount(generatePrivateKey())
+    await fetch(`${baseUrl}/sandbox/faucet`, post({ address: buyer.address }))
+    const unpaid = post(flow.body(buyer, undefined))
+    const credential = await flow.rail.pay(world, buyer, await fetch(baseUrl + flow.path, unpaid))
+    const headers = { ...(unpaid.headers as Record<string, string>), [flow.rail.header]: credential }
+    return { flow, buyer, init: { ...unpaid, headers } }
+  }
+
+  /** Null when the shop died under it. */
+  const call = async ({ flow, init }: Purchase): Promise<{ status: number; isMoving: boolean } | null> => {
+    try {
+      const response = await fetch(baseUrl + flow.path, init)
+      const { refund } = (await response.json()) as { refund?: { status: string } }
+      const isMoving = response.status === 202 || response.status === 503 || refund?.status === 'refunding'
+      return { status: response.status, isMoving }
+    } catch {
+      return null
+    }
+  }
+
+  async function finish(purchase: Purchase): Promise<number> {
+    for (;;) {
+      const answer = await call(purchase)
+      assert.ok(answer, 'the shop is open again')
+      if (!answer.isMoving) return answer.status
+    }
+  }
+
+  let shop = await open()
+  for (let round = 0; round < ROUNDS; round++) {
+    const purchases: Purchase[] = []
+    for (let index = 0; index < PURCHASES; index++) purchases.push(await begin(flows[index % flows.length]!))
+    const answers = purchases.map(call)
+    await Promise.race(answers)
+    await shop.kill('SIGKILL')
+    await Promise.all(answers)
+    shop = await open()
+    for (const purchase of purchases)
+      await judge(world, purchase.flow, purchase.buyer, undefined, await finish(purchase))
+  }
+  await shop.kill('SIGTERM')
+})

@@ -1,0 +1,137 @@
+/**
+ * Every statement of the interface, by its section and its place there, in our own short words. What the interface calls "not shown" states
+ * nothing and is not here. A test says with `verifies` which of these it would fail without; `npm run coverage:interface` prints who does.
+ */
+export const requirements = {
+  '1.1': 'A purchase is a paid HTTP request, paid with x402 or with MPP',
+  '1.2': 'sale: NFT lots for a stablecoin; the minted NFTs go to the beneficiary',
+  '1.3': 'shop: items for a player named by nickname, by address, or on MPP by the verified sender',
+  '1.4': 'gateway: a cheap health probe with a real settlement, and a record of a transaction hash',
+  '1.5': 'craft: burn moves approved NFTs to the controller, accelerate charges craft tokens; on both protocols',
+  '1.6': 'craft on MPP has a config, a free quote, and a status by payment transaction',
+  '1.7': 'A paid MPP route looks up the player of the verified sender',
+  '1.8': 'The x402 host has a JSON-RPC 2.0 endpoint that takes initialize',
+  '1.9': 'Listings are anonymous, or personalised by nickname, address or payer',
+  '1.10': 'Contracts: /openapi.json for what is paid, /openapi.full.json for reads, quotes, status and discovery',
+
+  '2.1.1': 'sale: saleId, a required integer from the active catalog',
+  '2.1.2': 'sale: quantity, an integer, 1 when left out: that many NFTs',
+  '2.1.3': 'sale: beneficiary, a required EVM address that receives the NFTs',
+
+  '2.2.1': 'shop: itemId, a required string from the catalog',
+  '2.2.2': 'shop: quantity, an integer, 1 when left out: that many copies',
+  '2.2.3': 'shop: nickname names the receiving player',
+  '2.2.4': 'shop: address is the wallet of the receiving player',
+  '2.2.5': 'shop: payer, on MPP alone, is the verified sender, whose player receives',
+  '2.2.6': 'shop: exactly one recipient',
+  '2.2.7': 'shop on x402: the recipient is a nickname or an address',
+  '2.2.8': 'shop on MPP: the recipient is a nickname, an address or the payer',
+
+  '2.3.1': 'catalog: id is a string; a sale’s is a numeric one',
+  '2.3.2': 'catalog: displayName is a string for people',
+  '2.3.3': 'catalog: description is a string for people',
+  '2.3.4': 'catalog: price.amount is a decimal string',
+  '2.3.5': 'catalog: x402 prices are in USDC',
+  '2.3.6': 'catalog: MPP shop prices are in the code of the network’s stablecoin',
+  '2.3.7': 'catalog: the MPP sale entry has an empty items list',
+  '2.3.8': 'catalog: gateway and craft entries have no priced items',
+
+  '2.4.1': 'report: userId, a required string',
+  '2.4.2': 'report: txHash, required, 0x and 64 hex digits',
+  '2.4.3': 'report: the content type is application/json',
+  '2.4.4': 'report: no other property',
+
+  '2.5.1': 'burn: type is the constant burn, on the quote alone',
+  '2.5.2': 'burn: user, a required address pattern',
+  '2.5.3': 'burn: nfts, a required list of 1 to 20',
+  '2.5.4': 'burn: nfts[].contract, a required address pattern',
+  '2.5.5': 'burn: nfts[].tokenId, a required string of decimal digits',
+  '2.5.6': 'burn: no other property at either level',
+
+  '2.6.1': 'accelerate: type is the constant accelerate, on the quote alone',
+  '2.6.2': 'accelerate: user, a required address pattern',
+  '2.6.3': 'accelerate: amount, optional, a positive whole number without a leading zero',
+  '2.6.4': 'accelerate: no other property',
+  '2.6.5': 'quote: exactly one of the two variants, chosen by type',
+
+  '2.7.1': 'A paid MPP craft action is found by its payment transaction in the path',
+
+  '3.1': 'The status route answers 200, 202 or 404',
+
+  '4.0': 'All bodies, sent and answered, are application/json',
+
+  '4.1.1': 'POST /agentic/x402/buy sells lots on x402',
+  '4.1.2': 'POST /shop/x402/buy sells items on x402',
+  '4.1.3': 'POST /agentic/mpp/buy sells lots on MPP',
+  '4.1.4': 'POST /shop/mpp/buy sells items on MPP',
+  '4.1.5': 'POST /shop/mpp/player-lookup has no parameters and costs 0.02 USD on MPP',
+  '4.1.6': 'What an item costs is what its catalog entry says',
+  '4.1.7': 'The lookup answers with the player linked to the verified sender',
+  '4.1.8': 'Sale and shop routes are served on the host of their protocol',
+
+  '4.2.1': 'GET /x402/cheap-health has no parameters and costs 0.001 USD, atomic 1000',
+  '4.2.2': 'POST /x402/report-tx costs 0.001 USD, atomic 1000',
+  '4.2.3': 'report: the first, unpaid call may be empty and answers 402',
+  '4.2.4': 'report: the paid retry has PAYMENT-SIGNATURE and the body; only it records',
+  '4.2.5': 'report: the payment must contain resource and accepted',
+  '4.2.6': 'report: never rate limited, and says rateLimited false',
+
+  '4.3.1': 'craft: paid routes cost 0.001 USD, atomic 1000',
+  '4.3.2': 'GET /craft/mpp/config is free and answers 200',
+  '4.3.3': 'POST /craft/mpp/quote is free and answers 200 or 400',
+  '4.3.4': 'POST /craft/mpp/burn answers 200, 202, 402, 403, 409',
+  '4.3.5': 'POST /craft/mpp/accelerate answers 200, 202, 402, 403, 409',
+  '4.3.6': 'GET /craft/mpp/actions/{paymentTx} is free and answers 200, 202, 404',
+  '4.3.7': 'POST /craft/x402/burn moves 1 to 20 approved NFTs to the controller',
+  '4.3.8': 'POST /craft/x402/accelerate charges an approved amount of the craft token',
+  '4.3.9': 'craft on MPP: a call without a credential is 402',
+  '4.3.10': 'craft on MPP: the retry has Authorization: Payment and the same body, and retryBodyMode says so',
+  '4.3.11': 'The quote checks a request before anything is paid',
+  '4.3.12': 'The craft routes of both protocols are served on base_url',
+
+  '4.4.1': 'POST /mcp on the x402 host takes Accept and Content-Type application/json alone',
+  '4.4.2': 'JSON-RPC: jsonrpc is the constant 2.0',
+  '4.4.3': 'JSON-RPC: id is an integer, and comes back',
+  '4.4.4': 'JSON-RPC: the method initialize',
+  '4.4.5': 'JSON-RPC: params.protocolVersion 2025-11-25',
+  '4.4.6': 'JSON-RPC: params.capabilities, an object that may be empty',
+  '4.4.7': 'JSON-RPC: params.clientInfo.name, a string',
+  '4.4.8': 'JSON-RPC: params.clientInfo.version, a string',
+
+  '5.1': 'x402: unpaid is 402 PAYMENT-REQUIRED; the same body again with PAYMENT-SIGNATURE',
+  '5.2.1': 'MPP: the credential is in Authorization with the scheme Payment',
+  '5.2.2': 'MPP: declared as an API key in a header named Authorization',
+  '5.3': 'MPP config, quote and action status need no authentication',
+  '5.4.1': 'craft terms: method <network>/charge',
+  '5.4.2': 'craft terms: intent purchase',
+  '5.4.3': 'craft terms: network <payment_network>:42431',
+  '5.4.4': 'craft terms: currency is the address of the stablecoin',
+  '5.4.5': 'craft terms: recipient is the address that is paid',
+  '5.4.6': 'craft terms: price fixed, 0.001 in USD',
+  '5.4.7': 'craft terms: authMode paid',
+  '5.4.8': 'craft terms: retryHeader Authorization: Payment',
+  '5.4.9': 'A client library is recommended on paid MPP routes',
+
+  '6.1': 'Events and webhooks exist',
+
+  '7.1': 'x402 routes: 402 is PAYMENT-REQUIRED; retry with PAYMENT-SIGNATURE and the same body',
+  '7.2': 'MPP burn and accelerate: 402, retry with Authorization: Payment',
+  '7.3': 'MPP burn and accelerate: 403 and 409 are possible',
+  '7.4': 'MPP burn and accelerate: 202 is possible',
+  '7.5': 'MPP quote: 400 is possible',
+  '7.6': 'MPP action status: 404 is possible',
+
+  '8.1': 'NFTs per burn: 1 to 20, on burn routes and the burn quote',
+  '8.2': 'A burn or accelerate call costs 0.001 USD, atomic 1000',
+  '8.3': 'cheap-health and report-tx cost 0.001 USD, atomic 1000',
+  '8.4': 'player-lookup costs 0.02 USD',
+  '8.5': 'report-tx has no rate limit (rateLimited false)',
+
+  '9.1': 'The craft API contract is version 1.1.0',
+  '9.2': 'Contracts are OpenAPI 3.1.0',
+  '9.3': 'The discovery catalog is version 1',
+  '9.4': 'JSON-RPC protocolVersion is 2025-11-25',
+  '9.5': 'Paths carry no version segment',
+} as const
+
+export type RequirementId = keyof typeof requirements
