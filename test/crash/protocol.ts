@@ -7,8 +7,8 @@ export type StartOrder = {
   readonly leaseSeconds: number
   readonly verbose: boolean
 }
-/** Dies at the n-th waypoint that is passed after this order. */
-export type CrashOrder = { readonly crashAfter: number }
+/** Dies at the n-th waypoint that is passed after this order; null takes the order back. */
+export type CrashOrder = { readonly crashAfter: number | null }
 export type ToServer = { readonly start: StartOrder } | { readonly crash: CrashOrder } | { readonly record: true }
 export type FromServer =
   | { readonly ready: true }

@@ -11,6 +11,8 @@ export type Replica = {
   readonly url: string
   /** From now on it dies at the n-th waypoint. */
   crashAfter(waypoints: number): Promise<void>
+  /** It lives on after all. */
+  disarm(): Promise<void>
   /** Resolves with the waypoints passed while `work` ran. */
   record(work: () => Promise<void>): Promise<readonly WaypointName[]>
   readonly died: Promise<void>
@@ -56,16 +58,19 @@ export function createReplicas(options: Omit<StartOrder, 'port'>, sparesMax: num
 
 function replicaOf(child: ChildProcess, url: string): Replica {
   const died = once(child, 'exit').then(() => {})
+  const arm = async (crashAfter: number | null) => {
+    const armed = heard(child, 'armed')
+    say(child, { crash: { crashAfter } })
+    await armed
+  }
   return {
     url,
     died,
     isDead: () => child.exitCode !== null || child.signalCode !== null,
     kill: () => void child.kill('SIGKILL'),
-    async crashAfter(waypoints) {
-      const armed = heard(child, 'armed')
-      say(child, { crash: { crashAfter: waypoints } })
-      await armed
-    },
+    crashAfter: arm,
+    // It may die before it hears of it, and is replaced then.
+    disarm: () => arm(null).catch(() => died),
     async record(work) {
       const passed: WaypointName[] = []
       const listen = (message: FromServer) => {

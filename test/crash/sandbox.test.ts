@@ -64,8 +64,9 @@ test(`${ROUNDS} kills of the whole sandbox: store and chains agree, and every pu
   const call = async ({ flow, init }: Purchase): Promise<{ status: number; isMoving: boolean } | null> => {
     try {
       const response = await fetch(baseUrl + flow.path, init)
-      const { refund } = (await response.json()) as { refund?: { status: string } }
-      const isMoving = response.status === 202 || response.status === 503 || refund?.status === 'refunding'
+      const { code, refund } = (await response.json()) as { code?: string; refund?: { status: string } | null }
+      const isRefunding = code === 'fulfilment_failed' && refund?.status !== 'refunded'
+      const isMoving = response.status === 202 || response.status === 503 || isRefunding
       return { status: response.status, isMoving }
     } catch {
       return null

@@ -31,6 +31,7 @@ async function start({ databaseUrl, rpcUrls, port, leaseSeconds, verbose }: Star
     SUTLER_BASE_URL: PUBLIC_URL,
     SUTLER_DB_POOL: '6',
     SUTLER_RATE_REPLAY: '1000000',
+    SUTLER_WEBHOOK_LOOPBACK: 'true',
   })
   if (loaded.mode !== 'sandbox') throw new TypeError('tests run the sandbox')
   const config = overHttp(sandboxConfig(loaded), rpcUrls)
