@@ -3,7 +3,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { ExactEvmScheme } from '@x402/evm/exact/client'
 import { x402Client } from '@x402/fetch'
 import { toHex } from 'viem'
@@ -15,18 +14,12 @@ import { addressOf, giveToken, startWorld } from '../src/sandbox/world.ts'
 import { createDatabase } from '../test/support/postgres.ts'
 import { freePort } from '../test/support/shop.ts'
 import { cpuMicrosPerShot, type Measured, median, type Shot, startMeasured } from './measured.ts'
-
-export type CheckoutBench = {
-  /** CPU µs per answer; medians over interleaved rounds. */
-  readonly figures: readonly { readonly what: string; readonly cpuMicros: number }[]
-  readonly ratios: readonly { readonly what: string; readonly ratio: number; readonly atMost: number }[]
-  readonly isWithinBounds: boolean
-}
+import { numbersOf, type Report, report } from './report.ts'
 
 const here = (file: string) => join(import.meta.dirname, 'servers', file)
 const BUY = JSON.stringify({ saleId: 392, beneficiary: '0x000000000000000000000000000000000000dEaD' })
 
-export async function benchCheckout({ shots = 2_000, rounds = 5, paid = 120 } = {}): Promise<CheckoutBench> {
+export async function benchCheckout({ shots = 2_000, rounds = 5, paid = 120 } = {}): Promise<Report> {
   const dataDir = mkdtempSync(join(tmpdir(), 'sutler-bench-'))
   const database = await createDatabase()
   // The chains keep a thread to themselves; every server under test is a process of its own.
@@ -132,36 +125,25 @@ async function paidShots(chains: DevChains, server: Measured, path: string, coun
   return shots
 }
 
-function judged(samples: ReadonlyMap<string, number[]>): CheckoutBench {
-  const ratio = (what: string, to: string) =>
-    median(samples.get(what)!.map((micros, round) => micros / samples.get(to)![round]!))
-  const bounds: [string, string, number][] = [
-    ['Sutler x402 402 GET', 'Hono GET', 1.4],
-    ['Sutler x402 402 POST', 'Hono POST', 1.4],
-    ['Sutler MPP 402 POST', 'Hono POST', 1.7],
-    ['Sutler paid, PostgreSQL', '@x402/hono paid', 0.5],
-  ]
-  const ratios = bounds.map(([what, to, atMost]) => ({ what: `${what} : ${to}`, ratio: ratio(what, to), atMost }))
+function judged(samples: ReadonlyMap<string, number[]>): Report {
+  const times = (what: string, to: string, atMost?: number) => ({
+    what: `${what} : ${to}`,
+    value: median(samples.get(what)!.map((micros, round) => micros / samples.get(to)![round]!)),
+    ...(atMost === undefined ? {} : { atMost }),
+  })
   return {
-    figures: [...samples].map(([what, micros]) => ({ what, cpuMicros: median(micros) })),
-    ratios,
-    isWithinBounds: ratios.every(({ ratio, atMost }) => ratio <= atMost),
+    title: 'Checkout',
+    figures: [...samples].map(([what, micros]) => ({ what, value: median(micros), unit: 'µs of CPU' })),
+    ratios: [
+      times('Sutler x402 402 GET', 'Hono GET', 1.4),
+      times('Sutler x402 402 POST', 'Hono POST', 1.4),
+      times('Sutler MPP 402 POST', 'Hono POST', 1.7),
+      times('Sutler x402 402 GET', '@x402/hono 402'),
+      times('Sutler MPP 402 POST', 'mppx 402'),
+      times('Sutler paid, PostgreSQL', '@x402/hono paid', 0.5),
+      times('Sutler paid, embedded store', '@x402/hono paid'),
+    ],
   }
 }
 
-export function printCheckout({ figures, ratios }: CheckoutBench): void {
-  console.log('CPU µs per answer')
-  for (const { what, cpuMicros } of figures) console.log(`  ${what.padEnd(30)}${cpuMicros.toFixed(0).padStart(8)}`)
-  for (const { what, ratio, atMost } of ratios)
-    console.log(`  ${what.padEnd(50)}${ratio.toFixed(2).padStart(6)}  at most ${atMost}`)
-}
-
-if (import.meta.main) {
-  const { values } = parseArgs({
-    options: { shots: { type: 'string' }, rounds: { type: 'string' }, paid: { type: 'string' } },
-  })
-  const numbers = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, Number(value)]))
-  const bench = await benchCheckout(numbers)
-  printCheckout(bench)
-  process.exitCode = bench.isWithinBounds ? 0 : 1
-}
+if (import.meta.main) report([await benchCheckout(numbersOf(process.argv.slice(2), ['shots', 'rounds', 'paid']))])

@@ -1,12 +1,11 @@
-// What the dev chain costs: start-up, transactions per second, latency of a call, memory. Prints a table.
-//   node bench/devchain.ts
+// What the dev chain costs: start-up, transactions per second, latency of a call, memory.
+//   node bench/devchain.ts [--count=500] [--blocks=10000]
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import { encodeFunctionData, type Hex, toHex } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { Transaction } from 'viem/tempo'
@@ -15,33 +14,39 @@ import { testUsdc } from '../src/artifacts/TestUsdc.ts'
 import { createDevChain, type DevChain } from '../src/devchain/chain.ts'
 import { startDevChains } from '../src/devchain/chains.ts'
 import { PATH_USD_ADDRESS, USDC_ADDRESS } from '../src/devchain/rules.ts'
+import { type Figure, numbersOf, type Report, report } from './report.ts'
 
-const { values } = parseArgs({ options: { count: { type: 'string', default: '500' } } })
-const count = Number(values.count)
 const payer = privateKeyToAccount(generatePrivateKey())
 const relayer = privateKeyToAccount(generatePrivateKey())
 const shop = privateKeyToAccount(generatePrivateKey()).address
 
-const rows: [what: string, figure: string][] = []
-const folder = mkdtempSync(join(tmpdir(), 'sutler-bench-'))
-const began = performance.now()
-const chains = await startDevChains({ dataDir: folder })
-note('start of both chains in a worker, new folder', `${ms(began)} ms`)
-
-try {
-  await fund(chains.native, chains.tempo)
-  await measure('transferWithAuthorization', chains.native, await authorizations(count))
-  await measure('transferWithMemo', chains.tempo, await memoTransfers(count))
-  await measureCalls(chains.native)
-} finally {
-  await chains.close()
+export async function benchDevchain({ count = 500, blocks = 10_000 } = {}): Promise<Report> {
+  const folder = mkdtempSync(join(tmpdir(), 'sutler-bench-'))
+  try {
+    const began = performance.now()
+    const chains = await startDevChains({ dataDir: folder })
+    const start = millis('start of both chains in a worker, new folder', began)
+    try {
+      await fund(chains.native, chains.tempo)
+      const figures = [
+        start,
+        ...(await measure('transferWithAuthorization', chains.native, await authorizations(count))),
+        ...(await measure('transferWithMemo', chains.tempo, await memoTransfers(count))),
+        ...(await measureCalls(chains.native)),
+      ]
+      await chains.close()
+      return {
+        title: 'Dev chain',
+        figures: [...figures, await measureRestart(folder, blocks), ...(await measureProcess())],
+        ratios: [],
+      }
+    } finally {
+      await chains.close()
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
 }
-await measureRestart()
-await measureProcess()
-rmSync(folder, { recursive: true })
-
-const width = Math.max(...rows.map(([what]) => what.length))
-for (const [what, figure] of rows) console.log(`${what.padEnd(width)}  ${figure}`)
 
 async function fund(native: DevChain, tempo: DevChain): Promise<void> {
   await native.request({ method: 'dev_setBalance', params: [relayer.address, toHex(10n ** 20n)] })
@@ -121,7 +126,7 @@ async function memoTransfers(count: number): Promise<Hex[]> {
   return signed
 }
 
-async function measure(what: string, chain: DevChain, transactions: readonly Hex[]): Promise<void> {
+async function measure(what: string, chain: DevChain, transactions: readonly Hex[]): Promise<Figure[]> {
   const warmUp = transactions.slice(0, 50)
   const rest = transactions.slice(50)
   await Promise.all(warmUp.map((raw) => chain.request({ method: 'eth_sendRawTransaction', params: [raw] })))
@@ -132,10 +137,13 @@ async function measure(what: string, chain: DevChain, transactions: readonly Hex
   // Of all threads. On a busy machine it says more than the rate does.
   const { user, system } = process.cpuUsage(cpu)
   const busy = (user + system) / 1000 / rest.length
-  note(`${what}, automine, durable`, `${Math.round(1000 / wall)}/s (${busy.toFixed(1)} ms of CPU each)`)
+  return [
+    { what: `${what}, automine, durable`, value: 1000 / wall, unit: 'a second' },
+    { what: `${what}, each`, value: busy * 1000, unit: 'µs of CPU' },
+  ]
 }
 
-async function measureCalls(chain: DevChain): Promise<void> {
+async function measureCalls(chain: DevChain): Promise<Figure[]> {
   const data = encodeFunctionData({ abi: testUsdc.abi, functionName: 'balanceOf', args: [shop] })
   const call = { method: 'eth_call', params: [{ to: USDC_ADDRESS, data }, 'latest'] }
   for (let i = 0; i < 100; i++) await chain.request(call)
@@ -146,40 +154,42 @@ async function measureCalls(chain: DevChain): Promise<void> {
     times.push(performance.now() - start)
   }
   times.sort((a, b) => a - b)
-  note('eth_call balanceOf through the worker, p50 / p99', `${times[250]!.toFixed(2)} / ${times[495]!.toFixed(2)} ms`)
+  return [
+    { what: 'eth_call balanceOf through the worker, p50', value: times[250]! * 1000, unit: 'µs' },
+    { what: 'eth_call balanceOf through the worker, p99', value: times[495]! * 1000, unit: 'µs' },
+  ]
 }
 
-/** A journal of 10,000 blocks, and what it takes to start with it. */
-async function measureRestart(): Promise<void> {
+/** A long journal, and what it takes to start with it. */
+async function measureRestart(folder: string, blocks: number): Promise<Figure> {
   const chain = await createDevChain({ rules: 'native', dataDir: folder })
   const have = Number(await chain.request({ method: 'eth_blockNumber' }))
   const account = relayer.address
-  for (let i = have; i < 10_000; i++) {
+  for (let i = have; i < blocks; i++) {
     await chain.request({ method: 'dev_mintToken', params: [USDC_ADDRESS, account, toHex(1n)] })
   }
   await chain.close()
   const start = performance.now()
   const again = await createDevChain({ rules: 'native', dataDir: folder })
-  note('start with a journal of 10,000 blocks', `${ms(start)} ms`)
+  const figure = millis(`start with a journal of ${blocks} blocks`, start)
   await again.close()
+  return figure
 }
 
 /** Both chains in a process of their own: how soon they answer, and what they weigh then. */
-async function measureProcess(): Promise<void> {
+async function measureProcess(): Promise<Figure[]> {
   const start = performance.now()
   const main = fileURLToPath(new URL('../src/devchain/main.ts', import.meta.url))
   const child = spawn(process.execPath, [main, '--port', '0'], { stdio: ['ignore', 'pipe', 'inherit'] })
   for await (const line of createInterface({ input: child.stdout })) if (line.includes('42431')) break
-  note('start of a process with both chains', `${ms(start)} ms`)
+  const started = millis('start of a process with both chains', start)
   const rss = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))![1]
-  note('its memory (RSS)', `${Math.round(Number(rss) / 1024)} MB`)
   child.kill()
+  return [started, { what: 'its memory (RSS)', value: Number(rss) / 1024, unit: 'MB' }]
 }
 
-function note(what: string, figure: string): void {
-  rows.push([what, figure])
+function millis(what: string, since: number): Figure {
+  return { what, value: performance.now() - since, unit: 'ms' }
 }
 
-function ms(since: number): number {
-  return Math.round(performance.now() - since)
-}
+if (import.meta.main) report([await benchDevchain(numbersOf(process.argv.slice(2), ['count', 'blocks']))])

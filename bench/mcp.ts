@@ -21,21 +21,13 @@ import { startServer } from '../src/api/server.ts'
 import { systemRandom } from '../src/base/id.ts'
 import { silentLog } from '../src/base/log.ts'
 import { defaultLimits } from '../src/config/limits.ts'
+import { median } from './measured.ts'
+import { numbersOf, type Report, report } from './report.ts'
 
 const names = ['bare Hono', 'Sutler', 'SDK v1'] as const
 const methods = ['initialize', 'tools/list', 'tools/call'] as const
 type Name = (typeof names)[number]
 type Method = (typeof methods)[number]
-
-export type McpBench = {
-  /** Medians over the rounds. */
-  readonly figures: readonly { readonly server: Name; readonly method: Method; readonly cpuMicros: number }[]
-  /** Of `tools/list`: how many times the cost of a bare handler; how many times cheaper than the SDK. Medians over the rounds. */
-  readonly timesBare: number
-  readonly timesCheaperThanSdk: number
-  /** At most 1.7, at least 6. */
-  readonly isWithinBounds: boolean
-}
 
 const TIMES_BARE_MAX = 1.7
 const TIMES_CHEAPER_MIN = 6
@@ -43,7 +35,7 @@ const CONNECTIONS = 8
 /** The SDK is so much slower that fewer requests tell as much. */
 const SDK_SHARE = 1 / 5
 
-export async function benchMcp({ requests = 500, rounds = 7 } = {}): Promise<McpBench> {
+export async function benchMcp({ requests = 500, rounds = 7 } = {}): Promise<Report> {
   const servers = await Promise.all(names.map(startChild))
   const samples = new Map<string, number[]>()
   try {
@@ -63,15 +55,15 @@ export async function benchMcp({ requests = 500, rounds = 7 } = {}): Promise<Mcp
   }
   const of = (name: Name, method: Method) => samples.get(`${name} ${method}`)!
   const ratio = (a: Name, b: Name) => median(of(a, 'tools/list').map((micros, i) => micros / of(b, 'tools/list')[i]!))
-  const timesBare = ratio('Sutler', 'bare Hono')
-  const timesCheaperThanSdk = ratio('SDK v1', 'Sutler')
   return {
-    figures: names.flatMap((server) =>
-      methods.map((method) => ({ server, method, cpuMicros: median(of(server, method)) })),
+    title: 'MCP',
+    figures: names.flatMap((name) =>
+      methods.map((method) => ({ what: `${name} ${method}`, value: median(of(name, method)), unit: 'µs of CPU' })),
     ),
-    timesBare,
-    timesCheaperThanSdk,
-    isWithinBounds: timesBare <= TIMES_BARE_MAX && timesCheaperThanSdk >= TIMES_CHEAPER_MIN,
+    ratios: [
+      { what: 'Sutler tools/list : bare Hono', value: ratio('Sutler', 'bare Hono'), atMost: TIMES_BARE_MAX },
+      { what: 'SDK v1 tools/list : Sutler', value: ratio('SDK v1', 'Sutler'), atLeast: TIMES_CHEAPER_MIN },
+    ],
   }
 }
 
@@ -215,38 +207,13 @@ async function portOf(app: Hono): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
-}
-
-function print({ figures, timesBare, timesCheaperThanSdk }: McpBench): void {
-  console.log(['CPU µs per request'.padEnd(20), ...methods.map((method) => method.padStart(12))].join(''))
-  for (const name of names) {
-    const row = figures.filter(({ server }) => server === name)
-    console.log([name.padEnd(20), ...row.map(({ cpuMicros }) => cpuMicros.toFixed(1).padStart(12))].join(''))
-  }
-  console.log(
-    `tools/list: ${timesBare.toFixed(2)} × bare Hono, ${timesCheaperThanSdk.toFixed(1)} × cheaper than SDK v1`,
-  )
-}
-
 if (import.meta.main) {
-  const { values } = parseArgs({
-    options: { serve: { type: 'string' }, requests: { type: 'string' }, rounds: { type: 'string' } },
-  })
-  if (values.serve) {
+  const { values } = parseArgs({ options: { serve: { type: 'string' } }, strict: false })
+  if (typeof values.serve === 'string') {
     process.on('message', () => {
       const { user, system } = process.cpuUsage()
       process.send!({ cpu: user + system })
     })
     process.send!({ port: await starters[values.serve as Name]() })
-  } else {
-    const { requests, rounds } = values
-    const bench = await benchMcp({
-      ...(requests ? { requests: Number(requests) } : {}),
-      ...(rounds ? { rounds: Number(rounds) } : {}),
-    })
-    print(bench)
-    process.exitCode = bench.isWithinBounds ? 0 : 1
-  }
+  } else report([await benchMcp(numbersOf(process.argv.slice(2), ['requests', 'rounds']))])
 }

@@ -15,7 +15,8 @@ test('no test verifies what the interface does not state', () => {
 })
 
 test('a citation counts where a test runs it, and nowhere else', () => {
-  const source = (call: string) => `import { verifies } from './x.ts'\n${call}(\n  'it sells',\n  () => {\n    verifies('1.1', '9')\n`
+  const source = (call: string) =>
+    `import { verifies } from './x.ts'\n${call}(\n  'it sells',\n  () => {\n    verifies('1.1', '9')\n`
   const cited = { file: 'a.test.ts', test: 'it sells' }
   assert.deepEqual(citationsIn(source('test'), 'a.test.ts'), [
     { ...cited, id: '1.1' },

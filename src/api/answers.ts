@@ -3,7 +3,7 @@ import { type JsonObject, stringify } from '../base/json.ts'
 import type { Problem } from '../base/problem.ts'
 import type { Outcome } from '../checkout/answer.ts'
 import { corsHeaders } from './cors.ts'
-import { problemBody } from './problem-body.ts'
+import { problemBody, typeOf } from './problem-body.ts'
 import type { Headers, Reply } from './reply.ts'
 
 /** What the core came to, as HTTP. `extra` are headers that belong to the exchange: what is left of an allowance, the flow. */
@@ -24,6 +24,19 @@ export function createAnswers({ errorsUrl, random }: { errorsUrl: string; random
   const bodyOf = (problem: Problem, requestId = newId('req', random)): JsonObject =>
     problemBody(problem, { requestId, errorsUrl })
 
+  const written = new WeakMap<Problem, string>()
+
+  /** The members of a problem that are the same in each answer, up to the closing brace: unpaid calls all throw the same two problems. */
+  function restOf(problem: Problem): string {
+    let rest = written.get(problem)
+    if (rest === undefined) {
+      const { type: _type, requestId: _id, ...members } = bodyOf(problem)
+      rest = stringify(members).slice(1)
+      written.set(problem, rest)
+    }
+    return rest
+  }
+
   return {
     json: (status, body, headers) => ({ status, body, headers: { ...jsonHeaders, ...headers } }),
 
@@ -31,8 +44,8 @@ export function createAnswers({ errorsUrl, random }: { errorsUrl: string; random
       switch (outcome.kind) {
         case 'challenged': {
           const { problem, wire } = outcome
-          const own = bodyOf(problem)
-          const body = joined(wire.body, wire.problemType === null ? own : { ...own, type: wire.problemType })
+          const named = `"type":"${wire.problemType ?? typeOf(problem, errorsUrl)}","requestId":"${newId('req', random)}"`
+          const body = `${wire.body.slice(0, -1)},${named},${restOf(problem)}`
           return { status: 402, body, headers: { ...unpaidHeaders, ...wire.headers, 'X-Flow-Id': flowId, ...extra } }
         }
         case 'delivered': {
@@ -83,9 +96,4 @@ export function createAnswers({ errorsUrl, random }: { errorsUrl: string; random
       }
     },
   }
-}
-
-/** The members of an object that is text already, and those of another, in one. Neither may be empty. */
-function joined(text: string, more: JsonObject): string {
-  return `${text.slice(0, -1)},${stringify(more).slice(1)}`
 }

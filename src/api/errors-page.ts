@@ -106,15 +106,15 @@ function takenWord(taken: ProblemKind['taken']): string {
 
 /** `docs/errors.md`. */
 export function errorsMarkdown(): string {
-  const tables = [...byStatus].map(
-    ([status, group]) =>
-      `## ${status}\n\n| Code | Meaning | Money taken | What to do |\n|---|---|---|---|\n${group
-        .map(
-          ({ code, title, taken, action, advice }) =>
-            `| \`${code}\` | ${title} | ${takenWord(taken)} | \`${action}\`: ${advice} |`,
-        )
-        .join('\n')}\n`,
-  )
+  const tables = [...byStatus].map(([status, group]) => {
+    const told = group.map(({ code, title, taken, action, advice }) => [
+      `\`${code}\``,
+      title,
+      takenWord(taken),
+      `\`${action}\`: ${advice}`,
+    ])
+    return `## ${status}\n\n${markdownTable([['Code', 'Meaning', 'Money taken', 'What to do'], ...told])}\n`
+  })
   const words = Object.entries(actions).map(([action, meaning]) => `- \`${action}\`: ${meaning}`)
   return `# Errors, and what to do about them
 
@@ -126,4 +126,14 @@ means that nothing was taken and paying is safe. A running shop serves this page
 ${words.join('\n')}
 
 ${tables.join('\n')}`
+}
+
+/** In columns, as the formatter of this repository has it. */
+function markdownTable(lines: readonly (readonly string[])[]): string {
+  const [head = [], ...rest] = lines
+  const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
+  const rule = widths.map((width) => '-'.repeat(width))
+  return [head, rule, ...rest]
+    .map((line) => `| ${line.map((cell, column) => cell.padEnd(widths[column]!)).join(' | ')} |`)
+    .join('\n')
 }

@@ -120,7 +120,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     const bytes = await readBody(request, route.bodyBytesMax ?? limits.bodyBytesMax)
     const answered = await route.handle({
       params: route.params ? parseWith(route.params, params) : {},
-      query: route.query ? parseWith(route.query, queryOf(request)) : {},
+      query: readQuery(request, route),
       body: route.body
         ? parseWith(route.body, bytes.length === 0 ? {} : parseStrictJson(bytes, limits.jsonDepthMax))
         : {},
@@ -130,13 +130,14 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     })
     const { status = 200, body, headers = {} } = answered
     const text = typeof body === 'string' ? body : stringify(body)
-    const allHeaders = { 'Cache-Control': cacheControl(route), 'Content-Type': route.contentType, ...headers, ...extra }
+    const allHeaders = { ...usualHeaders(route), ...headers, ...extra }
     // What anybody may keep has a validator, so that asking again costs a line instead of the document. A listing that is written once
     // for many readers brings its own along.
     if (!allHeaders['Cache-Control'].startsWith('public')) return answers.json(status, text, allHeaders)
     const etag = headers['ETag'] ?? `"${sha256Hex(text).slice(0, 32)}"`
     const isKnown = request.header('if-none-match')?.includes(etag)
-    return answers.json(isKnown ? 304 : status, isKnown ? null : text, { ...allHeaders, ETag: etag })
+    const validated = headers['ETag'] ? allHeaders : { ...allHeaders, ETag: etag }
+    return answers.json(isKnown ? 304 : status, isKnown ? null : text, validated)
   }
 
   function failure(request: HttpRequest, error: unknown): Reply {
@@ -144,8 +145,9 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     const flowId = flowIdOf(request, random)
     const requestId = newId('req', random)
     const { method, path } = request
-    if (problem.status >= 500)
-      log.error('request failed', { requestId, flowId, method, path, code: problem.code, error })
+    const fields = { requestId, flowId, method, path, status: problem.status, code: problem.code }
+    if (problem.status >= 500) log.error('request failed', { ...fields, error })
+    else log.debug('request refused', fields)
     return answers.problem(problem, { 'X-Flow-Id': flowId }, requestId)
   }
 
@@ -172,6 +174,28 @@ function placesOf(routes: readonly Route[]): ReadonlyMap<string, Place> {
 function methodsOf(route: Route): readonly string[] {
   if (route.kind === 'paid') return route.hasPriceProbe ? [route.method, 'GET'] : [route.method]
   return route.method === 'GET' ? ['GET', 'HEAD'] : [route.method]
+}
+
+/** Most listings are asked for without a question, and nothing is always read the same way: once for each route is enough. */
+const emptyQueries = new WeakMap<FreeRoute, { readonly value: unknown }>()
+
+function readQuery(request: HttpRequest, route: FreeRoute): unknown {
+  if (!route.query) return {}
+  if (request.search !== '') return parseWith(route.query, queryOf(request))
+  const empty = emptyQueries.get(route) ?? { value: parseWith(route.query, {}) }
+  emptyQueries.set(route, empty)
+  return empty.value
+}
+
+type UsualHeaders = { readonly 'Cache-Control': string; readonly 'Content-Type': string }
+const usual = new WeakMap<FreeRoute, UsualHeaders>()
+
+function usualHeaders(route: FreeRoute): UsualHeaders {
+  const known = usual.get(route)
+  if (known) return known
+  const fresh = { 'Cache-Control': cacheControl(route), 'Content-Type': route.contentType }
+  usual.set(route, fresh)
+  return fresh
 }
 
 function cacheControl({ cache }: FreeRoute): string {

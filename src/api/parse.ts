@@ -4,7 +4,10 @@ import { type FieldError, Problem, type ProblemCode, problems } from '../base/pr
 /** Holds a value against a schema, and says what is wrong with it in the words of the problem table, field by field. */
 export function parseWith<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const parsed = schema.safeParse(value)
-  if (parsed.success) return parsed.data
+  if (parsed.success) {
+    assertNoNull(value, [])
+    return parsed.data
+  }
   const errors = parsed.error.issues.flatMap(fieldErrors)
   const [first, ...rest] = errors
   const code =
@@ -15,6 +18,17 @@ export function parseWith<Schema extends z.ZodType>(schema: Schema, value: unkno
     ? `${first.pointer === '' ? 'The body' : first.pointer}: ${first.detail}`
     : 'The request does not match the schema.'
   throw new Problem(code, detail.slice(0, 200), { errors })
+}
+
+/** PostgreSQL holds no text with a null character, and cannot even be asked for one. No field of ours has a use for it. */
+function assertNoNull(value: unknown, path: readonly string[]): void {
+  if (typeof value === 'string' && value.includes('\0')) {
+    const error = { pointer: pointerOf(path), code: 'invalid_request', detail: 'no text may hold a null character' }
+    throw new Problem('invalid_request', `${error.pointer}: ${error.detail}`, { errors: [error] })
+  }
+  // How deep this goes was bounded when the JSON was read.
+  if (typeof value === 'object' && value !== null)
+    for (const [key, inner] of Object.entries(value)) assertNoNull(inner, [...path, key])
 }
 
 const ERRORS_MAX = 20

@@ -7,7 +7,9 @@ const DETAIL_CHARS_MAX = 200
 /** The error body of every route: RFC 9457 members and ours (CONTRACT §7). More members may stand beside these. */
 export const problemSchema = z
   .looseObject({
-    type: z.string().describe('Where this kind of problem is explained; MPP answers name the protocol’s own type'),
+    type: z
+      .string()
+      .describe('Where this kind of problem is explained; a 402 may name the type of its protocol instead'),
     title: z.string(),
     status: z.int(),
     detail: z.string().max(DETAIL_CHARS_MAX).describe('What is wrong here, and what to do'),
@@ -36,6 +38,11 @@ export function asProblem(error: unknown): Problem {
       )
 }
 
+/** Where this kind of problem is explained. */
+export function typeOf({ code }: Pick<Problem, 'code'>, errorsUrl: string): string {
+  return `${errorsUrl}#${code}`
+}
+
 const AFTER_SECONDS = 5
 
 export function problemBody(
@@ -44,7 +51,7 @@ export function problemBody(
 ): JsonObject {
   const afterSeconds = extra.afterSeconds ?? (status === 429 || status === 503 ? AFTER_SECONDS : null)
   return {
-    type: `${errorsUrl}#${code}`,
+    type: typeOf({ code }, errorsUrl),
     title: kind.title,
     status,
     detail: message.length > DETAIL_CHARS_MAX ? `${message.slice(0, DETAIL_CHARS_MAX - 1)}…` : message,

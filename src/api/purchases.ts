@@ -13,7 +13,7 @@ export const referenceParams = z.strictObject({
   paymentTx: z
     .string()
     .min(1)
-    .describe('Payment transaction; the order id, EIP-3009 nonce or MPP challenge id work too'),
+    .describe('Payment transaction; the order id, the nonce of the payment or the challenge id work too'),
 })
 
 /** What a status route answers beside 200. */

@@ -22,19 +22,21 @@ export function createMetrics(): Metrics {
   const families: (() => string)[] = []
   return {
     counter(name, help) {
-      const values = new Map<string, number>()
+      const series = new Map<string, { readonly labels: Labels; value: number }>()
       families.push(() =>
         family(
           name,
           help,
           'counter',
-          [...values].map(([labels, value]) => `${name}${labels} ${value}`),
+          [...series.values()].map(({ labels, value }) => `${name}${printed(labels)} ${value}`),
         ),
       )
       return {
         add(labels, by = 1) {
-          const key = printed(labels)
-          if (values.has(key) || values.size < SERIES_MAX) values.set(key, (values.get(key) ?? 0) + by)
+          const key = keyOf(labels)
+          const one = series.get(key)
+          if (one) one.value += by
+          else if (series.size < SERIES_MAX) series.set(key, { labels, value: by })
         },
       }
     },
@@ -50,7 +52,7 @@ export function createMetrics(): Metrics {
       )
       return {
         observe(labels, value) {
-          const key = printed(labels)
+          const key = keyOf(labels)
           let one = series.get(key)
           if (!one) {
             if (series.size >= SERIES_MAX) return
@@ -92,6 +94,13 @@ function bucketsOf(
     return `${name}_bucket${printed({ ...labels, le: bounds[index]?.toString() ?? '+Inf' })} ${total}`
   })
   return [...buckets, `${name}_sum${printed(labels)} ${sum}`, `${name}_count${printed(labels)} ${total}`]
+}
+
+/** One family has the same labels everywhere, so their values tell series apart. Asked for each request; printed only when somebody reads. */
+function keyOf(labels: Labels): string {
+  let key = ''
+  for (const name in labels) key += `${labels[name]}\n`
+  return key
 }
 
 function printed(labels: Labels): string {

@@ -81,12 +81,12 @@ async function shopAround(url: string, terminal: Terminal): Promise<readonly Bou
 
   const operations = await discover(url)
   line('discovery', `${url}/openapi.json: ${operations.length} paid operations`)
-  const sandbox = await read<Sandbox & { readonly mode: string }>(`${url}/sandbox`).catch(() => {
+  const sandbox = await read<Sandbox & { readonly mode?: string }>(`${url}/sandbox`).catch(() => null)
+  if (sandbox?.mode !== 'sandbox')
     throw new Refusal(
       'no_sandbox',
       `${url} is not a sandbox, and the demo has only play money; see \`sutler pay --help\``,
     )
-  })
   const nickname = `Agent-${account.address.slice(2, 2 + NICKNAME_DIGITS)}`
   const { nfts } = await post<{ nfts: readonly Nft[] }>(`${url}/sandbox/faucet`, { address: account.address })
   await post(`${url}/sandbox/players`, { nickname, address: account.address })

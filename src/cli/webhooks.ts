@@ -106,7 +106,8 @@ export const replayWebhook: Command = {
 
 export const removeWebhook: Command = {
   args: '<webhook>',
-  about: 'Forgets an address and the log of what it was told.',
+  about:
+    'Forgets an address and the log of what it was told. Nothing more is sent there; the events themselves stay in the log of the shop.',
   options: operatorOptions,
   examples: [['sutler webhooks remove whk_…', 'nobody listens there any more']],
   async run(call) {

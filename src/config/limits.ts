@@ -11,7 +11,7 @@ export type Limits = {
   /** Requests, and purchases among them, that are under way at once; one more is told to come back. */
   readonly requestsMax: number
   readonly purchasesMax: number
-  /** How long a stop waits for what is under way. */
+  /** How long a stop waits for what is under way; store and chains are closed after it, and all of it takes less than 25 seconds. */
   readonly drainMsMax: number
   readonly nicknameLengthMax: number
   readonly quantityMax: number
@@ -59,7 +59,7 @@ export const defaultLimits: Limits = {
   connectionsMax: 10_000,
   requestsMax: 1_000,
   purchasesMax: 600,
-  drainMsMax: 25_000,
+  drainMsMax: 20_000,
   nicknameLengthMax: 64,
   quantityMax: 100,
   nftsMax: 20,

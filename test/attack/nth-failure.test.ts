@@ -11,6 +11,9 @@ import { startShop, type TestShop } from '../support/shop.ts'
 // Every call to a chain and every commit fails in turn, before and after it happened. Charged once and delivered once, charged once and
 // refunded once, or not charged.
 
+/** A refund has more than a hundred effects, most of them tries of a mint that fails. `--stride=1` takes them all. */
+const REFUND_STRIDE = Number(process.env['SUTLER_TEST_STRIDE'] ?? 13)
+
 describe('the n-th outside effect fails', () => {
   const line = createFaultLine()
   let shop: TestShop
@@ -46,6 +49,15 @@ describe('the n-th outside effect fails', () => {
     return rows[0]!.n === 0
   }
 
+  /** Works until there is nothing left to do, and tells something about that moment. */
+  async function untilOver<Told>(tell: () => Told): Promise<Told> {
+    const worker = startWorker(shop.service.checkout)
+    await until(noOrderIsOpen)
+    const told = tell()
+    await worker.stop()
+    return told
+  }
+
   /** The same payment again, until the answer is final: the goods, the money back, or the promise that nothing was taken. */
   async function finish(first: Response, resend: () => Promise<Response>): Promise<number> {
     for (let answer = first; ; answer = await resend()) {
@@ -59,18 +71,18 @@ describe('the n-th outside effect fails', () => {
     test(flow.name, async (t) => {
       const clean = await fundedWallet(shop)
       await buy(flow, clean, () => line.disarm())
-      await until(noOrderIsOpen)
-      const effects = line.count()
+      const effects = await untilOver(() => line.count())
       assert.ok(effects > 5)
-      for (let n = 1; n <= effects; n++) {
+      const stride = flow.ends === 'refunded' ? REFUND_STRIDE : 1
+      for (let n = 1; n <= effects; n += stride) {
         for (const moment of ['before', 'after'] as const) {
           const buyer = await fundedWallet(shop)
           const { first, resend } = await buy(flow, buyer, () => line.arm(n, moment))
           const told = `${flow.name}: effect ${n} failed ${moment}, answered ${first.status}`
           // A refund goes on after the answer, and so do the faults.
+          const worker = startWorker(shop.service.checkout)
           await until(async () => line.hasStruck() || (await noOrderIsOpen()))
           line.disarm()
-          const worker = startWorker(shop.service.checkout)
           // A 5xx promises that nothing was taken, and that nothing will be unless the payment is sent again.
           if (first.status >= 500 && flow.rail.name !== 'mpp push') {
             await until(noOrderIsOpen)
@@ -84,7 +96,7 @@ describe('the n-th outside effect fails', () => {
           })
         }
       }
-      t.diagnostic(`${effects} effects, each failed before and after`)
+      t.diagnostic(`${Math.ceil(effects / stride)} of ${effects} effects, each failed before and after`)
     })
   }
 })

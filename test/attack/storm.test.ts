@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import { flows, judge } from '../crash/flows.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 
 // M-02 at large: identical paid calls at once, over two replicas on one store. `npm test -- --only=storm --storms=100` for a long run.
 
@@ -20,19 +21,22 @@ after(() => shop.stop())
 
 test(`M-02: ${STORMS} storms of ${CALLS} identical paid calls: one settlement and one mint each`, async (t) => {
   const delivered = flows.filter(({ ends }) => ends === 'delivered')
+  let waited = 0
   for (let storm = 0; storm < STORMS; storm++) {
     const flow = delivered[storm % delivered.length]!
     const buyer = await fundedWallet(shop)
     const init = post(flow.body(buyer, undefined))
     const credential = await flow.rail.pay(shop, buyer, await fetch(urls[0] + flow.path, init))
     const headers = { ...(init.headers as Record<string, string>), [flow.rail.header]: credential }
-    const answers = await Promise.all(
-      Array.from({ length: CALLS }, (_, index) => fetch(urls[index % urls.length] + flow.path, { ...init, headers })),
-    )
+    const call = (index: number) => fetch(urls[index % urls.length] + flow.path, { ...init, headers })
+    const answers = await Promise.all(Array.from({ length: CALLS }, (_, index) => call(index)))
     const bodies = await Promise.all(answers.map((answer) => answer.json() as Promise<{ orderId: string }>))
-    assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
+    // On a busy machine a caller may have waited long enough: 202 names the order, and the next call has its answer.
+    for (const { status } of answers) assert.ok(status === 200 || status === 202, `answered ${status}`)
+    waited += answers.filter(({ status }) => status === 202).length
     assert.equal(new Set(bodies.map(({ orderId }) => orderId)).size, 1)
+    await until(async () => (await call(0)).status === 200)
     await judge(shop, flow, buyer, undefined, 200)
   }
-  t.diagnostic(`${STORMS * CALLS} calls, ${STORMS} settlements`)
+  t.diagnostic(`${STORMS * CALLS} calls, ${STORMS} settlements; ${waited} callers were told to wait`)
 })

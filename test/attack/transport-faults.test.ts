@@ -36,7 +36,6 @@ before(async () => {
   shop = await startShop({
     env: { SUTLER_BASE_URL: proxy.url, SUTLER_RATE_REPLAY: '10000' },
     waypoint: (name) => waypoint(name),
-    withoutWorker: true,
   })
   proxy.send(shop.service.url)
   rpc = await serveRpc([shop.chains.native, shop.chains.tempo])

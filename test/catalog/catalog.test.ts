@@ -5,6 +5,7 @@ import { systemClock } from '../../src/base/clock.ts'
 import { createWallet } from '../../src/chain/wallet.ts'
 import { playerKey } from '../../src/sandbox/players.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 
 type Item = {
   id: string
@@ -51,6 +52,7 @@ describe('one origin for both protocols', () => {
   const entry = ({ entries }: Catalog, id: string) => entries.find((entry) => entry.id === id)!
 
   test('the catalog has an entry for each surface and protocol, priced where the interface says so', async () => {
+    verifies('2.3.5', '2.3.6', '2.3.7', '2.3.8', '9.3')
     const catalog = await read('/catalog')
     assert.deepEqual([catalog.version, catalog.recipient], [1, null])
     const shape = catalog.entries.map(({ id, method, purchaseUrl, quoteUrl, statusUrlTemplate, items }) => [
@@ -138,6 +140,7 @@ describe('one origin for both protocols', () => {
   })
 
   test('a listing for a player has their own prices, limits and eligibility, and is kept by nobody', async () => {
+    verifies('1.9')
     for (const [query, kind] of [
       ['nickname=Ada', 'nickname'],
       [`address=${ada}`, 'address'],

@@ -20,6 +20,7 @@ import { encoded, paymentFor, requiredOf } from './x402-wallet.ts'
 // Paid. From here on it ends delivered or refunded, never both and never neither.
 
 const FEW = 76
+const CLOSING = 77
 const PRICE = 250_000n
 
 const meddler = createMeddler()
@@ -34,10 +35,10 @@ before(async () => {
     configure: (config) => ({
       ...config,
       limits: { ...config.limits, receiptWaitMs: 300, waitMsMax: 20_000 },
-      game: { ...config.game, sale: { ...config.game.sale!, saleIds: [...config.game.sale!.saleIds, FEW] } },
+      game: { ...config.game, sale: { ...config.game.sale!, saleIds: [...config.game.sale!.saleIds, FEW, CLOSING] } },
     }),
   })
-  await setLot(shop, FEW, { price: '0.25', supply: 5n })
+  for (const lot of [FEW, CLOSING]) await setLot(shop, lot, { price: '0.25', supply: 5n })
 })
 after(() => shop.stop())
 
@@ -289,4 +290,17 @@ test('M-23: a quantity out of range is refused before it is priced', async () =>
   const most = requiredOf(await fetch(url, post({ ...body, quantity: 100 })))
   assert.equal(most.accepts[0].amount, (100n * PRICE).toString())
   assert.equal((await fetch(url, post('{"saleId":392,"quantity":1e400}'))).status, 400)
+})
+
+test('F-17: a lot that is closed while an order is open still owes its token, and nobody else is sold one', async () => {
+  const url = `${shop.url}/agentic/x402/buy`
+  const [buyer, late] = [await fundedWallet(shop), await fundedWallet(shop)]
+  const body = { ...lot(late), saleId: CLOSING }
+  const credential = encoded(await paymentFor(late, requiredOf(await fetch(url, post(body)))))
+  when('order.settled', () => setLot(shop, CLOSING, { price: '0.25', supply: 5n, closesAt: 1n }))
+  assert.equal((await buy(buyer, { ...lot(buyer), saleId: CLOSING })).status, 200)
+  assert.deepEqual(await books(buyer), delivered)
+  const refused = await fetch(url, post(body, { 'payment-signature': credential }))
+  assert.deepEqual([refused.status, ((await refused.json()) as { code: string }).code], [409, 'sale_not_active'])
+  assert.deepEqual(await books(late), { paid: [], refunded: [], tokens: 0 })
 })

@@ -290,6 +290,21 @@ describe('the payer', () => {
   })
 })
 
+test('M-08 pull: what a price question was answered with buys nothing that costs more or less, and is not sent', async () => {
+  const wallet = await mppWallet(shop)
+  const sent = meddler.seen('eth_sendRawTransaction').length
+  const before = await orderCount(shop)
+  for (const [asked, wanted, code] of [
+    [{}, lot(wallet, { quantity: 2 }), 'payment_insufficient'],
+    [lot(wallet, { quantity: 2 }), lot(wallet), 'payment_amount_mismatch'],
+  ] as const) {
+    const challenge = await ask(asked)
+    const credential = pulled(challenge, wallet.sign([payingCall(challenge)]))
+    await assertFree402(shop, await show(wanted, credential), code, before)
+  }
+  assert.equal(meddler.seen('eth_sendRawTransaction').length, sent)
+})
+
 test('M-05 pull: another body is refused with a fresh challenge, and the original one still buys', async () => {
   const wallet = await mppWallet(shop)
   const challenge = await ask(lot(wallet))

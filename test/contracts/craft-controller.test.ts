@@ -235,7 +235,7 @@ suite('CraftController', () => {
       )
     }))
 
-  test('a collection that lies about a transfer is caught', () =>
+  test('F-15: a collection that lies about a transfer is caught', () =>
     isolated(async () => {
       const liar = await deploy(admin, lyingCollection, [])
       const mint = {
@@ -346,7 +346,7 @@ suite('CraftController', () => {
       )
     }))
 
-  test('a token that keeps a part of each transfer buys nothing', () =>
+  test('F-15: a token that keeps a part of each transfer buys nothing', () =>
     isolated(async () => {
       const taxed = await deploy(admin, taxedToken, [])
       const address = await newController(taxed)

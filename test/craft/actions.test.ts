@@ -4,6 +4,7 @@ import type { Address } from '../../src/base/address.ts'
 import { accelerateActionSchema, burnActionSchema } from '../../src/surfaces/craft/view.ts'
 import { mppPayer } from '../support/buyers.ts'
 import { erc20Balance, nftOwner, startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import {
   accelerateOf,
   burnOf,
@@ -39,6 +40,7 @@ const tokensOf = (owner: Address) => erc20Balance(shop.chains.native, shop.world
 
 for (const protocol of protocols) {
   test(`a stock ${protocol} client burns an NFT: it is in the controller, and a timer runs`, async () => {
+    verifies('1.5', '4.3.1', '4.3.4', '4.3.7', '8.2')
     const crafter = await readyCrafter(shop)
     const before = await earned(protocol)
     const nft = crafter.nfts[0]!
@@ -62,6 +64,7 @@ for (const protocol of protocols) {
   })
 
   test(`a stock ${protocol} client burns 20 NFTs of two collections in one transaction`, async () => {
+    verifies('2.5.3', '4.3.7', '8.1')
     const crafter = await readyCrafter(shop)
     const [first, second] = shop.world.contracts.collections
     const nfts = [
@@ -77,6 +80,7 @@ for (const protocol of protocols) {
   })
 
   test(`a stock ${protocol} client accelerates: the amount is charged, the timer is shorter`, async () => {
+    verifies('1.5', '4.3.1', '4.3.5', '4.3.8', '8.2')
     const crafter = await crafterAtWork(shop)
     const dollars = await earned(protocol)
     const [before] = await timersOf(shop, crafter)
@@ -104,6 +108,7 @@ for (const protocol of protocols) {
   })
 
   test(`N-15: the status of a ${protocol} action is found by its payment transaction, in any case`, async () => {
+    verifies('1.6', '2.7.1')
     const crafter = await readyCrafter(shop)
     const response = await crafter.pay[protocol](
       `${shop.url}/craft/${protocol}/burn`,

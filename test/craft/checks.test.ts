@@ -144,7 +144,7 @@ test('an NFT of somebody else, or one that never was, is refused', async () => {
   )
 })
 
-test('F-11: a collection that says it moved a token and did not is found out before anybody pays', async () => {
+test('F-11, F-15: a collection that says it moved a token and did not is found out before anybody pays', async () => {
   const crafter = await readyCrafter(shop)
   const { wallet, address } = crafter
   const liar = await deploy(wallet, lyingCollection, [])

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import { checksumAddress } from '../../src/base/address.ts'
 import { post } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { protocols } from './workshop.ts'
 
 // What may stand in a craft request. Each body is sent to the quote and, without its type, to the paid route of both protocols.
@@ -53,6 +54,7 @@ async function accepted(body: Body): Promise<Answer> {
 }
 
 test('N-10: a burn names 1 to 20 NFTs; 0 and 21 are refused', async () => {
+  verifies('2.5.3', '8.1')
   await accepted(burn({ nfts: nfts(1) }))
   await accepted(burn({ nfts: nfts(20) }))
   await refused(burn({ nfts: [] }), 'invalid_request', '/nfts')
@@ -61,6 +63,7 @@ test('N-10: a burn names 1 to 20 NFTs; 0 and 21 are refused', async () => {
 })
 
 test('N-08: a token id loses its leading zeros, and fits into a uint256', async () => {
+  verifies('2.5.5')
   const { request } = await accepted(burn({ nfts: [nft('007'), nft('0'), nft(String(UINT256_MAX))] }))
   assert.deepEqual(
     request.nfts.map(({ tokenId }) => tokenId),
@@ -78,6 +81,7 @@ test('N-09: the same NFT twice is refused, however it is written', async () => {
 })
 
 test('N-11: mixed case must be a right checksum; any single case is taken; the zero address is nobody', async () => {
+  verifies('2.5.2', '2.5.4', '2.6.2')
   const right = checksumAddress(CONTRACT)
   const wrong = right.replace('c', 'C')
   const upper = `0x${CONTRACT.slice(2).toUpperCase()}`
@@ -97,6 +101,7 @@ test('N-11: mixed case must be a right checksum; any single case is taken; the z
 })
 
 test('N-12: an amount is a positive whole number without a leading zero, up to the published maximum', async () => {
+  verifies('2.6.3')
   const { maxAmount } = shop.config.game.craft!
   await accepted(accelerate({}))
   await accepted(accelerate({ amount: '1' }))
@@ -109,12 +114,14 @@ test('N-12: an amount is a positive whole number without a leading zero, up to t
 })
 
 test('N-06: no other property is taken, at either level', async () => {
+  verifies('2.5.6', '2.6.4')
   await refused(burn({ amount: '1' }), 'unknown_property', '/amount')
   await refused(burn({ nfts: [{ ...nft('1'), name: 'x' }] }), 'unknown_property', '/nfts/0/name')
   await refused(accelerate({ nfts: nfts(1) }), 'unknown_property', '/nfts')
 })
 
 test('the quote is one of two variants, chosen by type; the paid routes know no type', async () => {
+  verifies('2.5.1', '2.6.1', '2.6.5', '4.3.3', '7.5')
   for (const protocol of protocols) {
     for (const body of [{}, { user: USER }, burn({ type: 'mint' }), burn({ type: 7 })]) {
       const { status, answer } = await send(`/craft/${protocol}/quote`, body)

@@ -7,6 +7,7 @@ import { deafReceiver } from '../artifacts/DeafReceiver.ts'
 import { deploy } from '../devchain/support.ts'
 import { post, x402Payer } from '../support/buyers.ts'
 import { erc20Balance, nftOwner, startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { accelerateOf, administer, burnOf, newCrafter, protocols, readyCrafter, TOKEN } from './workshop.ts'
 
 // Two hosts, and a chain without Multicall3.
@@ -49,6 +50,7 @@ function ask(host: string, path: string, init: RequestInit = {}): Promise<Answer
 }
 
 test('the x402 craft routes answer on both hosts, the MPP craft routes on theirs alone', async () => {
+  verifies('4.3.12')
   const someone = { address: '0x00000000000000000000000000000000000000aa' } as const
   const nft = { contract: someone.address, tokenId: '1' }
   for (const asked of protocols) {
@@ -71,6 +73,7 @@ test('the x402 craft routes answer on both hosts, the MPP craft routes on theirs
 })
 
 test('the config tells everything that an agent needs before its first action', async () => {
+  verifies('1.6', '4.3.2', '5.4.1', '5.4.2', '5.4.3', '5.4.4', '5.4.5', '5.4.6', '5.4.7', '5.4.8', '9.1')
   const { x402, mpp, game } = shop.config
   const { craftController, craftToken, collections } = shop.world.contracts
   for (const protocol of protocols) {

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../src/base/json.ts'
 
 export type Operation = JsonObject & {
   readonly operationId: string
+  readonly tags: readonly string[]
   readonly 'x-payment-info'?: PaymentInfo
   readonly requestBody?: { readonly content: Content }
   readonly responses: Readonly<Record<string, { readonly $ref?: string; readonly content?: Content }>>
@@ -45,32 +46,35 @@ export function operationsOf({ paths }: OpenApi): readonly Listed[] {
   )
 }
 
-/** What a document says about one answer, as something that answers can be held against. */
-export type Published = { response(operation: Operation, status: number): ValidateFunction }
+/** What a document says about requests and answers, as something that live ones can be held against. */
+export type Published = {
+  request(listed: Listed): ValidateFunction
+  response(listed: Listed, status: number, mediaType?: string): ValidateFunction
+}
+
+const DOCUMENT = 'https://document.test/'
+const JSON_TYPE = 'application/json'
 
 export function published(document: OpenApi): Published {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   addFormats.default(ajv)
-  ajv.addSchema({ $id: 'https://document.test/', ...document })
+  ajv.addSchema({ $id: DOCUMENT, ...document })
+  const schemaAt = (segments: readonly string[]) => {
+    const pointer = segments.map((segment) => `/${encodeURIComponent(escaped(segment))}`).join('')
+    return ajv.compile({ $ref: `${DOCUMENT}#${pointer}` })
+  }
   return {
-    response(operation, status) {
-      const pointer = responsePointer(document, operation, status)
-      return (
-        ajv.getSchema(`https://document.test/#${pointer}`) ?? ajv.compile({ $ref: `https://document.test/#${pointer}` })
-      )
+    request: ({ method, path }) =>
+      schemaAt(['paths', path, method.toLowerCase(), 'requestBody', 'content', JSON_TYPE, 'schema']),
+    response({ method, path, operation }, status, mediaType = JSON_TYPE) {
+      const response = operation.responses[status]
+      if (!response) throw new Error(`${method} ${path} does not say what a ${status} is`)
+      const place = response.$ref
+        ? response.$ref.slice(2).split('/')
+        : ['paths', path, method.toLowerCase(), 'responses', String(status)]
+      return schemaAt([...place, 'content', mediaType, 'schema'])
     },
   }
-}
-
-function responsePointer(document: OpenApi, wanted: Operation, status: number): string {
-  const found = operationsOf(document).find(({ operation }) => operation === wanted)
-  if (!found) throw new TypeError('the operation is of another document')
-  const response = wanted.responses[status]
-  if (!response) throw new Error(`${wanted.operationId} does not say what a ${status} is`)
-  const base = response.$ref
-    ? response.$ref.slice(1)
-    : ['', 'paths', found.path, found.method.toLowerCase(), 'responses', String(status)].map(escaped).join('/')
-  return `${base}/content/application~1json/schema`.replaceAll('{', '%7B').replaceAll('}', '%7D')
 }
 
 function escaped(segment: string): string {

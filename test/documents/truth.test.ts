@@ -119,7 +119,7 @@ test('the example of every paid operation is accepted by the live server, at the
     const example = exampleOf(listed)
     const { atomic } = await ask(listed, example ? post(example) : { method: listed.method })
     const wanted = example?.['saleId'] ?? example?.['itemId']
-    const item = items.find(({ surface, id }) => listed.operation['tags']?.[0] === surface && id === String(wanted))
+    const item = items.find(({ surface, id }) => listed.operation.tags[0] === surface && id === String(wanted))
     const price = item ? parseUsd(item.price.amount) * BigInt(Number(example!['quantity'])) : infoOf(listed).atomic
     assert.equal(atomic, String(price), listed.path)
   }

@@ -26,7 +26,10 @@ let known: Known
 let payments: { readonly x402: string; readonly mpp: string }
 
 before(async () => {
-  shop = await startShop()
+  // The same payments are shown again and again, and every time somebody shall look at them.
+  shop = await startShop({
+    configure: (config) => ({ ...config, limits: { ...config.limits, replaysPerPayment: 1_000_000 } }),
+  })
   const buyer = await fundedWallet(shop)
   const lot = { saleId: 392, beneficiary: buyer.address }
   const pay = async (rail: typeof x402UnderTest) =>
@@ -45,6 +48,7 @@ before(async () => {
 after(() => shop.stop())
 
 type Target = {
+  readonly kind: Route['kind'] | 'operator' | 'mcp'
   readonly route: Route | null
   readonly method: string
   readonly path: string
@@ -56,14 +60,26 @@ const schemaOf = (schema: z.ZodType | null): Schema | null =>
   schema && (z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Schema)
 
 function targets(): readonly Target[] {
-  const rows = shop.service.routes.map((route) => ({
-    route,
-    method: route.method,
-    path: route.path,
-    body: schemaOf(route.body),
-    query: route.kind === 'free' ? schemaOf(route.query) : null,
-  }))
-  return [...rows, { route: null, method: 'POST', path: '/mcp', body: rpcSchema(), query: null }]
+  const { routes, operations, checkout } = shop.service
+  return [
+    ...routes.map((route) => ({
+      kind: route.kind,
+      route,
+      method: route.method,
+      path: route.path,
+      body: schemaOf(route.body),
+      query: route.kind === 'free' ? schemaOf(route.query) : null,
+    })),
+    ...operations.operatorRoutes(checkout).map(({ method, path, body, query }) => ({
+      kind: 'operator' as const,
+      route: null,
+      method,
+      path,
+      body: schemaOf(body),
+      query: schemaOf(query),
+    })),
+    { kind: 'mcp', route: null, method: 'POST', path: '/mcp', body: rpcSchema(), query: null },
+  ]
 }
 
 function rpcSchema(): Schema {
@@ -104,7 +120,7 @@ function shoot(target: Target, dice: Dice): Shot {
   const lines = [
     `${method} ${pathOf(target, dice)}${searchOf(target, dice)} HTTP/1.1`,
     `Host: ${new URL(shop.url).host}`,
-    ...headersOf(dice),
+    ...headersOf(target, dice),
     ...(body === null ? [] : [`Content-Length: ${body.length}`]),
   ]
   const head = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
@@ -156,8 +172,12 @@ function escaped(text: string): string {
 const TYPES = ['application/json', 'application/json; charset=utf-8', 'text/plain', 'application/xml', '']
 const ACCEPTS = ['*/*', 'application/json', 'text/html', 'application/json, text/event-stream', ';;;', 'a/b;q=x']
 
-function headersOf(dice: Dice): readonly string[] {
+function headersOf({ kind }: Target, dice: Dice): readonly string[] {
   const lines = [`Content-Type: ${dice.chance(0.95) ? TYPES[0] : dice.pick(TYPES)}`]
+  if (kind === 'operator') {
+    const token = dice.chance(0.95) ? shop.config.operatorToken!.reveal() : 'guessed'
+    return [...lines, `Authorization: Bearer ${token}`]
+  }
   if (dice.chance(0.3)) lines.push(`Accept: ${dice.chance(0.8) ? 'application/json' : dice.pick(ACCEPTS)}`)
   if (dice.chance(0.1))
     lines.push(`Idempotency-Key: ${dice.pick(['12345678', 'x', 'é', 'a b c d e f', 'x'.repeat(200)])}`)
@@ -183,8 +203,14 @@ function check({ target, bytes }: Shot, answer: RawAnswer): void {
   assert.ok(status < 500, told())
   if (body === '') assert.ok([202, 204, 304].includes(status), told())
   else if (headers.get('content-type') !== 'application/json')
-    assert.equal(headers.get('content-type'), target.route?.kind === 'free' && target.route.contentType, told())
+    assert.ok(mayBe(target, headers.get('content-type')), told())
   else checkJson(target, answer, JSON.parse(body), told)
+}
+
+/** Documents for people, and figures for the operator, are not JSON. */
+function mayBe({ path, route }: Target, contentType: string | undefined): boolean {
+  if (path === '/metrics') return contentType === 'text/plain; version=0.0.4; charset=utf-8'
+  return route?.kind === 'free' && route.contentType === contentType
 }
 
 function checkJson(
@@ -193,7 +219,7 @@ function checkJson(
   body: Record<string, unknown>,
   told: () => string,
 ): void {
-  if (target.path === '/mcp' && !('code' in body)) {
+  if (target.kind === 'mcp' && !('code' in body)) {
     assert.equal(body['jsonrpc'], '2.0', told())
   } else if (status >= 400) {
     assert.ok(problemSchema.safeParse(body).success, told())
@@ -232,7 +258,7 @@ test(`whatever comes in, an answer of a known shape goes out (${INPUTS} inputs, 
       wire.write(shot.bytes)
       const answer: RawAnswer = await wire.next()
       check(shot, answer)
-      const key = `${shot.target.route?.kind ?? 'mcp'} ${answer.status}`
+      const key = `${shot.target.kind} ${answer.status}`
       seen.set(key, (seen.get(key) ?? 0) + 1)
       if (answer.headers.get('connection') === 'close') wire = null
     }
@@ -241,7 +267,16 @@ test(`whatever comes in, an answer of a known shape goes out (${INPUTS} inputs, 
   await Promise.all(Array.from({ length: CONNECTIONS }, work))
 
   console.log(`seed ${SEED}:`, Object.fromEntries([...seen].sort()))
-  for (const met of ['paid 400', 'paid 402', 'free 200', 'free 400', 'free 404', 'mcp 200'])
+  for (const met of [
+    'paid 400',
+    'paid 402',
+    'free 200',
+    'free 400',
+    'free 404',
+    'operator 200',
+    'operator 400',
+    'mcp 200',
+  ])
     assert.ok(seen.has(met), `no input led to ${met}`)
   const growth = heapMegabytes() - heapAtQuarter
   assert.ok(growth < 24, `the heap grew by ${growth.toFixed(1)} MiB`)

@@ -6,6 +6,7 @@ import { reportResultSchema } from '../../src/surfaces/gateway/report.ts'
 import { fundedWallet, post, x402Payer } from '../support/buyers.ts'
 import { edited, mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 
 type Health = {
   ok: boolean
@@ -58,6 +59,7 @@ async function rows<Row>(sql: string, values: readonly unknown[] = []): Promise<
 const reports = () => rows<{ id: string; payer: string; user_id: string }>('select * from reports')
 
 test('a paid health probe settles for real and tells how long it took', async () => {
+  verifies('1.4', '4.2.1', '5.1')
   const before = await x402UnderTest.till(shop)
   const response = await x402Payer(buyer)(`${shop.url}/x402/cheap-health`)
   assert.equal(response.status, 200)
@@ -76,6 +78,7 @@ test('a paid health probe settles for real and tells how long it took', async ()
 })
 
 test('a health probe has no parameters, and costs a thousandth of a dollar', async () => {
+  verifies('4.2.1', '8.3')
   const unpaid = await fetch(`${shop.url}/x402/cheap-health`)
   assert.equal(unpaid.status, 402)
   const required = JSON.parse(Buffer.from(unpaid.headers.get('payment-required')!, 'base64').toString())
@@ -84,6 +87,7 @@ test('a health probe has no parameters, and costs a thousandth of a dollar', asy
 })
 
 test('M-07: the first call may be empty; only the paid one, with its body, records the report', async () => {
+  verifies('1.4', '4.2.2', '4.2.3', '4.2.4', '5.1', '7.1')
   const body = { userId: 'user-7', txHash: unseen('a7') }
   for (const probe of [{ method: 'POST' }, post({})]) {
     const unpaid = await fetch(reportUrl(), probe)
@@ -98,6 +102,7 @@ test('M-07: the first call may be empty; only the paid one, with its body, recor
 })
 
 test('a report is recorded with its payer and the chain’s word, and told in exactly one event', async () => {
+  verifies('1.4', '4.2.2', '8.3')
   const health = (await (await x402Payer(buyer)(`${shop.url}/x402/cheap-health`)).json()) as Health
   const body = { userId: 'user-1', txHash: health.paymentTx.toUpperCase().replace('0X', '0x') }
   const before = await x402UnderTest.till(shop)
@@ -167,6 +172,7 @@ test('A-08: reporting for another user gives nobody any power: it is recorded wi
 })
 
 test('the body is two fields and nothing else', async () => {
+  verifies('2.4.1', '2.4.2', '2.4.4')
   const fine = { userId: 'user-6', txHash: unseen('06') }
   for (const [body, code] of [
     [{ ...fine, note: 'hello' }, 'unknown_property'],
@@ -184,6 +190,7 @@ test('the body is two fields and nothing else', async () => {
 })
 
 test('a payment without `resource` or `accepted` is refused, and nothing is recorded', async () => {
+  verifies('4.2.5')
   const body = { userId: 'user-9', txHash: unseen('99') }
   for (const member of ['resource', 'accepted']) {
     const credential = await x402UnderTest.pay(shop, buyer, await fetch(reportUrl(), post(body)))

@@ -7,6 +7,7 @@ import type { FreeRoute, PaidRoute, Route } from '../../src/api/route.ts'
 import { type ProblemCode, problems } from '../../src/base/problem.ts'
 import { fundedWallet, post, x402Payer } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { assertRefused } from './wire.ts'
 
 let shop: TestShop
@@ -102,6 +103,7 @@ test('N-06: a property that no row knows is refused with its pointer, so that a 
 
 describe('402', () => {
   test('H-13: every paid row asks for money in its own protocol, in JSON, uncached, readable by browsers', async () => {
+    verifies('4.0', '5.1', '5.2.1', '7.1', '7.2')
     for (const route of paidRows()) {
       for (const body of route.body ? [route.example, {}] : [{}]) {
         const init = route.method === 'GET' ? {} : post(body)

@@ -169,6 +169,7 @@ describe('fields', () => {
       'invalid_request',
     ],
     ['N-12', '/craft/x402/quote', { type: 'accelerate', user: DEAD, amount: '9'.repeat(30_000) }, 'invalid_request'],
+    ['N-13', '/shop/x402/buy', { itemId: 'a\u0000b', nickname: 'Ada' }, 'invalid_request'],
     ...['', 'x'.repeat(65), 'x'.repeat(10_000), 'a\u202eb', 'a\u200bb', 'a\u0000b', 'a\nb', '\ufeffa'].map(
       (nickname): [string, string, unknown, ProblemCode] => [
         'N-13',

@@ -8,6 +8,7 @@ import type { Database } from '../../src/store/db.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { assertRefused } from './wire.ts'
 
 const BUY = '/agentic/x402/buy'
@@ -111,6 +112,7 @@ describe('calls', () => {
   })
 
   test('R-02: report-tx is never limited, paid or not', async () => {
+    verifies('4.2.6', '8.5')
     nextMinute()
     const report = { userId: 'player-1', txHash: `0x${'ab'.repeat(32)}` }
     const unpaid = await flood(400, (index) => fetch(`${shop.url}/x402/report-tx`, post(index % 2 ? report : {})))

@@ -7,6 +7,7 @@ import type { Config } from '../../src/config/config.ts'
 import { fundedWallet } from '../support/buyers.ts'
 import { asFetch } from '../support/fetch-handler.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { fixtureEndpoint, fixtureHttp } from './fixture.ts'
 import { x402Payload } from './payers.ts'
 import { callTool, JSON_HEADERS, rpc } from './rpc.ts'
@@ -37,6 +38,7 @@ const opening = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: {
 const BENEFICIARY = '0x00000000000000000000000000000000000000aa'
 
 test('only the x402 host serves it; the other one says where', async () => {
+  verifies('1.8', '4.4.1')
   assert.equal((await rpc(mcp, 'initialize', opening)).status, 200)
   const elsewhere = await fetch(`${shop.url}/mcp`, { method: 'POST', headers: JSON_HEADERS, body: '{}' })
   assert.equal(elsewhere.status, 404)

@@ -5,6 +5,7 @@ import type { PrivateKeyAccount } from 'viem/accounts'
 import { systemClock } from '../../src/base/clock.ts'
 import { stringify } from '../../src/base/json.ts'
 import { createLog } from '../../src/base/log.ts'
+import { sandboxKey } from '../../src/sandbox/keys.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import {
   edited,
@@ -13,6 +14,7 @@ import {
   type RailUnderTest,
   x402UnderTest,
 } from '../support/credentials.ts'
+import { watchLeaks } from '../support/leaks.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { startReceiver } from '../webhooks/receiver.ts'
@@ -139,6 +141,24 @@ test('K-01: whatever happens to a purchase, no key and no credential is in a log
   assert.ok(outputs.length > 100 && canaries.size > 30, 'there was something to see')
 })
 
+test('the log names requests, flows and orders by their ids: what a buyer reports can be found', async () => {
+  const lines = (text: string) =>
+    outputs.filter((line) => line.startsWith('{"time"') && line.includes(text)).map((line) => JSON.parse(line))
+  const flow = { 'x-flow-id': 'flow-of-the-canary' }
+  const url = buyUrl(shop, x402UnderTest)
+  const body = { ...LOT, beneficiary: buyer.address }
+  const credential = await x402UnderTest.pay(shop, buyer, await fetch(url, post(body)))
+  const bought = await fetch(url, post(body, { ...flow, [x402UnderTest.header]: credential }))
+  const { orderId, flowId } = (await bought.json()) as { orderId: string; flowId: string }
+  assert.equal(flowId, flow['x-flow-id'])
+  await until(() => lines(orderId).some(({ status }) => status === 'confirmed'))
+  for (const line of lines(orderId)) assert.equal(line.flowId, flowId, JSON.stringify(line))
+  const refused = await fetch(url, post({ ...body, quantity: 0 }, flow))
+  const { requestId } = (await refused.json()) as { requestId: string }
+  const [line] = lines(requestId)
+  assert.deepEqual([line.flowId, line.status, line.path], [flowId, 400, '/agentic/x402/buy'])
+})
+
 test('K-01: nothing that could be spent again is kept in the store once its outcome is known', async () => {
   const { body, credential } = await buy(shop, mppPullUnderTest, buyer)
   await until(async () => (await shop.service.checkout.orders.byId(body.orderId))!.status === 'confirmed')
@@ -150,6 +170,20 @@ test('K-01: nothing that could be spent again is kept in the store once its outc
   )
   outputs.splice(0, outputs.length, ...rows.map(({ row }) => row))
   assertUnseen('the store')
+})
+
+test('K-01: every shop of this suite is watched for secrets and credentials in its log, and the watch sees them', () => {
+  const key = sandboxKey('minter').reveal()
+  for (const leak of [key, key.slice(2).toUpperCase(), `whsec_${'a'.repeat(32)}`]) {
+    const watch = watchLeaks()
+    watch.guard(shop.config)
+    watch.log.with({ orderId: 'ord_1' }).info('a careless line', { error: new Error(`failed with ${leak}`) })
+    assert.throws(() => watch.assertNothingLeaked(), leak)
+  }
+  const watch = watchLeaks()
+  watch.guard(shop.config)
+  watch.log.error('a line as it should be', { paymentTx: `0x${'ab'.repeat(32)}`, config: shop.config })
+  watch.assertNothingLeaked()
 })
 
 test('K-04: no public document and no print of the configuration shows a secret', async () => {

@@ -73,7 +73,8 @@ async function sellEverything(): Promise<void> {
   await crafter.pay.mpp(`${url}/craft/mpp/burn`, burnOf(crafter, [first!]))
   // Paid by push for what is not theirs: the action fails, and the money goes back.
   await mppPayer(shop, buyer, 'push')(`${url}/craft/mpp/burn`, burnOf(crafter, [second!]))
-  // Settlements that the token refuses: the payment never lands.
+  // Settlements that the token refuses: the payment never lands. No refund may be under way that would be refused instead.
+  await until(async () => (await openOrders()) === 0)
   for (const [path, body] of [
     ['/agentic/x402/buy', { ...LOT, beneficiary: buyer.address }],
     ['/craft/x402/burn', { user: crafter.address, nfts: [second] }],

@@ -6,6 +6,7 @@ import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPushUnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
+import { verifies } from '../support/verifies.ts'
 import { type Receiver, startReceiver } from '../webhooks/receiver.ts'
 import { asOperator, buy } from './desk.ts'
 
@@ -29,6 +30,7 @@ const call = async <Body>(path: string, init?: RequestInit) => {
 const list = async () => (await call<{ webhooks: Endpoint[] }>('')).body.webhooks
 
 test('a purchase is told to a receiver as it goes on, in order, signed, and as its buyer sees it', async () => {
+  verifies('6.1')
   const { status, body: endpoint } = await call<Endpoint>('', post({ url: receiver.url, description: 'books' }))
   assert.equal(status, 201)
   const { body } = await buy(shop, mppPushUnderTest, await fundedWallet(shop))

@@ -4,6 +4,7 @@ import { playerLookupSchema } from '../../src/surfaces/shop/lookup.ts'
 import { fundedWallet, mppPayer, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { endOf, json, linkedBuyer, type Refusal } from './support.ts'
 
 type Lookup = {
@@ -23,6 +24,7 @@ const url = () => `${shop.url}/shop/mpp/player-lookup`
 
 for (const mode of ['pull', 'push'] as const) {
   test(`A-04: a payer by ${mode} gets their own player, and only that one, for 0.02 dollars`, async () => {
+    verifies('1.7', '4.1.5', '4.1.7', '8.4')
     const [mine] = await Promise.all([linkedBuyer(shop), linkedBuyer(shop)])
     const before = await mppPullUnderTest.till(shop)
     const found = await json<Lookup>(await mppPayer(shop, mine.account, mode)(url(), { method: 'POST' }), 200)
@@ -52,6 +54,7 @@ test('a pushed payment of a payer without a player is sent back', async () => {
 })
 
 test('the route has no parameters', async () => {
+  verifies('4.1.5')
   assert.equal((await fetch(url(), { method: 'POST' })).status, 402)
   assert.equal((await fetch(url(), post({}))).status, 402)
   const refusal = await json<Refusal>(await fetch(url(), post({ nickname: 'Ada' })), 400)

@@ -5,6 +5,7 @@ import { shopPurchaseSchema } from '../../src/surfaces/shop/view.ts'
 import { fundedWallet, mppPayer, post, x402Payer } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { addItem, endOf, json, ledger, linkedBuyer, type Refusal, type ShopPurchase, ways } from './support.ts'
 
 const underTest = { x402: x402UnderTest, 'mpp pull': mppPullUnderTest, 'mpp push': mppPushUnderTest } as const
@@ -30,6 +31,7 @@ for (const way of ways) {
     const url = () => `${shop.url}/shop/${way.rail}/buy`
 
     test('an item goes to the player with a nickname, at the list price, and the money is on the chain', async () => {
+      verifies('1.3', '2.2.3', '4.1.2', '4.1.4')
       const buyer = await fundedWallet(shop)
       const before = await rail.till(shop)
       const response = await way.payer(shop, buyer)(url(), post({ itemId: 'lantern:1', quantity: 3, nickname: 'Brin' }))
@@ -45,6 +47,7 @@ for (const way of ways) {
     })
 
     test('an item goes to the player with a wallet, at that player’s own price', async () => {
+      verifies('1.3', '2.2.4')
       const { account, nickname } = await linkedBuyer(shop)
       await shop.store.db.query(
         `insert into discounts (player_id, item_id, basis_points) select id, 'keys:5', 2500 from players where nickname = $1`,
@@ -98,6 +101,7 @@ test('a purchase to flaky_delivery succeeds after two failures, once', async () 
 })
 
 test('A-02: on MPP the payer’s linked player receives it, and nobody else’s payer can be named', async () => {
+  verifies('1.3', '2.2.5')
   const [mine, other] = await Promise.all([linkedBuyer(shop), linkedBuyer(shop)])
   const url = `${shop.url}/shop/mpp/buy`
   const body = { itemId: 'keys:5', payer: mine.account.address }
@@ -145,6 +149,7 @@ test('what cannot be bought is refused before anybody is asked to pay', async ()
 })
 
 test('N-14: exactly one recipient, and the payer is one on MPP only', async () => {
+  verifies('2.2.6', '2.2.7', '2.2.8')
   const ada = '0x00000000000000000000000000000000000000aa'
   const given = { nickname: 'Ada', address: ada, payer: ada }
   const kinds = ['nickname', 'address', 'payer'] as const

@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import type { Address } from '../../src/base/address.ts'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
 import type { Hex } from '../../src/base/hex.ts'
-import { type Log, silentLog } from '../../src/base/log.ts'
+import type { Log } from '../../src/base/log.ts'
 import type { Waypoint } from '../../src/base/waypoint.ts'
 import { providerTransport, type RpcTransport } from '../../src/chain/rpc.ts'
 import type { Config } from '../../src/config/config.ts'
@@ -16,6 +16,7 @@ import { type Parts, type Service, startService } from '../../src/service/servic
 import type { Engine } from '../../src/store/backend.ts'
 import type { Database } from '../../src/store/db.ts'
 import { openStore, type TestStore } from './database.ts'
+import { watchLeaks } from './leaks.ts'
 
 export type ShopOptions = {
   /** PostgreSQL unless the test is about the embedded store: it starts faster. */
@@ -48,7 +49,8 @@ export type TestShop = {
 }
 
 export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
-  const { engine = 'postgres', clock = systemClock, log = silentLog, configure = (config) => config } = options
+  const { engine = 'postgres', clock = systemClock, configure = (config) => config } = options
+  const leaks = watchLeaks(options.log)
   const store = await openStore(engine, options.poolSize === undefined ? {} : { poolSize: options.poolSize })
   await seedSandboxGame(store.db)
   const chains = await startChains({
@@ -60,9 +62,10 @@ export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
   if (loaded.mode !== 'sandbox') throw new TypeError('tests run the sandbox')
   const world = await startWorld(loaded, chains)
   const config = configure(impatient(world.config))
+  leaks.guard(config)
   const transports = transportsOf(chains, options.wrapTransport)
   const { waypoint, withoutWorker = false } = options
-  const parts = { clock, log, transports, withoutWorker, ...(waypoint ? { waypoint } : {}) }
+  const parts = { clock, log: leaks.log, transports, withoutWorker, ...(waypoint ? { waypoint } : {}) }
   const service = await startService(config, { ...parts, database: options.wrapDatabase?.(store.db) ?? store.db })
   const replicas: Service[] = []
   return {
@@ -82,6 +85,8 @@ export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
       await Promise.all([service, ...replicas].map((running) => running.stop()))
       await world.close()
       await store.drop()
+      // K-01, over all that the suite makes shops say.
+      leaks.assertNothingLeaked()
     },
   }
 }

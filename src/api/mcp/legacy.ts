@@ -22,7 +22,10 @@ export function legacyEra(server: McpServer, calls: Calls): Era {
 
   return {
     async answer({ id, method, params, http }) {
-      if (method === 'initialize') return envelope(id, negotiate(params['protocolVersion']))
+      if (method === 'initialize') {
+        assertIntroduced(params)
+        return envelope(id, negotiate(params['protocolVersion']))
+      }
       const revision = http.header('mcp-protocol-version')
       if (revision !== undefined && !welcome.has(revision)) throw unsupported(revision)
       const list = lists.get(method)
@@ -60,6 +63,19 @@ export function legacyEra(server: McpServer, calls: Calls): Era {
       })
     return welcome.get(requested) ?? welcome.get(LEGACY_REVISIONS[0])!
   }
+}
+
+/** Nothing here depends on what a client says of itself, but what it says has the types of the protocol. */
+function assertIntroduced({ capabilities = {}, clientInfo = {} }: Readonly<Record<string, unknown>>): void {
+  const isWhole =
+    isObject(capabilities) &&
+    isObject(clientInfo) &&
+    [clientInfo['name'], clientInfo['version']].every((told) => told === undefined || typeof told === 'string')
+  if (!isWhole)
+    throw new RpcError(
+      CODE.invalidParams,
+      'params.capabilities must be an object, and name and version in params.clientInfo strings',
+    )
 }
 
 function unsupported(requested: string): RpcError {

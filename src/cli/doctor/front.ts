@@ -135,12 +135,19 @@ async function checkChallenges(url: string, contract: Contract): Promise<readonl
       return look(check, async () => {
         const init = method === 'GET' ? {} : { method, body: '{}', headers: { 'content-type': 'application/json' } }
         const response = await ask(`${url}${path}`, init)
+        if (response.status === 409) throw new Trouble('warn', await detailOf(response), 'Put something on the shelf.')
         if (response.status !== 402) throw new Trouble('fail', `It answers ${response.status} to an unpaid call.`, fix)
         judgeHeaders(response)
         return response.headers.has('payment-required') ? judgeX402(response, server + path, fix) : judgeMpp(response)
       })
     }),
   )
+}
+
+/** A route that has nothing to sell asks for no money. */
+async function detailOf(response: Response): Promise<string> {
+  const { detail } = (await response.json().catch(() => ({}))) as { detail?: string }
+  return detail ?? 'It answers 409 to an unpaid call.'
 }
 
 function judgeHeaders({ headers }: Response): void {

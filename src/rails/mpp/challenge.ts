@@ -1,5 +1,6 @@
-import { createHmac, hash, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 import type { Address } from '../../base/address.ts'
+import { hmacSha256, type Mac } from '../../base/hmac.ts'
 import { canonical, type JsonObject } from '../../base/json.ts'
 import type { Secret } from '../../base/secret.ts'
 
@@ -7,7 +8,7 @@ import type { Secret } from '../../base/secret.ts'
  * A challenge as it travels in `WWW-Authenticate: Payment`. `request` and `opaque` stay encoded: the id is a keyed digest over
  * these very strings, so any replica with the secret knows its own challenge again without storing it.
  *
- * Issued here rather than by mppx because the 402 is the hot path: mppx spends about 70 microseconds on one, this about 15. A test
+ * Issued here rather than by mppx because the 402 is the hot path: mppx spends about 70 microseconds on one, this about 12. A test
  * holds the two against each other, byte for byte.
  */
 export type Challenge = {
@@ -55,11 +56,11 @@ export function issueChallenge(input: ChallengeInput, secret: Secret): Challenge
     realm,
     method: METHOD,
     intent: INTENT,
-    request: encodeJson(request),
+    request: encodeRequest(request),
     description,
     ...(digest === null ? {} : { digest }),
     expires: new Date(expiresAt).toISOString(),
-    opaque: encodeJson(binding),
+    opaque: encodeBinding(binding),
   }
   return { id: idOf(unsigned, secret), ...unsigned }
 }
@@ -75,12 +76,40 @@ export function isOurs(challenge: Challenge, secrets: readonly Secret[]): boolea
 
 function idOf(challenge: Omit<Challenge, 'id'>, secret: Secret): string {
   const { realm, method, intent, request, expires, digest, opaque } = challenge
-  const bound = [realm, method, intent, request, expires, digest ?? '', opaque].join('|')
-  return createHmac('sha256', secret.reveal()).update(bound).digest('base64url')
+  return macOf(secret)(`${realm}|${method}|${intent}|${request}|${expires}|${digest ?? ''}|${opaque}`)
+}
+
+const macs = new WeakMap<Secret, Mac>()
+
+function macOf(secret: Secret): Mac {
+  let mac = macs.get(secret)
+  if (mac === undefined) {
+    mac = hmacSha256(secret.reveal())
+    macs.set(secret, mac)
+  }
+  return mac
 }
 
 export function encodeJson(value: unknown): string {
-  return Buffer.from(canonical(value), 'utf8').toString('base64url')
+  return base64url(canonical(value))
+}
+
+// These two are `encodeJson` of what we write ourselves: the keys stand in order already, and need not be sorted for each challenge.
+
+function encodeRequest({ amount, currency, externalId, methodDetails, recipient }: ChargeRequest): string {
+  const { chainId, supportedModes } = methodDetails
+  return base64url(
+    `{"amount":"${amount}","currency":"${currency}","externalId":${JSON.stringify(externalId)},` +
+      `"methodDetails":${JSON.stringify({ chainId, supportedModes })},"recipient":"${recipient}"}`,
+  )
+}
+
+function encodeBinding({ flow, nonce, scope }: Binding): string {
+  return base64url(`{"flow":${JSON.stringify(flow)},"nonce":${JSON.stringify(nonce)},"scope":${JSON.stringify(scope)}}`)
+}
+
+function base64url(text: string): string {
+  return Buffer.from(text, 'utf8').toString('base64url')
 }
 
 export function decodeJson(encoded: string): unknown {
@@ -103,7 +132,7 @@ export function serializeChallenge(challenge: Challenge): string {
 }
 
 function escaped(text: string): string {
-  return text.replace(/["\\]/g, '\\$&')
+  return text.includes('"') || text.includes('\\') ? text.replace(/["\\]/g, '\\$&') : text
 }
 
 /** The same challenge as MCP carries it: native JSON instead of encoded strings. */

@@ -1,0 +1,42 @@
+// Every bench in one go, or those that are named, each beside what it is held against.
+//   npm run bench -- [checkout] [mcp] [documents] [devchain] [--shots=2000] [--rounds=5] [--paid=120] [--requests=500] [--count=500]
+// Servers are measured by the CPU time of their own processes, turn by turn, so a busy machine moves the figures more than the ratios.
+import { benchCheckout } from './checkout.ts'
+import { benchDevchain } from './devchain.ts'
+import { benchDocuments } from './documents.ts'
+import { benchMcp } from './mcp.ts'
+import { numbersOf, type Report, report } from './report.ts'
+
+const parts: Readonly<Record<string, (sizes: Readonly<Record<string, number>>) => Promise<Report>>> = {
+  checkout: benchCheckout,
+  mcp: benchMcp,
+  documents: async (sizes) => documentReport(await benchDocuments(sizes)),
+  devchain: benchDevchain,
+}
+
+const args = process.argv.slice(2)
+const named = args.filter((arg) => !arg.startsWith('--'))
+const unknown = named.filter((name) => !Object.hasOwn(parts, name))
+if (unknown.length > 0)
+  throw new Error(`there is no bench ${unknown.join(', ')}; there are ${Object.keys(parts).join(', ')}`)
+const sizes = numbersOf(
+  args.filter((arg) => arg.startsWith('--')),
+  ['shots', 'rounds', 'paid', 'requests', 'count', 'blocks'],
+)
+const reports: Report[] = []
+for (const name of named.length > 0 ? named : Object.keys(parts)) {
+  console.error(`${name} …`)
+  reports.push(await parts[name]!(sizes))
+}
+report(reports)
+
+function documentReport({ figures }: Awaited<ReturnType<typeof benchDocuments>>): Report {
+  return {
+    title: 'Documents',
+    figures: figures.flatMap(({ path, bytes, bareMicros, ownMicros }) => [
+      { what: `Hono ${path}, ${bytes} bytes`, value: bareMicros, unit: 'µs of CPU' },
+      { what: `Sutler ${path}, ${bytes} bytes`, value: ownMicros, unit: 'µs of CPU' },
+    ]),
+    ratios: figures.map(({ path, timesBare }) => ({ what: `Sutler ${path} : Hono`, value: timesBare, atMost: 1.3 })),
+  }
+}

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { openStore } from '../support/database.ts'
+import { createDataDir } from '../support/embedded.ts'
+import { freePort } from '../support/shop.ts'
+import { type Finished, newDataDir, sutler } from './sutler.ts'
+
+// A start that cannot succeed says why and what to do, in words, and at once.
+
+function assertRefusal({ code, stdout, stderr }: Finished, words: RegExp): void {
+  assert.equal(code, 1, stderr)
+  assert.equal(stdout, '')
+  assert.match(stderr, words)
+  assert.doesNotMatch(stderr, /^\s+at /m, 'a stack trace is not an answer')
+}
+
+test('a port that somebody else has is named, together with one that may be free', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const dataDir = newDataDir()
+  t.after(() => rmSync(dataDir, { recursive: true }))
+  const finished = await sutler(['start'], { env: { PORT: String(port), SUTLER_DATA_DIR: dataDir } })
+  assertRefusal(finished, new RegExp(`port ${port} is in use; .*PORT=${port + 1}`))
+})
+
+test('an address that is not of this machine is refused', async () => {
+  const finished = await sutler(['start'], { env: { HOST: '203.0.113.9', PORT: '4020' } })
+  assertRefusal(finished, /203\.0\.113\.9 is not an address of this machine; set HOST/)
+})
+
+test('a data folder that another shop has open is left alone', async (t) => {
+  const store = await openStore('embedded')
+  t.after(() => store.drop())
+  const env = { PORT: String(await freePort()), SUTLER_DATA_DIR: store.place.dataDir }
+  assertRefusal(await sutler(['start'], { env }), /is in use by another process; stop that one/)
+})
+
+test('a damaged database is not opened: a backup is asked for', async (t) => {
+  const dataDir = await createDataDir()
+  t.after(() => rmSync(dataDir, { recursive: true }))
+  truncateSync(join(dataDir, 'pg/global/pg_control'), 7)
+  const env = { PORT: String(await freePort()), SUTLER_DATA_DIR: dataDir }
+  assertRefusal(await sutler(['start'], { env }), /cannot be opened: .*; restore a backup/)
+})
+
+test('a data folder that is a file is refused', async (t) => {
+  const dataDir = newDataDir()
+  t.after(() => rmSync(dataDir, { recursive: true }))
+  writeFileSync(join(dataDir, 'file'), '')
+  const env = { PORT: String(await freePort()), SUTLER_DATA_DIR: join(dataDir, 'file') }
+  assertRefusal(await sutler(['start'], { env }), /the data folder .* cannot be made/)
+})
+
+test('a database server that does not answer is named by its option, and its password is not shown', async () => {
+  const env = { PORT: String(await freePort()), DATABASE_URL: 'postgres://sutler:hunter2@127.0.0.1:1/sutler' }
+  const finished = await sutler(['start'], { env })
+  assertRefusal(finished, /the store cannot be reached .*check DATABASE_URL/)
+  assert.doesNotMatch(finished.stderr, /hunter2/)
+})
+
+test('misspelt options are all named at once, each with the one that was meant', async () => {
+  const finished = await sutler(['start'], { env: { SUTLER_MDOE: 'x', SUTLER_OPERATR_TOKEN: 'x', PORT: '80000' } })
+  assertRefusal(finished, /has 3 faults/)
+  assert.match(finished.stderr, /SUTLER_MDOE: is not an option; did you mean SUTLER_MODE\?/)
+  assert.match(finished.stderr, /SUTLER_OPERATR_TOKEN: is not an option; did you mean SUTLER_OPERATOR_TOKEN\?/)
+  assert.match(finished.stderr, /PORT: must be a whole number/)
+})
+
+test('production without configuration names everything that is missing, and nothing of the sandbox stands in for it', async () => {
+  const finished = await sutler(['start'], { env: { SUTLER_MODE: 'production' } })
+  assertRefusal(finished, /the configuration has \d+ faults/)
+  for (const option of ['BASE_URL', 'X402_PAY_TO', 'X402_SETTLER_KEY', 'MPP_SECRET', 'MPP_RECIPIENT', 'GAME_RPC_URL'])
+    assert.match(finished.stderr, new RegExp(`SUTLER_${option}: is missing`))
+})
+
+test('with --json a refusal is one JSON document', async () => {
+  const { code, stdout, stderr } = await sutler(['start', '--json'], { env: { SUTLER_MDOE: 'x' } })
+  assert.equal(code, 1)
+  assert.equal(stderr, '')
+  assert.equal((JSON.parse(stdout) as { error: { code: string } }).error.code, 'configuration')
+})

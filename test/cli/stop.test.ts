@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { post, x402Payer } from '../support/buyers.ts'
+import { createDatabase, onServer } from '../support/postgres.ts'
+import { until } from '../support/until.ts'
+import { asked, type Sandbox, startSandbox, sutler } from './sutler.ts'
+
+// One shop that is stopped in the middle of a purchase, looked into while it is down, opened again, and moved to PostgreSQL.
+
+let shop: Sandbox
+
+before(async () => {
+  shop = await startSandbox({ SUTLER_WAIT_MS: '1000' })
+})
+after(() => shop.remove())
+
+type Order = { readonly orderId: string; readonly status: string }
+const operator = { headers: { authorization: 'Bearer sandbox-operator' } }
+const ordersOf = async (query: string) =>
+  ((await (await fetch(`${shop.url}/operator/orders?${query}`, operator)).json()) as { orders: Order[] }).orders
+
+// Docker and Kubernetes kill what has not ended by itself; the limit of this test is the promise of 25 seconds.
+test('SIGTERM: who was let in is answered, the rest is handed over, and the next start delivers it', {
+  timeout: 120_000,
+}, async () => {
+  const buyer = privateKeyToAccount(generatePrivateKey())
+  await fetch(`${shop.url}/sandbox/faucet`, post({ address: buyer.address }))
+  const request = post({ itemId: 'keys:5', nickname: 'slow_delivery' })
+  const answer = x402Payer(buyer)(`${shop.url}/shop/x402/buy`, request)
+  await until(async () => (await ordersOf('open=true')).length === 1)
+  const stopping = shop.stop()
+  const limit = AbortSignal.timeout(25_000)
+  const { status } = await answer
+  assert.equal(status, 202, 'paid, and the delivery takes longer than anybody waits for an answer')
+  const { code, stderr } = await stopping
+  assert.equal(limit.aborted, false, 'within 25 seconds')
+  assert.deepEqual([code, stderr], [0, ''])
+
+  const down = await asked<{ orders: Order[] }>(['orders', 'list'], shop.env)
+  assert.equal(down.orders.length, 1)
+  assert.notEqual(down.orders[0]!.status, 'confirmed')
+  shop = await shop.restart()
+  await until(async () => (await ordersOf('status=confirmed')).length === 1)
+  assert.deepEqual(
+    (await ordersOf('')).map(({ orderId }) => orderId),
+    [down.orders[0]!.orderId],
+  )
+  assert.equal((await shop.stop()).code, 0)
+})
+
+test('a shop that is down is read from its store, and nothing is changed there', async () => {
+  const listed = await sutler(['orders'], { env: shop.env })
+  assert.equal(listed.code, 0, listed.stderr)
+  assert.match(listed.stderr, /the shop is not running; this is what its store says/)
+  assert.match(listed.stdout, /ord_\w+ +confirmed +shopItem/)
+  const refused = await sutler(['refund', 'ord_1', '--reason', 'x'], { env: shop.env })
+  assert.equal(refused.code, 1)
+  assert.match(refused.stderr, /nobody answers at/)
+})
+
+test('doctor: a shop that is down is no grade A, and its store is looked at', async () => {
+  const { grade, findings } = await asked<{
+    grade: string
+    findings: { area: string; what: string; detail: string }[]
+  }>(['doctor'], shop.env)
+  assert.equal(grade, 'B')
+  assert.ok(findings.some(({ area, what, detail }) => area === 'store' && what === 'tables' && detail === 'up to date'))
+})
+
+test('migrate: the store is up to date, is copied to PostgreSQL once, and never over something', async () => {
+  assert.equal((await sutler(['migrate', '--check'], { env: shop.env })).code, 0)
+  const database = await createDatabase()
+  try {
+    const copy = ['migrate', '--copy-to', database.url]
+    const { rows } = await asked<{ rows: number }>(copy, shop.env)
+    assert.ok(rows > 0)
+    const moved = await onServer(database.url, (client) => client.query('select status from orders'))
+    assert.deepEqual(moved.rows, [{ status: 'confirmed' }])
+    const again = await sutler(copy, { env: shop.env })
+    assert.equal(again.code, 1)
+    assert.match(again.stderr, /the target is not empty/)
+    const there = await asked<{ orders: Order[] }>(['orders'], { ...shop.env, DATABASE_URL: database.url })
+    assert.equal(there.orders.length, 1, 'with DATABASE_URL the commands read it')
+  } finally {
+    await database.drop()
+  }
+  const nowhere = await sutler(['migrate', '--copy-to', 'postgres://u:hunter2@127.0.0.1:1/x'], { env: shop.env })
+  assert.equal(nowhere.code, 1)
+  assert.match(nowhere.stderr, /the database at --copy-to cannot be reached; nothing was copied/)
+})
