@@ -101,14 +101,16 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     const { method } = request
     if (method === 'OPTIONS') return Promise.resolve({ status: 204, headers: place.preflight, body: null })
     const host = hostOf(request)
-    const here = place.routes.filter((route) => servesHere(host, route))
-    if (here.length === 0) throw elsewhere(place.routes[0]!)
-    for (const route of here) {
+    let isHere = false
+    for (const route of place.routes) {
+      if (!servesHere(host, route)) continue
+      isHere = true
       if (route.kind === 'paid') {
         if (route.method === method) return sell(request, route)
         if (method === 'GET' && route.hasPriceProbe) return tellPrice(request, route)
       } else if (route.method === (method === 'HEAD' ? 'GET' : method)) return answerFree(request, route, params, host)
     }
+    if (!isHere) throw elsewhere(place.routes[0]!)
     throw new Problem('method_not_allowed', `Use ${place.methods.join(' or ')} here.`, {
       headers: { Allow: [...place.methods, 'OPTIONS'].join(', ') },
     })

@@ -29,7 +29,10 @@ export type PurchaseRequest<Input> = {
 }
 
 // The answers to most requests of all; nothing in them is of one request, so they are made once.
-const ASKED_PRICE = new Problem('payment_required', 'Pay to use this route; the price depends on the request.')
+const ASKED_PRICE = new Problem(
+  'payment_required',
+  'Pay to use this route. Where the price depends on the request, send the request to learn its own.',
+)
 const ASKED_UNPAID = new Problem('payment_required', 'Pay the challenge and repeat this request with the same body.')
 
 /**

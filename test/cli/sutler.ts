@@ -54,6 +54,8 @@ export type Sandbox = {
   readonly lines: Env
   /** SIGTERM; resolves with the exit code and everything that was said beside the result. */
   stop(): Promise<{ readonly code: number | null; readonly stderr: string }>
+  /** SIGKILL: as when the machine dies. */
+  kill(): Promise<void>
   /** The same shop again, in the same folder. */
   restart(): Promise<Sandbox>
   remove(): void
@@ -83,6 +85,10 @@ export async function openShop(env: Env, dataDir: string): Promise<Sandbox> {
     async stop() {
       child.kill('SIGTERM')
       return { code: await exit, stderr: await stderr }
+    },
+    async kill() {
+      child.kill('SIGKILL')
+      await exit
     },
     restart: () => openShop(env, dataDir),
     remove() {

@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { loadConfig } from '../../src/config/load.ts'
 import { sandboxConfig } from '../../src/sandbox/world.ts'
+import { startSandbox } from '../cli/sutler.ts'
 import { post } from '../support/buyers.ts'
-import { type Child, startChild } from '../support/child.ts'
-import { freePort } from '../support/shop.ts'
 import { type CrashWorld, type Flow, flows, judge } from './flows.ts'
 
 // What `npm start` runs, killed as a whole: store and chains lie in one folder, and must agree when they are opened again. The kill comes
@@ -16,16 +12,13 @@ import { type CrashWorld, type Flow, flows, judge } from './flows.ts'
 
 const ROUNDS = Number(process.env['SUTLER_TEST_SANDBOX_KILLS'] ?? 3)
 const PURCHASES = 6
-const command = join(import.meta.dirname, '../../bin/sutler.js')
 
 type Purchase = { readonly flow: Flow; readonly buyer: PrivateKeyAccount; readonly init: RequestInit }
 
 test(`${ROUNDS} kills of the whole sandbox: store and chains agree, and every purchase ends once`, async (t) => {
-  const port = await freePort()
-  const dataDir = mkdtempSync(join(tmpdir(), 'sutler-sandbox-'))
-  t.after(() => rmSync(dataDir, { recursive: true, force: true }))
-  const env = { PORT: String(port), SUTLER_DATA_DIR: dataDir, SUTLER_LOG: 'error', SUTLER_RATE_REPLAY: '1000000' }
-  const loaded = loadConfig(env)
+  let shop = await startSandbox({ SUTLER_RATE_REPLAY: '1000000' })
+  t.after(() => shop.remove())
+  const loaded = loadConfig(shop.env)
   if (loaded.mode !== 'sandbox') throw new TypeError('this is the sandbox')
   const config = sandboxConfig(loaded)
   const { baseUrl } = config.http
@@ -43,13 +36,6 @@ test(`${ROUNDS} kills of the whole sandbox: store and chains agree, and every pu
   })
   // The flows of this test ask for the chains alone.
   const world = { config, chains: { native: chainAt(84532), tempo: chainAt(42431) } } as unknown as CrashWorld
-
-  async function open(): Promise<Child> {
-    const child = startChild(command, ['start'], { test: t, env })
-    for (let line = await child.line(); line !== null; line = await child.line())
-      if (line.includes(baseUrl)) return child
-    throw new Error('the sandbox did not start')
-  }
 
   async function begin(flow: Flow): Promise<Purchase> {
     const buyer = privateKeyToAccount(generatePrivateKey())
@@ -81,17 +67,16 @@ test(`${ROUNDS} kills of the whole sandbox: store and chains agree, and every pu
     }
   }
 
-  let shop = await open()
   for (let round = 0; round < ROUNDS; round++) {
     const purchases: Purchase[] = []
     for (let index = 0; index < PURCHASES; index++) purchases.push(await begin(flows[index % flows.length]!))
     const answers = purchases.map(call)
     await Promise.race(answers)
-    await shop.kill('SIGKILL')
+    await shop.kill()
     await Promise.all(answers)
-    shop = await open()
+    shop = await shop.restart()
     for (const purchase of purchases)
       await judge(world, purchase.flow, purchase.buyer, undefined, await finish(purchase))
   }
-  await shop.kill('SIGTERM')
+  assert.equal((await shop.stop()).code, 0)
 })

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { promisify } from 'node:util'
+import { root, type Sandbox, startSandbox } from '../cli/sutler.ts'
+
+// What the pages tell their readers to copy, copied and run.
+
+let shop: Sandbox
+let recipes: readonly { readonly language: string; readonly code: string }[]
+let key: string
+before(async () => {
+  shop = await startSandbox()
+  const skill = await (await fetch(`${shop.url}/skill.md`)).text()
+  recipes = [...skill.matchAll(/^```(\w+)\n([\s\S]*?)\n```$/gm)].map(([, language, code]) => ({
+    language: language!,
+    code: code!,
+  }))
+  const { demo } = (await (await fetch(`${shop.url}/sandbox`)).json()) as { demo: { privateKey: string } }
+  key = demo.privateKey
+})
+after(() => shop.stop())
+
+async function run(program: string, args: readonly string[]): Promise<string> {
+  const env = {
+    ...process.env,
+    PATH: `${join(root, 'node_modules/.bin')}:${process.env['PATH']}`,
+    PRIVATE_KEY: key,
+    MPPX_PRIVATE_KEY: key,
+    NO_COLOR: '1',
+  }
+  const { stdout } = await promisify(execFile)(program, [...args], { cwd: root, env })
+  return stdout
+}
+
+test('there is a recipe for each of three stock clients, and each buys as it stands', async () => {
+  assert.deepEqual(
+    recipes.map(({ language }) => language),
+    ['js', 'sh', 'js'],
+  )
+  for (const { language, code } of recipes) {
+    const stdout =
+      language === 'sh'
+        ? await run('sh', ['-c', code])
+        : await run(process.execPath, ['--input-type=module', '-e', code])
+    assert.match(stdout, /status['"]?: ['"]confirmed['"]/, `${code}\n${stdout}`)
+    assert.match(stdout, /tokenId/)
+  }
+})
+
+test('the home page and llms-full.txt have the same recipes', async () => {
+  const home = await (await fetch(shop.url)).text()
+  const text = home.replaceAll(/&#(\d+);/g, (_, char: string) => String.fromCharCode(Number(char)))
+  const full = await (await fetch(`${shop.url}/llms-full.txt`)).text()
+  for (const { code } of recipes) {
+    assert.ok(text.includes(code))
+    assert.ok(full.includes(code))
+  }
+})
