@@ -15,7 +15,7 @@ import { openDatabase } from '../src/store/db.ts'
 import { migrate } from '../src/store/migrate.ts'
 import { createDatabase } from '../test/support/postgres.ts'
 import { freePort } from '../test/support/shop.ts'
-import { cpuMicrosPerShot, type Measured, median, type Shot, startMeasured } from './measured.ts'
+import { cpuMicrosPerShot, type Measured, median, startMeasured } from './measured.ts'
 
 const paths = ['/openapi.json', '/catalog'] as const
 type Path = (typeof paths)[number]
@@ -69,8 +69,8 @@ export async function benchDocuments({ shots = 2_000, rounds = 7 } = {}): Promis
       // Interleaved, so that a neighbour's burst of work falls on both. The first round warms up.
       for (const path of paths) {
         const volley = Array.from({ length: shots }, () => ({ path, expects: 200 }))
-        const bareMicros = await microsPerShot(bare, volley)
-        const ownMicros = await microsPerShot(own, volley)
+        const bareMicros = await cpuMicrosPerShot(bare, volley)
+        const ownMicros = await cpuMicrosPerShot(own, volley)
         if (round === 0) continue
         samples[path].bare.push(bareMicros)
         samples[path].own.push(ownMicros)
@@ -93,21 +93,6 @@ export async function benchDocuments({ shots = 2_000, rounds = 7 } = {}): Promis
     await chains.close()
     await database.drop()
   }
-}
-
-const IDLE_MS = 500
-
-/**
- * What one answer costs. A shop also works while nobody asks, for its open orders and its books; that is measured right before, and
- * taken off for as long as the volley lasted. On a busy machine a volley lasts long.
- */
-async function microsPerShot(server: Measured, volley: readonly Shot[]): Promise<number> {
-  const before = await server.cpuMicros()
-  await systemClock.sleep(IDLE_MS)
-  const idleMicrosPerMs = ((await server.cpuMicros()) - before) / IDLE_MS
-  const begun = performance.now()
-  const micros = await cpuMicrosPerShot(server, volley)
-  return micros - (idleMicrosPerMs * (performance.now() - begun)) / volley.length
 }
 
 /** A catalog with nothing on it would be too cheap to tell anything. */

@@ -19,7 +19,7 @@ export type Report = { readonly title: string; readonly figures: readonly Figure
 export function report(reports: readonly Report[]): void {
   for (const one of reports) print(one)
   const missed = reports.flatMap(({ ratios }) => ratios).filter((ratio) => !isWithin(ratio))
-  console.log(missed.length === 0 ? 'Every bound is kept.' : `Missed: ${missed.map(({ what }) => what).join('; ')}.`)
+  console.log(missed.length === 0 ? 'No bound is missed.' : `Missed: ${missed.map(({ what }) => what).join('; ')}.`)
   const file = join(import.meta.dirname, 'results', 'latest.json')
   mkdirSync(join(file, '..'), { recursive: true })
   writeFileSync(file, `${JSON.stringify(asDocument(reports), null, 2)}\n`)

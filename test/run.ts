@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { globSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { embeddedTemplate } from './support/embedded.ts'
 import { startPostgres } from './support/postgres.ts'
@@ -28,6 +28,8 @@ async function main(args: readonly string[]): Promise<void> {
   const { together, alone, env } = plan(args)
   if (together.length + alone.length === 0) throw new Error('no test file has such a name')
   Object.assign(process.env, env)
+  // Each file is a process that imports the whole shop: compiled once is enough.
+  process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'sutler-test-compile-cache')
   const template = embeddedTemplate()
   const server = process.env['TEST_DATABASE_URL'] ? null : await startPostgres()
   if (server) process.env['TEST_DATABASE_URL'] = server.url

@@ -8,7 +8,7 @@ import type { Headers, Reply } from './reply.ts'
 
 /** What the core came to, as HTTP. `extra` are headers that belong to the exchange: what is left of an allowance, the flow. */
 export type Answers = {
-  json(status: number, body: string | null, headers: Headers): Reply
+  json(status: number, body: string | Uint8Array | null, headers: Headers): Reply
   outcome(outcome: Outcome, flowId: string, extra: Headers): Reply
   /** The id is what a client reports and the log knows; one is made where nothing was logged. */
   problem(problem: Problem, extra?: Headers, requestId?: string): Reply

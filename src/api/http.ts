@@ -131,7 +131,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
       header: request.header,
     })
     const { status = 200, body, headers = {} } = answered
-    const text = typeof body === 'string' ? body : stringify(body)
+    const text = answered.bytes ?? (typeof body === 'string' ? body : stringify(body))
     const allHeaders = { ...usualHeaders(route), ...headers, ...extra }
     // What anybody may keep has a validator, so that asking again costs a line instead of the document. A listing that is written once
     // for many readers brings its own along.

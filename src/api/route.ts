@@ -56,6 +56,8 @@ export type FreeCall<Params, Query, Body> = {
 export type FreeAnswer = {
   readonly status?: number
   readonly body: JsonObject | string
+  /** The same, encoded once for many readers; for texts so large that encoding them again each time would cost more than sending them. */
+  readonly bytes?: Uint8Array
   readonly headers?: Readonly<Record<string, string>>
 }
 

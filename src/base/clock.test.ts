@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import { type Clock, isoTime, syncedClock, systemClock } from './clock.ts'
 
 const at = (ms: number): Clock => ({ now: () => ms, sleep: async () => {} })
@@ -47,4 +48,17 @@ test('a sleep ends when its signal says so, and leaves no timer', async () => {
 
 test('times are printed in UTC', () => {
   assert.equal(isoTime(0), '1970-01-01T00:00:00.000Z')
+})
+
+test('a time is printed as Date prints it, whatever was printed before', () => {
+  const near = fc.integer({ min: 1_700_000_000_000, max: 1_700_000_003_000 })
+  const far = fc.integer({ min: 0, max: Date.parse('9999-12-31') })
+  fc.assert(
+    fc.property(fc.array(fc.oneof(near, far), { minLength: 2 }), (times) => {
+      for (const ms of times) assert.equal(isoTime(ms), new Date(ms).toISOString())
+    }),
+  )
+  // Half a millisecond, which a clock that was set by another may have, is cut off.
+  assert.equal(isoTime(1_700_000_000_999.5), new Date(1_700_000_000_999.5).toISOString())
+  assert.throws(() => isoTime(Number.NaN), RangeError)
 })

@@ -45,6 +45,15 @@ export function syncedClock(clock: Clock): SyncedClock {
   }
 }
 
+let lastSecond = Number.NaN
+let lastPrinted = ''
+
+/** `2026-01-31T12:00:00.000Z`. Remembers the last second, of which a busy shop prints hundreds of times. */
 export function isoTime(ms: number): string {
-  return new Date(ms).toISOString()
+  const second = Math.floor(ms / 1000)
+  if (second !== lastSecond) {
+    lastPrinted = new Date(second * 1000).toISOString().slice(0, -4)
+    lastSecond = second
+  }
+  return `${lastPrinted}${String(Math.floor(ms) - second * 1000).padStart(3, '0')}Z`
 }

@@ -19,6 +19,8 @@ describe('the n-th outside effect fails', () => {
   let shop: TestShop
   before(async () => {
     shop = await startShop({
+      // Callers who are answered 202 ask again and again.
+      env: { SUTLER_RATE_REPLAY: '100000' },
       wrapTransport: (_chainId, transport) => line.wrapTransport(transport),
       wrapDatabase: line.wrapDatabase,
       // Its looks at the store would count too. It is started once the fault has struck.

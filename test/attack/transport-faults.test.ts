@@ -6,6 +6,7 @@ import { noWaypoint, type Waypoint } from '../../src/base/waypoint.ts'
 import { type RpcServer, serveRpc } from '../../src/devchain/server.ts'
 import { addressOf } from '../../src/sandbox/world.ts'
 import { type Flow, flows, judge, transfers } from '../crash/flows.ts'
+import { PUBLIC_URL } from '../crash/protocol.ts'
 import { createReplicas, type Replica } from '../crash/replicas.ts'
 import { AT_ONCE, reconcileRail } from '../operations/desk.ts'
 import { fundedWallet, mppPayer, type Pay, post, x402Payer } from '../support/buyers.ts'
@@ -33,9 +34,12 @@ let replicas: ReturnType<typeof createReplicas>
 let waypoint: Waypoint = noWaypoint
 before(async () => {
   proxy = await startFaultProxy()
+  // One shop has one realm, whichever of its processes is asked.
+  const realm = new URL(PUBLIC_URL).hostname
   shop = await startShop({
     env: { SUTLER_BASE_URL: proxy.url, SUTLER_RATE_REPLAY: '10000' },
     waypoint: (name) => waypoint(name),
+    configure: (config) => ({ ...config, mpp: config.mpp && { ...config.mpp, realm } }),
   })
   proxy.send(shop.service.url)
   rpc = await serveRpc([shop.chains.native, shop.chains.tempo])
@@ -43,10 +47,10 @@ before(async () => {
   replicas = createReplicas({ databaseUrl: shop.store.place.url!, rpcUrls, leaseSeconds: 1, verbose: false }, 2)
 })
 after(async () => {
-  replicas.stop()
+  replicas?.stop()
   await proxy.close()
-  await rpc.close()
-  await shop.stop()
+  await rpc?.close()
+  await shop?.stop()
 })
 
 /** Who answered after the last restart; the next one to die. */

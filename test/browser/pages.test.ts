@@ -119,7 +119,7 @@ describe('pages for people', { skip }, () => {
     await catalog.locator('.opblock-summary-control').click()
     await catalog.getByRole('button', { name: 'Try it out' }).click()
     await catalog.getByRole('button', { name: 'Execute' }).click()
-    const answer = catalog.locator('.live-responses-table td.response-col_status').first()
+    const answer = catalog.locator('.live-responses-table tbody td.response-col_status').first()
     await answer.waitFor()
     assert.match((await answer.textContent()) ?? '', /^200/)
     assert.deepEqual(free.faults, [])

@@ -20,7 +20,10 @@ before(async () => {
   const { demo } = (await (await fetch(`${shop.url}/sandbox`)).json()) as { demo: { privateKey: string } }
   key = demo.privateKey
 })
-after(() => shop.stop())
+after(async () => {
+  await shop.stop()
+  shop.remove()
+})
 
 async function run(program: string, args: readonly string[]): Promise<string> {
   const env = {
@@ -44,7 +47,7 @@ test('there is a recipe for each of three stock clients, and each buys as it sta
       language === 'sh'
         ? await run('sh', ['-c', code])
         : await run(process.execPath, ['--input-type=module', '-e', code])
-    assert.match(stdout, /status['"]?: ['"]confirmed['"]/, `${code}\n${stdout}`)
+    assert.match(stdout, /status['"]?:\s?['"]confirmed['"]/, `${code}\n${stdout}`)
     assert.match(stdout, /tokenId/)
   }
 })

@@ -1,6 +1,6 @@
-import { hash, timingSafeEqual } from 'node:crypto'
+import { createHmac, hash, timingSafeEqual } from 'node:crypto'
 import type { Address } from '../../base/address.ts'
-import { hmacSha256, type Mac } from '../../base/hmac.ts'
+import { isoTime } from '../../base/clock.ts'
 import { canonical, type JsonObject } from '../../base/json.ts'
 import type { Secret } from '../../base/secret.ts'
 
@@ -59,7 +59,7 @@ export function issueChallenge(input: ChallengeInput, secret: Secret): Challenge
     request: encodeRequest(request),
     description,
     ...(digest === null ? {} : { digest }),
-    expires: new Date(expiresAt).toISOString(),
+    expires: isoTime(expiresAt),
     opaque: encodeBinding(binding),
   }
   return { id: idOf(unsigned, secret), ...unsigned }
@@ -76,18 +76,8 @@ export function isOurs(challenge: Challenge, secrets: readonly Secret[]): boolea
 
 function idOf(challenge: Omit<Challenge, 'id'>, secret: Secret): string {
   const { realm, method, intent, request, expires, digest, opaque } = challenge
-  return macOf(secret)(`${realm}|${method}|${intent}|${request}|${expires}|${digest ?? ''}|${opaque}`)
-}
-
-const macs = new WeakMap<Secret, Mac>()
-
-function macOf(secret: Secret): Mac {
-  let mac = macs.get(secret)
-  if (mac === undefined) {
-    mac = hmacSha256(secret.reveal())
-    macs.set(secret, mac)
-  }
-  return mac
+  const terms = `${realm}|${method}|${intent}|${request}|${expires}|${digest ?? ''}|${opaque}`
+  return createHmac('sha256', secret.reveal()).update(terms).digest('base64url')
 }
 
 export function encodeJson(value: unknown): string {

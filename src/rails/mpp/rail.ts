@@ -1,4 +1,4 @@
-import { type Address, type Hash, ZERO_ADDRESS } from '../../base/address.ts'
+import { type Address, checksumAddress, type Hash, ZERO_ADDRESS } from '../../base/address.ts'
 import { type Clock, isoTime } from '../../base/clock.ts'
 import { type Random, systemRandom } from '../../base/id.ts'
 import { canonical, sha256Hex } from '../../base/json.ts'
@@ -23,7 +23,7 @@ import {
   serializeChallenge,
 } from './challenge.ts'
 import { challengeTag, transferIdentity } from './memo.ts'
-import type { ChargeSettler, KeptPayment } from './settlement.ts'
+import { type ChargeSettler, type KeptPayment, paidFor } from './settlement.ts'
 import type { TransactionVerifier } from './verifier.ts'
 import { decodeHeader, decodeMeta, encodeReceipt, HEADER, META, type MppCredential, problemUri } from './wire.ts'
 
@@ -114,14 +114,15 @@ export function mppRail(options: MppOptions): Rail {
     }
   }
 
-  function assertOurs({ challenge, request }: MppCredential): void {
+  function assertOurs({ challenge, request, proof }: MppCredential): void {
     if (!isOurs(challenge, secrets))
       throw new Problem(
         'invalid_challenge',
         'The challenge was not issued here, or was changed; pay the one in this answer.',
       )
+    // Whoever has paid already did so under the name that the shop had then.
     const right =
-      challenge.realm === realm &&
+      (challenge.realm === realm || proof.mode === 'push') &&
       challenge.method === METHOD &&
       challenge.intent === INTENT &&
       request.methodDetails.chainId === chainId
@@ -144,9 +145,9 @@ export function mppRail(options: MppOptions): Rail {
 
   function paymentOf(
     credential: Credential,
-    payment: Pick<Payment, 'payer' | 'amount' | 'expiresAt'> & { kept: Omit<KeptPayment, 'challengeId'> },
+    payment: Pick<Payment, 'payer' | 'amount' | 'expiresAt'> & { kept: Omit<KeptPayment, 'challengeId' | 'realm'> },
   ): Payment {
-    const { challenge, binding } = credential.content as MppCredential
+    const { challenge, binding, request } = credential.content as MppCredential
     const { kept, ...rest } = payment
     return {
       ...rest,
@@ -156,9 +157,9 @@ export function mppRail(options: MppOptions): Rail {
       proofDigest: credential.proofDigest,
       asset: currency.address,
       network,
-      payTo: recipient,
+      payTo: checksumAddress(request.recipient),
       funds: credential.funds,
-      authorization: { ...kept, challengeId: challenge.id },
+      authorization: { ...kept, challengeId: challenge.id, realm: challenge.realm },
       flowId: binding.flow,
     }
   }
@@ -219,7 +220,8 @@ export function mppRail(options: MppOptions): Rail {
     const asked = BigInt(request.amount)
     // A chain that does not answer has not seen it either; the money is taken down, and looked for later.
     const receipt = await readReceipt(rpc, proof.hash).catch(() => null)
-    const paid = receipt && settler.paidFor(receipt, challenge.id, asked)
+    const charge = { challengeId: challenge.id, realm: challenge.realm, currency: currency.address }
+    const paid = receipt && paidFor(receipt, { ...charge, recipient: request.recipient, amount: asked })
     if (receipt && !paid)
       throw new Problem(
         'payment_verification_failed',

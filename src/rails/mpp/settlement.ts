@@ -13,6 +13,8 @@ import { isBoundTo } from './memo.ts'
 /** What an open order keeps of its payment: enough to send it again, or to find it. Wiped as soon as the outcome is known. */
 export type KeptPayment = {
   readonly challengeId: string
+  /** The name that the shop had when it issued the challenge. */
+  readonly realm: string
   readonly hash: Hash
   /** Null for push: the payer sent it. */
   readonly raw: Hex | null
@@ -23,8 +25,25 @@ export type KeptPayment = {
 
 export type ChargeSettler = {
   settle(order: PaidOrder): Promise<SettleOutcome>
-  /** What this transaction paid us towards this challenge, the amount asked for if that is there, or null. Only logs of the token count. */
-  paidFor(receipt: Receipt, challengeId: string, asked: bigint): MemoTransfer | null
+}
+
+/** What a challenge asked for, as it was when it was issued: a shop may change its name and its till while money is on its way. */
+export type Charge = {
+  readonly challengeId: string
+  readonly realm: string
+  readonly currency: Address
+  readonly recipient: Address
+  readonly amount: bigint
+}
+
+/** What this transaction paid towards this charge, the amount asked for if that is there, or null. Only logs of the token count. */
+export function paidFor(receipt: Receipt, charge: Charge): MemoTransfer | null {
+  if (!receipt.succeeded) return null
+  const { challengeId, realm, currency, recipient } = charge
+  const bound = memoTransfers(receipt, currency).filter(
+    ({ to, memo }) => sameAddress(to, recipient) && isBoundTo(memo, realm, challengeId),
+  )
+  return bound.find(({ amount }) => amount === charge.amount) ?? bound[0] ?? null
 }
 
 /** Clocks of chains and replicas differ, and blocks take their time: be sure before saying "never". */
@@ -35,26 +54,16 @@ export function createChargeSettler(options: {
   head: HeadSource
   clock: Clock
   log: Log
-  realm: string
-  currency: Address
-  recipient: Address
   confirmations: (amount: bigint) => number
   waitMs: number
   waypoint?: Waypoint
 }): ChargeSettler {
-  const { rpc, head, clock, log, realm, currency, recipient, confirmations, waitMs, waypoint = noWaypoint } = options
-
-  function paidFor(receipt: Receipt, challengeId: string, asked: bigint): MemoTransfer | null {
-    if (!receipt.succeeded) return null
-    const bound = memoTransfers(receipt, currency).filter(
-      ({ to, memo }) => sameAddress(to, recipient) && isBoundTo(memo, realm, challengeId),
-    )
-    return bound.find(({ amount }) => amount === asked) ?? bound[0] ?? null
-  }
+  const { rpc, head, clock, log, confirmations, waitMs, waypoint = noWaypoint } = options
 
   async function judge(order: PaidOrder, receipt: Receipt): Promise<SettleOutcome> {
-    const { challengeId, raw } = keptPayment(order)
-    const paid = paidFor(receipt, challengeId, order.amount)
+    const { challengeId, realm, raw } = keptPayment(order)
+    const { asset: currency, payTo: recipient, amount } = order
+    const paid = paidFor(receipt, { challengeId, realm, currency, recipient, amount })
     if (!paid)
       return {
         kind: 'refused',
@@ -106,9 +115,12 @@ export function createChargeSettler(options: {
    * The hash may be unknown to this node while the memo is already in its logs, and a replaced transaction keeps its memo. Anybody can
    * send a little under the same memo, so only the whole amount counts.
    */
-  async function byMemo({ amount }: PaidOrder, { memo, fromBlock }: KeptPayment): Promise<Receipt | null> {
+  async function byMemo(
+    { amount, asset, payTo }: PaidOrder,
+    { memo, fromBlock }: KeptPayment,
+  ): Promise<Receipt | null> {
     if (memo === null) return null
-    const found = await findMemoTransfers(rpc, currency, recipient, memo, BigInt(fromBlock))
+    const found = await findMemoTransfers(rpc, asset, payTo, memo, BigInt(fromBlock))
     const transfer = found.find((one) => one.amount === amount)
     return transfer ? readReceipt(rpc, transfer.transaction) : null
   }
@@ -126,7 +138,6 @@ export function createChargeSettler(options: {
   }
 
   return {
-    paidFor,
     async settle(order) {
       const kept = keptPayment(order)
       const known = order.inDoubt ? ((await readReceipt(rpc, kept.hash)) ?? (await byMemo(order, kept))) : null
