@@ -9,7 +9,7 @@ import { startPostgres } from './support/postgres.ts'
 //
 //   npm test -- --only=store,rails       only files with one of these words in their path
 //   npm test -- test/store/copy.test.ts  only these files
-//   npm test -- --kills=1000             any other option reaches the tests by its name: SUTLER_TEST_KILLS=1000
+//   npm test -- --kills=1000             any other option reaches the tests by its name: TEST_KILLS=1000
 
 type Plan = {
   readonly together: readonly string[]
@@ -71,7 +71,7 @@ function isAlone(file: string): boolean {
 }
 
 function variableOf(option: string): string {
-  return `SUTLER_TEST_${option.replaceAll('-', '_').toUpperCase()}`
+  return `TEST_${option.replaceAll('-', '_').toUpperCase()}`
 }
 
 function test(name: string, files: readonly string[], flags: readonly string[]): Promise<Step> {

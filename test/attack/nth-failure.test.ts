@@ -12,7 +12,7 @@ import { startShop, type TestShop } from '../support/shop.ts'
 // refunded once, or not charged.
 
 /** A refund has more than a hundred effects, most of them tries of a mint that fails. `--stride=1` takes them all. */
-const REFUND_STRIDE = Number(process.env['SUTLER_TEST_STRIDE'] ?? 13)
+const REFUND_STRIDE = Number(process.env['TEST_STRIDE'] ?? 13)
 
 describe('the n-th outside effect fails', () => {
   const line = createFaultLine()

@@ -7,7 +7,7 @@ import { until } from '../support/until.ts'
 
 // M-02 at large: identical paid calls at once, over two replicas on one store. `npm test -- --only=storm --storms=100` for a long run.
 
-const STORMS = Number(process.env['SUTLER_TEST_STORMS'] ?? 6)
+const STORMS = Number(process.env['TEST_STORMS'] ?? 6)
 const CALLS = 50
 
 let shop: TestShop

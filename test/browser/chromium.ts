@@ -4,17 +4,17 @@ import { type Browser, chromium } from 'playwright-core'
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome']
 
-/** The browser of this machine; null when it has none. SUTLER_TEST_BROWSER=required makes that a failure. */
+/** The browser of this machine; null when it has none. TEST_BROWSER=required makes that a failure. */
 export function findChromium(): string | null {
   const folders = (process.env['PATH'] ?? '').split(delimiter)
-  const named = process.env['SUTLER_TEST_CHROMIUM']
+  const named = process.env['TEST_CHROMIUM']
   const found = [
     ...(named ? [named] : []),
     ...folders.flatMap((folder) => NAMES.map((name) => join(folder, name))),
   ].find(existsSync)
-  if (found === undefined && process.env['SUTLER_TEST_BROWSER'] === 'required')
+  if (found === undefined && process.env['TEST_BROWSER'] === 'required')
     throw new Error(
-      'SUTLER_TEST_BROWSER=required, and there is no Chromium; install it, or name it in SUTLER_TEST_CHROMIUM',
+      'TEST_BROWSER=required, and there is no Chromium; install it, or name it in TEST_CHROMIUM',
     )
   return found ?? null
 }

@@ -19,7 +19,7 @@ import { surfaceFlows } from './surface-flows.ts'
 // kill -9 of a real server process at every waypoint of every flow. The lanes are replicas on one store: an order whose process dies is
 // taken over by whichever replica comes first. C-01, and C-02 where the process that recovers is killed as well.
 
-const KILLS = Number(process.env['SUTLER_TEST_KILLS'] ?? 200)
+const KILLS = Number(process.env['TEST_KILLS'] ?? 200)
 const LANES = 2
 /** Every so many kills, the process that recovers is killed too. */
 const NESTED_EVERY = 4
@@ -45,7 +45,7 @@ before(async () => {
   world = { chains, config: sandbox.config, world: sandbox, store }
   const rpcUrls = { 84532: `${rpc.url}/84532`, 42431: `${rpc.url}/42431` }
   replicas = createReplicas(
-    { databaseUrl: store.place.url!, rpcUrls, leaseSeconds: 1, verbose: process.env['SUTLER_TEST_VERBOSE'] === '1' },
+    { databaseUrl: store.place.url!, rpcUrls, leaseSeconds: 1, verbose: process.env['TEST_VERBOSE'] === '1' },
     LANES + 1,
   )
 })

@@ -14,10 +14,10 @@ import { type Dice, diceOf } from './random.ts'
 import { type Known, mangled, mutated, type Schema, sampleOf } from './values.ts'
 
 // Requests made from the schemas of the route table, then bent: values, structure, bytes, headers, queries, paths. Whatever comes in, an
-// answer of a known shape goes out. SUTLER_TEST_FUZZ=1000000 for a long run, SUTLER_TEST_SEED to have one again.
+// answer of a known shape goes out. TEST_FUZZ=1000000 for a long run, TEST_SEED to have one again.
 
-const INPUTS = Number(process.env['SUTLER_TEST_FUZZ'] ?? 20_000)
-const SEED = Number(process.env['SUTLER_TEST_SEED'] ?? randomInt(2 ** 31))
+const INPUTS = Number(process.env['TEST_FUZZ'] ?? 20_000)
+const SEED = Number(process.env['TEST_SEED'] ?? randomInt(2 ** 31))
 const CONNECTIONS = 8
 
 let shop: TestShop

@@ -56,7 +56,7 @@ for (const [file, path] of Object.entries(documents)) {
     assert.equal(response.status, 200)
     const text = printed(file, await response.text())
     const golden = join(import.meta.dirname, file)
-    if (process.env['SUTLER_TEST_REPIN']) writeFileSync(golden, text)
+    if (process.env['TEST_REPIN']) writeFileSync(golden, text)
     assert.ok(existsSync(golden), 'there is no golden copy yet; write it with: npm test -- --only=pins --repin')
     assert.equal(text, readFileSync(golden, 'utf8'))
   })

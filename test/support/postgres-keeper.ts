@@ -59,9 +59,9 @@ function unprivilegedAccount(): Account | null {
   return { uid: Number(user[2]), gid: Number(user[3]) }
 }
 
-/** The folder with `initdb` and `postgres`: of the system, else from npm. SUTLER_TEST_POSTGRES chooses one. */
+/** The folder with `initdb` and `postgres`: of the system, else from npm. TEST_POSTGRES chooses one. */
 function findBinaries(folder: string): string {
-  const { SUTLER_TEST_POSTGRES: choice } = process.env
+  const { TEST_POSTGRES: choice } = process.env
   const found =
     (choice === 'npm' ? null : systemBinaries()) ??
     (choice === 'system' ? null : packagedBinaries(join(folder, 'package')))
