@@ -49,29 +49,48 @@ export async function purchase<Input extends JsonObject>(
   let mayBeTaken = false
   try {
     const credential = offer.rail.read(request.incoming)
-    mayBeTaken = credential !== null
+    if (!credential) {
+      price = await priceShown(offer.price, request)
+      throw request.isProbe ? ASKED_PRICE : ASKED_UNPAID
+    }
+    mayBeTaken = true
     // Before anything else: a spent payment fails every check, and yet its payer is owed the answer.
-    const seen = credential && (await checkout.orders.byIdentities(credential.identities))
+    const seen = await checkout.orders.byIdentities(credential.identities)
     if (seen) return await replay(checkout, offer, request, credential, seen)
 
-    mayBeTaken = credential?.funds === 'captured'
-    if (!credential && request.isProbe) throw ASKED_PRICE
-    const input = request.parse()
-    const quoted = await quote(offer.price, input, credential)
-    price = quoted.price
-    if (!credential) throw ASKED_UNPAID
-
-    const payment = await offer.rail.verify(credential, termsOf(request, price))
-    const { objection = payment.objection } = quoted
-    checkout.ensureRoom()
-    const opened = await open(checkout, offer, request, input, { ...payment, objection })
-    return await answer(checkout, offer, request, credential, opened)
+    mayBeTaken = credential.funds === 'captured'
+    try {
+      return await buy(checkout, offer, request, credential)
+    } catch (error) {
+      // A twin of this call may have been faster: what it took is what made this one fail, and its answer is owed here too.
+      mayBeTaken = true
+      const twin = await checkout.orders.byIdentities(credential.identities)
+      if (twin) return await replay(checkout, offer, request, credential, twin)
+      mayBeTaken = credential.funds === 'captured'
+      throw error
+    }
   } catch (error) {
     if (!isProblem(error) || error.status !== 402) throw mayBeTaken ? unsure(error) : error
     price ??= await priceShown(offer.price, request)
     checkout.meter.challenged({ surface: offer.good.surface, rail: offer.rail.name }, error.code)
     return { kind: 'challenged', problem: error, price, wire: offer.rail.challenge(termsOf(request, price), error) }
   }
+}
+
+/** A payment that nobody has seen before. */
+async function buy<Input extends JsonObject>(
+  checkout: Checkout,
+  offer: Offer<Input>,
+  request: PurchaseRequest<Input>,
+  credential: Credential,
+): Promise<Outcome> {
+  const input = request.parse()
+  const quoted = await quote(offer.price, input, credential)
+  const payment = await offer.rail.verify(credential, termsOf(request, quoted.price))
+  const { objection = payment.objection } = quoted
+  checkout.ensureRoom()
+  const opened = await open(checkout, offer, request, input, { ...payment, objection })
+  return answer(checkout, offer, request, credential, opened)
 }
 
 /** Written, or perhaps written: the store did not say. */
@@ -280,12 +299,12 @@ const NO_PRICE = usd(0n)
 async function quote<Input>(
   price: Price<Input>,
   input: Input,
-  credential: Credential | null,
+  credential: Credential,
 ): Promise<{ readonly price: Usd; readonly objection?: Problem }> {
   try {
     return { price: await priceOf(price, input) }
   } catch (error) {
-    if (credential?.funds !== 'captured' || !isProblem(error)) throw error
+    if (credential.funds !== 'captured' || !isProblem(error)) throw error
     return error.status < 500 ? { price: NO_PRICE, objection: error } : { price: NO_PRICE }
   }
 }

@@ -13,9 +13,7 @@ export function findChromium(): string | null {
     ...folders.flatMap((folder) => NAMES.map((name) => join(folder, name))),
   ].find(existsSync)
   if (found === undefined && process.env['TEST_BROWSER'] === 'required')
-    throw new Error(
-      'TEST_BROWSER=required, and there is no Chromium; install it, or name it in TEST_CHROMIUM',
-    )
+    throw new Error('TEST_BROWSER=required, and there is no Chromium; install it, or name it in TEST_CHROMIUM')
   return found ?? null
 }
 
