@@ -149,7 +149,7 @@ test('a pushed payment for what cannot be done comes back in full', async () => 
 
 test('an unknown payment, and anything that is no payment at all, is 404', async () => {
   for (const protocol of protocols) {
-    for (const reference of [`0x${'ab'.repeat(32)}`, 'ord_nothing', '%00', 'x'.repeat(500), "'--"]) {
+    for (const reference of [`0x${'ab'.repeat(32)}`, 'ord_nothing', 'x'.repeat(500), "'--"]) {
       const response = await fetch(`${shop.url}/craft/${protocol}/actions/${reference}`)
       const { code } = (await response.json()) as { code: string }
       assert.deepEqual([reference, response.status, code], [reference, 404, 'payment_not_found'])
