@@ -40,7 +40,7 @@ async function main(args: readonly string[]): Promise<void> {
     await template
     const limit = `--test-timeout=${TEST_MS_MAX}`
     if (together.length > 0)
-      steps.push(await test('tests', together, [`--test-concurrency=${availableParallelism()}`, limit]))
+      steps.push(await test('tests', together, [`--test-concurrency=${availableParallelism() + 1}`, limit]))
     for (const file of alone) steps.push(await test(file, [file], []))
   } finally {
     await server?.stop()

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { startWorker } from '../../src/checkout/worker.ts'
 import { until } from '../checkout/rail.cases.ts'
 import { type Flow, flows, judge } from '../crash/flows.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { createFaultLine } from '../support/faults.ts'
-import { startShop, type TestShop } from '../support/shop.ts'
+import { startShop } from '../support/shop.ts'
 
 // Every call to a chain and every commit fails in turn, before and after it happened. Charged once and delivered once, charged once and
 // refunded once, or not charged.
@@ -14,24 +14,25 @@ import { startShop, type TestShop } from '../support/shop.ts'
 /** A refund has more than a hundred effects, most of them tries of a mint that fails. `--stride=1` takes them all. */
 const REFUND_STRIDE = Number(process.env['TEST_STRIDE'] ?? 13)
 
-describe('the n-th outside effect fails', () => {
+// They mostly wait, for leases and for second tries: side by side they wait together. Each has a shop of its own, for its own faults.
+describe('the n-th outside effect fails', { concurrency: true }, () => {
+  for (const flow of flows) test(flow.name, (t) => failEach(t, flow))
+})
+
+async function failEach(t: TestContext, flow: Flow): Promise<void> {
   const line = createFaultLine()
-  let shop: TestShop
-  before(async () => {
-    shop = await startShop({
-      // Callers who are answered 202 ask again and again.
-      env: { SUTLER_RATE_REPLAY: '100000' },
-      wrapTransport: (_chainId, transport) => line.wrapTransport(transport),
-      wrapDatabase: line.wrapDatabase,
-      // Its looks at the store would count too. It is started once the fault has struck.
-      withoutWorker: true,
-      configure: (config) => ({ ...config, limits: { ...config.limits, leaseSeconds: 1, waitMsMax: 2_000 } }),
-    })
+  const shop = await startShop({
+    // Callers who are answered 202 ask again and again.
+    env: { SUTLER_RATE_REPLAY: '100000' },
+    wrapTransport: (_chainId, transport) => line.wrapTransport(transport),
+    wrapDatabase: line.wrapDatabase,
+    // Its looks at the store would count too. It is started once the fault has struck.
+    withoutWorker: true,
+    configure: (config) => ({ ...config, limits: { ...config.limits, leaseSeconds: 1, waitMsMax: 2_000 } }),
   })
-  after(() => shop.stop())
+  t.after(() => shop.stop())
 
   async function buy(
-    flow: Flow,
     buyer: PrivateKeyAccount,
     onPaid: () => void,
   ): Promise<{ first: Response; resend: () => Promise<Response> }> {
@@ -63,42 +64,39 @@ describe('the n-th outside effect fails', () => {
   /** The same payment again, until the answer is final: the goods, the money back, or the promise that nothing was taken. */
   async function finish(first: Response, resend: () => Promise<Response>): Promise<number> {
     for (let answer = first; ; answer = await resend()) {
-      const { refund } = (await answer.json()) as { refund?: { status: string } | null }
-      const isMoving = answer.status === 202 || answer.status >= 500 || refund?.status === 'refunding'
+      const { code, refund } = (await answer.json()) as { code?: string; refund?: { status: string } | null }
+      const isRefunding = code === 'fulfilment_failed' && refund?.status !== 'refunded'
+      const isMoving = answer.status === 202 || answer.status >= 500 || isRefunding
       if (!isMoving) return answer.status
     }
   }
 
-  for (const flow of flows) {
-    test(flow.name, async (t) => {
-      const clean = await fundedWallet(shop)
-      await buy(flow, clean, () => line.disarm())
-      const effects = await untilOver(() => line.count())
-      assert.ok(effects > 5)
-      const stride = flow.ends === 'refunded' ? REFUND_STRIDE : 1
-      for (let n = 1; n <= effects; n += stride) {
-        for (const moment of ['before', 'after'] as const) {
-          const buyer = await fundedWallet(shop)
-          const { first, resend } = await buy(flow, buyer, () => line.arm(n, moment))
-          const told = `${flow.name}: effect ${n} failed ${moment}, answered ${first.status}`
-          // A refund goes on after the answer, and so do the faults.
-          const worker = startWorker(shop.service.checkout)
-          await until(async () => line.hasStruck() || (await noOrderIsOpen()))
-          line.disarm()
-          // A 5xx promises that nothing was taken, and that nothing will be unless the payment is sent again.
-          if (first.status >= 500 && flow.rail.name !== 'mpp push') {
-            await until(noOrderIsOpen)
-            await judge(shop, flow, buyer, undefined, 402)
-          }
-          const last = await finish(first, resend)
-          await until(noOrderIsOpen)
-          await worker.stop()
-          await judge(shop, flow, buyer, undefined, last).catch((error) => {
-            throw new Error(told, { cause: error })
-          })
-        }
+  const clean = await fundedWallet(shop)
+  await buy(clean, () => line.disarm())
+  const effects = await untilOver(() => line.count())
+  assert.ok(effects > 5)
+  const stride = flow.ends === 'refunded' ? REFUND_STRIDE : 1
+  for (let n = 1; n <= effects; n += stride) {
+    for (const moment of ['before', 'after'] as const) {
+      const buyer = await fundedWallet(shop)
+      const { first, resend } = await buy(buyer, () => line.arm(n, moment))
+      const told = `${flow.name}: effect ${n} failed ${moment}, answered ${first.status}`
+      // A refund goes on after the answer, and so do the faults.
+      const worker = startWorker(shop.service.checkout)
+      await until(async () => line.hasStruck() || (await noOrderIsOpen()))
+      line.disarm()
+      // A 5xx promises that nothing was taken, and that nothing will be unless the payment is sent again.
+      if (first.status >= 500 && flow.rail.name !== 'mpp push') {
+        await until(noOrderIsOpen)
+        await judge(shop, flow, buyer, undefined, 402)
       }
-      t.diagnostic(`${Math.ceil(effects / stride)} of ${effects} effects, each failed before and after`)
-    })
+      const last = await finish(first, resend)
+      await until(noOrderIsOpen)
+      await worker.stop()
+      await judge(shop, flow, buyer, undefined, last).catch((error) => {
+        throw new Error(told, { cause: error })
+      })
+    }
   }
-})
+  t.diagnostic(`${Math.ceil(effects / stride)} of ${effects} effects, each failed before and after`)
+}
