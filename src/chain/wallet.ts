@@ -1,3 +1,4 @@
+import type { TransactionSerializableEIP1559 } from 'viem'
 import { serializeTransaction } from 'viem/utils'
 import type { Address, Hash } from '../base/address.ts'
 import { fromHex, type Hex, toHex } from '../base/hex.ts'
@@ -28,8 +29,7 @@ export function createWallet(privateKey: Secret): Wallet {
     chainId: number,
   ): { raw: Hex; hash: Hash; fees: Fees } {
     const transaction = { type: 'eip1559', chainId, nonce, to, data, gas, value: 0n, ...fees } as const
-    const signature = signDigest(keccak256(fromHex(serializeTransaction(transaction))), key)
-    const raw = serializeTransaction(transaction, signature)
+    const raw = signTransaction(transaction, key)
     return { raw, hash: toHex(keccak256(fromHex(raw))), fees }
   }
   return {
@@ -44,6 +44,10 @@ export function createWallet(privateKey: Secret): Wallet {
       return `${r}${s.slice(2)}${yParity === 0 ? '1b' : '1c'}`
     },
   }
+}
+
+export function signTransaction(transaction: TransactionSerializableEIP1559, key: Uint8Array): Hex {
+  return serializeTransaction(transaction, signDigest(keccak256(fromHex(serializeTransaction(transaction))), key))
 }
 
 /** Who signed this text (EIP-191), or null. */

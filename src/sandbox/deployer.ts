@@ -1,7 +1,10 @@
-import { type Abi, encodeDeployData, encodeFunctionData, getContractAddress, type Hex, parseEther } from 'viem'
-import { privateKeyToAccount } from 'viem/accounts'
+import type { Abi } from 'viem'
+import { encodeDeployData, encodeFunctionData, getContractAddress, parseEther } from 'viem/utils'
 import type { Address } from '../base/address.ts'
+import { fromHex, type Hex } from '../base/hex.ts'
 import type { Secret } from '../base/secret.ts'
+import { addressOfKey } from '../chain/secp256k1.ts'
+import { signTransaction } from '../chain/wallet.ts'
 import type { DevChain } from '../devchain/chain.ts'
 
 /** One transaction of the deployer: a contract, or a call of one. */
@@ -22,12 +25,13 @@ export type Deployer = {
 const GAS = 8_000_000n
 const MAX_FEE_PER_GAS = 10_000_000_000n
 
-export function createDeployer(chain: DevChain, key: Secret): Deployer {
-  const account = privateKeyToAccount(key.reveal() as Hex)
+export function createDeployer(chain: DevChain, secret: Secret): Deployer {
+  const key = fromHex(secret.reveal() as Hex)
+  const address = addressOfKey(key)
   let queue: Promise<unknown> = Promise.resolve()
 
   const nonceReached = async (): Promise<number> =>
-    Number(await chain.request({ method: 'eth_getTransactionCount', params: [account.address, 'latest'] }))
+    Number(await chain.request({ method: 'eth_getTransactionCount', params: [address, 'latest'] }))
 
   async function send({ to, data }: Act, nonce: number): Promise<Hex> {
     const transaction = {
@@ -39,7 +43,7 @@ export function createDeployer(chain: DevChain, key: Secret): Deployer {
       maxFeePerGas: MAX_FEE_PER_GAS,
       maxPriorityFeePerGas: 0n,
     } as const
-    const raw = await account.signTransaction(to ? { ...transaction, to } : transaction)
+    const raw = signTransaction(to ? { ...transaction, to } : transaction, key)
     const receipt = (await chain.request({ method: 'eth_sendRawTransactionSync', params: [raw] })) as {
       status: Hex
       transactionHash: Hex
@@ -49,11 +53,11 @@ export function createDeployer(chain: DevChain, key: Secret): Deployer {
   }
 
   return {
-    address: account.address,
+    address,
     async found(acts) {
       await chain.request({
         method: 'dev_setBalance',
-        params: [account.address, `0x${parseEther('1000').toString(16)}`],
+        params: [address, `0x${parseEther('1000').toString(16)}`],
       })
       for (let number = await nonceReached(); number < acts.length; number++) await send(acts[number]!, number)
     },

@@ -1,4 +1,4 @@
-import { keccak256, toBytes } from 'viem'
+import { keccak256, toBytes } from 'viem/utils'
 import { burnableCollection } from '../artifacts/BurnableCollection.ts'
 import { craftController } from '../artifacts/CraftController.ts'
 import { craftToken } from '../artifacts/CraftToken.ts'

@@ -6,6 +6,7 @@ import type { Limits } from '../config/limits.ts'
 import type { Rail, RailName } from '../domain/rail.ts'
 import { mppRail } from '../rails/mpp/rail.ts'
 import { createChargeSettler } from '../rails/mpp/settlement.ts'
+import type { TransactionVerifier } from '../rails/mpp/verifier.ts'
 import { createStrikes } from '../rails/strikes.ts'
 import { inprocFacilitator } from '../rails/x402/inproc.ts'
 import { x402Rail } from '../rails/x402/rail.ts'
@@ -19,6 +20,7 @@ export type RailParts = {
   readonly log: Log
   readonly waypoint: Waypoint
   readonly serviceName: string
+  readonly startsCold: boolean
 }
 
 /** The rails that are switched on, by name. */
@@ -83,7 +85,8 @@ function createX402(config: X402Config, chain: ChainAccess, { limits, clock, log
   })
 }
 
-function createMpp(config: MppConfig, chain: ChainAccess, { limits, clock, log, waypoint }: RailParts): Rail {
+function createMpp(config: MppConfig, chain: ChainAccess, parts: RailParts): Rail {
+  const { limits, clock, log, waypoint, startsCold } = parts
   const { rpc, head } = chain
   const { network, currency, recipient, realm, secrets, modes } = config
   const settler = createChargeSettler({
@@ -95,11 +98,15 @@ function createMpp(config: MppConfig, chain: ChainAccess, { limits, clock, log, 
     waitMs: limits.receiptWaitMs,
     waypoint,
   })
-  // Loaded beside the start: mppx takes more than a second, and the first payment usually comes later than that.
-  const verifier = import('../rails/mpp/verifier.ts').then(({ createTransactionVerifier }) =>
-    createTransactionVerifier({ rpc, recipient, currency: currency.address }),
-  )
-  verifier.catch((error) => log.error('mppx could not be loaded', { error }))
+  let loading: Promise<TransactionVerifier> | null = null
+  const verifier = (): Promise<TransactionVerifier> => {
+    loading ??= import('../rails/mpp/verifier.ts').then(({ createTransactionVerifier }) =>
+      createTransactionVerifier({ rpc, recipient, currency: currency.address }),
+    )
+    return loading
+  }
+  // Beside the start: mppx takes more than a second, and the first payment usually comes later than that.
+  if (!startsCold) verifier().catch((error) => log.error('mppx could not be loaded', { error }))
   return mppRail({
     network,
     chainId: config.chain.chainId,

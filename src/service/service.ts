@@ -48,6 +48,8 @@ export type Parts = {
   readonly database?: Database
   /** Orders then move only while a request drives them. */
   readonly withoutWorker?: boolean
+  /** Nothing is loaded before it is needed: for a process that will not live long. */
+  readonly startsCold?: boolean
   /** Looks up the names of webhook receivers. */
   readonly resolve?: Resolve
   /** Runs when the store is up to date: the sandbox fills its shelves, and brings routes of its own. */
@@ -68,7 +70,7 @@ export type Service = {
 
 /** The only place where all parts meet. */
 export async function startService(config: Config, parts: Parts = {}): Promise<Service> {
-  const { random = systemRandom, waypoint = noWaypoint, transports = new Map() } = parts
+  const { random = systemRandom, waypoint = noWaypoint, transports = new Map(), startsCold = false } = parts
   const ownClock = syncedClock(systemClock)
   const { clock = ownClock } = parts
   const log = parts.log ?? createLog({ level: config.logLevel, clock, write: (line) => process.stderr.write(line) })
@@ -81,7 +83,8 @@ export async function startService(config: Config, parts: Parts = {}): Promise<S
   const { limits } = config
   const journal = createJournal(database)
   const chainOf = createChains({ limits, journal, clock, log, waypoint, transports })
-  const rails = createRails(config, chainOf, { limits, clock, log, waypoint, serviceName: config.service.name })
+  const { name: serviceName } = config.service
+  const rails = createRails(config, chainOf, { limits, clock, log, waypoint, serviceName, startsCold })
   const { counter, offers } = createCounter({ config, clock, random, log, waypoint, database, chainOf, rails })
   const meter = createShopMeter(() => operations.wake())
   const around = { config, database, journal, rails, chainOf, meter, clock, random, log, waypoint }

@@ -119,7 +119,9 @@ test('each flow passes through its waypoints', async () => {
 
 const paths = new Map<Flow, readonly WaypointName[]>()
 
-test(`C-01, C-02: ${KILLS} kills at every waypoint: lost 0, doubled 0, stuck 0`, async (t) => {
+test(`C-01, C-02: ${KILLS} kills at every waypoint: lost 0, doubled 0, stuck 0`, {
+  timeout: 60_000 + KILLS * 10_000,
+}, async (t) => {
   const cases = [...paths].flatMap(([flow, passed]) => passed.map((name, index) => ({ flow, name, at: index + 1 })))
   assert.notEqual(cases.length % STRIDE, 0, 'the stride meets every case')
   let done = 0

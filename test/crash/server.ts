@@ -40,7 +40,7 @@ async function start({ databaseUrl, rpcUrls, port, leaseSeconds, verbose }: Star
     ? createLog({ level: 'debug', clock: systemClock, write: (line) => process.stderr.write(`${process.pid} ${line}`) })
     : silentLog
   const patient = { ...limits, leaseSeconds, delivery: { ...limits.delivery, retryMs: 5 } }
-  await startService({ ...config, limits: patient }, { waypoint, log })
+  await startService({ ...config, limits: patient }, { startsCold: true, waypoint, log })
   tell({ listening: true })
 }
 

@@ -1,9 +1,7 @@
 import { ExactEvmScheme } from '@x402/evm/exact/client'
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
-import { Mppx, tempo } from 'mppx/client'
 import { createClient, custom } from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
-import { tempoModerato } from 'viem/tempo/chains'
 import { giveGas, giveToken } from '../../src/sandbox/world.ts'
 import type { TestShop } from './shop.ts'
 
@@ -35,13 +33,25 @@ export function mppPayer(
   mode: 'pull' | 'push',
   fetchWith: typeof fetch = fetch,
 ): Pay {
+  const mppx = mppxClient(chains, account, mode, fetchWith)
+  return async (url, init) => (await mppx).fetch(url, init)
+}
+
+/** It takes a second to load, so only tests that pay with it do. */
+export async function mppxClient(
+  chains: TestShop['chains'],
+  account: PrivateKeyAccount,
+  mode: 'pull' | 'push',
+  fetchWith: typeof fetch = fetch,
+) {
+  const { Mppx, tempo } = await import('mppx/client')
+  const { tempoModerato } = await import('viem/tempo/chains')
   const client = createClient({ chain: tempoModerato, transport: custom(chains.tempo) })
-  const mppx = Mppx.create({
+  return Mppx.create({
     methods: [tempo({ account, mode, getClient: () => client })],
     polyfill: false,
     fetch: fetchWith,
   })
-  return (url, init) => mppx.fetch(url, init)
 }
 
 export function post(body: unknown, headers: Readonly<Record<string, string>> = {}): RequestInit {

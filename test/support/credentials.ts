@@ -1,10 +1,8 @@
 import { ExactEvmScheme } from '@x402/evm/exact/client'
 import { x402Client } from '@x402/fetch'
-import { Mppx, tempo } from 'mppx/client'
-import { createClient, custom } from 'viem'
 import type { PrivateKeyAccount } from 'viem/accounts'
-import { tempoModerato } from 'viem/tempo/chains'
 import type { RailName } from '../../src/domain/rail.ts'
+import { mppxClient } from './buyers.ts'
 import { erc20Balance, type TestShop } from './shop.ts'
 
 /** All that a payer needs of the world. */
@@ -55,8 +53,7 @@ function mppUnderTest(mode: 'pull' | 'push'): RailUnderTest {
     receiptHeader: 'payment-receipt',
     challengeHeader: 'www-authenticate',
     async pay({ chains }, payer, unpaid) {
-      const client = createClient({ chain: tempoModerato, transport: custom(chains.tempo) })
-      const mppx = Mppx.create({ methods: [tempo({ account: payer, mode, getClient: () => client })], polyfill: false })
+      const mppx = await mppxClient(chains, payer, mode)
       return mppx.createCredential(unpaid)
     },
     balance: ({ chains, config }, owner) => erc20Balance(chains.tempo, config.mpp!.currency.address, owner),

@@ -65,7 +65,14 @@ export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
   leaks.guard(config)
   const transports = transportsOf(chains, options.wrapTransport)
   const { waypoint, withoutWorker = false } = options
-  const parts = { clock, log: leaks.log, transports, withoutWorker, ...(waypoint ? { waypoint } : {}) }
+  const parts = {
+    startsCold: true,
+    clock,
+    log: leaks.log,
+    transports,
+    withoutWorker,
+    ...(waypoint ? { waypoint } : {}),
+  }
   const service = await startService(config, { ...parts, database: options.wrapDatabase?.(store.db) ?? store.db })
   const replicas: Service[] = []
   return {

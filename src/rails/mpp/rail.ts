@@ -43,7 +43,7 @@ export type MppOptions = {
   readonly head: HeadSource
   readonly settler: ChargeSettler
   /** Resolves once mppx is loaded. */
-  readonly verifier: Promise<TransactionVerifier>
+  readonly verifier: () => Promise<TransactionVerifier>
   readonly treasury: Sender
   readonly clock: Clock
   readonly random?: Random
@@ -180,7 +180,7 @@ export function mppRail(options: MppOptions): Rail {
         'request_body_mismatch',
         'The body is not the one this challenge was issued for; pay the one in this answer.',
       )
-    const { sender, raw, hash, memo, validBefore } = await (await verifier)(content)
+    const { sender, raw, hash, memo, validBefore } = await (await verifier())(content)
     // Without an end of its own it could land long after we gave up on it, and be paid twice.
     if (validBefore === null || validBefore > Date.parse(content.challenge.expires) + LATE_MS_MAX)
       throw new Problem(
