@@ -89,16 +89,17 @@ describe('several endpoints', () => {
   })
 })
 
+async function serve(t: TestContext, listener: RequestListener): Promise<string> {
+  const server = createServer(listener)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
 describe('over HTTP', () => {
-  async function serve(t: TestContext, listener: RequestListener): Promise<string> {
-    const server = createServer(listener)
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    t.after(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  }
   const request: RpcRequest = { jsonrpc: '2.0', id: 1, method: 'eth_blockNumber', params: [] }
 
   test('a JSON answer is handed over, and headers are sent along', async (t) => {
@@ -149,5 +150,37 @@ describe('over HTTP', () => {
       more()
     })
     await assert.rejects(httpTransport(endless, 10_000)(request), /too large/)
+  })
+})
+
+describe('a kept connection that the other side has closed', () => {
+  /** Answers once per connection, and breaks it at the next question. */
+  async function forgetful(t: TestContext): Promise<{ url: string; asked: () => number }> {
+    const known = new WeakSet<object>()
+    let asked = 0
+    const url = await serve(t, (request, response) => {
+      asked++
+      if (known.has(request.socket)) return void request.socket.destroy()
+      known.add(request.socket)
+      response.end('{"result":"0x1"}')
+    })
+    return { url, asked: () => asked }
+  }
+  const request = (method: string): RpcRequest => ({ jsonrpc: '2.0', id: 1, method, params: [] })
+
+  test('a question is asked again on another connection', async (t) => {
+    const { url, asked } = await forgetful(t)
+    const transport = httpTransport(url, 1_000)
+    await transport(request('eth_blockNumber'))
+    assert.deepEqual(await transport(request('eth_blockNumber')), { result: '0x1' })
+    assert.equal(asked(), 3)
+  })
+
+  test('a transaction is not sent again', async (t) => {
+    const { url, asked } = await forgetful(t)
+    const transport = httpTransport(url, 1_000)
+    await transport(request('eth_blockNumber'))
+    await assert.rejects(transport(request('eth_sendRawTransaction')))
+    assert.equal(asked(), 2)
   })
 })

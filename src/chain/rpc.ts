@@ -99,9 +99,12 @@ function isGateways({ code, message, data }: RpcError): boolean {
   return GATEWAY_CODES.has(code) || GATEWAY_WORDS.test(message)
 }
 
+/** The other side closed a kept connection just as it was used: nobody has read the question. */
+class StaleConnection extends Error {}
+
 /**
- * HTTP with kept connections. Node's `http` costs about half the CPU of `fetch` per call, and a purchase makes several;
- * a request is never repeated here, because a repeated send is for the journal to decide.
+ * HTTP with kept connections. Node's `http` costs about half the CPU of `fetch` per call, and a purchase makes several. A question that
+ * met a stale connection is asked again on another one; a send never is, because a repeated send is for the journal to decide.
  */
 export function httpTransport(
   url: string,
@@ -111,7 +114,7 @@ export function httpTransport(
   const { protocol } = new URL(url)
   const client = protocol === 'https:' ? https : http
   const agent = new client.Agent({ keepAlive: true, maxSockets: 64 })
-  return (rpcRequest) =>
+  const ask: RpcTransport = (rpcRequest) =>
     new Promise((resolve, reject) => {
       const body = JSON.stringify(rpcRequest)
       // The whole answer must be here by then: a limit on silence alone would wait for ever for one that drips.
@@ -144,11 +147,17 @@ export function httpTransport(
           response.on('close', () => clearTimeout(timer))
         },
       )
-      request.on('error', (error) => {
+      request.on('error', (error: NodeJS.ErrnoException) => {
         clearTimeout(timer)
-        reject(error)
+        const isStale = request.reusedSocket && error.code === 'ECONNRESET'
+        reject(isStale ? new StaleConnection(error.message, { cause: error }) : error)
       })
       request.end(body)
+    })
+  return (rpcRequest) =>
+    ask(rpcRequest).catch((error: unknown) => {
+      if (!(error instanceof StaleConnection) || rpcRequest.method === 'eth_sendRawTransaction') throw error
+      return ask(rpcRequest)
     })
 }
 
