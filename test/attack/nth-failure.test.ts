@@ -12,7 +12,7 @@ import { startShop } from '../support/shop.ts'
 // refunded once, or not charged.
 
 /** A refund has more than a hundred effects, most of them tries of a mint that fails. `--stride=1` takes them all. */
-const REFUND_STRIDE = Number(process.env['TEST_STRIDE'] ?? 13)
+const REFUND_STRIDE = Number(process.env['TEST_STRIDE'] ?? 40)
 
 // They mostly wait, for leases and for second tries: side by side they wait together. Each has a shop of its own, for its own faults.
 describe('the n-th outside effect fails', { concurrency: true }, () => {
