@@ -24,7 +24,7 @@ export const start: Command = {
   options: {},
   examples: [
     ['sutler start', 'the sandbox'],
-    ['PORT=4021 SUTLER_DATA_DIR=/tmp/other sutler start', 'a second one beside it'],
+    ['PORT=4021 SUTLER_DATA_DIR=./other sutler start', 'a second one beside it'],
     ['SUTLER_MODE=production sutler start', 'production; names every option that is missing'],
   ],
   async run({ env, terminal }) {

@@ -19,7 +19,8 @@ import { surfaceFlows } from './surface-flows.ts'
 // kill -9 of a real server process at every waypoint of every flow. The lanes are replicas on one store: an order whose process dies is
 // taken over by whichever replica comes first. C-01, and C-02 where the process that recovers is killed as well.
 
-const KILLS = Number(process.env['TEST_KILLS'] ?? 200)
+/** `npm run kills` takes 200, or any number by option. */
+const KILLS = Number(process.env['TEST_KILLS'] ?? 60)
 const LANES = 2
 /** Every so many kills, the process that recovers is killed too. */
 const NESTED_EVERY = 4
