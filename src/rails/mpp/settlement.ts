@@ -1,13 +1,12 @@
 import { type Address, type Hash, sameAddress } from '../../base/address.ts'
-import type { Clock } from '../../base/clock.ts'
 import type { Hex } from '../../base/hex.ts'
 import type { Log } from '../../base/log.ts'
 import { noWaypoint, type Waypoint } from '../../base/waypoint.ts'
-import type { HeadSource } from '../../chain/head.ts'
 import { pollUntil, type Receipt, readReceipt } from '../../chain/receipt.ts'
 import { type Rpc, RpcError } from '../../chain/rpc.ts'
 import { findMemoTransfers, type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
+import { type DepthRule, settledAtDepth } from '../depth.ts'
 import { isBoundTo } from './memo.ts'
 
 /** What an open order keeps of its payment: enough to send it again, or to find it. Wiped as soon as the outcome is known. */
@@ -49,16 +48,15 @@ export function paidFor(receipt: Receipt, charge: Charge): MemoTransfer | null {
 /** Clocks of chains and replicas differ, and blocks take their time: be sure before saying "never". */
 const MARGIN_MS = 60_000
 
-export function createChargeSettler(options: {
-  rpc: Rpc
-  head: HeadSource
-  clock: Clock
-  log: Log
-  confirmations: (amount: bigint) => number
-  waitMs: number
-  waypoint?: Waypoint
-}): ChargeSettler {
-  const { rpc, head, clock, log, confirmations, waitMs, waypoint = noWaypoint } = options
+export function createChargeSettler(
+  options: DepthRule & {
+    readonly rpc: Rpc
+    readonly log: Log
+    readonly waitMs: number
+    readonly waypoint?: Waypoint
+  },
+): ChargeSettler {
+  const { rpc, head, clock, log, waitMs, waypoint = noWaypoint } = options
 
   async function judge(order: PaidOrder, receipt: Receipt): Promise<SettleOutcome> {
     const { challengeId, realm, raw } = keptPayment(order)
@@ -83,21 +81,8 @@ export function createChargeSettler(options: {
         transaction: receipt.transactionHash,
       }
     }
-    const needed = BigInt(confirmations(order.amount))
-    if (needed > 1n && (await head.fresh()).number - receipt.blockNumber + 1n < needed) {
-      return {
-        kind: 'unknown',
-        detail: `Paid; waiting for ${needed} confirmations.`,
-        transaction: receipt.transactionHash,
-      }
-    }
-    const settlement = {
-      transaction: receipt.transactionHash,
-      network: order.network,
-      payer: paid.from,
-      settledAt: clock.now(),
-    }
-    return { kind: 'settled', settlement, ...(isOther ? { amount: paid.amount } : {}) }
+    const outcome = await settledAtDepth(options, order, receipt, paid.from)
+    return isOther && outcome.kind === 'settled' ? { ...outcome, amount: paid.amount } : outcome
   }
 
   /** The node's refusal of these bytes, or null when it took them, has them, or may have them. Never repeated here: the next look does. */

@@ -1,13 +1,12 @@
 import type { Address, Hash } from '../../base/address.ts'
-import type { Clock } from '../../base/clock.ts'
 import type { Hex } from '../../base/hex.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { ProblemCode } from '../../base/problem.ts'
 import { type Authorization, findAuthorization, isAuthorizationUsed, moves, paidBy } from '../../chain/eip3009.ts'
-import type { HeadSource } from '../../chain/head.ts'
 import { type Receipt, readReceipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
+import { type DepthRule, settledAtDepth } from '../depth.ts'
 
 /** What an open order keeps of its payment. Wiped as soon as the outcome is known. */
 export type KeptPayment = {
@@ -38,33 +37,15 @@ export function keptPayment(order: PaidOrder): KeptPayment {
   return order.authorization as unknown as KeptPayment
 }
 
-export function createSettlementReader(options: {
-  rpc: Rpc
-  head: HeadSource
-  clock: Clock
-  asset: Address
-  confirmations: (amount: bigint) => number
-}): SettlementReader {
-  const { rpc, head, clock, asset, confirmations } = options
+export function createSettlementReader(
+  options: DepthRule & { readonly rpc: Rpc; readonly asset: Address },
+): SettlementReader {
+  const { rpc, head, clock, asset } = options
 
   async function judge(order: PaidOrder, receipt: Receipt): Promise<SettleOutcome | null> {
     const { authorization } = keptPayment(order)
     if (!paidBy(receipt, asset, authorization)) return null
-    const needed = BigInt(confirmations(order.amount))
-    if (needed > 1n && (await head.fresh()).number - receipt.blockNumber + 1n < needed) {
-      return {
-        kind: 'unknown',
-        detail: `Paid; waiting for ${needed} confirmations.`,
-        transaction: receipt.transactionHash,
-      }
-    }
-    const settlement = {
-      transaction: receipt.transactionHash,
-      network: order.network,
-      payer: order.payer,
-      settledAt: clock.now(),
-    }
-    return { kind: 'settled', settlement }
+    return settledAtDepth(options, order, receipt, order.payer)
   }
 
   /** The chain's own time counts: ours may be wrong, and only a node that has passed the deadline can say that a payment never came. */
