@@ -39,7 +39,7 @@ export type CounterOptions = {
   readonly onHot?: () => void
 }
 
-/** Below this part of the quota a caller cannot matter, and nobody else is told: an ordinary client causes no write at all. */
+/** Fewer calls than this part of the quota cannot matter, and nobody else is told of them: an ordinary client causes no write at all. */
 const HOT_PART = 1 / 60
 
 export function createCounter({ allowance, callersMax, clock, onHot }: CounterOptions): Counter {
@@ -81,7 +81,7 @@ export function createCounter({ allowance, callersMax, clock, onHot }: CounterOp
       const entry = entryOf(caller, now)
       if (usedBy(entry) >= quota) return grant(entry, now, false)
       entry.own++
-      if (onHot && entry.own >= hotFrom) {
+      if (onHot && entry.own - entry.reported >= hotFrom) {
         hot.set(caller, entry)
         onHot()
       }

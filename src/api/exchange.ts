@@ -6,7 +6,7 @@ import { Problem } from '../base/problem.ts'
 export type HttpRequest = {
   readonly method: string
   /** The host that was asked, from the request's target or its Host header. */
-  readonly host: string | undefined
+  host(): string | undefined
   /** As it was sent, up to the question mark. Nothing is decoded, so the router and the gate cannot see two different paths. */
   readonly path: string
   readonly search: string
@@ -21,21 +21,37 @@ export type HttpRequest = {
 const ABSOLUTE = /^https?:\/\/([^/?#\\]+)(\/.*)?$/is
 
 export function requestOf(incoming: IncomingMessage, wantBody: () => void = () => {}): HttpRequest {
-  const { headers, method = 'GET', url = '/' } = incoming
+  const { method = 'GET', url = '/' } = incoming
   const absolute = url.charCodeAt(0) === 0x2f ? null : ABSOLUTE.exec(url)
   const target = absolute ? (absolute[2] ?? '/') : url
   const mark = target.indexOf('?')
   const search = mark === -1 ? '' : target.slice(mark + 1)
   return {
     method,
-    host: absolute ? absolute[1] : headers.host,
+    host: () => (absolute ? absolute[1] : headerOf(incoming, 'host')),
     path: mark === -1 ? target : target.slice(0, mark),
     search,
-    header: (name) => headers[name] as string | undefined,
+    header: (name) => headerOf(incoming, name),
     query: (name) => new URLSearchParams(search).get(name) ?? undefined,
     wantBody,
     incoming,
   }
+}
+
+/** Looks through the lines as they came: few of them are ever asked for, and most of those are not there. */
+function headerOf(incoming: IncomingMessage, name: string): string | undefined {
+  const { rawHeaders } = incoming
+  let value: string | undefined
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (!isNamed(rawHeaders[i]!, name)) continue
+    if (value !== undefined) return incoming.headers[name] as string | undefined
+    value = rawHeaders[i + 1]
+  }
+  return value
+}
+
+function isNamed(line: string, name: string): boolean {
+  return line.length === name.length && (line === name || line.toLowerCase() === name)
 }
 
 const FLOW_ID = /^[A-Za-z0-9_.:-]{1,128}$/
@@ -48,17 +64,14 @@ export function flowIdOf(request: HttpRequest, random: Random): string {
 
 const PAYMENT_SCHEME = /^\s*Payment\s/i
 
+/**
+ * Is this request meant to pay? Then by exactly one payment, of one protocol, in one header: two could be read differently by a proxy
+ * and by us.
+ */
 export function hasPayment(request: HttpRequest): boolean {
-  if (request.header('payment-signature') !== undefined) return true
-  const authorization = request.header('authorization')
-  return authorization !== undefined && PAYMENT_SCHEME.test(authorization)
-}
-
-/** Exactly one payment, of one protocol, in one header. Two could be read differently by a proxy and by us. */
-export function assertOnePayment(request: HttpRequest): void {
   const signature = request.header('payment-signature')
   const authorization = request.header('authorization')
-  if (signature === undefined && authorization === undefined) return
+  if (signature === undefined && authorization === undefined) return false
   const credentials = (authorization ?? '')
     .split(/,\s*(?=Payment\s)/i)
     .filter((part) => PAYMENT_SCHEME.test(part)).length
@@ -68,14 +81,14 @@ export function assertOnePayment(request: HttpRequest): void {
     credentials > 1 ||
     (signature !== undefined && (credentials === 1 || signature.includes(',')))
   if (isAmbiguous) throw new Problem('ambiguous_payment', 'Send exactly one payment header, once; nothing was taken.')
+  return signature !== undefined || PAYMENT_SCHEME.test(authorization!)
 }
 
 /** How many lines have this name. Node joins or drops repeated headers, so the raw lines are asked. */
 export function linesOf({ incoming: { rawHeaders } }: HttpRequest, name: string): number {
   let lines = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const line = rawHeaders[i]!
-    if (line.length === name.length && line.toLowerCase() === name) lines++
+    if (isNamed(rawHeaders[i]!, name)) lines++
   }
   return lines
 }
@@ -91,14 +104,22 @@ export function assertAcceptsJson(request: HttpRequest): void {
 
 const JSON_TYPE = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i
 
-/** The body, by our own count: a length header may lie, and a chunked body has none. Empty when nothing was sent. */
-export async function readBody(request: HttpRequest, bytesMax: number): Promise<Uint8Array> {
+/** The body, by our own count: a length header may lie, and a chunked body has none. Empty, and at once, when nothing was sent. */
+export function readBody(request: HttpRequest, bytesMax: number): Uint8Array | Promise<Uint8Array> {
   const length = request.header('content-length')
   const isChunked = request.header('transfer-encoding') !== undefined
-  if (!isChunked && (length === undefined || length === '0')) return NOTHING
+  if (!isChunked && (length === undefined || length === '0')) {
+    // Node looks through what nobody has read once more before it goes on to the next request.
+    request.incoming.read()
+    return NOTHING
+  }
   if (Number(length ?? 0) > bytesMax) throw tooLarge(bytesMax)
+  return readJson(request, bytesMax)
+}
+
+async function readJson(request: HttpRequest, bytesMax: number): Promise<Uint8Array> {
   request.wantBody()
-  const body = await readStream(request.incoming, bytesMax)
+  const body = await readWhole(request.incoming, bytesMax)
   if (body.length === 0) return NOTHING
   if (request.header('content-encoding') !== undefined)
     throw new Problem('unsupported_media_type', 'Send the body without compression.')
@@ -108,6 +129,16 @@ export async function readBody(request: HttpRequest, bytesMax: number): Promise<
 }
 
 const NOTHING = new Uint8Array()
+
+/** A short body arrives with its headers, and is taken as it lies there: to be told of each piece would cost more than to read it. */
+async function readWhole(incoming: IncomingMessage, bytesMax: number): Promise<Uint8Array> {
+  // We were called when the headers had been read. Now the parser may finish what else has arrived, on all connections.
+  await new Promise(setImmediate)
+  if (!incoming.complete || incoming.destroyed) return readStream(incoming, bytesMax)
+  const body = (incoming.read() as Buffer | null) ?? NOTHING
+  if (body.length > bytesMax) throw tooLarge(bytesMax)
+  return body
+}
 
 function readStream(incoming: IncomingMessage, bytesMax: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {

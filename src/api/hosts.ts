@@ -12,7 +12,7 @@ export function createHostFinder({ baseUrl, x402BaseUrl }: HttpConfig): (request
     if (lines > 1 || (lines === 0 && request.incoming.httpVersion === '1.1'))
       throw new Problem('invalid_request', 'Send exactly one Host header.')
     if (mpp === x402) return 'both'
-    const host = request.host?.toLowerCase()
+    const host = request.host()?.toLowerCase()
     if (host === mpp) return 'mpp'
     if (host === x402) return 'x402'
     throw new Problem('wrong_host', `This shop is reached at ${baseUrl} and ${x402BaseUrl}.`)

@@ -24,35 +24,53 @@ const CHAIN_SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600]
 /** `onMoved` hears of every state change in this process, after it is written. */
 export function createShopMeter(onMoved: () => void): ShopMeter {
   const metrics = createMetrics()
-  const requests = metrics.histogram('sutler_http_request_seconds', 'Time to answer, by route.', REQUEST_SECONDS)
-  const challenges = metrics.counter('sutler_challenges_total', 'Requests that were asked to pay (402), by reason.')
+  const requests = metrics.histogram(
+    'sutler_http_request_seconds',
+    'Time to answer, by route.',
+    ['method', 'route', 'status'],
+    REQUEST_SECONDS,
+  )
+  const challenges = metrics.counter('sutler_challenges_total', 'Requests that were asked to pay (402), by reason.', [
+    'surface',
+    'rail',
+    'code',
+  ])
   const orders = metrics.counter(
     'sutler_orders_total',
     'Orders that entered a status: settling is paid for, confirmed is delivered.',
+    ['surface', 'rail', 'status'],
   )
-  const settlements = metrics.histogram('sutler_settlement_seconds', 'From order to money on the chain.', CHAIN_SECONDS)
-  const deliveries = metrics.histogram('sutler_delivery_seconds', 'From money to goods.', CHAIN_SECONDS)
-  const webhooks = metrics.counter('sutler_webhook_attempts_total', 'Webhook messages sent, by outcome.')
-  const webhookSeconds = metrics.histogram('sutler_webhook_seconds', 'Time receivers take to answer.', REQUEST_SECONDS)
+  const settlements = metrics.histogram(
+    'sutler_settlement_seconds',
+    'From order to money on the chain.',
+    ['rail'],
+    CHAIN_SECONDS,
+  )
+  const deliveries = metrics.histogram('sutler_delivery_seconds', 'From money to goods.', ['surface'], CHAIN_SECONDS)
+  const webhooks = metrics.counter('sutler_webhook_attempts_total', 'Webhook messages sent, by outcome.', ['outcome'])
+  const webhookSeconds = metrics.histogram(
+    'sutler_webhook_seconds',
+    'Time receivers take to answer.',
+    [],
+    REQUEST_SECONDS,
+  )
 
   return {
-    challenged({ surface, rail }, code) {
-      challenges.add({ surface, rail, code })
-    },
+    challenged: challenges.add,
     moved(order) {
       const { surface, rail, status } = order
-      orders.add({ surface, rail, status })
+      orders.add(surface, rail, status)
       const { settled, delivered } = durations(order)
-      if (settled !== null) settlements.observe({ rail }, settled)
-      if (delivered !== null) deliveries.observe({ surface }, delivered)
+      if (settled !== null) settlements.observe(settled, rail)
+      if (delivered !== null) deliveries.observe(delivered, surface)
       onMoved()
     },
     answered({ method, route, status, ms }) {
-      requests.observe({ method, route, status: String(status) }, ms / 1000)
+      requests.observe(ms / 1000, method, route, status)
     },
     webhook(outcome, ms) {
-      webhooks.add({ outcome })
-      webhookSeconds.observe({}, ms / 1000)
+      webhooks.add(outcome)
+      webhookSeconds.observe(ms / 1000)
     },
     print: (gauges) => metrics.print(gauges),
   }

@@ -5,7 +5,7 @@ import { type FieldError, Problem, type ProblemCode, problems } from '../base/pr
 export function parseWith<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const parsed = schema.safeParse(value)
   if (parsed.success) {
-    assertNoNull(value, [])
+    if (hasNull(value)) throw nullIn(value)
     return parsed.data
   }
   const errors = parsed.error.issues.flatMap(fieldErrors)
@@ -21,14 +21,23 @@ export function parseWith<Schema extends z.ZodType>(schema: Schema, value: unkno
 }
 
 /** PostgreSQL holds no text with a null character, and cannot even be asked for one. No field of ours has a use for it. */
-function assertNoNull(value: unknown, path: readonly string[]): void {
-  if (typeof value === 'string' && value.includes('\0')) {
-    const error = { pointer: pointerOf(path), code: 'invalid_request', detail: 'no text may hold a null character' }
-    throw new Problem('invalid_request', `${error.pointer}: ${error.detail}`, { errors: [error] })
-  }
+function hasNull(value: unknown): boolean {
+  if (typeof value === 'string') return value.includes('\0')
+  if (typeof value !== 'object' || value === null) return false
   // How deep this goes was bounded when the JSON was read.
-  if (typeof value === 'object' && value !== null)
-    for (const [key, inner] of Object.entries(value)) assertNoNull(inner, [...path, key])
+  for (const key in value) if (hasNull((value as Record<string, unknown>)[key])) return true
+  return false
+}
+
+function nullIn(value: unknown): Problem {
+  const path: string[] = []
+  for (let at = value; typeof at === 'object' && at !== null; ) {
+    const [key, inner]: [string, unknown] = Object.entries(at).find(([, inner]) => hasNull(inner))!
+    path.push(key)
+    at = inner
+  }
+  const error = { pointer: pointerOf(path), code: 'invalid_request', detail: 'no text may hold a null character' }
+  return new Problem('invalid_request', `${error.pointer}: ${error.detail}`, { errors: [error] })
 }
 
 const ERRORS_MAX = 20

@@ -2,6 +2,7 @@ import { type ServerResponse, STATUS_CODES } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { HttpRequest } from './exchange.ts'
+import type { HeadWriter } from './head.ts'
 
 export type Headers = Readonly<Record<string, string>>
 
@@ -16,19 +17,29 @@ export type Reply = {
 export type Handler = (request: HttpRequest, params: Readonly<Record<string, string>>) => Promise<Reply>
 
 /** A promise only for a stream, which ends when the signal says so; it resolves when the last byte was handed over. */
-export function send(outgoing: ServerResponse, reply: Reply, signal: AbortSignal): Promise<void> | undefined {
+export function send(
+  outgoing: ServerResponse,
+  reply: Reply,
+  writeHead: HeadWriter,
+  signal: AbortSignal,
+): Promise<void> | undefined {
   const { body } = reply
   // Whoever asked may be gone; the work was done all the same, and a resend gets its result.
   if (outgoing.destroyed) return undefined
   if (body === null || typeof body === 'string' || body instanceof Uint8Array)
-    return sendWhole(outgoing, reply, body ?? '')
+    return sendWhole(outgoing, reply, writeHead, body ?? '')
   return sendStream(outgoing, reply, body, signal)
 }
 
-function sendWhole(outgoing: ServerResponse, { status, headers }: Reply, body: string | Uint8Array): undefined {
-  const isBodiless = status === 204 || status === 304
+function sendWhole(
+  outgoing: ServerResponse,
+  { status, headers }: Reply,
+  writeHead: HeadWriter,
+  body: string | Uint8Array,
+): undefined {
   const length = Buffer.byteLength(body)
-  outgoing.writeHead(status, isBodiless ? headers : { ...headers, 'Content-Length': length })
+  if (status === 204 || status === 304) outgoing.writeHead(status, headers)
+  else writeHead(outgoing, status, headers, length)
   // As many bytes as characters means ASCII, which Node writes at once; for UTF-8 it reserves three bytes for each character, and a few
   // kilobytes are then too large for its fast path.
   outgoing.end(body, length === body.length ? 'latin1' : 'utf8')

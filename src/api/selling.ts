@@ -1,23 +1,14 @@
 import type { Random } from '../base/id.ts'
 import { type JsonObject, parseStrictJson } from '../base/json.ts'
 import { Problem } from '../base/problem.ts'
-import type { Outcome } from '../checkout/answer.ts'
 import type { Checkout } from '../checkout/checkout.ts'
-import { purchase } from '../checkout/purchase.ts'
+import { type PurchaseRequest, purchase } from '../checkout/purchase.ts'
 import type { HttpConfig } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
 import { IDEMPOTENCY_KEY } from '../domain/fields.ts'
 import type { Incoming, Resource } from '../domain/rail.ts'
 import type { Answers } from './answers.ts'
-import {
-  assertAcceptsJson,
-  assertOnePayment,
-  flowIdOf,
-  type HttpRequest,
-  hasPayment,
-  isEmptyBody,
-  readBody,
-} from './exchange.ts'
+import { assertAcceptsJson, flowIdOf, type HttpRequest, hasPayment, isEmptyBody, readBody } from './exchange.ts'
 import { parseWith } from './parse.ts'
 import type { RateLimiter } from './rate-limit.ts'
 import type { Headers, Reply } from './reply.ts'
@@ -41,7 +32,8 @@ export type Selling = {
   tellPrice(request: HttpRequest, route: PaidRoute): Promise<Reply>
 }
 
-const NOTHING_SENT: Incoming = { header: () => undefined, meta: () => undefined }
+const noMeta = () => undefined
+const NOTHING_SENT: Incoming = { header: () => undefined, meta: noMeta }
 const UNLIMITED: Headers = {}
 
 export function createSelling({
@@ -65,35 +57,44 @@ export function createSelling({
     return resource
   }
 
-  async function outcomeOf(request: HttpRequest, route: PaidRoute, flowId: string): Promise<Outcome> {
-    const bytes = await readBody(request, limits.bodyBytesMax)
+  function callOf(
+    request: HttpRequest,
+    route: PaidRoute,
+    incoming: Incoming,
+    bytes: Uint8Array,
+    flowId: string,
+  ): PurchaseRequest<JsonObject> {
     const isEmpty = isEmptyBody(bytes)
-    return await purchase(checkout, route.offer, {
+    return {
       resource: resourceAt(route),
-      incoming: incomingOf(request),
+      incoming,
       body: isEmpty ? null : bytes,
       bodyIsBound: route.bodyIsBound,
       isProbe: isEmpty && route.body !== null,
       parse: () => parseBody(route, bytes, isEmpty, limits),
       flowId,
       idempotencyKey: idempotencyKeyOf(request),
-    })
+    }
   }
 
   return {
     async sell(request, route) {
       assertAcceptsJson(request)
-      assertOnePayment(request)
+      const isPaid = hasPayment(request)
       const flowId = flowIdOf(request, random)
-      const buy = () => outcomeOf(request, route, flowId)
-      if (hasPayment(request))
-        return answers.outcome(
-          await turnstile.admit(request, { route, incoming: incomingOf(request) }, buy),
-          flowId,
-          UNLIMITED,
-        )
+      const { offer } = route
+      if (isPaid) {
+        const incoming = { header: request.header, meta: noMeta }
+        const buy = async () => {
+          const bytes = await readBody(request, limits.bodyBytesMax)
+          return await purchase(checkout, offer, callOf(request, route, incoming, bytes, flowId))
+        }
+        return answers.outcome(await turnstile.admit(request, { route, incoming }, buy), flowId, UNLIMITED)
+      }
       const extra = route.isRateLimited ? limiter.take('unpaid', request) : UNLIMITED
-      return answers.outcome(await buy(), flowId, extra)
+      const bytes = await readBody(request, limits.bodyBytesMax)
+      const outcome = await purchase(checkout, offer, callOf(request, route, NOTHING_SENT, bytes, flowId))
+      return answers.outcome(outcome, flowId, extra)
     },
 
     async tellPrice(request, route) {
@@ -118,10 +119,6 @@ export function createSelling({
       return answers.outcome(outcome, flowId, extra)
     },
   }
-}
-
-function incomingOf(request: HttpRequest): Incoming {
-  return { header: (name) => request.header(name.toLowerCase()), meta: () => undefined }
 }
 
 /** Public addresses come from configuration: a Host header must not decide what a payer signs. */

@@ -6,6 +6,7 @@ import { Problem } from '../base/problem.ts'
 import type { HttpConfig } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
 import { discardRest, requestOf } from './exchange.ts'
+import { createHeadWriter } from './head.ts'
 import type { HttpApp } from './http.ts'
 import { type Reply, rawReply, send } from './reply.ts'
 
@@ -29,6 +30,7 @@ type Exchange = { readonly incoming: IncomingMessage; readonly outgoing: ServerR
 /** Bytes on sockets become requests here, and answers become bytes. What they mean is the app's business. */
 export async function startServer({ app, http, limits, log }: ServerOptions): Promise<HttpServer> {
   const draining = new AbortController()
+  const writeHead = createHeadWriter(limits)
   /** The requests of a socket that have no answer yet; more than one when a client does not wait for answers. */
   const unanswered = new WeakMap<Duplex, Set<Exchange>>()
   let underWay = 0
@@ -43,7 +45,7 @@ export async function startServer({ app, http, limits, log }: ServerOptions): Pr
     const reply = underWay > limits.requestsMax ? app.refusal(overloaded()) : await app.answer(request)
     if (!incoming.complete && !body.isRefused) await discardRest(incoming)
     const isLast = !incoming.complete || draining.signal.aborted
-    const sending = send(outgoing, isLast ? closing(reply) : reply, draining.signal)
+    const sending = send(outgoing, isLast ? closing(reply) : reply, writeHead, draining.signal)
     if (sending) await sending
   }
 

@@ -25,9 +25,18 @@ export function sameAddress(a: string, b: string): boolean {
 
 /** Mixed case is a promise (EIP-55) that the sender checked the address; a broken promise is a typing mistake. */
 export function hasWrongChecksum(address: string): boolean {
-  const digits = address.slice(2)
-  const singleCase = digits === digits.toLowerCase() || digits === digits.toUpperCase()
-  return !singleCase && checksumAddress(address) !== address
+  return isMixedCase(address) && checksumAddress(address) !== address
+}
+
+function isMixedCase(address: string): boolean {
+  let hasLower = false
+  let hasUpper = false
+  for (let i = '0x'.length; i < address.length; i++) {
+    const char = address.charCodeAt(i)
+    if (char >= 0x61) hasLower = true
+    else if (char >= 0x41) hasUpper = true
+  }
+  return hasLower && hasUpper
 }
 
 const KNOWN_MAX = 4096

@@ -2,15 +2,18 @@
 
 export type Labels = Readonly<Record<string, string>>
 
-export type Counter = { add(labels: Labels, by?: number): void }
-export type Histogram = { observe(labels: Labels, value: number): void }
+/** The values of a family's labels, in the order in which it names them. Whole numbers may stand as they are. */
+export type LabelValues = readonly (string | number)[]
+
+export type Counter = { add(...labels: LabelValues): void }
+export type Histogram = { observe(value: number, ...labels: LabelValues): void }
 /** A value that is read when somebody asks. */
 export type Sample = { readonly labels: Labels; readonly value: number }
 export type Gauge = { readonly name: string; readonly help: string; readonly samples: readonly Sample[] }
 
 export type Metrics = {
-  counter(name: string, help: string): Counter
-  histogram(name: string, help: string, bounds: readonly number[]): Histogram
+  counter(name: string, help: string, labels: readonly string[]): Counter
+  histogram(name: string, help: string, labels: readonly string[], bounds: readonly number[]): Histogram
   /** Everything counted so far, and the gauges beside it. */
   print(gauges: readonly Gauge[]): string
 }
@@ -21,46 +24,40 @@ const SERIES_MAX = 2_000
 export function createMetrics(): Metrics {
   const families: (() => string)[] = []
   return {
-    counter(name, help) {
-      const series = new Map<string, { readonly labels: Labels; value: number }>()
+    counter(name, help, labelNames) {
+      const series = createSeries(labelNames, () => ({ value: 0 }))
       families.push(() =>
         family(
           name,
           help,
           'counter',
-          [...series.values()].map(({ labels, value }) => `${name}${printed(labels)} ${value}`),
+          series.all.map(({ labels, value }) => `${name}${printed(labels)} ${value}`),
         ),
       )
       return {
-        add(labels, by = 1) {
-          const key = keyOf(labels)
-          const one = series.get(key)
-          if (one) one.value += by
-          else if (series.size < SERIES_MAX) series.set(key, { labels, value: by })
+        add(...labels) {
+          const one = series.at(labels)
+          if (one) one.value++
         },
       }
     },
-    histogram(name, help, bounds) {
-      const series = new Map<string, { readonly labels: Labels; readonly counts: number[]; sum: number }>()
+    histogram(name, help, labelNames, bounds) {
+      const series = createSeries(labelNames, () => ({ counts: Array<number>(bounds.length + 1).fill(0), sum: 0 }))
       families.push(() =>
         family(
           name,
           help,
           'histogram',
-          [...series.values()].flatMap((one) => bucketsOf(name, bounds, one)),
+          series.all.flatMap((one) => bucketsOf(name, bounds, one)),
         ),
       )
       return {
-        observe(labels, value) {
-          const key = keyOf(labels)
-          let one = series.get(key)
-          if (!one) {
-            if (series.size >= SERIES_MAX) return
-            one = { labels, counts: Array<number>(bounds.length + 1).fill(0), sum: 0 }
-            series.set(key, one)
-          }
-          const bucket = bounds.findIndex((bound) => value <= bound)
-          one.counts[bucket === -1 ? bounds.length : bucket]!++
+        observe(value, ...labels) {
+          const one = series.at(labels)
+          if (!one) return
+          let bucket = 0
+          while (bucket < bounds.length && value > bounds[bucket]!) bucket++
+          one.counts[bucket]!++
           one.sum += value
         },
       }
@@ -96,11 +93,38 @@ function bucketsOf(
   return [...buckets, `${name}_sum${printed(labels)} ${sum}`, `${name}_count${printed(labels)} ${total}`]
 }
 
-/** One family has the same labels everywhere, so their values tell series apart. Asked for each request; printed only when somebody reads. */
-function keyOf(labels: Labels): string {
-  let key = ''
-  for (const name in labels) key += `${labels[name]}\n`
-  return key
+type Series<One> = { readonly labels: Labels } & One
+type Find<One> = (values: LabelValues) => Series<One> | null
+
+/** The series of one family. Looked for with each request, so the way goes from value to value and makes no text of them. */
+function createSeries<One>(names: readonly string[], fresh: () => One) {
+  const all: Series<One>[] = []
+
+  function finder(depth: number): Find<One> {
+    if (depth === names.length) {
+      let one: Series<One> | undefined
+      return (values) => {
+        if (one === undefined) {
+          one = { labels: Object.fromEntries(names.map((name, i) => [name, String(values[i])])), ...fresh() }
+          all.push(one)
+        }
+        return one
+      }
+    }
+    const ways = new Map<LabelValues[number], Find<One>>()
+    return (values) => {
+      const value = values[depth]!
+      let find = ways.get(value)
+      if (find === undefined) {
+        if (all.length >= SERIES_MAX) return null
+        find = finder(depth + 1)
+        ways.set(value, find)
+      }
+      return find(values)
+    }
+  }
+
+  return { all, at: finder(0) }
 }
 
 function printed(labels: Labels): string {

@@ -32,7 +32,7 @@ export type Checkout = {
 /** Counts what happens, for whoever looks at the figures. Never in the way: it neither waits nor fails. */
 export type Meter = {
   /** A request was asked to pay: what the funnel begins with. */
-  challenged(offer: { readonly surface: Surface; readonly rail: RailName }, code: ProblemCode): void
+  challenged(surface: Surface, rail: RailName, code: ProblemCode): void
   /** An order was opened, or changed its state. */
   moved(order: Order): void
 }

@@ -44,14 +44,13 @@ export async function purchase<Input extends JsonObject>(
   offer: Offer<Input>,
   request: PurchaseRequest<Input>,
 ): Promise<Outcome> {
-  let price: Usd | null = null
   // By an earlier request, or by the payer's own hand: then a refusal must not say that nothing was taken.
   let mayBeTaken = false
   try {
     const credential = offer.rail.read(request.incoming)
     if (!credential) {
-      price = await priceShown(offer.price, request)
-      throw request.isProbe ? ASKED_PRICE : ASKED_UNPAID
+      const price = await priceShown(offer.price, request)
+      return challenge(checkout, offer, request, price, request.isProbe ? ASKED_PRICE : ASKED_UNPAID)
     }
     mayBeTaken = true
     // Before anything else: a spent payment fails every check, and yet its payer is owed the answer.
@@ -71,10 +70,20 @@ export async function purchase<Input extends JsonObject>(
     }
   } catch (error) {
     if (!isProblem(error) || error.status !== 402) throw mayBeTaken ? unsure(error) : error
-    price ??= await priceShown(offer.price, request)
-    checkout.meter.challenged({ surface: offer.good.surface, rail: offer.rail.name }, error.code)
-    return { kind: 'challenged', problem: error, price, wire: offer.rail.challenge(termsOf(request, price), error) }
+    return challenge(checkout, offer, request, await priceShown(offer.price, request), error)
   }
+}
+
+/** 402, and why. */
+function challenge<Input extends JsonObject>(
+  { meter }: Checkout,
+  { good, rail }: Offer<Input>,
+  request: PurchaseRequest<Input>,
+  price: Usd,
+  problem: Problem,
+): Outcome {
+  meter.challenged(good.surface, rail.name, problem.code)
+  return { kind: 'challenged', problem, price, wire: rail.challenge(termsOf(request, price), problem) }
 }
 
 /** A payment that nobody has seen before. */
@@ -286,7 +295,7 @@ function termsOf<Input>({ resource, body, bodyIsBound, flowId }: PurchaseRequest
   return { price, resource, body, bodyIsBound, flowId }
 }
 
-async function priceOf<Input>(price: Price<Input>, input: Input): Promise<Usd> {
+function priceOf<Input>(price: Price<Input>, input: Input): Usd | Promise<Usd> {
   return price.kind === 'fixed' ? price.amount : price.of(input)
 }
 
@@ -310,7 +319,7 @@ async function quote<Input>(
 }
 
 /** What a 402 asks for: the price of this very request, and only where there is no request the lowest there is. */
-async function priceShown<Input>(price: Price<Input>, request: PurchaseRequest<Input>): Promise<Usd> {
+function priceShown<Input>(price: Price<Input>, request: PurchaseRequest<Input>): Usd | Promise<Usd> {
   return request.isProbe ? probePrice(price) : priceOf(price, request.parse())
 }
 

@@ -31,6 +31,7 @@ export type Terms = {
 
 /** How bytes travel: HTTP headers or MCP `_meta`. The rail reads the carrier that is there. */
 export type Incoming = {
+  /** By its lower-case name. */
   header(name: string): string | undefined
   meta(key: string): unknown
 }
@@ -42,7 +43,9 @@ export type Wire = {
 }
 
 /** A 402. It is what a shop says most, so what goes into its body comes as text: hardly any of it changes between two of them. */
-export type ChallengeWire = Wire & {
+export type ChallengeWire = Pick<Wire, 'headers'> & {
+  /** Made only when it is asked for: MCP wants the challenge as a document, and HTTP has no use for it. */
+  meta(): Wire['meta']
   /** A JSON object, whose members join the body. */
   readonly body: string
   /** What the protocol itself calls this problem; null where it has no word, and ours stands. */

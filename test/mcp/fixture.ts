@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { requestOf } from '../../src/api/exchange.ts'
+import { nodeHead } from '../../src/api/head.ts'
 import type { McpEndpoint } from '../../src/api/mcp/endpoint.ts'
 import { createMcpEndpoint } from '../../src/api/mcp/endpoint.ts'
 import { createProblemResults } from '../../src/api/mcp/problem-result.ts'
@@ -145,7 +146,7 @@ export function fixtureEndpoint(http: HttpConfig, log = silentLog): McpEndpoint 
 export async function startFixture(): Promise<{ readonly url: string; stop(): Promise<void> }> {
   const stopping = new AbortController()
   const server = createServer(async (incoming, outgoing) => {
-    await send(outgoing, await endpoint(requestOf(incoming), {}), stopping.signal)
+    await send(outgoing, await endpoint(requestOf(incoming), {}), nodeHead, stopping.signal)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../base/json.ts'
+import { purchaseFields } from '../../domain/purchase-fields.ts'
 import { inlineSchema } from '../json-schema.ts'
 import type { PaidRoute } from '../route.ts'
 
@@ -6,7 +7,7 @@ const STRING = { type: 'string' }
 
 /**
  * How x402's crawlers learn to call an operation: the `bazaar` extension of its 402. It travels in a header, which some clients cut at
- * 8 KB, and comes back in the payment: so the answer is outlined by the names and types of its members only.
+ * 8 KB, and comes back in the payment: so the answer is outlined, by the names and types of the members that only this good has.
  */
 export function bazaarOf(route: Omit<PaidRoute, 'discovery'>): JsonObject {
   const { method, body, example, result, offer } = route
@@ -19,7 +20,6 @@ export function bazaarOf(route: Omit<PaidRoute, 'discovery'>): JsonObject {
       output: { type: 'json', example: { status: 'confirmed', protocol: offer.rail.name } },
     },
     schema: {
-      $schema: 'https://json-schema.org/draft/2020-12/schema',
       type: 'object',
       properties: {
         input: {
@@ -45,7 +45,9 @@ export function bazaarOf(route: Omit<PaidRoute, 'discovery'>): JsonObject {
 }
 
 function outline({ properties = {} }: JsonObject): JsonObject {
-  const members = Object.entries(properties as Record<string, JsonObject>)
+  const members = Object.entries(properties as Record<string, JsonObject>).filter(
+    ([name]) => name === 'status' || !(name in purchaseFields),
+  )
   return {
     type: 'object',
     properties: Object.fromEntries(members.map(([name, { type }]) => [name, type === undefined ? {} : { type }])),

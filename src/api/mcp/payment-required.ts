@@ -27,7 +27,7 @@ export function paymentRequired(asked: PaymentRequired, call: ToolCall): ToolRes
   const { challenges, refusal } = asked
   const reason = refusal ?? challenges[0]!.problem
   const error = refusal?.message ?? 'Payment required: pay, and repeat this call with the same arguments.'
-  const meta = withError(Object.assign({}, ...challenges.map(({ wire }) => wire.meta)), error)
+  const meta = withError(Object.assign({}, ...challenges.map(({ wire }) => wire.meta())), error)
   const required = x402Required(meta)
   if (call.era === 'legacy' && call.http.query('challenge') === 'error') throw asError(meta, reason)
   if (call.era === 'modern' && required && knowsX402(call.clientCapabilities))

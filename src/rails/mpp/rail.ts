@@ -25,7 +25,16 @@ import {
 import { challengeTag, transferIdentity } from './memo.ts'
 import { type ChargeSettler, type KeptPayment, paidFor } from './settlement.ts'
 import type { TransactionVerifier } from './verifier.ts'
-import { decodeHeader, decodeMeta, encodeReceipt, HEADER, META, type MppCredential, problemUri } from './wire.ts'
+import {
+  CREDENTIAL_SENT,
+  decodeHeader,
+  decodeMeta,
+  encodeReceipt,
+  HEADER,
+  META,
+  type MppCredential,
+  problemUri,
+} from './wire.ts'
 
 export type MppOptions = {
   readonly network: string
@@ -263,8 +272,7 @@ export function mppRail(options: MppOptions): Rail {
       const type = problemUri(reason.code)
       return {
         headers: { [HEADER.challenge]: serializeChallenge(challenge) },
-        // Made only when it is asked for: MCP wants the challenge decoded, and HTTP has no use for it.
-        get meta() {
+        meta() {
           const { kind, message: detail } = reason
           const problem = { type, title: kind.title, status: 402, detail, challengeId: challenge.id }
           return { [META.required]: { httpStatus: 402, challenges: [nativeChallenge(challenge)], problem } }
@@ -275,7 +283,7 @@ export function mppRail(options: MppOptions): Rail {
     },
 
     read(incoming) {
-      const header = incoming.header(HEADER.credential)
+      const header = incoming.header(CREDENTIAL_SENT)
       const fromHeader = header === undefined ? null : decodeHeader(header)
       if (fromHeader) return credentialOf(fromHeader)
       const meta = incoming.meta(META.credential)

@@ -8,6 +8,7 @@ export const HEADER = {
   credential: 'Authorization',
   receipt: 'Payment-Receipt',
 } as const
+export const CREDENTIAL_SENT = HEADER.credential.toLowerCase()
 export const META = {
   required: 'org.paymentauth/payment-required',
   credential: 'org.paymentauth/credential',

@@ -24,7 +24,7 @@ import {
   paymentIdentifier,
   requirementsOf,
 } from './terms.ts'
-import { decodeHeader, decodeMeta, encode, HEADER, identityOf, META, type Payload } from './wire.ts'
+import { decodeHeader, decodeMeta, encode, HEADER, identityOf, META, type Payload, SIGNATURE_SENT } from './wire.ts'
 
 export type X402Options = {
   readonly money: Money
@@ -86,17 +86,14 @@ export function x402Rail(options: X402Options): Rail {
       const { header, text } = required(terms, reason.message)
       return {
         headers: { [HEADER.required]: header },
-        // Made only when it is asked for: MCP wants the document itself, and HTTP has no use for it.
-        get meta() {
-          return { [META.error]: JSON.parse(text) }
-        },
+        meta: () => ({ [META.error]: JSON.parse(text) }),
         body: text,
         problemType: null,
       }
     },
 
     read(incoming) {
-      const header = incoming.header(HEADER.signature)
+      const header = incoming.header(SIGNATURE_SENT)
       if (header !== undefined) return credentialOf(decodeHeader(header))
       const meta = incoming.meta(META.payment)
       return meta === undefined ? null : credentialOf(decodeMeta(meta))

@@ -1,4 +1,5 @@
 import { stringify } from '../../base/json.ts'
+import type { Usd } from '../../base/money.ts'
 import type { Resource, Terms } from '../../domain/rail.ts'
 import { bodyDigest, extensionsOf, type Money, requirementsOf } from './terms.ts'
 import { encode, X402_VERSION } from './wire.ts'
@@ -7,7 +8,8 @@ import { encode, X402_VERSION } from './wire.ts'
 export type Required = { readonly text: string; readonly header: string }
 
 /** Everything of it but the digest of the body that it is asked for. */
-type Form = (digest: string) => Required
+type Fill = (digest: string) => Required
+type Form = { readonly price: Usd; readonly reason: string; readonly isBound: boolean; readonly fill: Fill }
 
 /** Stands where a digest will, and is as long as any; no digest has such a letter in it. */
 const PLACE = `sha-256=${'#'.repeat(44)}`
@@ -21,7 +23,7 @@ const FORMS_MAX = 64
  */
 export function createRequired({ money, serviceName }: { readonly money: Money; readonly serviceName: string }) {
   // By identity: whoever hands in the same resource twice says that nothing in it has changed.
-  const formsOf = new WeakMap<Resource, Map<string, Form>>()
+  const formsOf = new WeakMap<Resource, Form[]>()
 
   function documentOf(terms: Terms, reason: string, digest: string | null) {
     const { url, description } = terms.resource
@@ -34,27 +36,28 @@ export function createRequired({ money, serviceName }: { readonly money: Money; 
     }
   }
 
-  function write(terms: Terms, reason: string, isBound: boolean): Form {
-    if (isBound) return formAround(stringify(documentOf(terms, reason, PLACE)))
+  function write(terms: Terms, reason: string, isBound: boolean): Fill {
+    if (isBound) return fillAround(stringify(documentOf(terms, reason, PLACE)))
     const document = documentOf(terms, reason, null)
     const whole = { text: stringify(document), header: encode(document) }
     return () => whole
   }
 
   return (terms: Terms, reason: string): Required => {
+    const { price, resource } = terms
     const digest = bodyDigest(terms)
-    let forms = formsOf.get(terms.resource)
-    if (forms === undefined || forms.size >= FORMS_MAX) {
-      forms = new Map()
-      formsOf.set(terms.resource, forms)
+    const isBound = digest !== null
+    let forms = formsOf.get(resource)
+    if (forms === undefined || forms.length >= FORMS_MAX) {
+      forms = []
+      formsOf.set(resource, forms)
     }
-    const key = `${terms.price} ${digest === null} ${reason}`
-    let form = forms.get(key)
+    let form = forms.find((one) => one.price === price && one.reason === reason && one.isBound === isBound)
     if (form === undefined) {
-      form = write(terms, reason, digest !== null)
-      forms.set(key, form)
+      form = { price, reason, isBound, fill: write(terms, reason, isBound) }
+      forms.push(form)
     }
-    return form(digest ?? '')
+    return form.fill(digest ?? '')
   }
 }
 
@@ -62,13 +65,13 @@ export function createRequired({ money, serviceName }: { readonly money: Money; 
  * Base64 turns three bytes into four letters, so text that is cut at a multiple of three can be encoded in parts. White space behind the
  * first brace moves the place of the digest to such a cut; with the `"}` that follows, the digest itself is 54 bytes.
  */
-function formAround(document: string): Form {
+function fillAround(document: string): Fill {
   const [before = '', after = ''] = document.split(PLACE)
   const odd = Buffer.byteLength(before) % 3
   const head = odd === 0 ? before : `{${' '.repeat(3 - odd)}${before.slice(1)}`
   const [closing, tail] = [after.slice(0, 2), after.slice(2)]
   const [headCode, tailCode] = [base64(head), base64(tail)]
-  return (digest) => ({ text: head + digest + after, header: headCode + base64(digest + closing) + tailCode })
+  return (digest) => ({ text: head + digest + after, header: headCode + btoa(digest + closing) + tailCode })
 }
 
 function base64(text: string): string {

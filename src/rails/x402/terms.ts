@@ -93,28 +93,15 @@ export function assertWindow(payload: Payload, money: Money, nowMs: number): voi
   }
 }
 
-const MPPX_SCHEMA = {
-  type: 'object',
-  properties: {
-    method: { type: 'string' },
-    digest: { type: 'string' },
-    nonce: { type: 'string' },
-    opaque: { type: 'string' },
-    _mppx_scope: { type: 'string' },
-  },
-  required: ['method'],
-  additionalProperties: false,
-}
+// All of these travel in headers, both ways, and clients read `info` only; so the schemas say no more than they must.
+
+const MPPX_SCHEMA = { type: 'object', required: ['method'] }
 
 const PAYMENT_IDENTIFIER = {
   info: { required: false },
   schema: {
-    $schema: 'https://json-schema.org/draft/2020-12/schema',
     type: 'object',
-    properties: {
-      required: { type: 'boolean' },
-      id: { type: 'string', minLength: 16, maxLength: 128, pattern: '^[a-zA-Z0-9_-]+$' },
-    },
+    properties: { id: { type: 'string', minLength: 16, maxLength: 128, pattern: '^[a-zA-Z0-9_-]+$' } },
     required: ['required'],
   },
 }

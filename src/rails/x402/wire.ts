@@ -10,6 +10,7 @@ export const HEADER = {
   signature: 'PAYMENT-SIGNATURE',
   response: 'PAYMENT-RESPONSE',
 } as const
+export const SIGNATURE_SENT = HEADER.signature.toLowerCase()
 export const META = { payment: 'x402/payment', response: 'x402/payment-response', error: 'x402/error' } as const
 
 /** One way to pay, as the protocol's `accepts[]` names it. */
