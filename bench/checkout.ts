@@ -1,5 +1,5 @@
 // What a 402 and a paid purchase cost a server in CPU time, beside the bare platform and the stock sellers, on the same chain.
-//   node bench/checkout.ts [--shots=2000] [--rounds=5] [--paid=120]
+//   node bench/checkout.ts [--shots=5000] [--rounds=5] [--paid=120]
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ import { numbersOf, type Report, report } from './report.ts'
 const here = (file: string) => join(import.meta.dirname, 'servers', file)
 const BUY = JSON.stringify({ saleId: 392, beneficiary: '0x000000000000000000000000000000000000dEaD' })
 
-export async function benchCheckout({ shots = 2_000, rounds = 5, paid = 120 } = {}): Promise<Report> {
+export async function benchCheckout({ shots = 5_000, rounds = 5, paid = 120 } = {}): Promise<Report> {
   const dataDir = mkdtempSync(join(tmpdir(), 'sutler-bench-'))
   const database = await createDatabase()
   // The chains keep a thread to themselves; every server under test is a process of its own.

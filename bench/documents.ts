@@ -1,5 +1,5 @@
 // What the most-read documents cost a server in CPU time, beside Hono handing out the very same bytes.
-//   node bench/documents.ts [--shots=2000] [--rounds=7]
+//   node bench/documents.ts [--shots=5000] [--rounds=7]
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { systemClock } from '../src/base/clock.ts'
@@ -35,7 +35,7 @@ export type DocumentBench = {
 
 const TIMES_BARE_MAX = 1.3
 
-export async function benchDocuments({ shots = 2_000, rounds = 7 } = {}): Promise<DocumentBench> {
+export async function benchDocuments({ shots = 5_000, rounds = 7 } = {}): Promise<DocumentBench> {
   const database = await createDatabase()
   const chains = await startDevChains()
   const rpc = await serveRpc([chains.native, chains.tempo])

@@ -1,5 +1,5 @@
 // Every bench in one go, or those that are named, each beside what it is held against.
-//   npm run bench -- [checkout] [mcp] [documents] [devchain] [--shots=2000] [--rounds=5] [--paid=120] [--requests=500] [--count=500]
+//   npm run bench -- [checkout] [mcp] [documents] [devchain] [--shots=5000] [--rounds=5] [--paid=120] [--requests=500] [--count=500]
 // Servers are measured by the CPU time of their own processes, turn by turn, so a busy machine moves the figures more than the ratios.
 import { benchCheckout } from './checkout.ts'
 import { benchDevchain } from './devchain.ts'

@@ -8,7 +8,6 @@ import type { Headers, Reply } from './reply.ts'
 
 /** What the core came to, as HTTP. `extra` are headers that belong to the exchange: what is left of an allowance, the flow. */
 export type Answers = {
-  json(status: number, body: string | Uint8Array | null, headers: Headers): Reply
   outcome(outcome: Outcome, flowId: string, extra: Headers): Reply
   /** The id is what a client reports and the log knows; one is made where nothing was logged. */
   problem(problem: Problem, extra?: Headers, requestId?: string): Reply
@@ -38,15 +37,18 @@ export function createAnswers({ errorsUrl, random }: { errorsUrl: string; random
   }
 
   return {
-    json: (status, body, headers) => ({ status, body, headers: { ...jsonHeaders, ...headers } }),
-
     outcome(outcome, flowId, extra) {
       switch (outcome.kind) {
         case 'challenged': {
           const { problem, wire } = outcome
           const named = `"type":"${wire.problemType ?? typeOf(problem, errorsUrl)}","requestId":"${newId('req', random)}"`
-          const body = `${wire.body.slice(0, -1)},${named},${restOf(problem)}`
-          return { status: 402, body, headers: { ...unpaidHeaders, ...wire.headers, 'X-Flow-Id': flowId, ...extra } }
+          const body = `{${wire.members},${named},${restOf(problem)}`
+          return {
+            status: 402,
+            body,
+            fixed: unpaidHeaders,
+            headers: { ...wire.headers, 'X-Flow-Id': flowId, ...extra },
+          }
         }
         case 'delivered': {
           const { answer, order, isReplay } = outcome

@@ -118,9 +118,15 @@ export function readBody(request: HttpRequest, bytesMax: number): Uint8Array | P
 }
 
 async function readJson(request: HttpRequest, bytesMax: number): Promise<Uint8Array> {
+  const { incoming } = request
   request.wantBody()
-  const body = await readWhole(request.incoming, bytesMax)
+  // We were called when the headers had been read. Now the parser may finish what else has arrived, on all connections: a short body is
+  // then here, and is taken as it lies. To be told of each piece of it would cost more than to read it.
+  await new Promise(setImmediate)
+  const isHere = incoming.complete && !incoming.destroyed
+  const body = isHere ? ((incoming.read() as Buffer | null) ?? NOTHING) : await readStream(incoming, bytesMax)
   if (body.length === 0) return NOTHING
+  if (body.length > bytesMax) throw tooLarge(bytesMax)
   if (request.header('content-encoding') !== undefined)
     throw new Problem('unsupported_media_type', 'Send the body without compression.')
   if (!JSON_TYPE.test(request.header('content-type') ?? ''))
@@ -129,16 +135,6 @@ async function readJson(request: HttpRequest, bytesMax: number): Promise<Uint8Ar
 }
 
 const NOTHING = new Uint8Array()
-
-/** A short body arrives with its headers, and is taken as it lies there: to be told of each piece would cost more than to read it. */
-async function readWhole(incoming: IncomingMessage, bytesMax: number): Promise<Uint8Array> {
-  // We were called when the headers had been read. Now the parser may finish what else has arrived, on all connections.
-  await new Promise(setImmediate)
-  if (!incoming.complete || incoming.destroyed) return readStream(incoming, bytesMax)
-  const body = (incoming.read() as Buffer | null) ?? NOTHING
-  if (body.length > bytesMax) throw tooLarge(bytesMax)
-  return body
-}
 
 function readStream(incoming: IncomingMessage, bytesMax: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {

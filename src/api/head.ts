@@ -1,39 +1,61 @@
 import { IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http'
 import { Socket } from 'node:net'
-import type { Headers } from './reply.ts'
+import type { Clock } from '../base/clock.ts'
+import { allHeaders, type Headers, type Reply } from './reply.ts'
 
 /** Writes status and headers of an answer whose length is known. */
-export type HeadWriter = (outgoing: ServerResponse, status: number, headers: Headers, length: number) => void
+export type HeadWriter = (outgoing: ServerResponse, reply: Head, length: number) => void
 
-export const nodeHead: HeadWriter = (outgoing, status, headers, length) => {
-  outgoing.writeHead(status, { ...headers, 'Content-Length': length })
+export type Head = Pick<Reply, 'status' | 'fixed' | 'headers'>
+
+export const nodeHead: HeadWriter = (outgoing, reply, length) => {
+  outgoing.writeHead(reply.status, { ...allHeaders(reply), 'Content-Length': length })
 }
 
 /** Where Node keeps what `writeHead` makes. It is not documented, so nothing rests on it that was not tried. */
 type Headed = ServerResponse & { _header: string | null }
+
+export type HeadOptions = { readonly keepAliveMs: number; readonly clock: Pick<Clock, 'now'> }
 
 /**
  * Node looks at each character of a header by itself. For the header of a 402, which has thousands of them, that takes as long as all that
  * was done to know the price; so the head of an ordinary answer is put together here. Anything else is left to Node, and everything is
  * where a Node of another version would send other bytes.
  */
-export function createHeadWriter({ keepAliveMs }: { readonly keepAliveMs: number }): HeadWriter {
+export function createHeadWriter({ keepAliveMs, clock }: HeadOptions): HeadWriter {
   const kept = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(keepAliveMs / 1000)}\r\n\r\n`
+  const linesOfFixed = new WeakMap<Headers, string | null>()
+  let date = { second: 0, text: '' }
 
-  const ownHead: HeadWriter = (outgoing, status, headers, length) => {
-    const lines = isOrdinary(outgoing, headers) ? linesOf(headers) : null
-    if (lines === null) return nodeHead(outgoing, status, headers, length)
+  function fixedLines(fixed: Headers | undefined): string | null {
+    if (fixed === undefined) return ''
+    let lines = linesOfFixed.get(fixed)
+    if (lines === undefined) {
+      lines = linesOf(fixed)
+      linesOfFixed.set(fixed, lines)
+    }
+    return lines
+  }
+
+  function dateText(): string {
+    const second = Math.floor(clock.now() / 1000)
+    if (second !== date.second) date = { second, text: new Date(second * 1000).toUTCString() }
+    return date.text
+  }
+
+  const ownHead: HeadWriter = (outgoing, reply, length) => {
+    const { status, fixed, headers } = reply
+    const isOrdinary = outgoing.shouldKeepAlive && outgoing.req.method !== 'HEAD' && !('Connection' in headers)
+    const above = isOrdinary ? fixedLines(fixed) : null
+    const lines = above === null ? null : linesOf(headers)
+    if (lines === null) return nodeHead(outgoing, reply, length)
+    const first = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`
     outgoing.statusCode = status
     ;(outgoing as Headed)._header =
-      `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n${lines}Content-Length: ${length}\r\nDate: ${httpDate()}\r\n${kept}`
+      `${first}${above}${lines}Content-Length: ${length}\r\nDate: ${dateText()}\r\n${kept}`
   }
 
   return bytesWith(ownHead, keepAliveMs) === bytesWith(nodeHead, keepAliveMs) ? ownHead : nodeHead
-}
-
-/** Goes over a connection that stays open. */
-function isOrdinary({ shouldKeepAlive, req }: ServerResponse, headers: Headers): boolean {
-  return shouldKeepAlive && req.method !== 'HEAD' && !('Connection' in headers)
 }
 
 /** Null when a value could be taken for more than one line. */
@@ -45,18 +67,6 @@ function linesOf(headers: Headers): string | null {
     lines += `${name}: ${value}\r\n`
   }
   return lines
-}
-
-let dateSecond = 0
-let dateText = ''
-
-function httpDate(): string {
-  const second = Math.floor(Date.now() / 1000)
-  if (second !== dateSecond) {
-    dateSecond = second
-    dateText = new Date(second * 1000).toUTCString()
-  }
-  return dateText
 }
 
 /** What a client would get of a small answer; its date aside, which may be another one a moment later. */
@@ -71,7 +81,11 @@ function bytesWith(writeHead: HeadWriter, keepAliveMs: number): string {
   Object.assign(outgoing, { _keepAliveTimeout: keepAliveMs })
   outgoing.shouldKeepAlive = true
   outgoing.assignSocket(socket)
-  writeHead(outgoing, 402, { 'Content-Type': 'application/json', 'X-Flow-Id': 'flow' }, 2)
+  writeHead(
+    outgoing,
+    { status: 402, fixed: { 'Content-Type': 'application/json' }, headers: { 'X-Flow-Id': 'flow' } },
+    2,
+  )
   outgoing.end('{}', 'latin1')
   socket.destroy()
   return sent.join('').replace(/Date: .*\r\n/, '')

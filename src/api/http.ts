@@ -6,7 +6,7 @@ import type { Checkout } from '../checkout/checkout.ts'
 import type { HttpConfig } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
 import { createAnswers } from './answers.ts'
-import { preflightHeaders } from './cors.ts'
+import { corsHeaders, preflightHeaders } from './cors.ts'
 import { assertAcceptsJson, flowIdOf, type HttpRequest, queryOf, readBody } from './exchange.ts'
 import { createHostFinder, otherHostOf, servesHere } from './hosts.ts'
 import type { AnsweredRequest } from './metrics.ts'
@@ -132,14 +132,18 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     })
     const { status = 200, body, headers = {} } = answered
     const text = answered.bytes ?? (typeof body === 'string' ? body : stringify(body))
-    const allHeaders = { ...usualHeaders(route), ...headers, ...extra }
+    const usual = usualHeaders(route)
+    const dressed = isAnyOf(headers, usual)
+      ? { headers: { ...usual, ...headers, ...extra } }
+      : { fixed: usual, headers: { ...headers, ...extra } }
     // What anybody may keep has a validator, so that asking again costs a line instead of the document. A listing that is written once
     // for many readers brings its own along.
-    if (!allHeaders['Cache-Control'].startsWith('public')) return answers.json(status, text, allHeaders)
+    if (!(headers['Cache-Control'] ?? usual['Cache-Control']).startsWith('public'))
+      return { status, body: text, ...dressed }
     const etag = headers['ETag'] ?? `"${sha256Hex(text).slice(0, 32)}"`
     const isKnown = request.header('if-none-match')?.includes(etag)
-    const validated = headers['ETag'] ? allHeaders : { ...allHeaders, ETag: etag }
-    return answers.json(isKnown ? 304 : status, isKnown ? null : text, validated)
+    const validated = headers['ETag'] ? dressed : { ...dressed, headers: { ...dressed.headers, ETag: etag } }
+    return isKnown ? { status: 304, body: null, ...validated } : { status, body: text, ...validated }
   }
 
   function failure(request: HttpRequest, error: unknown): Reply {
@@ -189,13 +193,18 @@ function readQuery(request: HttpRequest, route: FreeRoute): unknown {
   return empty.value
 }
 
-type UsualHeaders = { readonly 'Cache-Control': string; readonly 'Content-Type': string }
+function isAnyOf(headers: Headers, usual: Headers): boolean {
+  for (const name in headers) if (name in usual) return true
+  return false
+}
+
+type UsualHeaders = Headers & { readonly 'Cache-Control': string }
 const usual = new WeakMap<FreeRoute, UsualHeaders>()
 
 function usualHeaders(route: FreeRoute): UsualHeaders {
   const known = usual.get(route)
   if (known) return known
-  const fresh = { 'Cache-Control': cacheControl(route), 'Content-Type': route.contentType }
+  const fresh = { ...corsHeaders, 'Cache-Control': cacheControl(route), 'Content-Type': route.contentType }
   usual.set(route, fresh)
   return fresh
 }

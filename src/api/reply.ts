@@ -9,8 +9,15 @@ export type Headers = Readonly<Record<string, string>>
 /** What goes back. A stream is for answers that have no end yet, such as an operator's event feed. */
 export type Reply = {
   readonly status: number
+  /** Headers that many answers have in common, always the same object, so that they need to be written out only once. */
+  readonly fixed?: Headers
+  /** The others; none of them is among the fixed ones. */
   readonly headers: Headers
   readonly body: string | Uint8Array | AsyncIterable<string | Uint8Array> | null
+}
+
+export function allHeaders({ fixed, headers }: Pick<Reply, 'fixed' | 'headers'>): Headers {
+  return fixed ? { ...fixed, ...headers } : headers
 }
 
 /** Answers one path. `params` are what stands in the path's placeholders. */
@@ -33,13 +40,14 @@ export function send(
 
 function sendWhole(
   outgoing: ServerResponse,
-  { status, headers }: Reply,
+  reply: Reply,
   writeHead: HeadWriter,
   body: string | Uint8Array,
 ): undefined {
+  const { status } = reply
   const length = Buffer.byteLength(body)
-  if (status === 204 || status === 304) outgoing.writeHead(status, headers)
-  else writeHead(outgoing, status, headers, length)
+  if (status === 204 || status === 304) outgoing.writeHead(status, allHeaders(reply))
+  else writeHead(outgoing, reply, length)
   // As many bytes as characters means ASCII, which Node writes at once; for UTF-8 it reserves three bytes for each character, and a few
   // kilobytes are then too large for its fast path.
   outgoing.end(body, length === body.length ? 'latin1' : 'utf8')
@@ -47,11 +55,11 @@ function sendWhole(
 
 async function sendStream(
   outgoing: ServerResponse,
-  { status, headers }: Reply,
+  reply: Reply,
   body: AsyncIterable<string | Uint8Array>,
   signal: AbortSignal,
 ): Promise<void> {
-  outgoing.writeHead(status, headers)
+  outgoing.writeHead(reply.status, allHeaders(reply))
   outgoing.flushHeaders()
   await pipeline(Readable.from(body), outgoing, { signal }).catch((error: NodeJS.ErrnoException) => {
     if (error.name !== 'AbortError' && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
@@ -59,8 +67,9 @@ async function sendStream(
 }
 
 /** The bytes of an answer to something that never became a request, for a socket that is closed behind it. */
-export function rawReply({ status, headers, body }: Reply): string {
+export function rawReply(reply: Reply): string {
+  const { status, body } = reply
   const text = typeof body === 'string' ? body : ''
-  const lines = Object.entries({ ...headers, 'Content-Length': Buffer.byteLength(text), Connection: 'close' })
+  const lines = Object.entries({ ...allHeaders(reply), 'Content-Length': Buffer.byteLength(text), Connection: 'close' })
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${text}`
 }

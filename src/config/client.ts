@@ -15,7 +15,7 @@ export const SANDBOX_OPERATOR_TOKEN = 'sandbox-operator'
 /** Reads only what a client needs: whoever looks at a shop from elsewhere has none of its configuration. */
 export function readClientConfig(env: Environment): ClientConfig {
   const read = optionReader(env)
-  const port = read.integer('PORT', 4020, { min: 0, max: 65_535 })
+  const port = read.integer('PORT', 4020, { min: 1, max: 65_535 })
   const file = read.optional('SUTLER_OPERATOR_TOKEN_FILE')
   const token = file
     ? read.keyText('SUTLER_OPERATOR_TOKEN', 'the operator token')

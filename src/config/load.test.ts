@@ -102,6 +102,7 @@ describe('production', () => {
     ['SUTLER_DB_POOL', '0', /from 1/],
     ['SUTLER_LOG', 'loud', /one of debug/],
     ['PORT', '70000', /65535/],
+    ['PORT', '0', /from 1/],
     ['DATABASE_URL', 'mysql://x', /postgres/],
     ['SUTLER_SALE_CONTRACT', 'x', /not an address/],
     ['SUTLER_RECEIPT_KEY', 'x'.repeat(40), /P-256/],

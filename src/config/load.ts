@@ -127,7 +127,7 @@ function readOperatorToken(read: OptionReader): Secret | null {
 }
 
 function readHttp(read: OptionReader, mode: 'sandbox' | 'production'): HttpConfig {
-  const port = read.integer('PORT', 4020, { min: 0, max: 65_535 })
+  const port = read.integer('PORT', 4020, { min: 1, max: 65_535 })
   const host = read.text('HOST', mode === 'sandbox' ? '127.0.0.1' : '0.0.0.0')
   const own = `http://localhost:${port}`
   const baseUrl =

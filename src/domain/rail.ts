@@ -46,8 +46,8 @@ export type Wire = {
 export type ChallengeWire = Pick<Wire, 'headers'> & {
   /** Made only when it is asked for: MCP wants the challenge as a document, and HTTP has no use for it. */
   meta(): Wire['meta']
-  /** A JSON object, whose members join the body. */
-  readonly body: string
+  /** Members of a JSON object, without its braces; they come first in the body. */
+  readonly members: string
   /** What the protocol itself calls this problem; null where it has no word, and ours stands. */
   readonly problemType: string | null
 }

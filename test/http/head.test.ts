@@ -4,9 +4,10 @@ import { type AddressInfo, connect } from 'node:net'
 import { describe, test } from 'node:test'
 import { createHeadWriter, type HeadWriter, nodeHead } from '../../src/api/head.ts'
 import { type Headers, send } from '../../src/api/reply.ts'
+import { systemClock } from '../../src/base/clock.ts'
 
 const KEEP_ALIVE_MS = 5_000
-const ownHead = createHeadWriter({ keepAliveMs: KEEP_ALIVE_MS })
+const ownHead = createHeadWriter({ keepAliveMs: KEEP_ALIVE_MS, clock: systemClock })
 
 type Case = { readonly request: string; readonly status: number; readonly headers: Headers; readonly body: string }
 
@@ -16,6 +17,8 @@ const plain: Case = {
   headers: { 'Content-Type': 'application/json', 'PAYMENT-REQUIRED': 'A'.repeat(4_000), 'X-Flow-Id': 'flow_1' },
   body: '{"ok":false}',
 }
+
+const fixed: Headers = { 'Cache-Control': 'no-store', Vary: 'Origin' }
 
 const cases: Readonly<Record<string, Case>> = {
   'a 402 with a long header': plain,
@@ -37,7 +40,7 @@ async function bytesOf({ request, status, headers, body }: Case, writeHead: Head
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, requireHostHeader: false }, (incoming, outgoing) => {
     if (incoming.url === '/end') return void outgoing.writeHead(200, { Connection: 'close' }).end()
     try {
-      send(outgoing, { status, headers, body }, writeHead, new AbortController().signal)
+      send(outgoing, { status, fixed, headers, body }, writeHead, new AbortController().signal)
     } catch {
       outgoing.destroy()
     }

@@ -39,8 +39,8 @@ export function discoveryResources(facts: Facts): JsonObject {
   return { x402Version: 2, items, pagination: { limit: items.length, offset: 0, total: items.length } }
 }
 
-function listing({ origin, config, since }: Facts, { route }: PricedRoute, { body }: ChallengeWire): JsonObject {
-  const { resource, accepts, extensions, x402Version } = JSON.parse(body) as Record<string, JsonObject>
+function listing({ origin, config, since }: Facts, { route }: PricedRoute, { members }: ChallengeWire): JsonObject {
+  const { resource, accepts, extensions, x402Version } = JSON.parse(`{${members}}`) as Record<string, JsonObject>
   return {
     resource: resource!['url']!,
     type: 'http',

@@ -277,7 +277,7 @@ export function mppRail(options: MppOptions): Rail {
           const problem = { type, title: kind.title, status: 402, detail, challengeId: challenge.id }
           return { [META.required]: { httpStatus: 402, challenges: [nativeChallenge(challenge)], problem } }
         },
-        body: `{"challengeId":"${challenge.id}"}`,
+        members: `"challengeId":"${challenge.id}"`,
         problemType: type,
       }
     },

@@ -83,11 +83,11 @@ export function x402Rail(options: X402Options): Rail {
     payTo: money.payTo,
 
     challenge(terms, reason) {
-      const { header, text } = required(terms, reason.message)
+      const { header, members } = required(terms, reason.message)
       return {
         headers: { [HEADER.required]: header },
-        meta: () => ({ [META.error]: JSON.parse(text) }),
-        body: text,
+        meta: () => ({ [META.error]: JSON.parse(`{${members}}`) }),
+        members,
         problemType: null,
       }
     },

@@ -47,9 +47,9 @@ describe('what an x402 route asks for', () => {
         const required = createRequired({ money, serviceName: 'Shop' })
         for (const [call, reason] of [...calls, ...calls]) {
           const terms = { ...call, resource }
-          const { text, header } = required(terms, reason)
-          assert.deepEqual(JSON.parse(text), documentOf(terms, reason))
-          assert.equal(header, Buffer.from(text).toString('base64'))
+          const { members, header } = required(terms, reason)
+          assert.deepEqual(JSON.parse(`{${members}}`), documentOf(terms, reason))
+          assert.equal(header, Buffer.from(`{${members}}`).toString('base64'))
         }
       }),
     )
@@ -60,7 +60,7 @@ describe('what an x402 route asks for', () => {
     const resource = { url: 'https://shop.example/buy', scope: 'POST /buy', description: 'Buy' }
     for (let price = 1n; price <= 500n; price++) {
       const terms = { resource, price: usd(price), body: new Uint8Array([1]), bodyIsBound: true, flowId: 'flow_1' }
-      assert.deepEqual(JSON.parse(required(terms, 'Pay.').text), documentOf(terms, 'Pay.'))
+      assert.deepEqual(JSON.parse(`{${required(terms, 'Pay.').members}}`), documentOf(terms, 'Pay.'))
     }
   })
 })

@@ -4,8 +4,8 @@ import type { Resource, Terms } from '../../domain/rail.ts'
 import { bodyDigest, extensionsOf, type Money, requirementsOf } from './terms.ts'
 import { encode, X402_VERSION } from './wire.ts'
 
-/** The protocol's `PaymentRequired`: the document, and the same in the header's encoding. */
-export type Required = { readonly text: string; readonly header: string }
+/** The protocol's `PaymentRequired`: the members of the document, and all of it in the header's encoding. */
+export type Required = { readonly members: string; readonly header: string }
 
 /** Everything of it but the digest of the body that it is asked for. */
 type Fill = (digest: string) => Required
@@ -39,7 +39,7 @@ export function createRequired({ money, serviceName }: { readonly money: Money; 
   function write(terms: Terms, reason: string, isBound: boolean): Fill {
     if (isBound) return fillAround(stringify(documentOf(terms, reason, PLACE)))
     const document = documentOf(terms, reason, null)
-    const whole = { text: stringify(document), header: encode(document) }
+    const whole = { members: stringify(document).slice(1, -1), header: encode(document) }
     return () => whole
   }
 
@@ -71,7 +71,11 @@ function fillAround(document: string): Fill {
   const head = odd === 0 ? before : `{${' '.repeat(3 - odd)}${before.slice(1)}`
   const [closing, tail] = [after.slice(0, 2), after.slice(2)]
   const [headCode, tailCode] = [base64(head), base64(tail)]
-  return (digest) => ({ text: head + digest + after, header: headCode + btoa(digest + closing) + tailCode })
+  const [headMembers, tailMembers] = [head.slice(1), after.slice(0, -1)]
+  return (digest) => ({
+    members: headMembers + digest + tailMembers,
+    header: headCode + btoa(digest + closing) + tailCode,
+  })
 }
 
 function base64(text: string): string {
