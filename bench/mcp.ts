@@ -18,7 +18,6 @@ import { inputSchemaOf, listingOf } from '../src/api/mcp/listing.ts'
 import { createProblemResults } from '../src/api/mcp/problem-result.ts'
 import { text } from '../src/api/mcp/server.ts'
 import { startServer } from '../src/api/server.ts'
-import { systemClock } from '../src/base/clock.ts'
 import { systemRandom } from '../src/base/id.ts'
 import { silentLog } from '../src/base/log.ts'
 import { defaultLimits } from '../src/config/limits.ts'
@@ -172,7 +171,7 @@ const starters: Readonly<Record<Name, () => Promise<number>>> = {
       answer: (asked: Parameters<typeof endpoint>[0]) => endpoint(asked, {}),
       refusal: () => ({ status: 503, headers: {}, body: null }),
     }
-    return (await startServer({ app, http, limits: defaultLimits, clock: systemClock, log: silentLog })).port
+    return (await startServer({ app, http, limits: defaultLimits, log: silentLog })).port
   },
 
   async 'bare Hono'() {

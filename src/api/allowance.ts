@@ -81,7 +81,7 @@ export function createCounter({ allowance, callersMax, clock, onHot }: CounterOp
       const entry = entryOf(caller, now)
       if (usedBy(entry) >= quota) return grant(entry, now, false)
       entry.own++
-      if (onHot && entry.own - entry.reported >= hotFrom) {
+      if (onHot && unreportedBy(entry) >= hotFrom) {
         hot.set(caller, entry)
         onHot()
       }
@@ -118,11 +118,19 @@ export function createCounter({ allowance, callersMax, clock, onHot }: CounterOp
  * What a caller has used up, everywhere. Since we last asked, the others have counted on as we have: what is not reported yet is taken
  * for the same part of the whole as what is.
  */
-function usedBy({ own, reported, total }: Entry): number {
-  if (reported === 0) return own
-  // A store that was restarted may have forgotten some.
-  const known = Math.max(total, reported)
-  return known + (own - reported) * (known / reported)
+function usedBy(entry: Entry): number {
+  return knownOf(entry) + unreportedBy(entry)
+}
+
+/** What is only guessed so far: a few calls to us may stand for many when the others see most of this caller. */
+function unreportedBy(entry: Entry): number {
+  const { own, reported } = entry
+  return reported === 0 ? own : (own - reported) * (knownOf(entry) / reported)
+}
+
+/** A store that was restarted may have forgotten some. */
+function knownOf({ reported, total }: Entry): number {
+  return reported === 0 ? 0 : Math.max(total, reported)
 }
 
 /** FNV-1a: the same on every replica. */

@@ -1,6 +1,6 @@
 import { IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http'
 import { Socket } from 'node:net'
-import type { Clock } from '../base/clock.ts'
+import { systemClock } from '../base/clock.ts'
 import { allHeaders, type Headers, type Reply } from './reply.ts'
 
 /** Writes status and headers of an answer whose length is known. */
@@ -15,14 +15,12 @@ export const nodeHead: HeadWriter = (outgoing, reply, length) => {
 /** Where Node keeps what `writeHead` makes. It is not documented, so nothing rests on it that was not tried. */
 type Headed = ServerResponse & { _header: string | null }
 
-export type HeadOptions = { readonly keepAliveMs: number; readonly clock: Pick<Clock, 'now'> }
-
 /**
  * Node looks at each character of a header by itself. For the header of a 402, which has thousands of them, that takes as long as all that
  * was done to know the price; so the head of an ordinary answer is put together here. Anything else is left to Node, and everything is
  * where a Node of another version would send other bytes.
  */
-export function createHeadWriter({ keepAliveMs, clock }: HeadOptions): HeadWriter {
+export function createHeadWriter(keepAliveMs: number): HeadWriter {
   const kept = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(keepAliveMs / 1000)}\r\n\r\n`
   const linesOfFixed = new WeakMap<Headers, string | null>()
   let date = { second: 0, text: '' }
@@ -38,7 +36,7 @@ export function createHeadWriter({ keepAliveMs, clock }: HeadOptions): HeadWrite
   }
 
   function dateText(): string {
-    const second = Math.floor(clock.now() / 1000)
+    const second = Math.floor(systemClock.now() / 1000)
     if (second !== date.second) date = { second, text: new Date(second * 1000).toUTCString() }
     return date.text
   }
@@ -58,7 +56,7 @@ export function createHeadWriter({ keepAliveMs, clock }: HeadOptions): HeadWrite
   return bytesWith(ownHead, keepAliveMs) === bytesWith(nodeHead, keepAliveMs) ? ownHead : nodeHead
 }
 
-/** Null when a value could be taken for more than one line. */
+/** Null when a value could be taken for more than one line, or is not plain ASCII, which may come to that on its way out. */
 function linesOf(headers: Headers): string | null {
   let lines = ''
   for (const name in headers) {
@@ -66,7 +64,7 @@ function linesOf(headers: Headers): string | null {
     if (value.includes('\n') || value.includes('\r') || value.includes('\0')) return null
     lines += `${name}: ${value}\r\n`
   }
-  return lines
+  return Buffer.byteLength(lines) === lines.length ? lines : null
 }
 
 /** What a client would get of a small answer; its date aside, which may be another one a moment later. */

@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { Problem } from '../base/problem.ts'
 import type { HttpConfig } from '../config/config.ts'
@@ -23,16 +22,15 @@ export type ServerOptions = {
   readonly app: HttpApp
   readonly http: HttpConfig
   readonly limits: Limits
-  readonly clock: Clock
   readonly log: Log
 }
 
 type Exchange = { readonly incoming: IncomingMessage; readonly outgoing: ServerResponse }
 
 /** Bytes on sockets become requests here, and answers become bytes. What they mean is the app's business. */
-export async function startServer({ app, http, limits, clock, log }: ServerOptions): Promise<HttpServer> {
+export async function startServer({ app, http, limits, log }: ServerOptions): Promise<HttpServer> {
   const draining = new AbortController()
-  const writeHead = createHeadWriter({ keepAliveMs: limits.keepAliveMs, clock })
+  const writeHead = createHeadWriter(limits.keepAliveMs)
   /** The requests of a socket that have no answer yet; more than one when a client does not wait for answers. */
   const unanswered = new WeakMap<Duplex, Set<Exchange>>()
   let underWay = 0

@@ -91,6 +91,7 @@ describe('production', () => {
     ['SUTLER_MPP_SECRET', 'please-change-me-please-change-me-now', /well-known/],
     ['SUTLER_MPP_SECRET_PREVIOUS', 'short', /too short/],
     ['SUTLER_OPERATOR_TOKEN', 'short', /too short/],
+    ['SUTLER_MPP_REALM', 'Sütler', /plain ASCII/],
     ['SUTLER_MPP_MODES', 'none', /pull, push, or both/],
     ['SUTLER_MPP_MODES', 'pull,psuh', /pull, push, or both/],
     ['SUTLER_X402_NETWORK', 'mainnet', /one of base, base-sepolia/],
@@ -114,6 +115,12 @@ describe('production', () => {
       assert.match(faultsOf({ ...production, ...more, [option]: value })[option] ?? 'nothing', complaint)
     })
   }
+
+  test('a key that a remote facilitator leaves without work is refused, and not taken for a typing mistake', () => {
+    const faults = faultsOf({ ...production, SUTLER_X402_FACILITATOR: 'https://facilitator.test' })
+    assert.deepEqual(Object.keys(faults), ['SUTLER_X402_SETTLER_KEY'])
+    assert.match(faults['SUTLER_X402_SETTLER_KEY']!, /remote facilitator settles.*leave it out/)
+  })
 
   test('both protocols switched off sell nothing', () => {
     assert.match(faultsOf({ SUTLER_X402: 'false', SUTLER_MPP: 'false' })['SUTLER_MPP']!, /nothing could be sold/)

@@ -182,6 +182,8 @@ function readX402(read: OptionReader): X402Config {
   const preset = read.choice('SUTLER_X402_NETWORK', Object.keys(x402Networks), 'base')
   const { chainId, asset, assetName, assetVersion, currency } = x402Networks[preset]!
   const facilitator = read.text('SUTLER_X402_FACILITATOR', 'inproc')
+  if (facilitator !== 'inproc')
+    read.refuseUseless('SUTLER_X402_SETTLER_KEY', 'is not used: the remote facilitator settles, and pays the gas')
   return {
     chain: readChain(read, 'SUTLER_X402', chainId, `RPC addresses of ${preset}, separated by commas`),
     network: `eip155:${chainId}`,
@@ -216,12 +218,14 @@ function readMpp(read: OptionReader, http: HttpConfig): MppConfig {
   const modes = named.filter((mode) => mode === 'pull' || mode === 'push')
   if (modes.length === 0 || modes.length < named.length)
     read.fault('SUTLER_MPP_MODES', 'must be pull, push, or both', null)
+  const realm = read.text('SUTLER_MPP_REALM', URL.canParse(http.baseUrl) ? new URL(http.baseUrl).hostname : '')
+  if (!/^[\x20-\x7e]*$/.test(realm)) read.fault('SUTLER_MPP_REALM', 'travels in a header and must be plain ASCII', null)
   return {
     chain: readChain(read, 'SUTLER_MPP', chainId, `RPC addresses of ${preset}, separated by commas`),
     network: `tempo:${chainId}`,
     currency,
     recipient: read.address('SUTLER_MPP_RECIPIENT', 'the address that receives the money; keep its key offline'),
-    realm: read.text('SUTLER_MPP_REALM', URL.canParse(http.baseUrl) ? new URL(http.baseUrl).hostname : ''),
+    realm,
     secrets:
       previous === undefined
         ? [current]

@@ -123,6 +123,11 @@ export function optionReader(env: Environment) {
         return fault(option, 'must start with https:// (only localhost may do without)', value)
       return value.replace(/\/+$/, '')
     },
+    /** Another option has made this one, or the file that it may stand in, pointless: whoever set it expects something of it. */
+    refuseUseless(option: string, why: string): void {
+      for (const name of [option, `${option}_FILE`])
+        if (raw(name) !== undefined) fault(name, `${why}; leave it out`, null)
+    },
     /** To be called last: names that look like ours and are not are typing mistakes. */
     refuseUnknown(prefix: string, ofProduction: ReadonlySet<string>): void {
       for (const name of Object.keys(env)) {

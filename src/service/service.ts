@@ -139,7 +139,7 @@ export async function startService(config: Config, parts: Parts = {}): Promise<S
   await operations.gate.open(stopping.signal)
   const worker = parts.withoutWorker ? null : startWorker(checkout)
   if (!parts.withoutWorker) operations.start()
-  const server = await startServer({ app, http: config.http, limits, clock, log })
+  const server = await startServer({ app, http: config.http, limits, log })
   const { port } = server
 
   /** Nobody is turned away: who was let in gets an answer, and only then does the work behind the answers end. */

@@ -57,6 +57,43 @@ describe('an allowance', () => {
     assert.equal(granted, 20)
   })
 
+  for (const [quota, before] of [
+    [120, 90],
+    [120, 102],
+    [600, 510],
+  ] as const)
+    test(`R-05: a caller who moves to another replica after ${before} of ${quota} calls may make the rest there`, () => {
+      const clock = standingClock()
+      const totals = new Map<number, number>()
+      const replica = () => {
+        let isHot = false
+        const counter = createCounter({
+          allowance: perMinute(quota),
+          callersMax: 10,
+          clock,
+          onHot: () => {
+            isHot = true
+          },
+        })
+        return () => {
+          const { isGranted } = counter.take('a')
+          if (isHot)
+            for (const report of counter.unreported()) {
+              const hits = (totals.get(report.window) ?? 0) + report.hits
+              totals.set(report.window, hits)
+              counter.learn({ ...report, hits }, report.hits)
+            }
+          isHot = false
+          return isGranted
+        }
+      }
+      const [first, second] = [replica(), replica()]
+      for (let i = 0; i < before; i++) assert.ok(first())
+      let granted = before
+      while (second()) granted++
+      assert.ok(granted > quota * 0.97 && granted <= quota * 1.05, `${granted} of ${quota}`)
+    })
+
   test('R-05: a caller who comes seldom is nobody else’s business', () => {
     let woken = 0
     const counter = createCounter({

@@ -159,6 +159,7 @@ describe('N-19: exactly one payment', () => {
         const init = route.method === 'GET' ? { headers } : post(route.example, headers)
         const { payment } = await assertRefused(await fetch(urlOf(route), init), 400, 'ambiguous_payment')
         assert.equal(payment.taken, false)
+        if (route.hasPriceProbe) await assertRefused(await fetch(urlOf(route), { headers }), 400, 'ambiguous_payment')
       }
     })
   }
