@@ -1,12 +1,7 @@
 import { IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http'
 import { Socket } from 'node:net'
 import { systemClock } from '../base/clock.ts'
-import { allHeaders, type Headers, type Reply } from './reply.ts'
-
-/** Writes status and headers of an answer whose length is known. */
-export type HeadWriter = (outgoing: ServerResponse, reply: Head, length: number) => void
-
-export type Head = Pick<Reply, 'status' | 'fixed' | 'headers'>
+import { allHeaders, type Headers, type HeadWriter } from './reply.ts'
 
 export const nodeHead: HeadWriter = (outgoing, reply, length) => {
   outgoing.writeHead(reply.status, { ...allHeaders(reply), 'Content-Length': length })
@@ -29,7 +24,7 @@ export function createHeadWriter(keepAliveMs: number): HeadWriter {
     if (fixed === undefined) return ''
     let lines = linesOfFixed.get(fixed)
     if (lines === undefined) {
-      lines = linesOf(fixed)
+      lines = asLines(fixed)
       linesOfFixed.set(fixed, lines)
     }
     return lines
@@ -45,7 +40,7 @@ export function createHeadWriter(keepAliveMs: number): HeadWriter {
     const { status, fixed, headers } = reply
     const isOrdinary = outgoing.shouldKeepAlive && outgoing.req.method !== 'HEAD' && !('Connection' in headers)
     const above = isOrdinary ? fixedLines(fixed) : null
-    const lines = above === null ? null : linesOf(headers)
+    const lines = above === null ? null : asLines(headers)
     if (lines === null) return nodeHead(outgoing, reply, length)
     const first = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`
     outgoing.statusCode = status
@@ -57,7 +52,7 @@ export function createHeadWriter(keepAliveMs: number): HeadWriter {
 }
 
 /** Null when a value could be taken for more than one line, or is not plain ASCII, which may come to that on its way out. */
-function linesOf(headers: Headers): string | null {
+function asLines(headers: Headers): string | null {
   let lines = ''
   for (const name in headers) {
     const value = headers[name]!

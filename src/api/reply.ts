@@ -2,7 +2,6 @@ import { type ServerResponse, STATUS_CODES } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { HttpRequest } from './exchange.ts'
-import type { HeadWriter } from './head.ts'
 
 export type Headers = Readonly<Record<string, string>>
 
@@ -15,6 +14,9 @@ export type Reply = {
   readonly headers: Headers
   readonly body: string | Uint8Array | AsyncIterable<string | Uint8Array> | null
 }
+
+/** Writes status and headers of an answer whose length is known. */
+export type HeadWriter = (outgoing: ServerResponse, head: Omit<Reply, 'body'>, length: number) => void
 
 export function allHeaders({ fixed, headers }: Pick<Reply, 'fixed' | 'headers'>): Headers {
   return fixed ? { ...fixed, ...headers } : headers

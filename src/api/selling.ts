@@ -82,19 +82,14 @@ export function createSelling({
       assertAcceptsJson(request)
       const isPaid = hasPayment(request)
       const flowId = flowIdOf(request, random)
-      const { offer } = route
-      if (isPaid) {
-        const incoming = { header: request.header, meta: noMeta }
-        const buy = async () => {
-          const bytes = await readBody(request, limits.bodyBytesMax)
-          return await purchase(checkout, offer, callOf(request, route, incoming, bytes, flowId))
-        }
-        return answers.outcome(await turnstile.admit(request, { route, incoming }, buy), flowId, UNLIMITED)
+      const incoming = isPaid ? { header: request.header, meta: noMeta } : NOTHING_SENT
+      const buy = async () => {
+        const bytes = await readBody(request, limits.bodyBytesMax)
+        return await purchase(checkout, route.offer, callOf(request, route, incoming, bytes, flowId))
       }
+      if (isPaid) return answers.outcome(await turnstile.admit(request, { route, incoming }, buy), flowId, UNLIMITED)
       const extra = route.isRateLimited ? limiter.take('unpaid', request) : UNLIMITED
-      const bytes = await readBody(request, limits.bodyBytesMax)
-      const outcome = await purchase(checkout, offer, callOf(request, route, NOTHING_SENT, bytes, flowId))
-      return answers.outcome(outcome, flowId, extra)
+      return answers.outcome(await buy(), flowId, extra)
     },
 
     async tellPrice(request, route) {

@@ -8,6 +8,7 @@ export const HEADER = {
   credential: 'Authorization',
   receipt: 'Payment-Receipt',
 } as const
+/** As a request is asked for it. */
 export const CREDENTIAL_SENT = HEADER.credential.toLowerCase()
 export const META = {
   required: 'org.paymentauth/payment-required',

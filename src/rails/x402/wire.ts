@@ -10,6 +10,7 @@ export const HEADER = {
   signature: 'PAYMENT-SIGNATURE',
   response: 'PAYMENT-RESPONSE',
 } as const
+/** As a request is asked for it. */
 export const SIGNATURE_SENT = HEADER.signature.toLowerCase()
 export const META = { payment: 'x402/payment', response: 'x402/payment-response', error: 'x402/error' } as const
 
