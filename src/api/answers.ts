@@ -2,6 +2,7 @@ import { newId, type Random } from '../base/id.ts'
 import { type JsonObject, stringify } from '../base/json.ts'
 import type { Problem } from '../base/problem.ts'
 import type { Outcome } from '../checkout/answer.ts'
+import { statusCodeOf } from '../domain/order.ts'
 import { corsHeaders } from './cors.ts'
 import { problemBody, typeOf } from './problem-body.ts'
 import type { Headers, Reply } from './reply.ts'
@@ -13,6 +14,7 @@ export type Answers = {
   problem(problem: Problem, extra?: Headers, requestId?: string): Reply
 }
 
+const RETRY_SECONDS = 2
 const VARY = 'Authorization, PAYMENT-SIGNATURE, Origin'
 const jsonHeaders = { 'Content-Type': 'application/json', ...corsHeaders }
 const paidHeaders = { ...jsonHeaders, 'Cache-Control': 'private, no-store', Vary: VARY }
@@ -71,6 +73,13 @@ export function createAnswers({ errorsUrl, random }: { errorsUrl: string; random
               'X-Flow-Id': order.flowId,
             },
           }
+        }
+        case 'public': {
+          const { body, wire, order } = outcome
+          const status = statusCodeOf(order.status)
+          const retry: Headers = status === 202 ? { 'Retry-After': String(RETRY_SECONDS) } : {}
+          const headers = { ...paidHeaders, ...wire.headers, ...retry, 'X-Flow-Id': flowId }
+          return { status, body: stringify(body), headers }
         }
         case 'failed': {
           const { problem, wire, order } = outcome

@@ -1,12 +1,14 @@
 import * as z from 'zod'
 import { isHash } from '../base/address.ts'
-import type { JsonObject } from '../base/json.ts'
 import { Problem } from '../base/problem.ts'
+import { offerOf } from '../checkout/advance.ts'
 import type { Checkout } from '../checkout/checkout.ts'
 import type { Surface } from '../domain/good.ts'
-import { type Offer, offerKey, viewOf } from '../domain/offer.ts'
+import { viewOf } from '../domain/offer.ts'
 import { type Order, statusCodeOf } from '../domain/order.ts'
 import type { RailName } from '../domain/rail.ts'
+import { type Arrival, refundOf } from '../domain/till.ts'
+import type { FoundOrder } from '../store/orders.ts'
 import type { FreeAnswer } from './route.ts'
 
 export const referenceParams = z.strictObject({
@@ -28,26 +30,16 @@ export async function purchaseStatus(
   rail: RailName,
   reference: string,
 ): Promise<FreeAnswer> {
-  const orders = await ordersBy(checkout, reference)
-  const order = orders.find((order) => order.surface === surface && order.rail === rail)
-  if (!order) throw await unclaimed(checkout, reference)
-  const status = statusCodeOf(order.status)
-  const headers: Record<string, string> = status === 202 ? { 'Retry-After': String(STATUS_SECONDS) } : {}
-  return { status, body: shownTo(reference, checkout, order), headers }
-}
-
-/**
- * A transaction hash and a nonce are public, so they show only what the chain shows anyway; whoever knows the order id or the challenge id
- * is the buyer, and sees the purchase as it was answered.
- */
-function shownTo(reference: string, checkout: Checkout, order: Order): JsonObject {
+  const found = (await ordersBy(checkout, reference)).find(
+    ({ order }) => order.surface === surface && order.rail === rail,
+  )
+  if (!found) throw await unclaimed(checkout, reference)
+  const { order, isOwn } = found
   const offer = offerOf(checkout, order)
   const view = viewOf(offer, order)
-  return isPublic(reference, order) ? offer.publish(view) : offer.present(view)
-}
-
-function isPublic(reference: string, order: Order): boolean {
-  return reference !== order.id && /^0x[0-9a-f]{64}$/i.test(reference)
+  const status = statusCodeOf(order.status)
+  const headers: Record<string, string> = status === 202 ? { 'Retry-After': String(STATUS_SECONDS) } : {}
+  return { status, body: isOwn ? offer.present(view) : offer.publish(view), headers }
 }
 
 export const paymentSchema = z
@@ -64,14 +56,19 @@ export const paymentSchema = z
     }),
     boundTo: z.object({ surface: z.string(), good: z.string(), status: z.string() }).describe('What the payment buys'),
     refund: z.looseObject({}).nullable(),
-    next: z.object({ action: z.enum(['none', 'poll', 'new_payment']), detail: z.string(), statusUrl: z.string() }),
+    next: z.object({
+      action: z.enum(['none', 'poll', 'new_payment']),
+      detail: z.string(),
+      statusUrl: z.string().nullable().describe('Null while there is no transaction to ask by'),
+    }),
   })
   .meta({ id: 'PaymentRecovery', description: 'Did money move, what is it bound to, what to do next' })
 
 /** One recovery read for anything an agent may still hold. */
 export async function paymentStatus(checkout: Checkout, reference: string): Promise<FreeAnswer> {
-  const [order, other] = await ordersBy(checkout, reference)
-  if (!order) throw await unclaimed(checkout, reference)
+  const [found, other] = await ordersBy(checkout, reference)
+  if (!found) throw await unclaimed(checkout, reference)
+  const { order, isOwn } = found
   if (other)
     throw new Problem(
       'payment_conflict',
@@ -79,7 +76,7 @@ export async function paymentStatus(checkout: Checkout, reference: string): Prom
       { taken: 'unknown' },
     )
   const offer = offerOf(checkout, order)
-  const { refund, statusUrl } = viewOf(offer, order)
+  const { refund, statusUrl, publicStatusUrl } = viewOf(offer, order)
   return {
     status: statusCodeOf(order.status),
     body: {
@@ -95,7 +92,7 @@ export async function paymentStatus(checkout: Checkout, reference: string): Prom
       },
       boundTo: { surface: order.surface, good: order.good, status: order.status },
       refund,
-      next: { ...nextOf(order), statusUrl },
+      next: { ...nextOf(order), statusUrl: isOwn ? statusUrl : publicStatusUrl },
     },
   }
 }
@@ -126,30 +123,34 @@ function nextOf({ status }: Order): { action: 'none' | 'poll' | 'new_payment'; d
 /** Nothing that names an order here looks otherwise, so anything else was never claimed; it is not an error to ask for it. */
 const REFERENCE = /^[\x21-\x7e]{1,128}$/
 
-async function ordersBy({ orders }: Checkout, reference: string): Promise<readonly Order[]> {
+async function ordersBy({ orders }: Checkout, reference: string): Promise<readonly FoundOrder[]> {
   return REFERENCE.test(reference) ? orders.byReference(reference) : []
-}
-
-function offerOf(checkout: Checkout, order: Order): Offer {
-  const offer = checkout.offers.get(offerKey(order))
-  if (!offer) throw new Error(`order ${order.id} is for ${offerKey(order)}, which this shop no longer offers`)
-  return offer
 }
 
 /** Never claimed; but the money may have reached us all the same, and then its payer is told so. */
 async function unclaimed({ orders }: Checkout, reference: string): Promise<Problem> {
   const stray = isHash(reference) ? await orders.stray(reference) : null
   if (!stray) return new Problem('payment_not_found', `No payment ${reference.slice(0, 80)} was ever claimed here.`)
-  const { state, sender, refundTx } = stray
-  const isBack = state === 'refunded'
-  const refund = isBack || state === 'refunding' ? { status: state, to: sender, transaction: refundTx } : null
-  const words = isBack
-    ? 'It was sent back to its payer in full.'
-    : refund
-      ? 'It is on its way back to its payer.'
-      : 'Present it with its purchase if you have not yet; otherwise it goes back to its payer, or an operator decides.'
-  return new Problem('payment_conflict', `This payment reached us without a purchase. ${words}`, {
-    action: isBack ? 'none' : 'poll',
-    members: { refund },
+  return new Problem('payment_conflict', `This payment reached us without a purchase. ${wayOf(stray)}`, {
+    action: ['refunded', 'kept', 'dust'].includes(stray.state) ? 'none' : 'poll',
+    members: { refund: refundOf(stray) },
   })
+}
+
+function wayOf({ state }: Arrival): string {
+  switch (state) {
+    case 'refunded':
+      return 'It was sent back to its payer in full.'
+    case 'orphaned':
+    case 'refunding':
+      return 'It is on its way back to its payer.'
+    case 'kept':
+      return 'The operator decided that it stays.'
+    case 'dust':
+      return 'It is too little to be sent back by itself; the operator can.'
+    case 'held':
+      return 'An operator decides what becomes of it.'
+    default:
+      return 'Present it with its purchase if you have not yet; otherwise it goes back to its payer, or an operator decides.'
+  }
 }

@@ -220,6 +220,14 @@ export const problems = {
     advice:
       'The payment was used by its first request. Repeat that request exactly, or read its status. Do not pay again.',
   },
+  payment_returned: {
+    status: 409,
+    title: 'Paid, but not what was asked for',
+    taken: true,
+    action: 'poll',
+    advice:
+      'The money reached us and goes back to where it came from; the status route tells how far it is. Paying the right challenge is a new payment.',
+  },
   settlement_in_doubt: {
     status: 409,
     title: 'An earlier payment for this request is still unresolved',
@@ -268,7 +276,7 @@ export const problems = {
   },
   payer_throttled: {
     status: 429,
-    title: 'Too many failed payments from this payer',
+    title: 'Nothing is taken from this payer for now',
     ...waitSame,
     advice: 'Wait for Retry-After; the same credential stays usable.',
   },
@@ -277,6 +285,7 @@ export const problems = {
   game_unavailable: { status: 503, title: 'Game backend is unavailable', ...waitSame, advice: RETRY_SAME },
   store_unavailable: { status: 503, title: 'Store is unavailable', ...waitSame, advice: RETRY_SAME },
   store_full: { status: 503, title: 'Store is full', ...waitSame, advice: RETRY_SAME },
+  shop_overcommitted: { status: 503, title: 'The shop could not refund this now', ...waitSame, advice: RETRY_SAME },
   relayer_unfunded: { status: 503, title: 'The shop has no gas left', ...waitSame, advice: RETRY_SAME },
   overloaded: { status: 503, title: 'Overloaded', ...waitSame, advice: RETRY_SAME },
   internal_error: {

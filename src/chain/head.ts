@@ -1,10 +1,19 @@
 import type { Clock } from '../base/clock.ts'
-import type { Rpc } from './rpc.ts'
+import { ChainSilent, type Rpc } from './rpc.ts'
 
 export type Head = { readonly number: bigint; readonly timestampMs: number; readonly baseFee: bigint }
 
 /** The newest block, at most two seconds old: enough for fees and for where to begin a search, and cheap on the hot path. */
 export type HeadSource = { latest(): Promise<Head>; fresh(): Promise<Head> }
+
+/** When a block was made, in milliseconds. */
+export async function blockTime(rpc: Rpc, block: bigint): Promise<number> {
+  const tag = `0x${block.toString(16)}`
+  const found = await rpc.request<{ timestamp: string } | null>('eth_getBlockByNumber', [tag, false])
+  if (found === null)
+    throw new ChainSilent(rpc.chainId, 'eth_getBlockByNumber', new Error(`block ${block} is not there`))
+  return Number(found.timestamp) * 1000
+}
 
 const CACHE_MS = 2_000
 

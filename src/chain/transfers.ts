@@ -1,7 +1,7 @@
-import { type Address, checksumAddress, type Hash } from '../base/address.ts'
+import { type Address, checksumAddress, type Hash, sameAddress } from '../base/address.ts'
 import type { Transfer } from '../domain/till.ts'
 import { TRANSFER } from './eip3009.ts'
-import type { Log } from './receipt.ts'
+import type { Log, Receipt } from './receipt.ts'
 import type { Rpc } from './rpc.ts'
 
 /** Nodes refuse a search over more blocks than they like; all take this many. */
@@ -22,6 +22,15 @@ export async function transfersTo(
     found.push(...logs.map(read))
   }
   return found.filter(({ amount }) => amount > 0n)
+}
+
+/** The same, in one transaction, to any of these addresses. */
+export function transfersIn({ logs }: Receipt, token: Address, to: readonly Address[]): readonly Transfer[] {
+  const isToOne = (topic: string | undefined) => to.some((one) => topicOf(one) === topic?.toLowerCase())
+  return logs
+    .filter((log) => sameAddress(log.address, token) && log.topics[0] === TRANSFER && isToOne(log.topics[2]))
+    .map(read)
+    .filter(({ amount }) => amount > 0n)
 }
 
 function topicOf(address: Address): string {

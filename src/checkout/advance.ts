@@ -4,32 +4,37 @@ import { eventTypeOf } from '../domain/event.ts'
 import { assertPassed, type Buyer, type Delivery } from '../domain/good.ts'
 import { type Offer, offerKey, viewOf } from '../domain/offer.ts'
 import { type Failure, isFinal, type Order, type Refund } from '../domain/order.ts'
+import type { SettleOutcome } from '../domain/rail.ts'
 import type { Lease } from '../store/jobs.ts'
 import { type Change, changed } from '../store/order-change.ts'
 import { answerOf } from './answer.ts'
 import type { Checkout } from './checkout.ts'
+
+/** An order, and what it takes to carry it one step further. */
+export type OrderRun = {
+  readonly checkout: Checkout
+  readonly offer: Offer
+  readonly order: Order
+  readonly lease: Lease
+}
 
 /**
  * Carries an order one step further, from whatever state a request, a crash or another process left it in. The request that opened the
  * order calls it first; the worker calls the very same function for any order that nobody holds. Recovery is not a second path.
  */
 export async function advance(checkout: Checkout, order: Order, lease: Lease): Promise<Step> {
-  const offer = checkout.offers.get(offerKey(order))
-  if (!offer) throw new Error(`order ${order.id} is for ${offerKey(order)}, which this shop no longer offers`)
+  const run: OrderRun = { checkout, offer: offerOf(checkout, order), order, lease }
   switch (order.status) {
     case 'settling':
-      return settle(checkout, offer, order, lease)
+      return settle(run)
     case 'settled':
-      return order.plan === null ? plan(checkout, offer, order, lease) : deliver(checkout, offer, order, lease)
+      return order.plan === null ? plan(run) : deliver(run)
     case 'submitted':
-      return deliver(checkout, offer, order, lease)
+      return deliver(run)
     case 'failed':
-      return beginRefund(checkout, offer, order, lease, {
-        reason: order.failure?.detail ?? 'delivery failed',
-        by: 'automatic',
-      })
+      return refundByItself(run)
     case 'refunding':
-      return refund(checkout, offer, order, lease)
+      return refund(run)
     case 'confirmed':
     case 'refunded':
     case 'expired':
@@ -37,6 +42,13 @@ export async function advance(checkout: Checkout, order: Order, lease: Lease): P
       await checkout.jobs.forget(lease)
       return { kind: 'ended', order }
   }
+}
+
+/** The offer that an order was opened under. A shop that no longer sells it keeps it until the last of its orders has ended. */
+export function offerOf({ offers }: Checkout, order: Order): Offer {
+  const offer = offers.get(offerKey(order))
+  if (!offer) throw new Error(`order ${order.id} is for ${offerKey(order)}, which this shop does not know`)
+  return offer
 }
 
 export type Step =
@@ -49,56 +61,55 @@ export type Step =
 
 const POLL_MS = 500
 const POLL_MS_MAX = 30_000
+/** What waits for a person is looked at again after so long; whoever decides does not wait for it. */
+const PERSON_MS = 3_600_000
 
-async function settle(checkout: Checkout, offer: Offer, order: Order, lease: Lease): Promise<Step> {
-  const { orders, clock, waypoint } = checkout
+async function settle(run: OrderRun): Promise<Step> {
+  const { checkout, offer, order } = run
+  const { waypoint } = checkout
   await waypoint('settle.begun')
   const outcome = await offer.rail.settle(order).catch((error) => unknownOutcome(checkout, order, error))
   await waypoint('settle.done')
   switch (outcome.kind) {
     case 'settled': {
-      const { transaction, payer, settledAt } = outcome.settlement
-      const { amount } = outcome
-      const next = await move(checkout, offer, order, lease, {
-        to: 'settled',
-        paymentTx: transaction,
-        payer,
-        settledAt,
-        ...(amount === undefined ? {} : { amount, objection: amountObjection(order, amount) }),
-      })
+      const { transaction, settledAt } = outcome.settlement
+      const next = await move(run, { to: 'settled', paymentTx: transaction, settledAt })
       await waypoint('order.settled')
       return next
     }
     case 'refused': {
       const { code, detail } = outcome
-      const next = await move(checkout, offer, order, lease, { to: 'expired', failure: { code, detail } })
+      if (outcome.isPayersFault) await struck(run, outcome.suspects ?? [])
+      const next = await move(run, { to: 'expired', failure: { code, detail } })
       await waypoint('order.expired')
       return next
     }
-    case 'unknown': {
-      const doubtful = await orders.markInDoubt(lease, order)
-      if (!doubtful) return { kind: 'lost' }
-      return {
-        kind: 'waiting',
-        order: doubtful,
-        waitMs: backOff(clock.now() - order.createdAt),
-        detail: outcome.detail,
-      }
-    }
+    case 'unknown':
+      return stillSettling(run, outcome)
   }
 }
 
-function amountObjection({ amount }: Order, came: bigint): Failure {
-  const detail = `The challenge asked for ${amount} atomic units; ${came} came.`
-  return { code: 'payment_amount_mismatch', detail }
+async function stillSettling(run: OrderRun, outcome: SettleOutcome & { kind: 'unknown' }): Promise<Step> {
+  const { checkout, order, lease } = run
+  const { orders, clock, limits } = checkout
+  const age = clock.now() - order.createdAt
+  const doubtful = await orders.markInDoubt(lease, order)
+  if (!doubtful) return { kind: 'lost' }
+  const keepsGoods = order.plan !== null && order.funds === 'authorized'
+  const isIdle = keepsGoods && !outcome.isSeen && age > limits.holdMsMax
+  const next = isIdle ? await orders.letGo(lease, doubtful) : doubtful
+  return next ? { kind: 'waiting', order: next, waitMs: backOff(age), detail: outcome.detail } : { kind: 'lost' }
+}
+
+/** Payments that pass every check and then fail on the chain cost gas, or keep goods from others; after a few, their payer waits. */
+const STRIKE_SECONDS = 600
+
+async function struck({ checkout, order }: OrderRun, suspects: readonly string[]): Promise<void> {
+  await checkout.strike({ subjects: [`payer:${order.payer}`, ...suspects], points: 1, seconds: STRIKE_SECONDS })
 }
 
 /** Whatever went wrong on the way, money may have moved: only a later look can tell. */
-function unknownOutcome(
-  checkout: Checkout,
-  order: Order,
-  error: unknown,
-): { readonly kind: 'unknown'; readonly detail: string } {
+function unknownOutcome(checkout: Checkout, order: Order, error: unknown): SettleOutcome & { kind: 'unknown' } {
   checkout.log.warn('settlement attempt ended without an answer', { orderId: order.id, error })
   return {
     kind: 'unknown',
@@ -106,9 +117,10 @@ function unknownOutcome(
   }
 }
 
-/** Only for money that moved before we heard of it: now ask whether it can be delivered, and send it back when not. */
-async function plan(checkout: Checkout, offer: Offer, order: Order, lease: Lease): Promise<Step> {
-  if (order.objection) return fail(checkout, offer, order, lease, order.objection)
+/** For money that was there before anybody asked whether it can be delivered: now ask, and send it back when not. */
+async function plan(run: OrderRun): Promise<Step> {
+  const { checkout, offer, order, lease } = run
+  if (order.objection) return fail(run, order.objection)
   try {
     const checked = await offer.good.check(order.input, order.payer)
     assertPassed(checked)
@@ -116,16 +128,17 @@ async function plan(checkout: Checkout, offer: Offer, order: Order, lease: Lease
     if (outcome.kind === 'lost') return { kind: 'lost' }
     if (outcome.kind === 'set') return { kind: 'moved', order: outcome.order }
     if (outcome.isStale) return { kind: 'moved', order }
-    return fail(checkout, offer, order, lease, outcome.hold.refusal)
+    return fail(run, outcome.hold.refusal)
   } catch (error) {
     // A refusal is final; an outage is not.
     if (!isProblem(error) || error.status >= 500) throw error
-    return fail(checkout, offer, order, lease, { code: error.code, detail: error.message })
+    return fail(run, { code: error.code, detail: error.message })
   }
 }
 
-async function deliver(checkout: Checkout, offer: Offer, order: Order, lease: Lease): Promise<Step> {
-  const { orders, waypoint } = checkout
+async function deliver(run: OrderRun): Promise<Step> {
+  const { checkout, offer, order } = run
+  const { waypoint } = checkout
   if (order.plan === null) throw new TypeError(`order ${order.id} has no plan`)
   await waypoint('deliver.begun')
   const delivery = await offer.good
@@ -135,24 +148,27 @@ async function deliver(checkout: Checkout, offer: Offer, order: Order, lease: Le
   switch (delivery.state) {
     case 'delivered': {
       const { result, transaction } = delivery
-      const next = await confirm(checkout, offer, order, lease, { to: 'confirmed', result, deliveryTx: transaction })
+      const next = await confirm(run, { to: 'confirmed', result, deliveryTx: transaction })
       await waypoint('order.confirmed')
       return next
     }
     case 'impossible':
-      return fail(checkout, offer, order, lease, { code: delivery.code, detail: delivery.detail })
-    case 'pending': {
-      const counted = await orders.countAttempt(lease, order)
-      if (!counted) return { kind: 'lost' }
-      if (delivery.transaction === undefined || order.status === 'submitted')
-        return { kind: 'waiting', order: counted, waitMs: delivery.retryAfterMs, detail: delivery.detail }
-      const next = await move(checkout, offer, counted, lease, { to: 'submitted', deliveryTx: delivery.transaction })
-      await waypoint('order.submitted')
-      return next.kind === 'moved'
-        ? { kind: 'waiting', order: next.order, waitMs: delivery.retryAfterMs, detail: delivery.detail }
-        : next
-    }
+      return fail(run, { code: delivery.code, detail: delivery.detail })
+    case 'pending':
+      return stillDelivering(run, delivery)
   }
+}
+
+async function stillDelivering(run: OrderRun, delivery: Delivery & { state: 'pending' }): Promise<Step> {
+  const { checkout, order, lease } = run
+  const { transaction: deliveryTx, retryAfterMs: waitMs, detail } = delivery
+  const counted = await checkout.orders.countAttempt(lease, order)
+  if (!counted) return { kind: 'lost' }
+  if (deliveryTx === undefined || order.status === 'submitted')
+    return { kind: 'waiting', order: counted, waitMs, detail }
+  const next = await move({ ...run, order: counted }, { to: 'submitted', deliveryTx })
+  await checkout.waypoint('order.submitted')
+  return next.kind === 'moved' ? { kind: 'waiting', order: next.order, waitMs, detail } : next
 }
 
 /** A delivery that threw may have happened; it is idempotent, so it is simply tried again. */
@@ -162,25 +178,41 @@ function undelivered(checkout: Checkout, order: Order, error: unknown): Delivery
   return { state: 'pending', detail, retryAfterMs: Math.min(POLL_MS_MAX, POLL_MS * 2 ** Math.min(order.attempts, 10)) }
 }
 
-async function fail(checkout: Checkout, offer: Offer, order: Order, lease: Lease, failure: Failure): Promise<Step> {
+async function fail(run: OrderRun, failure: Failure): Promise<Step> {
+  const { checkout, order } = run
   checkout.log.error('delivery is impossible; the money goes back', { orderId: order.id, ...failure })
-  const next = await move(checkout, offer, order, lease, { to: 'failed', failure })
+  const next = await move(run, { to: 'failed', failure })
   await checkout.waypoint('order.failed')
   return next
 }
 
+/** Nobody asked for it, so it has bounds: a blocked payer, or more than a day may cost, is for a person to decide. */
+async function refundByItself(run: OrderRun): Promise<Step> {
+  const { checkout, order } = run
+  const objection = await objectionToRefund(run)
+  if (objection === null)
+    return beginRefund(run, { reason: order.failure?.detail ?? 'delivery failed', by: 'automatic' })
+  checkout.log.error('a refund waits for a person', { orderId: order.id, amount: order.amount, reason: objection })
+  return { kind: 'waiting', order, waitMs: PERSON_MS, detail: objection }
+}
+
+async function objectionToRefund({ checkout, order }: OrderRun): Promise<string | null> {
+  if (checkout.isBlocked(order.payer)) return 'Its payer is blocked.'
+  const today = await checkout.orders.refundedToday()
+  if (today + order.amount > checkout.limits.refundsPerDay)
+    return 'The automatic refunds of this day are used up; an operator can refund it.'
+  return null
+}
+
 /** Also what an operator's refund of a confirmed order begins with. */
 export async function beginRefund(
-  checkout: Checkout,
-  offer: Offer,
-  order: Order,
-  lease: Lease,
+  run: OrderRun,
   { reason, by }: { readonly reason: string; readonly by: string },
 ): Promise<Step> {
+  const { checkout, order } = run
   const { clock, random, waypoint } = checkout
-  const id = newId('rfd', random)
   const refund: Refund = {
-    id,
+    id: newId('rfd', random),
     amount: order.amount,
     to: order.payer,
     reason,
@@ -189,50 +221,48 @@ export async function beginRefund(
     createdAt: clock.now(),
     completedAt: null,
   }
-  const next = await moveRefund(checkout, offer, order, lease, { to: 'refunding', refund })
+  const next = await moveRefund(run, { to: 'refunding', refund })
   await waypoint('refund.created')
   return next
 }
 
-async function refund(checkout: Checkout, offer: Offer, order: Order, lease: Lease): Promise<Step> {
+async function refund(run: OrderRun): Promise<Step> {
+  const { checkout, offer, order, lease } = run
   const { orders, clock, log, waypoint } = checkout
   if (order.refund === null) throw new TypeError(`order ${order.id} is refunding without a refund`)
   const outcome = await offer.rail.refund(order)
   await waypoint('refund.done')
   if (outcome.kind === 'pending') {
-    log.warn('refund is not through yet', { orderId: order.id, detail: outcome.detail })
+    const { detail } = outcome
+    log.warn('refund is not through yet', { orderId: order.id, detail })
     const counted = await orders.countAttempt(lease, order)
-    return counted
-      ? {
-          kind: 'waiting',
-          order: counted,
-          waitMs: backOff(clock.now() - order.refund.createdAt),
-          detail: outcome.detail,
-        }
-      : { kind: 'lost' }
+    const waitMs = backOff(clock.now() - order.refund.createdAt)
+    return counted ? { kind: 'waiting', order: counted, waitMs, detail } : { kind: 'lost' }
   }
   const done: Refund = { ...order.refund, transaction: outcome.transaction, completedAt: clock.now() }
-  const next = await moveRefund(checkout, offer, order, lease, { to: 'refunded', refund: done })
+  const next = await moveRefund(run, { to: 'refunded', refund: done })
   await waypoint('order.refunded')
   return next
 }
 
 type Move = Omit<Change, 'at' | 'release' | 'isLast'>
 
-function move(checkout: Checkout, offer: Offer, order: Order, lease: Lease, to: Move): Promise<Step> {
-  return apply(checkout, offer, order, lease, completed(checkout, to))
+function move(run: OrderRun, to: Move): Promise<Step> {
+  return apply(run, completed(run, to))
 }
 
 /** The receipt and the final answer are written in the same statement as the state they belong to. */
-async function confirm(checkout: Checkout, offer: Offer, order: Order, lease: Lease, to: Move): Promise<Step> {
-  const change = completed(checkout, to)
+async function confirm(run: OrderRun, to: Move): Promise<Step> {
+  const { checkout, offer, order } = run
+  const change = completed(run, to)
   const receipt = checkout.receipts.sign(offer, changed(order, change))
   const answer = answerOf(offer, changed(order, { ...change, receipt }))
-  return apply(checkout, offer, order, lease, { ...change, receipt, answer })
+  return apply(run, { ...change, receipt, answer })
 }
 
 /** The one place where an order changes its state: with the state go its event, its holds and its job. */
-async function apply(checkout: Checkout, offer: Offer, order: Order, lease: Lease, change: Change): Promise<Step> {
+async function apply(run: OrderRun, change: Change): Promise<Step> {
+  const { checkout, offer, order, lease } = run
   const next = await checkout.orders.change(lease, order, change, eventOf(offer, changed(order, change)))
   return stepTo(checkout, next)
 }
@@ -244,21 +274,16 @@ function stepTo({ meter, log }: Checkout, next: Order | null): Step {
   return { kind: isFinal(next.status) ? 'ended' : 'moved', order: next }
 }
 
-async function moveRefund(
-  checkout: Checkout,
-  offer: Offer,
-  order: Order,
-  lease: Lease,
-  to: Move & { readonly refund: Refund },
-): Promise<Step> {
-  const change = { ...completed(checkout, to), refund: to.refund }
+async function moveRefund(run: OrderRun, to: Move & { readonly refund: Refund }): Promise<Step> {
+  const { checkout, offer, order, lease } = run
+  const change = { ...completed(run, to), refund: to.refund }
   const next = await checkout.orders.changeRefund(lease, order, change, eventOf(offer, changed(order, change)))
   return stepTo(checkout, next)
 }
 
-function completed({ clock }: Checkout, to: Move): Change {
+function completed({ checkout }: OrderRun, to: Move): Change {
   const released = to.to === 'confirmed' ? 'unkept' : to.to === 'failed' || to.to === 'expired' ? 'all' : 'none'
-  return { ...to, at: clock.now(), release: released, isLast: isFinal(to.to) }
+  return { ...to, at: checkout.clock.now(), release: released, isLast: isFinal(to.to) }
 }
 
 function eventOf(offer: Offer, order: Order) {

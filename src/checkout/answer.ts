@@ -24,6 +24,8 @@ export type Outcome =
       readonly wire: Wire
       readonly retryAfterSeconds: number
     }
+  /** 200 or 202: no more than the chain shows, for whoever shows no more than that. */
+  | { readonly kind: 'public'; readonly order: Order; readonly body: JsonObject; readonly wire: Wire }
   /** 409: paid, and the money goes back. */
   | { readonly kind: 'failed'; readonly order: Order; readonly problem: Problem; readonly wire: Wire }
 
@@ -59,6 +61,20 @@ export function outcomeOf(offer: Offer, order: Order, isReplay: boolean): Outcom
   }
 }
 
+/** The same, for somebody who may be anybody. */
+export function publicOutcomeOf(offer: Offer, order: Order): Outcome | null {
+  const outcome = outcomeOf(offer, order, true)
+  switch (outcome?.kind) {
+    case 'delivered':
+    case 'moving':
+      return { kind: 'public', order, body: offer.publish(viewOf(offer, order)), wire: outcome.wire }
+    case 'failed':
+      return { ...outcome, problem: failureOf(offer, order, 'public') }
+    default:
+      return null
+  }
+}
+
 function receiptOf(offer: Offer, order: Order): Wire {
   return order.settlement === null ? NOTHING : offer.rail.receipt(order.settlement, order.id)
 }
@@ -77,12 +93,12 @@ function movingBody(offer: Offer, order: Order): JsonObject {
       protocol: order.rail,
       reference: order.settlement?.transaction ?? null,
     },
-    retry: { action: 'poll', afterSeconds: RETRY_AFTER_SECONDS, statusUrl: offer.statusUrl(order) },
+    retry: { action: 'poll', afterSeconds: RETRY_AFTER_SECONDS, statusUrl: offer.statusUrl(order.id) },
   }
 }
 
-function failureOf(offer: Offer, order: Order): Problem {
-  const { refund } = viewOf(offer, order)
+function failureOf(offer: Offer, order: Order, audience: 'buyer' | 'public' = 'buyer'): Problem {
+  const { refund, statusUrl, publicStatusUrl } = viewOf(offer, order)
   // Without a failure it was delivered, and an operator sent the money back.
   const reason =
     order.failure?.detail ?? `The shop refunded this purchase: ${order.refund?.reason ?? 'no reason given'}.`
@@ -90,12 +106,13 @@ function failureOf(offer: Offer, order: Order): Problem {
     order.status === 'refunded'
       ? 'The full amount was sent back to the payer.'
       : 'The full amount is on its way back to the payer.'
+  const address = audience === 'buyer' ? statusUrl : publicStatusUrl
   return new Problem('fulfilment_failed', `${reason} ${progress}`, {
-    statusUrl: offer.statusUrl(order),
+    ...(address === null ? {} : { statusUrl: address }),
     members: {
       refund,
       reason: order.failure?.code ?? null,
-      orderId: order.id,
+      ...(audience === 'buyer' ? { orderId: order.id } : {}),
       paymentTx: order.settlement?.transaction ?? null,
     },
   })

@@ -15,6 +15,8 @@ export type Books = {
   readonly policy: BooksPolicy
   /** Payers that money is never sent back to without a person's word. */
   isBlocked(payer: Address): boolean
+  /** What went back today without anybody having decided it. */
+  refundedToday(): Promise<bigint>
 }
 
 export type BooksPolicy = {
@@ -26,6 +28,8 @@ export type BooksPolicy = {
   readonly refundsOrphans: boolean
   /** Smaller sums are not sent back by themselves: it would cost more than it returns, and strangers could make us spend it. */
   readonly refundAtLeast: bigint
+  /** Automatic refunds of a day; what goes beyond waits for a person. */
+  readonly refundsPerDay: bigint
   /** So many blocks are read again each time, because the chain may have changed its mind about them. */
   readonly rescanBlocks: bigint
   /** The books were not kept for longer than this: whatever arrived meanwhile may have been spent already. */

@@ -1,14 +1,17 @@
+import type { Address } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/id.ts'
+import type { JsonObject } from '../base/json.ts'
 import type { Log } from '../base/log.ts'
 import type { ProblemCode } from '../base/problem.ts'
 import type { Waypoint } from '../base/waypoint.ts'
 import type { Surface } from '../domain/good.ts'
 import type { Offer, OfferKey } from '../domain/offer.ts'
 import type { Order } from '../domain/order.ts'
-import type { RailName } from '../domain/rail.ts'
-import type { Lease } from '../store/jobs.ts'
+import type { Astray, RailName } from '../domain/rail.ts'
+import type { Lease, Priority } from '../store/jobs.ts'
 import type { Orders } from '../store/orders.ts'
+import type { Strike } from '../store/strikes.ts'
 import type { ReceiptSigner } from './receipt.ts'
 
 /** What every purchase needs, whatever is bought and however it is paid. */
@@ -25,6 +28,16 @@ export type Checkout = {
   readonly limits: CheckoutLimits
   readonly receipts: ReceiptSigner
   readonly meter: Meter
+  /** Payers that nothing is sold to, and that money is sent back to only on a person's word. */
+  isBlocked(payer: Address): boolean
+  /** Money that reached us and buys nothing: written down, and on its way back unless a person must decide. */
+  sendBack(rail: RailName, astray: Astray): Promise<SentBack>
+  /** Where anybody can ask what became of a payment. */
+  paymentUrl(rail: RailName, reference: string): string
+  /** A place for a request that waits for its payer's transaction to show. Null: all are taken. Call what is returned to leave. */
+  enterWaitingRoom(): (() => void) | null
+  /** Somebody made us spend for nothing. */
+  strike(strike: Strike): Promise<void>
   /** Orders that this process works on right now, so that a twin request can wait for the same end. */
   readonly running: Map<string, Promise<Order>>
 }
@@ -37,7 +50,25 @@ export type Meter = {
   moved(order: Order): void
 }
 
+export type SentBack =
+  /** On its way; `refund` as it is shown to whoever asks. */
+  | { readonly kind: 'returning'; readonly refund: JsonObject }
+  /** It waits for a person, or is too little to be sent. */
+  | { readonly kind: 'kept_for_now' }
+  /** A purchase has it, and nothing goes back. */
+  | { readonly kind: 'claimed' }
+
 export type CheckoutLimits = {
+  /** For so long a quoted price holds. */
+  readonly challengeTtlMs: number
+  /** Orders of one payer whose payment has not landed yet. */
+  readonly openOrdersPerPayer: number
+  /** Automatic refunds to one payer within a day; after that nothing is sold to them. */
+  readonly refundsPerPayer: number
+  /** Automatic refunds of a day, in atomic units; what goes beyond waits for a person. */
+  readonly refundsPerDay: bigint
+  /** So long a payment that does not land keeps goods from others. */
+  readonly holdMsMax: number
   /** A request is answered within this time, finished or not. */
   readonly waitMsMax: number
   /** After this long without a sign of life, another process takes over an order. */
@@ -54,5 +85,5 @@ export type OrderJobs = {
   /** False when the lease was lost. */
   extend(lease: Lease, leaseSeconds: number): Promise<boolean>
   /** Lets go of an order; it is due again after the delay. */
-  release(lease: Lease, delaySeconds: number): Promise<boolean>
+  release(lease: Lease, delaySeconds: number, priority: Priority): Promise<boolean>
 }

@@ -1,32 +1,17 @@
-import { ZERO_ADDRESS } from '../base/address.ts'
-import { newId } from '../base/id.ts'
-import { canonical, type JsonObject, sha256Hex } from '../base/json.ts'
-import { type Usd, usd } from '../base/money.ts'
+import type { JsonObject } from '../base/json.ts'
+import type { Usd } from '../base/money.ts'
 import { isProblem, Problem } from '../base/problem.ts'
-import { eventTypeOf } from '../domain/event.ts'
-import { assertPassed, type Checked, type Price } from '../domain/good.ts'
-import { type Offer, viewOf } from '../domain/offer.ts'
-import type { Order } from '../domain/order.ts'
-import type { Credential, Incoming, Payment, Resource, Terms } from '../domain/rail.ts'
-import { asOpened, type Opening, type OpenOutcome } from '../store/order-opening.ts'
-import { type Outcome, outcomeOf } from './answer.ts'
+import { pollUntil } from '../chain/receipt.ts'
+import type { Offer } from '../domain/offer.ts'
+import type { Payment, Terms, Verified } from '../domain/rail.ts'
+import type { Outcome } from './answer.ts'
+import { sentBack } from './astray.ts'
 import type { Checkout } from './checkout.ts'
+import { open, type Written } from './opening.ts'
+import type { PaidCall, PurchaseRequest } from './paid-call.ts'
+import { agreedPrice, priceOf, probePrice } from './price.ts'
+import { replay, said, sameKey } from './replay.ts'
 import { runShared, waitFor } from './run.ts'
-
-/** One call of a paid route or tool, as its carrier hands it over. */
-export type PurchaseRequest<Input> = {
-  readonly resource: Resource
-  readonly incoming: Incoming
-  /** The body's bytes as sent; null when there is none, or it is `{}`. */
-  readonly body: Uint8Array | null
-  readonly bodyIsBound: boolean
-  /** True when this request, as it stands, asks for a price rather than for a purchase. */
-  readonly isProbe: boolean
-  /** Strict JSON and schema; throws 400. Called at most once before anything else is asked. */
-  parse(): Input
-  readonly flowId: string
-  readonly idempotencyKey: string | null
-}
 
 // The answers to most requests of all; nothing in them is of one request, so they are made once.
 const ASKED_PRICE = new Problem(
@@ -44,33 +29,37 @@ export async function purchase<Input extends JsonObject>(
   offer: Offer<Input>,
   request: PurchaseRequest<Input>,
 ): Promise<Outcome> {
-  // By an earlier request, or by the payer's own hand: then a refusal must not say that nothing was taken.
-  let mayBeTaken = false
   try {
     const credential = offer.rail.read(request.incoming)
-    if (!credential) {
-      const price = await priceShown(offer.price, request)
-      return challenge(checkout, offer, request, price, request.isProbe ? ASKED_PRICE : ASKED_UNPAID)
-    }
-    mayBeTaken = true
+    if (credential) return await buyOrReplay({ checkout, offer, request, credential })
+    const price = await priceShown(offer, request)
+    return challenge(checkout, offer, request, price, request.isProbe ? ASKED_PRICE : ASKED_UNPAID)
+  } catch (error) {
+    if (!isProblem(error) || error.status !== 402) throw error
+    return challenge(checkout, offer, request, await priceShown(offer, request), error)
+  }
+}
+
+async function buyOrReplay<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
+  const { checkout, credential } = call
+  const isCaptured = credential.funds === 'captured'
+  // By an earlier request, or by the payer's own hand: then a refusal must not say that nothing was taken.
+  let mayBeTaken = true
+  try {
     // Before anything else: a spent payment fails every check, and yet its payer is owed the answer.
     const seen = await checkout.orders.byIdentities(credential.identities)
-    if (seen) return await replay(checkout, offer, request, credential, seen)
-
-    mayBeTaken = credential.funds === 'captured'
-    try {
-      return await buy(checkout, offer, request, credential)
-    } catch (error) {
+    if (seen) return await replay(call, seen)
+    mayBeTaken = isCaptured
+    return await buy(call).catch(async (error: unknown) => {
       // A twin of this call may have been faster: what it took is what made this one fail, and its answer is owed here too.
       mayBeTaken = true
       const twin = await checkout.orders.byIdentities(credential.identities)
-      if (twin) return await replay(checkout, offer, request, credential, twin)
-      mayBeTaken = credential.funds === 'captured'
+      if (twin) return replay(call, twin)
+      mayBeTaken = isCaptured
       throw error
-    }
+    })
   } catch (error) {
-    if (!isProblem(error) || error.status !== 402) throw mayBeTaken ? unsure(error) : error
-    return challenge(checkout, offer, request, await priceShown(offer.price, request), error)
+    throw mayBeTaken ? unsure(error, isCaptured) : error
   }
 }
 
@@ -87,31 +76,62 @@ function challenge<Input extends JsonObject>(
 }
 
 /** A payment that nobody has seen before. */
-async function buy<Input extends JsonObject>(
-  checkout: Checkout,
-  offer: Offer<Input>,
-  request: PurchaseRequest<Input>,
-  credential: Credential,
-): Promise<Outcome> {
+async function buy<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
+  const { checkout, offer, request, credential } = call
   const input = request.parse()
-  const quoted = await quote(offer.price, input, credential)
-  const payment = await offer.rail.verify(credential, termsOf(request, quoted.price))
-  const { objection = payment.objection } = quoted
-  checkout.ensureRoom()
-  const opened = await open(checkout, offer, request, input, { ...payment, objection })
-  return answer(checkout, offer, request, credential, opened)
+  const quotedSince = checkout.clock.now() - checkout.limits.challengeTtlMs
+  const quoted = await agreedPrice(offer.price, input, credential, quotedSince)
+  const verified = await verify(call, termsOf(request, quoted.price))
+  switch (verified.kind) {
+    case 'unseen':
+      throw new Problem(
+        'payment_pending',
+        'The chain does not show this transaction yet. Send the same request again; if it was never sent, begin anew without a credential.',
+        { action: 'wait_same_credential', afterSeconds: UNSEEN_SECONDS },
+      )
+    case 'astray':
+      throw await sentBack(call, verified)
+    case 'pays':
+      return take(call, input, { objection: quoted.objection, ...verified.payment })
+  }
 }
 
-/** Written, or perhaps written: the store did not say. */
-type Written = OpenOutcome | { readonly kind: 'unsure'; readonly order: Order }
+async function take<Input extends JsonObject>(call: PaidCall<Input>, input: Input, payment: Payment): Promise<Outcome> {
+  const { checkout } = call
+  // Money that has moved cannot be refused; a person decides where that of a blocked payer goes.
+  if (payment.funds === 'captured' && checkout.isBlocked(payment.payer)) {
+    const transaction = await call.offer.rail.landed(call.credential)
+    if (transaction)
+      throw await sentBack(call, { transaction, detail: 'This payer is not served here.', mayBeAnothers: false })
+  }
+  checkout.ensureRoom()
+  return answer(call, await open(call, input, payment))
+}
 
-async function answer<Input extends JsonObject>(
-  checkout: Checkout,
-  offer: Offer<Input>,
-  request: PurchaseRequest<Input>,
-  credential: Credential,
-  opened: Written,
-): Promise<Outcome> {
+const UNSEEN_SECONDS = 2
+
+/** Money that its payer has sent may take a moment to show. A few may wait for it; nothing of it is written down before it is there. */
+async function verify<Input extends JsonObject>(
+  { checkout, offer, credential }: PaidCall<Input>,
+  terms: Terms,
+): Promise<Verified> {
+  const look = () => offer.rail.verify(credential, terms)
+  const first = await look()
+  const leave = first.kind === 'unseen' ? checkout.enterWaitingRoom() : null
+  if (leave === null) return first
+  try {
+    const seen = await pollUntil(checkout.clock, checkout.limits.waitMsMax, async () => {
+      const verified = await look()
+      return verified.kind === 'unseen' ? null : verified
+    })
+    return seen ?? first
+  } finally {
+    leave()
+  }
+}
+
+async function answer<Input extends JsonObject>(call: PaidCall<Input>, opened: Written): Promise<Outcome> {
+  const { checkout, offer } = call
   const { clock, limits, log, meter, waypoint } = checkout
   switch (opened.kind) {
     case 'opened': {
@@ -129,215 +149,70 @@ async function answer<Input extends JsonObject>(
     case 'unsure':
       return said(offer, opened.order, false)
     case 'known':
-      return replay(checkout, offer, request, credential, opened.order)
+      return replay(call, opened.order)
     case 'same_key':
-      return sameKey(checkout, offer, request, opened.order)
+      return sameKey(call, opened.order)
+    default:
+      throw refusalOf(call, opened)
+  }
+}
+
+function refusalOf<Input extends JsonObject>(
+  { offer }: PaidCall<Input>,
+  opened: Exclude<Written, { kind: 'opened' | 'unsure' | 'known' | 'same_key' }>,
+): Problem {
+  switch (opened.kind) {
     case 'spent':
-      throw new Problem(
+      return new Problem(
         'payment_conflict',
         'This payment came without a purchase and was set aside, to be sent back to its payer; it buys nothing any more.',
       )
     case 'in_doubt':
-      throw new Problem(
+      return new Problem(
         'settlement_in_doubt',
         'An earlier payment of yours for this very request is not resolved yet, so this one was not taken.',
-        {
-          statusUrl: offer.statusUrl(opened.order),
-          members: { orderId: opened.order.id },
-        },
+        { statusUrl: offer.statusUrl(opened.order.id), members: { orderId: opened.order.id } },
       )
     case 'held':
-      throw new Problem(opened.hold.refusal.code, opened.hold.refusal.detail)
+      return new Problem(opened.hold.refusal.code, opened.hold.refusal.detail)
+    case 'throttled':
+      return new Problem('payer_throttled', opened.detail, { afterSeconds: opened.afterSeconds })
+    case 'uncovered':
+      return new Problem(
+        'shop_overcommitted',
+        'More is open already than the shop could send back, so this payment was not taken; try again later.',
+      )
+    case 'means_needed':
+      throw new TypeError('the means of the payer were asked for twice')
   }
-}
-
-/** A limit that was read before somebody else's hold ended is read again; readings go stale only while others finish. */
-const CHECKS_MAX = 5
-
-async function open<Input extends JsonObject>(
-  checkout: Checkout,
-  offer: Offer<Input>,
-  request: PurchaseRequest<Input>,
-  input: Input,
-  payment: Payment,
-): Promise<Written> {
-  // Money that has moved is written down first and judged afterwards; a refusal then sends it back.
-  if (payment.funds === 'captured') {
-    const opened = await write(checkout, offer, request, input, payment, null)
-    if (opened.kind !== 'same_key') return opened
-    const objection = new Problem(
-      'idempotency_conflict',
-      'This key names another purchase; the second payment goes back.',
-    )
-    return write(
-      checkout,
-      offer,
-      { ...request, idempotencyKey: null },
-      input,
-      { ...payment, objection, idempotencyKey: undefined },
-      null,
-    )
-  }
-  for (let round = 1; ; round++) {
-    const checked = await offer.good.check(input, payment.payer)
-    assertPassed(checked)
-    const opened = await write(checkout, offer, request, input, payment, checked)
-    if (opened.kind !== 'held' || !opened.isStale || round === CHECKS_MAX) return opened
-  }
-}
-
-async function write<Input extends JsonObject>(
-  checkout: Checkout,
-  offer: Offer<Input>,
-  request: PurchaseRequest<Input>,
-  input: Input,
-  payment: Payment,
-  checked: Checked | null,
-): Promise<Written> {
-  const { orders, clock, random, limits, log, waypoint } = checkout
-  const { good, rail } = offer
-  const opening: Omit<Opening, 'event'> = {
-    id: newId('ord', random),
-    flowId: payment.flowId ?? request.flowId,
-    surface: good.surface,
-    good: good.name,
-    rail: rail.name,
-    requestDigest: digestOf(offer, input),
-    input,
-    plan: checked?.plan ?? null,
-    holds: checked?.holds ?? [],
-    payment,
-    // A key belongs to a payer, and a payer who is not known yet has none.
-    idempotencyKey: payment.payer === ZERO_ADDRESS ? null : (request.idempotencyKey ?? payment.idempotencyKey ?? null),
-    openedAt: clock.now(),
-    leaseSeconds: limits.leaseSeconds,
-  }
-  await waypoint('order.opening')
-  const order = asOpened(opening, opening.openedAt)
-  const event = { type: eventTypeOf(good.surface, 'settling'), data: offer.present(viewOf(offer, order)) }
-  return orders.open({ ...opening, event }).catch((error: unknown) => {
-    if (!isProblem(error, 'store_unavailable')) throw error
-    // The commit may have happened, and the worker would then settle it. It is known by its payment's own name: whether there is an
-    // order, and which, only a later look can tell.
-    log.warn('the store did not say whether an order was written', { orderId: order.id, error })
-    return { kind: 'unsure', order: { ...order, id: handleOf(payment) } }
-  })
-}
-
-/** The part of its first name that a payer knows a payment by: the authorization's nonce, the challenge's id. */
-function handleOf({ identities }: Payment): string {
-  return identities[0]!.split('/').at(-1)!
-}
-
-/**
- * The same payment again. Its names are public once it is on the chain, so its answer is given only to whoever proves the payment and
- * asks the same thing; anybody else learns nothing but that it is taken.
- */
-async function replay<Input extends JsonObject>(
-  checkout: Checkout,
-  offer: Offer<Input>,
-  request: PurchaseRequest<Input>,
-  credential: Credential,
-  order: Order,
-): Promise<Outcome> {
-  const isTheirs = order.proofDigest === credential.proofDigest || (await credential.proves())
-  if (!isTheirs || !isSameRequest(offer, request, order)) {
-    throw new Problem(
-      'payment_conflict',
-      'This payment was used for another request. Repeat that one exactly, or read its status; do not pay again.',
-    )
-  }
-  const { clock, limits } = checkout
-  return said(offer, await waitFor(checkout, order, clock.now() + limits.waitMsMax), true)
-}
-
-/** The caller's own key, with a new payment: the first purchase is answered, and the new payment is not taken. */
-async function sameKey<Input extends JsonObject>(
-  checkout: Checkout,
-  offer: Offer<Input>,
-  request: PurchaseRequest<Input>,
-  order: Order,
-): Promise<Outcome> {
-  if (!isSameRequest(offer, request, order))
-    throw new Problem(
-      'idempotency_conflict',
-      'This idempotency key was used for another request; this payment was not taken.',
-    )
-  const { clock, limits } = checkout
-  return said(offer, await waitFor(checkout, order, clock.now() + limits.waitMsMax), true)
-}
-
-function isSameRequest<Input extends JsonObject>(
-  offer: Offer<Input>,
-  request: PurchaseRequest<Input>,
-  order: Order,
-): boolean {
-  try {
-    return digestOf(offer, request.parse()) === order.requestDigest
-  } catch (error) {
-    if (isProblem(error)) return false
-    throw error
-  }
-}
-
-function said<Input extends JsonObject>(offer: Offer<Input>, order: Order, isReplay: boolean): Outcome {
-  const outcome = outcomeOf(offer as unknown as Offer, order, isReplay)
-  if (outcome) return outcome
-  const { code, detail } = order.failure ?? { code: 'payment_expired', detail: 'The payment never landed.' }
-  throw new Problem(code, detail, { status: 402 })
-}
-
-function digestOf<Input extends JsonObject>({ good, rail }: Offer<Input>, input: Input): string {
-  return sha256Hex(canonical({ good: good.name, rail: rail.name, input }))
 }
 
 function termsOf<Input>({ resource, body, bodyIsBound, flowId }: PurchaseRequest<Input>, price: Usd): Terms {
   return { price, resource, body, bodyIsBound, flowId }
 }
 
-function priceOf<Input>(price: Price<Input>, input: Input): Usd | Promise<Usd> {
-  return price.kind === 'fixed' ? price.amount : price.of(input)
-}
-
-const NO_PRICE = usd(0n)
-
-/**
- * What a request costs now. Where nothing can be asked for it any more, money that has moved already is taken down all the same, with
- * what speaks against it; where nobody could say, its delivery will find out.
- */
-async function quote<Input>(
-  price: Price<Input>,
-  input: Input,
-  credential: Credential,
-): Promise<{ readonly price: Usd; readonly objection?: Problem }> {
-  try {
-    return { price: await priceOf(price, input) }
-  } catch (error) {
-    if (credential.funds !== 'captured' || !isProblem(error)) throw error
-    return error.status < 500 ? { price: NO_PRICE, objection: error } : { price: NO_PRICE }
-  }
-}
-
 /** What a 402 asks for: the price of this very request, and only where there is no request the lowest there is. */
-function priceShown<Input>(price: Price<Input>, request: PurchaseRequest<Input>): Usd | Promise<Usd> {
+function priceShown<Input extends JsonObject>(
+  { price }: Offer<Input>,
+  request: PurchaseRequest<Input>,
+): Usd | Promise<Usd> {
   return request.isProbe ? probePrice(price) : priceOf(price, request.parse())
 }
 
-/** Nobody may be told that nothing was taken when the money may have moved. */
-function unsure(error: unknown): Problem {
+/** Nobody may be told that nothing was taken when the money may have moved. What failed here may work in a moment. */
+function unsure(error: unknown, isCaptured: boolean): unknown {
+  if (isCaptured && (!isProblem(error) || error.status >= 500))
+    return new Problem('payment_pending', 'The shop cannot look at this payment now; send the same request again.', {
+      action: 'wait_same_credential',
+      cause: error,
+    })
   if (!isProblem(error))
     return new Problem('internal_error', 'The shop failed; send the same payment again.', {
       taken: 'unknown',
       cause: error,
     })
-  const { code, message, extra, kind } = error
-  return (extra.taken ?? kind.taken) === false ? new Problem(code, message, { ...extra, taken: 'unknown' }) : error
-}
-
-/** A price question is answered with the lowest price there is; a payment of it is good only for a request that costs just that. */
-async function probePrice<Input>(price: Price<Input>): Promise<Usd> {
-  if (price.kind === 'fixed') return price.amount
-  const range = await price.range()
-  if (!range) throw new Problem('item_unavailable', 'Nothing is on sale here right now.')
-  return range.lowest
+  const { code, message, extra, kind, status } = error
+  // A 402 was made after a look at the chain, and says what that showed.
+  if (status === 402 || (extra.taken ?? kind.taken) !== false) return error
+  return new Problem(code, message, { ...extra, taken: 'unknown' })
 }

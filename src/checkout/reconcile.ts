@@ -2,8 +2,9 @@ import type { Hash } from '../base/address.ts'
 import { isProblem } from '../base/problem.ts'
 import { blockRanges } from '../chain/transfers.ts'
 import type { ArrivalState, Till } from '../domain/till.ts'
-import { matchArrivals, openArrivals, openTill, recordScan, type TillMark } from '../store/arrivals.ts'
+import { listArrivals, matchArrivals, sumOfArrivals } from '../store/arrivals.ts'
 import { findMissing, listMissing, noteMissing, writeOff } from '../store/missing-settlements.ts'
+import { openTill, recordScan, type TillMark } from '../store/till-scan.ts'
 import type { Books } from './books.ts'
 import { workOrphans } from './orphans.ts'
 
@@ -33,6 +34,8 @@ export type ReportItem = {
 }
 
 const ITEMS_MAX = 1_000
+/** What the chain shows and no order, person or rule has accounted for yet. */
+const OPEN_STATES: readonly ArrivalState[] = ['unclaimed', 'orphaned', 'held', 'refunding']
 /** Written down after so many blocks, so that a long search continues where it was interrupted. */
 const BLOCKS_PER_STEP = 10_000n
 /** Orders of this long before the last look are looked at again. */
@@ -85,7 +88,8 @@ export async function scanTill(books: Books, till: Till): Promise<TillScan> {
 /** Orders that count as paid although the chain does not show it. Their own bytes are sent again; when nothing helps, people are told. */
 async function workMissing(books: Books, till: Till, mark: TillMark, begunAt: number): Promise<void> {
   const { db, log } = books
-  const { network, asset, payTo } = till.rail
+  const { payTo } = till
+  const { network, asset } = till.rail
   const seconds = mark.silentSeconds + OVERLAP_SECONDS
   if (!mark.isNew) await findMissing(db, { till: till.id, network, asset, payTo, seconds, before: begunAt - MARGIN_MS })
   for (const { orderId, transaction, state } of await listMissing(db, till.id, ITEMS_MAX)) {
@@ -108,11 +112,12 @@ async function scanIfMissing(books: Books, till: Till): Promise<void> {
 }
 
 async function report(books: Books, till: Till, { blocks, arrived }: TillScan): Promise<TillReport> {
-  const { network, asset, payTo, currency } = till.rail
-  const arrivals = await openArrivals(books.db, till.id, ITEMS_MAX)
+  const { payTo } = till
+  const { network, asset, currency } = till.rail
+  const arrivals = await listArrivals(books.db, till.id, { states: OPEN_STATES, after: '', limit: ITEMS_MAX })
   const missing = await listMissing(books.db, till.id, ITEMS_MAX)
   const items: ReportItem[] = [
-    ...arrivals.map(({ arrival: { id, state, orderId, transaction, amount, reason } }) => ({
+    ...arrivals.map(({ id, state, orderId, transaction, amount, reason }) => ({
       kind: state,
       id,
       orderId,
@@ -129,8 +134,7 @@ async function report(books: Books, till: Till, { blocks, arrived }: TillScan): 
       detail,
     })),
   ]
-  const sum = (amounts: readonly { readonly amount: bigint }[]) =>
-    amounts.reduce((total, { amount }) => total + amount, 0n)
-  const difference = sum(arrivals.map(({ arrival }) => arrival)) - sum(missing)
+  const unbooked = await sumOfArrivals(books.db, till.id, OPEN_STATES)
+  const difference = unbooked - missing.reduce((total, { amount }) => total + amount, 0n)
   return { till: till.id, network, asset, payTo, currency, blocks, arrived, difference, items }
 }

@@ -4,7 +4,8 @@ import { reconcileTill } from './reconcile.ts'
 
 export type Reconciler = { stop(): Promise<void> }
 
-const KIND = 'reconcile'
+/** The job that looks after a till. */
+export const RECONCILE = 'reconcile'
 const LEASE_SECONDS = 120
 const POLL_MS_MAX = 5_000
 /** One job per till, for ever. */
@@ -15,13 +16,19 @@ export function startReconciler(books: Books, everySeconds: number): Reconciler 
   const { db, tills, clock, log } = books
   const stopping = new AbortController()
 
+  /** One till must not keep the others from being looked at. */
   async function work(job: Job): Promise<void> {
     const till = tills.find(({ id }) => id === job.key)
-    // A till of an earlier configuration is left to itself.
-    if (till) {
-      const { difference, items } = await reconcileTill(books, till)
-      if (items.length > 0)
-        log.warn('the books differ from the chain', { till: till.id, difference, items: items.length })
+    try {
+      const report = till && (await reconcileTill(books, till))
+      if (report && report.items.length > 0)
+        log.warn('the books differ from the chain', {
+          till: report.till,
+          difference: report.difference,
+          items: report.items.length,
+        })
+    } catch (error) {
+      log.warn('the books could not be held against the chain', { till: job.key, error })
     }
     await release(db, job, everySeconds)
   }
@@ -31,11 +38,11 @@ export function startReconciler(books: Books, everySeconds: number): Reconciler 
       await clock.sleep(Math.min(POLL_MS_MAX, everySeconds * 1000), stopping.signal)
       if (stopping.signal.aborted) return
       try {
-        for (const { id } of tills) await enqueue(db, { kind: KIND, key: id, maxAttempts: ATTEMPTS_MAX })
-        for (const job of await claim(db, { kinds: [KIND], limit: tills.length, leaseSeconds: LEASE_SECONDS }))
+        for (const { id } of tills) await enqueue(db, { kind: RECONCILE, key: id, maxAttempts: ATTEMPTS_MAX })
+        for (const job of await claim(db, { kinds: [RECONCILE], limit: tills.length, leaseSeconds: LEASE_SECONDS }))
           await work(job)
       } catch (error) {
-        log.warn('the books could not be held against the chain', { error })
+        log.warn('tills could not be looked up', { error })
       }
     }
   }

@@ -1,7 +1,6 @@
 import { Problem } from '../base/problem.ts'
-import { offerKey } from '../domain/offer.ts'
 import type { Order } from '../domain/order.ts'
-import { beginRefund } from './advance.ts'
+import { beginRefund, offerOf } from './advance.ts'
 import type { Checkout } from './checkout.ts'
 import { runShared } from './run.ts'
 
@@ -13,7 +12,7 @@ export type RefundRequest = {
 }
 
 /**
- * An operator sends the money of a delivered order back: all of it, in the asset and on the chain it came from, to the payer that was
+ * An operator sends the money of an order back that was delivered, or that failed and waits for a person: all of it, in the asset and on the chain it came from, to the payer that was
  * verified. An order that is still moving is refused: until delivery has ended nobody knows that the goods will not come as well, and
  * one that fails is refunded without anybody asking. Returns the order as far as it came; the worker brings it to its end.
  */
@@ -23,13 +22,11 @@ export async function refundOrder(checkout: Checkout, orderId: string, request: 
   if (!order) throw new Problem('order_not_found', `There is no order ${orderId.slice(0, 40)}.`)
   const objection = objectionTo(order)
   if (objection) throw refused(order, objection)
-  const offer = checkout.offers.get(offerKey(order))
-  if (!offer) throw new Error(`order ${order.id} is for ${offerKey(order)}, which this shop no longer offers`)
   const lease = await jobs.begin(orderId, limits.leaseSeconds)
   if (!lease) throw refused(order, 'Somebody is refunding it right now.')
-  const step = await beginRefund(checkout, offer, order, lease, request)
+  const step = await beginRefund({ checkout, offer: offerOf(checkout, order), order, lease }, request)
   if (step.kind !== 'moved') {
-    await jobs.forget(lease)
+    if (order.status === 'confirmed') await jobs.forget(lease)
     throw refused(order, 'It changed while the refund began; look at it again.')
   }
   return runShared(checkout, step.order, lease, clock.now() + limits.waitMsMax)
@@ -38,10 +35,11 @@ export async function refundOrder(checkout: Checkout, orderId: string, request: 
 function objectionTo({ status, refund }: Order): string | null {
   switch (status) {
     case 'confirmed':
+    // It waits for a person, or its refund begins this very moment and the lease is taken.
+    case 'failed':
       return null
     case 'refunded':
       return `It was refunded already, by transaction ${refund?.transaction}.`
-    case 'failed':
     case 'refunding':
       return 'Its refund is on the way already.'
     case 'expired':

@@ -1,6 +1,6 @@
 import { Problem } from '../base/problem.ts'
-import type { Till } from '../domain/till.ts'
-import { claimantOf, openArrivals } from '../store/arrivals.ts'
+import type { Arrival, Till } from '../domain/till.ts'
+import { claimantOf, listArrivals } from '../store/arrivals.ts'
 import type { Books } from './books.ts'
 import { holdArrival } from './orphans.ts'
 import { scanTill } from './reconcile.ts'
@@ -14,7 +14,7 @@ export type LedgerGate = {
 }
 
 const RETRY_MS = 2_000
-const ARRIVALS_MAX = 10_000
+const PAGE = 1_000
 
 /**
  * `isBehind` says whether a key of ours has sent more than the journal knows: proof that the store is an older copy of itself. Without
@@ -54,6 +54,15 @@ export function createLedgerGate(books: Books, isBehind: () => Promise<boolean>)
   }
 }
 
+async function* unclaimed({ db }: Books, till: Till): AsyncGenerator<Arrival> {
+  for (let after = ''; ; ) {
+    const page = await listArrivals(db, till.id, { states: ['unclaimed', 'orphaned'], after, limit: PAGE })
+    yield* page
+    if (page.length < PAGE) return
+    after = page.at(-1)!.id
+  }
+}
+
 /**
  * Reads what arrived since the books were last kept. If they may have lost something, all money without an order is set aside: perhaps it
  * had bought something that this store no longer remembers, and it must not buy again. A person decides what happens to it.
@@ -63,8 +72,8 @@ async function learnTill(books: Books, till: Till, hasProof: boolean): Promise<v
   const { mark } = await scanTill(books, till)
   const mayHaveLost = mark.isNew ? till.sinceBlock !== null : hasProof || mark.silentSeconds > policy.silenceSecondsMax
   if (!mayHaveLost) return
-  for (const { arrival } of await openArrivals(db, till.id, ARRIVALS_MAX)) {
-    if ((arrival.state !== 'unclaimed' && arrival.state !== 'orphaned') || till.isOwn(arrival.sender)) continue
+  for await (const arrival of unclaimed(books, till)) {
+    if (till.isOwn(arrival.sender) || arrival.amount < policy.refundAtLeast) continue
     const claimant = await claimantOf(db, await till.identityOf(arrival))
     // An order that waits for just this payment goes on with it.
     if (claimant.kind === 'order' && !claimant.isPaid) continue

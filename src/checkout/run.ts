@@ -1,8 +1,11 @@
 import type { Clock } from '../base/clock.ts'
 import { isFinal, type Order } from '../domain/order.ts'
-import type { Lease } from '../store/jobs.ts'
+import type { Lease, Priority } from '../store/jobs.ts'
 import { advance } from './advance.ts'
 import type { Checkout } from './checkout.ts'
+
+/** More than any order takes from its first state to its last. */
+const STEPS_MAX = 50
 
 /**
  * Drives an order until it ends, the time is up or `halt` is called, then lets go of it for the worker. While it drives, the lease is renewed; when the
@@ -21,7 +24,7 @@ export async function run(
   const woken = AbortSignal.any([stop.signal, halt])
   let order = opened
   try {
-    for (;;) {
+    for (let steps = 1; ; steps++) {
       const step = await advance(checkout, order, lease).catch((error: unknown) => {
         log.error('order could not be advanced', { orderId: order.id, status: order.status, error })
         return {
@@ -35,9 +38,10 @@ export async function run(
       order = step.order
       if (step.kind === 'ended') return order
       const waitMs = step.kind === 'waiting' ? step.waitMs : 0
-      if (clock.now() + waitMs >= untilMs || (halt.aborted && waitMs > 0)) {
+      const isPatient = waitMs === 0 ? steps < STEPS_MAX : !halt.aborted && clock.now() + waitMs < untilMs
+      if (!isPatient) {
         // An order that cannot be let go of now is free when its lease has run out.
-        await jobs.release(lease, waitMs / 1000).catch((error: unknown) => {
+        await jobs.release(lease, waitMs / 1000, priorityOf(order)).catch((error: unknown) => {
           log.warn('order could not be released', { orderId: order.id, error })
         })
         return order
@@ -48,6 +52,11 @@ export async function run(
     stop.abort()
     await heartbeat
   }
+}
+
+/** Whose money is here goes before whose money may never come. */
+function priorityOf({ status }: Order): Priority {
+  return status === 'settling' ? 'usual' : 'urgent'
 }
 
 /** A try that ended without a word may have sent the payment: from then on a refusal of the chain proves nothing. */

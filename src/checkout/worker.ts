@@ -10,8 +10,6 @@ export type Worker = {
 
 const POLL_MS = 500
 const CONCURRENT_MAX = 8
-/** A single order keeps a worker no longer than this in one go. */
-const TURN_MS = 20_000
 
 export function startWorker(checkout: Checkout): Worker {
   const { clock, jobs, log, limits } = checkout
@@ -21,8 +19,8 @@ export function startWorker(checkout: Checkout): Worker {
   async function work(lease: Lease): Promise<void> {
     const order = await checkout.orders.byId(lease.key)
     if (!order) throw new Error(`job ${lease.key} has no order`)
-    // Whoever had it before may have sent its payment and died.
-    await runShared(checkout, doubted(order), lease, clock.now() + TURN_MS, stopping.signal)
+    // Whoever had it before may have sent its payment and died. An order that has to wait is let go of: nobody else waits for it.
+    await runShared(checkout, doubted(order), lease, clock.now(), stopping.signal)
   }
 
   async function takeMore(): Promise<number> {

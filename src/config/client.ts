@@ -1,5 +1,6 @@
 import { Secret } from '../base/secret.ts'
 import { type Environment, optionReader } from './options.ts'
+import { SANDBOX_OPERATOR_TOKEN } from './published.ts'
 
 /** What somebody needs who talks to a shop: where it is, and, for the people who run it, the token. */
 export type ClientConfig = {
@@ -8,9 +9,6 @@ export type ClientConfig = {
   /** Of a buyer; null when none is given. */
   readonly privateKey: Secret | null
 }
-
-/** The token of a sandbox, which anybody may know. A production shop refuses it. */
-export const SANDBOX_OPERATOR_TOKEN = 'sandbox-operator'
 
 /** Reads only what a client needs: whoever looks at a shop from elsewhere has none of its configuration. */
 export function readClientConfig(env: Environment): ClientConfig {

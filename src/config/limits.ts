@@ -38,6 +38,15 @@ export type Limits = {
     /** Payments that were no good. */
     readonly failed: number
   }
+  /** How far the shop goes with one payer, and on one day, before anybody has decided anything. */
+  readonly openOrdersPerPayer: number
+  readonly refundsPerPayer: number
+  /** In atomic units. */
+  readonly refundsPerDay: bigint
+  /** So long a payment that does not land keeps goods from others. */
+  readonly holdMsMax: number
+  /** Requests that wait for their payer's transaction to show; more are told to come back. */
+  readonly waitingMax: number
   /** How often one payment may be shown again per minute. */
   readonly replaysPerPayment: number
   /** How long delivery is tried before the money goes back, and the first pause between two tries; each next one is twice as long. */
@@ -73,6 +82,11 @@ export const defaultLimits: Limits = {
   receiptWaitMs: 4_000,
   stuckAfterMs: 30_000,
   rate: { unpaid: 120, quote: 60, read: 600, failed: 30 },
+  openOrdersPerPayer: 20,
+  refundsPerPayer: 10,
+  refundsPerDay: 1_000_000_000n,
+  holdMsMax: 20_000,
+  waitingMax: 64,
   replaysPerPayment: 10,
   delivery: { mintMs: 30 * 60_000, gameMs: 24 * 3_600_000, craftMs: 10 * 60_000, retryMs: 500 },
 }

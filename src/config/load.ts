@@ -1,6 +1,6 @@
 import { isAddress, sameAddress } from '../base/address.ts'
 import { readJwks, readSigningKey } from '../base/jws.ts'
-import { parseUsd } from '../base/money.ts'
+import { parseUsd, type Usd } from '../base/money.ts'
 import { Secret } from '../base/secret.ts'
 import type {
   ChainConfig,
@@ -16,6 +16,7 @@ import type {
 import { defaultLimits, type Limits } from './limits.ts'
 import { mppNetworks, x402Networks } from './networks.ts'
 import { ConfigFault, type Environment, type OptionReader, optionReader } from './options.ts'
+import { SANDBOX_OPERATOR_TOKEN } from './published.ts'
 import { readService } from './service.ts'
 
 /** What every mode has. The sandbox adds chains, keys and contracts of its own. */
@@ -59,7 +60,7 @@ function readCommon(read: OptionReader, mode: 'sandbox' | 'production'): CommonC
     operatorToken:
       mode === 'production'
         ? readOperatorToken(read)
-        : new Secret(read.text('SUTLER_OPERATOR_TOKEN', 'sandbox-operator')),
+        : new Secret(read.text('SUTLER_OPERATOR_TOKEN', SANDBOX_OPERATOR_TOKEN)),
     store: {
       url,
       dataDir,
@@ -84,8 +85,6 @@ function readBlockedPayers(read: OptionReader): ReadonlySet<string> {
 
 function readOperations(read: OptionReader): OperationsConfig {
   const seconds = { min: 0, max: 30 * 86_400 }
-  const low = read.text('SUTLER_TREASURY_LOW', '10.00')
-  const isAmount = /^\d+(\.\d{1,6})?$/.test(low)
   return {
     webhookLoopback: read.flag('SUTLER_WEBHOOK_LOOPBACK', false),
     reconcileSeconds: read.integer('SUTLER_RECONCILE_SECONDS', 60, { min: 1, max: 300 }),
@@ -93,10 +92,15 @@ function readOperations(read: OptionReader): OperationsConfig {
     orphanAfterSeconds: read.integer('SUTLER_ORPHAN_AFTER_SECONDS', 600, seconds),
     orphanRefundSeconds: read.integer('SUTLER_ORPHAN_REFUND_SECONDS', 3_600, seconds),
     gasLowWei: read.bigint('SUTLER_GAS_LOW_WEI', 2_000_000_000_000_000n),
-    treasuryLow: isAmount
-      ? parseUsd(low)
-      : read.fault('SUTLER_TREASURY_LOW', 'must be an amount of dollars, such as 10.00', parseUsd('10.00')),
+    treasuryLow: readUsd(read, 'SUTLER_TREASURY_LOW', '10.00'),
   }
+}
+
+function readUsd(read: OptionReader, option: string, fallback: string): Usd {
+  const text = read.text(option, fallback)
+  return /^\d+(\.\d{1,6})?$/.test(text)
+    ? parseUsd(text)
+    : read.fault(option, `must be an amount of dollars, such as ${fallback}`, parseUsd(fallback))
 }
 
 function readReceipts(read: OptionReader): ReceiptConfig {
@@ -159,6 +163,15 @@ function readLimits(read: OptionReader): Limits {
       read: read.integer('SUTLER_RATE_READ', rate.read, perMinute),
       failed: read.integer('SUTLER_RATE_FAILED', rate.failed, perMinute),
     },
+    openOrdersPerPayer: read.integer('SUTLER_OPEN_ORDERS_PER_PAYER', defaultLimits.openOrdersPerPayer, {
+      min: 1,
+      max: 1_000_000,
+    }),
+    refundsPerPayer: read.integer('SUTLER_REFUNDS_PER_PAYER', defaultLimits.refundsPerPayer, {
+      min: 0,
+      max: 1_000_000,
+    }),
+    refundsPerDay: readUsd(read, 'SUTLER_REFUNDS_PER_DAY', '1000.00'),
     replaysPerPayment: read.integer('SUTLER_RATE_REPLAY', defaultLimits.replaysPerPayment, perMinute),
     requestsMax: read.integer('SUTLER_REQUESTS_MAX', defaultLimits.requestsMax, { min: 1, max: 1_000_000 }),
     purchasesMax: read.integer('SUTLER_PURCHASES_MAX', defaultLimits.purchasesMax, { min: 1, max: 1_000_000 }),

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { type Address, hasWrongChecksum, isAddress, ZERO_ADDRESS } from '../base/address.ts'
 import { Secret } from '../base/secret.ts'
+import { isPublishedAddress, isPublishedSecret } from './published.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -80,7 +81,8 @@ export function optionReader(env: Environment) {
       if (value === '') return ZERO_ADDRESS
       if (!isAddress(value)) return fault(option, `is not an address (0x and 40 digits)`, ZERO_ADDRESS)
       if (hasWrongChecksum(value)) return fault(option, `has a wrong checksum: a digit is mistyped`, ZERO_ADDRESS)
-      return value.toLowerCase() === ZERO_ADDRESS ? fault(option, 'is the zero address', ZERO_ADDRESS) : value
+      if (value.toLowerCase() === ZERO_ADDRESS) return fault(option, 'is the zero address', ZERO_ADDRESS)
+      return isPublishedAddress(value) ? fault(option, 'is an address whose key everybody knows', ZERO_ADDRESS) : value
     },
     /** `NAME`, or a file named by `NAME_FILE`, as container platforms hand secrets in. */
     secret(option: string, what: string): Secret {
@@ -92,7 +94,7 @@ export function optionReader(env: Environment) {
           `is too short; use at least ${SECRET_LENGTH_MIN} characters, for example from \`openssl rand -hex 32\``,
           new Secret(''),
         )
-      if (WEAK.test(value))
+      if (WEAK.test(value) || isPublishedSecret(value))
         return fault(
           option,
           'is a well-known or repeated value; make a random one with `openssl rand -hex 32`',
@@ -101,13 +103,19 @@ export function optionReader(env: Environment) {
       return new Secret(value)
     },
     /** A key in a form of its own, which the caller reads. */
-    keyText: (option: string, what: string): Secret => new Secret(secretText(option, what) ?? ''),
+    keyText(option: string, what: string): Secret {
+      const value = secretText(option, what) ?? ''
+      return isPublishedSecret(value)
+        ? fault(option, 'is a key that everybody knows; make one of your own', new Secret(''))
+        : new Secret(value)
+    },
     privateKey(option: string, what: string): Secret {
       const value = secretText(option, what)
       if (value === null) return new Secret('')
       if (!PRIVATE_KEY.test(value))
         return fault(option, 'is not a private key (0x and 64 hexadecimal digits)', new Secret(''))
-      if (/^0x0*[0-9a-f]{1,2}$/i.test(value)) return fault(option, 'is a well-known test key', new Secret(''))
+      if (/^0x0*[0-9a-f]{1,2}$/i.test(value) || isPublishedSecret(value))
+        return fault(option, 'is a well-known test key; make one of your own', new Secret(''))
       return new Secret(value)
     },
     url(option: string, value: string, { secure }: { secure: boolean }): string {

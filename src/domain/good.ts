@@ -16,6 +16,8 @@ export type Price<Input> =
       readonly kind: 'live'
       /** The exact price. Throws 404 for what does not exist and 409 for what is gone, paid or not. */
       of(input: Input): Promise<Usd>
+      /** Did this request cost so much at any moment since? What was quoted keeps its price until the quote ends. */
+      was(input: Input, price: Usd, since: number): Promise<boolean>
       /** The lowest and highest unit price on offer now, or null when nothing is: what a price question is answered with. */
       range(): Promise<{ readonly lowest: Usd; readonly highest: Usd } | null>
     }
@@ -52,6 +54,8 @@ export type Checked = {
   readonly findings: readonly Finding[]
   readonly plan: JsonObject
   readonly holds: readonly Hold[]
+  /** Whose earlier failures count against this purchase, beside the payer's own: the receiver of a token, and its code. */
+  readonly suspects?: readonly string[]
 }
 
 /** A purchase stops at the first thing that speaks against it; a quote tells them all. */

@@ -15,8 +15,8 @@ export type Offer<Input = JsonObject> = {
   present(view: PurchaseView<Input>): JsonObject
   /** The same for anybody who saw its payment on the chain: nothing in it that the chain does not show. */
   publish(view: PurchaseView<Input>): JsonObject
-  /** Where the status of an order is read. */
-  statusUrl(order: Order): string
+  /** Where the status of a purchase is read, by anything that names it. */
+  statusUrl(reference: string): string
 }
 
 /** Recovery knows an order only by its row; this is how it finds the offer that the order was opened under. */
@@ -40,7 +40,10 @@ export type PurchaseView<Input = JsonObject> = {
   readonly paymentTx: Hash | null
   readonly deliveryTx: Hash | null
   readonly price: { readonly amount: string; readonly currency: string; readonly atomic: string }
+  /** The buyer's own: it shows the purchase as it was answered. */
   readonly statusUrl: string
+  /** By the payment's transaction, which anybody can know; null while there is none. */
+  readonly publicStatusUrl: string | null
   /** Signed delivery receipt; null until there is something to sign for. */
   readonly receipt: string | null
   readonly history: Json
@@ -67,7 +70,8 @@ export function viewOf<Input>(offer: Offer<Input>, order: Order): PurchaseView<I
     paymentTx: settlement?.transaction ?? null,
     deliveryTx: order.deliveryTx,
     price: { amount: formatUsd(usd(order.amount)), currency: offer.rail.currency, atomic: order.amount.toString() },
-    statusUrl: offer.statusUrl(order),
+    statusUrl: offer.statusUrl(order.id),
+    publicStatusUrl: settlement && offer.statusUrl(settlement.transaction),
     receipt: order.receipt,
     history: order.history as unknown as Json,
     refund: refund && {
@@ -127,5 +131,5 @@ export function commonMembers(view: PurchaseView<unknown>): JsonObject {
  */
 export function publicMembers(view: PurchaseView<unknown>): JsonObject {
   const { orderId: _order, flowId: _flow, receipt: _receipt, ...shown } = commonMembers(view)
-  return shown
+  return { ...shown, statusUrl: view.publicStatusUrl }
 }

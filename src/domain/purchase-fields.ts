@@ -38,3 +38,14 @@ export const purchaseFields = {
   createdAt: z.string(),
   updatedAt: z.string(),
 }
+
+/**
+ * What the status of a purchase leaves out, or may not have yet, when it is asked for by what the chain shows to everybody: the payment's
+ * transaction or nonce. The order id and the challenge id are the buyer's own and show all.
+ */
+export const publicFields = {
+  orderId: purchaseFields.orderId.optional(),
+  flowId: purchaseFields.flowId.optional(),
+  receipt: purchaseFields.receipt.optional(),
+  statusUrl: z.string().nullable(),
+}

@@ -87,13 +87,41 @@ export type Settlement = {
   readonly settledAt: number
 }
 
+/** What came of a look at a credential. Nothing has been written and nothing moved by us. */
+export type Verified =
+  | { readonly kind: 'pays'; readonly payment: Payment }
+  /** Only money that its payer moves: the chain does not show it yet, and may never. */
+  | { readonly kind: 'unseen'; readonly transaction: Hash }
+  /** It reached us and buys nothing here: it goes back to where it came from. */
+  | ({ readonly kind: 'astray' } & Astray)
+
+export type Astray = {
+  readonly transaction: Hash
+  /** Told to whoever showed it. */
+  readonly detail: string
+  /** Whoever showed it may not be who paid: a hash is public, and the payment of another challenge must not go back on a stranger's word. */
+  readonly mayBeAnothers: boolean
+}
+
 export type SettleOutcome =
-  /** `amount` where it is not what was expected, which only money that moved by itself can do. It goes back. */
-  | { readonly kind: 'settled'; readonly settlement: Settlement; readonly amount?: bigint | undefined }
+  | { readonly kind: 'settled'; readonly settlement: Settlement }
   /** Proof that this payment did not move and that we will not move it. */
-  | { readonly kind: 'refused'; readonly code: ProblemCode; readonly detail: string }
-  /** Nobody knows yet. Ask again; never ask for another payment. */
-  | { readonly kind: 'unknown'; readonly detail: string; readonly transaction?: Hash | undefined }
+  | {
+      readonly kind: 'refused'
+      readonly code: ProblemCode
+      readonly detail: string
+      /** It passed every check and failed on the chain all the same, and that was nobody's doing but the payer's. */
+      readonly isPayersFault?: boolean
+      /** Beside the payer: the code of a wallet that others may have too. */
+      readonly suspects?: readonly string[]
+    }
+  /** Nobody knows yet. Ask again; never ask for another payment. `isSeen`: it is on the chain, and not deep enough. */
+  | {
+      readonly kind: 'unknown'
+      readonly detail: string
+      readonly transaction?: Hash | undefined
+      readonly isSeen?: boolean
+    }
 
 /** The part of an order that a rail works with. */
 export type PaidOrder = {
@@ -127,8 +155,14 @@ export type Rail = {
   challenge(terms: Terms, reason: Problem): ChallengeWire
   /** The credential in a request: null when absent; throws Problem when unreadable. Cheap, no cryptography. */
   read(incoming: Incoming): Credential | null
-  /** Moves nothing. Throws Problem when this credential does not pay these terms. */
-  verify(credential: Credential, terms: Terms): Promise<Payment>
+  /** Moves nothing. Throws Problem when this credential does not pay these terms, and nothing was taken by it. */
+  verify(credential: Credential, terms: Terms): Promise<Verified>
+  /** Has this payment reached us after all? Asked before anybody is told that an order was given up and nothing was taken. */
+  landed(credential: Credential): Promise<Hash | null>
+  /** What a payer could pay with now: held against all that they have promised and not paid yet. */
+  meansOf(payer: Address): Promise<bigint>
+  /** What is there to send back, at most some seconds old: more is not sold than could be refunded. */
+  float(): Promise<bigint>
   /** Moves the money, or finds out whether it moved. Safe to run again at any time. */
   settle(order: PaidOrder): Promise<SettleOutcome>
   /** What proves the payment to the payer. The same bytes each time for the same settlement. */
@@ -146,9 +180,19 @@ export type Credential = {
   /** Every name the payment may be known by, read out of the credential: equal however it was encoded. */
   readonly identities: readonly string[]
   readonly proofDigest: string
+  /** What it says that it pays, in atomic units: a claim, until it is verified. */
+  readonly amount: bigint
   /** Read before anything is checked: whatever comes of it, money that has moved is never answered with "nothing was taken". */
   readonly funds: Funds
   readonly content: unknown
-  /** Does the sender prove that the payment is theirs? Asked only on replay, when the proof's bytes differ. */
-  proves(): Promise<boolean>
+  /**
+   * Who shows it? The `buyer`, who knows what only the payer and we know; `anybody`, who shows a good proof that the chain shows to all;
+   * or `nobody`, whose proof is none. Asked only on replay, when the digest of the proof differs.
+   */
+  shownBy(): Promise<'buyer' | 'anybody' | 'nobody'>
+}
+
+/** A name that only the payer and we know: no chain shows it. Whoever asks by it is the buyer. */
+export function isPrivateIdentity(identity: string): boolean {
+  return identity.includes('/challenge/')
 }

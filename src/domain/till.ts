@@ -18,9 +18,17 @@ export type Till = {
   /** Network, asset and address, lower case. */
   readonly id: string
   readonly rail: Rail
+  /** Where the rail is paid, or was by an earlier configuration. */
+  readonly payTo: Address
   headBlock(): Promise<bigint>
   /** Every transfer to the till in these blocks, both included. */
   transfers(fromBlock: bigint, toBlock: bigint): Promise<readonly Transfer[]>
+  /** The transfers to the till in one transaction. */
+  transfersOf(transaction: Hash): Promise<readonly Transfer[]>
+  /** Does enough of the chain stand on this transfer that it will not vanish again? */
+  isDeep(transfer: Transfer): Promise<boolean>
+  /** When its block was made, in milliseconds. */
+  timeOf(transfer: Transfer): Promise<number>
   /** The name under which a payment with this transfer is claimed; null when it is no payment of the rail's protocol. */
   identityOf(transfer: Transfer): Promise<string | null>
   /** Does the chain show this transaction, and did it succeed? */
@@ -49,6 +57,8 @@ export const arrivalStates = [
   'held',
   /** A person decided that it stays. */
   'kept',
+  /** Too little to open a case for. It stays. */
+  'dust',
   'refunding',
   'refunded',
   /** The chain no longer shows it. */
@@ -91,9 +101,17 @@ export const arrivalSchema = z
   })
   .meta({ id: 'Arrival', description: 'Money that came without a purchase' })
 
+/** What its payer is told of the way back; null while it is not on it. */
+export function refundOf({ state, sender, refundTx }: Arrival): JsonObject | null {
+  if (state === 'refunded') return { status: state, to: sender, transaction: refundTx }
+  return state === 'orphaned' || state === 'refunding'
+    ? { status: 'refunding', to: sender, transaction: refundTx }
+    : null
+}
+
 /** An arrival as events and reports show it; `arrivalSchema` is its shape. */
-export function presentArrival(arrival: Arrival, { rail }: Till): JsonObject {
-  const { id, state, reason, transaction, blockNumber, sender, amount, orderId, refundTx, foundAt } = arrival
+export function presentArrival(arrival: Arrival, { rail, payTo }: Till): JsonObject {
+  const { id, state, reason, transaction, blockNumber, sender, amount, orderId, foundAt } = arrival
   return {
     arrivalId: id,
     status: state,
@@ -103,11 +121,11 @@ export function presentArrival(arrival: Arrival, { rail }: Till): JsonObject {
     asset: rail.asset,
     amount: amount.toString(),
     payer: sender,
-    payTo: rail.payTo,
+    payTo,
     paymentTx: transaction,
     blockNumber: blockNumber.toString(),
     orderId,
-    refund: state === 'refunding' || state === 'refunded' ? { status: state, to: sender, transaction: refundTx } : null,
+    refund: refundOf(arrival),
     foundAt: isoTime(foundAt),
   }
 }

@@ -17,8 +17,21 @@ export async function settledAtDepth(
   { blockNumber, transactionHash: transaction }: Receipt,
   payer: Address,
 ): Promise<Exclude<SettleOutcome, { kind: 'refused' }>> {
-  const needed = BigInt(confirmations(amount))
-  if (needed > 1n && (await head.fresh()).number - blockNumber + 1n < needed)
-    return { kind: 'unknown', detail: `Paid; waiting for ${needed} confirmations.`, transaction }
+  if (!(await isDeepEnough({ head, confirmations }, blockNumber, amount)))
+    return {
+      kind: 'unknown',
+      detail: `Paid; waiting for ${confirmations(amount)} confirmations.`,
+      transaction,
+      isSeen: true,
+    }
   return { kind: 'settled', settlement: { transaction, network, payer, settledAt: clock.now() } }
+}
+
+export async function isDeepEnough(
+  { head, confirmations }: Pick<DepthRule, 'head' | 'confirmations'>,
+  blockNumber: bigint,
+  amount: bigint,
+): Promise<boolean> {
+  const needed = BigInt(confirmations(amount))
+  return needed <= 1n || (await head.fresh()).number - blockNumber + 1n >= needed
 }

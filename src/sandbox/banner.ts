@@ -1,5 +1,5 @@
 import { join, relative } from 'node:path'
-import { sandboxKey } from './keys.ts'
+import { sandboxKey } from '../config/published.ts'
 import { addressOf, type World } from './world.ts'
 
 /** What somebody who starts the sandbox wants to know: where everything is, and a line to buy with for each way to buy. */

@@ -5,11 +5,11 @@ import type { JsonObject } from '../base/json.ts'
 import { keccak256 } from '../base/keccak.ts'
 import { Secret } from '../base/secret.ts'
 import { createWallet } from '../chain/wallet.ts'
+import { sandboxKey } from '../config/published.ts'
 import type { Database } from '../store/db.ts'
 import { seedGame } from '../store/game-seed.ts'
 import { createPlayers } from '../store/players.ts'
 import { seedItems, seedPlayers } from './goods.ts'
-import { sandboxKey } from './keys.ts'
 
 export type SandboxPlayers = {
   list(): Promise<readonly { readonly nickname: string; readonly address: Address | null }[]>

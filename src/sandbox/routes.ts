@@ -1,11 +1,11 @@
 import * as z from 'zod'
 import { free, type Route } from '../api/route.ts'
+import { sandboxKey } from '../config/published.ts'
 import { answerRpc } from '../devchain/answer.ts'
 import type { DevChain } from '../devchain/chain.ts'
 import { addressField, nicknameField } from '../domain/fields.ts'
 import { fund } from './faucet.ts'
 import { magicValues } from './goods.ts'
-import { sandboxKey } from './keys.ts'
 import type { SandboxPlayers } from './players.ts'
 import { addressOf, type World } from './world.ts'
 

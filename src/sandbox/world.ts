@@ -5,12 +5,12 @@ import { createWallet } from '../chain/wallet.ts'
 import type { Config } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { mppNetworks, x402Networks } from '../config/networks.ts'
+import { SANDBOX_MPP_SECRET, type SandboxRole, sandboxKey } from '../config/published.ts'
 import type { DevChain } from '../devchain/chain.ts'
 import { type DevChains, startDevChains } from '../devchain/chains.ts'
 import { createDeployer, type Deployer } from './deployer.ts'
 import { foundationActs, type SandboxContracts, sandboxContracts } from './foundation.ts'
 import { seedLots } from './goods.ts'
-import { SANDBOX_MPP_SECRET, type SandboxRole, sandboxKey } from './keys.ts'
 
 type SandboxLoaded = Extract<LoadedConfig, { mode: 'sandbox' }>
 
@@ -22,6 +22,9 @@ export type World = {
   readonly deployer: Deployer
   close(): Promise<void>
 }
+
+/** Failing deliveries are there to be tried, as often as anybody likes. */
+const PLAY = { refundsPerPayer: 1_000_000, refundsPerDay: 10n ** 15n }
 
 const ETHER = 10n ** 18n
 const DOLLAR = 10n ** 6n
@@ -59,7 +62,7 @@ export function sandboxConfig({ common, protocols, backend }: SandboxLoaded): Co
     ...common,
     service: { ...common.service, ownershipProofs: ownershipProofs(common.http) },
     // Whoever tries the lot whose mint fails should see the refund while they look.
-    limits: { ...common.limits, delivery: { ...common.limits.delivery, retryMs: 100 } },
+    limits: { ...common.limits, ...PLAY, delivery: { ...common.limits.delivery, retryMs: 100 } },
     receipts: { key: sandboxKey('receipts'), retired: { keys: [] } },
     x402: protocols.x402
       ? {

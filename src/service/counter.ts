@@ -8,7 +8,6 @@ import { Problem } from '../base/problem.ts'
 import type { Waypoint } from '../base/waypoint.ts'
 import type { ChainConfig, Config } from '../config/config.ts'
 import { type Offer, type OfferKey, offerKey } from '../domain/offer.ts'
-import type { Order } from '../domain/order.ts'
 import type { Rail, RailName } from '../domain/rail.ts'
 import type { Database } from '../store/db.ts'
 import type { ChainAccess } from './chains.ts'
@@ -31,7 +30,7 @@ export type CounterParts = {
     make: (rail: Rail) => Offer<Input>,
     only?: readonly RailName[],
   ): ReadonlyMap<RailName, Offer<Input>>
-  statusUrl(rail: RailName, prefix: string, noun: string): (order: Order) => string
+  statusUrl(rail: RailName, prefix: string, noun: string): (reference: string) => string
   /** Where goods must never go: the shop's own tills, tokens and contracts. */
   readonly ownAddresses: readonly Address[]
   /** What speaks against a payer, whatever they buy. */
@@ -64,7 +63,7 @@ export function createCounter({ rails, ...options }: CounterOptions): {
     },
     statusUrl(rail, prefix, noun) {
       const base = rail === 'mpp' ? config.http.baseUrl : config.http.x402BaseUrl
-      return ({ id, settlement }) => `${base}${prefix}/${rail}/${noun}/${settlement?.transaction ?? id}`
+      return (reference) => `${base}${prefix}/${rail}/${noun}/${reference}`
     },
     ownAddresses: ownAddresses(config),
     payerProblem: (payer) =>

@@ -35,22 +35,21 @@ export function createCraft(parts: CounterParts): CraftCounter | null {
   const bounds = { nftsMax: config.limits.nftsMax, defaultAmount, maxAmount }
   const burn = burnGood(craft)
   const accelerate = accelerateGood(craft, defaultAmount)
-  const showAccelerate = presentAccelerate(defaultAmount)
   return {
     burn: offersOn<Burn>((rail) => ({
       good: burn,
       price: PRICE,
       rail,
       present: presentBurn,
-      publish: presentBurn,
+      publish: (view) => presentBurn(view, 'public'),
       statusUrl: statusUrl(rail.name, '/craft', 'actions'),
     })),
     accelerate: offersOn<Accelerate>((rail) => ({
       good: accelerate,
       price: PRICE,
       rail,
-      present: showAccelerate,
-      publish: showAccelerate,
+      present: (view) => presentAccelerate(view, defaultAmount),
+      publish: (view) => presentAccelerate(view, defaultAmount, 'public'),
       statusUrl: statusUrl(rail.name, '/craft', 'actions'),
     })),
     schemas: craftSchemas(bounds),

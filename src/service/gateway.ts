@@ -2,7 +2,6 @@ import type { GatewayCounter } from '../api/rows/gateway.ts'
 import { parseUsd } from '../base/money.ts'
 import type { ChainConfig, Config } from '../config/config.ts'
 import type { Price } from '../domain/good.ts'
-import type { Order } from '../domain/order.ts'
 import { createReports } from '../store/reports.ts'
 import { healthProbe, presentHealth, publishHealth } from '../surfaces/gateway/probe.ts'
 import { presentReport, publishReport, txReport } from '../surfaces/gateway/report.ts'
@@ -23,8 +22,7 @@ export function createGateway(parts: CounterParts): GatewayCounter {
   const health = healthProbe({ payerProblem })
   const report = txReport({ reports: createReports(database), witness, clock, random, payerProblem })
   // The gateway has no status route of its own: what became of a payment is told where it is told for all.
-  const statusUrl = ({ id, settlement }: Order) =>
-    `${config.http.x402BaseUrl}/payments/${settlement?.transaction ?? id}`
+  const statusUrl = (reference: string) => `${config.http.x402BaseUrl}/payments/${reference}`
   return {
     health: offersOn(
       (rail) => ({ good: health, price, rail, present: presentHealth, publish: publishHealth, statusUrl }),

@@ -25,7 +25,9 @@ import type { Database } from '../store/db.ts'
 import { lastPosition, readEvents } from '../store/events.ts'
 import { createGameCalls } from '../store/game-calls.ts'
 import { hurry } from '../store/jobs.ts'
+import type { Orders } from '../store/orders.ts'
 import { createPlayers } from '../store/players.ts'
+import type { ShopTerms } from '../store/shop-terms.ts'
 import { readTimeline } from '../store/timeline.ts'
 import { createWebhooks, type Webhooks } from '../webhooks/endpoints.ts'
 import { RETRY_SECONDS } from '../webhooks/lane.ts'
@@ -51,6 +53,8 @@ export type OperationsParts = {
   readonly random: Random
   readonly log: Log
   readonly waypoint: Waypoint
+  readonly orders: Orders
+  readonly past: readonly ShopTerms[]
   /** Names of webhook receivers; tests bring their own. */
   readonly resolve?: Resolve | undefined
 }
@@ -87,11 +91,13 @@ export function createOperations(parts: OperationsParts): Operations {
     random,
     log,
     waypoint,
+    orders,
+    past,
     resolve = systemResolve,
   } = parts
   const { operations, limits, blockedPayers } = config
   const signers = createSigners(config, chainOf)
-  const tills = createTills({ config, rails, chainOf, signers, database })
+  const tills = createTills({ config, rails, chainOf, signers, database, past })
   const books: Books = {
     db: database,
     tills,
@@ -103,10 +109,12 @@ export function createOperations(parts: OperationsParts): Operations {
       refundAfterSeconds: operations.orphanRefundSeconds,
       refundsOrphans: operations.orphans === 'refund',
       refundAtLeast: REFUND_AT_LEAST,
+      refundsPerDay: limits.refundsPerDay,
       rescanBlocks: RESCAN_BLOCKS,
       silenceSecondsMax: (2 * limits.challengeTtlMs) / 1000,
     },
     isBlocked: (payer) => blockedPayers.has(payer.toLowerCase()),
+    refundedToday: () => orders.refundedToday(),
   }
   const gate = createLedgerGate(books, () => isJournalBehind(signers, journal))
   const policy = { allowLoopback: operations.webhookLoopback }

@@ -7,11 +7,11 @@ import type { Rail, RailName } from '../domain/rail.ts'
 import { mppRail } from '../rails/mpp/rail.ts'
 import { createChargeSettler } from '../rails/mpp/settlement.ts'
 import type { TransactionVerifier } from '../rails/mpp/verifier.ts'
-import { createStrikes } from '../rails/strikes.ts'
 import { inprocFacilitator } from '../rails/x402/inproc.ts'
 import { x402Rail } from '../rails/x402/rail.ts'
 import { remoteFacilitator } from '../rails/x402/remote.ts'
 import { createSettlementReader } from '../rails/x402/settlement.ts'
+import type { ShopTerms } from '../store/shop-terms.ts'
 import type { ChainAccess } from './chains.ts'
 
 export type RailParts = {
@@ -21,6 +21,8 @@ export type RailParts = {
   readonly waypoint: Waypoint
   readonly serviceName: string
   readonly startsCold: boolean
+  /** What this shop asked for before, by earlier configurations too. */
+  readonly past: readonly ShopTerms[]
 }
 
 /** The rails that are switched on, by name. */
@@ -53,7 +55,6 @@ function createX402(config: X402Config, chain: ChainAccess, { limits, clock, log
           asset,
           reader,
           settler: chain.sender(config.facilitator.settlerKey),
-          strikes: createStrikes(clock),
           now: clock.now,
         })
       : remoteFacilitator({
@@ -80,21 +81,21 @@ function createX402(config: X402Config, chain: ChainAccess, { limits, clock, log
     rpc,
     head,
     facilitator,
+    reader,
     treasury: chain.sender(config.treasuryKey),
     clock,
   })
 }
 
 function createMpp(config: MppConfig, chain: ChainAccess, parts: RailParts): Rail {
-  const { limits, clock, log, waypoint, startsCold } = parts
+  const { limits, clock, log, waypoint, startsCold, past } = parts
   const { rpc, head } = chain
   const { network, currency, recipient, realm, secrets, modes } = config
+  const depth = { head, clock, confirmations: confirmationsFor(config.confirmations) }
   const settler = createChargeSettler({
+    ...depth,
     rpc,
-    head,
-    clock,
     log,
-    confirmations: confirmationsFor(config.confirmations),
     waitMs: limits.receiptWaitMs,
     waypoint,
   })
@@ -113,14 +114,14 @@ function createMpp(config: MppConfig, chain: ChainAccess, parts: RailParts): Rai
     currency,
     recipient,
     realm,
+    past: past.filter((terms) => terms.rail === 'mpp' && terms.network === network),
     secrets,
     challengeTtlMs: limits.challengeTtlMs,
     modes,
     rpc,
-    head,
+    ...depth,
     settler,
     verifier,
     treasury: chain.sender(config.treasuryKey),
-    clock,
   })
 }

@@ -4,7 +4,7 @@ import { contractAt } from '../chain/contract.ts'
 import { saleLot, salePrice } from '../surfaces/sale/lot.ts'
 import { createLots, saleAbi } from '../surfaces/sale/lots.ts'
 import { saleBuySchema } from '../surfaces/sale/schema.ts'
-import { presentSale, saleShelf } from '../surfaces/sale/view.ts'
+import { presentSale, publishSale, saleShelf } from '../surfaces/sale/view.ts'
 import type { CounterParts } from './counter.ts'
 
 export function createSale({
@@ -20,7 +20,8 @@ export function createSale({
   if (!sale) return null
   const access = chainOf(chain)
   const contract = contractAt(access.rpc, sale.contract, saleAbi)
-  const lots = createLots({ contract, read: createBatchReader(access.rpc), saleIds: sale.saleIds, clock })
+  const { rpc, head } = access
+  const lots = createLots({ contract, rpc, head, read: createBatchReader(rpc), saleIds: sale.saleIds, clock })
   const minter = access.sender(sale.minterKey)
   const good = saleLot({
     contract,
@@ -38,7 +39,7 @@ export function createSale({
       price,
       rail,
       present: presentSale,
-      publish: presentSale,
+      publish: publishSale,
       statusUrl: statusUrl(rail.name, '/agentic', 'purchases'),
     })),
     schema: saleBuySchema(config.limits),

@@ -20,6 +20,7 @@ import { noWaypoint, type Waypoint } from '../base/waypoint.ts'
 import type { RpcTransport } from '../chain/rpc.ts'
 import type { Checkout } from '../checkout/checkout.ts'
 import { createReceiptSigner } from '../checkout/receipt.ts'
+import { sendBack } from '../checkout/send-back.ts'
 import { startWorker } from '../checkout/worker.ts'
 import type { Config } from '../config/config.ts'
 import { addHits, forgetHits } from '../store/counters.ts'
@@ -29,6 +30,8 @@ import { claim, enqueueLeased, extend, forget, ORDER_ATTEMPTS_MAX, release } fro
 import { createJournal } from '../store/journal.ts'
 import { migrate, pendingMigrations } from '../store/migrate.ts'
 import { createOrders } from '../store/orders.ts'
+import { listTerms, recordTerms, type ShopTerms } from '../store/shop-terms.ts'
+import { addStrike } from '../store/strikes.ts'
 import type { Resolve } from '../webhooks/target.ts'
 import { createChains } from './chains.ts'
 import { createCounter } from './counter.ts'
@@ -84,20 +87,22 @@ export async function startService(config: Config, parts: Parts = {}): Promise<S
   const journal = createJournal(database)
   const chainOf = createChains({ limits, journal, clock, log, waypoint, transports })
   const { name: serviceName } = config.service
-  const rails = createRails(config, chainOf, { limits, clock, log, waypoint, serviceName, startsCold })
+  const past = await recordedTerms(database, config)
+  const rails = createRails(config, chainOf, { limits, clock, log, waypoint, serviceName, startsCold, past })
   const { counter, offers } = createCounter({ config, clock, random, log, waypoint, database, chainOf, rails })
   const meter = createShopMeter(() => operations.wake())
-  const around = { config, database, journal, rails, chainOf, meter, clock, random, log, waypoint }
+  const orders = createOrders(database)
+  const around = { config, database, journal, rails, chainOf, meter, clock, random, log, waypoint, orders, past }
   const operations = createOperations({ ...around, resolve: parts.resolve })
   const checkout: Checkout = {
-    orders: createOrders(database),
+    orders,
     jobs: {
       begin: (key, leaseSeconds) =>
         enqueueLeased(database, { kind: 'order', key, leaseSeconds, maxAttempts: ORDER_ATTEMPTS_MAX }),
       forget: (lease) => forget(database, lease),
       claim: (limit, leaseSeconds) => claim(database, { kinds: ['order'], limit, leaseSeconds }),
       extend: (lease, leaseSeconds) => extend(database, lease, leaseSeconds),
-      release: (lease, delaySeconds) => release(database, lease, delaySeconds),
+      release: (lease, delaySeconds, priority) => release(database, lease, delaySeconds, priority),
     },
     offers,
     ensureRoom() {
@@ -115,6 +120,11 @@ export async function startService(config: Config, parts: Parts = {}): Promise<S
       issuer: config.http.baseUrl,
     }),
     meter,
+    isBlocked: operations.books.isBlocked,
+    sendBack: (rail, astray) => sendBack(operations.books, rail, astray),
+    paymentUrl: (rail, reference) => desk.urlOf(rail, `/payments/${reference}`),
+    enterWaitingRoom: createWaitingRoom(limits.waitingMax),
+    strike: (strike) => addStrike(database, strike),
     running: new Map(),
   }
   const desk = createDesk(checkout, config.http, [...rails.keys()])
@@ -166,6 +176,35 @@ export async function startService(config: Config, parts: Parts = {}): Promise<S
       await server.close()
       if (!parts.database) await database.close()
     },
+  }
+}
+
+/** What this shop has asked for, now and by earlier configurations. */
+async function recordedTerms(database: Database, { x402, mpp }: Config): Promise<readonly ShopTerms[]> {
+  if (x402) await recordTerms(database, { rail: 'x402', ...x402, realm: null })
+  if (mpp) {
+    const { network, realm, recipient: payTo, currency } = mpp
+    await recordTerms(database, {
+      rail: 'mpp',
+      network,
+      realm,
+      payTo,
+      asset: currency.address,
+      currency: currency.code,
+    })
+  }
+  return listTerms(database)
+}
+
+/** So many may wait; the next one is told to come back. */
+function createWaitingRoom(places: number): () => (() => void) | null {
+  let taken = 0
+  return () => {
+    if (taken >= places) return null
+    taken++
+    return () => {
+      taken--
+    }
   }
 }
 

@@ -1,16 +1,20 @@
 import { type Address, sameAddress } from '../base/address.ts'
 import type { Hex } from '../base/hex.ts'
+import { isContractCode } from '../chain/code.ts'
 import { authorizationBehind } from '../chain/eip3009.ts'
+import { blockTime } from '../chain/head.ts'
 import { readReceipt } from '../chain/receipt.ts'
 import { memoBehind } from '../chain/tip20.ts'
-import { transfersTo } from '../chain/transfers.ts'
-import type { Config } from '../config/config.ts'
+import { transfersIn, transfersTo } from '../chain/transfers.ts'
+import { type Config, confirmationsFor } from '../config/config.ts'
 import type { Rail, RailName } from '../domain/rail.ts'
 import type { Till, Transfer } from '../domain/till.ts'
+import { isDeepEnough } from '../rails/depth.ts'
 import { tagIn, transferIdentity } from '../rails/mpp/memo.ts'
-import { identityOf } from '../rails/x402/wire.ts'
+import { identityOf as nonceIdentity } from '../rails/x402/wire.ts'
 import type { Database } from '../store/db.ts'
 import { sendsOf } from '../store/journal.ts'
+import type { ShopTerms } from '../store/shop-terms.ts'
 import type { ChainAccess } from './chains.ts'
 import type { Signer } from './signers.ts'
 
@@ -20,60 +24,74 @@ export type TillParts = {
   readonly chainOf: (chain: Config['game']['chain']) => ChainAccess
   readonly signers: readonly Signer[]
   readonly database: Database
+  /** What this shop asked for before. */
+  readonly past: readonly ShopTerms[]
 }
 
-/** Where each rail's money arrives. */
-export function createTills({ config, rails, chainOf, signers, database }: TillParts): readonly Till[] {
+/** Where each rail's money arrives, and where it arrived by earlier configurations: whoever pays there has paid us. */
+export function createTills(parts: TillParts): readonly Till[] {
+  const { config, rails, chainOf } = parts
   const { x402, mpp } = config
-  const landAgain = landerOf(database, signers)
-  const own = [
-    ...signers.map(({ sender }) => sender.address),
-    ...[x402?.payTo, mpp?.recipient].filter((a) => a !== undefined),
-  ]
   const tills: Till[] = []
-
-  function add(rail: Rail | undefined, chain: ChainAccess, rest: Pick<Till, 'identityOf' | 'sinceBlock'>): void {
-    if (!rail) return
-    const { rpc, head } = chain
-    const { network, asset, payTo } = rail
-    tills.push({
-      ...rest,
-      id: `${network}/${asset}/${payTo}`.toLowerCase(),
-      rail,
-      headBlock: async () => (await head.fresh()).number,
-      transfers: (from, to) => transfersTo(rpc, { token: asset, to: payTo }, from, to),
-      shows: async (transaction) => (await readReceipt(rpc, transaction))?.succeeded ?? false,
-      landAgain,
-      isContract: async (address) => isContractCode(await rpc.request<Hex>('eth_getCode', [address, 'latest'])),
-      isOwn: (address) => own.some((one) => sameAddress(one, address)),
-    })
-  }
-
-  if (x402) {
+  const x402Rail = rails.get('x402')
+  if (x402 && x402Rail) {
     const chain = chainOf(x402.chain)
-    const nameOf = async ({ transaction, logIndex }: Transfer): Promise<string | null> => {
+    const identityOf = async ({ transaction, logIndex }: Transfer): Promise<string | null> => {
       const receipt = await readReceipt(chain.rpc, transaction)
       const authorization = receipt && authorizationBehind(receipt, x402.asset, logIndex)
-      return authorization && identityOf(x402.network, x402.asset, authorization)
+      return authorization && nonceIdentity(x402.network, x402.asset, authorization)
     }
-    add(rails.get('x402'), chain, { identityOf: nameOf, sinceBlock: x402.sinceBlock })
+    tills.push(...tillsOf(parts, x402Rail, x402, { chain, identityOf }))
   }
-  if (mpp) {
+  const mppRail = rails.get('mpp')
+  if (mpp && mppRail) {
     const chain = chainOf(mpp.chain)
-    const nameOf = async ({ transaction, logIndex }: Transfer): Promise<string | null> => {
+    const identityOf = async ({ transaction, logIndex }: Transfer): Promise<string | null> => {
       const receipt = await readReceipt(chain.rpc, transaction)
       const memo = receipt && memoBehind(receipt, mpp.currency.address, logIndex)
       const tag = memo && tagIn(memo)
       return tag && transferIdentity(mpp.network, tag, transaction)
     }
-    add(rails.get('mpp'), chain, { identityOf: nameOf, sinceBlock: mpp.sinceBlock })
+    tills.push(...tillsOf(parts, mppRail, mpp, { chain, identityOf }))
   }
   return tills
 }
 
-/** A key that delegates to a contract (EIP-7702) is still a person's key. */
-function isContractCode(code: Hex): boolean {
-  return code !== '0x' && !code.toLowerCase().startsWith('0xef0100')
+type RailConfig = Pick<NonNullable<Config['x402']>, 'confirmations' | 'sinceBlock'>
+
+function tillsOf(
+  { past, signers, database }: TillParts,
+  rail: Rail,
+  { confirmations, sinceBlock }: RailConfig,
+  { chain, identityOf }: { readonly chain: ChainAccess; readonly identityOf: Till['identityOf'] },
+): readonly Till[] {
+  const { rpc, head } = chain
+  const { name, network, asset } = rail
+  const earlier = past.filter(
+    (terms) => terms.rail === name && terms.network === network && sameAddress(terms.asset, asset),
+  )
+  const places = new Map([rail, ...earlier].map(({ payTo }) => [payTo.toLowerCase(), payTo]))
+  const own = [...signers.map(({ sender }) => sender.address), ...places.values()]
+  const depth = { head, confirmations: confirmationsFor(confirmations) }
+  return [...places.values()].map((payTo) => ({
+    id: `${network}/${asset}/${payTo}`.toLowerCase(),
+    rail,
+    payTo,
+    sinceBlock,
+    identityOf,
+    headBlock: async () => (await head.fresh()).number,
+    transfers: (from, to) => transfersTo(rpc, { token: asset, to: payTo }, from, to),
+    async transfersOf(transaction) {
+      const receipt = await readReceipt(rpc, transaction)
+      return receipt?.succeeded ? transfersIn(receipt, asset, [payTo]) : []
+    },
+    isDeep: ({ blockNumber, amount }) => isDeepEnough(depth, blockNumber, amount),
+    timeOf: ({ blockNumber }) => blockTime(rpc, blockNumber),
+    shows: async (transaction) => (await readReceipt(rpc, transaction))?.succeeded ?? false,
+    landAgain: landerOf(database, signers),
+    isContract: async (address) => isContractCode(await rpc.request<Hex>('eth_getCode', [address, 'latest'])),
+    isOwn: (address) => own.some((one) => sameAddress(one, address)),
+  }))
 }
 
 /** Sends everything that was ever signed for an order once more, settlement and delivery alike: the same bytes, which land once. */

@@ -1,9 +1,8 @@
 import type { Address, Hash } from '../base/address.ts'
-import { newId, type Random } from '../base/id.ts'
 import { type JsonObject, stringify } from '../base/json.ts'
 import type { EventType } from '../domain/event.ts'
 import type { OrderStatus } from '../domain/order.ts'
-import type { Arrival, ArrivalState, Transfer } from '../domain/till.ts'
+import type { Arrival, ArrivalState } from '../domain/till.ts'
 import type { Database, Queryable } from './db.ts'
 import { statement } from './statement.ts'
 
@@ -23,105 +22,6 @@ type Row = {
   found_at: Date
 }
 
-const ADD_TILL = statement(`
-  insert into tills (id, first_block, checked_block)
-  values ($1, $2::bigint + 1, $2)
-  on conflict (id) do nothing`)
-
-const TILL = statement<{ from_block: string; silent_seconds: number }>(`
-  select greatest(first_block, checked_block + 1 - $2::bigint) as from_block,
-         extract(epoch from now() - alive_at)::float8 as silent_seconds
-  from tills
-  where id = $1`)
-
-export type TillMark = {
-  /** Where the next reading begins. */
-  readonly fromBlock: bigint
-  /** For how long nobody has looked. */
-  readonly silentSeconds: number
-  readonly isNew: boolean
-}
-
-/** Where the reading of a till goes on, so many blocks back from where it stopped; a new till begins after the block given. */
-export async function openTill(
-  queryable: Queryable,
-  id: string,
-  { after, again }: { readonly after: bigint; readonly again: bigint },
-): Promise<TillMark> {
-  const added = await queryable.query(ADD_TILL, [id, after.toString()])
-  const { rows } = await queryable.query(TILL, [id, again.toString()])
-  const { from_block, silent_seconds } = rows[0]!
-  return { fromBlock: BigInt(from_block), silentSeconds: silent_seconds, isNew: added.rowCount === 1 }
-}
-
-const DROP = statement<{ order_id: string }>(`
-  with gone as (
-    select id, state, order_id
-    from arrivals a
-    where till = $1
-      and block_number between $2 and $3
-      and state not in ('dropped', 'refunding', 'refunded')
-      and not exists (
-        select
-        from unnest($4::text[], $5::int[]) as seen (transaction, log_index)
-        where seen.transaction = a.transaction
-          and seen.log_index = a.log_index)
-  ), dropped as (
-    update arrivals a
-    set state = 'dropped',
-        updated_at = now()
-    from gone
-    where a.id = gone.id
-  )
-  select order_id
-  from gone
-  where state = 'matched'`)
-
-const INSERT = statement<{ id: string }>(`
-  insert into arrivals (id, till, transaction, log_index, block_number, sender, amount, state)
-  select id, $1, transaction, log_index, block_number, sender, amount, 'unclaimed'
-  from unnest($2::text[], $3::text[], $4::int[], $5::bigint[], $6::text[], $7::numeric[])
-    as t (id, transaction, log_index, block_number, sender, amount)
-  on conflict (till, transaction, log_index) do update
-  set block_number = excluded.block_number,
-      state = case when arrivals.state = 'dropped' then 'unclaimed' else arrivals.state end,
-      updated_at = now()
-  where arrivals.block_number <> excluded.block_number
-     or arrivals.state = 'dropped'
-  returning id`)
-
-const ADVANCE = statement(`
-  update tills
-  set checked_block = greatest(checked_block, $2),
-      alive_at = now()
-  where id = $1`)
-
-export type Scan = { readonly fromBlock: bigint; readonly toBlock: bigint; readonly transfers: readonly Transfer[] }
-
-/**
- * Writes down what the chain shows of a range of blocks, and moves the mark on. What was seen there before and is gone now, the chain has
- * dropped; returned are the orders that it had paid.
- */
-export function recordScan(db: Database, till: string, scan: Scan, random: Random): Promise<readonly string[]> {
-  const { fromBlock, toBlock, transfers } = scan
-  return db.transaction(async (tx) => {
-    const hashes = transfers.map(({ transaction }) => transaction)
-    const indexes = transfers.map(({ logIndex }) => logIndex)
-    const { rows } = await tx.query(DROP, [till, fromBlock.toString(), toBlock.toString(), hashes, indexes])
-    await tx.query(INSERT, [
-      till,
-      transfers.map(() => newId('arr', random)),
-      hashes,
-      indexes,
-      transfers.map(({ blockNumber }) => blockNumber.toString()),
-      transfers.map(({ sender }) => sender),
-      transfers.map(({ amount }) => amount.toString()),
-    ])
-    await tx.query(ADVANCE, [till, toBlock.toString()])
-    return rows.map(({ order_id }) => order_id)
-  })
-}
-
 // A transaction may hold several transfers and pay several orders: each transfer pays one, and they are told apart by payer and amount.
 const MATCH = statement<{ id: string }>(`
   with arrived as (
@@ -129,7 +29,7 @@ const MATCH = statement<{ id: string }>(`
            row_number() over (partition by transaction, lower(sender), amount order by log_index) as rank
     from arrivals
     where till = $1
-      and state in ('unclaimed', 'orphaned')
+      and state in ('unclaimed', 'orphaned', 'dust')
   ), paid as (
     select o.id, o.payment_tx, lower(o.payer) as payer, o.amount,
            row_number() over (partition by o.payment_tx, lower(o.payer), o.amount order by o.id) as rank
@@ -150,7 +50,7 @@ const MATCH = statement<{ id: string }>(`
    and paid.amount = arrived.amount
    and paid.rank = arrived.rank
   where a.id = arrived.id
-    and a.state in ('unclaimed', 'orphaned')
+    and a.state in ('unclaimed', 'orphaned', 'dust')
   returning a.id`)
 
 /** Finds the order of every transfer that has none yet. Returns how many were found. */
@@ -158,22 +58,125 @@ export async function matchArrivals(queryable: Queryable, till: string, network:
   return (await queryable.query(MATCH, [till, network])).rows.length
 }
 
-const OPEN = statement<Row & { age_seconds: number }>(`
-  select *, extract(epoch from now() - found_at)::float8 as age_seconds
+const DUE = statement<Row>(`
+  select *
   from arrivals
   where till = $1
-    and state in ('unclaimed', 'orphaned', 'held', 'refunding')
-  order by found_at, id
+    and state in ('unclaimed', 'orphaned', 'refunding')
+    and due_at <= now()
+    and (hastened
+      or state = 'refunding'
+      or found_at <= now() - make_interval(secs => case state when 'unclaimed' then $3::float8 else $4::float8 end))
+  order by due_at, id
   limit $2`)
 
-/** What nobody claimed, oldest first, each with its age. */
-export async function openArrivals(
+/** What there is to do now, longest untouched first. What waits for a person is not work, and neither is dust. */
+export async function dueArrivals(
   queryable: Queryable,
   till: string,
-  limit: number,
-): Promise<readonly { readonly arrival: Arrival; readonly ageSeconds: number }[]> {
-  const { rows } = await queryable.query(OPEN, [till, limit])
-  return rows.map((row) => ({ arrival: fromRow(row), ageSeconds: row.age_seconds }))
+  {
+    limit,
+    orphanAfterSeconds,
+    refundAfterSeconds,
+  }: { readonly limit: number; readonly orphanAfterSeconds: number; readonly refundAfterSeconds: number },
+): Promise<readonly Arrival[]> {
+  return (await queryable.query(DUE, [till, limit, orphanAfterSeconds, refundAfterSeconds])).rows.map(fromRow)
+}
+
+const SWEEP = statement(`
+  update arrivals
+  set state = 'dust',
+      reason = 'It is too little to open a case for.',
+      updated_at = now()
+  where till = $1
+    and state = 'unclaimed'
+    and amount < $2
+    and (hastened or found_at <= now() - make_interval(secs => $3))`)
+
+/** Too little to open a case for: all of it in one statement, however much there is. If an order claims some of it later, it gets it. */
+export async function sweepDust(
+  queryable: Queryable,
+  till: string,
+  { refundAtLeast, orphanAfterSeconds }: { readonly refundAtLeast: bigint; readonly orphanAfterSeconds: number },
+): Promise<void> {
+  await queryable.query(SWEEP, [till, refundAtLeast.toString(), orphanAfterSeconds])
+}
+
+const TOUCH = statement(`
+  update arrivals
+  set due_at = now()
+  where id = $1`)
+
+/** Looked at, and nothing could be done yet: others come first. */
+export async function touchArrival(queryable: Queryable, { id }: Arrival): Promise<void> {
+  await queryable.query(TOUCH, [id])
+}
+
+const HASTEN = statement<Row>(`
+  update arrivals
+  set reason = $2,
+      hastened = true,
+      due_at = now() + make_interval(secs => $3)
+  where id = $1
+    and state = 'unclaimed'
+    and not hastened
+  returning *`)
+
+/** Its payer will hardly come for it: it is looked into soon, and goes back without the usual wait. */
+export async function hastenArrival(
+  queryable: Queryable,
+  { id }: Arrival,
+  { reason, seconds }: { readonly reason: string; readonly seconds: number },
+): Promise<Arrival | null> {
+  const { rows } = await queryable.query(HASTEN, [id, reason, seconds])
+  return rows[0] ? fromRow(rows[0]) : null
+}
+
+const LIST = statement<Row>(`
+  select *
+  from arrivals
+  where till = $1
+    and state = any ($2)
+    and id > $3
+  order by id
+  limit $4`)
+
+/** Page by page, in no order that means anything. */
+export async function listArrivals(
+  queryable: Queryable,
+  till: string,
+  {
+    states,
+    after,
+    limit,
+  }: { readonly states: readonly ArrivalState[]; readonly after: string; readonly limit: number },
+): Promise<readonly Arrival[]> {
+  return (await queryable.query(LIST, [till, states, after, limit])).rows.map(fromRow)
+}
+
+const SUM = statement<{ amount: string }>(`
+  select coalesce(sum(amount), 0) as amount
+  from arrivals
+  where till = $1
+    and state = any ($2)`)
+
+export async function sumOfArrivals(
+  queryable: Queryable,
+  till: string,
+  states: readonly ArrivalState[],
+): Promise<bigint> {
+  return BigInt((await queryable.query(SUM, [till, states])).rows[0]!.amount)
+}
+
+const OF_TRANSACTION = statement<Row>(`
+  select *
+  from arrivals
+  where till = $1
+    and transaction = lower($2)
+  order by log_index`)
+
+export async function arrivalsOf(queryable: Queryable, till: string, transaction: string): Promise<readonly Arrival[]> {
+  return (await queryable.query(OF_TRANSACTION, [till, transaction])).rows.map(fromRow)
 }
 
 const BY_ID = statement<Row>(`
@@ -204,9 +207,10 @@ const CLAIMANT = statement<{
   order_id: string | null
   arrival_id: string | null
   status: OrderStatus | null
+  payment_tx: Hash | null
   has_other: boolean
 }>(`
-  select i.order_id, i.arrival_id, o.status,
+  select i.order_id, i.arrival_id, o.status, o.payment_tx,
          exists (select from arrivals m where m.order_id = i.order_id and m.state = 'matched') as has_other
   from payment_identities i
   left join orders o on o.id = i.order_id
@@ -216,7 +220,13 @@ export type Claimant =
   | { readonly kind: 'nobody' }
   | { readonly kind: 'arrival'; readonly arrivalId: string }
   /** `isPaid`: another transfer is known to have paid it. */
-  | { readonly kind: 'order'; readonly orderId: string; readonly status: OrderStatus; readonly isPaid: boolean }
+  | {
+      readonly kind: 'order'
+      readonly orderId: string
+      readonly status: OrderStatus
+      readonly paymentTx: Hash | null
+      readonly isPaid: boolean
+    }
 
 /** Who has claimed a payment by this name? Nobody, if it has none. */
 export async function claimantOf(queryable: Queryable, identity: string | null): Promise<Claimant> {
@@ -224,7 +234,8 @@ export async function claimantOf(queryable: Queryable, identity: string | null):
   const [row] = rows
   if (!row) return { kind: 'nobody' }
   if (row.arrival_id !== null) return { kind: 'arrival', arrivalId: row.arrival_id }
-  return { kind: 'order', orderId: row.order_id!, status: row.status!, isPaid: row.has_other }
+  const { order_id, status, payment_tx, has_other } = row
+  return { kind: 'order', orderId: order_id!, status: status!, paymentTx: payment_tx, isPaid: has_other }
 }
 
 const CLAIM = statement<{ identity: string }>(`
@@ -241,6 +252,7 @@ const CHANGE = statement<Row>(`
         order_id = coalesce($5, order_id),
         refund_tx = coalesce($6, refund_tx),
         decided_by = coalesce($7, decided_by),
+        due_at = now(),
         sequence = sequence + case when $8::text is null then 0 else 1 end,
         updated_at = now()
     where id = $1

@@ -36,6 +36,8 @@ export type Items = {
   list(): Promise<readonly ItemRow[]>
   /** Every item, or the named one only. */
   forPlayer(playerId: string, itemId: string | null): Promise<readonly PersonalRow[]>
+  /** List prices that an item had, and that were replaced after this moment. */
+  pricesUntil(itemId: string, since: number): Promise<readonly Usd[]>
   granted(orderId: string): Promise<GrantRow | null>
   /** Gives the items, once per order: the second call returns what the first one gave. Null when the stock does not reach. */
   grant(grant: NewGrant): Promise<GrantRow | null>
@@ -84,6 +86,12 @@ const FOR_PLAYER = statement<Row & { level: number; basis_points: number; bought
   where $2::text is null or i.id = $2
   order by i.position, i.id`)
 
+const EARLIER_PRICES = statement<{ price: string }>(`
+  select distinct price
+  from item_prices
+  where item_id = $1
+    and replaced_at > $2`)
+
 type LedgerRow = { effect_key: string; player_id: string; item_id: string; quantity: string; granted_at: Date }
 
 const GRANTED = statement<LedgerRow>(`
@@ -128,6 +136,10 @@ export function createItems(db: Database): Items {
         discountPoints: row.basis_points,
         limitLeft: row.limit_per_player === null ? null : Math.max(0, row.limit_per_player - Number(row.bought)),
       }))
+    },
+    async pricesUntil(itemId, since) {
+      const { rows } = await db.query(EARLIER_PRICES, [itemId, new Date(since)])
+      return rows.map(({ price }) => usd(BigInt(price)))
     },
     async grant({ orderId, playerId, itemId, quantity }) {
       try {

@@ -64,30 +64,37 @@ const JOB = `jobs.id, jobs.kind, jobs.key, jobs.payload, jobs.attempts, jobs.max
 const ENQUEUE_LEASED = statement<Job>(`
   insert into jobs (kind, key, payload, max_attempts, attempts, lease, run_at)
   values ($1, $2, $3, $4, 1, gen_random_uuid(), clock_timestamp() + make_interval(secs => $5))
-  on conflict on constraint jobs_kind_key do nothing
+  on conflict on constraint jobs_kind_key do update
+  set lease = excluded.lease,
+      run_at = excluded.run_at,
+      attempts = jobs.attempts + 1
+  where jobs.state = 'waiting'
+    and (jobs.lease is null or jobs.run_at <= now())
   returning ${JOB}`)
 
 export type NewLeasedJob = Omit<NewJob, 'delaySeconds'> & { readonly leaseSeconds: number }
 
-/** Queues a job that the caller works on itself; others get it only when the lease runs out. Null when it was queued before. */
+/** A job that the caller works on itself, queued now or before; others get it only when the lease runs out. Null: somebody is at work on it. */
 export async function enqueueLeased(queryable: Queryable, job: NewLeasedJob): Promise<Job | null> {
   const { kind, key, payload = {}, maxAttempts = MAX_ATTEMPTS, leaseSeconds } = job
   const { rows } = await queryable.query(ENQUEUE_LEASED, [kind, key, payload, maxAttempts, leaseSeconds])
   return rows[0] ?? null
 }
 
-// One kind at a time, so that the index gives each in its order. The inner select stays in a `with`: as `id in (select … limit …)` the
-// planner may run it again and lock more than it returns.
+// One kind and priority at a time, so that the index gives each in its order. The inner select stays in a `with`: as
+// `id in (select … limit …)` the planner may run it again and lock more than it returns.
 const CLAIM = statement<Job & { state: string }>(`
   with due as (
-    select job.id, job.is_spent
+    select job.id, job.is_spent, row_number() over (partition by wanted.kind order by level, job.run_at) as place
     from unnest($1::text[]) as wanted (kind)
+    cross join unnest(array[0, 1]) as level
     cross join lateral (
-      select id, attempts >= max_attempts as is_spent
+      select id, run_at, attempts >= max_attempts as is_spent
       from jobs
       where state = 'waiting'
         and run_at <= now()
         and kind = wanted.kind
+        and priority = level
       order by run_at, id
       limit $2
       for update skip locked
@@ -101,6 +108,7 @@ const CLAIM = statement<Job & { state: string }>(`
       run_at = clock_timestamp() + make_interval(secs => $3)
   from due
   where jobs.id = due.id
+    and due.place <= $2
   returning ${JOB}, jobs.state`)
 
 /** At most `limit` of each kind. */
@@ -159,12 +167,21 @@ const RELEASE = statement(`
   update jobs
   set attempts = attempts - 1,
       lease = null,
+      priority = coalesce($5, priority),
       run_at = clock_timestamp() + make_interval(secs => $4)
   where ${HELD}`)
 
+/** What is urgent is claimed before all that is not. */
+export type Priority = 'urgent' | 'usual'
+
 /** Gives the job back without counting the try: it is not finished, and nothing went wrong. */
-export function release(queryable: Queryable, lease: Lease, delaySeconds: number): Promise<boolean> {
-  return change(queryable, RELEASE, lease, delaySeconds)
+export function release(
+  queryable: Queryable,
+  lease: Lease,
+  delaySeconds: number,
+  priority?: Priority,
+): Promise<boolean> {
+  return change(queryable, RELEASE, lease, delaySeconds, priority && (priority === 'urgent' ? 0 : 1))
 }
 
 // 0.2 s after the first try, doubled each time, give or take half, so that jobs that failed together do not return together.
@@ -238,18 +255,19 @@ export async function requeue(
 
 const HURRY = statement(`
   update jobs
-  set run_at = now()
+  set run_at = least(run_at, now() + make_interval(secs => $3))
   where kind = $1
     and key = $2
     and state = 'waiting'
     and lease is null`)
 
-/** Does not wait for the next try. False when somebody is at work on it, or there is no such job. */
+/** Does not wait for the next try, or not as long. False when somebody is at work on it, or there is no such job. */
 export async function hurry(
   queryable: Queryable,
   job: { readonly kind: string; readonly key: string },
+  delaySeconds = 0,
 ): Promise<boolean> {
-  const { rowCount } = await queryable.query(HURRY, [job.kind, job.key])
+  const { rowCount } = await queryable.query(HURRY, [job.kind, job.key, delaySeconds])
   return rowCount === 1
 }
 

@@ -1,4 +1,4 @@
-import type { Address, Hash } from '../base/address.ts'
+import type { Hash } from '../base/address.ts'
 import { isoTime } from '../base/clock.ts'
 import { type JsonObject, stringify } from '../base/json.ts'
 import type { EventType } from '../domain/event.ts'
@@ -13,10 +13,6 @@ import { statement } from './statement.ts'
 export type Change = {
   readonly to: OrderStatus
   readonly at: number
-  readonly payer?: Address | undefined
-  /** What came, when it is not what was expected; with it goes why it is sent back. */
-  readonly amount?: bigint | undefined
-  readonly objection?: Failure | undefined
   readonly paymentTx?: Hash | undefined
   readonly settledAt?: number | undefined
   readonly deliveryTx?: Hash | undefined
@@ -48,28 +44,25 @@ const CHANGE = statement<{ sequence: number }>(`
   ), changed as (
     update orders
     set status = $5,
-        payer = coalesce($6, payer),
-        payment_tx = coalesce($7, payment_tx),
-        settled_at = coalesce($8, settled_at),
-        delivery_tx = coalesce($9, delivery_tx),
-        result = coalesce($10, result),
-        failure = coalesce($11, failure),
-        answer_status = coalesce($12, answer_status),
-        answer_headers = coalesce($13, answer_headers),
-        answer_body = coalesce($14, answer_body),
-        receipt = coalesce($20, receipt),
-        amount = coalesce($21, amount),
-        objection = coalesce($22, objection),
+        payment_tx = coalesce($6, payment_tx),
+        settled_at = coalesce($7, settled_at),
+        delivery_tx = coalesce($8, delivery_tx),
+        result = coalesce($9, result),
+        failure = coalesce($10, failure),
+        answer_status = coalesce($11, answer_status),
+        answer_headers = coalesce($12, answer_headers),
+        answer_body = coalesce($13, answer_body),
+        receipt = coalesce($14, receipt),
         authorization_data = null,
         in_doubt = false,
         history = history || $15::jsonb,
         sequence = sequence + 1,
         attempts = 0,
-        updated_at = $23
+        updated_at = $20
     from held
     where id = held.key
       and status = $4
-    returning id, sequence
+    returning id, sequence, payer, network, funds, amount
   ), logged as (
     insert into events (subject, sequence, type, data)
     select id, sequence, $16, $17
@@ -88,6 +81,18 @@ const CHANGE = statement<{ sequence: number }>(`
         version = t.version + r.quantity
     from released r
     where t.resource = r.resource
+    returning t.resource
+  ), kept_promise as (
+    -- After the holds, as when an order is opened: two that touch both never wait for each other crosswise.
+    update exposures e
+    set open_orders = e.open_orders - 1,
+        promised = e.promised - changed.amount
+    from changed
+    where $4 = 'settling'
+      and changed.funds = 'authorized'
+      and e.payer = changed.payer
+      and e.network = changed.network
+      and (select count(*) from totals) >= 0
   ), finished as (
     delete from jobs
     using changed
@@ -115,7 +120,6 @@ export async function changeOrder(
     lease.lease,
     order.status,
     change.to,
-    change.payer,
     change.paymentTx,
     change.settledAt === undefined ? null : new Date(change.settledAt),
     change.deliveryTx,
@@ -124,14 +128,12 @@ export async function changeOrder(
     answer?.status,
     answer && stringify(answer.headers),
     answer?.body,
+    change.receipt,
     stringify([step]),
     event.type,
     stringify(event.data),
     change.release,
     change.isLast,
-    change.receipt,
-    change.amount?.toString(),
-    change.objection && stringify(change.objection),
     // The very time that stands in the answer, so that the status route repeats it to the millisecond.
     new Date(change.at),
   ])
@@ -149,15 +151,12 @@ function assertAllowed({ id, status }: Order, { to, refund }: Change): void {
 
 /** The order as it will be, so that its event and its answer can be written in the same statement. */
 export function changed(order: Order, change: Change): Order {
-  const { to, at, payer = order.payer, paymentTx, settledAt } = change
+  const { to, at, paymentTx, settledAt } = change
   return {
     ...order,
     status: to,
-    payer,
-    amount: change.amount ?? order.amount,
-    objection: change.objection ?? order.objection,
     settlement: paymentTx
-      ? { transaction: paymentTx, network: order.network, payer, settledAt: settledAt ?? at }
+      ? { transaction: paymentTx, network: order.network, payer: order.payer, settledAt: settledAt ?? at }
       : order.settlement,
     deliveryTx: change.deliveryTx ?? order.deliveryTx,
     result: change.result ?? order.result,
@@ -250,6 +249,41 @@ const SET_PLAN = statement<{ id: string }>(`
     and status = 'settled'
     and plan is null
   returning id`)
+
+const LET_GO = statement<{ id: string }>(`
+  with held as (${HELD}
+  ), unplanned as (
+    update orders
+    set plan = null,
+        updated_at = now()
+    from held
+    where id = held.key
+      and status = 'settling'
+      and plan is not null
+    returning id
+  ), released as (
+    delete from holds h
+    using unplanned
+    where h.order_id = unplanned.id
+    returning h.resource, h.quantity
+  ), totals as (
+    update hold_totals t
+    set held = t.held - r.quantity,
+        version = t.version + r.quantity
+    from released r
+    where t.resource = r.resource
+  )
+  select id
+  from unplanned`)
+
+/**
+ * A payment that does not land keeps nothing from others: what was set aside for it is given back. If it lands after all, the order is
+ * planned again like one whose money came first. Null when the lease is lost.
+ */
+export async function letGo(queryable: Queryable, lease: Lease, order: Order): Promise<Order | null> {
+  const { rows } = await queryable.query(LET_GO, [lease.kind, lease.key, lease.lease])
+  return rows.length === 1 ? { ...order, plan: null } : null
+}
 
 export type PlanOutcome =
   | { readonly kind: 'set'; readonly order: Order }

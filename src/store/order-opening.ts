@@ -1,10 +1,12 @@
 import { isoTime } from '../base/clock.ts'
 import { type JsonObject, stringify } from '../base/json.ts'
+import { Problem } from '../base/problem.ts'
 import type { EventType } from '../domain/event.ts'
 import type { GoodName, Hold, Surface } from '../domain/good.ts'
 import type { Order } from '../domain/order.ts'
 import type { Payment, RailName } from '../domain/rail.ts'
 import type { Database, Queryable } from './db.ts'
+import { type Exposure, liabilities, refundsToday, struckUntil, type TooExposed, tooExposed } from './exposure.ts'
 import { isForeignKeyViolation, isUniqueViolation } from './fault.ts'
 import { type HoldRefusal, recordHolds, takeHolds } from './holds.ts'
 import { type Lease, ORDER_ATTEMPTS_MAX } from './jobs.ts'
@@ -27,6 +29,7 @@ export type Opening = {
   readonly openedAt: number
   readonly event: { readonly type: EventType; readonly data: JsonObject }
   readonly leaseSeconds: number
+  readonly exposure: Exposure
 }
 
 export type OpenOutcome =
@@ -41,12 +44,14 @@ export type OpenOutcome =
   /** An earlier payment of this payer for this very request is unresolved. */
   | { readonly kind: 'in_doubt'; readonly order: Order }
   | ({ readonly kind: 'held' } & HoldRefusal)
+  | TooExposed
 
 /** Settling for longer than this, an order counts as unresolved for a second payment of the same request. */
 const IN_FLIGHT_SECONDS = 2
+const UNRESOLVED = `(o.in_doubt or o.created_at < now() - make_interval(secs => ${IN_FLIGHT_SECONDS}))`
 
 // Order, identities, event and job in one statement, so in one transaction and one round trip. When one of the identities is taken the
-// order is not inserted, and the foreign key undoes those that were free.
+// order is not inserted, and the foreign key undoes those that were free. The same undoes what was promised when another rule says no.
 const OPEN = statement<{ created_at: Date; lease: string }>(`
   with claimed as (
     insert into payment_identities (identity, handle, order_id)
@@ -54,6 +59,17 @@ const OPEN = statement<{ created_at: Date; lease: string }>(`
     from unnest($2::text[]) as identity
     on conflict (identity) do nothing
     returning identity
+  ), promised as (
+    insert into exposures (payer, network, open_orders, promised)
+    select $12, $15, 1, $13::numeric
+    where $7 = 'authorized'
+      and (select count(*) from claimed) = cardinality($2::text[])
+    on conflict (payer, network) do update
+    set open_orders = exposures.open_orders + 1,
+        promised = exposures.promised + excluded.promised
+    where exposures.open_orders = 0
+       or (exposures.open_orders < $25 and exposures.promised + excluded.promised <= $26::numeric)
+    returning payer
   ), opened as (
     insert into orders (
       id, flow_id, surface, good, rail, status, funds, request_digest, input, plan, objection, payer, amount, asset, network, pay_to,
@@ -61,12 +77,17 @@ const OPEN = statement<{ created_at: Date; lease: string }>(`
     select $1, $3, $4, $5, $6, 'settling', $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21
     where (select count(*) from claimed) = cardinality($2::text[])
       and ($7 = 'captured' or not exists (
-        select 1
-        from orders
-        where payer = $12
-          and request_digest = $8
-          and status = 'settling'
-          and (in_doubt or created_at < now() - make_interval(secs => ${IN_FLIGHT_SECONDS}))))
+        select
+        from orders o
+        where o.payer = $12
+          and o.request_digest = $8
+          and o.status = 'settling'
+          and ${UNRESOLVED}))
+      and ($7 = 'captured' or (
+        exists (select from promised)
+        and $13::numeric + ${liabilities('$15', '$14')} <= $27::numeric
+        and ${refundsToday('$12')} < $28
+        and ${struckUntil('$29')} is null))
     returning id, created_at
   ), logged as (
     insert into events (subject, sequence, type, data)
@@ -111,6 +132,7 @@ const UNSETTLED = statement<OrderRow>(`
   where o.payer = $1
     and o.request_digest = $2
     and o.status = 'settling'
+    and ${UNRESOLVED}
   order by o.created_at
   limit 1`)
 
@@ -118,8 +140,19 @@ export async function findByIdentities(db: Queryable, identities: readonly strin
   return firstOrder(db, BY_IDENTITIES, [identities])
 }
 
+/** Rules that said no while others finished may have nothing against it a moment later. */
+const TRIES_MAX = 5
+
 /** Everything or nothing, in one transaction: the payment's identity, the order, its holds, its first event and its job. */
 export async function openOrder(db: Database, opening: Opening): Promise<OpenOutcome> {
+  for (let tries = 1; tries <= TRIES_MAX; tries++) {
+    const outcome = await tryToOpen(db, opening)
+    if (outcome) return outcome
+  }
+  throw new Problem('overloaded', 'Too much happens at once with this payer; this payment was not taken.')
+}
+
+async function tryToOpen(db: Database, opening: Opening): Promise<OpenOutcome | null> {
   try {
     const opened =
       opening.holds.length === 0 ? await insert(db, opening) : await db.transaction((tx) => insertHolding(tx, opening))
@@ -147,7 +180,7 @@ async function insertHolding(tx: Parameters<typeof takeHolds>[0], opening: Openi
 }
 
 async function insert(queryable: Queryable, opening: Opening): Promise<OpenOutcome | null> {
-  const { payment, id, event } = opening
+  const { payment, id, event, exposure } = opening
   const order = asOpened(opening, opening.openedAt)
   const { rows } = await queryable.query(OPEN, [
     id,
@@ -174,6 +207,11 @@ async function insert(queryable: Queryable, opening: Opening): Promise<OpenOutco
     event.type,
     stringify(event.data),
     opening.leaseSeconds,
+    exposure.openOrdersMax,
+    exposure.means?.toString(),
+    exposure.float.toString(),
+    exposure.refundsPerDayMax,
+    exposure.suspects,
   ])
   const [row] = rows
   if (!row) return null
@@ -225,8 +263,9 @@ export function asOpened(opening: Omit<Opening, 'event'>, openedAt: number): Ord
   }
 }
 
-/** Not opened: which of the rules said no? The winner's row is visible now, whoever wrote it. */
-async function whyNot(db: Database, { payment, requestDigest, idempotencyKey }: Opening): Promise<OpenOutcome> {
+/** Not opened: which of the rules said no? The winner's row is visible now, whoever wrote it. Null: the reason is gone again. */
+async function whyNot(db: Database, opening: Opening): Promise<OpenOutcome | null> {
+  const { payment, requestDigest, idempotencyKey } = opening
   const known = await findByIdentities(db, payment.identities)
   if (known) return { kind: 'known', order: known }
   if ((await db.query(SPENT, [payment.identities])).rows.length > 0) return { kind: 'spent' }
@@ -234,7 +273,7 @@ async function whyNot(db: Database, { payment, requestDigest, idempotencyKey }: 
   if (sameKey) return { kind: 'same_key', order: sameKey }
   const unsettled = await firstOrder(db, UNSETTLED, [payment.payer, requestDigest])
   if (unsettled) return { kind: 'in_doubt', order: unsettled }
-  throw new Error('the store refused the order for a reason that is gone again; trying once more is safe')
+  return payment.funds === 'captured' ? null : tooExposed(db, payment, opening.exposure)
 }
 
 async function firstOrder(db: Queryable, query: typeof BY_KEY, values: readonly unknown[]): Promise<Order | null> {

@@ -2,6 +2,7 @@ import type { JsonObject } from '../base/json.ts'
 import type { EventType } from '../domain/event.ts'
 import type { Hold } from '../domain/good.ts'
 import type { Order, OrderStatus, Refund } from '../domain/order.ts'
+import { isPrivateIdentity } from '../domain/rail.ts'
 import type { Arrival } from '../domain/till.ts'
 import { strayArrival } from './arrivals.ts'
 import type { Database } from './db.ts'
@@ -11,6 +12,7 @@ import {
   changeOrder,
   changeRefund,
   countAttempt,
+  letGo,
   markInDoubt,
   type PlanOutcome,
   setPlan,
@@ -27,7 +29,7 @@ export type Orders = {
   byId(id: string): Promise<Order | null>
   byIdentities(identities: readonly string[]): Promise<Order | null>
   /** Anything a payer may hold: order id, payment transaction, authorization nonce, challenge id, idempotency key. */
-  byReference(reference: string): Promise<readonly Order[]>
+  byReference(reference: string): Promise<readonly FoundOrder[]>
   /** Money that reached us with this transaction, and that no order has. */
   stray(transaction: string): Promise<Arrival | null>
   list(filter: OrderFilter): Promise<readonly Order[]>
@@ -38,10 +40,17 @@ export type Orders = {
     change: Change & { readonly refund: Refund },
     event: OrderEvent,
   ): Promise<Order | null>
+  /** What went back to payers within a day without anybody having decided it, orphans included. */
+  refundedToday(): Promise<bigint>
   markInDoubt(lease: Lease, order: Order): Promise<Order | null>
   countAttempt(lease: Lease, order: Order): Promise<Order | null>
+  /** Gives back what was set aside for a payment that does not land. */
+  letGo(lease: Lease, order: Order): Promise<Order | null>
   setPlan(lease: Lease, order: Order, plan: JsonObject, holds: readonly Hold[]): Promise<PlanOutcome>
 }
+
+/** `isOwn`: found by a name that only the buyer and we know. */
+export type FoundOrder = { readonly order: Order; readonly isOwn: boolean }
 
 export type OrderFilter = {
   readonly statuses?: readonly OrderStatus[]
@@ -55,17 +64,19 @@ const BY_ID = statement<OrderRow>(`
   left join refunds r on r.order_id = o.id
   where o.id = $1`)
 
-const BY_REFERENCE = statement<OrderRow>(`
-  with found as (
-    select id from orders where id = $1
-    union
-    select order_id from payment_identities where handle in ($1, lower($1))
-    union
-    select id from orders where payment_tx = lower($1)
-    union
-    select id from orders where idempotency_key = $1
+const BY_REFERENCE = statement<OrderRow & { identities: readonly (string | null)[] }>(`
+  with named as (
+    select id, null as identity from orders where id = $1
+    union all
+    select order_id, identity from payment_identities where handle in ($1, lower($1)) and order_id is not null
+    union all
+    select id, null from orders where payment_tx = lower($1)
+    union all
+    select id, null from orders where idempotency_key = $1
+  ), found as (
+    select id, array_agg(identity) as identities from named group by id
   )
-  select ${ORDER_COLUMNS}
+  select ${ORDER_COLUMNS}, f.identities
   from found f
   join orders o on o.id = f.id
   left join refunds r on r.order_id = o.id
@@ -81,6 +92,20 @@ const LIST = statement<OrderRow>(`
   order by o.created_at desc
   limit $3`)
 
+const REFUNDED_TODAY = statement<{ amount: string }>(`
+  select (
+           select coalesce(sum(amount), 0)
+           from refunds
+           where requested_by = 'automatic'
+             and created_at > now() - interval '1 day'
+         ) + (
+           select coalesce(sum(amount), 0)
+           from arrivals
+           where state in ('refunding', 'refunded')
+             and decided_by = 'automatic'
+             and updated_at > now() - interval '1 day'
+         ) as amount`)
+
 export function createOrders(db: Database): Orders {
   return {
     open: (opening) => openOrder(db, opening),
@@ -91,7 +116,10 @@ export function createOrders(db: Database): Orders {
     byIdentities: (identities) => findByIdentities(db, identities),
     async byReference(reference) {
       const { rows } = await db.query(BY_REFERENCE, [reference])
-      return rows.map(fromOrderRow)
+      return rows.map(({ identities, ...row }) => ({
+        order: fromOrderRow(row),
+        isOwn: row.id === reference || identities.some((identity) => identity !== null && isPrivateIdentity(identity)),
+      }))
     },
     stray: (transaction) => strayArrival(db, transaction),
     async list({ statuses, before, limit }) {
@@ -100,8 +128,12 @@ export function createOrders(db: Database): Orders {
     },
     change: (lease, order, change, event) => changeOrder(db, lease, order, change, event),
     changeRefund: (lease, order, change, event) => changeRefund(db, lease, order, change, event),
+    async refundedToday() {
+      return BigInt((await db.query(REFUNDED_TODAY)).rows[0]!.amount)
+    },
     markInDoubt: (lease, order) => markInDoubt(db, lease, order),
     countAttempt: (lease, order) => countAttempt(db, lease, order),
+    letGo: (lease, order) => letGo(db, lease, order),
     setPlan: (lease, order, plan, holds) => setPlan(db, lease, order, plan, holds),
   }
 }

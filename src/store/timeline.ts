@@ -24,8 +24,9 @@ const EVENTS = statement<{ sequence: number; type: EventType; created_at: Date }
 
 /** By anything that names an order: its id, the payment transaction, a nonce, a challenge id, an idempotency key. The newest one counts. */
 export async function readTimeline(db: Database, reference: string): Promise<Timeline | null> {
-  const [order] = await createOrders(db).byReference(reference)
-  if (!order) return null
+  const [found] = await createOrders(db).byReference(reference)
+  if (!found) return null
+  const { order } = found
   const [events, sends] = await Promise.all([db.query(EVENTS, [order.id]), sendsOf(db, order.id)])
   return {
     order,

@@ -62,6 +62,7 @@ for (const engine of engines) {
         openedAt: Date.now(),
         event: { type: 'order.created', data: {} },
         leaseSeconds,
+        exposure: { openOrdersMax: 1_000, means: 10n ** 18n, float: 10n ** 18n, refundsPerDayMax: 1_000, suspects: [] },
       })
     }
 

@@ -3,7 +3,7 @@ import { after, before, type TestContext, test } from 'node:test'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest } from '../support/credentials.ts'
 import { erc20Balance, nftOwner, startShop, type TestShop } from '../support/shop.ts'
-import { ended, hastyReplica, movableClock, orderCount, said, setLot, verdict } from './counter.ts'
+import { ended, hastyReplica, movableClock, orderCount, said, setLot, until, verdict } from './counter.ts'
 import { createMeddler } from './meddler.ts'
 import { type Asked, challengeOf, credentialOf, type MppWallet, memoOf, mppWallet, payingCall } from './mpp-wallet.ts'
 
@@ -135,15 +135,18 @@ test('a quote that is still good is honoured though the price has moved', async 
   assert.equal((await (await inAnotherProcess())(body, credential)).status, 200)
 })
 
-test('M-14: a pushed payment that is not visible yet is answered 202, and delivered once it is', async (t) => {
+test('M-14: a pushed payment that is not visible yet is waited for without an order, and delivered once it is there', async (t) => {
   const wallet = await mppWallet(shop)
   const { hash, credential } = await push(wallet, await ask(lot(wallet)))
   const reveal = hide(t, hash)
+  const before = await orderCount(shop)
   const early = await showHastily(lot(wallet), credential)
-  const { orderId, payment, retry } = await said(early)
-  assert.deepEqual([early.status, payment.taken, retry.action], [202, 'unknown', 'poll'])
+  const { payment, retry } = await said(early)
+  assert.deepEqual([early.status, payment.taken, retry.action], [202, 'unknown', 'wait_same_credential'])
+  assert.equal(early.headers.get('retry-after'), '2')
+  assert.equal(await orderCount(shop), before)
   reveal()
-  const end = await ended(shop, 'mpp', orderId)
+  const end = await said(await show(lot(wallet), credential))
   assert.equal(end.status, 'confirmed')
   assert.equal(end.payer, wallet.address)
   assert.equal(
@@ -152,9 +155,21 @@ test('M-14: a pushed payment that is not visible yet is answered 202, and delive
   )
 })
 
-test('a pushed payment is recorded even while the chain does not answer', async () => {
+test('a pushed payment that becomes visible while its caller waits is delivered in the same answer', async (t) => {
+  const wallet = await mppWallet(shop)
+  const { hash, credential } = await push(wallet, await ask(lot(wallet)))
+  const reveal = hide(t, hash)
+  const looks = () => meddler.seen('eth_getTransactionReceipt').filter(({ params }) => params[0] === hash).length
+  const answer = show(lot(wallet), credential)
+  await until(async () => looks() > 2)
+  reveal()
+  assert.equal((await answer).status, 200)
+})
+
+test('while the chain does not answer, a pushed payment leaves nothing, and nobody is told to pay again', async () => {
   const wallet = await mppWallet(shop)
   const { credential } = await push(wallet, await ask(lot(wallet)))
+  const before = await orderCount(shop)
   const silent = () => {
     throw new Error('nobody answers')
   }
@@ -162,9 +177,10 @@ test('a pushed payment is recorded even while the chain does not answer', async 
     meddler.meddle(method, (_params, askChain, chainId) => (chainId === 42431 ? silent() : askChain())),
   )
   const early = await showHastily(lot(wallet), credential)
-  assert.equal(early.status, 202)
+  assert.deepEqual([early.status, (await said(early)).payment.taken], [202, 'unknown'])
+  assert.equal(await orderCount(shop), before)
   for (const stop of stops) stop()
-  assert.equal((await ended(shop, 'mpp', (await said(early)).orderId)).status, 'confirmed')
+  assert.equal((await show(lot(wallet), credential)).status, 200)
 })
 
 test('a stolen hash does not burn the payment of the one who paid', async (t) => {
@@ -177,16 +193,15 @@ test('a stolen hash does not burn the payment of the one who paid', async (t) =>
   const answer = await show(lot(victim), credential)
   assert.equal(answer.status, 200)
   assert.equal((await said(answer)).payer, victim.address)
-  // The thief's own order finds out that the transaction pays something else.
-  assert.deepEqual(await verdict(await show(lot(thief), stolen)), [402, 'payment_verification_failed'])
+  assert.deepEqual(await verdict(await show(lot(thief), stolen)), [409, 'payment_conflict'])
 })
 
-test('a stolen hash that is visible buys nothing and leaves nothing', async () => {
+test('a stolen hash that is visible buys nothing, and its payer still buys with it', async () => {
   const [victim, thief] = [await mppWallet(shop), await mppWallet(shop)]
   const { hash, credential } = await push(victim, await ask(lot(victim)))
   const before = await orderCount(shop)
   const stolen = credentialOf(await ask(lot(thief)), { type: 'hash', hash })
-  assert.deepEqual(await verdict(await show(lot(thief), stolen)), [402, 'payment_verification_failed'])
+  assert.deepEqual(await verdict(await show(lot(thief), stolen)), [409, 'payment_returned'])
   assert.equal(await orderCount(shop), before)
   assert.equal((await show(lot(victim), credential)).status, 200)
 })
@@ -214,8 +229,8 @@ test('a payer who is only known later keeps an order with a key of their own', a
   const early = await showHastily(lot(wallet, { quantity: 2 }), second.credential, key)
   assert.equal(early.status, 202)
   reveal()
-  const end = await ended(shop, 'mpp', (await said(early)).orderId)
-  assert.ok(['confirmed', 'refunded'].includes(end.status))
+  const late = await said(await show(lot(wallet, { quantity: 2 }), second.credential, key))
+  assert.equal((await ended(shop, 'mpp', late.orderId)).status, 'refunded')
 })
 
 for (const visible of ['at once', 'later'] as const) {
@@ -224,9 +239,10 @@ for (const visible of ['at once', 'later'] as const) {
     const { hash, credential } = await push(wallet, await ask(lot(wallet)), { amount: PRICE - 1n })
     const paid = await money(wallet.address)
     const reveal = visible === 'later' ? hide(t, hash) : () => {}
-    const answer = await (visible === 'later' ? showHastily : show)(lot(wallet), credential)
-    assert.ok([202, 409].includes(answer.status))
+    if (visible === 'later') assert.equal((await showHastily(lot(wallet), credential)).status, 202)
     reveal()
+    const answer = await show(lot(wallet), credential)
+    assert.equal(answer.status, 409)
     const end = await ended(shop, 'mpp', (await said(answer)).orderId)
     assert.deepEqual([end.status, end.refund?.amount], ['refunded', '0.249999'])
     assert.equal((await money(wallet.address)) - paid, PRICE - 1n)
@@ -239,7 +255,7 @@ test('one transaction never pays two challenges', async () => {
   const { hash, credential } = await push(wallet, first)
   assert.equal((await show(lot(wallet), credential)).status, 200)
   const again = credentialOf(second, { type: 'hash', hash })
-  assert.deepEqual(await verdict(await show(lot(wallet, { quantity: 2 }), again)), [402, 'payment_verification_failed'])
+  assert.deepEqual(await verdict(await show(lot(wallet, { quantity: 2 }), again)), [409, 'payment_conflict'])
 })
 
 test('the same challenge is never given to two callers, even in the same millisecond', async () => {

@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import type { Hex } from '../../src/base/hex.ts'
 import { stringify } from '../../src/base/json.ts'
-import { sandboxKey } from '../../src/sandbox/keys.ts'
+import { sandboxKey } from '../../src/config/published.ts'
 import { post, x402Payer } from '../support/buyers.ts'
 import { asked, type Sandbox, startSandbox, sutler } from './sutler.ts'
 

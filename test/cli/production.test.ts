@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
-import { generateKeyPairSync } from 'node:crypto'
 import { after, before, test } from 'node:test'
+import { createWalletClient, http, keccak256, parseAbi, toBytes } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { baseSepolia } from 'viem/chains'
+import { sandboxKey } from '../../src/config/published.ts'
 import { sandboxContracts } from '../../src/sandbox/foundation.ts'
-import { sandboxKey } from '../../src/sandbox/keys.ts'
 import { addressOf } from '../../src/sandbox/world.ts'
+import { post } from '../support/buyers.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+import { productionEnv } from '../support/production.ts'
 import { freePort } from '../support/shop.ts'
 import { asked, type Env, openShop, type Sandbox, startSandbox } from './sutler.ts'
 
@@ -19,6 +23,7 @@ before(async () => {
   ;[networks, database] = await Promise.all([startSandbox(), createDatabase()])
   const ports = [await freePort(), await freePort()]
   const configured = configuration(networks.url, `http://localhost:${ports[0]}`, database.url)
+  await furnish(networks.url, configured)
   replicas = await Promise.all(ports.map((port) => openShop({ ...configured, PORT: String(port) }, networks.dataDir)))
 })
 after(async () => {
@@ -30,35 +35,47 @@ after(async () => {
 
 function configuration(rpc: string, baseUrl: string, databaseUrl: string): Env {
   const { sale, craftController } = sandboxContracts(addressOf('deployer'))
-  const key = (role: Parameters<typeof sandboxKey>[0]) => sandboxKey(role).reveal()
-  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  return {
-    SUTLER_MODE: 'production',
+  return productionEnv({
     SUTLER_BASE_URL: baseUrl,
     HOST: '127.0.0.1',
     DATABASE_URL: databaseUrl,
     SUTLER_LOG: 'error',
-    SUTLER_OPERATOR_TOKEN: 'mQ3xT8vB1nK6wS9dF2gH5jL0pR4yU7zA',
     SUTLER_CONTACT_EMAIL: 'shop@operator.test',
-    SUTLER_RECEIPT_KEY: privateKey.export({ type: 'sec1', format: 'pem' }).toString(),
     SUTLER_X402_NETWORK: 'base-sepolia',
     SUTLER_X402_RPC_URL: `${rpc}/sandbox/rpc/84532`,
-    SUTLER_X402_PAY_TO: '0x00000000000000000000000000000000000c01d1',
-    SUTLER_X402_SETTLER_KEY: key('settler'),
-    SUTLER_X402_TREASURY_KEY: key('treasury'),
     SUTLER_MPP_NETWORK: 'tempo-moderato',
     SUTLER_MPP_RPC_URL: `${rpc}/sandbox/rpc/42431`,
-    SUTLER_MPP_RECIPIENT: '0x00000000000000000000000000000000000c01d2',
-    SUTLER_MPP_SECRET: 'kP2vQ8sX4mR7tY1wZ5aB9cD3eF6gH0jL',
-    SUTLER_MPP_TREASURY_KEY: key('treasury'),
     SUTLER_GAME_CHAIN_ID: '84532',
     SUTLER_GAME_RPC_URL: `${rpc}/sandbox/rpc/84532`,
     SUTLER_SALE_CONTRACT: sale,
     SUTLER_SALE_IDS: '391,392',
-    SUTLER_MINTER_KEY: key('minter'),
     SUTLER_CRAFT_CONTROLLER: craftController,
-    SUTLER_CRAFTER_KEY: key('crafter'),
-  }
+  })
+}
+
+/** What a studio does once: money for its keys, and roles from whoever deployed the contracts. */
+async function furnish(url: string, env: Env): Promise<void> {
+  const addressIn = (option: string) => privateKeyToAccount(env[option] as `0x${string}`).address
+  for (const option of Object.keys(env).filter(
+    (name) => /_(SETTLER|TREASURY|MINTER|CRAFTER)_KEY$/.test(name) || /^SUTLER_(MINTER|CRAFTER)_KEY$/.test(name),
+  ))
+    assert.equal((await fetch(`${url}/sandbox/faucet`, post({ address: addressIn(option) }))).status, 200)
+  const deployer = createWalletClient({
+    account: privateKeyToAccount(sandboxKey('deployer').reveal() as `0x${string}`),
+    chain: baseSepolia,
+    transport: http(`${url}/sandbox/rpc/84532`),
+  })
+  const abi = parseAbi(['function grantRole(bytes32 role, address account)'])
+  for (const [contract, role, option] of [
+    ['SUTLER_SALE_CONTRACT', 'MINTER_ROLE', 'SUTLER_MINTER_KEY'],
+    ['SUTLER_CRAFT_CONTROLLER', 'OPERATOR_ROLE', 'SUTLER_CRAFTER_KEY'],
+  ] as const)
+    await deployer.writeContract({
+      address: env[contract] as `0x${string}`,
+      abi,
+      functionName: 'grantRole',
+      args: [keccak256(toBytes(role)), addressIn(option)],
+    })
 }
 
 test('two replicas by configuration alone: what one sells, the other shows and gives back', async () => {

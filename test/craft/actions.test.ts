@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Address } from '../../src/base/address.ts'
-import { accelerateActionSchema, burnActionSchema } from '../../src/surfaces/craft/view.ts'
+import { accelerateActionSchema, burnActionSchema, craftActionSchema } from '../../src/surfaces/craft/view.ts'
 import { mppPayer } from '../support/buyers.ts'
 import { erc20Balance, nftOwner, startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
@@ -115,11 +115,13 @@ for (const protocol of protocols) {
       burnOf(crafter, crafter.nfts.slice(0, 1)),
     )
     const { updatedAt: _, ...bought } = burnActionSchema.parse(await response.json())
-    assert.equal(bought.statusUrl, `${shop.url}/craft/${protocol}/actions/${bought.paymentTx}`)
+    const { updatedAt: __, ...own } = burnActionSchema.parse(await finalStatus(bought.statusUrl))
+    assert.deepEqual(own, bought)
+    const { actionId: _action, orderId: _order, flowId: _flow, receipt: _receipt, ...shown } = bought
     for (const name of [bought.paymentTx!, `0x${bought.paymentTx!.slice(2).toUpperCase()}`]) {
       const status = await finalStatus(`${shop.url}/craft/${protocol}/actions/${name}`)
-      const { updatedAt: __, ...known } = burnActionSchema.parse(status)
-      assert.deepEqual(known, bought)
+      const { updatedAt: ___, ...known } = craftActionSchema.parse(status)
+      assert.deepEqual(known, { ...shown, statusUrl: `${shop.url}/craft/${protocol}/actions/${bought.paymentTx}` })
     }
   })
 }

@@ -5,7 +5,7 @@ import type { PrivateKeyAccount } from 'viem/accounts'
 import { systemClock } from '../../src/base/clock.ts'
 import { stringify } from '../../src/base/json.ts'
 import { createLog } from '../../src/base/log.ts'
-import { sandboxKey } from '../../src/sandbox/keys.ts'
+import { sandboxKey } from '../../src/config/published.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import {
   edited,

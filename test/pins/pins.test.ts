@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { createWallet } from '../../src/chain/wallet.ts'
-import { sandboxKey } from '../../src/sandbox/keys.ts'
+import { sandboxKey } from '../../src/config/published.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 
 // A golden copy of everything that others read of us. A change here is a change of the wire: look at the difference, then write the

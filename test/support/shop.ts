@@ -102,7 +102,8 @@ export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
 function impatient(config: Config): Config {
   const { limits } = config
   const rate = { unpaid: 1_000_000, quote: 1_000_000, read: 1_000_000, failed: 1_000_000 }
-  return { ...config, limits: { ...limits, rate, delivery: { ...limits.delivery, retryMs: 5 } } }
+  const bounds = { openOrdersPerPayer: 10_000, refundsPerPayer: 10_000 }
+  return { ...config, limits: { ...limits, ...bounds, rate, delivery: { ...limits.delivery, retryMs: 5 } } }
 }
 
 /** In memory and in this thread, so that they share the test's clock; faults can be injected. */

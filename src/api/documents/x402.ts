@@ -40,12 +40,14 @@ export function discoveryResources(facts: Facts): JsonObject {
 }
 
 function listing({ origin, config, since }: Facts, { route }: PricedRoute, { members }: ChallengeWire): JsonObject {
-  const { resource, accepts, extensions, x402Version } = JSON.parse(`{${members}}`) as Record<string, JsonObject>
+  const { resource, accepts, extensions, x402Version } = JSON.parse(`{${members}}`) as Record<string, JsonObject> & {
+    accepts: readonly (JsonObject & { extra: JsonObject })[]
+  }
   return {
     resource: resource!['url']!,
     type: 'http',
     x402Version: x402Version!,
-    accepts: accepts!,
+    accepts: accepts.map(asListed),
     lastUpdated: since,
     description: route.description,
     mimeType: 'application/json',
@@ -54,6 +56,11 @@ function listing({ origin, config, since }: Facts, { route }: PricedRoute, { mem
     iconUrl: `${origin}/favicon.png`,
     extensions: { bazaar: extensions!['bazaar']! },
   }
+}
+
+/** The claim is told to one caller, with one 402. */
+function asListed({ extra: { claim: _, ...extra }, ...terms }: JsonObject & { extra: JsonObject }): JsonObject {
+  return { ...terms, extra }
 }
 
 /** What an empty call of this route is answered with; null when nothing is on its shelf. */

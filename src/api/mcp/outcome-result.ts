@@ -32,6 +32,8 @@ export function createOutcomeResults(pollWith: string, problemResult: ProblemRes
         const body = { ...outcome.body, next: nextOf(outcome.order) }
         return { content: [text(stringify(body)), poll(outcome.order)], structuredContent: body, _meta: meta }
       }
+      case 'public':
+        return { content: [text(stringify(outcome.body))], structuredContent: outcome.body, _meta: meta }
       case 'failed': {
         const { content = [], ...failure } = problemResult(outcome.problem)
         const next = nextOf(outcome.order)

@@ -3,7 +3,7 @@ import type { Shelf } from '../../domain/catalog.ts'
 import type { Offer } from '../../domain/offer.ts'
 import type { RailName } from '../../domain/rail.ts'
 import type { SaleBuy, saleBuySchema } from '../../surfaces/sale/schema.ts'
-import { salePurchaseSchema } from '../../surfaces/sale/view.ts'
+import { salePurchaseSchema, saleStatusSchema } from '../../surfaces/sale/view.ts'
 import type { Desk } from '../desk.ts'
 import { faces } from '../mcp/faces.ts'
 import { asQuery } from '../parse.ts'
@@ -59,7 +59,7 @@ export function saleRows({ checkout, urlOf }: Desk, sale: SaleCounter, rail: Rai
       summary: 'Status of a purchase of NFTs',
       params: referenceParams,
       statuses: STATUS_ANSWERS,
-      result: salePurchaseSchema,
+      result: saleStatusSchema,
       handle: ({ params }) => purchaseStatus(checkout, 'sale', rail, params.paymentTx),
     }),
   ]

@@ -6,7 +6,7 @@ import { pollUntil, type Receipt, readReceipt } from '../../chain/receipt.ts'
 import { type Rpc, RpcError } from '../../chain/rpc.ts'
 import { findMemoTransfers, type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
-import { type DepthRule, settledAtDepth } from '../depth.ts'
+import { type DepthRule, isDeepEnough, settledAtDepth } from '../depth.ts'
 import { isBoundTo } from './memo.ts'
 
 /** What an open order keeps of its payment: enough to send it again, or to find it. Wiped as soon as the outcome is known. */
@@ -35,12 +35,19 @@ export type Charge = {
   readonly amount: bigint
 }
 
-/** What this transaction paid towards this charge, the amount asked for if that is there, or null. Only logs of the token count. */
+/**
+ * What this transaction paid towards this charge, the amount asked for if that is there, or null. Only logs of the token count, and only
+ * what the signer of the transaction moved out of their own account: whoever was allowed to spend for somebody else is not that somebody.
+ */
 export function paidFor(receipt: Receipt, charge: Charge): MemoTransfer | null {
   if (!receipt.succeeded) return null
   const { challengeId, realm, currency, recipient } = charge
   const bound = memoTransfers(receipt, currency).filter(
-    ({ to, memo }) => sameAddress(to, recipient) && isBoundTo(memo, realm, challengeId),
+    ({ from, to, memo, amount }) =>
+      amount > 0n &&
+      sameAddress(from, receipt.from) &&
+      sameAddress(to, recipient) &&
+      isBoundTo(memo, realm, challengeId),
   )
   return bound.find(({ amount }) => amount === charge.amount) ?? bound[0] ?? null
 }
@@ -58,31 +65,13 @@ export function createChargeSettler(
 ): ChargeSettler {
   const { rpc, head, clock, log, waitMs, waypoint = noWaypoint } = options
 
-  async function judge(order: PaidOrder, receipt: Receipt): Promise<SettleOutcome> {
-    const { challengeId, realm, raw } = keptPayment(order)
+  /** What a transaction means for an order. Null: it is not this order's money. */
+  async function judge(order: PaidOrder, receipt: Receipt): Promise<SettleOutcome | null> {
+    const { challengeId, realm } = keptPayment(order)
     const { asset: currency, payTo: recipient, amount } = order
     const paid = paidFor(receipt, { challengeId, realm, currency, recipient, amount })
-    if (!paid)
-      return {
-        kind: 'refused',
-        code: 'payment_verification_failed',
-        detail: 'The transaction does not pay this challenge; nothing was taken.',
-      }
-    const isOther = paid.amount !== order.amount
-    if (isOther && raw !== null) {
-      log.error('a transaction pays another amount than its order', {
-        orderId: order.id,
-        paid: paid.amount,
-        expected: order.amount,
-      })
-      return {
-        kind: 'unknown',
-        detail: 'The transaction pays another amount; an operator is asked.',
-        transaction: receipt.transactionHash,
-      }
-    }
-    const outcome = await settledAtDepth(options, order, receipt, paid.from)
-    return isOther && outcome.kind === 'settled' ? { ...outcome, amount: paid.amount } : outcome
+    if (!paid || paid.amount !== amount || !sameAddress(paid.from, order.payer)) return null
+    return settledAtDepth(options, order, receipt, paid.from)
   }
 
   /** The node's refusal of these bytes, or null when it took them, has them, or may have them. Never repeated here: the next look does. */
@@ -98,20 +87,36 @@ export function createChargeSettler(
 
   /**
    * The hash may be unknown to this node while the memo is already in its logs, and a replaced transaction keeps its memo. Anybody can
-   * send a little under the same memo, so only the whole amount counts.
+   * send a little under the same memo, so only the whole amount from the payer counts. A log without a receipt is money all the same: the
+   * node that was asked for the receipt is behind the one that showed the log.
    */
-  async function byMemo(
-    { amount, asset, payTo }: PaidOrder,
-    { memo, fromBlock }: KeptPayment,
-  ): Promise<Receipt | null> {
+  async function byMemo(order: PaidOrder, { memo, fromBlock }: KeptPayment): Promise<SettleOutcome | null> {
     if (memo === null) return null
+    const { amount, asset, payTo, payer } = order
     const found = await findMemoTransfers(rpc, asset, payTo, memo, BigInt(fromBlock))
-    const transfer = found.find((one) => one.amount === amount)
-    return transfer ? readReceipt(rpc, transfer.transaction) : null
+    for (const { transaction } of found.filter((one) => one.amount === amount && sameAddress(one.from, payer))) {
+      const receipt = await readReceipt(rpc, transaction)
+      if (!receipt)
+        return {
+          kind: 'unknown',
+          detail: 'The payment is on the chain; its receipt is not yet.',
+          transaction,
+          isSeen: true,
+        }
+      const outcome = await judge(order, receipt)
+      if (outcome) return outcome
+    }
+    return null
   }
 
+  /** Looks for this payment on the chain, by its hash and by its memo. Null: not there now. */
+  async function find(order: PaidOrder, kept: KeptPayment): Promise<SettleOutcome | null> {
+    const receipt = await readReceipt(rpc, kept.hash)
+    return (receipt && (await judge(order, receipt))) ?? byMemo(order, kept)
+  }
+
+  /** Only the end of its time, told by the chain itself, proves that it will never come. Ours only saves asking. */
   async function absent(order: PaidOrder, hash: Hash): Promise<SettleOutcome> {
-    // The chain's own time counts: ours may be wrong. Ours only saves asking.
     const end = order.expiresAt + MARGIN_MS
     if (clock.now() <= end || (await head.fresh()).timestampMs <= end)
       return { kind: 'unknown', detail: 'The chain has not said yet whether the payment landed.', transaction: hash }
@@ -125,15 +130,21 @@ export function createChargeSettler(
   return {
     async settle(order) {
       const kept = keptPayment(order)
-      const known = order.inDoubt ? ((await readReceipt(rpc, kept.hash)) ?? (await byMemo(order, kept))) : null
-      if (known) return judge(order, known)
+      const known = order.inDoubt ? await find(order, kept) : null
+      if (known) return known
       const maySend = kept.raw !== null && clock.now() < order.expiresAt
       const refusal = maySend ? await broadcast(order, kept.raw!) : null
       await waypoint('send.broadcast')
       const receipt = await pollUntil(clock, refusal ? 0 : waitMs, () => readReceipt(rpc, kept.hash))
-      if (receipt) return judge(order, receipt)
-      const found = await byMemo(order, kept)
-      if (found) return judge(order, found)
+      const outcome = (receipt && (await judge(order, receipt))) ?? (await byMemo(order, kept))
+      if (outcome) return outcome
+      // Mined, and it paid nothing. A block that is not deep may be replaced by one in which it does.
+      if (receipt && (await isDeepEnough(options, receipt.blockNumber, order.amount)))
+        return {
+          kind: 'refused',
+          code: 'payment_verification_failed',
+          detail: 'The transaction does not pay this challenge; nothing was taken.',
+        }
       // Only the very first send can be refused for good: after one whose answer was lost, the bytes may be in some pool.
       if (refusal && !order.inDoubt) return { kind: 'refused', ...reasonOf(refusal) }
       return absent(order, kept.hash)

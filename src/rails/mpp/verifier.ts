@@ -1,10 +1,11 @@
 import { tempo } from 'mppx/server'
-import { type Chain, createClient, custom, decodeFunctionData, keccak256 } from 'viem'
+import { type Chain, createClient, custom, decodeFunctionData, keccak256, parseAbi } from 'viem'
 import { Abis, Transaction } from 'viem/tempo'
 import * as chains from 'viem/tempo/chains'
 import { type Address, checksumAddress, type Hash } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import { Problem } from '../../base/problem.ts'
+import { contractAt } from '../../chain/contract.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import { isBoundTo } from './memo.ts'
 import type { MppCredential } from './wire.ts'
@@ -15,11 +16,19 @@ export type VerifiedTransaction = {
   readonly raw: Hex
   readonly hash: Hash
   readonly memo: Hex
-  /** In milliseconds; the chain refuses the transaction afterwards. */
+  /** In milliseconds; the chain refuses the transaction afterwards, and before. */
   readonly validBefore: number | null
+  readonly validAfter: number | null
+  readonly maxFeePerGas: bigint
+  /** How far its nonce is from the next one of its account and lane: a transaction behind a gap waits for ever. */
+  readonly nonceGap: bigint
 }
 
-export type TransactionVerifier = (credential: MppCredential) => Promise<VerifiedTransaction>
+export type TransactionVerifier = {
+  verify(credential: MppCredential): Promise<VerifiedTransaction>
+  /** What the chain calls a signed transaction. */
+  hashOf(raw: Hex): Promise<Hash>
+}
 
 /**
  * mppx as verifier: it decodes the calls, holds them against the challenge and simulates them. Loading it and `viem/tempo` takes more
@@ -40,17 +49,33 @@ export function createTransactionVerifier(options: {
   const client = createClient({ chain, transport })
   const method = tempo.charge({ recipient, currency, getClient: () => client })
 
-  return async ({ challenge, request, proof }) => {
+  /** The canonical bytes, not the payload's: a signature has several spellings, and the chain knows the transaction by one hash. */
+  async function canonicalOf(signed: Hex) {
+    const transaction = Transaction.deserialize(signed as `0x76${string}`)
+    const raw = await Transaction.serialize(transaction as Parameters<typeof Transaction.serialize>[0])
+    return { transaction, raw, hash: keccak256(raw) }
+  }
+
+  async function verify({ challenge, request, proof }: MppCredential): Promise<VerifiedTransaction> {
     if (proof.mode !== 'pull') throw new TypeError('only a signed transaction can be verified before it is sent')
     const credential = { challenge: { ...challenge, request }, payload: { type: 'transaction', signature: proof.raw } }
     const { sender } = await validate(credential, request)
-    const transaction = Transaction.deserialize(proof.raw as `0x76${string}`)
-    // The canonical bytes, not the payload's: a signature has several spellings, and the chain knows the transaction by one hash.
-    const raw = await Transaction.serialize(transaction as Parameters<typeof Transaction.serialize>[0])
+    const { transaction, raw, hash } = await canonicalOf(proof.raw)
     const memo = memoOf(transaction.calls ?? [], challenge.realm, challenge.id)
-    const validBefore = transaction.validBefore === undefined ? null : Number(transaction.validBefore) * 1000
-    return { sender: checksumAddress(sender), raw, hash: keccak256(raw), memo, validBefore }
+    const { validBefore, validAfter, maxFeePerGas = 0n, nonce = 0, nonceKey = 0n } = transaction
+    return {
+      sender: checksumAddress(sender),
+      raw,
+      hash,
+      memo,
+      validBefore: milliseconds(validBefore),
+      validAfter: milliseconds(validAfter),
+      maxFeePerGas: BigInt(maxFeePerGas),
+      nonceGap: BigInt(nonce) - (await nextNonce(rpc, sender, BigInt(nonceKey))),
+    }
   }
+
+  return { verify, hashOf: async (signed) => (await canonicalOf(signed)).hash }
 
   async function validate(credential: unknown, request: unknown): Promise<{ sender: Address }> {
     try {
@@ -62,6 +87,21 @@ export function createTransactionVerifier(options: {
       throw problemOf(error)
     }
   }
+}
+
+function milliseconds(seconds: number | bigint | undefined): number | null {
+  return seconds === undefined ? null : Number(seconds) * 1000
+}
+
+/** Transactions of this lane have no order: each has the nonce 0, and an end. */
+const EXPIRING_LANE = 2n ** 256n - 1n
+const NONCE_MANAGER = '0x4e4F4E4345000000000000000000000000000000'
+const nonceAbi = parseAbi(['function getNonce(address account, uint256 nonceKey) view returns (uint64)'])
+
+async function nextNonce(rpc: Rpc, account: Address, lane: bigint): Promise<bigint> {
+  if (lane === EXPIRING_LANE) return 0n
+  if (lane === 0n) return BigInt(await rpc.request<Hex>('eth_getTransactionCount', [account, 'latest']))
+  return contractAt(rpc, NONCE_MANAGER, nonceAbi).read('getNonce', [account, lane])
 }
 
 function memoOf(calls: readonly { data?: Hex | undefined }[], realm: string, challengeId: string): Hex {

@@ -73,10 +73,17 @@ function checkCredential(value: unknown): MppCredential {
   }
   return {
     challenge,
-    request: decodedOf(request) as ChargeRequest,
+    request: checkRequest(decodedOf(request)),
     binding: decodedOf(opaque) as Binding,
     proof: proofOf(payload),
   }
+}
+
+/** Of the rest nothing is believed before the whole challenge is known to be ours. */
+function checkRequest(request: Record<string, unknown>): ChargeRequest {
+  const { amount } = request
+  if (typeof amount !== 'string' || !/^\d{1,78}$/.test(amount)) throw unreadable('its challenge asks for no amount')
+  return request as unknown as ChargeRequest
 }
 
 function proofOf(payload: Record<string, unknown>): Proof {
@@ -100,7 +107,7 @@ function encodedOf(object: Record<string, unknown>, key: string): string {
   return isObject(value) ? encodeJson(value) : textOf(object, key)
 }
 
-function decodedOf(encoded: string): unknown {
+function decodedOf(encoded: string): Record<string, unknown> {
   try {
     const value = decodeJson(encoded)
     if (isObject(value)) return value

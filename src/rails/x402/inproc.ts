@@ -2,6 +2,7 @@ import type { Address } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import { Problem } from '../../base/problem.ts'
 import { sendAgain } from '../../chain/attempts.ts'
+import { codeSuspect } from '../../chain/code.ts'
 import {
   type Authorization,
   findAuthorization,
@@ -13,7 +14,6 @@ import type { HeadSource } from '../../chain/head.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import type { PaidOrder } from '../../domain/rail.ts'
-import type { Strikes } from '../strikes.ts'
 import type { Facilitator } from './facilitator.ts'
 import { keptPayment, type Refusal, type SettlementReader } from './settlement.ts'
 
@@ -33,16 +33,14 @@ export function inprocFacilitator(options: {
   asset: Address
   settler: Sender
   reader: SettlementReader
-  strikes: Strikes
   now: () => number
 }): Facilitator {
-  const { rpc, head, asset, settler, reader, strikes, now } = options
+  const { rpc, head, asset, settler, reader, now } = options
 
   return {
     kind: 'inproc',
 
     async verify({ payload }) {
-      strikes.assertWelcome(payload.authorization.from)
       await settler.assertFunded(GAS_OF_CONTRACT)
       const refusal = await transferRefusal(
         rpc,
@@ -82,9 +80,7 @@ export function inprocFacilitator(options: {
       // The node that was just asked may be behind the one that showed the receipt; as of the receipt's own block there is no doubt.
       if (await isAuthorizationUsed(rpc, asset, authorization, state.receipt.blockNumber))
         return reader.absent(order, null)
-      const refusal = await whyReverted(order, call.data)
-      if (refusal) strikes.count(order.payer)
-      return reader.absent(order, refusal)
+      return reader.absent(order, await whyReverted(order, call.data))
     },
   }
 
@@ -98,8 +94,19 @@ export function inprocFacilitator(options: {
   async function whyReverted(order: PaidOrder, data: Hex): Promise<Refusal | null> {
     const { code } = problemOf((await transferRefusal(rpc, asset, settler.address, data)) ?? '')
     if (code === 'payment_conflict') return null
-    return { code, detail: `The chain refused the payment of order ${order.id}; nothing was taken.` }
+    return {
+      code,
+      detail: `The chain refused the payment of order ${order.id}; nothing was taken.`,
+      isPayersFault: true,
+      suspects: await codeOf(rpc, order.payer),
+    }
   }
+}
+
+/** One who made a wallet that costs us gas can make a thousand; their code is the same. */
+async function codeOf(rpc: Rpc, wallet: Address): Promise<readonly string[]> {
+  const code = await rpc.request<Hex>('eth_getCode', [wallet, 'latest'])
+  return code === '0x' ? [] : [codeSuspect(code)]
 }
 
 /** The token's own words, mapped to ours. */

@@ -2,6 +2,7 @@ import type { Address, Hash } from '../../base/address.ts'
 import { checksumAddress } from '../../base/address.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Hex } from '../../base/hex.ts'
+import { type Random, systemRandom } from '../../base/id.ts'
 import { type JsonObject, sha256Hex } from '../../base/json.ts'
 import { formatUsd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
@@ -12,17 +13,20 @@ import type { Rpc } from '../../chain/rpc.ts'
 import { recoverSigner } from '../../chain/secp256k1.ts'
 import type { Sender } from '../../chain/sender.ts'
 import { refundTransfer } from '../../chain/transfer.ts'
-import type { Credential, Rail, Wire } from '../../domain/rail.ts'
+import type { Credential, Payment, Rail, Wire } from '../../domain/rail.ts'
+import { createBalances } from '../balances.ts'
 import type { Facilitator } from './facilitator.ts'
 import { createRequired } from './required.ts'
-import type { KeptPayment } from './settlement.ts'
+import type { KeptPayment, SettlementReader } from './settlement.ts'
 import {
   assertNonceCommitment,
   assertTerms,
   assertWindow,
+  claimIn,
   type Money,
   paymentIdentifier,
   requirementsOf,
+  withClaim,
 } from './terms.ts'
 import { decodeHeader, decodeMeta, encode, HEADER, identityOf, META, type Payload, SIGNATURE_SENT } from './wire.ts'
 
@@ -34,8 +38,10 @@ export type X402Options = {
   readonly rpc: Rpc
   readonly head: HeadSource
   readonly facilitator: Facilitator
+  readonly reader: SettlementReader
   readonly treasury: Sender
   readonly clock: Clock
+  readonly random?: Random
 }
 
 /** ERC-6492 wraps a signature with a call that would deploy the wallet; our hot key does not make calls that strangers choose. */
@@ -45,14 +51,14 @@ const ERC6492_SUFFIX = '6492'.repeat(16)
 const SEARCH_MARGIN_BLOCKS = 20n
 
 export function x402Rail(options: X402Options): Rail {
-  const { money, currency, rpc, head, facilitator, treasury, clock } = options
+  const { money, currency, rpc, head, facilitator, reader, treasury, clock, random = systemRandom } = options
   const domain = domainSeparator({
     name: money.assetName,
     version: money.assetVersion,
     chainId: money.chainId,
     token: money.asset,
   })
-  const required = createRequired(options)
+  const required = createRequired({ ...options, random })
 
   function signerOf({ payload }: Payload): Address | null {
     return recoverSigner(authorizationDigest(domain, payload.authorization), payload.signature)
@@ -65,14 +71,24 @@ export function x402Rail(options: X402Options): Rail {
     const { authorization, signature } = payload.payload
     return {
       identities: [identityOf(money.network, money.asset, authorization)],
-      proofDigest: sha256Hex(signature.toLowerCase()),
+      proofDigest: proofDigest(payload),
+      amount: BigInt(authorization.value),
       funds: 'authorized',
       content: payload,
-      async proves() {
-        if (isSignedByKey(payload)) return true
-        return isValidContractSignature(rpc, authorization.from, authorizationDigest(domain, authorization), signature)
+      // Authorization and signature are calldata of the settlement: whoever reads the chain has them too.
+      async shownBy() {
+        const digest = authorizationDigest(domain, authorization)
+        const isGood =
+          isSignedByKey(payload) || (await isValidContractSignature(rpc, authorization.from, digest, signature))
+        return isGood ? 'anybody' : 'nobody'
       },
     }
+  }
+
+  /** Without a claim there is nothing in it that only the payer knows, so nothing is equal to it. */
+  function proofDigest(payload: Payload): string {
+    const claim = claimIn(payload)
+    return sha256Hex(claim === null ? random.bytes(32) : `${claim} ${payload.payload.signature.toLowerCase()}`)
   }
 
   return {
@@ -81,6 +97,7 @@ export function x402Rail(options: X402Options): Rail {
     currency,
     asset: money.asset,
     payTo: money.payTo,
+    ...createBalances({ rpc, asset: money.asset, treasury: treasury.address, clock }),
 
     challenge(terms, reason) {
       const { header, members } = required(terms, reason.message)
@@ -102,7 +119,9 @@ export function x402Rail(options: X402Options): Rail {
     async verify(credential, terms) {
       const payload = credential.content as Payload
       const { authorization, signature } = payload.payload
-      const requirements = requirementsOf(money, terms)
+      const claim = claimIn(payload)
+      const asked = requirementsOf(money, terms)
+      const requirements = claim === null ? asked : withClaim(asked, claim)
       assertTerms(payload, requirements, terms)
       assertWindow(payload, money, clock.now())
       assertNonceCommitment(payload, terms)
@@ -128,7 +147,7 @@ export function x402Rail(options: X402Options): Rail {
         fromBlock: (number > SEARCH_MARGIN_BLOCKS ? number - SEARCH_MARGIN_BLOCKS : 0n).toString(),
         ...(facilitator.kind === 'remote' ? { remote: { payload, requirements } as unknown as JsonObject } : {}),
       }
-      return {
+      const payment: Payment = {
         identities: credential.identities,
         proofDigest: credential.proofDigest,
         payer: checksumAddress(authorization.from),
@@ -141,7 +160,10 @@ export function x402Rail(options: X402Options): Rail {
         authorization: kept as unknown as JsonObject,
         idempotencyKey: paymentIdentifier(payload),
       }
+      return { kind: 'pays', payment }
     },
+
+    landed: ({ content }) => reader.landed((content as Payload).payload.authorization),
 
     settle: (order) => facilitator.settle(order),
 

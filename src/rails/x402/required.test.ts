@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { usd } from '../../base/money.ts'
 import type { Resource, Terms } from '../../domain/rail.ts'
 import { createRequired } from './required.ts'
-import { bodyDigest, extensionsOf, type Money, requirementsOf } from './terms.ts'
+import { bodyDigest, extensionsOf, type Money, requirementsOf, withClaim } from './terms.ts'
 
 const money: Money = {
   network: 'eip155:84532',
@@ -15,6 +15,8 @@ const money: Money = {
   payTo: '0x189bB5971493aCc956eFf3Bd1Cb4c61E6037303c',
   maxTimeoutSeconds: 300,
 }
+const random = { bytes: (length: number) => new Uint8Array(length).fill(7) }
+const CLAIM = Buffer.from(random.bytes(12)).toString('base64url')
 const text = fc.string({ unit: fc.constantFrom(...'abcXYZ019 _-.:/"\\,={}é€😀'), maxLength: 40 })
 const resource: fc.Arbitrary<Resource> = fc.record({
   url: text.map((path) => `https://shop.example/${path}`),
@@ -35,7 +37,7 @@ function documentOf(terms: Terms, error: string) {
     x402Version: 2,
     error,
     resource: { url, description, mimeType: 'application/json', serviceName: 'Shop' },
-    accepts: [requirementsOf(money, terms)],
+    accepts: [withClaim(requirementsOf(money, terms), CLAIM)],
     extensions: JSON.parse(JSON.stringify(extensionsOf(terms.resource, bodyDigest(terms)))),
   }
 }
@@ -44,7 +46,7 @@ describe('what an x402 route asks for', () => {
   test('is the whole document, in the header and in the body, for whatever is called in whatever order', () => {
     fc.assert(
       fc.property(resource, fc.array(fc.tuple(call, text), { minLength: 1, maxLength: 8 }), (resource, calls) => {
-        const required = createRequired({ money, serviceName: 'Shop' })
+        const required = createRequired({ money, serviceName: 'Shop', random })
         for (const [call, reason] of [...calls, ...calls]) {
           const terms = { ...call, resource }
           const { members, header } = required(terms, reason)
@@ -56,7 +58,7 @@ describe('what an x402 route asks for', () => {
   })
 
   test('stays right when one route has had more prices than are kept', () => {
-    const required = createRequired({ money, serviceName: 'Shop' })
+    const required = createRequired({ money, serviceName: 'Shop', random })
     const resource = { url: 'https://shop.example/buy', scope: 'POST /buy', description: 'Buy' }
     for (let price = 1n; price <= 500n; price++) {
       const terms = { resource, price: usd(price), body: new Uint8Array([1]), bodyIsBound: true, flowId: 'flow_1' }

@@ -1,46 +1,47 @@
+import type { Random } from '../../base/id.ts'
 import { stringify } from '../../base/json.ts'
 import type { Usd } from '../../base/money.ts'
 import type { Resource, Terms } from '../../domain/rail.ts'
-import { bodyDigest, extensionsOf, type Money, requirementsOf } from './terms.ts'
-import { encode, X402_VERSION } from './wire.ts'
+import { bodyDigest, extensionsOf, type Money, requirementsOf, withClaim } from './terms.ts'
+import { X402_VERSION } from './wire.ts'
 
 /** The protocol's `PaymentRequired`: the members of the document, and all of it in the header's encoding. */
 export type Required = { readonly members: string; readonly header: string }
 
-/** Everything of it but the digest of the body that it is asked for. */
-type Fill = (digest: string) => Required
+/** What differs between two callers: the digest of the body, where there is one, and the claim that only this caller is told. */
+type Fill = (claim: string, digest: string) => Required
 type Form = { readonly price: Usd; readonly reason: string; readonly isBound: boolean; readonly fill: Fill }
 
-/** Stands where a digest will, and is as long as any; no digest has such a letter in it. */
-const PLACE = `sha-256=${'#'.repeat(44)}`
+/** These stand where a claim and a digest will, and are as long; neither ever has such a letter in it. */
+const CLAIM_PLACE = '~'.repeat(16)
+const DIGEST_PLACE = `sha-256=${'#'.repeat(44)}`
+const CLAIM_BYTES = 12
 
 /** Prices move and refusals differ, so there may be many of them for one route; beyond this they are begun anew. */
 const FORMS_MAX = 64
 
 /**
- * Writes what a route asks for. The document is some kilobytes and the same for each caller, up to the digest of a body, so it is
- * written once for a resource, price and reason; a shop is asked for its prices far more often than it is paid.
+ * Writes what a route asks for. The document is some kilobytes and the same for each caller, up to a claim and the digest of a body, so it
+ * is written once for a resource, price and reason; a shop is asked for its prices far more often than it is paid.
  */
-export function createRequired({ money, serviceName }: { readonly money: Money; readonly serviceName: string }) {
+export function createRequired(options: {
+  readonly money: Money
+  readonly serviceName: string
+  readonly random: Random
+}) {
+  const { money, serviceName, random } = options
   // By identity: whoever hands in the same resource twice says that nothing in it has changed.
   const formsOf = new WeakMap<Resource, Form[]>()
 
-  function documentOf(terms: Terms, reason: string, digest: string | null) {
+  function documentOf(terms: Terms, reason: string, isBound: boolean) {
     const { url, description } = terms.resource
     return {
       x402Version: X402_VERSION,
       error: reason,
       resource: { url, description, mimeType: 'application/json', serviceName },
-      accepts: [requirementsOf(money, terms)],
-      extensions: extensionsOf(terms.resource, digest),
+      accepts: [withClaim(requirementsOf(money, terms), CLAIM_PLACE)],
+      extensions: extensionsOf(terms.resource, isBound ? DIGEST_PLACE : null),
     }
-  }
-
-  function write(terms: Terms, reason: string, isBound: boolean): Fill {
-    if (isBound) return fillAround(stringify(documentOf(terms, reason, PLACE)))
-    const document = documentOf(terms, reason, null)
-    const whole = { members: stringify(document).slice(1, -1), header: encode(document) }
-    return () => whole
   }
 
   return (terms: Terms, reason: string): Required => {
@@ -54,28 +55,41 @@ export function createRequired({ money, serviceName }: { readonly money: Money; 
     }
     let form = forms.find((one) => one.price === price && one.reason === reason && one.isBound === isBound)
     if (form === undefined) {
-      form = { price, reason, isBound, fill: write(terms, reason, isBound) }
+      form = { price, reason, isBound, fill: fillIn(stringify(documentOf(terms, reason, isBound))) }
       forms.push(form)
     }
-    return form.fill(digest ?? '')
+    return form.fill(Buffer.from(random.bytes(CLAIM_BYTES)).toString('base64url'), digest ?? '')
   }
 }
 
+/** With the two letters that follow it, each of the two values is a multiple of three long. */
+const FOLLOWING = 2
+
 /**
- * Base64 turns three bytes into four letters, so text that is cut at a multiple of three can be encoded in parts. White space behind the
- * first brace moves the place of the digest to such a cut; with the `"}` that follows, the digest itself is 54 bytes.
+ * Base64 turns three bytes into four letters, so text that is cut at multiples of three can be encoded in parts. White space before the
+ * quotation mark of a value moves it to such a cut.
  */
-function fillAround(document: string): Fill {
-  const [before = '', after = ''] = document.split(PLACE)
-  const odd = Buffer.byteLength(before) % 3
-  const head = odd === 0 ? before : `{${' '.repeat(3 - odd)}${before.slice(1)}`
-  const [closing, tail] = [after.slice(0, 2), after.slice(2)]
-  const [headCode, tailCode] = [base64(head), base64(tail)]
-  const [headMembers, tailMembers] = [head.slice(1), after.slice(0, -1)]
-  return (digest) => ({
-    members: headMembers + digest + tailMembers,
-    header: headCode + btoa(digest + closing) + tailCode,
+function fillIn(document: string): Fill {
+  const [beforeClaim = '', afterClaim = ''] = document.split(CLAIM_PLACE)
+  const [beforeDigest, afterDigest = ''] = afterClaim.split(DIGEST_PLACE)
+  const head = padded(beforeClaim)
+  const claimEnd = afterClaim.slice(0, FOLLOWING)
+  const isBound = afterDigest !== ''
+  const middle = isBound ? padded(beforeDigest!.slice(FOLLOWING)) : ''
+  const digestEnd = afterDigest.slice(0, FOLLOWING)
+  const tail = isBound ? afterDigest.slice(FOLLOWING) : afterClaim.slice(FOLLOWING)
+  const [headCode, middleCode, tailCode] = [base64(head), base64(middle), base64(tail)]
+  const [headMembers, tailMembers] = [head.slice(1), tail.slice(0, -1)]
+  return (claim, digest) => ({
+    members: headMembers + claim + claimEnd + middle + digest + digestEnd + tailMembers,
+    header: headCode + btoa(claim + claimEnd) + middleCode + (isBound ? btoa(digest + digestEnd) : '') + tailCode,
   })
+}
+
+/** A text that ends with the quotation mark of a value, made as long as a multiple of three. */
+function padded(text: string): string {
+  const odd = Buffer.byteLength(text) % 3
+  return odd === 0 ? text : `${text.slice(0, -1)}${' '.repeat(3 - odd)}"`
 }
 
 function base64(text: string): string {

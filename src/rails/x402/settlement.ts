@@ -1,7 +1,6 @@
 import type { Address, Hash } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import type { JsonObject } from '../../base/json.ts'
-import type { ProblemCode } from '../../base/problem.ts'
 import { type Authorization, findAuthorization, isAuthorizationUsed, moves, paidBy } from '../../chain/eip3009.ts'
 import { type Receipt, readReceipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
@@ -23,14 +22,18 @@ export type SettlementReader = {
   find(order: PaidOrder): Promise<SettleOutcome | null>
   /** Judges one receipt: only logs of the token itself count, never what somebody answered. */
   judge(order: PaidOrder, receipt: Receipt): Promise<SettleOutcome | null>
+  /** The transaction in which this authorization moved its money, if it did. */
+  landed(authorization: Authorization): Promise<Hash | null>
   /** What can be said when it is not there: after its time is over it never will be. */
   absent(order: PaidOrder, refusal: Refusal | null, transaction?: Hash): Promise<SettleOutcome>
 }
 
-export type Refusal = { readonly code: ProblemCode; readonly detail: string }
+export type Refusal = Omit<SettleOutcome & { readonly kind: 'refused' }, 'kind'>
 
 /** Clocks of chains and replicas differ, and blocks take their time: be sure before saying "never". */
 const MARGIN_MS = 60_000
+/** A payment lives for minutes, so it is not further back than this when somebody still asks for it. */
+const SEARCH_BLOCKS = 2_000n
 
 export function keptPayment(order: PaidOrder): KeptPayment {
   if (order.authorization === null) throw new TypeError(`order ${order.id} has no payment to settle`)
@@ -63,7 +66,12 @@ export function createSettlementReader(
       if (!(await isAuthorizationUsed(rpc, asset, authorization))) return null
       const trace = await findAuthorization(rpc, asset, from, nonce, BigInt(fromBlock))
       if (trace?.kind === 'cancelled')
-        return { kind: 'refused', code: 'payment_cancelled', detail: 'The payer cancelled this payment on the chain.' }
+        return {
+          kind: 'refused',
+          code: 'payment_cancelled',
+          detail: 'The payer cancelled this payment on the chain.',
+          isPayersFault: true,
+        }
       const receipt = trace && (await readReceipt(rpc, trace.transaction))
       const outcome = receipt && (await judge(order, receipt))
       if (outcome) return outcome
@@ -74,12 +82,22 @@ export function createSettlementReader(
           kind: 'refused',
           code: 'payment_verification_failed',
           detail: 'The authorization was spent on something else; nothing was taken for this order.',
+          isPayersFault: true,
         }
       return {
         kind: 'unknown',
         detail: 'The payment was used on the chain; its transfer is not visible yet.',
         transaction: trace?.transaction,
       }
+    },
+
+    async landed(authorization) {
+      if (!(await isAuthorizationUsed(rpc, asset, authorization))) return null
+      const { number } = await head.latest()
+      const fromBlock = number > SEARCH_BLOCKS ? number - SEARCH_BLOCKS : 0n
+      const trace = await findAuthorization(rpc, asset, authorization.from, authorization.nonce, fromBlock)
+      const receipt = trace?.kind === 'used' ? await readReceipt(rpc, trace.transaction) : null
+      return receipt && paidBy(receipt, asset, authorization) ? receipt.transactionHash : null
     },
 
     async absent(order, refusal, transaction) {

@@ -32,6 +32,21 @@ export function requirementsOf(money: Money, terms: Terms): Requirements {
   }
 }
 
+/**
+ * The claim is a word of ours that only this caller is told, and that every client sends back with `accepted`. What else a payment
+ * consists of is on the chain for all to read once it has landed; whoever knows the claim is the one who was asked.
+ */
+export function withClaim(requirements: Requirements, claim: string): Requirements {
+  return { ...requirements, extra: { ...requirements.extra, claim } }
+}
+
+const CLAIM_LENGTH_MAX = 64
+
+export function claimIn({ accepted }: Payload): string | null {
+  const claim = (accepted['extra'] as JsonObject | undefined)?.['claim']
+  return typeof claim === 'string' && claim !== '' && claim.length <= CLAIM_LENGTH_MAX ? claim : null
+}
+
 /** Compares what the client echoes and signs with what we would ask now. Prices are never read from the client. */
 export function assertTerms(payload: Payload, expected: Requirements, terms: Terms): void {
   const { accepted, resource } = payload

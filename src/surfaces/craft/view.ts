@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { Json, JsonObject } from '../../base/json.ts'
-import { commonMembers, type PurchaseView } from '../../domain/offer.ts'
-import { purchaseFields } from '../../domain/purchase-fields.ts'
+import { commonMembers, type PurchaseView, publicMembers } from '../../domain/offer.ts'
+import { publicFields, purchaseFields } from '../../domain/purchase-fields.ts'
 import { type Charge, chargeOf } from './accelerate.ts'
 import type { Accelerate, Burn } from './schema.ts'
 
@@ -32,30 +32,40 @@ export const accelerateActionSchema = z
   })
   .meta({ id: 'AccelerateAction', description: 'A paid acceleration of crafting timers' })
 
+const publicActionFields = { ...publicFields, actionId: actionFields.actionId.optional() }
+
+/** The status of an action, of either kind. */
 export const craftActionSchema = z
-  .discriminatedUnion('type', [burnActionSchema, accelerateActionSchema])
+  .discriminatedUnion('type', [
+    burnActionSchema.extend(publicActionFields).meta({ id: 'BurnActionStatus', description: 'How far a burn is' }),
+    accelerateActionSchema
+      .extend(publicActionFields)
+      .meta({ id: 'AccelerateActionStatus', description: 'How far an acceleration is' }),
+  ])
   .meta({ id: 'CraftAction', description: 'A paid craft action' })
 
-export function presentBurn(view: PurchaseView<Burn>): JsonObject {
-  return { ...actionMembers('burn', view), nfts: view.input.nfts }
+type Audience = 'buyer' | 'public'
+
+export function presentBurn(view: PurchaseView<Burn>, audience: Audience = 'buyer'): JsonObject {
+  return { ...actionMembers('burn', view, audience), nfts: view.input.nfts }
 }
 
-export function presentAccelerate(defaultAmount: bigint): (view: PurchaseView<Accelerate>) => JsonObject {
-  return (view) => {
-    // Without a plan nothing is decided yet: only a payment that moved before we heard of it is shown so.
-    const { amount, amountSource } = (view.plan ?? chargeOf(view.input, defaultAmount)) as Charge
-    return { ...actionMembers('accelerate', view), amount, amountSource }
-  }
+export function presentAccelerate(
+  view: PurchaseView<Accelerate>,
+  defaultAmount: bigint,
+  audience: Audience = 'buyer',
+): JsonObject {
+  // Without a plan nothing is decided yet: only a payment that moved before we heard of it is shown so.
+  const { amount, amountSource } = (view.plan ?? chargeOf(view.input, defaultAmount)) as Charge
+  return { ...actionMembers('accelerate', view, audience), amount, amountSource }
 }
 
-function actionMembers(type: 'burn' | 'accelerate', view: PurchaseView<Burn> | PurchaseView<Accelerate>): JsonObject {
+function actionMembers(
+  type: 'burn' | 'accelerate',
+  view: PurchaseView<Burn> | PurchaseView<Accelerate>,
+  audience: Audience,
+): JsonObject {
   const timers = (view.result?.['timers'] ?? []) as Json
-  return {
-    actionId: view.orderId,
-    type,
-    ...commonMembers(view),
-    user: view.input.user,
-    actionTx: view.deliveryTx,
-    timers,
-  }
+  const common = audience === 'buyer' ? { actionId: view.orderId, ...commonMembers(view) } : publicMembers(view)
+  return { type, ...common, user: view.input.user, actionTx: view.deliveryTx, timers }
 }

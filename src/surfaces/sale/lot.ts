@@ -2,7 +2,7 @@ import { type Address, sameAddress } from '../../base/address.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Hex } from '../../base/hex.ts'
 import type { JsonObject } from '../../base/json.ts'
-import { rangeOf, times } from '../../base/money.ts'
+import { rangeOf, times, usd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
 import { decodeEventLog, Reverted } from '../../chain/contract.ts'
 import { deliverOnce, orderKey } from '../../chain/once.ts'
@@ -121,6 +121,10 @@ export function salePrice(lots: Lots, clock: Clock): Price<SaleBuy> {
       const problem = saleProblem(lot, input, clock.now())
       if (!lot || problem) throw problem
       return times(lot.unitPrice, input.quantity)
+    },
+    async was({ saleId, quantity }, price, since) {
+      const each = price / BigInt(quantity)
+      return each * BigInt(quantity) === price && lots.priceWas(saleId, usd(each), since)
     },
     async range() {
       const open = [...(await lots.recent()).values()].filter((lot) => stateOf(lot, clock.now()) === 'open')

@@ -4,7 +4,10 @@ import type { Clock } from '../../base/clock.ts'
 import { type Usd, usd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
 import type { BatchReader } from '../../chain/batch.ts'
-import type { Contract } from '../../chain/contract.ts'
+import { type Contract, decodeEventLog, eventTopic } from '../../chain/contract.ts'
+import { blockTime, type HeadSource } from '../../chain/head.ts'
+import type { Log } from '../../chain/receipt.ts'
+import type { Rpc } from '../../chain/rpc.ts'
 
 export type SaleContract = Contract<typeof saleLots.abi>
 export const saleAbi = saleLots.abi
@@ -33,17 +36,24 @@ export type Lots = {
    * not fit together, and a mint in between would make the last piece look like two. Null when there is no such lot, or it is not offered.
    */
   standing(saleId: number, minter: Address): Promise<{ readonly lot: Lot; readonly own: bigint } | null>
+  /** Did one of this lot cost so much at any moment since? The contract tells of every change. */
+  priceWas(saleId: number, unitPrice: Usd, since: number): Promise<boolean>
 }
 
 const CACHE_MS = 2_000
+/** More than are made while a quoted price holds, wherever we sell; all nodes search this many. */
+const HISTORY_BLOCKS = 1_000n
+const LOT_SET = eventTopic(saleAbi, 'LotSet')
 
 export function createLots(options: {
   contract: SaleContract
+  rpc: Rpc
+  head: HeadSource
   read: BatchReader
   saleIds: readonly number[]
   clock: Clock
 }): Lots {
-  const { contract, read, saleIds, clock } = options
+  const { contract, rpc, head, read, saleIds, clock } = options
   const offered = new Set(saleIds)
   let cached: { readonly at: number; readonly lots: Promise<ReadonlyMap<number, Lot>> } | null = null
 
@@ -71,7 +81,36 @@ export function createLots(options: {
     return new Map(lots.flatMap((lot) => (lot ? [[lot.saleId, lot]] : [])))
   }
 
+  /** When the terms of a lot were changed lately, and to what price, oldest first. */
+  async function changesOf(saleId: number): Promise<readonly { readonly block: bigint; readonly price: bigint }[]> {
+    const { number } = await head.latest()
+    const fromBlock = `0x${(number > HISTORY_BLOCKS ? number - HISTORY_BLOCKS : 0n).toString(16)}`
+    const topics = [LOT_SET, `0x${BigInt(saleId).toString(16).padStart(64, '0')}`]
+    const filter = { address: contract.address, topics, fromBlock, toBlock: 'latest' }
+    const logs = await rpc.request<readonly Log[]>('eth_getLogs', [filter])
+    return logs.flatMap((log) => {
+      const event = decodeEventLog(saleAbi, log)
+      return event?.eventName === 'LotSet'
+        ? [{ block: BigInt(log.blockNumber), price: event.args.terms.unitPrice }]
+        : []
+    })
+  }
+
+  async function priceAt(saleId: number, block: bigint): Promise<bigint | null> {
+    const [lot] = await read([contract.question('lot', [BigInt(saleId)])], block)
+    return lot?.exists ? lot.terms.unitPrice : null
+  }
+
   return {
+    async priceWas(saleId, unitPrice, since) {
+      const changes = await changesOf(saleId)
+      for (const [index, { block }] of changes.entries()) {
+        if ((await blockTime(rpc, block)) < since) continue
+        const replaced = changes[index - 1]?.price ?? (await priceAt(saleId, block - 1n))
+        if (replaced === unitPrice) return true
+      }
+      return false
+    },
     async standing(saleId, minter) {
       if (!offered.has(saleId)) return null
       const id = BigInt(saleId)

@@ -3,8 +3,8 @@ import type { Clock } from '../../base/clock.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import { formatUsd } from '../../base/money.ts'
 import type { Shelf } from '../../domain/catalog.ts'
-import { commonMembers, type PurchaseView } from '../../domain/offer.ts'
-import { purchaseFields } from '../../domain/purchase-fields.ts'
+import { commonMembers, type PurchaseView, publicMembers } from '../../domain/offer.ts'
+import { publicFields, purchaseFields } from '../../domain/purchase-fields.ts'
 import { type Lots, stateOf } from './lots.ts'
 import type { SaleBuy } from './schema.ts'
 
@@ -19,10 +19,21 @@ export const salePurchaseSchema = z
   })
   .meta({ id: 'SalePurchase', description: 'A purchase of NFTs from a sale lot' })
 
+export const saleStatusSchema = salePurchaseSchema
+  .extend(publicFields)
+  .meta({ id: 'SalePurchaseStatus', description: 'How far a purchase of NFTs is' })
+
 export function presentSale(view: PurchaseView<SaleBuy>): JsonObject {
-  const { saleId, quantity, beneficiary } = view.input
-  const nfts = (view.result?.['nfts'] ?? []) as Json
-  return { ...commonMembers(view), saleId, quantity, beneficiary, saleTx: view.deliveryTx, nfts }
+  return { ...commonMembers(view), ...boughtLot(view) }
+}
+
+export function publishSale(view: PurchaseView<SaleBuy>): JsonObject {
+  return { ...publicMembers(view), ...boughtLot(view) }
+}
+
+function boughtLot({ input, deliveryTx, result }: PurchaseView<SaleBuy>) {
+  const { saleId, quantity, beneficiary } = input
+  return { saleId, quantity, beneficiary, saleTx: deliveryTx, nfts: (result?.['nfts'] ?? []) as Json }
 }
 
 export function saleShelf(lots: Lots, clock: Clock): Shelf {

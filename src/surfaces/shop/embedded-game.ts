@@ -53,6 +53,12 @@ export function embeddedGame({ players, items, clock, waypoint, rehearsedDelayMs
       return (await items.forPlayer(playerId, itemId)).map(offerOf)
     },
 
+    async earlierPrices(playerId, itemId, since) {
+      const [offer] = await items.forPlayer(playerId, itemId)
+      const earlier = offer ? await items.pricesUntil(itemId, since) : []
+      return earlier.map((price) => discounted(price, offer!.discountPoints))
+    },
+
     async deliver(delivery) {
       const { orderId, playerId, itemId, quantity, deadline } = delivery
       if (clock.now() >= deadline) return granted(await items.granted(orderId), OUT_OF_TIME)

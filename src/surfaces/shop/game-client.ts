@@ -19,7 +19,13 @@ export type GameClient = {
   send<Answer>(request: GameRequest, schema: z.ZodType<Answer>): Promise<Answer>
 }
 
-export type GameRequest = { readonly method: 'GET' | 'POST'; readonly path: string; readonly body?: unknown }
+export type GameRequest = {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  readonly body?: unknown
+  /** When it was written down that this leaves; it is signed with that time. Now, where nothing was written down. */
+  readonly at?: number
+}
 
 /** No usable answer: what was sent may or may not have been done. Clients see `game_unavailable`. */
 export class GameSilent extends Problem {
@@ -30,7 +36,7 @@ export class GameSilent extends Problem {
       cause,
     })
     this.name = 'GameSilent'
-    this.neverSent = isUnconnected(cause)
+    this.neverSent = cause instanceof TooLate || isUnconnected(cause)
   }
 }
 
@@ -42,15 +48,23 @@ export type GameClientOptions = {
 }
 
 const ANSWER_BYTES_MAX = 1024 * 1024
+/** This process slept between the record and the call: whoever read the record since may have decided without it. */
+const LATE_MS_MAX = 5_000
+
+class TooLate extends Error {
+  constructor() {
+    super('it was not sent: too much time has passed since it was written down')
+  }
+}
 
 export function createGameClient({ url, secret, timeoutMs, clock }: GameClientOptions): GameClient {
   async function exchange<Answer>(
-    { method, path, body }: GameRequest,
+    { method, path, body, at = clock.now() }: GameRequest,
     schema: z.ZodType<Answer>,
     signal: AbortSignal,
   ): Promise<Answer> {
     const text = body === undefined ? '' : JSON.stringify(body)
-    const signed: SignedRequest = { method, path, body: text, timestamp: clock.now() }
+    const signed: SignedRequest = { method, path, body: text, timestamp: at }
     const signature = signRequest(secret, signed)
     const response = await fetch(url + path, {
       method,
@@ -72,6 +86,7 @@ export function createGameClient({ url, secret, timeoutMs, clock }: GameClientOp
   }
 
   async function send<Answer>(request: GameRequest, schema: z.ZodType<Answer>): Promise<Answer> {
+    if (request.at !== undefined && clock.now() - request.at > LATE_MS_MAX) throw new GameSilent(new TooLate())
     try {
       return await exchange(request, schema, AbortSignal.timeout(timeoutMs))
     } catch (cause) {

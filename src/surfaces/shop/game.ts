@@ -64,6 +64,8 @@ export type GameBackend = {
   findPlayer(key: PlayerKey): Promise<Player | null>
   /** Every item of the shelf, or the named one only. */
   offersFor(playerId: string, itemId: string | null): Promise<readonly PersonalOffer[]>
+  /** What one piece cost this player before, as far as that was replaced after this moment. */
+  earlierPrices(playerId: string, itemId: string, since: number): Promise<readonly Usd[]>
   /** Runs at least once per order. A throw means that nobody knows; it is then called again. */
   deliver(delivery: GameDelivery): Promise<Grant>
 }

@@ -107,7 +107,7 @@ export function httpGame(options: HttpGameOptions): GameBackend {
     await waypoint('game.called')
     try {
       const body = { orderId, playerId, itemId, quantity }
-      const answer = await client.send({ method: 'POST', path: '/deliveries', body }, deliveryAnswer)
+      const answer = await client.send({ method: 'POST', path: '/deliveries', body, at: sentAt }, deliveryAnswer)
       await waypoint('game.answered')
       return judged(delivery, answer) ?? unknown(delivery, 'The game says that it did not receive what it answers.')
     } catch (error) {
@@ -143,6 +143,9 @@ export function httpGame(options: HttpGameOptions): GameBackend {
       if (answer.playerId !== playerId) throw new GameSilent(new Error('another player than was asked for'))
       return itemId === null ? answer.offers : answer.offers.filter(({ item }) => item.id === itemId)
     },
+
+    // The game's prices are its own affair, and it keeps no history for us: what it asks now is what holds.
+    earlierPrices: async () => [],
 
     async deliver(delivery) {
       const before = await calls.find(delivery.orderId)

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../base/json.ts'
 import type { Problem } from '../../base/problem.ts'
 import type { Good } from '../../domain/good.ts'
 import { commonMembers, type PurchaseView, publicMembers } from '../../domain/offer.ts'
-import { purchaseFields } from '../../domain/purchase-fields.ts'
+import { publicFields, purchaseFields } from '../../domain/purchase-fields.ts'
 import type { GameBackend } from './game.ts'
 import { recipientMissing } from './recipient.ts'
 
@@ -74,5 +74,5 @@ export function publishLookup(view: PurchaseView<JsonObject>): JsonObject {
 }
 
 export const playerLookupStatusSchema = playerLookupSchema
-  .partial({ orderId: true, flowId: true, receipt: true, player: true })
+  .extend({ ...publicFields, player: playerLookupSchema.shape.player.optional() })
   .meta({ id: 'PlayerLookupStatus', description: 'How far a player lookup is' })

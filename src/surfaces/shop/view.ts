@@ -5,7 +5,7 @@ import { Problem } from '../../base/problem.ts'
 import type { CatalogItem, Recipient, Shelf } from '../../domain/catalog.ts'
 import { commonMembers, type PurchaseView, publicMembers } from '../../domain/offer.ts'
 import type { OrderStatus } from '../../domain/order.ts'
-import { purchaseFields } from '../../domain/purchase-fields.ts'
+import { publicFields, purchaseFields } from '../../domain/purchase-fields.ts'
 import type { GameBackend, Item, PersonalOffer } from './game.ts'
 import { isOnShelf } from './item.ts'
 import { findRecipient } from './recipient.ts'
@@ -27,7 +27,7 @@ export const shopPurchaseSchema = z
 
 /** A payment transaction is public: asked by it, the status leaves out what only the buyer knows. The order id shows all. */
 export const shopStatusSchema = shopPurchaseSchema
-  .partial({ orderId: true, flowId: true, receipt: true, recipient: true })
+  .extend({ ...publicFields, recipient: shopPurchaseSchema.shape.recipient.optional() })
   .meta({ id: 'ShopPurchaseStatus', description: 'How far a purchase of game items is' })
 
 export function presentItem(view: PurchaseView<ShopBuy>): JsonObject {

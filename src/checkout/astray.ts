@@ -1,0 +1,28 @@
+import type { JsonObject } from '../base/json.ts'
+import { Problem } from '../base/problem.ts'
+import type { Astray } from '../domain/rail.ts'
+import type { PaidCall } from './paid-call.ts'
+
+/** It reached us and buys nothing: its way back begins now, and whoever showed it is told. */
+export async function sentBack<Input extends JsonObject>(
+  { checkout, offer }: Pick<PaidCall<Input>, 'checkout' | 'offer'>,
+  astray: Astray,
+): Promise<Problem> {
+  const { transaction: paymentTx, detail } = astray
+  const statusUrl = checkout.paymentUrl(offer.rail.name, paymentTx)
+  const sent = await checkout.sendBack(offer.rail.name, astray)
+  switch (sent.kind) {
+    case 'returning':
+      return new Problem('payment_returned', detail, { statusUrl, members: { refund: sent.refund, paymentTx } })
+    case 'kept_for_now':
+      return new Problem('payment_returned', `${detail} It waits for a person, who decides when.`, {
+        statusUrl,
+        members: { paymentTx },
+      })
+    case 'claimed':
+      return new Problem('payment_conflict', 'That transaction pays another purchase, and buys nothing here.', {
+        statusUrl,
+        members: { paymentTx },
+      })
+  }
+}

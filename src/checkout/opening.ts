@@ -1,0 +1,124 @@
+import { newId } from '../base/id.ts'
+import { canonical, type JsonObject, sha256Hex } from '../base/json.ts'
+import { isProblem, Problem } from '../base/problem.ts'
+import { eventTypeOf } from '../domain/event.ts'
+import { assertPassed, type Checked } from '../domain/good.ts'
+import { type Offer, viewOf } from '../domain/offer.ts'
+import type { Order } from '../domain/order.ts'
+import type { Payment } from '../domain/rail.ts'
+import type { Exposure } from '../store/exposure.ts'
+import { asOpened, type Opening, type OpenOutcome } from '../store/order-opening.ts'
+import type { PaidCall } from './paid-call.ts'
+
+/** Written, or perhaps written: the store did not say. */
+export type Written = OpenOutcome | { readonly kind: 'unsure'; readonly order: Order }
+
+/** A limit that was read before somebody else's hold ended is read again; readings go stale only while others finish. */
+const CHECKS_MAX = 5
+
+/** One transaction before money moves. Money that has moved is written down first and judged afterwards; a refusal then sends it back. */
+export async function open<Input extends JsonObject>(
+  call: PaidCall<Input>,
+  input: Input,
+  payment: Payment,
+): Promise<Written> {
+  const { offer } = call
+  if (payment.funds === 'captured') return openCaptured(call, input, payment)
+  for (let round = 1; ; round++) {
+    const checked = await offer.good.check(input, payment.payer)
+    assertPassed(checked)
+    const opened = await writeWithMeans(call, input, payment, checked)
+    if (opened.kind !== 'held' || !opened.isStale || round === CHECKS_MAX) return opened
+  }
+}
+
+async function openCaptured<Input extends JsonObject>(
+  call: PaidCall<Input>,
+  input: Input,
+  payment: Payment,
+): Promise<Written> {
+  const opened = await write(call, input, payment, null, null)
+  if (opened.kind !== 'same_key') return opened
+  const objection = new Problem(
+    'idempotency_conflict',
+    'This key names another purchase; the second payment goes back.',
+  )
+  const withoutKey = { ...call, request: { ...call.request, idempotencyKey: null } }
+  return write(withoutKey, input, { ...payment, objection, idempotencyKey: undefined }, null, null)
+}
+
+/** What a payer has is asked for only when they have promised other money: then it must cover all of it. */
+async function writeWithMeans<Input extends JsonObject>(
+  call: PaidCall<Input>,
+  input: Input,
+  payment: Payment,
+  checked: Checked,
+): Promise<Written> {
+  const opened = await write(call, input, payment, checked, null)
+  if (opened.kind !== 'means_needed') return opened
+  return write(call, input, payment, checked, await call.offer.rail.meansOf(payment.payer))
+}
+
+async function write<Input extends JsonObject>(
+  call: PaidCall<Input>,
+  input: Input,
+  payment: Payment,
+  checked: Checked | null,
+  means: bigint | null,
+): Promise<Written> {
+  const { checkout, offer, request } = call
+  const { orders, clock, random, limits, log, waypoint } = checkout
+  const { good, rail } = offer
+  const opening: Omit<Opening, 'event'> = {
+    id: newId('ord', random),
+    flowId: payment.flowId ?? request.flowId,
+    surface: good.surface,
+    good: good.name,
+    rail: rail.name,
+    requestDigest: digestOf(offer, input),
+    input,
+    plan: checked?.plan ?? null,
+    holds: checked?.holds ?? [],
+    payment,
+    idempotencyKey: request.idempotencyKey ?? payment.idempotencyKey ?? null,
+    openedAt: clock.now(),
+    leaseSeconds: limits.leaseSeconds,
+    exposure: await exposureOf(call, payment, checked, means),
+  }
+  await waypoint('order.opening')
+  const order = asOpened(opening, opening.openedAt)
+  const event = { type: eventTypeOf(good.surface, 'settling'), data: offer.present(viewOf(offer, order)) }
+  return orders.open({ ...opening, event }).catch((error: unknown) => {
+    if (!isProblem(error, 'store_unavailable')) throw error
+    // The commit may have happened, and the worker would then settle it. It is known by its payment's own name: whether there is an
+    // order, and which, only a later look can tell.
+    log.warn('the store did not say whether an order was written', { orderId: order.id, error })
+    return { kind: 'unsure', order: { ...order, id: handleOf(payment) } }
+  })
+}
+
+async function exposureOf<Input extends JsonObject>(
+  { checkout, offer }: PaidCall<Input>,
+  { payer, funds }: Payment,
+  checked: Checked | null,
+  means: bigint | null,
+): Promise<Exposure> {
+  const { openOrdersPerPayer, refundsPerPayer } = checkout.limits
+  return {
+    openOrdersMax: openOrdersPerPayer,
+    refundsPerDayMax: refundsPerPayer,
+    means,
+    float: funds === 'captured' ? 0n : await offer.rail.float(),
+    suspects: [`payer:${payer}`, ...(checked?.suspects ?? [])].map((suspect) => suspect.toLowerCase()),
+  }
+}
+
+/** The part of its first name that a payer knows a payment by: the authorization's nonce, the challenge's id. */
+function handleOf({ identities }: Payment): string {
+  return identities[0]!.split('/').at(-1)!
+}
+
+/** Equal digests are equal requests. */
+export function digestOf<Input extends JsonObject>({ good, rail }: Offer<Input>, input: Input): string {
+  return sha256Hex(canonical({ good: good.name, rail: rail.name, input }))
+}

@@ -1,0 +1,43 @@
+import { type Usd, usd } from '../base/money.ts'
+import { isProblem, Problem } from '../base/problem.ts'
+import type { Price } from '../domain/good.ts'
+import type { Credential } from '../domain/rail.ts'
+
+/** What a request costs, and what speaks against selling it though its money has moved. */
+export type Quoted = { readonly price: Usd; readonly objection?: Problem | undefined }
+
+const NO_PRICE = usd(0n)
+
+export function priceOf<Input>(price: Price<Input>, input: Input): Usd | Promise<Usd> {
+  return price.kind === 'fixed' ? price.amount : price.of(input)
+}
+
+/** A price question is answered with the lowest price there is; a payment of it is good only for a request that costs just that. */
+export async function probePrice<Input>(price: Price<Input>): Promise<Usd> {
+  if (price.kind === 'fixed') return price.amount
+  const range = await price.range()
+  if (!range) throw new Problem('item_unavailable', 'Nothing is on sale here right now.')
+  return range.lowest
+}
+
+/**
+ * What this payment is held against: the price now, or the one that the payer was quoted, if it was the price at some moment since then.
+ * Where nothing can be asked for the request any more, money that has moved already is taken down all the same, with what speaks against
+ * it.
+ */
+export async function agreedPrice<Input>(
+  price: Price<Input>,
+  input: Input,
+  { amount, funds }: Pick<Credential, 'amount' | 'funds'>,
+  quotedSince: number,
+): Promise<Quoted> {
+  try {
+    const now = await priceOf(price, input)
+    if (now === amount || price.kind === 'fixed') return { price: now }
+    const paid = usd(amount)
+    return { price: (await price.was(input, paid, quotedSince)) ? paid : now }
+  } catch (error) {
+    if (funds !== 'captured' || !isProblem(error) || error.status >= 500) throw error
+    return { price: NO_PRICE, objection: error }
+  }
+}

@@ -1,0 +1,73 @@
+import type { JsonObject } from '../base/json.ts'
+import { isProblem, Problem } from '../base/problem.ts'
+import type { Offer } from '../domain/offer.ts'
+import type { Order } from '../domain/order.ts'
+import { type Outcome, outcomeOf, publicOutcomeOf } from './answer.ts'
+import { sentBack } from './astray.ts'
+import { digestOf } from './opening.ts'
+import type { PaidCall } from './paid-call.ts'
+import { waitFor } from './run.ts'
+
+/**
+ * The same payment again. Its answer is given only to the buyer, who asks the same thing and shows what no chain shows. Whoever rebuilt the
+ * payment from the chain hears what the chain tells; anybody else learns nothing but that it is taken.
+ */
+export async function replay<Input extends JsonObject>(call: PaidCall<Input>, order: Order): Promise<Outcome> {
+  const { offer, credential } = call
+  const shownBy = order.proofDigest === credential.proofDigest ? 'buyer' : await credential.shownBy()
+  if (shownBy === 'nobody' || !isSameRequest(call, order)) {
+    throw new Problem(
+      'payment_conflict',
+      'This payment was used for another request. Repeat that one exactly, or read its status; do not pay again.',
+    )
+  }
+  const end = await waited(call, order)
+  if (end.status === 'expired') await assertNeverLanded(call)
+  return shownBy === 'buyer' ? said(offer, end, true) : saidToAnybody(offer, end)
+}
+
+/** The caller's own key, with a new payment of the same payer: the first purchase is answered, and the new payment is not taken. */
+export async function sameKey<Input extends JsonObject>(call: PaidCall<Input>, order: Order): Promise<Outcome> {
+  if (!isSameRequest(call, order))
+    throw new Problem(
+      'idempotency_conflict',
+      'This idempotency key was used for another request; this payment was not taken.',
+    )
+  return said(call.offer, await waited(call, order), true)
+}
+
+function waited<Input extends JsonObject>({ checkout }: PaidCall<Input>, order: Order): Promise<Order> {
+  const { clock, limits } = checkout
+  return waitFor(checkout, order, clock.now() + limits.waitMsMax)
+}
+
+/** The order was given up; before anybody is told to pay again, the chain is asked once more. */
+async function assertNeverLanded<Input extends JsonObject>(call: PaidCall<Input>): Promise<void> {
+  const transaction = await call.offer.rail.landed(call.credential)
+  if (!transaction) return
+  const detail = 'This payment landed after its order had been given up; it goes back to its payer.'
+  throw await sentBack(call, { transaction, detail, mayBeAnothers: false })
+}
+
+function isSameRequest<Input extends JsonObject>({ offer, request }: PaidCall<Input>, order: Order): boolean {
+  try {
+    return digestOf(offer, request.parse()) === order.requestDigest
+  } catch (error) {
+    if (isProblem(error)) return false
+    throw error
+  }
+}
+
+/** An expired order has nothing to say but: pay again. */
+export function said<Input extends JsonObject>(offer: Offer<Input>, order: Order, isReplay: boolean): Outcome {
+  return outcomeOf(offer as unknown as Offer, order, isReplay) ?? givenUp(order)
+}
+
+function saidToAnybody<Input extends JsonObject>(offer: Offer<Input>, order: Order): Outcome {
+  return publicOutcomeOf(offer as unknown as Offer, order) ?? givenUp(order)
+}
+
+function givenUp(order: Order): never {
+  const { code, detail } = order.failure ?? { code: 'payment_expired', detail: 'The payment never landed.' }
+  throw new Problem(code, detail, { status: 402 })
+}

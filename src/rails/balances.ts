@@ -1,0 +1,40 @@
+import type { Address } from '../base/address.ts'
+import type { Clock } from '../base/clock.ts'
+import { isProblem } from '../base/problem.ts'
+import { contractAt } from '../chain/contract.ts'
+import { ChainSilent, type Rpc } from '../chain/rpc.ts'
+import { erc20Abi } from '../chain/tokens.ts'
+import type { Rail } from '../domain/rail.ts'
+
+/** Asked before each sale, so it is not asked each time. */
+const FLOAT_MS = 5_000
+
+/** What a payer has of a rail's token, and what our treasury has to send back. */
+export function createBalances(options: {
+  readonly rpc: Rpc
+  readonly asset: Address
+  readonly treasury: Address
+  readonly clock: Clock
+}): Pick<Rail, 'meansOf' | 'float'> {
+  const { rpc, asset, treasury, clock } = options
+  const token = contractAt(rpc, asset, erc20Abi)
+  // A node that answers something else than a number has not answered.
+  const balanceOf = (owner: Address): Promise<bigint> =>
+    token.read('balanceOf', [owner]).catch((error: unknown) => {
+      throw isProblem(error) ? error : new ChainSilent(rpc.chainId, 'eth_call', error)
+    })
+  let kept: { readonly at: number; readonly amount: Promise<bigint> } | null = null
+  return {
+    meansOf: balanceOf,
+    float() {
+      if (kept === null || clock.now() - kept.at > FLOAT_MS) {
+        const amount = balanceOf(treasury)
+        amount.catch(() => {
+          kept = null
+        })
+        kept = { at: clock.now(), amount }
+      }
+      return kept.amount
+    },
+  }
+}

@@ -1,0 +1,153 @@
+import type { Hash } from '../../base/address.ts'
+import type { Clock } from '../../base/clock.ts'
+import { isProblem, Problem } from '../../base/problem.ts'
+import { blockTime } from '../../chain/head.ts'
+import { type Receipt, readReceipt } from '../../chain/receipt.ts'
+import type { Rpc } from '../../chain/rpc.ts'
+import { type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
+import { transfersIn } from '../../chain/transfers.ts'
+import type { Terms } from '../../domain/rail.ts'
+import { amountProblem, type ChargeTerms, hasExpired, isGenuine, isOtherBody, isOtherScope, tillsOf } from './charge.ts'
+import { isBoundTo, tagIn } from './memo.ts'
+import type { Seen } from './payment.ts'
+import { paidFor } from './settlement.ts'
+import type { MppCredential } from './wire.ts'
+
+export type PushOptions = {
+  readonly terms: ChargeTerms
+  /** Money that comes all the same is sent back. */
+  readonly isOffered: boolean
+  readonly challengeTtlMs: number
+  readonly rpc: Rpc
+  /** Does enough of the chain stand on this block that it counts? */
+  readonly isDeep: (blockNumber: bigint, amount: bigint) => Promise<boolean>
+  readonly clock: Clock
+}
+
+export type PushVerdict =
+  | { readonly kind: 'pays'; readonly seen: Seen }
+  | { readonly kind: 'unseen' }
+  | { readonly kind: 'astray'; readonly detail: string; readonly mayBeAnothers: boolean }
+
+/**
+ * The money has moved already, if the payer speaks the truth, and only the chain knows. What it does not show is no payment yet and leaves
+ * no trace here. What it shows is never answered with "pay again": it buys, or it goes back.
+ */
+export async function verifyPush(options: PushOptions, credential: MppCredential, terms: Terms): Promise<PushVerdict> {
+  const receipt = await receiptOf(options, hashOf(credential))
+  if (!receipt) return { kind: 'unseen' }
+  const arrived = arrivedBy(options, receipt)
+  if (arrived === 0n) {
+    // A block that may yet be replaced proves nothing.
+    if (!(await options.isDeep(receipt.blockNumber, BigInt(credential.request.amount)))) return { kind: 'unseen' }
+    throw new Problem(
+      'payment_verification_failed',
+      'That transaction pays nothing to this shop, so nothing was taken; pay the challenge in this answer.',
+    )
+  }
+  const paid = isGenuine(options.terms, credential, 'then') ? paidFor(receipt, chargeOf(options, credential)) : null
+  if (!paid) return astray(options, credential, receipt)
+  assertRightPlace(credential, terms)
+  return { kind: 'pays', seen: await seenOf(options, credential, terms, { receipt, paid }) }
+}
+
+/** The transaction, if the chain shows that it moved money to us. */
+export async function landedPush(options: PushOptions, credential: MppCredential): Promise<Hash | null> {
+  const receipt = await readReceipt(options.rpc, hashOf(credential))
+  return receipt && arrivedBy(options, receipt) > 0n ? receipt.transactionHash : null
+}
+
+function hashOf({ proof }: MppCredential): Hash {
+  if (proof.mode !== 'push') throw new TypeError('not a push credential')
+  return proof.hash
+}
+
+/** A chain that does not answer has not shown it either. */
+async function receiptOf({ rpc }: PushOptions, hash: Hash): Promise<Receipt | null> {
+  return readReceipt(rpc, hash).catch((error: unknown) => {
+    if (isProblem(error, 'chain_unavailable')) return null
+    throw error
+  })
+}
+
+function arrivedBy({ terms }: PushOptions, receipt: Receipt): bigint {
+  if (!receipt.succeeded) return 0n
+  return transfersIn(receipt, terms.currency, tillsOf(terms)).reduce((sum, { amount }) => sum + amount, 0n)
+}
+
+function chargeOf({ terms }: PushOptions, { challenge, request }: MppCredential) {
+  const { currency } = terms
+  const { recipient, amount } = request
+  return { challengeId: challenge.id, realm: challenge.realm, currency, recipient, amount: BigInt(amount) }
+}
+
+/** Whoever sent another challenge's money here by mistake, or on purpose, hears that it goes back, and to whom it came from. */
+function astray({ terms }: PushOptions, { challenge }: MppCredential, receipt: Receipt): PushVerdict {
+  const memos = memoTransfers(receipt, terms.currency)
+  if (memos.some(({ memo }) => isBoundTo(memo, challenge.realm, challenge.id)))
+    return {
+      kind: 'astray',
+      detail: 'The money was moved by another account than the one it came from; it buys nothing and goes back there.',
+      mayBeAnothers: false,
+    }
+  return {
+    kind: 'astray',
+    detail: 'That transaction paid this shop, but not this challenge; it buys nothing and goes back to its payer.',
+    mayBeAnothers: memos.some(({ memo }) => tagIn(memo) !== null),
+  }
+}
+
+function assertRightPlace(credential: MppCredential, terms: Terms): void {
+  const moved = { status: 409, taken: true, action: 'fix_request' } as const
+  if (isOtherScope(credential, terms))
+    throw new Problem('payment_conflict', `This payment is for ${credential.binding.scope}; send it there.`, moved)
+  if (isOtherBody(credential, terms))
+    throw new Problem(
+      'request_body_mismatch',
+      'The body is not the one this payment was made for; send the original body with the same credential.',
+      moved,
+    )
+}
+
+async function seenOf(
+  options: PushOptions,
+  credential: MppCredential,
+  terms: Terms,
+  { receipt, paid }: { readonly receipt: Receipt; readonly paid: MemoTransfer },
+): Promise<Seen> {
+  const { clock, challengeTtlMs } = options
+  return {
+    payer: paid.from,
+    amount: paid.amount,
+    // Only for the case that the chain drops it again: then it has this long to come back.
+    expiresAt: clock.now() + challengeTtlMs,
+    kept: { raw: null, hash: receipt.transactionHash, memo: paid.memo, fromBlock: receipt.blockNumber.toString() },
+    objection: (await objectionTo(options, credential, terms, { receipt, paid })) ?? undefined,
+  }
+}
+
+/** What speaks against the purchase; the money goes back then. */
+async function objectionTo(
+  options: PushOptions,
+  credential: MppCredential,
+  terms: Terms,
+  { receipt, paid }: { readonly receipt: Receipt; readonly paid: MemoTransfer },
+): Promise<Problem | null> {
+  if (!options.isOffered)
+    return new Problem('payment_verification_failed', 'This shop takes only payments that it sends itself (pull).')
+  const asked = BigInt(credential.request.amount)
+  if (paid.amount !== asked)
+    return new Problem('payment_amount_mismatch', `The challenge asked for ${asked} atomic units; ${paid.amount} came.`)
+  if (await wasPaidLate(options, credential, receipt))
+    return new Problem('payment_expired', 'It was paid after its challenge had ended.')
+  return amountProblem(asked, terms)
+}
+
+/** A wallet's clock and the chain's differ a little. */
+const LATE_MS_MAX = 60_000
+
+/** Whoever shows it late may have paid in time; the block tells. */
+async function wasPaidLate({ rpc, clock }: PushOptions, credential: MppCredential, receipt: Receipt): Promise<boolean> {
+  if (!hasExpired(credential, clock.now())) return false
+  return hasExpired(credential, (await blockTime(rpc, receipt.blockNumber)) - LATE_MS_MAX)
+}

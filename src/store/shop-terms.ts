@@ -1,0 +1,47 @@
+import type { Address } from '../base/address.ts'
+import type { RailName } from '../domain/rail.ts'
+import type { Queryable } from './db.ts'
+import { statement } from './statement.ts'
+
+/** What the shop asks money for on one rail: in what, where to, and under which name. */
+export type ShopTerms = {
+  readonly rail: RailName
+  readonly network: string
+  readonly asset: Address
+  readonly payTo: Address
+  /** The name that MPP payments are bound to; null where the protocol has none. */
+  readonly realm: string | null
+  /** As catalogs show it. */
+  readonly currency: string
+}
+
+const RECORD = statement(`
+  insert into shop_terms (rail, network, asset, pay_to, realm, currency)
+  values ($1, $2, $3, $4, $5, $6)
+  on conflict (rail, network, asset, pay_to, realm) do update
+  set last_used = now(),
+      currency = excluded.currency`)
+
+const LIST = statement<{
+  rail: RailName
+  network: string
+  asset: Address
+  pay_to: Address
+  realm: string
+  currency: string
+}>(`
+  select rail, network, asset, pay_to, realm, currency
+  from shop_terms
+  order by last_used desc`)
+
+/** Written at each start: from then on it is known that the shop was paid there. */
+export async function recordTerms(queryable: Queryable, terms: ShopTerms): Promise<void> {
+  const { rail, network, asset, payTo, realm, currency } = terms
+  await queryable.query(RECORD, [rail, network, asset, payTo, realm ?? '', currency])
+}
+
+/** Everything the shop ever asked for, newest first. */
+export async function listTerms(queryable: Queryable): Promise<readonly ShopTerms[]> {
+  const { rows } = await queryable.query(LIST)
+  return rows.map(({ pay_to, realm, ...rest }) => ({ ...rest, payTo: pay_to, realm: realm === '' ? null : realm }))
+}

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { generatePrivateKey } from 'viem/accounts'
+import { movableClock, said, until } from '../checkout/counter.ts'
+import { createMeddler } from '../checkout/meddler.ts'
+import { type Asked, challengeOf, credentialOf, type MppWallet, mppWallet, payingCall } from '../checkout/mpp-wallet.ts'
+import { post } from '../support/buyers.ts'
+import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
+
+// Nothing durable for money nobody has seen; and never "pay again" for money that is on the chain.
+
+const meddler = createMeddler()
+let shop: TestShop
+before(async () => {
+  shop = await startShop({
+    wrapTransport: meddler.wrap,
+    env: { SUTLER_RECONCILE_SECONDS: '1' },
+    configure: (config) => ({ ...config, limits: { ...config.limits, waitMsMax: 300 } }),
+  })
+})
+after(() => shop.stop())
+
+const PRICE = 250_000n
+const url = () => `${shop.url}/agentic/mpp/buy`
+const lot = ({ address }: { address: string }) => ({ saleId: 392, beneficiary: address })
+const ask = async (wallet: MppWallet): Promise<Asked> => challengeOf(await fetch(url(), post(lot(wallet))))
+const show = (wallet: MppWallet, challenge: Asked, hash: string) =>
+  fetch(url(), post(lot(wallet), { authorization: credentialOf(challenge, { type: 'hash', hash }) }))
+const money = (owner: `0x${string}`) => erc20Balance(shop.chains.tempo, shop.config.mpp!.currency.address, owner)
+
+/** Everything that a purchase writes. */
+async function rows(): Promise<Record<string, number>> {
+  const tables = ['orders', 'payment_identities', 'events', 'sends', 'arrivals', 'exposures', 'holds', 'strikes']
+  const counts = tables.map((table) => `(select count(*)::int from ${table}) as ${table}`)
+  const jobs = `(select count(*)::int from jobs where kind <> 'reconcile') as jobs`
+  return (await shop.store.db.query<Record<string, number>>(`select ${[...counts, jobs].join(', ')}`)).rows[0]!
+}
+
+test('a hundred hashes that nobody knows leave no row, and hold up no purchase', async () => {
+  const wallet = await mppWallet(shop)
+  const [challenge, bogus] = [await ask(wallet), await ask(wallet)]
+  const before = await rows()
+  const flood = Array.from({ length: 100 }, () => show(wallet, bogus, generatePrivateKey()))
+  const hash = await wallet.send(wallet.sign([payingCall(challenge)]))
+  const honest = await show(wallet, challenge, hash)
+  assert.equal(honest.status, 200)
+  for (const answer of await Promise.all(flood)) {
+    const { payment, retry } = await said(answer)
+    assert.deepEqual([answer.status, payment.taken, retry.action], [202, 'unknown', 'wait_same_credential'])
+  }
+  const { orders, payment_identities } = await rows()
+  assert.deepEqual([orders! - before['orders']!, payment_identities! - before['payment_identities']!], [1, 2])
+})
+
+for (const when of ['before it lands', 'after it landed'] as const)
+  test(`a transfer of nothing, shown ${when}, is no payment and leaves nothing`, async (t) => {
+    const wallet = await mppWallet(shop)
+    const challenge = await ask(wallet)
+    const hash = await wallet.send(wallet.sign([payingCall(challenge, { amount: 0n })]))
+    const before = await rows()
+    const reveal = meddler.meddle('eth_getTransactionReceipt', ([asked], chain) => (asked === hash ? null : chain()))
+    t.after(reveal)
+    if (when === 'after it landed') reveal()
+    const { status } = await show(wallet, challenge, hash)
+    assert.equal(status, when === 'before it lands' ? 202 : 402)
+    reveal()
+    const answer = await show(wallet, challenge, hash)
+    const { code, payment } = await said(answer)
+    assert.deepEqual([answer.status, code, payment.taken], [402, 'payment_verification_failed', false])
+    assert.deepEqual(await rows(), before)
+  })
+
+test('a payment that is shown early, for longer than its challenge lives, and lands then, is never asked for again', async (t) => {
+  const wallet = await mppWallet(shop)
+  const challenge = await ask(wallet)
+  const hash = await wallet.send(wallet.sign([payingCall(challenge)]))
+  const paid = await money(wallet.address)
+  const reveal = meddler.meddle('eth_getTransactionReceipt', ([asked], chain) => (asked === hash ? null : chain()))
+  t.after(reveal)
+  const later = await shop.replica({ clock: movableClock(24 * 3_600_000) })
+  const showLater = () =>
+    fetch(
+      `${later.url}/agentic/mpp/buy`,
+      post(lot(wallet), { authorization: credentialOf(challenge, { type: 'hash', hash }) }),
+    )
+  assert.equal((await showLater()).status, 202)
+  reveal()
+  const answer = await showLater()
+  assert.equal(answer.status, 200)
+  assert.equal(await money(wallet.address), paid)
+})
+
+test('a payment without the memo of its challenge goes back at once, and its payer hears so', async () => {
+  const wallet = await mppWallet(shop)
+  const challenge = await ask(wallet)
+  const hash = await wallet.send(wallet.sign([payingCall(challenge, { memo: `0x${'00'.repeat(32)}` })]))
+  const paid = await money(wallet.address)
+  const answer = await show(wallet, challenge, hash)
+  const { code, payment, retry, refund } = await said(answer)
+  assert.deepEqual([answer.status, code, payment.taken, retry.action], [409, 'payment_returned', true, 'poll'])
+  assert.equal(refund?.status, 'refunding')
+  assert.equal((await fetch(retry.statusUrl!)).status, 409)
+  await until(async () => (await money(wallet.address)) === paid + PRICE)
+  assert.equal((await said(await fetch(retry.statusUrl!))).refund?.status, 'refunded')
+})
+
+test('money that another wallet sent to us, shown by a stranger, goes back to the wallet and not to the stranger', async () => {
+  const [payer, stranger] = [await mppWallet(shop), await mppWallet(shop)]
+  const challenge = await ask(payer)
+  const hash = await payer.send(payer.sign([payingCall(challenge, { memo: `0x${'11'.repeat(32)}` })]))
+  const [paid, poor] = [await money(payer.address), await money(stranger.address)]
+  assert.equal((await show(stranger, await ask(stranger), hash)).status, 409)
+  await until(async () => (await money(payer.address)) === paid + PRICE)
+  assert.equal(await money(stranger.address), poor)
+})
