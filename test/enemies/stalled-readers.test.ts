@@ -77,7 +77,7 @@ describe('an answer of which nothing is taken', () => {
     for (let cut = 0; cut < 3; cut++) {
       const still = mute(LARGE)
       while (!still.isCut()) {
-        taken += slow.take(256 * 1024)
+        taken += slow.take(96 * 1024)
         await setTimeout(20)
       }
     }
