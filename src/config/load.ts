@@ -160,6 +160,10 @@ function readLimits(read: OptionReader): Limits {
       failed: read.integer('SUTLER_RATE_FAILED', rate.failed, perMinute),
     },
     replaysPerPayment: read.integer('SUTLER_RATE_REPLAY', defaultLimits.replaysPerPayment, perMinute),
+    connectionsPerClientMax: read.integer('SUTLER_CONNECTIONS_PER_CLIENT', defaultLimits.connectionsPerClientMax, {
+      min: 1,
+      max: 1_000_000,
+    }),
     requestsMax: read.integer('SUTLER_REQUESTS_MAX', defaultLimits.requestsMax, { min: 1, max: 1_000_000 }),
     purchasesMax: read.integer('SUTLER_PURCHASES_MAX', defaultLimits.purchasesMax, { min: 1, max: 1_000_000 }),
   }
