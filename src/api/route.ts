@@ -33,7 +33,7 @@ export type PaidRoute = Common & {
   readonly example: JsonObject
   /** Members of a 200 answer. */
   readonly result: z.ZodType
-  /** False for the one route whose priced call may be empty while the paid call is not (interface §4.2). */
+  /** False for the one route whose priced call may be empty while the paid call is not (contract 4.2.3). */
   readonly bodyIsBound: boolean
   /** A GET on the same path answers the price, and never sells. */
   readonly hasPriceProbe: boolean

@@ -176,7 +176,7 @@ function cheapest({ items }: Catalog, surface: string): string {
   return first.id
 }
 
-/** Everything that is sold for money (interface §4.1 to §4.3): the gateway takes x402 only, and a look-up MPP only. */
+/** Everything that is sold for money: the gateway takes x402 only, and a look-up MPP only. */
 const EXPECTED = [
   'sale buy by x402',
   'sale buy by mpp',

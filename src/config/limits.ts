@@ -1,4 +1,4 @@
-/** Every bound of the service in one place. CONTRACT §8 publishes most of them. */
+/** Every bound of the service in one place. Most of them are promised in docs/contract.md, D9.1 to D9.8. */
 export type Limits = {
   readonly bodyBytesMax: number
   readonly jsonDepthMax: number

@@ -343,7 +343,7 @@ function readConfirmations(read: OptionReader, option: string, fallback: string)
   })
 }
 
-/** One leaked key must not open two doors (RELIABILITY K-02). */
+/** One leaked key must not open two doors (K-02). */
 function refuseSharedKeys(read: OptionReader, loaded: LoadedConfig): void {
   if (loaded.mode !== 'production') return
   const { x402, mpp, game } = loaded.config

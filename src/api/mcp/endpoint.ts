@@ -27,7 +27,7 @@ export type McpEndpointOptions = {
 export type McpEndpoint = Handler
 
 /**
- * MCP over HTTP: one POST, one JSON answer, no session and no stream. Both official server SDKs refuse the interface's own call (it
+ * MCP over HTTP: one POST, one JSON answer, no session and no stream. Both official server SDKs refuse the call of contract 4.4.1 (it
  * accepts JSON alone) and rebuild their tool list for every request; this keeps the lists as text and splices in the id.
  */
 export function createMcpEndpoint({
