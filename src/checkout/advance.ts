@@ -53,7 +53,7 @@ const POLL_MS_MAX = 30_000
 async function settle(checkout: Checkout, offer: Offer, order: Order, lease: Lease): Promise<Step> {
   const { orders, clock, waypoint } = checkout
   await waypoint('settle.begun')
-  const outcome = await offer.rail.settle(order).catch((error) => unknownOutcome(checkout, order, error))
+  const outcome = await offer.rail.settle(order, lease).catch((error) => unknownOutcome(checkout, order, error))
   await waypoint('settle.done')
   switch (outcome.kind) {
     case 'settled': {
@@ -129,7 +129,7 @@ async function deliver(checkout: Checkout, offer: Offer, order: Order, lease: Le
   if (order.plan === null) throw new TypeError(`order ${order.id} has no plan`)
   await waypoint('deliver.begun')
   const delivery = await offer.good
-    .deliver(order.input, order.plan, buyerOf(order))
+    .deliver(order.input, order.plan, buyerOf(order, lease))
     .catch((error) => undelivered(checkout, order, error))
   await waypoint('deliver.done')
   switch (delivery.state) {
@@ -197,7 +197,7 @@ export async function beginRefund(
 async function refund(checkout: Checkout, offer: Offer, order: Order, lease: Lease): Promise<Step> {
   const { orders, clock, log, waypoint } = checkout
   if (order.refund === null) throw new TypeError(`order ${order.id} is refunding without a refund`)
-  const outcome = await offer.rail.refund(order)
+  const outcome = await offer.rail.refund(order, lease)
   await waypoint('refund.done')
   if (outcome.kind === 'pending') {
     log.warn('refund is not through yet', { orderId: order.id, detail: outcome.detail })
@@ -265,7 +265,7 @@ function eventOf(offer: Offer, order: Order) {
   return { type: eventTypeOf(order.surface, order.status), data: offer.present(viewOf(offer, order)) }
 }
 
-function buyerOf(order: Order): Buyer {
+function buyerOf(order: Order, lease: Lease): Buyer {
   const { id, payer, network, settlement, createdAt, attempts } = order
   if (settlement === null) throw new TypeError(`order ${id} is not settled`)
   return {
@@ -276,6 +276,7 @@ function buyerOf(order: Order): Buyer {
     settledAt: settlement.settledAt,
     openedAt: createdAt,
     attempts,
+    lease,
   }
 }
 

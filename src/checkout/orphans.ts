@@ -1,4 +1,5 @@
 import { Problem } from '../base/problem.ts'
+import type { Lease } from '../domain/lease.ts'
 import type { PaidOrder } from '../domain/rail.ts'
 import { type Arrival, presentArrival, type Till } from '../domain/till.ts'
 import {
@@ -11,17 +12,19 @@ import {
   openArrivals,
 } from '../store/arrivals.ts'
 import type { Books } from './books.ts'
+import { underLease } from './held.ts'
 
 const OPEN_MAX = 1_000
 
 /** Money that reached a till and that no order claims: looked into when it is old enough, and sent back when it stays so. */
-export async function workOrphans(books: Books, till: Till): Promise<void> {
+export async function workOrphans(books: Books, till: Till, lease: Lease): Promise<void> {
   const { orphanAfterSeconds, refundAfterSeconds } = books.policy
   for (const { arrival, ageSeconds } of await openArrivals(books.db, till.id, OPEN_MAX)) {
     const isDue = arrival.state === 'unclaimed' && ageSeconds >= orphanAfterSeconds
     const judged = isDue ? await judge(books, till, arrival) : arrival
-    if (judged?.state === 'orphaned' && ageSeconds >= refundAfterSeconds) await sendBack(books, till, judged, null)
-    if (judged?.state === 'refunding') await finishRefund(books, till, judged)
+    if (judged?.state === 'orphaned' && ageSeconds >= refundAfterSeconds)
+      await sendBack(books, till, judged, { by: null, lease })
+    if (judged?.state === 'refunding') await finishRefund(books, till, judged, lease)
   }
 }
 
@@ -65,7 +68,12 @@ async function obstacleTo(books: Books, till: Till, arrival: Arrival, claimant: 
  * The name of the payment is taken in the same transaction: from then on it cannot buy anything, and whoever presents it a moment before
  * has bought, and nothing goes back.
  */
-async function sendBack(books: Books, till: Till, arrival: Arrival, by: string | null): Promise<Arrival | null> {
+async function sendBack(
+  books: Books,
+  till: Till,
+  arrival: Arrival,
+  { by, lease }: { readonly by: string | null; readonly lease: Lease },
+): Promise<Arrival | null> {
   const identity = await till.identityOf(arrival)
   const claimant = await claimantOf(books.db, identity)
   if (claimant.kind === 'order' && claimant.status !== 'expired' && !claimant.isPaid) return null
@@ -76,12 +84,12 @@ async function sendBack(books: Books, till: Till, arrival: Arrival, by: string |
     claim: claimant.kind === 'nobody' ? identity : null,
     type: 'refund.created',
   })
-  return refunding && finishRefund(books, till, refunding)
+  return refunding && finishRefund(books, till, refunding, lease)
 }
 
 /** Journaled under the arrival's own id: however often this runs, one transfer leaves. */
-async function finishRefund(books: Books, till: Till, arrival: Arrival): Promise<Arrival> {
-  const outcome = await till.rail.refund(asPaidOrder(arrival, till))
+async function finishRefund(books: Books, till: Till, arrival: Arrival, lease: Lease): Promise<Arrival> {
+  const outcome = await till.rail.refund(asPaidOrder(arrival, till), lease)
   if (outcome.kind === 'pending') {
     books.log.warn('refund of an orphan is not through yet', { arrivalId: arrival.id, detail: outcome.detail })
     return arrival
@@ -124,7 +132,7 @@ export async function decideArrival(
     throw new Problem('refund_refused', `Arrival ${arrival.id} is ${arrival.state}; there is nothing to decide.`)
   const decided =
     decision === 'refund'
-      ? await sendBack(books, till, arrival, by)
+      ? await underLease(books, (lease) => sendBack(books, till, arrival, { by, lease }))
       : await changeArrival(books.db, arrival, {
           to: 'kept',
           reason: arrival.reason,

@@ -1,5 +1,6 @@
 import { claim, enqueue, type Job, release } from '../store/jobs.ts'
 import type { Books } from './books.ts'
+import { forgetAbandoned, whileHeld } from './held.ts'
 import { reconcileTill } from './reconcile.ts'
 
 export type Reconciler = { stop(): Promise<void> }
@@ -19,7 +20,7 @@ export function startReconciler(books: Books, everySeconds: number): Reconciler 
     const till = tills.find(({ id }) => id === job.key)
     // A till of an earlier configuration is left to itself.
     if (till) {
-      const { difference, items } = await reconcileTill(books, till)
+      const { difference, items } = await whileHeld(books, job, LEASE_SECONDS, () => reconcileTill(books, till, job))
       if (items.length > 0)
         log.warn('the books differ from the chain', { till: till.id, difference, items: items.length })
     }
@@ -34,6 +35,7 @@ export function startReconciler(books: Books, everySeconds: number): Reconciler 
         for (const { id } of tills) await enqueue(db, { kind: KIND, key: id, maxAttempts: ATTEMPTS_MAX })
         for (const job of await claim(db, { kinds: [KIND], limit: tills.length, leaseSeconds: LEASE_SECONDS }))
           await work(job)
+        await forgetAbandoned(db)
       } catch (error) {
         log.warn('the books could not be held against the chain', { error })
       }

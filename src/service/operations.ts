@@ -91,7 +91,7 @@ export function createOperations(parts: OperationsParts): Operations {
   } = parts
   const { operations, limits, blockedPayers } = config
   const signers = createSigners(config, chainOf)
-  const tills = createTills({ config, rails, chainOf, signers, database })
+  const tills = createTills({ config, rails, chainOf, signers, database, log })
   const books: Books = {
     db: database,
     tills,

@@ -43,7 +43,7 @@ export type Parts = {
   readonly log?: Log
   readonly waypoint?: Waypoint
   /** Chains that live in this process, by id. */
-  readonly transports?: ReadonlyMap<number, RpcTransport>
+  readonly transports?: ReadonlyMap<number, RpcTransport | readonly RpcTransport[]>
   /** A database that is open already; the service then leaves it open. */
   readonly database?: Database
   /** Orders then move only while a request drives them. */
@@ -84,7 +84,9 @@ export async function startService(config: Config, parts: Parts = {}): Promise<S
   const journal = createJournal(database)
   const chainOf = createChains({ limits, journal, clock, log, waypoint, transports })
   const { name: serviceName } = config.service
-  const rails = createRails(config, chainOf, { limits, clock, log, waypoint, serviceName, startsCold })
+  const { secondOpinionFrom } = config.operations
+  const railParts = { limits, clock, log, waypoint, serviceName, startsCold, secondOpinionFrom }
+  const rails = createRails(config, chainOf, railParts)
   const { counter, offers } = createCounter({ config, clock, random, log, waypoint, database, chainOf, rails })
   const meter = createShopMeter(() => operations.wake())
   const around = { config, database, journal, rails, chainOf, meter, clock, random, log, waypoint }

@@ -17,16 +17,16 @@ export type Signer = {
 export function createSigners(config: Config, chainOf: (chain: ChainConfig) => ChainAccess): readonly Signer[] {
   const { x402, mpp, game } = config
   const signers: Signer[] = []
-  const add = (role: string, chain: ChainConfig, key: Secret | undefined, paysGasInCoin = true) => {
+  const add = (role: string, chain: ChainConfig, key: Secret | undefined) => {
     if (!key) return
     const { rpc, sender } = chainOf(chain)
-    signers.push({ role, sender: sender(key), rpc, paysGasInCoin })
+    signers.push({ role, sender: sender(key), rpc, paysGasInCoin: chain.paysGasInCoin })
   }
   if (x402) {
     add('settler', x402.chain, x402.facilitator.kind === 'inproc' ? x402.facilitator.settlerKey : undefined)
     add('treasury', x402.chain, x402.treasuryKey)
   }
-  if (mpp) add('treasury', mpp.chain, mpp.treasuryKey, false)
+  if (mpp) add('treasury', mpp.chain, mpp.treasuryKey)
   add('minter', game.chain, game.sale?.minterKey)
   add('crafter', game.chain, game.craft?.crafterKey)
   return signers
@@ -40,8 +40,7 @@ export async function isJournalBehind(signers: readonly Signer[], journal: Journ
   for (const { sender, rpc } of signers) {
     const last = await journal.lastNonce(rpc.chainId, sender.address)
     if (last === null) continue
-    const onChain = Number(await rpc.request<string>('eth_getTransactionCount', [sender.address, 'latest']))
-    if (onChain > last + 1) return true
+    if (await sender.hasSentBeyond(last)) return true
   }
   return false
 }

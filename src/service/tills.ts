@@ -1,9 +1,12 @@
 import { type Address, sameAddress } from '../base/address.ts'
 import type { Hex } from '../base/hex.ts'
+import type { Log } from '../base/log.ts'
+import { isProblem } from '../base/problem.ts'
 import { authorizationBehind } from '../chain/eip3009.ts'
 import { readReceipt } from '../chain/receipt.ts'
 import { memoBehind } from '../chain/tip20.ts'
 import { transfersTo } from '../chain/transfers.ts'
+import { watchSends } from '../chain/watch.ts'
 import type { Config } from '../config/config.ts'
 import type { Rail, RailName } from '../domain/rail.ts'
 import type { Till, Transfer } from '../domain/till.ts'
@@ -11,6 +14,7 @@ import { tagIn, transferIdentity } from '../rails/mpp/memo.ts'
 import { identityOf } from '../rails/x402/wire.ts'
 import type { Database } from '../store/db.ts'
 import { sendsOf } from '../store/journal.ts'
+import { createSendWatch, type WatchScope } from '../store/send-watch.ts'
 import type { ChainAccess } from './chains.ts'
 import type { Signer } from './signers.ts'
 
@@ -20,10 +24,12 @@ export type TillParts = {
   readonly chainOf: (chain: Config['game']['chain']) => ChainAccess
   readonly signers: readonly Signer[]
   readonly database: Database
+  readonly log: Log
 }
 
 /** Where each rail's money arrives. */
-export function createTills({ config, rails, chainOf, signers, database }: TillParts): readonly Till[] {
+export function createTills(parts: TillParts): readonly Till[] {
+  const { config, rails, chainOf, signers, database } = parts
   const { x402, mpp } = config
   const landAgain = landerOf(database, signers)
   const own = [
@@ -36,14 +42,16 @@ export function createTills({ config, rails, chainOf, signers, database }: TillP
     if (!rail) return
     const { rpc, head } = chain
     const { network, asset, payTo } = rail
+    const id = `${network}/${asset}/${payTo}`.toLowerCase()
     tills.push({
       ...rest,
-      id: `${network}/${asset}/${payTo}`.toLowerCase(),
+      id,
       rail,
       headBlock: async () => (await head.fresh()).number,
       transfers: (from, to) => transfersTo(rpc, { token: asset, to: payTo }, from, to),
       shows: async (transaction) => (await readReceipt(rpc, transaction))?.succeeded ?? false,
       landAgain,
+      watchSends: watcherOf(parts, { till: id, network, asset, payTo }),
       isContract: async (address) => isContractCode(await rpc.request<Hex>('eth_getCode', [address, 'latest'])),
       isOwn: (address) => own.some((one) => sameAddress(one, address)),
     })
@@ -76,14 +84,37 @@ function isContractCode(code: Hex): boolean {
   return code !== '0x' && !code.toLowerCase().startsWith('0xef0100')
 }
 
+/** On every chain that keys of ours write to: deliveries may be on another one than the money. */
+function watcherOf({ database, signers, log }: TillParts, scope: WatchScope): Till['watchSends'] {
+  const watch = createSendWatch(database, scope)
+  const chains = [...new Set(signers.map(({ rpc }) => rpc))]
+  return async (lease) => {
+    for (const { sender, role } of signers)
+      await sender.tend(lease).catch((error: unknown) => log.warn('a key could not be looked after', { role, error }))
+    const missing = await Promise.all(
+      chains.map((rpc) => {
+        const senderOf = (address: Address) =>
+          signers.find((signer) => signer.rpc === rpc && sameAddress(signer.sender.address, address))?.sender
+        // A chain that is silent now is looked at next time; the books of the others are kept meanwhile.
+        return watchSends({ rpc, watch, senderOf, lease, log }).catch((error: unknown) => {
+          if (!isProblem(error)) throw error
+          log.warn('deliveries and refunds could not be looked at', { chainId: rpc.chainId, error })
+          return []
+        })
+      }),
+    )
+    return missing.flat()
+  }
+}
+
 /** Sends everything that was ever signed for an order once more, settlement and delivery alike: the same bytes, which land once. */
 function landerOf(database: Database, signers: readonly Signer[]): Till['landAgain'] {
   const senderOf = (chainId: number, address: Address) =>
     signers.find(({ rpc, sender }) => rpc.chainId === chainId && sameAddress(sender.address, address))?.sender
-  return async (orderId) => {
+  return async (orderId, lease) => {
     let outcome: Awaited<ReturnType<Till['landAgain']>> = 'impossible'
     for (const { chainId, signer, step } of await sendsOf(database, orderId)) {
-      const state = await senderOf(chainId, signer)?.resume(orderId, step)
+      const state = await senderOf(chainId, signer)?.resume({ lease, orderId, step })
       if (!state || !/^settle(\.\d+)?$/.test(step)) continue
       if (state.state === 'mined' && state.receipt.succeeded) outcome = 'landed'
       if (state.state === 'pending' && outcome === 'impossible') outcome = 'pending'

@@ -57,10 +57,13 @@ export async function checkChains(config: Config): Promise<readonly Finding[]> {
 /** The doctor has no use for a journal: it never sends. */
 const sendsNothing: Journal = {
   find: refuseToSend,
+  ofOrder: refuseToSend,
   lastNonce: refuseToSend,
   unknownBefore: refuseToSend,
   record: refuseToSend,
+  claimGap: refuseToSend,
   addVersion: refuseToSend,
+  land: refuseToSend,
   between: refuseToSend,
 }
 

@@ -45,6 +45,11 @@ const meanings: readonly Meaning[] = [
     detail: 'The user has no running timer; burn something first.',
   },
   {
+    reason: /^OutOfBudget$/,
+    code: 'quantity_out_of_range',
+    detail: 'This takes more gas than one action may cost; do less at once.',
+  },
+  {
     reason: /^AmountTooSmall$/,
     code: 'quantity_out_of_range',
     detail: 'The amount buys less than a second; the config tells the seconds per token.',

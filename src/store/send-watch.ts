@@ -1,0 +1,82 @@
+import type { Hash } from '../base/address.ts'
+import type { SendWatch, WatchedSend } from '../domain/send-watch.ts'
+import type { Queryable } from './db.ts'
+import { type SendRow, sendOf } from './journal.ts'
+import { statement } from './statement.ts'
+
+/** Whose deliveries and refunds are meant: those of orders that were paid to one till, and of money that came there without one. */
+export type WatchScope = {
+  readonly till: string
+  readonly network: string
+  readonly asset: string
+  readonly payTo: string
+}
+
+const WATCHED = `
+  from sends s
+  left join orders o on o.id = s.order_id
+  left join arrivals a on a.id = s.order_id
+  where s.chain_id = $1
+    and s.landed_block is not null
+    and not s.buried
+    and (a.till = $2 or (o.network = $3 and lower(o.asset) = lower($4) and lower(o.pay_to) = lower($5)))`
+
+const BLOCKS = statement<{ landed_block: string; landed_block_hash: Hash }>(`
+  select distinct s.landed_block, s.landed_block_hash
+  ${WATCHED}
+  order by s.landed_block
+  limit $6`)
+
+const MINED_IN = statement<SendRow & { amount: string; is_paid: boolean }>(`
+  select s.*,
+         coalesce(o.amount, a.amount) as amount,
+         not exists (
+           select
+           from missing_settlements m
+           where m.order_id = s.order_id
+             and m.state <> 'landed'
+         ) as is_paid
+  ${WATCHED}
+    and s.landed_block_hash = any($6::text[])
+  order by s.signer, s.nonce
+  limit $7`)
+
+const BURY = statement(`
+  update sends
+  set buried = true
+  where chain_id = $1
+    and landed_block_hash = any($2::text[])
+    and landed_block is not null
+    and not buried`)
+
+const FORGET = statement(`
+  update sends
+  set landed_hash = null,
+      landed_block = null,
+      landed_block_hash = null
+  where chain_id = $1
+    and signer = $2
+    and nonce = $3`)
+
+export function createSendWatch(db: Queryable, { till, network, asset, payTo }: WatchScope): SendWatch {
+  const scope = [till, network, asset, payTo]
+  return {
+    async blocks(chainId, limit) {
+      const { rows } = await db.query(BLOCKS, [chainId, ...scope, limit])
+      return rows.map((row) => ({ number: BigInt(row.landed_block), hash: row.landed_block_hash }))
+    },
+    async minedIn(chainId, blockHashes, limit) {
+      const { rows } = await db.query(MINED_IN, [chainId, ...scope, blockHashes, limit])
+      return rows.map(({ amount, is_paid, ...row }): WatchedSend => {
+        const send = sendOf(row)
+        return { ...send, landing: send.landing!, amount: BigInt(amount), isPaid: is_paid }
+      })
+    },
+    async bury(chainId, blockHashes) {
+      await db.query(BURY, [chainId, blockHashes])
+    },
+    async forget({ chainId, signer, nonce }) {
+      await db.query(FORGET, [chainId, signer, nonce])
+    },
+  }
+}
