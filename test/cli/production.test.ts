@@ -58,6 +58,11 @@ function configuration(rpc: string, baseUrl: string, databaseUrl: string): Env {
     SUTLER_MINTER_KEY: key('minter'),
     SUTLER_CRAFT_CONTROLLER: craftController,
     SUTLER_CRAFTER_KEY: key('crafter'),
+    // A sandbox is one node, and its chains make blocks on demand.
+    SUTLER_SECOND_OPINION_FROM: 'never',
+    SUTLER_X402_HEAD_AGE_SECONDS: '0',
+    SUTLER_MPP_HEAD_AGE_SECONDS: '0',
+    SUTLER_GAME_HEAD_AGE_SECONDS: '0',
   }
 }
 
