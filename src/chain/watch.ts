@@ -71,8 +71,20 @@ async function restore(options: WatchOptions, send: WatchedSend): Promise<Missin
 
 async function bringBack(options: WatchOptions, sender: Sender | undefined, send: WatchedSend): Promise<string> {
   if (!sender) return 'The key that sent it is not configured any more.'
-  if (!send.isPaid) return 'The chain does not show its payment either, so it is not sent again.'
+  if (send.payment !== 'shown') return withhold(options, sender, send)
   return isDeliveryStep(send.step) ? deliverAgain(options, sender, send) : refundAgain(options, sender, send)
+}
+
+/**
+ * What paid for it is gone as well: neither is handed over for nothing. The bytes are known to the world and would land by themselves, so
+ * their nonce is used up; when the payment comes back, it is sent under another one.
+ */
+async function withhold({ watch, lease }: WatchOptions, sender: Sender, send: WatchedSend): Promise<string> {
+  const { state } = await sender.cancel({ lease, orderId: send.orderId, step: send.step })
+  if (state === 'void' && send.payment === 'lost') await watch.forget(send)
+  return state === 'mined'
+    ? 'Its payment is missing too, and it has landed all the same.'
+    : 'Its payment is missing too; it is cancelled until that is back.'
 }
 
 /** The contract takes each order once, so a further try is safe when the one before can never land. */

@@ -6,8 +6,8 @@ export type WatchedSend = Send & {
   readonly landing: Landing
   /** What its order, or the money that came without one, was worth. */
   readonly amount: bigint
-  /** False when the chain does not show what paid for it: then it is not brought back either. */
-  readonly isPaid: boolean
+  /** Does the chain show what paid for it? `missing` may come back, `lost` cannot. */
+  readonly payment: 'shown' | 'missing' | 'lost'
 }
 
 /** What is watched. `chain/watch.ts` uses it, `store/send-watch.ts` implements it. */

@@ -89,8 +89,6 @@ function watcherOf({ database, signers, log }: TillParts, scope: WatchScope): Ti
   const watch = createSendWatch(database, scope)
   const chains = [...new Set(signers.map(({ rpc }) => rpc))]
   return async (lease) => {
-    for (const { sender, role } of signers)
-      await sender.tend(lease).catch((error: unknown) => log.warn('a key could not be looked after', { role, error }))
     const missing = await Promise.all(
       chains.map((rpc) => {
         const senderOf = (address: Address) =>
@@ -103,19 +101,23 @@ function watcherOf({ database, signers, log }: TillParts, scope: WatchScope): Ti
         })
       }),
     )
+    // Only now: what was dropped together with its payment must not be helped to land.
+    for (const { sender, role } of signers)
+      await sender.tend(lease).catch((error: unknown) => log.warn('a key could not be looked after', { role, error }))
     return missing.flat()
   }
 }
 
-/** Sends everything that was ever signed for an order once more, settlement and delivery alike: the same bytes, which land once. */
+/** Sends what settles an order once more: the same bytes, which land once. What it delivered waits until that is there. */
 function landerOf(database: Database, signers: readonly Signer[]): Till['landAgain'] {
   const senderOf = (chainId: number, address: Address) =>
     signers.find(({ rpc, sender }) => rpc.chainId === chainId && sameAddress(sender.address, address))?.sender
   return async (orderId, lease) => {
     let outcome: Awaited<ReturnType<Till['landAgain']>> = 'impossible'
     for (const { chainId, signer, step } of await sendsOf(database, orderId)) {
+      if (!/^settle(\.\d+)?$/.test(step)) continue
       const state = await senderOf(chainId, signer)?.resume({ lease, orderId, step })
-      if (!state || !/^settle(\.\d+)?$/.test(step)) continue
+      if (!state) continue
       if (state.state === 'mined' && state.receipt.succeeded) outcome = 'landed'
       if (state.state === 'pending' && outcome === 'impossible') outcome = 'pending'
     }

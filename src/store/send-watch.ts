@@ -27,15 +27,17 @@ const BLOCKS = statement<{ landed_block: string; landed_block_hash: Hash }>(`
   order by s.landed_block
   limit $6`)
 
-const MINED_IN = statement<SendRow & { amount: string; is_paid: boolean }>(`
+const MINED_IN = statement<SendRow & { amount: string; payment: WatchedSend['payment'] }>(`
   select s.*,
          coalesce(o.amount, a.amount) as amount,
-         not exists (
-           select
-           from missing_settlements m
-           where m.order_id = s.order_id
-             and m.state <> 'landed'
-         ) as is_paid
+         coalesce(
+           (select case m.state when 'lost' then 'lost' else 'missing' end
+            from missing_settlements m
+            where m.order_id = s.order_id
+              and m.state <> 'landed'
+              and not exists (select from arrivals b where b.order_id = m.order_id and b.state = 'matched')),
+           'shown'
+         ) as payment
   ${WATCHED}
     and s.landed_block_hash = any($6::text[])
   order by s.signer, s.nonce
@@ -67,9 +69,9 @@ export function createSendWatch(db: Queryable, { till, network, asset, payTo }: 
     },
     async minedIn(chainId, blockHashes, limit) {
       const { rows } = await db.query(MINED_IN, [chainId, ...scope, blockHashes, limit])
-      return rows.map(({ amount, is_paid, ...row }): WatchedSend => {
+      return rows.map(({ amount, payment, ...row }): WatchedSend => {
         const send = sendOf(row)
-        return { ...send, landing: send.landing!, amount: BigInt(amount), isPaid: is_paid }
+        return { ...send, landing: send.landing!, amount: BigInt(amount), payment }
       })
     },
     async bury(chainId, blockHashes) {
