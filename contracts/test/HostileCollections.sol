@@ -36,23 +36,6 @@ contract ReentrantCollection is ERC721("Again", "AGN") {
     }
 }
 
-/// Hands each token over, and takes it back as soon as nobody looks.
-contract BoomerangCollection is ERC721("Back", "BCK") {
-    address public immutable thief;
-
-    constructor(address thief_) {
-        thief = thief_;
-    }
-
-    function mint(address to, uint256 tokenId) external {
-        _mint(to, tokenId);
-    }
-
-    function takeBack(uint256 tokenId) external {
-        _transfer(ownerOf(tokenId), thief, tokenId);
-    }
-}
-
 /// Answers who owns a token with as much as memory can hold, and takes all gas for it.
 contract BombCollection {
     function ownerOf(uint256) external pure {
