@@ -144,6 +144,7 @@ describe('a sender', () => {
     for (let tries = 0; tries < 3; tries++) {
       assert.equal((await refundTransfer(errand, refund)).kind, 'pending')
       await bury()
+      assert.equal(await newestState(one, { ...errand, step: 'refund' }), 'pending')
     }
     show()
     assert.equal((await refundTransfer(errand, refund)).kind, 'refunded')
