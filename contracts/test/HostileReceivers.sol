@@ -51,6 +51,22 @@ contract MoodyReceiver is Griefer {
     }
 }
 
+/// Refuses in the words of the contract that mints: as if that were paused, and only had to be waited for.
+contract PauseLiar is IERC721Receiver {
+    bool public isAngry;
+
+    error EnforcedPause();
+
+    function anger() external {
+        isAngry = true;
+    }
+
+    function onERC721Received(address, address, uint256, bytes calldata) external view returns (bytes4) {
+        if (isAngry) revert EnforcedPause();
+        return IERC721Receiver.onERC721Received.selector;
+    }
+}
+
 /// Needs more gas to take one token than a whole delivery may cost, always.
 contract GluttonReceiver is IERC721Receiver {
     mapping(uint256 => uint256) private _kept;

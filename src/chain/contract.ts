@@ -34,7 +34,8 @@ export type CallTerms = { readonly from: Address; readonly gas: bigint } & Parti
 export type Contract<abi extends Abi> = {
   readonly address: Address
   question<name extends Functions<abi>>(name: name, args: Arguments<abi, name>): Question<Returns<abi, name>>
-  read<name extends Functions<abi>>(name: name, args: Arguments<abi, name>): Promise<Returns<abi, name>>
+  /** Now, or as of a block. */
+  read<name extends Functions<abi>>(name: name, args: Arguments<abi, name>, block?: bigint): Promise<Returns<abi, name>>
   encode<name extends Functions<abi>>(name: name, args: Arguments<abi, name>): Hex
   /**
    * Runs the call without a trace, now or as of a block, on the very terms it would be signed with. Throws Reverted when the contract would
@@ -78,9 +79,9 @@ export function contractAt<const abi extends Abi>(rpc: Rpc, address: Address, ab
     address,
     encode,
     question,
-    async read(functionName, args) {
+    async read(functionName, args, block) {
       const { data, decode } = question(functionName, args)
-      return decode(await call<Hex>({ data }))
+      return decode(await call<Hex>({ data }, block))
     },
     async simulate(terms, data, block) {
       await call({ ...termsOf(terms), data }, block).catch((error: unknown) => {

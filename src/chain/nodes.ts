@@ -24,7 +24,8 @@ export type Nodes = {
   judge(): void
 }
 
-const MUTED_MS = 5_000
+/** Long, because it ends as soon as the node answers anything: heads are asked of all nodes, muted or not. */
+const MUTED_MS = 60_000
 /** Nodes of one chain are never quite together. Both must be exceeded, so that a made-up height alone shuts nobody out. */
 const BLOCKS_BEHIND_MAX = 3n
 const MS_BEHIND_MAX = 8_000

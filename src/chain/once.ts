@@ -21,14 +21,19 @@ export type ChainDelivery = {
   readonly data: Hex
   /** The most that this delivery may cost. Signed as the limit, and tried with it: what needs more is refused and never sent. */
   readonly gasMax: bigint
-  /** Runs the call without a trace, on the terms it would be signed with, now or as of a block. Throws Reverted when the contract refuses. */
-  trial(terms: CallTerms, block?: bigint): Promise<void>
+  /** Runs the call without a trace, on the terms it would be signed with. Throws Reverted when the contract refuses. */
+  trial(terms: CallTerms): Promise<void>
   /** What the contract itself remembers of this order; null when it has not happened. */
   recall(): Promise<JsonObject | null>
   /** What a receipt shows of this order; null when it is not in there. */
   read(receipt: Receipt): JsonObject | null
-  /** Why a refusal will not go away by waiting, or null when it may. */
-  isHopeless(refusal: Reverted): { readonly code: ProblemCode; readonly detail: string } | null
+  /**
+   * Is the contract itself closed to us, now or as of a block: paused, or our role taken away? Then waiting helps. It is asked, because what
+   * a call reverts with may be the words of whoever receives.
+   */
+  isClosed(block?: bigint): Promise<boolean>
+  /** What a refusal of an open contract means to the buyer. */
+  meaningOf(refusal: Reverted): { readonly code: ProblemCode; readonly detail: string }
   /** After this moment nothing new is sent, what is pending is cancelled, and the money goes back. */
   readonly deadline: number
   /** The first pause between two tries; each next one is twice as long. */
@@ -43,6 +48,7 @@ export function orderKey(orderId: string): Hash {
 /** As many reverted transactions as one order may cost us, when none of them was its receiver's doing. */
 const REVERTS_MAX = 5
 const PENDING_MS = 500
+const BURYING_MS = 2_000
 const RETRY_MS_MAX = 30_000
 
 /** Brings a delivery to the chain, from whatever point an earlier try was interrupted at. "Impossible" is said only on proof. */
@@ -52,7 +58,7 @@ export async function deliverOnce(sender: Sender, clock: Clock, delivery: ChainD
   if (last?.state.state === 'pending')
     return clock.now() < delivery.deadline
       ? judged({ sender, clock, delivery, tries }, await followOn(sender, delivery, last))
-      : giveUp({ sender, clock, delivery, tries }, last)
+      : giveUp({ sender, clock, delivery, tries })
   if (last && hasSucceeded(last)) return judged({ sender, clock, delivery, tries }, last)
   // Nothing of ours is in flight now. What the contract remembers counts more than any journal.
   const remembered = last ? await delivery.recall() : null
@@ -87,10 +93,10 @@ async function attempt(work: Work): Promise<Delivery> {
   return judged({ ...work, tries: known }, sent)
 }
 
-/** What the contract would say on the very terms that are signed, now or as of a block; null when it would go through. */
-async function refusalOf({ sender, delivery }: Work, block?: bigint): Promise<Reverted | null> {
+/** What the contract would say on the very terms that are signed; null when it would go through. */
+async function refusalOf({ sender, delivery }: Work): Promise<Reverted | null> {
   try {
-    await delivery.trial(await sender.terms(delivery.gasMax), block)
+    await delivery.trial(await sender.terms(delivery.gasMax))
     return null
   } catch (error) {
     if (error instanceof Reverted) return error
@@ -101,8 +107,10 @@ async function refusalOf({ sender, delivery }: Work, block?: bigint): Promise<Re
 async function refused({ clock, delivery, tries }: Work, refusal: Reverted): Promise<Delivery> {
   const remembered = await delivery.recall()
   if (remembered) return { state: 'delivered', result: remembered }
-  const hopeless = delivery.isHopeless(refusal)
-  if (hopeless) return impossible(tries, hopeless.detail, hopeless.code)
+  if (!(await delivery.isClosed())) {
+    const { code, detail } = delivery.meaningOf(refusal)
+    return impossible(tries, detail, code)
+  }
   if (clock.now() >= delivery.deadline)
     return impossible(tries, `The contract still refuses the delivery: ${refusal.reason}.`)
   const detail = `The contract refuses for now: ${refusal.reason}.`
@@ -117,7 +125,7 @@ async function afterRevert(work: Work, reverted: Receipt): Promise<Delivery> {
   const { sender, delivery, tries } = work
   // As long as the chain may take the block back, the same transaction may still go through in another one.
   if (!(await sender.isBuried(reverted)))
-    return { state: 'pending', detail: 'The delivery reverted; the chain has to settle.', retryAfterMs: PENDING_MS }
+    return { state: 'pending', detail: 'The delivery reverted; the chain has to settle.', retryAfterMs: BURYING_MS }
   const refusal = await refusalOf(work)
   if (refusal) return refused(work, refusal)
   const count = tries.attempts.filter(({ state }) => state.state === 'mined').length
@@ -128,9 +136,8 @@ async function afterRevert(work: Work, reverted: Receipt): Promise<Delivery> {
 }
 
 /** Nodes that have thrown the state of that block away cannot tell; then it was not. */
-async function wasClosedAt(work: Work, { blockNumber }: Receipt): Promise<boolean> {
-  const refusal = await refusalOf(work, blockNumber).catch(() => null)
-  return refusal !== null && work.delivery.isHopeless(refusal) === null
+function wasClosedAt({ delivery }: Work, { blockNumber }: Receipt): Promise<boolean> {
+  return delivery.isClosed(blockNumber).catch(() => false)
 }
 
 async function judged(work: Work, { state, step }: Attempt): Promise<Delivery> {
@@ -157,13 +164,20 @@ async function delivered(sender: Sender, delivery: ChainDelivery, step: string, 
   return { state: 'delivered', result, transaction: receipt.transactionHash }
 }
 
-/** The time is over. Before the money goes back, the transaction must be past landing: its nonce is used up by another one. */
-async function giveUp(work: Work, { step, number }: Attempt): Promise<Delivery> {
-  const { sender, delivery, tries } = work
-  const state = await sender.cancel({ ...delivery, step })
-  if (state.state === 'mined') return judged(work, { step, number, state })
-  if (state.state === 'pending')
-    return { state: 'pending', detail: 'The delivery is being cancelled.', retryAfterMs: RETRY_MS_MAX }
+/** The time is over. Before the money goes back, every transaction must be past landing: its nonce is used up by another one. */
+async function giveUp(work: Work): Promise<Delivery> {
+  const { sender, delivery } = work
+  const attempts: Attempt[] = []
+  for (const { number, step, state } of work.tries.attempts) {
+    const isOpen = state.state === 'pending'
+    attempts.push({ number, step, state: isOpen ? await sender.cancel({ ...delivery, step }) : state })
+  }
+  const tries = { ...work.tries, attempts }
+  const decisive = decisiveOf(tries)
+  if (decisive && hasSucceeded(decisive)) return judged(work, decisive)
+  const reverted = revertOf(attempts)
+  if (decisive?.state.state === 'pending' || (reverted && !(await sender.isBuried(reverted))))
+    return { state: 'pending', detail: 'The delivery is being cancelled.', retryAfterMs: BURYING_MS }
   const remembered = await delivery.recall()
   if (remembered) return { state: 'delivered', result: remembered }
   return impossible(tries, 'The delivery could not be brought to the chain in time.')

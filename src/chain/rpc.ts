@@ -14,6 +14,8 @@ export type Rpc = {
   everyone<Result = unknown>(method: string, params?: readonly unknown[]): Promise<readonly (Result | undefined)[]>
   /** Asks all but the node that `request` asks first; null where there is only one. */
   readonly second: Rpc | null
+  /** How many of the nodes were silent or behind when they were last asked. */
+  doubtful(): number
 }
 
 /** Sends one request and resolves with the parsed answer, or throws when none came. */
@@ -77,11 +79,24 @@ export function createRpc({ chainId, transports, clock }: RpcOptions): Rpc {
     node.head = headOf(await askOne<RawHead>(node, 'eth_getBlockByNumber', ['latest', false]))
   }
 
-  /** Nobody waits for a node that was silent just now; what it says when it speaks again counts for the next look. */
+  /**
+   * Nobody waits long for the slowest: a node that is a second later than another counts as silent, and so does one that was silent just
+   * now. What they say when they speak again counts for the next look.
+   */
   async function survey(): Promise<void> {
     const awake = nodes.all.filter((node) => !nodes.isMuted(node))
-    const asked = nodes.all.map((node) => ({ node, head: askHead(node).catch(() => {}) }))
-    await Promise.all(asked.filter(({ node }) => awake.length === 0 || awake.includes(node)).map(({ head }) => head))
+    const late = new Set(nodes.all)
+    const asked = nodes.all.map(async (node) => {
+      await askHead(node)
+      late.delete(node)
+    })
+    for (const one of asked) one.catch(() => {})
+    const waited = asked.filter((_, index) => awake.length === 0 || awake.includes(nodes.all[index]!))
+    const done = new AbortController()
+    await Promise.any(waited).catch(() => {})
+    await Promise.race([Promise.allSettled(waited), clock.sleep(LATE_MS, done.signal)])
+    done.abort()
+    for (const node of late) nodes.mute(node)
     if (nodes.all.some(({ head }) => head !== null)) nodes.judge()
   }
 
@@ -111,6 +126,7 @@ export function createRpc({ chainId, transports, clock }: RpcOptions): Rpc {
       everyone: <Result>(method: string, params: readonly unknown[] = []) =>
         Promise.all(nodes.all.map((node) => askOne<Result>(node, method, params).catch(() => undefined))),
       second,
+      doubtful: () => nodes.all.filter((node) => node.isBehind || nodes.isMuted(node)).length,
     }
   }
 
@@ -126,6 +142,7 @@ export function headOf({ number, timestamp, baseFeePerGas }: RawHead): NodeHead 
 }
 
 const CHAIN_CHECK_MS = 60_000
+const LATE_MS = 1_000
 
 /** Asked before anything else, and again every minute: an address that leads to another chain must not tell us who paid. */
 function ofChain(transport: RpcTransport, chainId: number, clock: Clock): RpcTransport {

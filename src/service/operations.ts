@@ -112,7 +112,7 @@ export function createOperations(parts: OperationsParts): Operations {
   const policy = { allowLoopback: operations.webhookLoopback }
   const webhooks = createWebhooks({ db: database, random, resolve, policy, onChanged: () => lookAround() })
   const wallets = () => readWallets(signers, tills, operations)
-  const chains = [...new Set(signers.map(({ rpc }) => rpc))]
+  const chains = [...new Map(signers.map(({ rpc, head }) => [rpc, { rpc, head }])).values()]
   const health = createHealth({ config, database, chains, gate, wallets, clock })
   const stopping = new AbortController()
   const listeners = new Set<Bell>()

@@ -1,4 +1,5 @@
 import type { Secret } from '../base/secret.ts'
+import type { HeadSource } from '../chain/head.ts'
 import type { Rpc } from '../chain/rpc.ts'
 import type { Sender } from '../chain/sender.ts'
 import type { ChainConfig, Config } from '../config/config.ts'
@@ -10,6 +11,7 @@ export type Signer = {
   readonly role: string
   readonly sender: Sender
   readonly rpc: Rpc
+  readonly head: HeadSource
   /** Tempo has no coin of its own: fees are paid in the token. */
   readonly paysGasInCoin: boolean
 }
@@ -19,8 +21,8 @@ export function createSigners(config: Config, chainOf: (chain: ChainConfig) => C
   const signers: Signer[] = []
   const add = (role: string, chain: ChainConfig, key: Secret | undefined) => {
     if (!key) return
-    const { rpc, sender } = chainOf(chain)
-    signers.push({ role, sender: sender(key), rpc, paysGasInCoin: chain.paysGasInCoin })
+    const { rpc, head, sender } = chainOf(chain)
+    signers.push({ role, sender: sender(key), rpc, head, paysGasInCoin: chain.paysGasInCoin })
   }
   if (x402) {
     add('settler', x402.chain, x402.facilitator.kind === 'inproc' ? x402.facilitator.settlerKey : undefined)

@@ -12,6 +12,7 @@ export type WatchScope = {
   readonly payTo: string
 }
 
+// Whoever was paid back keeps what was delivered, and is owed nothing when the chain takes it back.
 const WATCHED = `
   from sends s
   left join orders o on o.id = s.order_id
@@ -19,6 +20,7 @@ const WATCHED = `
   where s.chain_id = $1
     and s.landed_block is not null
     and not s.buried
+    and (s.step like 'refund%' or o.status in ('settled', 'submitted', 'confirmed'))
     and (a.till = $2 or (o.network = $3 and lower(o.asset) = lower($4) and lower(o.pay_to) = lower($5)))`
 
 const BLOCKS = statement<{ landed_block: string; landed_block_hash: Hash }>(`

@@ -155,7 +155,7 @@ describe('a dropped delivery', () => {
     const open = async () => {
       const { rows } = await shop.store.db.query<{ n: number }>(
         `select count(*)::int as n from sends s join orders o on o.id = s.order_id
-         where o.rail = 'x402' and landed_block is not null and not buried`,
+         where o.rail = 'x402' and o.status = 'confirmed' and landed_block is not null and not buried`,
       )
       return rows[0]!.n
     }

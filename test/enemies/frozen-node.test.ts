@@ -10,6 +10,11 @@ import { withChains } from './by-hand.ts'
 
 // A node that stands still answers everything, from the past. The second one is not asked, because the first one is not silent.
 
+type Health = {
+  readonly status: string
+  readonly checks: readonly { readonly name: string; readonly detail: string }[]
+}
+
 const BLOCKS = 12
 const BLOCK_MS = 1_000
 /** What a node that is not believed may still be asked. */
@@ -80,6 +85,13 @@ describe('E23: the first of two nodes stands still', () => {
       assert.equal((await buy(shop, rail, buyer)).response.status, 200)
       const others = nodes.flatMap(({ asked }) => asked.filter((method) => !HARMLESS.includes(method)))
       assert.deepEqual(others, [])
+      const ready = await fetch(`${shop.url}/health/ready`)
+      const { status, checks } = (await ready.json()) as Health
+      assert.deepEqual([ready.status, status], [200, 'degraded'])
+      assert.match(
+        checks.find(({ name }) => name === 'chain 84532')!.detail,
+        /1 of its RPC addresses are silent or lag/,
+      )
     })
 
   test('when it has caught up it is asked again', async (t) => {
@@ -92,6 +104,26 @@ describe('E23: the first of two nodes stands still', () => {
     for (const { asked } of nodes) asked.length = 0
     await buy(shop, x402UnderTest, buyer)
     assert.ok(nodes.some(({ asked }) => asked.includes('eth_sendRawTransaction')))
+  })
+
+  test('one that does not answer at all keeps nobody waiting for long, and is asked again when it speaks', async () => {
+    const clock = movableClock()
+    let isMute = true
+    const answer = (word: string): RpcTransport => {
+      const block = { number: '0x10', timestamp: '0x10' }
+      const answers: Record<string, unknown> = { eth_chainId: '0x7', eth_getBlockByNumber: block }
+      return async ({ method }) => ({ result: answers[method] ?? word })
+    }
+    const first = answer('first')
+    const hanging: RpcTransport = (request) => (isMute ? new Promise(() => {}) : first(request))
+    const rpc = createRpc({ chainId: 7, clock, transports: [hanging, answer('second')] })
+    await rpc.newest()
+    assert.equal(rpc.doubtful(), 1)
+    assert.equal(await rpc.request('eth_call'), 'second')
+    isMute = false
+    const again = createRpc({ chainId: 7, clock, transports: [hanging, answer('second')] })
+    await again.newest()
+    assert.deepEqual([again.doubtful(), await again.request('eth_call')], [0, 'first'])
   })
 
   test('a made-up height alone shuts nobody out', async () => {
@@ -126,6 +158,10 @@ describe('E23: a chain that stands still altogether', () => {
       const { code, payment } = await said(response)
       assert.deepEqual([response.status, code, payment.taken], [503, 'chain_unavailable', false])
       assert.equal(await orderCount(shop), orders)
+      const ready = await fetch(`${shop.url}/health/ready`)
+      const { checks } = (await ready.json()) as Health
+      assert.equal(ready.status, 503)
+      assert.match(checks.find(({ name }) => name.startsWith('chain'))!.detail, /is \d+ seconds old/)
       for (const chain of [shop.chains.native, shop.chains.tempo]) await chain.request({ method: 'evm_mine' })
       clock.move(3_000)
       assert.equal((await buy(shop, rail, buyer)).response.status, 200)

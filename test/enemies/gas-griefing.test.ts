@@ -10,6 +10,7 @@ import { gasWatcher } from '../artifacts/GasWatcher.ts'
 import { gluttonReceiver } from '../artifacts/GluttonReceiver.ts'
 import { heavyWallet } from '../artifacts/HeavyWallet.ts'
 import { moodyReceiver } from '../artifacts/MoodyReceiver.ts'
+import { pauseLiar } from '../artifacts/PauseLiar.ts'
 import { priceWatcher } from '../artifacts/PriceWatcher.ts'
 import { orderCount, said } from '../checkout/counter.ts'
 import { encoded, paymentFor, requiredOf, sendFrom } from '../checkout/x402-wallet.ts'
@@ -134,6 +135,25 @@ describe('E6: a receiver that changes its mind', () => {
     assert.ok(gas <= GAS_OF_ONE, `${gas} gas`)
     assert.equal((await refunds()).length, before + 1)
   })
+
+  for (const [when, point, most] of [
+    ['after it was paid for', 'order.settled', 0],
+    ['after the last trial', 'send.signed', 1],
+  ] as const)
+    test(`${when}, in the words of a paused contract: nobody waits for the end of a pause that is none`, async () => {
+      const beneficiary = await deployed(pauseLiar)
+      const before = (await refunds()).length
+      if (point === 'order.settled') angerAt(point, beneficiary)
+      else
+        waypoint = (name) => {
+          if (name === 'order.settled') angerAt(point, beneficiary)
+        }
+      const { sent } = await gasOf('minter', async () => {
+        assert.equal((await said(await buy(beneficiary))).refund?.status, 'refunded')
+      })
+      assert.equal(sent, most)
+      assert.equal((await refunds()).length, before + 1)
+    })
 })
 
 test('a hundred tokens for a plain wallet are well within what they may cost', async () => {

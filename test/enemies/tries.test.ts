@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, type TestContext, test } from 'node:test'
+import { systemClock } from '../../src/base/clock.ts'
+import { type ChainDelivery, deliverOnce } from '../../src/chain/once.ts'
 import { refundTransfer } from '../../src/chain/transfer.ts'
 import { USDC_ADDRESS } from '../../src/devchain/rules.ts'
 import type { Send } from '../../src/domain/journal.ts'
 import { openStore, type TestStore } from '../support/database.ts'
-import { FEES, senderDesk, target } from '../support/sender-desk.ts'
+import { callOf, FEES, senderDesk, target } from '../support/sender-desk.ts'
 
 // A refund may have been tried several times. It ends with the first try that paid, whichever that was, and no other is ever signed.
 
@@ -130,6 +132,46 @@ describe('a node that makes up that a refund reverted', () => {
     }
     assert.equal(await desk.usdcOf(target(9)), AMOUNT)
   })
+})
+
+test('a delivery whose time is over with two tries under way is given up only when both can never land', async (t) => {
+  const desk = await senderDesk(t, store)
+  const { wallet, journal, fault, bury, clear, landed } = desk
+  const sender = await desk.sender({ waitMs: 60, stuckAfterMs: 60_000 })
+  const errand = await desk.newErrand('mint')
+  await fault({ kind: 'stick' })
+  const call = callOf(1)
+  assert.equal((await sender.send(errand, call)).state, 'pending')
+  const [first] = await journal.ofOrder(errand.orderId)
+  const versions = [wallet.signCall(call, 1, await FEES.current(), 84532)]
+  await fault({ kind: 'stick' })
+  assert.ok(await journal.record(errand.lease, { ...first!, nonce: 1, step: 'mint.2', versions }))
+  await desk.ask('eth_sendRawTransaction', versions[0]!.raw)
+  const delivery: ChainDelivery = {
+    ...errand,
+    to: call.to,
+    data: call.data,
+    gasMax: call.gas,
+    trial: async () => {},
+    recall: async () => null,
+    read: () => ({}),
+    isClosed: async () => false,
+    meaningOf: () => assert.fail('nothing refuses'),
+    deadline: 0,
+    retryMs: 1,
+  }
+  assert.equal((await deliverOnce(sender, systemClock, delivery)).state, 'pending')
+  await bury()
+  const last = await deliverOnce(sender, systemClock, delivery)
+  assert.ok(last.state === 'impossible')
+  assert.deepEqual(last.proof, { sends: 2 })
+  // Nothing that was signed for it can land any more.
+  await clear()
+  const own = wallet.address.toLowerCase()
+  assert.deepEqual(
+    (await landed()).map(({ to }) => to.toLowerCase()),
+    [own, own],
+  )
 })
 
 test('a refund that truly reverted is sent again when the chain has settled, and no sooner', async (t) => {

@@ -4,7 +4,7 @@ import { pollUntil } from '../receipt.ts'
 import { broadcast, type FeeRefusal } from './broadcast.ts'
 import { renewFront, tendFront } from './front.ts'
 import type { Errand, Lane } from './lane.ts'
-import { signAgain } from './sign.ts'
+import { canLand, signAgain } from './sign.ts'
 import { landedState, receiptOf, type SendState, stateOf } from './state.ts'
 
 /** Waits for the receipt, and meanwhile does what brings it about: the same bytes again, then the same nonce at other fees. */
@@ -17,8 +17,9 @@ export async function follow(lane: Lane, { lease }: Errand, first: Send, refused
 
   async function nudge(): Promise<void> {
     await tendFront(lane, lease, send.nonce)
-    // The node wants other fees: there is no use in waiting.
-    if (refusal !== null) send = await signAgain(lane, lease, send)
+    // The node wants other fees: there is no use in waiting. What is only too much together with all in front is paid when they have landed.
+    if (refusal === 'cheap' || (refusal === 'dear' && !(await canLand(lane, send))))
+      send = await signAgain(lane, lease, send)
     refusal = await broadcast(lane, send)
   }
 

@@ -1,7 +1,8 @@
 import { type Address, type Hash, sameAddress } from '../../base/address.ts'
 import { type Clock, isoTime } from '../../base/clock.ts'
-import type { Hex } from '../../base/hex.ts'
+import { type Hex, toHex } from '../../base/hex.ts'
 import type { JsonObject } from '../../base/json.ts'
+import { keccak256 } from '../../base/keccak.ts'
 import { Problem } from '../../base/problem.ts'
 import type { HeadSource } from '../../chain/head.ts'
 import { deliverOnce, orderKey } from '../../chain/once.ts'
@@ -10,7 +11,7 @@ import type { Limits } from '../../config/limits.ts'
 import type { Buyer, Delivery, Finding } from '../../domain/good.ts'
 import type { HoldBook } from '../../store/holds.ts'
 import type { Controller } from './controller.ts'
-import { mayPass, refusalOf } from './refusal.ts'
+import { refusalOf } from './refusal.ts'
 
 /** What both craft actions work with. */
 export type Craft = {
@@ -24,6 +25,8 @@ export type Craft = {
   /** What speaks against this payer, whatever they buy. */
   readonly payerProblem: (payer: Address) => Problem | null
 }
+
+const OPERATOR_ROLE = toHex(keccak256(Buffer.from('OPERATOR_ROLE')))
 
 export type Action = {
   /** The call, under the 32 bytes by which the controller takes it only once. */
@@ -89,12 +92,18 @@ export function deliverAction(
     gasMax,
     deadline: settledAt + delivery.craftMs,
     retryMs: delivery.retryMs,
-    trial: (terms, block) => contract.simulate(terms, data, block),
+    trial: (terms) => contract.simulate(terms, data),
     recall: () => timersOf(controller, key),
     // A receipt names the timers of an acceleration without their new ends. What counts for both actions is what the controller knows.
     read: () => null,
-    isHopeless(refusal) {
-      if (mayPass(refusal)) return null
+    async isClosed(block) {
+      const [isPaused, isOperator] = await Promise.all([
+        contract.read('paused', [], block),
+        contract.read('hasRole', [OPERATOR_ROLE, crafter.address], block),
+      ])
+      return isPaused || !isOperator
+    },
+    meaningOf(refusal) {
       const { code, message } = refusalOf(refusal)
       return { code, detail: message }
     },

@@ -63,8 +63,3 @@ export function refusalOf({ reason }: Reverted): Problem {
     ? new Problem(known.code, known.detail)
     : new Problem('craft_paused', `The craft controller cannot carry this out now (${reason}).`)
 }
-
-/** Is it worth waiting? The operator can end a pause and give back a role; what a user did with their tokens is done. */
-export function mayPass({ reason }: Reverted): boolean {
-  return reason === 'EnforcedPause' || reason === 'AccessControlUnauthorizedAccount'
-}

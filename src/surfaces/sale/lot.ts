@@ -1,7 +1,8 @@
 import { type Address, sameAddress } from '../../base/address.ts'
 import type { Clock } from '../../base/clock.ts'
-import type { Hex } from '../../base/hex.ts'
+import { type Hex, toHex } from '../../base/hex.ts'
 import type { JsonObject } from '../../base/json.ts'
+import { keccak256 } from '../../base/keccak.ts'
 import { rangeOf, times } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
 import { decodeEventLog, OUT_OF_BUDGET, Reverted } from '../../chain/contract.ts'
@@ -32,6 +33,7 @@ export type SaleOptions = {
 const GAS_BASE = 260_000n
 const GAS_PER_NFT = 100_000n
 const GAS_MAX = 16_000_000n
+const MINTER_ROLE = toHex(keccak256(Buffer.from('MINTER_ROLE')))
 const gasMaxOf = ({ quantity }: SaleBuy): bigint => {
   const gas = GAS_BASE + GAS_PER_NFT * BigInt(quantity)
   return gas < GAS_MAX ? gas : GAS_MAX
@@ -65,6 +67,14 @@ export function saleLot(options: SaleOptions): Good<SaleBuy> {
       if (error instanceof Reverted) return refusalOf(error, input)
       throw error
     }
+  }
+
+  async function isClosed(block?: bigint): Promise<boolean> {
+    const [isPaused, isMinter] = await Promise.all([
+      contract.read('paused', [], block),
+      contract.read('hasRole', [MINTER_ROLE, minter.address], block),
+    ])
+    return isPaused || !isMinter
   }
 
   return {
@@ -104,18 +114,17 @@ export function saleLot(options: SaleOptions): Good<SaleBuy> {
         gasMax: gasMaxOf(input),
         deadline: settledAt + delivery.mintMs,
         retryMs: delivery.retryMs,
-        trial: (terms, block) => contract.simulate(terms, data, block),
+        trial: (terms) => contract.simulate(terms, data),
         async recall() {
           const [, quantity, , firstTokenId] = await contract.read('orderOf', [key])
           return firstTokenId === 0n ? null : minted(contract.address, firstTokenId, quantity)
         },
         read: (receipt) => mintedIn(receipt, contract.address, key),
-        isHopeless(refusal) {
+        isClosed: (block) => isClosed(block),
+        meaningOf(refusal) {
           // A lot that closes or a price that moves cannot get here: the contract enforces neither.
           const { code, message } = refusalOf(refusal, input)
-          return ['EnforcedPause', 'AccessControlUnauthorizedAccount'].includes(refusal.reason)
-            ? null
-            : { code, detail: message }
+          return { code, detail: message }
         },
       })
     },
