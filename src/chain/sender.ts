@@ -4,7 +4,7 @@ import type { Call, Send } from '../domain/journal.ts'
 import type { Lease } from '../domain/lease.ts'
 import { isBuried } from './burial.ts'
 import type { CallTerms } from './contract.ts'
-import { broadcast } from './lane/broadcast.ts'
+import { broadcast, broadcastAgain } from './lane/broadcast.ts'
 import { cancel } from './lane/cancel.ts'
 import { assertClear, assertFunded, tend } from './lane/clear.ts'
 import { follow } from './lane/follow.ts'
@@ -102,5 +102,5 @@ async function resume(lane: Lane, errand: Errand): Promise<SendState> {
   const before = await stateOf(lane, found)
   if (before.state !== 'pending') return before
   await tendFront(lane, lease, found.nonce)
-  return follow(lane, errand, found, await broadcast(lane, found))
+  return follow(lane, errand, found, await broadcastAgain(lane, found))
 }

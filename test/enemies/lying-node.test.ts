@@ -174,6 +174,14 @@ describe('a node', () => {
     assert.equal(await orderCount(shop), orders)
   })
 
+  test('that takes transactions and throws them away delays a purchase by a moment', async (t) => {
+    const { shop, meddler, buyer } = await shopWithLiar(t)
+    meddler.meddle('eth_sendRawTransaction', ([raw]) => keccak256(raw as Hex))
+    const { request, credential } = await payFor(shop, x402UnderTest, buyer)
+    const response = await fetch(buyUrl(shop, x402UnderTest), post(request, { 'payment-signature': credential }))
+    assert.equal((await ended(shop, 'x402', (await said(response)).orderId)).status, 'confirmed')
+  })
+
   test('that turns into one of another chain is not listened to after a minute, nor is it sent anything', async () => {
     const clock = movableClock()
     let chainId = '0x7'

@@ -19,6 +19,14 @@ export async function broadcast(lane: Lane, send: Send): Promise<FeeRefusal> {
   return refusal
 }
 
+/** Once more, and to every node: the one that is asked first may have taken the bytes and thrown them away. */
+export async function broadcastAgain(lane: Lane, send: Send): Promise<FeeRefusal> {
+  const { second } = lane.rpc
+  for (const { raw } of second ? worthSending(lane, send) : [])
+    await second?.request('eth_sendRawTransaction', [raw]).catch(() => {})
+  return broadcast(lane, send)
+}
+
 /** Every version may land, so all that the wallet can pay are kept alive, the dearest last: it replaces the others where it can. */
 function worthSending({ tank }: Lane, { versions, call }: Send): readonly SignedVersion[] {
   const newest = versions.at(-1)!

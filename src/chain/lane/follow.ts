@@ -1,7 +1,7 @@
 import type { Send } from '../../domain/journal.ts'
 import { LeaseLost } from '../../domain/lease.ts'
 import { pollUntil } from '../receipt.ts'
-import { broadcast, type FeeRefusal } from './broadcast.ts'
+import { broadcastAgain, type FeeRefusal } from './broadcast.ts'
 import { renewFront, tendFront } from './front.ts'
 import type { Errand, Lane } from './lane.ts'
 import { canLand, signAgain } from './sign.ts'
@@ -20,7 +20,7 @@ export async function follow(lane: Lane, { lease }: Errand, first: Send, refused
     // The node wants other fees: there is no use in waiting. What is only too much together with all in front is paid when they have landed.
     if (refusal === 'cheap' || (refusal === 'dear' && !(await canLand(lane, send))))
       send = await signAgain(lane, lease, send)
-    refusal = await broadcast(lane, send)
+    refusal = await broadcastAgain(lane, send)
   }
 
   async function renew(): Promise<void> {
@@ -28,7 +28,7 @@ export async function follow(lane: Lane, { lease }: Errand, first: Send, refused
     await renewFront(lane, lease, nonce)
     // As long as others stand in front of it, more money does not help it.
     if (lane.row.landedBelow >= nonce) send = await signAgain(lane, lease, send)
-    refusal = await broadcast(lane, send)
+    refusal = await broadcastAgain(lane, send)
   }
 
   const found = await pollUntil(clock, waitMs, async () => {

@@ -1,7 +1,7 @@
 import { GAP, type Send } from '../../domain/journal.ts'
 import type { Lease } from '../../domain/lease.ts'
 import { VOID_GAS } from '../wallet.ts'
-import { broadcast } from './broadcast.ts'
+import { broadcastAgain } from './broadcast.ts'
 import { type Lane, noteLanded } from './lane.ts'
 import { countedAgain, countedNonce } from './nonce.ts'
 import { canLand, payableFees, signAgain } from './sign.ts'
@@ -19,7 +19,7 @@ export async function tendFront(lane: Lane, lease: Lease, before: number): Promi
   const { row, clock } = lane
   if (clock.now() - row.tendedAt < TEND_MS) return
   row.tendedAt = clock.now()
-  for (const send of await frontOf(lane, lease, Math.max(before, row.next ?? 0))) await broadcast(lane, send)
+  for (const send of await frontOf(lane, lease, Math.max(before, row.next ?? 0))) await broadcastAgain(lane, send)
 }
 
 /** Nobody may care any more for what is in front of it; whoever waits behind pays what it takes by now, and no more. */
@@ -28,7 +28,7 @@ export async function renewFront(lane: Lane, lease: Lease, before: number): Prom
   for (const send of await frontOf(lane, lease, before)) {
     const offered = send.versions.at(-1)!.fees.maxFeePerGas
     if (offered < maxFeePerGas || !(await canLand(lane, send)))
-      await broadcast(lane, await signAgain(lane, lease, send))
+      await broadcastAgain(lane, await signAgain(lane, lease, send))
   }
 }
 
