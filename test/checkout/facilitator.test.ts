@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import type { Hex } from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAddress } from 'viem/accounts'
+import { systemClock } from '../../src/base/clock.ts'
 import { isAuthorizationUsed } from '../../src/chain/eip3009.ts'
 import { createRpc, providerTransport } from '../../src/chain/rpc.ts'
 import { fundedWallet, post, x402Payer } from '../support/buyers.ts'
@@ -54,7 +55,7 @@ async function prepare(changes: Changes = {}, by = payer) {
 }
 
 async function isSpent({ payload: { authorization } }: X402Payment): Promise<boolean> {
-  const rpc = createRpc({ chainId: 84532, transports: [providerTransport(shop.chains.native)] })
+  const rpc = createRpc({ chainId: 84532, transports: [providerTransport(shop.chains.native)], clock: systemClock })
   return isAuthorizationUsed(rpc, shop.config.x402!.asset, authorization)
 }
 

@@ -165,7 +165,7 @@ export function x402Rail(options: X402Options): Rail {
 
     landed: ({ content }) => reader.landed((content as Payload).payload.authorization),
 
-    settle: (order) => facilitator.settle(order),
+    settle: (order, lease) => facilitator.settle(order, lease),
 
     receipt: ({ transaction, network, payer }) => response({ success: true, transaction, network, payer }),
 
@@ -175,8 +175,11 @@ export function x402Rail(options: X402Options): Rail {
         ? response({ success: true, transaction: settlement.transaction, network, payer })
         : response({ success: false, errorReason: 'settlement_pending', transaction: '', network, payer }),
 
-    refund: ({ id, payer, amount, asset, settlement }) =>
-      refundTransfer(rpc, treasury, id, { token: asset, to: payer, amount, paymentTx: settlement?.transaction }),
+    refund: ({ id: orderId, payer, amount, asset, settlement }, lease) =>
+      refundTransfer(
+        { rpc, sender: treasury, orderId, lease },
+        { token: asset, to: payer, amount, since: settlement?.transaction },
+      ),
 
     describe: (price) => ({
       price:
