@@ -32,6 +32,8 @@ export type ChainDelivery = {
    * a call reverts with may be the words of whoever receives.
    */
   isClosed(block?: bigint): Promise<boolean>
+  /** Whose doing a revert may have been: whoever receives, by address and by code. */
+  suspects(): Promise<readonly string[]>
   /** What a refusal of an open contract means to the buyer. */
   meaningOf(refusal: Reverted): { readonly code: ProblemCode; readonly detail: string }
   /** After this moment nothing new is sent, what is pending is cancelled, and the money goes back. */
@@ -86,7 +88,7 @@ async function attempt(work: Work): Promise<Delivery> {
   const { sender, clock, delivery, tries } = work
   const refusal = await refusalOf(work)
   if (refusal) return refused(work, refusal)
-  if (clock.now() >= delivery.deadline) return impossible(tries, 'The delivery could not be sent in time.')
+  if (clock.now() >= delivery.deadline) return impossible(work, 'The delivery could not be sent in time.')
   const { to, data, gasMax: gas } = delivery
   const sent = await sendNext(sender, delivery, { to, data, gas }, tries)
   const known = { attempts: [...tries.attempts, sent], deliveries: tries.deliveries + 1 }
@@ -104,15 +106,16 @@ async function refusalOf({ sender, delivery }: Work): Promise<Reverted | null> {
   }
 }
 
-async function refused({ clock, delivery, tries }: Work, refusal: Reverted): Promise<Delivery> {
+async function refused(work: Work, refusal: Reverted): Promise<Delivery> {
+  const { clock, delivery, tries } = work
   const remembered = await delivery.recall()
   if (remembered) return { state: 'delivered', result: remembered }
   if (!(await delivery.isClosed())) {
     const { code, detail } = delivery.meaningOf(refusal)
-    return impossible(tries, detail, code)
+    return impossible(work, detail, code)
   }
   if (clock.now() >= delivery.deadline)
-    return impossible(tries, `The contract still refuses the delivery: ${refusal.reason}.`)
+    return impossible(work, `The contract still refuses the delivery: ${refusal.reason}.`)
   const detail = `The contract refuses for now: ${refusal.reason}.`
   return { state: 'pending', detail, retryAfterMs: pauseAfter(delivery, tries.attempts.length) }
 }
@@ -132,7 +135,7 @@ async function afterRevert(work: Work, reverted: Receipt): Promise<Delivery> {
   if (count < REVERTS_MAX && (await wasClosedAt(work, reverted))) return attempt(work)
   const remembered = await delivery.recall()
   if (remembered) return { state: 'delivered', result: remembered }
-  return impossible(tries, 'The contract refused the delivery when it was sent.')
+  return impossible(work, 'The contract refused the delivery when it was sent.')
 }
 
 /** Nodes that have thrown the state of that block away cannot tell; then it was not. */
@@ -180,17 +183,17 @@ async function giveUp(work: Work): Promise<Delivery> {
     return { state: 'pending', detail: 'The delivery is being cancelled.', retryAfterMs: BURYING_MS }
   const remembered = await delivery.recall()
   if (remembered) return { state: 'delivered', result: remembered }
-  return impossible(tries, 'The delivery could not be brought to the chain in time.')
+  return impossible({ ...work, tries }, 'The delivery could not be brought to the chain in time.')
 }
 
 /** With what was on record when it was said, so that whoever writes it down can see that nothing was added since. */
-function impossible(
-  { attempts, deliveries }: Tries,
+async function impossible(
+  { delivery, tries }: Work,
   detail: string,
   code: ProblemCode = 'fulfilment_failed',
-): Delivery {
-  const reverted = revertOf(attempts) !== null
-  return { state: 'impossible', code, detail, proof: { sends: deliveries }, ...(reverted ? { reverted } : {}) }
+): Promise<Delivery> {
+  const suspects = revertOf(tries.attempts) ? await delivery.suspects() : []
+  return { state: 'impossible', code, detail, proof: { sends: tries.deliveries }, suspects }
 }
 
 function pauseAfter({ retryMs }: ChainDelivery, tries: number): number {

@@ -153,7 +153,7 @@ async function deliver(run: OrderRun): Promise<Step> {
       return next
     }
     case 'impossible':
-      return fail(run, { code: delivery.code, detail: delivery.detail })
+      return giveUp(run, delivery)
     case 'pending':
       return stillDelivering(run, delivery)
   }
@@ -178,10 +178,19 @@ function undelivered(checkout: Checkout, order: Order, error: unknown): Delivery
   return { state: 'pending', detail, retryAfterMs: Math.min(POLL_MS_MAX, POLL_MS * 2 ** Math.min(order.attempts, 10)) }
 }
 
-async function fail(run: OrderRun, failure: Failure): Promise<Step> {
+/** What was mined and reverted has cost gas, and may have been the receiver's doing: for a day they, and whoever has the same code, buy nothing. */
+const REVERT = { points: 3, seconds: 86_400 }
+
+async function giveUp(run: OrderRun, delivery: Delivery & { state: 'impossible' }): Promise<Step> {
+  const { code, detail, proof, suspects = [] } = delivery
+  if (suspects.length > 0) await run.checkout.strike({ subjects: suspects, ...REVERT })
+  return fail(run, { code, detail }, proof?.sends)
+}
+
+async function fail(run: OrderRun, failure: Failure, sends?: number): Promise<Step> {
   const { checkout, order } = run
   checkout.log.error('delivery is impossible; the money goes back', { orderId: order.id, ...failure })
-  const next = await move(run, { to: 'failed', failure })
+  const next = await move(run, { to: 'failed', failure, sends })
   await checkout.waypoint('order.failed')
   return next
 }

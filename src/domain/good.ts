@@ -98,8 +98,8 @@ export type Delivery =
        * holds it against the journal in the same statement; one more means that somebody else is delivering.
        */
       readonly proof?: { readonly sends: number } | undefined
-      /** It was sent and mined, and reverted: it has cost us gas. */
-      readonly reverted?: boolean | undefined
+      /** It was sent, mined and reverted, and has cost us gas: whose doing that may have been. */
+      readonly suspects?: readonly string[] | undefined
     }
 
 /** Something the service sells. Knows nothing of HTTP, of payment protocols, or of its price. */

@@ -38,9 +38,12 @@ export type Landing = { readonly hash: Hash; readonly blockNumber: bigint; reado
 /** A transaction that is no order's: it fills a gap in the nonces of a key, which would block all that comes after it. */
 export const GAP = 'gap'
 
+/** The steps of an order that move its money, and the filler of a gap. The store asks the same question. */
+export const NOT_A_DELIVERY = /^(settle|refund|gap)(\.|$)/
+
 /** Payment and refund have rules of their own; all else that is sent for an order delivers it. */
 export function isDeliveryStep(step: string): boolean {
-  return !/^(settle|refund|gap)(\.|$)/.test(step)
+  return !NOT_A_DELIVERY.test(step)
 }
 
 /**

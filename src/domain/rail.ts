@@ -76,6 +76,8 @@ export type Payment = {
   readonly idempotencyKey?: string | undefined
   /** The flow the challenge was issued under, where the credential echoes it. */
   readonly flowId?: string | undefined
+  /** Whose earlier failures count against it, beside the payer's own: the code of a contract wallet. */
+  readonly suspects?: readonly string[] | undefined
   /** Money that has moved cannot be refused; what speaks against the purchase sends it back instead. */
   readonly objection?: Problem | undefined
 }

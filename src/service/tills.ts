@@ -1,8 +1,7 @@
 import { type Address, sameAddress } from '../base/address.ts'
-import type { Hex } from '../base/hex.ts'
 import type { Log } from '../base/log.ts'
 import { isProblem } from '../base/problem.ts'
-import { isContractCode } from '../chain/code.ts'
+import { isContractCode, readCode } from '../chain/code.ts'
 import { authorizationBehind } from '../chain/eip3009.ts'
 import { blockTime } from '../chain/head.ts'
 import { readReceipt } from '../chain/receipt.ts'
@@ -97,7 +96,7 @@ function tillsOf(
     shows: async (transaction) => (await readReceipt(rpc, transaction))?.succeeded ?? false,
     landAgain: landerOf(database, signers),
     watchSends: watcherOf(parts, { till: idOf(payTo), network, asset, payTo }),
-    isContract: async (address) => isContractCode(await rpc.request<Hex>('eth_getCode', [address, 'latest'])),
+    isContract: async (address) => isContractCode(await readCode(rpc, address)),
     isOwn: (address) => own.some((one) => sameAddress(one, address)),
   }))
 }

@@ -63,10 +63,10 @@ async function gasOf(role: 'minter' | 'settler', work: () => Promise<void>): Pro
   return { gas: (before.wei - after.wei) / price, sent: after.nonce - before.nonce }
 }
 
-async function buy(beneficiary: Address, quantity = 1): Promise<Response> {
+async function buy(beneficiary: Address, quantity = 1, payer = buyer): Promise<Response> {
   const url = `${shop.url}/agentic/x402/buy`
   const body = { saleId: 392, quantity, beneficiary }
-  const payment = await paymentFor(buyer, requiredOf(await fetch(url, post(body))))
+  const payment = await paymentFor(payer, requiredOf(await fetch(url, post(body))))
   return fetch(url, post(body, { 'payment-signature': encoded(payment) }))
 }
 
@@ -134,6 +134,17 @@ describe('E6: a receiver that changes its mind', () => {
     assert.equal(sent, 1)
     assert.ok(gas <= GAS_OF_ONE, `${gas} gas`)
     assert.equal((await refunds()).length, before + 1)
+  })
+
+  test('once is enough: the same code at another address, paid for by somebody else, buys nothing for a day', async () => {
+    const orders = await orderCount(shop)
+    const cost = await gasOf('minter', async () => {
+      const response = await buy(await deployed(moodyReceiver), 1, await fundedWallet(shop))
+      const { code, payment } = await said(response)
+      assert.deepEqual([response.status, code, payment.taken], [429, 'payer_throttled', false])
+    })
+    assert.deepEqual([cost.sent, await orderCount(shop)], [0, orders])
+    assert.equal((await buy(buyer.address)).status, 200)
   })
 
   for (const [when, point, most] of [

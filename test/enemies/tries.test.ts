@@ -156,6 +156,7 @@ test('a delivery whose time is over with two tries under way is given up only wh
     recall: async () => null,
     read: () => ({}),
     isClosed: async () => false,
+    suspects: async () => [],
     meaningOf: () => assert.fail('nothing refuses'),
     deadline: 0,
     retryMs: 1,

@@ -18,10 +18,10 @@ import { createWallet, type Wallet } from '../../src/chain/wallet.ts'
 import { createDevChain, type DevChain } from '../../src/devchain/chain.ts'
 import { USDC_ADDRESS } from '../../src/devchain/rules.ts'
 import type { Call, Journal } from '../../src/domain/journal.ts'
-import { enqueueLeased } from '../../src/store/jobs.ts'
 import { createJournal } from '../../src/store/journal.ts'
 import { createMeddler, type Meddler } from '../checkout/meddler.ts'
 import type { TestStore } from './database.ts'
+import { leaseOn } from './lease.ts'
 
 /** One key on a chain that can be told to lose, forget, delay and lie, and as many processes with that key as wanted. */
 export type SenderDesk = {
@@ -107,8 +107,7 @@ export async function senderDesk(
     landed: () => transactionsOf(ask, wallet.address),
     async newErrand(step = 'mint') {
       const orderId = `ord_${++lastOrder}`
-      const lease = await enqueueLeased(store.db, { kind: 'order', key: orderId, leaseSeconds: 600 })
-      return { lease: lease!, orderId, step }
+      return { lease: await leaseOn(store.db, orderId), orderId, step }
     },
     async usdcOf(owner) {
       const data = encodeFunctionData({ abi: testUsdc.abi, functionName: 'balanceOf', args: [owner] })

@@ -2,7 +2,7 @@ import type { Address } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import { Problem } from '../../base/problem.ts'
 import { sendAgain } from '../../chain/attempts.ts'
-import { codeSuspect } from '../../chain/code.ts'
+import { codeSuspects, readCode } from '../../chain/code.ts'
 import { OUT_OF_GAS } from '../../chain/contract.ts'
 import {
   type Authorization,
@@ -100,16 +100,11 @@ export function inprocFacilitator(options: {
       code,
       detail: `The chain refused the payment of order ${order.id}; nothing was taken.`,
       isPayersFault: true,
-      suspects: await codeOf(rpc, order.payer),
+      suspects: codeSuspects(await readCode(rpc, order.payer)),
     }
   }
 }
 
-/** One who made a wallet that costs us gas can make a thousand; their code is the same. */
-async function codeOf(rpc: Rpc, wallet: Address): Promise<readonly string[]> {
-  const code = await rpc.request<Hex>('eth_getCode', [wallet, 'latest'])
-  return code === '0x' ? [] : [codeSuspect(code)]
-}
 type Payment = { readonly authorization: Authorization; readonly signature: Hex }
 
 /** The token's own words, mapped to ours. */

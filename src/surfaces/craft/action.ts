@@ -76,7 +76,7 @@ export function withExecution(asked: readonly Finding[], trial: Problem | null):
  */
 export function deliverAction(
   craft: Craft,
-  { orderId, settledAt, lease }: Buyer,
+  { orderId, payer, settledAt, lease }: Buyer,
   { call, gasMax }: Action,
 ): Promise<Delivery> {
   const { controller, crafter, clock, delivery } = craft
@@ -103,6 +103,8 @@ export function deliverAction(
       ])
       return isPaused || !isOperator
     },
+    // Whoever owns the tokens can take them, or their approval, away at the last moment.
+    suspects: async () => [`payer:${payer}`],
     meaningOf(refusal) {
       const { code, message } = refusalOf(refusal)
       return { code, detail: message }

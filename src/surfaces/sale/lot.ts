@@ -5,9 +5,11 @@ import type { JsonObject } from '../../base/json.ts'
 import { keccak256 } from '../../base/keccak.ts'
 import { rangeOf, times, usd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
+import { codeSuspects, readCode } from '../../chain/code.ts'
 import { decodeEventLog, OUT_OF_BUDGET, Reverted } from '../../chain/contract.ts'
 import { deliverOnce, orderKey } from '../../chain/once.ts'
 import type { Receipt } from '../../chain/receipt.ts'
+import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import type { Limits } from '../../config/limits.ts'
 import type { Good, Hold, Price } from '../../domain/good.ts'
@@ -16,6 +18,7 @@ import type { SaleBuy } from './schema.ts'
 
 export type SaleOptions = {
   readonly contract: SaleContract
+  readonly rpc: Rpc
   readonly lots: Lots
   readonly minter: Sender
   readonly clock: Clock
@@ -40,7 +43,7 @@ const gasMaxOf = ({ quantity }: SaleBuy): bigint => {
 }
 
 export function saleLot(options: SaleOptions): Good<SaleBuy> {
-  const { contract, lots, minter, clock, delivery, ownAddresses, payerProblem } = options
+  const { contract, rpc, lots, minter, clock, delivery, ownAddresses, payerProblem } = options
 
   const mintCall = (key: Hex, { saleId, quantity, beneficiary }: SaleBuy): Hex =>
     contract.encode('mint', [key, BigInt(saleId), BigInt(quantity), beneficiary])
@@ -69,6 +72,12 @@ export function saleLot(options: SaleOptions): Good<SaleBuy> {
     }
   }
 
+  /** A plain key refuses nothing; whatever else receives may do so when it costs us, in this lot and in the next. */
+  async function suspectsOf({ beneficiary }: SaleBuy): Promise<readonly string[]> {
+    const [code] = codeSuspects(await readCode(rpc, beneficiary))
+    return code === undefined ? [] : [`receiver:${beneficiary}`, code]
+  }
+
   async function isClosed(block?: bigint): Promise<boolean> {
     const [isPaused, isMinter] = await Promise.all([
       contract.read('paused', [], block),
@@ -83,7 +92,7 @@ export function saleLot(options: SaleOptions): Good<SaleBuy> {
 
     async check(input, payer) {
       const isOwn = ownAddresses.some((own) => sameAddress(own, input.beneficiary))
-      const standing = await lots.standing(input.saleId, minter.address)
+      const [standing, suspects] = await Promise.all([lots.standing(input.saleId, minter.address), suspectsOf(input)])
       const sale = saleProblem(standing?.lot ?? null, input, clock.now())
       const findings = [
         { check: 'payer', problem: payer && payerProblem(payer) },
@@ -99,7 +108,8 @@ export function saleLot(options: SaleOptions): Good<SaleBuy> {
       await minter.assertFunded(gasMaxOf(input))
       await minter.assertClear()
       const hold = supplyHold(standing.lot, standing.own, input.quantity)
-      return { findings: [...findings, { check: 'mint', problem: await trialProblem(input) }], plan: {}, holds: [hold] }
+      const mint = { check: 'mint', problem: await trialProblem(input) }
+      return { findings: [...findings, mint], plan: {}, holds: [hold], suspects }
     },
 
     async deliver(input, _plan, { orderId, settledAt, lease }) {
@@ -121,6 +131,7 @@ export function saleLot(options: SaleOptions): Good<SaleBuy> {
         },
         read: (receipt) => mintedIn(receipt, contract.address, key),
         isClosed: (block) => isClosed(block),
+        suspects: () => suspectsOf(input),
         meaningOf(refusal) {
           // A lot that closes or a price that moves cannot get here: the contract enforces neither.
           const { code, message } = refusalOf(refusal, input)
