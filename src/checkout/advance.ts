@@ -219,6 +219,9 @@ async function refundByItself(run: OrderRun): Promise<Step> {
 
 async function objectionToRefund({ checkout, order }: OrderRun): Promise<string | null> {
   if (checkout.isBlocked(order.payer)) return 'Its payer is blocked.'
+  // Money that its payer moved cannot be refused beforehand, so whoever is refunded too often waits here.
+  if (order.funds === 'captured' && (await checkout.orders.refundsTo(order.payer)) >= checkout.limits.refundsPerPayer)
+    return 'Its payer was refunded too often today; an operator can refund it.'
   const today = await checkout.orders.refundedToday()
   if (today + order.amount > checkout.limits.refundsPerDay)
     return 'The automatic refunds of this day are used up; an operator can refund it.'
