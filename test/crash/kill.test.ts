@@ -35,7 +35,7 @@ let chains: DevChains
 let rpc: RpcServer
 /** The node that everybody asks first, and that is behind now and then. */
 let first: RpcServer
-const weather = createWeather(() => chains.native)
+const weather = createWeather(() => chains)
 const WEATHERS = ['calm', 'lagging', 'dear'] as const
 let world: CrashWorld
 let replicas: ReturnType<typeof createReplicas>

@@ -1,5 +1,6 @@
-import { providerTransport, type RpcTransport } from '../../src/chain/rpc.ts'
+import type { RpcTransport } from '../../src/chain/rpc.ts'
 import type { DevChain } from '../../src/devchain/chain.ts'
+import type { DevChains } from '../../src/devchain/chains.ts'
 
 /** What nodes and fees do while a test is about something else. */
 export type Weather = {
@@ -7,44 +8,74 @@ export type Weather = {
   turn(to: 'calm' | 'lagging' | 'dear'): Promise<void>
   /** The first of two nodes of a chain: what it tells is as old as the weather makes it. */
   firstNode(chain: DevChain): DevChain
-  /** Both nodes, as a shop in this process has them. */
-  nodes(chain: DevChain): readonly RpcTransport[]
+  /** Both nodes, for a shop in this process. */
+  wrap(chainId: number, transport: RpcTransport): readonly RpcTransport[]
 }
 
 const LAG_BLOCKS = 3n
 const DEARER = 100n
 
 /** Money on Tempo is signed with a fee of its own, which a payer would have to sign anew: only the native chain becomes dear. */
-export function createWeather(native: () => DevChain): Weather {
+export function createWeather(chains: () => Pick<DevChains, 'native' | 'tempo'>): Weather {
   let lag = 0n
   let usual: bigint | null = null
-  const firstNode = (chain: DevChain): DevChain => ({ ...chain, request: (call) => asOf(chain, call, lag) })
   return {
     async turn(to) {
-      usual ??= BigInt((await latest(native())).baseFeePerGas)
+      const { native, tempo } = chains()
+      usual ??= await baseFeeOf(native)
+      // Whoever lags knows what lies longer back, such as the money that a buyer was given.
+      for (let block = 0n; to === 'lagging' && block < LAG_BLOCKS; block++)
+        for (const chain of [native, tempo]) await chain.request({ method: 'evm_mine' })
       lag = to === 'lagging' ? LAG_BLOCKS : 0n
       const fee = to === 'dear' ? usual * DEARER : usual
-      await native().request({ method: 'dev_setBaseFee', params: [hex(fee)] })
+      await native.request({ method: 'dev_setBaseFee', params: [hex(fee)] })
     },
-    firstNode,
-    nodes: (chain) => [providerTransport(firstNode(chain)), providerTransport(chain)],
+    firstNode: (chain) => ({
+      ...chain,
+      request: ({ method, params = [] }) =>
+        asOf((method, params) => chain.request({ method, params: [...params] }), method, params, lag),
+    }),
+    wrap: (_chainId, transport) => [
+      async (request) => {
+        if (lag === 0n) return transport(request)
+        const ask: Ask = async (method, params) => {
+          const answer = (await transport({ ...request, method, params })) as { result?: unknown; error?: unknown }
+          return answer.error === undefined ? answer.result : Promise.reject(new Refused(answer))
+        }
+        try {
+          return { result: await asOf(ask, request.method, request.params, lag) }
+        } catch (error) {
+          if (error instanceof Refused) return error.answer
+          throw error
+        }
+      },
+      transport,
+    ],
   }
 }
 
 const hex = (value: bigint) => `0x${value.toString(16)}`
 
-async function latest(chain: DevChain): Promise<{ number: string; baseFeePerGas: string }> {
-  return (await chain.request({ method: 'eth_getBlockByNumber', params: ['latest', false] })) as never
+type Ask = (method: string, params: readonly unknown[]) => Promise<unknown>
+
+class Refused extends Error {
+  readonly answer: unknown
+  constructor(answer: unknown) {
+    super('the node refused')
+    this.answer = answer
+  }
 }
 
 /** A request as a node answers it that has not heard of the last blocks. What is sent to it goes to all. */
-async function asOf(chain: DevChain, call: Parameters<DevChain['request']>[0], lag: bigint): Promise<unknown> {
-  if (lag === 0n || !/^eth_(call|get|blockNumber)/.test(call.method)) return chain.request(call)
-  const head = BigInt((await latest(chain)).number)
+async function asOf(ask: Ask, method: string, params: readonly unknown[], lag: bigint): Promise<unknown> {
+  if (lag === 0n || !/^eth_(call|get|blockNumber)/.test(method)) return ask(method, params)
+  const head = BigInt((await ask('eth_blockNumber', [])) as string)
   const known = head > lag ? head - lag : 0n
-  const params = (call.params ?? []).map((param) => aged(param, hex(known)))
-  if (call.method === 'eth_blockNumber') return hex(known)
-  const answer = await chain.request({ ...call, params })
+  if (method === 'eth_blockNumber') return hex(known)
+  const answer = await ask(
+    method,
+    params.map((param) => aged(param, hex(known))),
+  )
   const block = (answer as { blockNumber?: string | null } | null)?.blockNumber
   return block && BigInt(block) > known ? null : answer
 }
@@ -55,4 +86,9 @@ function aged(param: unknown, known: string): unknown {
   if (fromBlock === undefined) return param
   const isOpen = toBlock === undefined || toBlock === 'latest'
   return isOpen ? { ...(param as object), toBlock: known } : param
+}
+
+async function baseFeeOf(chain: DevChain): Promise<bigint> {
+  const block = await chain.request({ method: 'eth_getBlockByNumber', params: ['latest', false] })
+  return BigInt((block as { baseFeePerGas: string }).baseFeePerGas)
 }
