@@ -46,7 +46,7 @@ export async function startServer({ app, http, limits, log }: ServerOptions): Pr
     if (!incoming.complete && !body.isRefused) await discardRest(incoming)
     const isLast = !incoming.complete || draining.signal.aborted
     const sending = send(outgoing, isLast ? closing(reply) : reply, writeHead, draining.signal)
-    if (sending) await sending
+    if (sending !== undefined) await sending
   }
 
   async function handle(incoming: IncomingMessage, outgoing: ServerResponse, wantBody?: () => void): Promise<void> {

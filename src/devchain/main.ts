@@ -31,12 +31,14 @@ async function main(): Promise<void> {
     await server.close()
     await Promise.all(chains.map((chain) => chain.close()))
   }
-  process.once('SIGINT', stop)
-  process.once('SIGTERM', stop)
+  process.once('SIGINT', () => void stop().catch(fail))
+  process.once('SIGTERM', () => void stop().catch(fail))
 }
 
-main().catch((error: NodeJS.ErrnoException) => {
+function fail(error: NodeJS.ErrnoException): void {
   // An error with a code is the user's to mend; one without is ours.
   process.stderr.write(`${error.code ? error.message : error.stack}\n`)
   process.exitCode = 1
-})
+}
+
+main().catch(fail)
