@@ -19,7 +19,7 @@ export const start: Command = {
     'PORT, HOST and SUTLER_DATA_DIR move it. With SUTLER_MODE=production it is the real thing, by configuration alone: see',
     '.env.example for every option and docs/operating.md for the rest. Options are read from the environment and from a file .env here.',
     '',
-    'SIGTERM or Ctrl+C ends it: what was accepted is finished or handed over, within 25 seconds.',
+    'SIGTERM, SIGHUP or Ctrl+C ends it: what was accepted is finished or handed over, within 25 seconds.',
   ].join('\n'),
   options: {},
   examples: [
@@ -103,6 +103,6 @@ async function refuseTakenPort({ port, host }: HttpConfig): Promise<void> {
 
 function signalled(): Promise<void> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve())
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => resolve())
   })
 }
