@@ -7,7 +7,9 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP']
+const LOOK_EVERY_MS = 1000
 
+if (process.env.npm_lifecycle_event === 'npx') followShell()
 if (Number.parseInt(process.versions.node, 10) >= 24) await run()
 else handOver()
 
@@ -19,14 +21,15 @@ async function run() {
   }
   // Compiled code is kept between starts: the second start takes half as long.
   module.enableCompileCache()
-  await import('../src/cli/main.ts')
+  // A checkout runs its TypeScript as it is; the package has the same files without types (pack.ts).
+  await import(existsSync(new URL('../src', import.meta.url)) ? '../src/cli/main.ts' : '../dist/cli/main.js')
 }
 
 function handOver() {
   const node = pinnedNode()
   if (node === null) {
     console.error(
-      `sutler needs Node 24 and runs on ${process.version}. Run \`npm install\` here (it brings the pinned Node), then try again.`,
+      `sutler needs Node 24 and runs on ${process.version}. Run \`npm install\` here and let the package \`node\` run its install script (it brings the pinned Node), or use Node 24.`,
     )
     process.exit(1)
   }
@@ -42,6 +45,20 @@ function handOver() {
     for (const each of SIGNALS) process.removeAllListeners(each)
     process.kill(process.pid, signal)
   })
+}
+
+/**
+ * `npx` runs us from a shell that dies of a signal without passing it on, and nothing that we share with the shell would tell. Looking
+ * whether we still have the same parent is all that is left.
+ */
+function followShell() {
+  const shell = process.ppid
+  const timer = setInterval(() => {
+    if (process.ppid === shell) return
+    clearInterval(timer)
+    process.kill(process.pid, 'SIGTERM')
+  }, LOOK_EVERY_MS)
+  timer.unref()
 }
 
 /** It lies beside this package or inside it, wherever npm put it. Null when it was not installed. */

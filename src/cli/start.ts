@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { cwd } from 'node:process'
-import { VERSION } from '../base/version.ts'
+import { IS_PACKED, VERSION } from '../base/version.ts'
 import type { Config, HttpConfig } from '../config/config.ts'
 import { type LoadedConfig, loadConfig } from '../config/load.ts'
 import { type Banner, sandboxBanner } from '../sandbox/banner.ts'
@@ -73,7 +73,7 @@ function bannerText({ facts, purchases }: Banner, http: HttpConfig, { style, tab
     '',
     ...purchases.flatMap(([how, line]) => [`  ${style.dim(`# ${how}`)}`, `  ${line}`]),
     `  ${style.dim('# or watch an agent buy everything')}`,
-    '  npm run demo',
+    `  ${IS_PACKED ? 'npx sutler' : 'npm run'} demo`,
     '',
   ].join('\n')
 }
