@@ -164,11 +164,13 @@ const starters: Readonly<Record<Name, () => Promise<number>>> = {
       // The port is not known yet, so the check of the Host header, one look into a set, is left to the public form.
       http: { ...http, host: '0.0.0.0' },
       bodyBytesMax: defaultLimits.bodyBytesMax,
+      count: () => {},
       problemResult: createProblemResults('http://shop.example/errors', systemRandom),
       log: silentLog,
     })
     const app = {
       answer: (asked: Parameters<typeof endpoint>[0]) => endpoint(asked, {}),
+      isVital: () => false,
       refusal: () => ({ status: 503, headers: {}, body: null }),
     }
     return (await startServer({ app, http, limits: defaultLimits, log: silentLog })).port

@@ -1,9 +1,10 @@
 // Every bench in one go, or those that are named, each beside what it is held against.
-//   npm run bench -- [checkout] [mcp] [documents] [devchain] [--shots=5000] [--rounds=5] [--paid=120] [--requests=500] [--count=500]
+//   npm run bench -- [checkout] [mcp] [documents] [devchain] [floods] [--shots=5000] [--rounds=5] [--paid=120] [--requests=500] [--count=500]
 // Servers are measured by the CPU time of their own processes, turn by turn, so a busy machine moves the figures more than the ratios.
 import { benchCheckout } from './checkout.ts'
 import { benchDevchain } from './devchain.ts'
 import { benchDocuments } from './documents.ts'
+import { benchFloods } from './floods.ts'
 import { benchMcp } from './mcp.ts'
 import { numbersOf, type Report, report } from './report.ts'
 
@@ -12,6 +13,7 @@ const parts: Readonly<Record<string, (sizes: Readonly<Record<string, number>>) =
   mcp: benchMcp,
   documents: async (sizes) => documentReport(await benchDocuments(sizes)),
   devchain: benchDevchain,
+  floods: benchFloods,
 }
 
 const args = process.argv.slice(2)
@@ -21,7 +23,7 @@ if (unknown.length > 0)
   throw new Error(`there is no bench ${unknown.join(', ')}; there are ${Object.keys(parts).join(', ')}`)
 const sizes = numbersOf(
   args.filter((arg) => arg.startsWith('--')),
-  ['shots', 'rounds', 'paid', 'requests', 'count', 'blocks'],
+  ['shots', 'rounds', 'paid', 'requests', 'count', 'blocks', 'purchases', 'perSecond'],
 )
 const reports: Report[] = []
 for (const name of named.length > 0 ? named : Object.keys(parts)) {

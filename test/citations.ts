@@ -1,12 +1,10 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type RequirementId, requirements } from './requirements.ts'
+import { type Clause, isOfInterface, root, statements } from './law.ts'
 
-// Who verifies which statement of the interface. `npm run coverage:interface` prints it.
+// Who verifies which statement of the contract. `npm run coverage:interface` prints it.
 
 export type Citation = { readonly id: string; readonly file: string; readonly test: string }
-
-const root = join(import.meta.dirname, '..')
 
 /** Every `verifies` in the tests, read from their sources. */
 export function citations(): readonly Citation[] {
@@ -31,14 +29,29 @@ export function citationsIn(source: string, file: string): readonly Citation[] {
 
 function printTable(): void {
   const byId = Map.groupBy(citations(), ({ id }) => id)
-  const ids = Object.keys(requirements) as RequirementId[]
-  for (const id of ids) {
-    console.log(`${id.padEnd(7)}${requirements[id]}`)
+  const [ofInterface, decided] = [statements().filter(isOfInterface), statements().filter((one) => !isOfInterface(one))]
+  for (const { id, text, isPlanned } of [...ofInterface.toSorted(byNumber), ...decided.toSorted(byNumber)]) {
+    console.log(`${id.padEnd(7)}${isPlanned ? '(planned) ' : ''}${text}`)
     for (const { file, test } of byId.get(id) ?? []) console.log(`       · ${file}: ${test}`)
   }
-  const cited = ids.filter((id) => byId.has(id))
-  console.log(`\n${cited.length} of ${ids.length} statements are verified by a test.`)
-  if (cited.length < ids.length) process.exitCode = 1
+  console.log()
+  for (const [clauses, whose] of [
+    [ofInterface, 'of the interface'],
+    [decided, 'that were decided'],
+  ] as const) {
+    const built = clauses.filter(({ isPlanned }) => !isPlanned)
+    const cited = built.filter(({ id }) => byId.has(id))
+    const planned = clauses.length - built.length
+    console.log(
+      `${cited.length} of ${built.length} statements ${whose} are verified by a test${planned ? `; ${planned} more are planned` : ''}.`,
+    )
+    if (cited.length < built.length) process.exitCode = 1
+  }
+}
+
+/** 5.4.10 comes after 5.4.9. */
+function byNumber(a: Clause, b: Clause): number {
+  return a.id.localeCompare(b.id, 'en', { numeric: true })
 }
 
 if (import.meta.main) printTable()

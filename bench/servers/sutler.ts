@@ -14,20 +14,18 @@ export type SutlerOrder = {
   readonly port: number
   /** Two shops with journals of their own must not share a key. */
   readonly settlerKey: string
+  /** Limits as they are for everybody. */
+  readonly usualLimits?: boolean
 }
 
-await serveMeasured<SutlerOrder>(async ({ rpcUrls, databaseUrl, dataDir, port, settlerKey }) => {
+await serveMeasured<SutlerOrder>(async ({ rpcUrls, databaseUrl, dataDir, port, settlerKey, usualLimits }) => {
   const env = {
     PORT: String(port),
     SUTLER_DATA_DIR: dataDir ?? '',
     ...(databaseUrl ? { DATABASE_URL: databaseUrl } : {}),
   }
-  const loaded = loadConfig({
-    ...env,
-    SUTLER_RATE_UNPAID: '1000000',
-    SUTLER_RATE_READ: '1000000',
-    SUTLER_RATE_QUOTE: '1000000',
-  })
+  const unlimited = { SUTLER_RATE_UNPAID: '1000000', SUTLER_RATE_READ: '1000000', SUTLER_RATE_QUOTE: '1000000' }
+  const loaded = loadConfig({ ...env, ...(usualLimits ? {} : unlimited) })
   if (loaded.mode !== 'sandbox') throw new TypeError('the bench runs the sandbox')
   const { url } = await startService(overHttp(sandboxConfig(loaded), rpcUrls, new Secret(settlerKey)), {
     log: silentLog,

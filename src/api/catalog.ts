@@ -10,7 +10,7 @@ import type { Desk } from './desk.ts'
 import { servesHere } from './hosts.ts'
 import type { FreeAnswer, Host, PaidRoute, Route } from './route.ts'
 
-/** Interface §9: the version of the discovery catalog. */
+/** The version of the discovery catalog (contract 9.3). */
 const CATALOG_VERSION = 1
 /** Clients may keep an anonymous listing this long; we look at the shelves again much sooner. */
 export const LISTING_SECONDS = 30
@@ -119,7 +119,7 @@ function standsAt(host: Host, selling: readonly Route[], urlOf: Desk['urlOf']): 
   return [...stands.values()]
 }
 
-/** Interface §2.3: the MPP sale entry carries no items. The flat list and the offers route tell what it sells. */
+/** The MPP sale entry carries no items (contract 2.3.7). The flat list and the offers route tell what it sells. */
 function isPriced({ surface, protocol }: Stand): boolean {
   return surface === 'shop' || (surface === 'sale' && protocol === 'x402')
 }

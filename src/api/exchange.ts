@@ -15,12 +15,19 @@ export type HttpRequest = {
   query(name: string): string | undefined
   /** Tells a client that waits for a word before it sends its body (`Expect: 100-continue`) to go on. */
   readonly wantBody: () => void
+  /** Waits for what the sender still owes. Whoever is waited for here does not count as work under way. */
+  readonly arrived: <Body>(body: Promise<Body>) => Promise<Body>
   readonly incoming: IncomingMessage
 }
 
 const ABSOLUTE = /^https?:\/\/([^/?#\\]+)(\/.*)?$/is
 
-export function requestOf(incoming: IncomingMessage, wantBody: () => void = () => {}): HttpRequest {
+/** How the server takes part in the reading of a body. */
+export type Reception = Pick<HttpRequest, 'wantBody' | 'arrived'>
+
+const ALWAYS_THERE: Reception = { wantBody() {}, arrived: (body) => body }
+
+export function requestOf(incoming: IncomingMessage, { wantBody, arrived } = ALWAYS_THERE): HttpRequest {
   const { method = 'GET', url = '/' } = incoming
   const absolute = url.charCodeAt(0) === 0x2f ? null : ABSOLUTE.exec(url)
   const target = absolute ? (absolute[2] ?? '/') : url
@@ -34,6 +41,7 @@ export function requestOf(incoming: IncomingMessage, wantBody: () => void = () =
     header: (name) => headerOf(incoming, name),
     query: (name) => new URLSearchParams(search).get(name) ?? undefined,
     wantBody,
+    arrived,
     incoming,
   }
 }
@@ -124,7 +132,9 @@ async function readJson(request: HttpRequest, bytesMax: number): Promise<Uint8Ar
   // then here, and is taken as it lies. To be told of each piece of it would cost more than to read it.
   await new Promise(setImmediate)
   const isHere = incoming.complete && !incoming.destroyed
-  const body = isHere ? ((incoming.read() as Buffer | null) ?? NOTHING) : await readStream(incoming, bytesMax)
+  const body = isHere
+    ? ((incoming.read() as Buffer | null) ?? NOTHING)
+    : await request.arrived(readStream(incoming, bytesMax))
   if (body.length === 0) return NOTHING
   if (body.length > bytesMax) throw tooLarge(bytesMax)
   if (request.header('content-encoding') !== undefined)

@@ -41,12 +41,19 @@ export type Other = { readonly host: Host; readonly handle: Handler }
 export type HttpApp = {
   /** Never rejects: whatever goes wrong is an answer too. */
   answer(request: HttpRequest): Promise<Reply>
+  /** Is it to be answered however much is under way? */
+  isVital(request: HttpRequest): boolean
   /** The answer to what never became a request, or will not be looked at. */
   refusal(problem: Problem): Reply
 }
 
 /** Everything about one path that does not change between requests. */
-type Place = { readonly routes: readonly Route[]; readonly methods: readonly string[]; readonly preflight: Headers }
+type Place = {
+  readonly routes: readonly Route[]
+  readonly methods: readonly string[]
+  readonly preflight: Headers
+  readonly isRateLimited: boolean
+}
 
 export function createHttpApp(options: HttpOptions): HttpApp {
   const { routes, others, checkout, http, limits, limiter, turnstile, observe, random, log } = options
@@ -60,6 +67,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     ]),
   )
   const anywhere = preflightHeaders(['GET', 'POST'])
+  const vital = new Set(routes.filter((route) => route.kind === 'free' && route.isVital).map(({ path }) => path))
 
   function watched(route: string, handle: Handler): Handler {
     return async (request, params) => {
@@ -75,10 +83,20 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     }
   }
 
+  /** What leads nowhere costs its sender as much as what leads somewhere: a preflight, a wrong path, a wrong method. */
+  function count(request: HttpRequest, { isRateLimited }: Pick<Place, 'isRateLimited'>): Headers {
+    return isRateLimited ? limiter.take('read', request) : {}
+  }
+
   function nowhere(request: HttpRequest): Reply {
-    if (request.method === 'OPTIONS') return { status: 204, headers: anywhere, body: null }
     const { method, path } = request
-    return failure(request, new Problem('route_not_found', `There is no ${method} ${path.slice(0, 100)} here.`))
+    try {
+      const counted = limiter.take('read', request)
+      if (method === 'OPTIONS') return { status: 204, fixed: anywhere, headers: counted, body: null }
+      throw new Problem('route_not_found', `There is no ${method} ${path.slice(0, 100)} here.`)
+    } catch (error) {
+      return failure(request, error)
+    }
   }
 
   function serveAt(place: Place): Handler {
@@ -87,8 +105,9 @@ export function createHttpApp(options: HttpOptions): HttpApp {
 
   function serveOther(path: string, { host, handle }: Other): Handler {
     return async (request, params) => {
-      if (!servesHere(hostOf(request), { host })) throw elsewhere({ host, path })
-      return handle(request, params)
+      if (servesHere(hostOf(request), { host })) return handle(request, params)
+      limiter.take('read', request)
+      throw elsewhere({ host, path })
     }
   }
 
@@ -99,7 +118,8 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   // Not async: a promise around the promise of its answer would cost each request three turns of the queue.
   function serve(request: HttpRequest, place: Place, params: object): Promise<Reply> {
     const { method } = request
-    if (method === 'OPTIONS') return Promise.resolve({ status: 204, headers: place.preflight, body: null })
+    if (method === 'OPTIONS')
+      return Promise.resolve({ status: 204, fixed: place.preflight, headers: count(request, place), body: null })
     const host = hostOf(request)
     let isHere = false
     for (const route of place.routes) {
@@ -110,6 +130,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
         if (method === 'GET' && route.hasPriceProbe) return tellPrice(request, route)
       } else if (route.method === (method === 'HEAD' ? 'GET' : method)) return answerFree(request, route, params, host)
     }
+    count(request, place)
     if (!isHere) throw elsewhere(place.routes[0]!)
     throw new Problem('method_not_allowed', `Use ${place.methods.join(' or ')} here.`, {
       headers: { Allow: [...place.methods, 'OPTIONS'].join(', ') },
@@ -162,6 +183,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
       const found = router.find(request.path)
       return found ? found.value(request, found.params) : Promise.resolve(nowhere(request))
     },
+    isVital: ({ path }) => vital.has(path),
     refusal: (problem) => answers.problem(problem),
   }
 }
@@ -171,9 +193,14 @@ function placesOf(routes: readonly Route[]): ReadonlyMap<string, Place> {
   return new Map(
     [...paths].map(([path, onPath]) => {
       const methods = [...new Set(onPath.flatMap(methodsOf))]
-      return [path, { routes: onPath, methods, preflight: preflightHeaders(methods) }]
+      const isRateLimited = onPath.every(isLimited)
+      return [path, { routes: onPath, methods, preflight: preflightHeaders(methods), isRateLimited }]
     }),
   )
+}
+
+function isLimited(route: Route): boolean {
+  return route.kind === 'paid' ? route.isRateLimited : route.bucket !== null
 }
 
 /** HEAD is GET without the body, but not where a GET is sold: nobody may look at goods by asking for less than all of them. */

@@ -4,7 +4,7 @@ import { Problem, type ProblemCode, problems } from '../base/problem.ts'
 
 const DETAIL_CHARS_MAX = 200
 
-/** The error body of every route: RFC 9457 members and ours (CONTRACT §7). More members may stand beside these. */
+/** The error body of every route: RFC 9457 members and ours (D8.1). More members may stand beside these. */
 export const problemSchema = z
   .looseObject({
     type: z

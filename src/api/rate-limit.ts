@@ -10,7 +10,7 @@ import type { Headers } from './reply.ts'
 
 export type Bucket = 'unpaid' | 'quote' | 'read'
 
-/** Who calls how often (CONTRACT §8). Counted in memory; nothing here waits. */
+/** Who calls how often (D9.2). Counted in memory; nothing here waits. */
 export type RateLimiter = {
   /** Counts a call, and returns the headers that tell what is left. Throws 429 when the allowance is used up. */
   take(bucket: Bucket, request: HttpRequest): Headers

@@ -25,19 +25,19 @@ export function allHeaders({ fixed, headers }: Pick<Reply, 'fixed' | 'headers'>)
 /** Answers one path. `params` are what stands in the path's placeholders. */
 export type Handler = (request: HttpRequest, params: Readonly<Record<string, string>>) => Promise<Reply>
 
-/** A promise only for a stream, which ends when the signal says so; it resolves when the last byte was handed over. */
+/** A promise only for a stream, which ends when its signal says so; it resolves when the last byte was handed over. */
 export function send(
   outgoing: ServerResponse,
   reply: Reply,
   writeHead: HeadWriter,
-  signal: AbortSignal,
+  endOfStream: () => AbortSignal,
 ): Promise<void> | undefined {
   const { body } = reply
   // Whoever asked may be gone; the work was done all the same, and a resend gets its result.
   if (outgoing.destroyed) return undefined
   if (body === null || typeof body === 'string' || body instanceof Uint8Array)
     return sendWhole(outgoing, reply, writeHead, body ?? '')
-  return sendStream(outgoing, reply, body, signal)
+  return sendStream(outgoing, reply, body, endOfStream())
 }
 
 function sendWhole(

@@ -33,7 +33,7 @@ export type PaidRoute = Common & {
   readonly example: JsonObject
   /** Members of a 200 answer. */
   readonly result: z.ZodType
-  /** False for the one route whose priced call may be empty while the paid call is not (interface §4.2). */
+  /** False for the one route whose priced call may be empty while the paid call is not (contract 4.2.3). */
   readonly bodyIsBound: boolean
   /** A GET on the same path answers the price, and never sells. */
   readonly hasPriceProbe: boolean
@@ -80,6 +80,8 @@ export type FreeRoute = Common & {
   readonly bucket: 'quote' | 'read' | null
   /** Set where the usual bound on bodies is too small. */
   readonly bodyBytesMax: number | null
+  /** Answered however much else is under way: it costs nothing and depends on nothing. */
+  readonly isVital: boolean
   handle(call: FreeCall<unknown, unknown, unknown>): Promise<FreeAnswer>
 }
 
@@ -136,6 +138,7 @@ type FreeRow<Params extends z.ZodType, Query extends z.ZodType, Body extends z.Z
   readonly cache?: Cache
   readonly bucket?: 'quote' | 'read' | null
   readonly bodyBytesMax?: number
+  readonly isVital?: boolean
   readonly handle: (call: FreeCall<z.output<Params>, z.output<Query>, z.output<Body>>) => Promise<FreeAnswer>
 }
 
@@ -159,6 +162,7 @@ export function free<Params extends z.ZodType, Query extends z.ZodType, Body ext
     cache = 'no-store',
     bucket = 'read',
     bodyBytesMax = null,
+    isVital = false,
     host,
     summary,
   } = row
@@ -181,6 +185,7 @@ export function free<Params extends z.ZodType, Query extends z.ZodType, Body ext
     cache,
     bucket,
     bodyBytesMax,
+    isVital,
     handle,
   }
 }

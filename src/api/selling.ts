@@ -84,23 +84,23 @@ export function createSelling({
       const isPaid = hasPayment(request)
       const flowId = flowIdOf(request, random)
       const incoming = isPaid ? { header: request.header, meta: noMeta } : NOTHING_SENT
-      const buy = async () => {
-        const bytes = await readBody(request, limits.bodyBytesMax)
-        return await purchase(checkout, route.offer, callOf(request, route, incoming, bytes, flowId))
-      }
-      if (isPaid) return answers.outcome(await turnstile.admit(request, { route, incoming }, buy), flowId, UNLIMITED)
-      const extra = route.isRateLimited ? limiter.take('unpaid', request) : UNLIMITED
-      return answers.outcome(await buy(), flowId, extra)
+      const extra = !isPaid && route.isRateLimited ? limiter.take('unpaid', request) : UNLIMITED
+      // Before the turnstile: whoever lets us wait for the body must not keep a place there.
+      const bytes = await readBody(request, limits.bodyBytesMax)
+      const buy = () => purchase(checkout, route.offer, callOf(request, route, incoming, bytes, flowId))
+      const outcome = isPaid ? turnstile.admit(request, { route, incoming }, buy) : buy()
+      return answers.outcome(await outcome, flowId, extra)
     },
 
     async tellPrice(request, route) {
       assertAcceptsJson(request)
-      if (hasPayment(request))
+      const isPaid = hasPayment(request)
+      const extra = limiter.take('unpaid', request)
+      if (isPaid)
         throw new Problem(
           'method_not_allowed',
           'A GET only tells the price; nothing was taken. Send the payment with POST.',
         )
-      const extra = limiter.take('unpaid', request)
       const flowId = flowIdOf(request, random)
       const outcome = await purchase(checkout, route.offer, {
         resource: resourceAt(route),

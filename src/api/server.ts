@@ -5,10 +5,11 @@ import type { Log } from '../base/log.ts'
 import { Problem } from '../base/problem.ts'
 import type { HttpConfig } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
-import { discardRest, requestOf } from './exchange.ts'
+import { discardRest, type HttpRequest, requestOf } from './exchange.ts'
 import { createHeadWriter } from './head.ts'
 import type { HttpApp } from './http.ts'
 import { type Reply, rawReply, send } from './reply.ts'
+import { createConnectionCap, createPipelines, createWriteWatch, type Exchange } from './sockets.ts'
 
 export type HttpServer = {
   readonly port: number
@@ -25,45 +26,75 @@ export type ServerOptions = {
   readonly log: Log
 }
 
-type Exchange = { readonly incoming: IncomingMessage; readonly outgoing: ServerResponse }
-
 /** Bytes on sockets become requests here, and answers become bytes. What they mean is the app's business. */
 export async function startServer({ app, http, limits, log }: ServerOptions): Promise<HttpServer> {
   const draining = new AbortController()
   const writeHead = createHeadWriter(limits.keepAliveMs)
-  /** The requests of a socket that have no answer yet; more than one when a client does not wait for answers. */
-  const unanswered = new WeakMap<Duplex, Set<Exchange>>()
+  const writes = createWriteWatch(limits.writeMsMax)
+  const pipelines = createPipelines(limits.pipelineMax)
+  /** Requests that are worked on: neither still arriving, nor answered and on their way out. */
   let underWay = 0
+  /** Requests that a stop waits for: all that were let in, until their answer has left. */
+  let open = 0
   let onIdle = () => {}
 
-  async function exchange(incoming: IncomingMessage, outgoing: ServerResponse, wantBody?: () => void): Promise<void> {
-    const body = { isRefused: wantBody !== undefined }
-    const request = requestOf(incoming, () => {
-      body.isRefused = false
-      wantBody?.()
+  /** A request whose sender takes their time holds no place; it gets one back when there is one. */
+  async function arrived<Body>(body: Promise<Body>): Promise<Body> {
+    underWay--
+    const whole = await body.finally(() => {
+      underWay++
     })
-    const reply = underWay > limits.requestsMax ? app.refusal(overloaded()) : await app.answer(request)
+    if (underWay > limits.requestsMax) throw overloaded()
+    return whole
+  }
+
+  async function answer(request: HttpRequest): Promise<Reply> {
+    underWay++
+    try {
+      if (underWay > limits.requestsMax && !app.isVital(request)) return app.refusal(overloaded())
+      return await app.answer(request)
+    } finally {
+      underWay--
+    }
+  }
+
+  async function serve(exchange: Exchange, wantBody?: () => void): Promise<void> {
+    const { incoming, outgoing } = exchange
+    const body = { isRefused: wantBody !== undefined }
+    const request = requestOf(incoming, {
+      arrived,
+      wantBody() {
+        body.isRefused = false
+        wantBody?.()
+      },
+    })
+    const reply = await answer(request)
     if (!incoming.complete && !body.isRefused) await discardRest(incoming)
     const isLast = !incoming.complete || draining.signal.aborted
-    const sending = send(outgoing, isLast ? closing(reply) : reply, writeHead, draining.signal)
-    if (sending !== undefined) await sending
+    const sending = send(outgoing, isLast ? closing(reply) : reply, writeHead, () => endOf(exchange, draining.signal))
+    if (sending === undefined && isHandedOver(outgoing)) return
+    const end = writes.begin(incoming.socket)
+    try {
+      if (sending !== undefined) await sending
+      if (!isHandedOver(outgoing)) await finished(exchange)
+    } finally {
+      end()
+    }
   }
 
   async function handle(incoming: IncomingMessage, outgoing: ServerResponse, wantBody?: () => void): Promise<void> {
-    const own = { incoming, outgoing }
-    const ofSocket = unanswered.get(incoming.socket) ?? new Set()
-    unanswered.set(incoming.socket, ofSocket.add(own))
-    underWay++
+    const exchange = pipelines.enter(incoming, outgoing)
+    if (!exchange) return
+    open++
     try {
-      await exchange(incoming, outgoing, wantBody)
-      if (!isHandedOver(outgoing)) await finished(incoming, outgoing)
+      await serve(exchange, wantBody)
     } catch (error) {
       log.error('answer could not be sent', { error })
       outgoing.destroy()
     } finally {
-      ofSocket.delete(own)
-      underWay--
-      if (underWay === 0) onIdle()
+      pipelines.leave(exchange)
+      open--
+      if (open === 0) onIdle()
     }
   }
 
@@ -78,12 +109,18 @@ export async function startServer({ app, http, limits, log }: ServerOptions): Pr
     requireHostHeader: false,
   })
   server.maxConnections = limits.connectionsMax
+  // Behind a proxy all clients come from one address, and the proxy counts them.
+  if (http.proxyHops === 0) server.on('connection', createConnectionCap(limits.connectionsPerClientMax))
   server.on('request', (incoming, outgoing) => void handle(incoming, outgoing))
   server.on('checkContinue', (incoming, outgoing) => void handle(incoming, outgoing, () => outgoing.writeContinue()))
   server.on('checkExpectation', (incoming, outgoing) => void handle(incoming, outgoing))
+  /** Sockets that said something which is no request. They may go on saying it until the answer before it is through. */
+  const doomed = new WeakSet<Duplex>()
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     // A request before this one is whole, and perhaps being paid for: its answer must be the last thing on this socket.
-    const whole = [...(unanswered.get(socket) ?? [])].findLast(({ incoming }) => incoming.complete)
+    const whole = pipelines.of(socket).findLast(({ incoming }) => incoming.complete)
+    if (doomed.has(socket)) return
+    doomed.add(socket)
     if (whole) whole.outgoing.once('close', () => socket.destroy())
     else if (!socket.writable || error.code === 'ECONNRESET') socket.destroy()
     else socket.end(rawReply(app.refusal(malformed(error))), () => socket.destroy())
@@ -99,13 +136,14 @@ export async function startServer({ app, http, limits, log }: ServerOptions): Pr
     async drain() {
       draining.abort()
       server.close()
-      if (underWay === 0) return
+      if (open === 0) return
       await new Promise<void>((resolve) => {
         onIdle = resolve
       })
     },
     async close() {
       server.closeAllConnections()
+      writes.stop()
       await closed
     },
   }
@@ -125,17 +163,21 @@ function isHandedOver({ writableEnded, writableLength }: ServerResponse): boolea
 }
 
 /** When the answer has been handed over, or nobody is left to take it. */
-async function finished({ socket }: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-  if (outgoing.destroyed || socket.destroyed) return
+async function finished(exchange: Exchange): Promise<void> {
+  const { incoming, outgoing } = exchange
+  if (outgoing.destroyed || incoming.socket.destroyed) return
   await new Promise<void>((resolve) => {
-    const done = () => {
-      socket.off('close', done)
-      resolve()
-    }
-    outgoing.once('close', done)
-    // An answer that stands behind another on its connection hears nothing when the connection goes.
-    socket.once('close', done)
+    outgoing.once('close', resolve)
+    exchange.onGone = resolve
   })
+}
+
+/** What ends an answer that has no end of its own. */
+function endOf(exchange: Exchange, stopping: AbortSignal): AbortSignal {
+  const gone = new AbortController()
+  if (exchange.incoming.socket.destroyed) gone.abort()
+  exchange.onGone = () => gone.abort()
+  return AbortSignal.any([stopping, gone.signal])
 }
 
 /** Node's parser gave up before there was a request. */

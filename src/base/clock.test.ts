@@ -32,6 +32,55 @@ test('a clock that is set again does not jump for less than a second', async () 
   assert.equal(clock.now(), 61_000)
 })
 
+/** A clock by which each question takes as long as the test says, and the answer is of the moment when it was asked for. */
+function slowSource(trips: readonly number[], realMs: (now: number) => number) {
+  let now = 1_000_000
+  let asked = 0
+  const clock = syncedClock({ now: () => now, sleep: async () => {} })
+  const read = async () => {
+    const there = realMs(now)
+    now += trips[asked++] ?? 0
+    return there
+  }
+  return { clock, sync: () => clock.sync(read), offsetMs: () => clock.now() - now, asked: () => asked }
+}
+
+test('E24: an answer that is held back for a hundred seconds moves nothing', async () => {
+  const { sync, offsetMs, asked } = slowSource([100_000], (now) => now)
+  assert.equal(await sync(), 0)
+  assert.deepEqual([offsetMs(), asked()], [0, 2])
+})
+
+test('E24: where every answer is slow, nothing is learned and nothing changes', async () => {
+  const { sync, offsetMs, asked } = slowSource([3_000, 3_000, 3_000, 3_000, 3_000], (now) => now + 600_000)
+  assert.equal(await sync(), null)
+  assert.deepEqual([offsetMs(), asked()], [0, 5])
+})
+
+test('E24: one wrong answer moves nothing, two that agree do, and the quicker one counts', async () => {
+  const lies = [500_000, 0]
+  const once = slowSource([], (now) => now + (lies.shift() ?? 0))
+  assert.equal(await once.sync(), 0)
+  assert.equal(once.offsetMs(), 0)
+  // Half of its way is taken for the way there: the slower the answer, the more is guessed.
+  const { sync, offsetMs } = slowSource([1_000, 10], (now) => now - 600_000)
+  assert.equal(await sync(), -600_005)
+  assert.equal(offsetMs(), -600_005)
+})
+
+test('answers that contradict each other move nothing', async () => {
+  let asked = 0
+  const { sync, offsetMs } = slowSource([], (now) => now + 10_000 * ++asked)
+  assert.equal(await sync(), null)
+  assert.equal(offsetMs(), 0)
+})
+
+test('an answer during which this clock was put back says nothing', async () => {
+  const { sync, offsetMs } = slowSource([-50_000], (now) => now)
+  assert.equal(await sync(), 0)
+  assert.equal(offsetMs(), 0)
+})
+
 test('a source that fails changes nothing', async () => {
   const clock = syncedClock(at(5))
   await assert.rejects(clock.sync(() => Promise.reject(new Error('store is down'))))

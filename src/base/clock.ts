@@ -23,26 +23,54 @@ export const systemClock: Clock = {
 
 /** A clock that can be set by another one. Replicas set theirs by their common store: a machine whose time is off decides as the others do. */
 export type SyncedClock = Clock & {
-  /** Asks for the other clock's time, and by how much this one was off goes into `now()`. Returns that, in milliseconds. */
-  sync(readMs: () => Promise<number>): Promise<number>
+  /**
+   * Asks for the other clock's time, and by how much this one was off goes into `now()`. Returns that, in milliseconds; null when the
+   * answers were too slow or too different to learn anything from, and nothing was changed.
+   */
+  sync(readMs: () => Promise<number>): Promise<number | null>
 }
 
-/** Less is the way there and back; time should not jump for it. */
+/** Less is the way there and back; time should not jump for it. Answers that differ by less agree. */
 const OFFSET_MS_MIN = 1_000
+/** An answer that took longer may have been made at any moment of it: it says nothing. */
+const TRIP_MS_MAX = 2_000
+const SAMPLES_MAX = 5
+
+type Sample = { readonly offsetMs: number; readonly tripMs: number }
 
 export function syncedClock(clock: Clock): SyncedClock {
   let offsetMs = 0
+
+  async function sample(readMs: () => Promise<number>): Promise<Sample> {
+    const asked = clock.now()
+    const there = await readMs()
+    const answered = clock.now()
+    return { offsetMs: there - (asked + answered) / 2, tripMs: answered - asked }
+  }
+
   return {
     now: () => clock.now() + offsetMs,
     sleep: clock.sleep,
     async sync(readMs) {
-      const asked = clock.now()
-      const there = await readMs()
-      const measured = there - (asked + clock.now()) / 2
-      if (Math.abs(measured - offsetMs) >= OFFSET_MS_MIN) offsetMs = measured
-      return offsetMs
+      let doubted: Sample | null = null
+      for (let asked = 0; asked < SAMPLES_MAX; asked++) {
+        const fresh = await sample(readMs)
+        // Less than nothing: our own clock was put back meanwhile.
+        if (fresh.tripMs > TRIP_MS_MAX || fresh.tripMs < 0) continue
+        if (agree(fresh, { offsetMs })) return offsetMs
+        if (doubted && agree(fresh, doubted)) {
+          offsetMs = fresh.tripMs <= doubted.tripMs ? fresh.offsetMs : doubted.offsetMs
+          return offsetMs
+        }
+        doubted = fresh
+      }
+      return null
     },
   }
+}
+
+function agree(one: Pick<Sample, 'offsetMs'>, other: Pick<Sample, 'offsetMs'>): boolean {
+  return Math.abs(one.offsetMs - other.offsetMs) < OFFSET_MS_MIN
 }
 
 let lastSecond = Number.NaN

@@ -28,7 +28,7 @@ const PAIRS = Array.from({ length: 1024 }, (_, bits) => ALPHABET[bits >> 5]! + A
 
 export type IdPrefix = 'ord' | 'arr' | 'req' | 'flow' | 'evt' | 'rep' | 'rfd' | 'whk' | 'msg' | 'job' | 'ply' | 'qte'
 
-/** `ord_` and 26 letters: 128 random bits and two that are nothing. Nothing about order or time can be read from an id (RELIABILITY A-07). */
+/** `ord_` and 26 letters: 128 random bits and two that are nothing. Nothing about order or time can be read from an id (A-07). */
 export function newId(prefix: IdPrefix, random: Random): string {
   return `${prefix}_${encode(random.bytes(16))}`
 }

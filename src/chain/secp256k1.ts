@@ -3,7 +3,7 @@ import { type Address, checksumAddress } from '../base/address.ts'
 import { fromHex, type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
 
-// WASM: recovery costs a fifth, signing a third of what pure JavaScript needs (X402.md §3.3).
+// WASM: recovery costs a fifth, signing a third of what pure JavaScript needs.
 
 const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
 

@@ -93,12 +93,17 @@ export function runShared(
 }
 
 const POLL_MS_FIRST = 20
+const LAST_LOOK_MS = 250
 const POLL_MS_MAX = 250
 
 /** Waits for an order that somebody works on, here or elsewhere, and returns it as it then is, as far as the store can tell. */
 export async function waitFor(checkout: Checkout, order: Order, untilMs: number): Promise<Order> {
   const { clock, orders, running } = checkout
-  const look = async (last: Order): Promise<Order> => (await orders.byId(last.id).catch(() => null)) ?? last
+  // A store that does not answer must not keep the caller longer than anybody is made to wait.
+  const look = async (last: Order): Promise<Order> => {
+    const read = orders.byId(last.id).catch(() => null)
+    return (await within(clock, Math.max(LAST_LOOK_MS, untilMs - clock.now()), read)) ?? last
+  }
   let seen = order
   for (let pause = POLL_MS_FIRST; !hasAnswer(seen) && clock.now() < untilMs; pause = Math.min(POLL_MS_MAX, pause * 2)) {
     const here = running.get(seen.id)

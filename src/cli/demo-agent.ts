@@ -9,6 +9,7 @@ import { type Jwks, readJwks } from '../base/jws.ts'
 import { formatUsd, parseUsd } from '../base/money.ts'
 import { verifyReceipt } from '../checkout/receipt.ts'
 import type { RailName } from '../domain/rail.ts'
+import { boundedFetch } from './bounded-fetch.ts'
 import { Refusal } from './command.ts'
 import { payingFetch } from './payer.ts'
 import { type Step, watchedFetch } from './watched-fetch.ts'
@@ -98,7 +99,7 @@ export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
       steps.push(step)
       tell(step, account.address, say)
     }, clock)
-    const rail = railOf(await fetch(operation.url, unpaid(operation.method)))
+    const rail = railOf(await boundedFetch(operation.url, unpaid(operation.method)))
     const purse = { account, rpcUrl: chains.mpp.rpcUrl, max: parseUsd('1000.00') }
     const response = await payingFetch(
       rail,
@@ -240,13 +241,13 @@ function unpaid(method: string): RequestInit {
 }
 
 export async function read<Answer>(url: string): Promise<Answer> {
-  const response = await fetch(url)
+  const response = await boundedFetch(url)
   if (!response.ok) throw new Refusal('missing_document', `${url} answers ${response.status}`)
   return (await response.json()) as Answer
 }
 
 export async function post<Answer>(url: string, body: object): Promise<Answer> {
-  const response = await fetch(url, {
+  const response = await boundedFetch(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: stringify(body),

@@ -8,6 +8,7 @@ import type { Address } from '../base/address.ts'
 import { systemClock } from '../base/clock.ts'
 import { loadConfig } from '../config/load.ts'
 import { startSandbox } from '../service/sandbox.ts'
+import { boundedFetch } from './bounded-fetch.ts'
 import { type Command, type Output, Refusal, shopOptions } from './command.ts'
 import {
   type Agent,
@@ -45,7 +46,7 @@ export const demo: Command = {
 type DemoShop = { readonly url: string; stop(): Promise<void> }
 
 async function findShop(url: string, terminal: Terminal): Promise<DemoShop> {
-  const answer = await fetch(`${url}/health/live`).catch(() => null)
+  const answer = await boundedFetch(`${url}/health/live`).catch(() => null)
   if (answer?.ok) return { url, stop: async () => {} }
   terminal.note(terminal.style.dim(`nobody answers at ${url}; starting a sandbox for the occasion`))
   const folder = mkdtempSync(join(tmpdir(), 'sutler-demo-'))
@@ -175,7 +176,7 @@ function cheapest({ items }: Catalog, surface: string): string {
   return first.id
 }
 
-/** Everything that is sold for money (interface §4.1 to §4.3): the gateway takes x402 only, and a look-up MPP only. */
+/** Everything that is sold for money: the gateway takes x402 only, and a look-up MPP only. */
 const EXPECTED = [
   'sale buy by x402',
   'sale buy by mpp',

@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts'
+import { boundedFetch } from './bounded-fetch.ts'
 import { type Command, shopOptions } from './command.ts'
 import { checkChains } from './doctor/chains.ts'
 import { areas, type Finding, type Grade, gradeOf, skipped } from './doctor/finding.ts'
@@ -46,7 +47,7 @@ function silentShop(url: string): Finding {
 }
 
 async function isAlive(url: string): Promise<boolean> {
-  return (await fetch(`${url}/health/live`).catch(() => null))?.ok ?? false
+  return (await boundedFetch(`${url}/health/live`).catch(() => null))?.ok ?? false
 }
 
 async function checkHouse(config: Config, isRunning: boolean): Promise<readonly Finding[]> {

@@ -7,6 +7,7 @@ import type { JsonObject } from '../base/json.ts'
 import { formatUsd, parseUsd, type Usd } from '../base/money.ts'
 import { readClientConfig } from '../config/client.ts'
 import type { RailName } from '../domain/rail.ts'
+import { boundedFetch } from './bounded-fetch.ts'
 import { type Call, type Command, type Output, Refusal, UsageFault } from './command.ts'
 import { payingFetch } from './payer.ts'
 import { ShopSilent } from './shop-client.ts'
@@ -97,7 +98,7 @@ function maxOf(given = MAX): Usd {
 }
 
 async function send(url: URL, init: RequestInit): Promise<Response> {
-  return fetch(url, init).catch((error) => {
+  return boundedFetch(url, init).catch((error) => {
     throw new ShopSilent(url.origin, error)
   })
 }
@@ -143,7 +144,7 @@ type Sandbox = {
 
 /** A sandbox tells everything; anything else does not know the question. */
 async function askSandbox({ origin }: URL): Promise<Sandbox | null> {
-  const response = await fetch(`${origin}/sandbox`)
+  const response = await boundedFetch(`${origin}/sandbox`)
   const answer = (await response.json().catch(() => null)) as ({ mode?: unknown } & Sandbox) | null
   return response.ok && answer?.mode === 'sandbox' ? answer : null
 }
@@ -179,7 +180,7 @@ async function delivered(call: Call, accepted: Response): Promise<Response> {
   call.terminal.note(call.terminal.style.dim(`delivery takes longer; asking ${statusUrl}`))
   for (let asked = 1; asked < POLLS_MAX; asked++) {
     await systemClock.sleep(POLL_MS)
-    const status = await fetch(statusUrl)
+    const status = await boundedFetch(statusUrl)
     if (status.status !== 202) return status
   }
   return accepted

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../base/json.ts'
 import { stringify } from '../base/json.ts'
 import { readClientConfig } from '../config/client.ts'
+import { boundedFetch } from './bounded-fetch.ts'
 import { type Call, Refusal } from './command.ts'
 
 /** A running shop, as its operator or anybody else talks to it. */
@@ -11,8 +12,6 @@ export type ShopClient = {
   post<Answer = JsonObject>(path: string, body?: JsonObject): Promise<Answer>
   delete<Answer = JsonObject>(path: string): Promise<Answer>
 }
-
-const ANSWER_MS_MAX = 60_000
 
 /** Nobody listens there. */
 export class ShopSilent extends Refusal {
@@ -44,11 +43,10 @@ export function operatorClient(call: Pick<Call, 'option' | 'env'>): ShopClient {
 
 function createClient(url: string, headers: Readonly<Record<string, string>>): ShopClient {
   async function send<Answer>(method: string, path: string, body?: JsonObject): Promise<Answer> {
-    const response = await fetch(url + path, {
+    const response = await boundedFetch(url + path, {
       method,
       headers: { accept: 'application/json', 'content-type': 'application/json', ...headers },
       ...(body === undefined ? {} : { body: stringify(body) }),
-      signal: AbortSignal.timeout(ANSWER_MS_MAX),
     }).catch((error) => {
       throw new ShopSilent(url, error)
     })

@@ -5,6 +5,7 @@ import type { Clock } from '../base/clock.ts'
 import { type Usd, usd } from '../base/money.ts'
 import { mppNetworks, x402Networks } from '../config/networks.ts'
 import type { RailName } from '../domain/rail.ts'
+import { boundedFetch } from './bounded-fetch.ts'
 import { Refusal } from './command.ts'
 
 /** What a payment goes through, as it happens. */
@@ -40,7 +41,7 @@ export function watchedFetch(onStep: (step: Step) => void, clock: Clock): typeof
     if (payment) onStep({ kind: 'payment', ...payment })
     for (let sent = 1; ; sent++) {
       try {
-        const response = await fetch(url, { method, headers, ...body })
+        const response = await boundedFetch(url, { method, headers, ...body })
         report(response, onStep)
         return response
       } catch (error) {

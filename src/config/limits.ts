@@ -1,4 +1,4 @@
-/** Every bound of the service in one place. CONTRACT §8 publishes most of them. */
+/** Every bound of the service in one place. Most of them are promised in docs/contract.md, D9.1 to D9.8. */
 export type Limits = {
   readonly bodyBytesMax: number
   readonly jsonDepthMax: number
@@ -7,8 +7,14 @@ export type Limits = {
   readonly headersMsMax: number
   readonly requestMsMax: number
   readonly keepAliveMs: number
+  /** An answer of which nothing is taken for so long is given up, and its socket with it. */
+  readonly writeMsMax: number
   readonly connectionsMax: number
-  /** Requests, and purchases among them, that are under way at once; one more is told to come back. */
+  /** Per client address, where clients connect to us and not to a proxy of ours. */
+  readonly connectionsPerClientMax: number
+  /** Requests of one socket that have no answer yet; one more and the socket is cut. */
+  readonly pipelineMax: number
+  /** Requests, and purchases among them, that are worked on at once; one more is told to come back. */
   readonly requestsMax: number
   readonly purchasesMax: number
   /** How long a stop waits for what is under way; store and chains are closed after it, and all of it takes less than 25 seconds. */
@@ -65,7 +71,10 @@ export const defaultLimits: Limits = {
   headersMsMax: 10_000,
   requestMsMax: 15_000,
   keepAliveMs: 5_000,
+  writeMsMax: 10_000,
   connectionsMax: 10_000,
+  connectionsPerClientMax: 256,
+  pipelineMax: 32,
   requestsMax: 1_000,
   purchasesMax: 600,
   drainMsMax: 20_000,

@@ -173,6 +173,10 @@ function readLimits(read: OptionReader): Limits {
     }),
     refundsPerDay: readUsd(read, 'SUTLER_REFUNDS_PER_DAY', '1000.00'),
     replaysPerPayment: read.integer('SUTLER_RATE_REPLAY', defaultLimits.replaysPerPayment, perMinute),
+    connectionsPerClientMax: read.integer('SUTLER_CONNECTIONS_PER_CLIENT', defaultLimits.connectionsPerClientMax, {
+      min: 1,
+      max: 1_000_000,
+    }),
     requestsMax: read.integer('SUTLER_REQUESTS_MAX', defaultLimits.requestsMax, { min: 1, max: 1_000_000 }),
     purchasesMax: read.integer('SUTLER_PURCHASES_MAX', defaultLimits.purchasesMax, { min: 1, max: 1_000_000 }),
   }
@@ -339,7 +343,7 @@ function readConfirmations(read: OptionReader, option: string, fallback: string)
   })
 }
 
-/** One leaked key must not open two doors (RELIABILITY K-02). */
+/** One leaked key must not open two doors (K-02). */
 function refuseSharedKeys(read: OptionReader, loaded: LoadedConfig): void {
   if (loaded.mode !== 'production') return
   const { x402, mpp, game } = loaded.config

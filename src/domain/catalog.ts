@@ -1,7 +1,7 @@
 import type { Surface } from './good.ts'
 import type { RailName } from './rail.ts'
 
-/** Interface §2.3. Sale identifiers are numeric strings. */
+/** Sale identifiers are numeric strings (contract 2.3.1). */
 export type CatalogItem = {
   readonly id: string
   readonly displayName: string

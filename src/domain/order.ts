@@ -4,7 +4,7 @@ import type { ProblemCode } from '../base/problem.ts'
 import type { GoodName, Surface } from './good.ts'
 import type { Funds, PaidOrder, RailName } from './rail.ts'
 
-/** One vocabulary inside and outside (CONTRACT §5). */
+/** One vocabulary inside and outside (D6.3). */
 export type OrderStatus =
   | 'settling'
   | 'settled'

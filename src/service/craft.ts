@@ -11,7 +11,7 @@ import { type Accelerate, type Burn, craftSchemas } from '../surfaces/craft/sche
 import { presentAccelerate, presentBurn } from '../surfaces/craft/view.ts'
 import type { CounterParts } from './counter.ts'
 
-/** Interface §8: the same for both actions, however large. */
+/** The same for both actions, however large (contract 8.2). */
 const PRICE = { kind: 'fixed', amount: parseUsd('0.001') } as const satisfies Price<never>
 
 const NOBODY = '0x000000000000000000000000000000000000dEaD'

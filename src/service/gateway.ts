@@ -8,7 +8,7 @@ import { presentReport, publishReport, txReport } from '../surfaces/gateway/repo
 import { createWitness } from '../surfaces/gateway/witness.ts'
 import type { CounterParts } from './counter.ts'
 
-/** Interface §8: both cost 0.001 USD, and both exist on x402 only. */
+/** Both cost 0.001 USD (contract 8.3), and both exist on x402 only. */
 const price = { kind: 'fixed', amount: parseUsd('0.001') } as const satisfies Price<never>
 const RAILS = ['x402'] as const
 

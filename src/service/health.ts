@@ -1,5 +1,6 @@
 import type { HealthCheck } from '../api/rows/health.ts'
 import type { Clock } from '../base/clock.ts'
+import { exchange } from '../base/outgoing.ts'
 import { isProblem } from '../base/problem.ts'
 import type { Rpc } from '../chain/rpc.ts'
 import type { LedgerGate } from '../checkout/relearn.ts'
@@ -19,6 +20,7 @@ export type HealthParts = {
 
 const CACHE_MS = 2_000
 const CHECK_MS_MAX = 3_000
+const ANSWER_BYTES_MAX = 1 << 20
 /** Orders that were due so long ago and that nobody has taken up: the workers are down or cannot keep up. */
 const LAG_SECONDS_MAX = 30
 
@@ -87,10 +89,14 @@ async function askFacilitator(facilitator: {
   readonly url: string
   readonly headers: Readonly<Record<string, { reveal(): string }>>
 }): Promise<Finding> {
-  const headers = Object.entries(facilitator.headers).map(([name, value]): [string, string] => [name, value.reveal()])
-  const response = await fetch(`${facilitator.url}/supported`, { headers, signal: AbortSignal.timeout(CHECK_MS_MAX) })
-  await response.body?.cancel()
-  return response.ok ? ok('The facilitator answers.') : { status: 'fail', detail: `It answers ${response.status}.` }
+  const { status } = await exchange({
+    url: `${facilitator.url}/supported`,
+    method: 'GET',
+    headers: Object.fromEntries(Object.entries(facilitator.headers).map(([name, value]) => [name, value.reveal()])),
+    timeoutMs: CHECK_MS_MAX,
+    bytesMax: ANSWER_BYTES_MAX,
+  })
+  return status === 200 ? ok('The facilitator answers.') : { status: 'fail', detail: `It answers ${status}.` }
 }
 
 async function within<Result>(clock: Clock, work: Promise<Result>): Promise<Result> {

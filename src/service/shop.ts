@@ -14,7 +14,7 @@ import { listingFields, shopBuyFields } from '../surfaces/shop/schema.ts'
 import { presentItem, publishItem, shopShelf } from '../surfaces/shop/view.ts'
 import type { CounterParts } from './counter.ts'
 
-/** Interface §8. */
+/** Contract 8.4. */
 const LOOKUP_PRICE = parseUsd('0.02')
 
 export function createShop(parts: CounterParts): ShopCounter {

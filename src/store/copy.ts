@@ -2,12 +2,11 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Log } from '../base/log.ts'
 import type { Database, Transaction } from './db.ts'
 import { StoreFault } from './fault.ts'
-import { appliedMigrations } from './migrate.ts'
+import { appliedMigrations, LONG_WORK } from './migrate.ts'
 
 export type Copied = { readonly tables: number; readonly rows: number }
 
 const BATCH_ROWS = 1000
-const DAY_MS = 86_400_000
 
 /**
  * Copies everything in the source to an empty target with the same migrations: from the embedded engine to PostgreSQL, or
@@ -15,7 +14,7 @@ const DAY_MS = 86_400_000
  * columns, their order and sequences come from the catalog; there is no list to keep.
  */
 export async function copyDatabase(source: Database, target: Database, log: Log): Promise<Copied> {
-  const once = { attemptsMax: 1, workMsMax: DAY_MS }
+  const once = { attemptsMax: 1, ...LONG_WORK }
   return source.transaction((from) => target.transaction((to) => copyAll(from, to, log), once), {
     ...once,
     isolation: 'repeatable read',
@@ -25,7 +24,7 @@ export async function copyDatabase(source: Database, target: Database, log: Log)
 
 async function copyAll(from: Transaction, to: Transaction, log: Log): Promise<Copied> {
   // The digests are made of printed rows, and times are printed in the zone of the session.
-  for (const tx of [from, to]) await tx.query(`set local timezone = 'UTC'; set local statement_timeout = 0`)
+  for (const tx of [from, to]) await tx.query(`set local timezone = 'UTC'`)
   await refuseOtherSchema(from, to)
   const tables = await readTables(from)
   await refuseFilled(to, tables)

@@ -7,8 +7,9 @@ import type { Log } from '../base/log.ts'
 import { Problem } from '../base/problem.ts'
 import type { Backend, Engine } from './backend.ts'
 import { openEmbedded } from './embedded/embedded.ts'
-import { asProblem, isConnectionLost, isTransient, StoreFault } from './fault.ts'
-import { openPostgres } from './postgres.ts'
+import { asProblem, isConnectionLost, isSilent, isTransient, StoreFault } from './fault.ts'
+import { createLender } from './pool.ts'
+import { answerMsMax, openPostgres } from './postgres.ts'
 import { type Statement, statement } from './statement.ts'
 
 export type DatabaseOptions = {
@@ -23,6 +24,8 @@ export type DatabaseOptions = {
   readonly queueMax?: number
   /** How long each of them waits. */
   readonly waitMsMax?: number
+  /** How long a statement may run on PostgreSQL. We wait a second longer for its answer, then for no answer any more. */
+  readonly statementMsMax?: number
   /** Free disk space below which `ensureRoom` refuses. Only the embedded engine can see its disk. */
   readonly roomBytesMin?: number
   readonly log: Log
@@ -47,6 +50,8 @@ export type TransactionOptions = {
   readonly attemptsMax?: number
   /** How long `work` may take. On the embedded engine everybody else waits for it. */
   readonly workMsMax?: number
+  /** How long one statement of it may run, where that is longer than requests may wait. */
+  readonly statementMsMax?: number
 }
 
 export type DatabaseStatus = {
@@ -89,12 +94,15 @@ function openBackend(options: DatabaseOptions): Promise<Backend> {
 }
 
 const ATTEMPTS_MAX = 5
+/** A store that did not answer for so long is not asked once more on behalf of somebody who waits. */
+const RETRY_MS_MAX = 6_500
 const WORK_MS_MAX = 30_000
 const QUEUE_MAX = 1000
 const PING = statement('select 1')
 
 function createDatabase(backend: Backend, options: DatabaseOptions): Database {
   const { pool } = backend
+  const lender = createLender(pool)
   const { clock, random, queueMax = QUEUE_MAX } = options
   // Set while `work` of a transaction runs. On the embedded engine a pool query in there would wait for itself for ever.
   const running = new AsyncLocalStorage<{ isOpen: boolean }>()
@@ -107,7 +115,14 @@ function createDatabase(backend: Backend, options: DatabaseOptions): Database {
 
   function connect(): Promise<pg.PoolClient> {
     if (pool.waitingCount >= queueMax) throw new Problem('overloaded', 'Too many requests wait for the store.')
-    return pool.connect()
+    return lender.connect()
+  }
+
+  /** Whatever a connection was used for, this is how it came back. */
+  function takeBack(client: pg.PoolClient, failure: unknown, isLost: boolean): void {
+    client.release(isLost)
+    if (isSilent(failure)) lender.silent()
+    else if (!isLost) lender.heard()
   }
 
   async function query<Row>(sql: Statement<Row> | string, values?: readonly unknown[]): Promise<Result<Row>> {
@@ -122,26 +137,30 @@ function createDatabase(backend: Backend, options: DatabaseOptions): Database {
       throw asProblem(error)
     } finally {
       // `pool.query` would close the connection after any error, even a broken unique key.
-      client?.release(isConnectionLost(failure))
+      if (client) takeBack(client, failure, isConnectionLost(failure))
     }
   }
 
   async function attempt<T>(work: (tx: Transaction) => Promise<T>, settings: TransactionOptions): Promise<T> {
     const client = await connect()
     const state = { isOpen: true }
+    const { workMsMax = WORK_MS_MAX, statementMsMax } = settings
     let isLost = false
+    let failure: unknown
     try {
       await client.query(beginText(settings))
-      const result = await limited(running.run(state, work, handleOf(client, state)), settings.workMsMax ?? WORK_MS_MAX)
+      const handle = handleOf(client, state, statementMsMax)
+      const result = await limited(running.run(state, work, handle), workMsMax)
       state.isOpen = false
       await commit(client)
       return result
     } catch (error) {
       state.isOpen = false
+      failure = error
       isLost = error instanceof Overtime || isConnectionLost(error) || !(await rolledBack(client))
       throw error
     } finally {
-      client.release(isLost)
+      takeBack(client, failure, isLost)
     }
   }
 
@@ -151,12 +170,14 @@ function createDatabase(backend: Backend, options: DatabaseOptions): Database {
     query,
     async transaction(work, settings = {}) {
       refuseInside('a second transaction')
-      const { attemptsMax = ATTEMPTS_MAX } = settings
+      const { attemptsMax = ATTEMPTS_MAX, statementMsMax: retryMsMax = RETRY_MS_MAX } = settings
+      const begun = clock.now()
       for (let round = 1; ; round++) {
         try {
           return await attempt(work, settings)
         } catch (error) {
-          if (round >= attemptsMax || !isTransient(error)) throw asProblem(error)
+          const isTooLate = round >= attemptsMax || clock.now() - begun >= retryMsMax
+          if (isTooLate || !isTransient(error)) throw asProblem(error)
           await clock.sleep(jitterMs(round, random))
         }
       }
@@ -179,21 +200,29 @@ function send<Row>(
   client: pg.PoolClient,
   sql: Statement<Row> | string,
   values: readonly unknown[] | undefined,
+  statementMsMax?: number,
 ): Promise<Result<Row>> {
   // The driver's types want a mutable array; it only reads it.
   const list = values as unknown[] | undefined
+  const patience = statementMsMax === undefined ? {} : { query_timeout: answerMsMax(statementMsMax) }
   const config =
-    typeof sql === 'string' ? { text: sql, values: list } : { name: sql.name, text: sql.text, values: list }
+    typeof sql === 'string'
+      ? { text: sql, values: list, ...patience }
+      : { name: sql.name, text: sql.text, values: list, ...patience }
   return client.query(config as pg.QueryConfig) as Promise<pg.QueryResult & Result<Row>>
 }
 
-function handleOf(client: pg.PoolClient, state: { readonly isOpen: boolean }): Transaction {
+function handleOf(
+  client: pg.PoolClient,
+  state: { readonly isOpen: boolean },
+  statementMsMax: number | undefined,
+): Transaction {
   return {
     __transaction: true,
     async query(sql, values) {
       // A promise that nobody awaited would otherwise run its statement in somebody else's transaction.
       if (!state.isOpen) throw new TypeError('this transaction has ended')
-      return send(client, sql, values)
+      return send(client, sql, values, statementMsMax)
     },
   }
 }
@@ -223,8 +252,11 @@ async function limited<T>(work: Promise<T>, ms: number): Promise<T> {
   }
 }
 
-function beginText({ isolation, readOnly }: TransactionOptions): string {
-  return `begin${isolation ? ` isolation level ${isolation}` : ''}${readOnly ? ' read only' : ''}`
+function beginText({ isolation, readOnly, statementMsMax }: TransactionOptions): string {
+  const begin = `begin${isolation ? ` isolation level ${isolation}` : ''}${readOnly ? ' read only' : ''}`
+  if (statementMsMax === undefined) return begin
+  // Between two of its statements, the other side of a copy may have one just as long.
+  return `${begin}; set local statement_timeout = ${statementMsMax}; set local idle_in_transaction_session_timeout = ${statementMsMax}`
 }
 
 /** 0 to 20 ms, then 0 to 40, 80, 160: callers that collided once do not meet again. */

@@ -56,11 +56,18 @@ export function isTransient(error: unknown): boolean {
 const LOST_CODES = new Set(['57P01', '57P02', '57P03', '57P05', '53300', '25006', '25P03'])
 const LOST_SYSTEM_CODES = /^E(CONN\w+|PIPE|TIMEDOUT|HOSTUNREACH|NETUNREACH|NOTFOUND|AI_AGAIN|NOENT|ACCES)$/
 // The driver reports these without a code; test/store/postgres.test.ts holds them to the pinned version.
+const SILENT_MESSAGES = /^(Query read timeout|Connection terminated due to connection timeout)/
 const LOST_MESSAGES = /^(Connection terminated|Client (has encountered a connection error|was closed)|timeout exceeded)/
+
+/** Nothing came back, not even a refusal: packets get lost on the way, and the other connections may have met the same fate. */
+export function isSilent(error: unknown): boolean {
+  return error instanceof Error && SILENT_MESSAGES.test(error.message)
+}
 
 /** The connection is of no further use, whoever closed it. */
 export function isConnectionLost(error: unknown): boolean {
   if (!(error instanceof Error)) return false
+  if (isSilent(error)) return true
   const code = codeOf(error)
   if (code === undefined) return LOST_MESSAGES.test(error.message)
   return LOST_CODES.has(code) || code.startsWith('08') || LOST_SYSTEM_CODES.test(code)

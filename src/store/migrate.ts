@@ -12,7 +12,8 @@ type Migration = Applied & { readonly text: string }
 
 export type MigrateOptions = { readonly folder?: string; readonly log?: Log }
 
-const DAY_MS = 86_400_000
+/** The limits are for requests; an index on a large table may take longer. */
+export const LONG_WORK = { workMsMax: 86_400_000, statementMsMax: 6 * 3_600_000 } as const
 const FOLDER = join(import.meta.dirname, 'migrations')
 
 const CREATE_TABLE = `
@@ -42,7 +43,7 @@ export async function migrate(db: Database, { folder = FOLDER, log }: MigrateOpt
   await createTable(db)
   const applied: string[] = []
   for (const migration of readMigrations(folder)) {
-    if (!(await db.transaction((tx) => apply(tx, migration), { workMsMax: DAY_MS }))) continue
+    if (!(await db.transaction((tx) => apply(tx, migration), LONG_WORK))) continue
     log?.info('migration applied', { migration: migration.name })
     applied.push(migration.name)
   }
@@ -92,8 +93,6 @@ async function tableExists(queryable: Queryable): Promise<boolean> {
 }
 
 async function apply(tx: Transaction, { name, text, sha256 }: Migration): Promise<boolean> {
-  // The limits are for requests; an index on a large table may take longer.
-  await tx.query('set local statement_timeout = 0')
   const { rowCount } = await tx.query(TAKE, [name, sha256])
   if (rowCount === 1) {
     await tx.query(text)

@@ -8,26 +8,39 @@ export type PostgresOptions = {
   readonly url: string
   readonly poolSize?: number
   readonly waitMsMax?: number
+  readonly statementMsMax?: number
   readonly log: Log
 }
 
 const POOL_SIZE = 10
-const WAIT_MS_MAX = 10_000
-const STATEMENT_MS_MAX = 15_000
-const IDLE_IN_TRANSACTION_MS_MAX = 30_000
+/** For a connection: one that is busy, or one that is being opened. */
+const WAIT_MS_MAX = 5_000
+/**
+ * The server gives up a statement after five seconds, and we give up a server after one more: time enough for its own word to arrive,
+ * which leaves the connection usable. A paid request is answered within eight seconds, so one silence, and the look that follows it
+ * on another connection, still fit into it.
+ */
+const STATEMENT_MS_MAX = 5_000
+const ANSWER_MARGIN_MS = 1_000
+/** What a client that vanished has locked is free again after this. */
+const IDLE_IN_TRANSACTION_MS_MAX = 10_000
+/** The first question of the system's own, when nothing passes; it finds out within minutes what no query waits for. */
+const KEEP_ALIVE_MS = 10_000
 const VERSION_MIN = 150_000
 
 /** A pool of connections to a PostgreSQL server that several replicas may share. Refuses a server that cannot do its part. */
 export async function openPostgres(options: PostgresOptions): Promise<Backend> {
-  const { url, poolSize = POOL_SIZE, waitMsMax = WAIT_MS_MAX, log } = options
+  const { url, poolSize = POOL_SIZE, waitMsMax = WAIT_MS_MAX, statementMsMax = STATEMENT_MS_MAX, log } = options
   const pool = createPool(
     {
       connectionString: url,
       max: poolSize,
       connectionTimeoutMillis: waitMsMax,
-      statement_timeout: STATEMENT_MS_MAX,
+      statement_timeout: statementMsMax,
+      query_timeout: answerMsMax(statementMsMax),
       idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS_MAX,
       keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
       application_name: 'sutler',
     },
     log,
@@ -48,6 +61,11 @@ export async function openPostgres(options: PostgresOptions): Promise<Backend> {
     await pool.end()
     throw asProblem(error)
   }
+}
+
+/** How long we wait for what the server itself gives up after so long. */
+export function answerMsMax(statementMsMax: number): number {
+  return statementMsMax + ANSWER_MARGIN_MS
 }
 
 export type Server = {

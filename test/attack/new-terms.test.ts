@@ -6,6 +6,7 @@ import { addressOf } from '../../src/sandbox/world.ts'
 import { flows, nftsOf, transfers } from '../crash/flows.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 
 // The shop stops while a payment is on its way, and opens again under another name or with another till. What was agreed before is judged
 // by what was agreed: "nothing was taken" would be a lie, and its payer would pay again.
@@ -40,6 +41,7 @@ for (const { what, change } of changes) {
 
     for (const flow of flows.filter(({ ends }) => ends === 'delivered')) {
       test(`delivers what was paid before: ${flow.name}`, async () => {
+        verifies('D18.1')
         const buyer = await fundedWallet(shop)
         const body = flow.body(buyer, undefined)
         const credential = await flow.rail.pay(shop, buyer, await fetch(shop.url + flow.path, post(body)))

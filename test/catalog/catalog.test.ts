@@ -52,7 +52,7 @@ describe('one origin for both protocols', () => {
   const entry = ({ entries }: Catalog, id: string) => entries.find((entry) => entry.id === id)!
 
   test('the catalog has an entry for each surface and protocol, priced where the interface says so', async () => {
-    verifies('2.3.5', '2.3.6', '2.3.7', '2.3.8', '9.3')
+    verifies('2.3.5', '2.3.6', '2.3.7', '2.3.8', '9.3', 'D4.1')
     const catalog = await read('/catalog')
     assert.deepEqual([catalog.version, catalog.recipient], [1, null])
     const shape = catalog.entries.map(({ id, method, purchaseUrl, quoteUrl, statusUrlTemplate, items }) => [
@@ -92,6 +92,7 @@ describe('one origin for both protocols', () => {
   })
 
   test('the flat list names everything once, with the ways to pay for it', async () => {
+    verifies('D4.1')
     const { items } = await read('/catalog')
     assert.equal(items.length, 11)
     assert.deepEqual(items[0], {
@@ -109,6 +110,7 @@ describe('one origin for both protocols', () => {
   })
 
   test('an offers route lists one shelf in the money of its protocol; the alias is the same list', async () => {
+    verifies('D1.1', 'D4.2')
     for (const [path, id, currency, count] of [
       ['/agentic/x402/offers', 'sale-x402', 'USDC', 5],
       ['/agentic/mpp/offers', 'sale-mpp', 'pathUSD', 5],
@@ -124,6 +126,7 @@ describe('one origin for both protocols', () => {
   })
 
   test('an anonymous listing may be kept for 30 seconds, and is not sent again to whoever has it', async () => {
+    verifies('D4.4')
     for (const path of ['/catalog', '/shop/mpp/offers']) {
       const first = await get(path)
       assert.equal(first.headers.get('cache-control'), 'public, max-age=30')
@@ -140,7 +143,7 @@ describe('one origin for both protocols', () => {
   })
 
   test('a listing for a player has their own prices, limits and eligibility, and is kept by nobody', async () => {
-    verifies('1.9')
+    verifies('1.9', 'D4.4', 'D4.6')
     for (const [query, kind] of [
       ['nickname=Ada', 'nickname'],
       [`address=${ada}`, 'address'],
@@ -167,6 +170,7 @@ describe('one origin for both protocols', () => {
   })
 
   test('A-05: a listing never tells an identifier that the caller did not give', async () => {
+    verifies('D4.6')
     const byName = await (await get('/catalog?nickname=Ada')).text()
     const byWallet = await (await get(`/catalog?address=${ada}`)).text()
     assert.ok(!byName.toLowerCase().includes(ada.toLowerCase()) && !byName.includes('ply_'))
@@ -174,6 +178,7 @@ describe('one origin for both protocols', () => {
   })
 
   test('A-05: an unknown player is refused on every listing, without a word about who was asked for', async () => {
+    verifies('D4.5')
     const stranger = '0x00000000000000000000000000000000000000aa'
     for (const path of ['/catalog', '/shop/x402/offers', '/agentic/mpp/offers', '/shop/api/shop/items']) {
       for (const query of ['nickname=Nobody', `address=${stranger}`, `payer=${stranger}`]) {
@@ -187,6 +192,7 @@ describe('one origin for both protocols', () => {
   })
 
   test('more than one identifier, an unknown parameter and a bad address are refused', async () => {
+    verifies('D4.5')
     for (const [query, code] of [
       [`nickname=Ada&address=${ada}`, 'recipient_rule'],
       [`payer=${ada}&address=${ada}`, 'recipient_rule'],
@@ -224,6 +230,7 @@ describe('what a listing costs', () => {
   const get = (path: string) => fetch(`${shop.url}${path}`)
 
   test('the shelves are looked at once for many readers, and a changed price shows with a new ETag', async () => {
+    verifies('D4.3')
     const first = await get('/shop/x402/offers')
     const etag = first.headers.get('etag')
     await Promise.all(Array.from({ length: 50 }, async () => (await get('/shop/x402/offers')).arrayBuffer()))
@@ -257,6 +264,7 @@ describe('what a listing costs', () => {
 })
 
 test('with a host for each protocol, each lists its own', async () => {
+  verifies('D1.3', 'D1.4')
   const shop = await startShop({
     configure: (config) => ({
       ...config,

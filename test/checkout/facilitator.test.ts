@@ -7,6 +7,7 @@ import { isAuthorizationUsed } from '../../src/chain/eip3009.ts'
 import { createRpc, providerTransport } from '../../src/chain/rpc.ts'
 import { fundedWallet, post, x402Payer } from '../support/buyers.ts'
 import { nftOwner, startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { ended, said, until, verdict } from './counter.ts'
 import { type FakeFacilitator, type Settled, startFacilitator, type Turn } from './fake-facilitator.ts'
 import { createMeddler } from './meddler.ts'
@@ -87,6 +88,7 @@ describe('M-15: down before settlement', () => {
     ['answers with ten megabytes', write(200, `{"isValid":"${'x'.repeat(10 << 20)}"}`)],
   ] as const) {
     test(`it ${what}: 503, nothing is written, and the same payment works afterwards`, async () => {
+      verifies('D8.6')
       const { payment, show } = await prepare()
       facilitator.behave(payment, { verify })
       const response = await show(patient)
@@ -102,6 +104,7 @@ describe('M-15: down before settlement', () => {
   }
 
   test('a verdict is 402 with its reason, and nothing is written', async () => {
+    verifies('D5.6')
     const { payment, show } = await prepare()
     for (const [invalidReason, code] of [
       ['invalid_exact_evm_insufficient_balance', 'insufficient_funds'],
@@ -154,6 +157,7 @@ describe('M-14: the outcome is not known', { concurrency: 6 }, () => {
   ] satisfies readonly (readonly [string, Turn<Settled>])[]) {
     for (const moment of ['before', 'after'] as const) {
       test(`${what} ${moment} it was sent: 202, never a 402, and in the end it is delivered once`, async () => {
+        verifies('D5.1')
         const { payment, show } = await prepare()
         let reveal = () => {}
         facilitator.behave(payment, {
@@ -179,6 +183,7 @@ describe('M-14: the outcome is not known', { concurrency: 6 }, () => {
   }
 
   test('the caller is answered in time though it hangs for longer than that', async () => {
+    verifies('D5.8')
     const { payment, show } = await prepare()
     let isGivenUp = false
     facilitator.behave(payment, {
@@ -258,6 +263,7 @@ describe('M-16: it lies', { concurrency: 6 }, () => {
     ['the payload back', async (payment) => payment as never],
   ] satisfies readonly (readonly [string, (payment: X402Payment) => Promise<Settled>])[]) {
     test(`with ${what}: 202, and nothing is handed over`, async () => {
+      verifies('D5.7')
       const { body, payment, show } = await prepare()
       facilitator.behave(payment, { settle: tell })
       const response = await show()

@@ -13,6 +13,7 @@ import { nftsOf, transfers } from '../crash/flows.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { ended, orderCount, said, setLot, until, verdict } from './counter.ts'
 import { createMeddler } from './meddler.ts'
 import { encoded, paymentFor, requiredOf } from './x402-wallet.ts'
@@ -242,6 +243,7 @@ describe('F-05: who cannot receive', () => {
   }
 
   test('is refused before anything is taken', async () => {
+    verifies('D3.3')
     const buyer = await fundedWallet(shop)
     const { asset, payTo } = shop.config.x402!
     for (const [beneficiary, status, code] of [
@@ -280,6 +282,7 @@ test('M-11: a caller who hangs up in the middle finds the purchase made, and pay
 })
 
 test('M-23: a quantity out of range is refused before it is priced', async () => {
+  verifies('D3.5')
   const url = `${shop.url}/agentic/x402/buy`
   const body = { saleId: 392, beneficiary: addressOf('demo') }
   for (const quantity of [0, -1, 1.5, '1', 101, 1e308, 2 ** 53 + 2, true, null, [1]]) {

@@ -12,6 +12,7 @@ import { signTempo, signUnsponsored } from '../devchain/tempo-signing.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { edited } from '../support/credentials.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { assertFree402, ended, hastyReplica, orderCount, said, verdict } from './counter.ts'
 import { type Answer, createMeddler, Refused } from './meddler.ts'
 import { type Asked, challengeOf, credentialOf, type MppWallet, memoOf, mppWallet, payingCall } from './mpp-wallet.ts'
@@ -141,6 +142,7 @@ describe('a challenge that is not ours', () => {
   })
 
   test('M-29: the realm is the configured one, whatever Host the caller claims', async () => {
+    verifies('D1.6')
     const { port } = new URL(shop.url)
     const challenge = await new Promise<string>((resolve, reject) => {
       const body = JSON.stringify(lot(wallet))
@@ -232,6 +234,7 @@ describe('M-13: a transaction that does not pay the challenge is never sent', ()
 
 describe('the payer', () => {
   test('A-02: is who signed, whatever the credential says', async () => {
+    verifies('D5.15')
     const [wallet, victim] = [await mppWallet(shop), await fundedWallet(shop)]
     const challenge = await ask(lot(wallet))
     const raw = wallet.sign([payingCall(challenge)])
@@ -291,6 +294,7 @@ describe('the payer', () => {
 })
 
 test('M-08 pull: what a price question was answered with buys nothing that costs more or less, and is not sent', async () => {
+  verifies('D5.5')
   const wallet = await mppWallet(shop)
   const sent = meddler.seen('eth_sendRawTransaction').length
   const before = await orderCount(shop)
@@ -306,6 +310,7 @@ test('M-08 pull: what a price question was answered with buys nothing that costs
 })
 
 test('M-05 pull: another body is refused with a fresh challenge, and the original one still buys', async () => {
+  verifies('D5.9')
   const wallet = await mppWallet(shop)
   const challenge = await ask(lot(wallet))
   const credential = pulled(challenge, wallet.sign([payingCall(challenge)]))

@@ -11,6 +11,7 @@ import { createJournal } from '../../src/store/journal.ts'
 import type { Change } from '../../src/store/order-change.ts'
 import { createOrders, type Orders } from '../../src/store/orders.ts'
 import { engines, openStore, type TestStore } from '../support/database.ts'
+import { verifies } from '../support/verifies.ts'
 
 // The state machine against the real store: every pair of states, on both engines.
 
@@ -131,6 +132,7 @@ for (const engine of engines) {
 
     for (const from of statuses) {
       test(`from ${from}: to ${transitions[from].join(', ') || 'nothing'}, and to nothing else`, async () => {
+        verifies('D6.3')
         for (const to of statuses) {
           const held = await walk(await opened(), pathTo[from])
           const { id } = held.order
@@ -222,6 +224,7 @@ for (const engine of engines) {
     })
 
     test('M-25: an unresolved payment keeps a second one of the same payer for the same request out', async () => {
+      verifies('D5.13')
       const requestDigest = 'the very same request'
       const other = `0x${'ef'.repeat(20)}` as const
       const first = await opened({}, { requestDigest })
@@ -258,6 +261,7 @@ for (const engine of engines) {
       })
 
       test('what was refused leaves nothing: not the identity, not the other holds', async () => {
+        verifies('D5.7')
         lastResource++
         const free = hold(10n, { resource: `free:${lastResource}` })
         const identities = [`refused:${lastResource}`]

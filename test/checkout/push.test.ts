@@ -3,6 +3,7 @@ import { after, before, type TestContext, test } from 'node:test'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest } from '../support/credentials.ts'
 import { erc20Balance, nftOwner, startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { ended, hastyReplica, movableClock, orderCount, said, setLot, until, verdict } from './counter.ts'
 import { createMeddler } from './meddler.ts'
 import { type Asked, challengeOf, credentialOf, type MppWallet, memoOf, mppWallet, payingCall } from './mpp-wallet.ts'
@@ -72,6 +73,7 @@ test('an unreadable credential is answered with the price of the body, not with 
 })
 
 test('M-05 push: another body is refused with 409 and the original one still buys', async () => {
+  verifies('D14.6')
   const wallet = await mppWallet(shop)
   const { credential } = await push(wallet, await ask(lot(wallet)))
   const other = await show(lot(wallet, { quantity: 2 }), credential)
@@ -81,6 +83,7 @@ test('M-05 push: another body is refused with 409 and the original one still buy
 })
 
 test('M-05 push: a body that cannot be read does not say that nothing was taken', async () => {
+  verifies('D8.3')
   const wallet = await mppWallet(shop)
   const { credential } = await push(wallet, await ask(lot(wallet)))
   const broken = await show({ ...lot(wallet), colour: 'red' }, credential)
@@ -109,6 +112,7 @@ for (const [what, saleId, terms] of [
 }
 
 test('a pushed payment that comes long after its challenge expired is still claimed', async () => {
+  verifies('D14.5')
   const wallet = await mppWallet(shop)
   const { credential } = await push(wallet, await ask(lot(wallet)))
   const showLater = await inAnotherProcess(24 * 3_600_000)
@@ -128,6 +132,7 @@ test('an old quote does not buy at the old price: the money goes back', async ()
 })
 
 test('a quote that is still good is honoured though the price has moved', async () => {
+  verifies('D5.10')
   const wallet = await mppWallet(shop)
   const body = lot(wallet, { saleId: 74 })
   const { credential } = await push(wallet, await ask(body))
@@ -136,6 +141,7 @@ test('a quote that is still good is honoured though the price has moved', async 
 })
 
 test('M-14: a pushed payment that is not visible yet is waited for without an order, and delivered once it is there', async (t) => {
+  verifies('D14.2')
   const wallet = await mppWallet(shop)
   const { hash, credential } = await push(wallet, await ask(lot(wallet)))
   const reveal = hide(t, hash)
@@ -235,6 +241,7 @@ test('a payer who is only known later keeps an order with a key of their own', a
 
 for (const visible of ['at once', 'later'] as const) {
   test(`M-08 push: another amount than asked for, seen ${visible}, goes back in full`, async (t) => {
+    verifies('D14.3')
     const wallet = await mppWallet(shop)
     const { hash, credential } = await push(wallet, await ask(lot(wallet)), { amount: PRICE - 1n })
     const paid = await money(wallet.address)
@@ -269,6 +276,7 @@ test('the same challenge is never given to two callers, even in the same millise
 })
 
 test('pushed money is sent back by a shop that takes only pull', async () => {
+  verifies('D14.1')
   const wallet = await mppWallet(shop)
   const pullOnly = await shop.replica({
     configure: (config) => ({ ...config, mpp: { ...config.mpp!, modes: ['pull'] } }),
@@ -282,6 +290,7 @@ test('pushed money is sent back by a shop that takes only pull', async () => {
 })
 
 test('a stock push client pays once, whatever the answer', async () => {
+  verifies('D14.1')
   const buyer = await fundedWallet(shop)
   const before = await money(buyer.address)
   const credential = await mppPushUnderTest.pay(shop, buyer, await fetch(url(), post(lot(buyer))))

@@ -4,6 +4,7 @@ import type { PrivateKeyAccount } from 'viem/accounts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { edited, type RailUnderTest } from '../support/credentials.ts'
 import { nftOwner, startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 
 type Bought = {
   orderId: string
@@ -56,6 +57,7 @@ export function railCases(rail: RailUnderTest): void {
     }
 
     test('an unpaid call is answered 402 with a challenge, is not cached, and writes nothing', async () => {
+      verifies('D5.1')
       const before = await orders()
       const response = await fetch(url(), post(lot()))
       assert.equal(response.status, 402)
@@ -68,6 +70,7 @@ export function railCases(rail: RailUnderTest): void {
     })
 
     test('M-01: the same payment again gets the same bytes and the same receipt, and is taken once', async () => {
+      verifies('D5.2', 'D6.5')
       const credential = await credentialFor(lot())
       const payments = await paymentsDuring(async () => {
         const first = await send(lot(), credential)
@@ -107,6 +110,7 @@ export function railCases(rail: RailUnderTest): void {
     })
 
     test('M-03: a used payment buys nothing else, here or on another route', async () => {
+      verifies('D5.2')
       const credential = await credentialFor(lot())
       assert.equal((await send(lot(), credential)).status, 200)
       const other = await send(lot({ quantity: 2 }), credential)
@@ -119,6 +123,7 @@ export function railCases(rail: RailUnderTest): void {
     })
 
     test('a request that can never work is refused before it is priced', async () => {
+      verifies('D5.3', 'D5.4')
       for (const [body, status, code] of [
         [{ ...lot(), beneficiary: '0x12' }, 400, 'invalid_request'],
         [{ ...lot(), colour: 'red' }, 400, 'unknown_property'],
@@ -134,6 +139,7 @@ export function railCases(rail: RailUnderTest): void {
     })
 
     test('the price question of an empty body is answered with the lowest price', async () => {
+      verifies('D5.3')
       for (const init of [post(''), post({}), { method: 'GET' }]) {
         const response = await fetch(url(), init.body === '' ? { method: 'POST' } : init)
         assert.equal(response.status, 402)
@@ -142,6 +148,7 @@ export function railCases(rail: RailUnderTest): void {
     })
 
     test('a GET never sells', async () => {
+      verifies('D2.1')
       const before = await orders()
       const credential = await credentialFor(lot())
       const response = await fetch(url(), { headers: { [rail.header]: credential } })
@@ -150,6 +157,7 @@ export function railCases(rail: RailUnderTest): void {
     })
 
     test('a caller’s own key makes a second payment harmless', async () => {
+      verifies('D5.12')
       const key = `key-${rail.name.replace(' ', '-')}-0001`
       const first = await send(lot(), await credentialFor(lot()), { 'idempotency-key': key })
       assert.equal(first.status, 200)
@@ -172,6 +180,7 @@ export function railCases(rail: RailUnderTest): void {
     })
 
     test('the status of a purchase can be read by everything its payer holds', async () => {
+      verifies('D2.3', 'D2.5', 'D6.4')
       const credential = await credentialFor(lot())
       const bought = (await (await send(lot(), credential)).json()) as Bought
       const handles = [bought.orderId, bought.paymentTx, bought.paymentTx.toUpperCase().replace('0X', '0x')]
@@ -188,6 +197,7 @@ export function railCases(rail: RailUnderTest): void {
     })
 
     test('F-02: a mint that fails for good sends the whole price back', async () => {
+      verifies('D12.5')
       const body = lot({ saleId: 399 })
       const before = await rail.balance(shop, buyer.address)
       const response = await send(body, await credentialFor(body))

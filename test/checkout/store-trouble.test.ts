@@ -8,6 +8,7 @@ import { nftsOf, transfers } from '../crash/flows.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { said, until } from './counter.ts'
 
 // The store goes away. Before the order is written nothing is taken; from the commit on, nobody is told that nothing was.
@@ -79,6 +80,7 @@ for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest]) {
     }
 
     test('before the payment is looked up: 503, or 202 for money that has moved; never that nothing was taken', async () => {
+      verifies('D8.3')
       const { buyer, send } = await prepare()
       trouble = 'before'
       const response = await send()
@@ -114,6 +116,7 @@ for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest]) {
 
     for (const point of ['order.opened', 'settle.done', 'order.settled', 'deliver.done', 'order.confirmed'] as const) {
       test(`after ${point}: never a 5xx, and one purchase in the end`, async () => {
+        verifies('D5.1')
         const { buyer, send } = await prepare()
         when(point, () => {
           trouble = 'before'

@@ -8,6 +8,7 @@ import type { RailName } from '../../src/domain/rail.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { ended, movableClock, said, setLot, until, verdict } from './counter.ts'
 import { type Answer, createMeddler, Refused } from './meddler.ts'
 import { challengeOf, credentialOf, mppWallet, payingCall } from './mpp-wallet.ts'
@@ -85,6 +86,10 @@ describe('a payment that never lands', () => {
     const { orderId, payment, retry, code } = await said(response)
     assert.deepEqual([response.status, code, payment.taken, retry.action], [202, 'payment_pending', 'unknown', 'poll'])
     assert.equal(response.headers.get('retry-after'), '2')
+    // Only x402 has a word for a payment that is under way.
+    const receipt = response.headers.get(rail.receiptHeader)
+    const told = receipt && JSON.parse(Buffer.from(receipt, 'base64').toString()).errorReason
+    assert.equal(told, rail.rail === 'x402' ? 'settlement_pending' : null)
     return { rail: rail.rail, body, credential, orderId, again }
   }
 
@@ -92,6 +97,7 @@ describe('a payment that never lands', () => {
     fetch(buyUrl(rail), post(body, credentialHeader(rail, credential)))
 
   test('M-14, M-25, M-27, F-04: stays open, blocks a second payment, and ends when the chain itself is past it', async (t) => {
+    verifies('D6.5', 'D5.13')
     // Their bytes are kept from the chain for good.
     for (const chainId of [84532, TEMPO]) t.after(swallow(chainId))
     const [x402, pull] = [await leaveOpen(x402UnderTest, RARE), await leaveOpen(mppPullUnderTest, 392)]

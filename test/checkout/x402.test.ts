@@ -11,6 +11,7 @@ import { testSmartWallet } from '../artifacts/TestSmartWallet.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { assertFree402, ended, hastyReplica, movableClock, orderCount, said, verdict } from './counter.ts'
 import { createMeddler, Refused } from './meddler.ts'
 import { encoded, paymentFor, preempt, type Required, requiredOf, sendFrom, type X402Payment } from './x402-wallet.ts'
@@ -93,6 +94,7 @@ describe('M-10: the window of a payment', () => {
 
 describe('M-06: another body', () => {
   test('costs another price: refused, and the payment stays good', async () => {
+    verifies('D5.9')
     const payment = await paymentFor(payer, await ask())
     const before = await orderCount(shop)
     await assertFree402(shop, await show(payment, lot({ quantity: 2 })), 'payment_amount_mismatch', before)
@@ -274,6 +276,7 @@ describe('a contract wallet (ERC-1271)', () => {
 
 describe('M-18: a chain that cannot be asked', () => {
   test('before the order is opened: 503, nothing is written, and the same payment works later', async () => {
+    verifies('D8.6')
     const payment = await paymentFor(payer, await ask())
     const before = await orderCount(shop)
     for (const answer of [
@@ -319,6 +322,25 @@ describe('M-18: a chain that cannot be asked', () => {
     assert.equal((await show(payment)).status, 200)
     stop()
   })
+})
+
+test('the payment-identifier of the protocol names a purchase: a second payment under it is not taken', async () => {
+  verifies('D5.12')
+  const named = async (body: object) => {
+    const required = await ask(body)
+    const info = { ...required.extensions['payment-identifier']!.info, id: 'one-name-for-one-purchase' }
+    const extension = { ...required.extensions['payment-identifier']!, info }
+    const extensions = { ...required.extensions, 'payment-identifier': extension }
+    return show({ ...(await paymentFor(payer, required)), extensions }, body)
+  }
+  const first = await named(lot())
+  assert.equal(first.status, 200)
+  const before = await till()
+  const second = await named(lot())
+  assert.deepEqual([second.status, second.headers.get('idempotent-replayed')], [200, 'true'])
+  assert.equal(await second.text(), await first.text())
+  assert.deepEqual(await verdict(await named(lot({ quantity: 2 }))), [409, 'idempotency_conflict'])
+  assert.equal(await till(), before)
 })
 
 test('M-24: a payer whose payments keep failing on the chain waits, and others do not', async () => {

@@ -62,7 +62,7 @@ test('demo: an agent buys from every surface on both rails, and the table has a 
       '/x402/cheap-health',
       '/x402/report-tx',
     ],
-    'what the interface lists in §4.1 to §4.3',
+    'every paid route of the interface',
   )
   assert.equal(new Set(purchases.map(({ paymentTx }) => paymentTx)).size, purchases.length)
   const onChain = purchases.filter(({ surface }) => surface === 'sale' || surface === 'craft')

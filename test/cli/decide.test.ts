@@ -6,6 +6,7 @@ import { endOf, json, type ShopPurchase } from '../shop/support.ts'
 import { fundedWallet, post, x402Payer } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { sutler } from './sutler.ts'
 
 let studio: Studio
@@ -49,6 +50,7 @@ async function doubtful() {
 }
 
 test('F-07: an operator who saw the item ends the purchase as confirmed, but not while the request may still arrive', async () => {
+  verifies('D17.4')
   const { purchase } = await doubtful()
   const early = await decide(purchase.orderId, 'delivered')
   assert.equal(early.code, 1)
@@ -64,6 +66,7 @@ test('F-07: an operator who saw the item ends the purchase as confirmed, but not
 })
 
 test('F-07: an operator who found nothing sends the money back', async () => {
+  verifies('D17.4')
   const { buyer, before, purchase } = await doubtful()
   assert.equal((await decide(purchase.orderId, 'not-delivered')).code, 0)
   assert.equal((await endOf(shop, 'x402', purchase.orderId)).status, 'refunded')

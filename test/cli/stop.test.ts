@@ -4,6 +4,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { post, x402Payer } from '../support/buyers.ts'
 import { createDatabase, onServer } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
+import { verifies } from '../support/verifies.ts'
 import { asked, type Sandbox, startSandbox, sutler } from './sutler.ts'
 
 // One shop that is stopped in the middle of a purchase, looked into while it is down, opened again, and moved to PostgreSQL.
@@ -24,6 +25,7 @@ const ordersOf = async (query: string) =>
 test('SIGTERM: who was let in is answered, the rest is handed over, and the next start delivers it', {
   timeout: 120_000,
 }, async () => {
+  verifies('D12.8')
   const buyer = privateKeyToAccount(generatePrivateKey())
   await fetch(`${shop.url}/sandbox/faucet`, post({ address: buyer.address }))
   const request = post({ itemId: 'keys:5', nickname: 'slow_delivery' })

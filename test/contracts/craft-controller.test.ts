@@ -8,6 +8,7 @@ import { createDevChain, type DevChain } from '../../src/devchain/chain.ts'
 import { lyingCollection } from '../artifacts/LyingCollection.ts'
 import { taxedToken } from '../artifacts/TaxedToken.ts'
 import { deploy, fundedWallet, mined, reverts, type Wallet } from '../devchain/support.ts'
+import { verifies } from '../support/verifies.ts'
 
 // The errors of the tokens it moves come through the controller.
 const abi = [
@@ -148,6 +149,7 @@ suite('CraftController', () => {
 
   test('a burn is all or nothing', () =>
     isolated(async () => {
+      verifies('D7.6')
       const mine = await give(user, 2n)
       const [foreign] = await give(other, 1n)
       const args = [order('mixed'), user.account.address, [...mine, foreign!]] as const
@@ -161,6 +163,7 @@ suite('CraftController', () => {
 
   test('the same burn twice burns once and returns the same timer', () =>
     isolated(async () => {
+      verifies('D7.6')
       const nfts = await give(user, 2n)
       const args = [order('twice'), user.account.address, nfts] as const
       await burn(args)
@@ -426,6 +429,7 @@ suite('CraftController', () => {
     }))
 
   test('nothing in its interface can send a token out', () => {
+    verifies('D7.7')
     const changing = craftController.abi.flatMap((item) =>
       item.type === 'function' && item.stateMutability !== 'view' ? [item.name] : [],
     )

@@ -40,7 +40,7 @@ const tokensOf = (owner: Address) => erc20Balance(shop.chains.native, shop.world
 
 for (const protocol of protocols) {
   test(`a stock ${protocol} client burns an NFT: it is in the controller, and a timer runs`, async () => {
-    verifies('1.5', '4.3.1', '4.3.4', '4.3.7', '8.2')
+    verifies('1.5', '4.3.1', '4.3.4', '4.3.7', '8.2', 'D7.9')
     const crafter = await readyCrafter(shop)
     const before = await earned(protocol)
     const nft = crafter.nfts[0]!
@@ -64,7 +64,7 @@ for (const protocol of protocols) {
   })
 
   test(`a stock ${protocol} client burns 20 NFTs of two collections in one transaction`, async () => {
-    verifies('2.5.3', '4.3.7', '8.1')
+    verifies('2.5.3', '4.3.7', '8.1', 'D7.6')
     const crafter = await readyCrafter(shop)
     const [first, second] = shop.world.contracts.collections
     const nfts = [
@@ -80,7 +80,7 @@ for (const protocol of protocols) {
   })
 
   test(`a stock ${protocol} client accelerates: the amount is charged, the timer is shorter`, async () => {
-    verifies('1.5', '4.3.1', '4.3.5', '4.3.8', '8.2')
+    verifies('1.5', '4.3.1', '4.3.5', '4.3.8', '8.2', 'D7.9')
     const crafter = await crafterAtWork(shop)
     const dollars = await earned(protocol)
     const [before] = await timersOf(shop, crafter)
@@ -99,6 +99,7 @@ for (const protocol of protocols) {
   })
 
   test(`an acceleration without an amount charges the published default over ${protocol}, never the whole allowance`, async () => {
+    verifies('D7.2')
     const crafter = await crafterAtWork(shop)
     const response = await crafter.pay[protocol](`${shop.url}/craft/${protocol}/accelerate`, accelerateOf(crafter))
     const answer = accelerateActionSchema.parse(await response.json())
@@ -150,6 +151,7 @@ test('a pushed payment for what cannot be done comes back in full', async () => 
 })
 
 test('an unknown payment, and anything that is no payment at all, is 404', async () => {
+  verifies('D6.4')
   for (const protocol of protocols) {
     for (const reference of [`0x${'ab'.repeat(32)}`, 'ord_nothing', 'x'.repeat(500), "'--"]) {
       const response = await fetch(`${shop.url}/craft/${protocol}/actions/${reference}`)

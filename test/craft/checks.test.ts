@@ -8,6 +8,7 @@ import { lyingCollection } from '../artifacts/LyingCollection.ts'
 import { deploy, mined } from '../devchain/support.ts'
 import { post } from '../support/buyers.ts'
 import { erc20Balance, nftOwner, startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import {
   accelerateOf,
   administer,
@@ -89,6 +90,7 @@ async function sign({ wallet }: Crafter, { to, data }: Fix): Promise<void> {
 const fixesIn = ({ checks }: Quote) => checks.flatMap(({ fix }) => fix ?? [])
 
 test('A-01: nobody pays to burn or charge the approved tokens of somebody else', async () => {
+  verifies('D7.4')
   const owner = await crafterAtWork(shop)
   const payer = await readyCrafter(shop)
   const before = await dollars(payer)
@@ -160,6 +162,7 @@ test('F-11, F-15: a collection that says it moved a token and did not is found o
 })
 
 test('a single NFT without approval: the fix approves it alone, and the same request then goes through', async () => {
+  verifies('D7.3', 'D7.5')
   const crafter = await newCrafter(shop)
   const request = burnOf(crafter, crafter.nfts.slice(0, 1))
   const { fix } = await refused(crafter, 'burn', request, { status: 409, checks: ['approval nft_not_approved'] })
@@ -214,6 +217,7 @@ test('a balance that is too low is refused; no transaction of the user can mend 
 })
 
 test('without a running timer there is nothing to accelerate', async () => {
+  verifies('D7.5')
   const crafter = await readyCrafter(shop)
   await refused(crafter, 'accelerate', accelerateOf(crafter), {
     status: 409,
@@ -230,6 +234,7 @@ test('an amount that buys less than a second is refused', async () => {
 })
 
 test('the quote tells every reason at once, and the paid route the first of them', async () => {
+  verifies('D7.3', 'D7.4', 'D7.5')
   const crafter = await newCrafter(shop)
   const other = await readyCrafter(shop)
   const nfts = [crafter.nfts[0]!, other.nfts[0]!, { contract: other.address, tokenId: '1' }]

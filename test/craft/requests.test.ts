@@ -101,7 +101,7 @@ test('N-11: mixed case must be a right checksum; any single case is taken; the z
 })
 
 test('N-12: an amount is a positive whole number without a leading zero, up to the published maximum', async () => {
-  verifies('2.6.3')
+  verifies('2.6.3', 'D3.5')
   const { maxAmount } = shop.config.game.craft!
   await accepted(accelerate({}))
   await accepted(accelerate({ amount: '1' }))

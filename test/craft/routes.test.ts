@@ -50,7 +50,7 @@ function ask(host: string, path: string, init: RequestInit = {}): Promise<Answer
 }
 
 test('the x402 craft routes answer on both hosts, the MPP craft routes on theirs alone', async () => {
-  verifies('4.3.12')
+  verifies('4.3.12', 'D1.2')
   const someone = { address: '0x00000000000000000000000000000000000000aa' } as const
   const nft = { contract: someone.address, tokenId: '1' }
   for (const asked of protocols) {
@@ -73,7 +73,21 @@ test('the x402 craft routes answer on both hosts, the MPP craft routes on theirs
 })
 
 test('the config tells everything that an agent needs before its first action', async () => {
-  verifies('1.6', '4.3.2', '5.4.1', '5.4.2', '5.4.3', '5.4.4', '5.4.5', '5.4.6', '5.4.7', '5.4.8', '9.1')
+  verifies(
+    '1.6',
+    '4.3.2',
+    '5.4.1',
+    '5.4.2',
+    '5.4.3',
+    '5.4.4',
+    '5.4.5',
+    '5.4.6',
+    '5.4.7',
+    '5.4.8',
+    '9.1',
+    'D2.4',
+    'D7.1',
+  )
   const { x402, mpp, game } = shop.config
   const { craftController, craftToken, collections } = shop.world.contracts
   for (const protocol of protocols) {
@@ -110,7 +124,7 @@ test('the config tells everything that an agent needs before its first action', 
     assert.ok(config.errors.some(({ code, httpStatus }) => code === 'nft_in_use' && httpStatus === 409))
     assert.equal(config.routes['burn'], `http://${hosts[protocol]}/craft/${protocol}/burn`)
     const price = { mode: 'fixed', currency: 'USD', amount: '0.001' }
-    // Interface §5.4, to the letter; the x402 twin speaks its own protocol's words.
+    // The words of contract 5.4.1 and those after it, to the letter; the x402 twin speaks its own protocol's words.
     const terms = {
       mpp: {
         method: 'tempo/charge',
@@ -161,6 +175,7 @@ test('without Multicall3 the same is asked in single calls', async () => {
 })
 
 test('the faucet gives everything that the routes need, each time, and nothing by halves', async () => {
+  verifies('D12.4')
   const { address, wallet } = await newCrafter(shop)
   const { funded, nfts } = await fund(shop.world, address)
   assert.deepEqual(funded, { gas: '1', USDC: '1000.00', pathUSD: '1000.00', craftTokens: '100' })

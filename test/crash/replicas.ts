@@ -21,13 +21,19 @@ export type Replica = {
 }
 
 /** Hands out replicas. Importing the shop takes longer than starting it, so the next one is always being imported. */
-export function createReplicas(options: Omit<StartOrder, 'port'>, sparesMax: number) {
+export function createReplicas(
+  options: Omit<StartOrder, 'port'>,
+  sparesMax: number,
+  /** A module to load first, and what it is told. */
+  before: { readonly preload?: string; readonly env?: Readonly<Record<string, string>> } = {},
+) {
   const spares: { readonly child: ChildProcess; readonly ready: Promise<unknown> }[] = []
   const children = new Set<ChildProcess>()
 
   function addSpare(): void {
     const child = fork(join(import.meta.dirname, 'server.ts'), {
-      env: { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), 'sutler-test-compile-cache') },
+      ...(before.preload ? { execArgv: ['--import', before.preload] } : {}),
+      env: { ...process.env, ...before.env, NODE_COMPILE_CACHE: join(tmpdir(), 'sutler-test-compile-cache') },
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     })
     children.add(child)

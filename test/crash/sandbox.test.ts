@@ -5,6 +5,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import { sandboxConfig } from '../../src/sandbox/world.ts'
 import { startSandbox } from '../cli/sutler.ts'
 import { post } from '../support/buyers.ts'
+import { verifies } from '../support/verifies.ts'
 import { type CrashWorld, type Flow, flows, judge } from './flows.ts'
 
 // What `npm start` runs, killed as a whole: store and chains lie in one folder, and must agree when they are opened again. The kill comes
@@ -16,6 +17,7 @@ const PURCHASES = 6
 type Purchase = { readonly flow: Flow; readonly buyer: PrivateKeyAccount; readonly init: RequestInit }
 
 test(`${ROUNDS} kills of the whole sandbox: store and chains agree, and every purchase ends once`, async (t) => {
+  verifies('D12.1')
   let shop = await startSandbox({ SUTLER_RATE_REPLAY: '1000000' })
   t.after(() => shop.remove())
   const loaded = loadConfig(shop.env)

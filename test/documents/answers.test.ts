@@ -7,6 +7,7 @@ import { createSandboxPlayers } from '../../src/sandbox/players.ts'
 import { type Crafter, crafterAtWork, newCrafter } from '../craft/workshop.ts'
 import { post } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { type Listed, type OpenApi, operationsOf, type Published, published, readJson } from './documents.ts'
 
 // What the contracts promise, held against what the live server takes and gives.
@@ -60,6 +61,7 @@ describe('paid operations', () => {
   })
 
   test('the example of every operation is sold, and its 402 and 200 are as the contract says', async () => {
+    verifies('D6.1', 'D6.2')
     for (const listed of contracts.paid.operations) {
       const request = requestOf(listed, bodyOf(listed))
       const unpaid = await fetch(shop.url + listed.path, request)
@@ -74,6 +76,7 @@ describe('paid operations', () => {
   })
 
   test('refusals are as the contract says', async () => {
+    verifies('D8.1')
     const stranger = await newCrafter(shop)
     const refusals: readonly (readonly [number, string, unknown])[] = [
       [400, '/agentic/x402/buy', { saleId: 391 }],
@@ -93,6 +96,7 @@ describe('paid operations', () => {
   })
 
   test('a purchase that is still moving, and its status, are as the contracts say', async () => {
+    verifies('D6.1', 'D6.4')
     const { url } = await shop.replica({
       configure: (config) => ({ ...config, limits: { ...config.limits, waitMsMax: 1 } }),
     })
@@ -111,6 +115,7 @@ describe('paid operations', () => {
 })
 
 test('every free operation answers its example as the contract says', async () => {
+  verifies('D2.2', 'D2.3', 'D2.4')
   const { operations, says } = contracts.free
   for (const listed of operations) {
     const { method, path, operation } = listed

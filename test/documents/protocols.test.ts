@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type ShopOptions, startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { operationsOf, readJson } from './documents.ts'
 
 // Each document tells only what is true where it is read.
@@ -29,6 +30,7 @@ for (const [protocol, other] of [
   ['mpp', 'x402'],
 ] as const) {
   test(`with ${other} switched off, no document says a word of it, and its own are gone`, async () => {
+    verifies('D1.5')
     await withShop({ env: { [`SUTLER_${other.toUpperCase()}`]: 'false' } }, async ({ url }) => {
       for (const path of own[protocol]) assert.equal((await fetch(url + path)).status, 200, path)
       for (const path of own[other]) assert.equal((await fetch(url + path)).status, 404, path)
@@ -52,6 +54,7 @@ function withoutVocabulary(text: string): string {
 }
 
 test('with a host for each protocol, each tells of what it serves itself, under its own name', async () => {
+  verifies('D1.2', 'D1.3')
   const split: ShopOptions = {
     configure: (config) => ({
       ...config,
@@ -69,7 +72,7 @@ test('with a host for each protocol, each tells of what it serves itself, under 
       const operations = operationsOf(payable)
       assert.ok(operations.length > 0)
       for (const { method, path } of operations) {
-        // Craft by x402 is listed under both (interface §4.3).
+        // Craft by x402 is listed under both (contract 4.3.12).
         if (!path.startsWith('/craft/x402/')) assert.doesNotMatch(path, new RegExp(`/${other}/`))
         assert.equal((await fetch(host + path, { method })).status, 402, `${host}${path}`)
       }

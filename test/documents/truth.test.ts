@@ -5,6 +5,7 @@ import { systemClock } from '../../src/base/clock.ts'
 import { parseUsd } from '../../src/base/money.ts'
 import { post } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { type Listed, type OpenApi, operationsOf, type PaymentInfo, readJson } from './documents.ts'
 
 // What the documents say of money, held against the live 402: the one word that counts.
@@ -47,12 +48,13 @@ function mppAsks(response: Response): Asked {
     readonly recipient: string
     readonly methodDetails: { readonly chainId: number }
   }
-  // `purchase` is a word of discovery; on the wire the registered intent is part of the method's name (interface §5.4).
+  // `purchase` is a word of discovery; on the wire the registered intent is part of the method's name (contract 5.4.2).
   const terms = { method: `${method}/${intent}`, intent: 'purchase', network: `${method}:${methodDetails.chainId}` }
   return { atomic: amount, terms: { ...terms, currency, recipient } }
 }
 
 test('openapi.json: terms and price of every operation are those of its live 402', async () => {
+  verifies('D16.2')
   const operations = await paidOperations()
   assert.equal(operations.length, 11)
   for (const listed of operations) {
@@ -69,7 +71,7 @@ test('openapi.json: terms and price of every operation are those of its live 402
   }
 })
 
-test('interface §5.4, §4: the words and prices that it gives are in openapi.json', async () => {
+test('the words and prices of the interface are in openapi.json', async () => {
   const at = new Map((await paidOperations()).map((listed) => [listed.path, infoOf(listed)]))
   for (const path of ['/craft/mpp/burn', '/craft/mpp/accelerate']) {
     const { price, protocols, authMode, retryHeader, retryBodyMode, recommendedClient } = at.get(path)!
@@ -126,6 +128,7 @@ test('the example of every paid operation is accepted by the live server, at the
 })
 
 test('a price that changes on the shelf changes in every document that tells it, and in the 402', async () => {
+  verifies('D16.2')
   const places: Readonly<Record<string, (text: string) => unknown>> = {
     '/openapi.json': (text) => infoAt(JSON.parse(text) as OpenApi, '/shop/mpp/buy').price.min,
     '/.well-known/mpp': (text) => (JSON.parse(text) as { checkouts: { shop: PaymentInfo } }).checkouts.shop.price.min,

@@ -5,10 +5,12 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { orderCount, said, setLot, until, verdict } from '../checkout/counter.ts'
 import { challengeOf, credentialOf, mppWallet, payingCall } from '../checkout/mpp-wallet.ts'
 import { encoded, paymentFor, requiredOf, sendFrom } from '../checkout/x402-wallet.ts'
+import { asOperator } from '../operations/desk.ts'
 import { transfer } from '../operations/strangers.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 
 // How far the shop goes with one payer is decided before anything is spent, and over all replicas.
 
@@ -29,7 +31,7 @@ async function start(limits: object = {}, more: Parameters<typeof startShop>[0] 
 
 const buyUrl = (shop: { url: string }, rail: 'x402' | 'mpp') => `${shop.url}/agentic/${rail}/buy`
 
-describe('a wallet that promises the same money many times', () => {
+describe('E14: a wallet that promises the same money many times', () => {
   let shop: TestShop
   let other: { url: string }
   before(async () => {
@@ -39,6 +41,7 @@ describe('a wallet that promises the same money many times', () => {
   after(() => shop.stop())
 
   test('costs the gas of few settlements, whichever replica it asks', async () => {
+    verifies('D9.7')
     const payer = await fundedWallet(shop, 0n)
     const { asset } = shop.config.x402!
     await shop.chains.native.request({ method: 'dev_mintToken', params: [asset, payer.address, '0x3e8'] })
@@ -73,7 +76,7 @@ describe('a wallet that promises the same money many times', () => {
     ).rows[0]!.n
 })
 
-describe('a signed transaction that cannot land now', () => {
+describe('E8: a signed transaction that cannot land now', () => {
   let shop: TestShop
   before(async () => {
     shop = await start()
@@ -109,7 +112,7 @@ async function held(shop: TestShop): Promise<number> {
   return rows[0]!.held
 }
 
-test('a payment that passed every check and does not land gives back what it kept, and is delivered if it lands after all', async () => {
+test('E8: a payment that passed every check and does not land gives back what it kept, and is delivered if it lands after all', async () => {
   let isSwallowing = true
   const kept: Hex[] = []
   const shop = await start(
@@ -148,6 +151,7 @@ test('a payment that passed every check and does not land gives back what it kep
 })
 
 test('more is not sold than could be sent back', async () => {
+  verifies('D9.8')
   const shop = await start()
   try {
     const { asset, treasuryKey } = shop.config.x402!
@@ -166,6 +170,7 @@ test('more is not sold than could be sent back', async () => {
 })
 
 test('a payer who was refunded too often today is not sold anything more', async () => {
+  verifies('D9.7')
   const shop = await start({ refundsPerPayer: 2 })
   try {
     const payer = await fundedWallet(shop)
@@ -181,6 +186,38 @@ test('a payer who was refunded too often today is not sold anything more', async
       return rows[0]!.n === 2
     })
     assert.deepEqual(await verdict(await buy()), [429, 'payer_throttled'])
+  } finally {
+    await shop.stop()
+  }
+})
+
+test('what goes beyond the automatic refunds of a day waits for a person', async () => {
+  verifies('D6.10')
+  const shop = await start({ refundsPerDay: 2_000_000n })
+  try {
+    const url = `${shop.url}/shop/x402/buy`
+    const fail = async () => {
+      const payer = await fundedWallet(shop)
+      const body = { itemId: 'keys:5', nickname: 'fail_delivery' }
+      const payment = await x402UnderTest.pay(shop, payer, await fetch(url, post(body)))
+      return said(await fetch(url, post(body, { 'payment-signature': payment })))
+    }
+    const [first, second] = [await fail(), await fail()]
+    const statusOf = async ({ orderId }: { orderId: string }) =>
+      (await said(await fetch(`${shop.url}/shop/x402/purchases/${orderId}`))).status
+    await until(async () => (await statusOf(first)) === 'refunded')
+    // It is let go of, for a person: nobody works on it, and it is not due.
+    await until(async () => {
+      const { rows } = await shop.store.db.query(
+        `select from jobs where key = $1 and lease is null and run_at > now() + interval '10 minutes'`,
+        [second.orderId],
+      )
+      return rows.length === 1 || (await statusOf(second)) === 'refunded'
+    })
+    assert.equal(await statusOf(second), 'failed')
+    const deed = post({ reason: 'a person looked', by: 'ada' })
+    assert.equal((await asOperator(shop, `/operator/orders/${second.orderId}/refund`, deed)).status, 200)
+    assert.equal(await statusOf(second), 'refunded')
   } finally {
     await shop.stop()
   }

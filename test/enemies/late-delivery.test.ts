@@ -25,7 +25,7 @@ after(async () => {
 
 const MINUTE = 60_000
 
-test('a process that slept past the operator’s word sends nothing when it wakes', async () => {
+test('E16: a process that slept past the operator’s word sends nothing when it wakes', async () => {
   let now = Date.now()
   const clock = { now: () => now, sleep: systemClock.sleep }
   const calls = createGameCalls(store.db)
@@ -60,7 +60,7 @@ test('a process that slept past the operator’s word sends nothing when it wake
   assert.equal(verdict.state, 'refused')
 })
 
-test('a request that was on the way for too long is signed with the time at which it left, and the game refuses it', async () => {
+test('E16: a request that was on the way for too long is signed with the time at which it left, and the game refuses it', async () => {
   const left = Date.now() - 2 * MINUTE
   const client = createGameClient({
     url: studio.directUrl,

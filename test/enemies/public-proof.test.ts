@@ -6,6 +6,7 @@ import { encoded, requiredOf, type X402Payment } from '../checkout/x402-wallet.t
 import { fundedWallet, mppPayer, post, x402Payer } from '../support/buyers.ts'
 import { edited, mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 
 // What the chain shows opens only what the chain shows; a guessed key opens nothing more.
 
@@ -65,7 +66,8 @@ async function rebuilt({ paymentTx }: Bought, body: object): Promise<string> {
   return encoded(payment)
 }
 
-test('a proof that was rebuilt from the chain, with the right body guessed, shows no more than the chain', async () => {
+test('E13: a proof that was rebuilt from the chain, with the right body guessed, shows no more than the chain', async () => {
+  verifies('D13.3')
   const buyer = await fundedWallet(shop)
   const first = await x402Payer(buyer)(url(), post(BODY))
   const bought = (await first.clone().json()) as Bought
@@ -78,7 +80,7 @@ test('a proof that was rebuilt from the chain, with the right body guessed, show
   assert.ok(!(await other.text()).includes(bought.orderId))
 })
 
-test('the buyer’s own header gets the stored answer, byte for byte; without the claim it is public', async () => {
+test('E13: the buyer’s own header gets the stored answer, byte for byte; without the claim it is public', async () => {
   const buyer = await fundedWallet(shop)
   const payment = await x402UnderTest.pay(shop, buyer, await fetch(url(), post(BODY)))
   const send = (header: string) => fetch(url(), post(BODY, { 'payment-signature': header }))
@@ -93,7 +95,8 @@ test('the buyer’s own header gets the stored answer, byte for byte; without th
 })
 
 for (const rail of ['x402', 'mpp'] as const)
-  test(`a transaction, a nonce and a guessed key show the public view on ${rail}; the order id shows all`, async () => {
+  test(`E13: a transaction, a nonce and a guessed key show the public view on ${rail}; the order id shows all`, async () => {
+    verifies('D2.5', 'D13.1', 'D13.2', 'D13.3')
     const buyer = await fundedWallet(shop)
     const pay = rail === 'x402' ? x402Payer(buyer) : mppPayer(shop, buyer, 'pull')
     const key = `key-of-${rail}-buyer`
@@ -107,7 +110,8 @@ for (const rail of ['x402', 'mpp'] as const)
     assert.deepEqual(own, bought)
   })
 
-test('a challenge id is the buyer’s own and shows all; a part of its digest on the chain does not', async () => {
+test('E13: a challenge id is the buyer’s own and shows all; a part of its digest on the chain does not', async () => {
+  verifies('D2.5', 'D13.2')
   const buyer = await fundedWallet(shop)
   const unpaid = await fetch(`${shop.url}/shop/mpp/buy`, post(BODY))
   const { challengeId } = (await unpaid.clone().json()) as { challengeId: string }

@@ -9,6 +9,7 @@ import { asOperator } from '../operations/desk.ts'
 import { mppStranger, transfer, x402Stranger } from '../operations/strangers.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 
 // Dust opens no case, what waits for a person is not work, and nobody's money goes to a blocked party by itself.
 
@@ -72,7 +73,7 @@ for (const [name, come] of [
   ['x402', x402Stranger],
   ['mpp', mppStranger],
 ] as const)
-  test(`a thousand transfers of dust on ${name} do not keep fifty dollars from going back`, async () => {
+  test(`E2: a thousand transfers of dust on ${name} do not keep fifty dollars from going back`, async () => {
     const dust = (await states())['dust'] ?? 0
     await dusters[name]()
     const honest = await come(shop)
@@ -88,7 +89,7 @@ for (const [name, come] of [
     assert.equal(rows[0]!.n, 0)
   })
 
-test('a blocked payer who pays by push is set aside for a person', async () => {
+test('E12: a blocked payer who pays by push is set aside for a person', async () => {
   const wallet = await mppWallet(shop)
   blocked.add(wallet.address.toLowerCase())
   const url = `${shop.url}/agentic/mpp/buy`
@@ -116,7 +117,8 @@ test('a blocked payer who pays by push is set aside for a person', async () => {
   assert.equal(await erc20Balance(shop.chains.tempo, token, wallet.address), paid + 250_000n)
 })
 
-test('a payer who is blocked while an order fails is refunded only by a person', async () => {
+test('E12: a payer who is blocked while an order fails is refunded only by a person', async () => {
+  verifies('D6.10')
   const wallet = await mppWallet(shop)
   const body = { itemId: 'keys:5', nickname: 'fail_delivery' }
   const url = `${shop.url}/shop/mpp/buy`

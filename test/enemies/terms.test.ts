@@ -11,6 +11,7 @@ import { type Asked, challengeOf, credentialOf, memoOf, mppWallet, payingCall } 
 import { post } from '../support/buyers.ts'
 import { productionEnv } from '../support/production.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 
 // Recipient, asset, chain, amount and realm are held against the shop's own; a keyed digest proves only that somebody had the secret.
 
@@ -20,7 +21,8 @@ before(async () => {
 })
 after(() => shop.stop())
 
-test('keys and secrets that everybody knows are refused in production, each by its option', () => {
+test('E7: keys and secrets that everybody knows are refused in production, each by its option', () => {
+  verifies('D12.6')
   const [key] = publishedKeys()
   for (const value of publishedKeys()) {
     const faults = faultsOf({ SUTLER_X402_SETTLER_KEY: value, SUTLER_RECEIPT_KEY: value, SUTLER_MINTER_KEY: value })
@@ -69,13 +71,13 @@ function forged(asked: Asked, changes: { amount?: string; recipient?: `0x${strin
 const ITEM = { itemId: 'keys:5', quantity: 1, nickname: 'Demo' }
 
 for (const mode of ['push', 'pull'] as const) {
-  test(`a self-made challenge that pays the thief’s other address buys nothing by ${mode}`, async () => {
+  test(`E7: a self-made challenge that pays the thief’s other address buys nothing by ${mode}`, async () => {
     await assertBuysNothing(mode, (_asked, other) => ({ recipient: other, amount: '1' }))
   })
-  test(`a self-made challenge for less than the price buys nothing by ${mode}`, async () => {
+  test(`E7: a self-made challenge for less than the price buys nothing by ${mode}`, async () => {
     await assertBuysNothing(mode, () => ({ amount: '1' }))
   })
-  test(`a self-made challenge under another name buys nothing by ${mode}`, async () => {
+  test(`E7: a self-made challenge under another name buys nothing by ${mode}`, async () => {
     await assertBuysNothing(mode, () => ({ realm: 'another.example' }))
   })
 }

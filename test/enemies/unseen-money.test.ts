@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, before, type TestContext, test } from 'node:test'
 import { generatePrivateKey } from 'viem/accounts'
+import type { Clock } from '../../src/base/clock.ts'
 import { movableClock, said, until } from '../checkout/counter.ts'
 import { createMeddler } from '../checkout/meddler.ts'
 import { type Asked, challengeOf, credentialOf, type MppWallet, mppWallet, payingCall } from '../checkout/mpp-wallet.ts'
 import { post } from '../support/buyers.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 
 // Nothing durable for money nobody has seen; and never "pay again" for money that is on the chain.
 
@@ -21,12 +23,32 @@ before(async () => {
 after(() => shop.stop())
 
 const PRICE = 250_000n
+const TEMPO = 42431
 const url = () => `${shop.url}/agentic/mpp/buy`
 const lot = ({ address }: { address: string }) => ({ saleId: 392, beneficiary: address })
 const ask = async (wallet: MppWallet): Promise<Asked> => challengeOf(await fetch(url(), post(lot(wallet))))
 const show = (wallet: MppWallet, challenge: Asked, hash: string) =>
   fetch(url(), post(lot(wallet), { authorization: credentialOf(challenge, { type: 'hash', hash }) }))
 const money = (owner: `0x${string}`) => erc20Balance(shop.chains.tempo, shop.config.mpp!.currency.address, owner)
+
+/** A shop whose chains share its clock. */
+async function startOwn(t: TestContext, clock: Clock): Promise<TestShop> {
+  const own = await startShop({
+    clock,
+    wrapTransport: meddler.wrap,
+    configure: (config) => ({
+      ...config,
+      limits: { ...config.limits, waitMsMax: 300, receiptWaitMs: 100, leaseSeconds: 2 },
+    }),
+  })
+  t.after(() => own.stop())
+  return own
+}
+
+async function anHourPasses({ chains }: TestShop, clock: ReturnType<typeof movableClock>): Promise<void> {
+  clock.move(3_600_000)
+  for (const chain of [chains.native, chains.tempo]) await chain.request({ method: 'evm_mine' })
+}
 
 /** Everything that a purchase writes. */
 async function rows(): Promise<Record<string, number>> {
@@ -36,7 +58,7 @@ async function rows(): Promise<Record<string, number>> {
   return (await shop.store.db.query<Record<string, number>>(`select ${[...counts, jobs].join(', ')}`)).rows[0]!
 }
 
-test('a hundred hashes that nobody knows leave no row, and hold up no purchase', async () => {
+test('E4: a hundred hashes that nobody knows leave no row, and hold up no purchase', async () => {
   const wallet = await mppWallet(shop)
   const [challenge, bogus] = [await ask(wallet), await ask(wallet)]
   const before = await rows()
@@ -52,7 +74,7 @@ test('a hundred hashes that nobody knows leave no row, and hold up no purchase',
 })
 
 for (const when of ['before it lands', 'after it landed'] as const)
-  test(`a transfer of nothing, shown ${when}, is no payment and leaves nothing`, async (t) => {
+  test(`E5: a transfer of nothing, shown ${when}, is no payment and leaves nothing`, async (t) => {
     const wallet = await mppWallet(shop)
     const challenge = await ask(wallet)
     const hash = await wallet.send(wallet.sign([payingCall(challenge, { amount: 0n })]))
@@ -69,14 +91,9 @@ for (const when of ['before it lands', 'after it landed'] as const)
     assert.deepEqual(await rows(), before)
   })
 
-test('a payment that is shown long before it can be seen is never asked for again once it is there', async (t) => {
+test('E9: a payment that is shown long before it can be seen is never asked for again once it is there', async (t) => {
   const clock = movableClock()
-  const own = await startShop({
-    clock,
-    wrapTransport: meddler.wrap,
-    configure: (config) => ({ ...config, limits: { ...config.limits, waitMsMax: 300, leaseSeconds: 2 } }),
-  })
-  t.after(() => own.stop())
+  const own = await startOwn(t, clock)
   const wallet = await mppWallet(own)
   const body = lot(wallet)
   const challenge = challengeOf(await fetch(`${own.url}/agentic/mpp/buy`, post(body)))
@@ -87,8 +104,7 @@ test('a payment that is shown long before it can be seen is never asked for agai
   const showAgain = () => fetch(`${own.url}/agentic/mpp/buy`, post(body, { authorization }))
   assert.equal((await showAgain()).status, 202)
   // Whatever the shop remembers of it is given up by now.
-  clock.move(3_600_000)
-  for (const chain of [own.chains.native, own.chains.tempo]) await chain.request({ method: 'evm_mine' })
+  await anHourPasses(own, clock)
   await until(async () => {
     const { rows } = await own.store.db.query(`select from orders where status = 'settling'`)
     return rows.length === 0
@@ -102,7 +118,41 @@ test('a payment that is shown long before it can be seen is never asked for agai
   assert.equal(answer.status, 200)
 })
 
-test('a payment without the memo of its challenge goes back at once, and its payer hears so', async () => {
+test('E26: a payment whose log is visible and whose receipt is not is not given up, however long that takes', async (t) => {
+  const clock = movableClock()
+  const own = await startOwn(t, clock)
+  const wallet = await mppWallet(own)
+  const address = `${own.url}/agentic/mpp/buy`
+  const challenge = challengeOf(await fetch(address, post(lot(wallet))))
+  const authorization = credentialOf(challenge, {
+    type: 'transaction',
+    signature: wallet.sign([payingCall(challenge)]),
+  })
+  const buy = () => fetch(address, post(lot(wallet), { authorization }))
+  const reveal = meddler.meddle('eth_getTransactionReceipt', (_, chain, id) => (id === TEMPO ? null : chain()))
+  t.after(reveal)
+  assert.equal((await buy()).status, 202)
+  await anHourPasses(own, clock)
+  // Whoever looked at it after that either gave it up, or comes back in half a minute.
+  await until(async () => {
+    const { rows } = await own.store.db.query(`
+      select from orders o
+      where o.status <> 'settling'
+         or exists (select from jobs j where j.key = o.id and j.lease is null and j.run_at > now() + interval '10 seconds')`)
+    return rows.length === 1
+  })
+  assert.deepEqual(
+    (await own.store.db.query<{ status: string }>('select status from orders')).rows.map(({ status }) => status),
+    ['settling'],
+  )
+  assert.equal((await buy()).status, 202)
+  reveal()
+  await own.store.db.query(`update jobs set run_at = now() where kind = 'order'`)
+  await until(async () => (await buy()).status === 200)
+})
+
+test('E10: a payment without the memo of its challenge goes back at once, and its payer hears so', async () => {
+  verifies('D14.3')
   const wallet = await mppWallet(shop)
   const challenge = await ask(wallet)
   const hash = await wallet.send(wallet.sign([payingCall(challenge, { memo: `0x${'00'.repeat(32)}` })]))

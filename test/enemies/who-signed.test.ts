@@ -7,6 +7,7 @@ import { challengeOf, credentialOf, type MppWallet, memoOf, mppWallet } from '..
 import { type Nft, newCrafter, readyCrafter } from '../craft/workshop.ts'
 import { post } from '../support/buyers.ts'
 import { erc20Balance, nftOwner, startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 
 // A payer is whoever signed the transfer. Who was allowed to spend for somebody else is not that somebody.
 
@@ -42,7 +43,8 @@ async function assertSentBack(response: Response): Promise<void> {
   assert.deepEqual([response.status, code, payment.taken], [409, 'payment_returned', true])
 }
 
-test('an allowance of a victim burns none of the victim’s tokens, and is too little to open a case for', async () => {
+test('E1: an allowance of a victim burns none of the victim’s tokens, and is too little to open a case for', async () => {
+  verifies('D5.15')
   const victim = await mppWallet(shop)
   const { nfts } = await readyCrafter(shop, undefined, victim.account)
   const answer = await payWithAllowance(await mppWallet(shop), victim, '/craft/mpp/burn', {
@@ -54,14 +56,15 @@ test('an allowance of a victim burns none of the victim’s tokens, and is too l
     assert.equal(await nftOwner(shop.chains.native, contract, tokenId), victim.address.toLowerCase())
 })
 
-test('an allowance of a victim looks up nobody', async () => {
+test('E1: an allowance of a victim looks up nobody', async () => {
   const victim = await mppWallet(shop)
   await newCrafter(shop, victim.account)
   const answer = await payWithAllowance(await mppWallet(shop), victim, '/shop/mpp/player-lookup')
   await assertSentBack(answer)
 })
 
-test('an allowance of a victim buys nothing for anybody, and goes back to where it came from', async () => {
+test('E1: an allowance of a victim buys nothing for anybody, and goes back to where it came from', async () => {
+  verifies('D5.15', 'D14.4')
   const [thief, victim] = [await mppWallet(shop), await mppWallet(shop)]
   const body = { saleId: 392, beneficiary: thief.address }
   const answer = await payWithAllowance(thief, victim, '/agentic/mpp/buy', body)

@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
 import { root, type Sandbox, startSandbox } from '../cli/sutler.ts'
 import { erc20Balance } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 
 // The banner offers lines for copying, which run the examples; the rest of the examples is run by test/shop and test/webhooks.
 
@@ -49,12 +50,14 @@ async function spent(rail: 'x402' | 'mpp', work: () => Promise<string>): Promise
 }
 
 test('the line for x402 buys the cheapest lot with the stock client', async () => {
+  verifies('D12.2')
   const { cents, said } = await spent('x402', () => copied(shop.lines['x402']!))
   assert.match(said, /200 confirmed .*\n[\s\S]*paid by transaction 0x[0-9a-f]{64}/)
   assert.equal(cents, 25n)
 })
 
 test('the line for mppx buys five keys with the stock command', async () => {
+  verifies('D12.2')
   const { cents, said } = await spent('mpp', () => copied(shop.lines['mppx']!))
   assert.match(said, /"status": ?"confirmed"/)
   assert.equal(cents, 150n)

@@ -123,6 +123,7 @@ test('a report is recorded with its payer and the chain’s word, and told in ex
 })
 
 test('the same report again is paid for, recorded once and called a duplicate; another user’s is not', async () => {
+  verifies('D6.9')
   const body = { userId: 'user-2', txHash: unseen('b2') }
   const first = await report(body)
   const second = await report({ ...body, txHash: unseen('B2') }, await fundedWallet(shop))
@@ -151,6 +152,7 @@ test('twenty reports of the same transaction at once are one record and one even
 })
 
 test('a report is recorded whatever the chain says: reverted, unknown, or silent', async () => {
+  verifies('D6.9')
   const reverted = await revertedTransaction()
   const onTempo = await mppPayment()
   assert.deepEqual((await report({ userId: 'user-4', txHash: reverted })).chain, {

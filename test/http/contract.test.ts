@@ -73,6 +73,7 @@ const faults: readonly {
 
 for (const { what, init, status, code, of = () => true } of faults) {
   test(`${what}: ${status} ${code} on every row, and nothing is taken`, async () => {
+    verifies('D6.6', 'D8.1', 'D16.3')
     for (const route of postRows().filter(of)) {
       const response = await fetch(urlOf(route), init())
       const { headers } = response
@@ -89,6 +90,7 @@ for (const { what, init, status, code, of = () => true } of faults) {
 }
 
 test('N-06: a property that no row knows is refused with its pointer, so that a typing mistake costs nothing', async () => {
+  verifies('D3.1')
   for (const route of postRows().filter(hasSchema)) {
     const body = { ...(route.kind === 'paid' ? route.example : {}), zzz: 1 }
     const response = await fetch(urlOf(route), post(body))
@@ -103,7 +105,7 @@ test('N-06: a property that no row knows is refused with its pointer, so that a 
 
 describe('402', () => {
   test('H-13: every paid row asks for money in its own protocol, in JSON, uncached, readable by browsers', async () => {
-    verifies('4.0', '5.1', '5.2.1', '7.1', '7.2')
+    verifies('4.0', '5.1', '5.2.1', '7.1', '7.2', 'D8.4', 'D9.6')
     for (const route of paidRows()) {
       for (const body of route.body ? [route.example, {}] : [{}]) {
         const init = route.method === 'GET' ? {} : post(body)
@@ -123,6 +125,7 @@ describe('402', () => {
           const required = JSON.parse(Buffer.from(headers.get('payment-required')!, 'base64').toString())
           for (const [key, value] of Object.entries(required)) assert.deepEqual(answer[key], value)
           assert.equal(required.resource.url, shop.url + route.path)
+          assert.equal(required.accepts[0].maxTimeoutSeconds, 300)
         } else {
           assert.match(headers.get('www-authenticate')!, /^Payment id="/)
           assert.match(answer.type, /^https:\/\/paymentauth\.org\/problems\//)
@@ -133,6 +136,7 @@ describe('402', () => {
   })
 
   test('a GET on a buy path tells the price and never sells', async () => {
+    verifies('D2.1')
     for (const route of paidRows().filter(({ hasPriceProbe }) => hasPriceProbe)) {
       assert.equal((await fetch(urlOf(route))).status, 402)
       const header =
@@ -142,6 +146,7 @@ describe('402', () => {
   })
 
   test('rows without parameters take no body, or {}', async () => {
+    verifies('D5.14')
     for (const route of paidRows().filter(({ body, method }) => body === null && method === 'POST'))
       await assertRefused(await fetch(urlOf(route), post({ a: 1 })), 400, 'invalid_request')
   })
@@ -155,6 +160,7 @@ describe('N-19: exactly one payment', () => {
   ]
   for (const [what, headers] of both) {
     test(`${what}: 400 ambiguous_payment on every paid row`, async () => {
+      verifies('D5.11')
       for (const route of paidRows()) {
         const init = route.method === 'GET' ? { headers } : post(route.example, headers)
         const { payment } = await assertRefused(await fetch(urlOf(route), init), 400, 'ambiguous_payment')
@@ -175,6 +181,7 @@ describe('N-19: exactly one payment', () => {
 
 describe('H-06: what may be kept', () => {
   test('a paid answer is private; a status is not stored; anonymous listings may be kept for a moment', async () => {
+    verifies('D6.7')
     const buyer = await fundedWallet(shop)
     const bought = await x402Payer(buyer)(
       `${shop.url}/agentic/x402/buy`,
@@ -202,6 +209,7 @@ describe('H-06: what may be kept', () => {
 })
 
 test('A-07: ids are 128 random bits; nothing counts up', async () => {
+  verifies('D13.4')
   const ids = await Promise.all(
     Array.from(
       { length: 200 },
@@ -216,6 +224,7 @@ test('A-07: ids are 128 random bits; nothing counts up', async () => {
 
 describe('/errors', () => {
   test('the recovery matrix is JSON for agents and a page for people, and has every code', async () => {
+    verifies('D8.2', 'D16.1')
     const json = (await (await fetch(`${shop.url}/errors`)).json()) as { errors: { code: string }[] }
     assert.deepEqual(
       json.errors.map(({ code }) => code),
@@ -230,6 +239,7 @@ describe('/errors', () => {
   })
 
   test('docs/errors.md is what the table prints', () => {
+    verifies('D8.2')
     assert.equal(readFileSync('docs/errors.md', 'utf8'), errorsMarkdown(), 'run: npm run docs')
   })
 })

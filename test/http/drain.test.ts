@@ -6,6 +6,7 @@ import { fundedWallet, post } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
+import { verifies } from '../support/verifies.ts'
 
 const PRICE = 250_000n
 
@@ -78,6 +79,7 @@ type Buy = {
 
 describe('C-04: a stop', () => {
   test('lets nobody in any more, and answers everybody who was in', async () => {
+    verifies('D12.8')
     await withShop({}, async (shop, gate, { credential, send }) => {
       const payments = await Promise.all(Array.from({ length: 5 }, () => credential()))
       const before = await x402UnderTest.till(shop)

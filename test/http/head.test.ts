@@ -39,7 +39,7 @@ async function bytesOf({ request, status, headers, body }: Case, writeHead: Head
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, requireHostHeader: false }, (incoming, outgoing) => {
     if (incoming.url === '/end') return void outgoing.writeHead(200, { Connection: 'close' }).end()
     try {
-      send(outgoing, { status, fixed, headers, body }, writeHead, new AbortController().signal)
+      send(outgoing, { status, fixed, headers, body }, writeHead, () => new AbortController().signal)
     } catch {
       outgoing.destroy()
     }

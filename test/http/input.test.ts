@@ -7,6 +7,7 @@ import { giveGas, giveToken } from '../../src/sandbox/world.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { edited, mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { ask, assertProblem, assertRefused } from './wire.ts'
 
 let shop: TestShop
@@ -51,6 +52,7 @@ describe('JSON', () => {
   }
   for (const [what, body] of Object.entries(malformed)) {
     test(`N-01: ${what} is no JSON`, async () => {
+      verifies('D3.2')
       const response = typeof body === 'string' ? await send(BUY, body) : await sendBytes(BUY, body)
       await assertRefused(response, 400, 'invalid_json')
     })
@@ -62,6 +64,7 @@ describe('JSON', () => {
   })
 
   test('N-03: sixteen levels are read, one more is not, and two hundred thousand hurt nobody', async () => {
+    verifies('D3.2', 'D9.1')
     const nested = (depth: number) => `{"saleId":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`
     await assertRefused(await send(BUY, nested(16)), 400, 'invalid_request')
     await assertRefused(await send(BUY, nested(17)), 400, 'too_deep')
@@ -70,6 +73,7 @@ describe('JSON', () => {
   })
 
   test('N-04: a key given twice is refused at any depth and in any spelling', async () => {
+    verifies('D3.2')
     for (const body of [
       '{"quantity":1,"quantity":9}',
       '{"quantity":1,"quant\\u0069ty":9}',
@@ -182,6 +186,7 @@ describe('fields', () => {
   for (const [row, path, body, code] of cases) {
     const shown = (typeof body === 'string' ? body : JSON.stringify(body)).slice(0, 90)
     test(`${row}: ${path} ${shown} is ${code}`, async () => {
+      verifies('D3.3', 'D9.1')
       const response = await send(path, body)
       assert.equal(response.status, 400)
       assert.ok((await codes(response)).includes(code))
@@ -193,6 +198,7 @@ describe('fields', () => {
   })
 
   test('N-11: an address in one case needs no checksum', async () => {
+    verifies('D3.3')
     for (const beneficiary of [DEAD.toLowerCase(), `0x${DEAD.slice(2).toUpperCase()}`, DEAD])
       assert.equal((await send(BUY, { ...lot, beneficiary })).status, 402)
   })
@@ -300,6 +306,7 @@ describe('payments that cannot be read', () => {
   })
 
   test('N-19: the same header on two lines is ambiguous, though Node would show one', async () => {
+    verifies('D5.11')
     const buyer = await fundedWallet(shop)
     const body = JSON.stringify(lot)
     for (const rail of [x402UnderTest, mppPullUnderTest]) {
@@ -352,6 +359,7 @@ describe('payments that cannot be read', () => {
 })
 
 test('A-09: a blocked payer is refused before settlement, on both rails', async () => {
+  verifies('D5.6')
   const payer = privateKeyToAccount(generatePrivateKey())
   const blockedPayers = new Set([payer.address.toLowerCase()])
   const blocking = await startShop({ configure: (config) => ({ ...config, blockedPayers }) })

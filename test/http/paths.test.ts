@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { ask, openWire, type RawAnswer } from './wire.ts'
 
 let shop: TestShop
@@ -113,6 +114,7 @@ test('an absolute target is the same path, and its query is no part of it', asyn
 })
 
 test('H-04: methods that a path does not have are refused with the ones it has, and HEAD never looks behind a price', async () => {
+  verifies('D2.6')
   const paths = Map.groupBy(shop.service.routes, ({ path }) => path)
   for (const [path, routes] of paths) {
     const asked = path.replace(/\{\w+\}/g, 'nothing')

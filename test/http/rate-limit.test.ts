@@ -76,6 +76,7 @@ describe('calls', () => {
   const nextMinute = () => clock.leap(61_000)
 
   test('R-01: ten times the allowance of unpaid calls: the rest is 429 and never reaches the store', async () => {
+    verifies('D9.2')
     nextMinute()
     statements.length = 0
     const answers = await flood(1_200, () => fetch(shop.url + BUY, post(lot)))
@@ -102,6 +103,7 @@ describe('calls', () => {
   })
 
   test('quotes and reads have allowances of their own', async () => {
+    verifies('D9.2')
     nextMinute()
     const quotes = await flood(70, () => fetch(`${shop.url}/agentic/x402/quote`, post(lot)))
     assert.deepEqual([countOf(quotes, 200), countOf(quotes, 429)], [60, 10])
@@ -142,6 +144,7 @@ describe('payments', () => {
   }
 
   test('R-04: a caller whose payments are no good is stopped; a payment that we know is answered all the same', async () => {
+    verifies('D9.2', 'D9.5')
     await nextMinute()
     const paid = (credential: string, body: object = lot) =>
       fetch(shop.url + BUY, post(body, { 'payment-signature': credential }))
@@ -162,6 +165,7 @@ describe('payments', () => {
   })
 
   test('one payment may be shown again ten times a minute, and a storm at one moment counts as one', async () => {
+    verifies('D9.3')
     const credential = await x402UnderTest.pay(shop, buyer, await fetch(shop.url + BUY, post(lot)))
     const paid = () => fetch(shop.url + BUY, post(lot, { 'payment-signature': credential }))
     const storm = await Promise.all(Array.from({ length: 20 }, paid))
@@ -197,6 +201,7 @@ test('R-03: behind a proxy each caller has an allowance of their own, and cannot
 
 describe('R-05: three replicas', () => {
   test('count one caller together, within a tenth', async () => {
+    verifies('D9.4')
     const shop = await startShop({ clock: leapingClock(), configure: limitedTo({}) })
     try {
       const urls = [shop.url, ...(await Promise.all([shop.replica(), shop.replica()])).map(({ url }) => url)]

@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { post } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { ask, assertProblem, assertRefused, openWire, postHead } from './wire.ts'
 
 let shop: TestShop
@@ -23,6 +24,7 @@ describe('bodies', () => {
     JSON.stringify({ ...lot, pad: 'x'.repeat(bytes - JSON.stringify({ ...lot, pad: '' }).length) })
 
   test('N-02: 32 KiB are read, one byte more is refused before anything is parsed', async () => {
+    verifies('D9.1')
     await assertRefused(await fetch(shop.url + BUY, post(padded(32 * 1024))), 400, 'unknown_property')
     const { payment } = await assertRefused(
       await fetch(shop.url + BUY, post(padded(32 * 1024 + 1))),
@@ -132,6 +134,7 @@ describe('bodies', () => {
   })
 
   test('an answer in a form that the caller excludes is refused with 406', async () => {
+    verifies('D16.3')
     for (const accept of ['text/html', 'image/png, text/plain', 'application/json;q=0'])
       await assertRefused(await fetch(shop.url + BUY, post(lot, { accept })), 406, 'not_acceptable')
     for (const accept of [
@@ -146,6 +149,7 @@ describe('bodies', () => {
 
 describe('headers', () => {
   test('H-02: a credential of 8 KiB fits; 17 KiB of headers are refused in our words', async () => {
+    verifies('D9.1')
     for (const [size, status, code] of [
       [4 * 1024, 402, 'malformed_credential'],
       [8 * 1024, 402, 'malformed_credential'],
@@ -178,6 +182,7 @@ describe('headers', () => {
 
 describe('slow and broken senders', () => {
   test('H-01: headers and bodies that do not arrive are cut off with 408, while others are served', async () => {
+    verifies('D9.6')
     const wires = Array.from({ length: 200 }, (_, index) => {
       const wire = openWire(shop)
       wire.write(

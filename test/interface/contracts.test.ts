@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
 
-// Interface §1.8, §1.10, §2, §4.4, §5, §6 and §9: what the machine-readable contracts say, word for word.
+// What the machine-readable contracts say of the interface, word for word.
 
 let shop: TestShop
 before(async () => {
@@ -88,7 +88,7 @@ test('openapi.json holds exactly the paid routes, openapi.full.json reads, quote
 })
 
 test('a host of its own serves the routes of its own protocol, and its contract names them; x402 craft is on both', async () => {
-  verifies('1.10', '4.1.8', '4.3.12')
+  verifies('1.10', '4.1.8', '4.3.12', 'D1.2')
   const hosts = { mpp: 'mpp.shop.test', x402: 'x402.shop.test' }
   const two = await startShop({
     env: { SUTLER_BASE_URL: `http://${hosts.mpp}`, SUTLER_X402_BASE_URL: `http://${hosts.x402}` },

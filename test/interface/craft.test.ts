@@ -17,7 +17,7 @@ import { mppPullUnderTest } from '../support/credentials.ts'
 import { erc20Balance, nftOwner, startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
 
-// Interface §4.3, §5 and §7: every status that the MPP craft routes list, each brought about, with the stock mppx client.
+// Every status that the MPP craft routes list, each brought about, with the stock mppx client.
 
 let shop: TestShop
 /** The shop's clock goes ahead by this much, so that nobody has to wait until the time for an answer is up. */
@@ -154,7 +154,7 @@ test('the quote is free, says beforehand what the paid route would say, and is 4
 })
 
 test('on x402 the same requests burn and accelerate, for PAYMENT-SIGNATURE', async () => {
-  verifies('1.5', '4.3.1', '4.3.7', '4.3.8', '8.2')
+  verifies('1.5', '4.3.1', '4.3.7', '4.3.8', '8.2', 'D7.8')
   const crafter = await readyCrafter(shop)
   const burned = await crafter.pay.x402(`${shop.url}/craft/x402/burn`, burnOf(crafter, crafter.nfts))
   assert.equal(burned.status, 200)

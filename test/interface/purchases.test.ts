@@ -9,7 +9,7 @@ import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/
 import { nftOwner, startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
 
-// Interface §2.1 to §2.3 and §4.1: what a purchase of the sale and of the shop may say, and what comes of it on the chain and in the game.
+// What a purchase of the sale and of the shop may say, and what comes of it on the chain and in the game.
 
 let shop: TestShop
 let buyer: PrivateKeyAccount

@@ -47,6 +47,7 @@ test('only the x402 host serves it; the other one says where', async () => {
 
 for (const method of ['GET', 'DELETE']) {
   test(`${method} is 405 with Allow, which clients take for "no stream and no session here"`, async () => {
+    verifies('D19.1')
     const response = await fetch(mcp, { method })
     assert.equal(response.status, 405)
     assert.equal(response.headers.get('allow'), 'POST')
@@ -55,6 +56,7 @@ for (const method of ['GET', 'DELETE']) {
 }
 
 test('there is nothing to log in to', async () => {
+  verifies('D19.1')
   const paths = [
     '/.well-known/oauth-protected-resource',
     '/.well-known/oauth-protected-resource/mcp',
@@ -126,6 +128,7 @@ test('a page of an allowed origin can call from a browser, and no other page can
 })
 
 test('asking for prices and quotes uses up the same allowances as over HTTP; lists cost nothing', async () => {
+  verifies('D19.2')
   const ask = () => callTool(mcp, 'check_payment_gateway', {})
   const first = await ask()
   assert.equal(first.isError, true)

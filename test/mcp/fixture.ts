@@ -139,14 +139,15 @@ export const fixtureHttp: HttpConfig = {
 
 export function fixtureEndpoint(http: HttpConfig, log = silentLog): McpEndpoint {
   const problemResult = createProblemResults('http://shop.example/errors', systemRandom)
-  return createMcpEndpoint({ server: fixtureServer, http, bodyBytesMax: 32 * 1024, problemResult, log })
+  const count = () => {}
+  return createMcpEndpoint({ server: fixtureServer, http, bodyBytesMax: 32 * 1024, count, problemResult, log })
 }
 
 /** The fixture on a loopback port of its own. */
 export async function startFixture(): Promise<{ readonly url: string; stop(): Promise<void> }> {
   const stopping = new AbortController()
   const server = createServer(async (incoming, outgoing) => {
-    await send(outgoing, await endpoint(requestOf(incoming), {}), nodeHead, stopping.signal)
+    await send(outgoing, await endpoint(requestOf(incoming), {}), nodeHead, () => stopping.signal)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo

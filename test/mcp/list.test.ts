@@ -5,6 +5,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { JsonObject } from '../../src/base/json.ts'
 import { addItem, ledger } from '../shop/support.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { type Definition, officialFault, type Revision } from './official-schemas.ts'
 import { callTool, type RpcAnswer, rpc } from './rpc.ts'
 
@@ -57,6 +58,7 @@ const expected: Readonly<
 }
 
 test('the whole shop is fifteen tools, each with its arguments, its protocols and honest hints', async () => {
+  verifies('D19.2')
   const tools = await listed()
   assert.deepEqual(tools.map(({ name }) => name).toSorted(), Object.keys(expected).toSorted())
   for (const { name, inputSchema, annotations, outputSchema, _meta } of tools) {
@@ -279,6 +281,7 @@ for (const [what, input, says] of wrong) {
 }
 
 test('P-08: a listing, a quote and a challenge name one price', async () => {
+  verifies('D19.2')
   type Offer = {
     surface: string
     id: string

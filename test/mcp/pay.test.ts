@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { inspect } from 'node:util'
 import type { PrivateKeyAccount } from 'viem/accounts'
+import { problemSchema } from '../../src/api/problem-body.ts'
 import type { Log, LogFields } from '../../src/base/log.ts'
 import { fundedWallet } from '../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { nftOwner, startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { mppCredential, mppxClient, stockClients, x402Payload } from './payers.ts'
 import { type CallOptions, type CallResult, callTool, rpc, statusWhen } from './rpc.ts'
 
@@ -130,6 +132,7 @@ for (const era of ['legacy', 'modern'] as const) {
 }
 
 test('a modern client that declares org.x402/payment is asked with the result type it knows, and only then', async () => {
+  verifies('D19.4')
   const buyer = await fundedWallet(shop)
   const input = { name: 'buy_sale_lot', arguments: buy(buyer.address) }
   const declared = { era: 'modern', clientCapabilities: { extensions: { 'org.x402/payment': {} } } } as const
@@ -202,9 +205,12 @@ const impossible = [
 ]
 for (const { what, input, says } of impossible) {
   test(`${what} is told in words, and no price is named`, async () => {
+    verifies('D19.5')
     const result = await callTool(mcp, 'buy_sale_lot', input)
     assert.equal(result.isError, true)
     assert.match(result.content[0]!.text, says)
+    const problem = problemSchema.parse(result._meta['sutler/problem'])
+    assert.deepEqual([says.test(`${problem.code} ${problem.detail}`), problem.payment.taken], [true, false])
     assertAsksForNothing(result)
   })
 }
@@ -245,6 +251,7 @@ for (const [rail, pay] of [
 }
 
 test('a challenge is bound to its arguments, whatever they cost', async () => {
+  verifies('D19.3')
   const [buyer, thief] = [await fundedWallet(shop), await fundedWallet(shop)]
   const meta = await withMpp(buyer)(await callTool(mcp, 'buy_sale_lot', buy(buyer.address)))
   const refused = await callTool(mcp, 'buy_sale_lot', buy(thief.address), { meta })
@@ -254,6 +261,7 @@ test('a challenge is bound to its arguments, whatever they cost', async () => {
 })
 
 test('a challenge of the HTTP route buys nothing here, and one of the tool buys nothing there', async () => {
+  verifies('D19.3')
   const buyer = await fundedWallet(shop)
   const url = `${shop.url}/agentic/mpp/buy`
   const init = {
@@ -353,6 +361,7 @@ for (const { what, rail, forge } of forgeries) {
 }
 
 test('two payments at once are refused, and neither is taken', async () => {
+  verifies('D19.3')
   const buyer = await fundedWallet(shop)
   const unpaid = await callTool(mcp, 'buy_sale_lot', buy(buyer.address))
   const tills = [await x402UnderTest.till(shop), await mppPullUnderTest.till(shop)]

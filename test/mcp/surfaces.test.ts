@@ -7,6 +7,7 @@ import { ledger, linkedBuyer } from '../shop/support.ts'
 import { fundedWallet } from '../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { nftOwner, startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { mppCredential, mppxClient, x402Payload } from './payers.ts'
 import { type CallResult, callTool, statusWhen } from './rpc.ts'
 
@@ -58,6 +59,7 @@ for (const [rail, recipient] of [
 }
 
 test('a recipient that only MPP can prove is offered on MPP alone', async () => {
+  verifies('D19.4')
   const { account } = await linkedBuyer(shop)
   const input = { itemId: 'lantern:1', payer: account.address }
   const unpaid = await callTool(mcp, 'buy_shop_item', input)

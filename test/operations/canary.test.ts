@@ -17,6 +17,7 @@ import {
 import { watchLeaks } from '../support/leaks.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
+import { verifies } from '../support/verifies.ts'
 import { startReceiver } from '../webhooks/receiver.ts'
 import { asOperator, buy, buyUrl, CURSED_LOT, LOT, payFor } from './desk.ts'
 
@@ -142,6 +143,7 @@ test('K-01: whatever happens to a purchase, no key and no credential is in a log
 })
 
 test('the log names requests, flows and orders by their ids: what a buyer reports can be found', async () => {
+  verifies('D6.6')
   const lines = (text: string) =>
     outputs.filter((line) => line.startsWith('{"time"') && line.includes(text)).map((line) => JSON.parse(line))
   const flow = { 'x-flow-id': 'flow-of-the-canary' }

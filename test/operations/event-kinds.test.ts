@@ -15,6 +15,7 @@ import { fundedWallet, mppPayer, post, x402Payer } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
+import { verifies } from '../support/verifies.ts'
 import { AT_ONCE, CURSED_LOT, LOT, reconcileRail } from './desk.ts'
 import { x402Stranger } from './strangers.ts'
 
@@ -88,6 +89,7 @@ async function sellEverything(): Promise<void> {
 }
 
 test('I13: every kind of event happens, and every state change of every order is told in exactly one', async () => {
+  verifies('D10.1', 'D10.2')
   assert.deepEqual(new Set(told.map(({ type }) => type)), new Set(eventTypes))
   const { rows: orders } = await shop.store.db.query<{ id: string; history: { status: OrderStatus }[] }>(
     'select id, history from orders',

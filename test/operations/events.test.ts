@@ -4,6 +4,7 @@ import type { PrivateKeyAccount } from 'viem/accounts'
 import { fundedWallet } from '../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { asOperator, buy } from './desk.ts'
 
 let shop: TestShop
@@ -63,6 +64,7 @@ describe('the operator token', () => {
   const paths = ['/events', '/metrics', '/operator/webhooks', '/operator/reconcile', '/operator/orders/x/refund']
 
   test('is asked for on every operator route, whatever the method', async () => {
+    verifies('D17.1')
     const wrong = [
       undefined,
       'Bearer',
@@ -82,12 +84,14 @@ describe('the operator token', () => {
   })
 
   test('without one configured the routes do not exist', async () => {
+    verifies('D17.1')
     const closed = await shop.replica({ configure: (config) => ({ ...config, operatorToken: null }) })
     for (const path of paths)
       assert.equal((await fetch(closed.url + path, { headers: authorization() })).status, 404, path)
   })
 
   test('opens no path by another spelling', async () => {
+    verifies('D17.1')
     for (const path of ['/Events', '/events/', '//events', '/operator%2fwebhooks', '/operator/../events', '/events;x'])
       assert.notEqual((await fetch(shop.url + path)).status, 200, path)
   })
@@ -95,6 +99,7 @@ describe('the operator token', () => {
 
 describe('the event log', () => {
   test('I13: tells every state change of an order once, in its order, with the object as its buyer sees it', async () => {
+    verifies('D10.1', 'D10.3')
     const { next: start } = await page('?limit=1000')
     const { body } = await buy(shop, x402UnderTest, buyer)
     const { events } = await page(`?after=${start}`)
@@ -112,6 +117,7 @@ describe('the event log', () => {
   })
 
   test('is read page by page without a gap, and a page ends where the next begins', async () => {
+    verifies('D10.6')
     await buy(shop, mppPullUnderTest, buyer)
     const whole = await page('?limit=1000')
     const positions: string[] = []
@@ -142,6 +148,7 @@ describe('the event log', () => {
 
 describe('the event stream', () => {
   test('tells what happens as it happens, and after a cut goes on where it was cut, on any replica', async () => {
+    verifies('D10.6')
     const replica = await shop.replica()
     const stream = await listen(`${shop.url}/events`, authorization())
     const { body: first } = await buy(shop, x402UnderTest, buyer)

@@ -11,6 +11,7 @@ import { x402UnderTest } from '../support/credentials.ts'
 import { openStore } from '../support/database.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
+import { verifies } from '../support/verifies.ts'
 import { asOperator, buy, buyUrl, CURSED_LOT, payFor, status } from './desk.ts'
 
 type Readiness = { status: string; checks: { name: string; status: string; detail: string }[] }
@@ -68,6 +69,7 @@ describe('health', () => {
   })
 
   test('names what is missing, and is unready for as long as it is', async () => {
+    verifies('D15.1', 'D15.2')
     missing.chains.add(42431)
     missing.store = true
     const { code, body } = await ready()
@@ -83,6 +85,7 @@ describe('health', () => {
   })
 
   test('a wallet that runs low is named, without its address or its balance', async () => {
+    verifies('D15.2')
     await setGas(addressOf('minter'), 1_000n)
     const { code, body } = await ready()
     assert.deepEqual([code, body.status], [200, 'degraded'])

@@ -20,6 +20,7 @@ import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { openStore, type TestStore } from '../support/database.ts'
 import { freePort, startChains } from '../support/shop.ts'
 import { until } from '../support/until.ts'
+import { verifies } from '../support/verifies.ts'
 import { type Receiver, startReceiver } from '../webhooks/receiver.ts'
 import { asOperator, type Bought, LOT, LOT_PRICE } from './desk.ts'
 import { transfer } from './strangers.ts'
@@ -111,6 +112,7 @@ const operator = (path: string, init?: RequestInit) => asOperator({ url: service
 
 describe('a production that was given nothing but its configuration', () => {
   test('is ready, and has nothing of the sandbox', async () => {
+    verifies('D12.4', 'D12.6')
     const response = await fetch(`${service.url}/health/ready`)
     const { status, checks } = (await response.json()) as { status: string; checks: { name: string; status: string }[] }
     assert.deepEqual([response.status, status], [200, 'ready'], JSON.stringify(checks))

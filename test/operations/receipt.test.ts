@@ -8,6 +8,7 @@ import { verifyReceipt } from '../../src/checkout/receipt.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { buy, buyUrl, LOT, LOT_PRICE, status } from './desk.ts'
 
 let shop: TestShop
@@ -33,6 +34,7 @@ type Claims = {
 
 for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest])
   test(`a confirmed order on ${rail.name} carries a receipt that binds request, payment, price and goods`, async () => {
+    verifies('D6.8')
     const buyer = await fundedWallet(shop)
     const { body, credential } = await buy(shop, rail, buyer)
     const claims = verifyReceipt(body.receipt, await jwksOf()) as unknown as Claims
@@ -118,6 +120,7 @@ test('the signing key is read from PEM, from a JWK or from its number, and from 
 })
 
 test('a key that was retired still verifies what it signed', () => {
+  verifies('D6.8')
   const old = readSigningKey(new Secret(`0x${'18'.repeat(32)}`))
   const published = readJwks(JSON.stringify({ keys: [old.jwk] }))
   const jws = old.sign({ iss: 'x', request: {}, payment: {}, delivery: {}, purchase: {} })

@@ -11,6 +11,7 @@ import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { nftOwner, startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
+import { verifies } from '../support/verifies.ts'
 import { AT_ONCE, asOperator, buy, buyUrl, eventsOf, LOT_PRICE, payFor, reconcileRail, TOMORROW } from './desk.ts'
 import { mppStranger, type Stranger, transfer, x402Stranger } from './strangers.ts'
 
@@ -59,6 +60,7 @@ for (const [name, come] of [
     })
 
     test('M-26: is named, told once, and goes back to its sender in full, once', async () => {
+      verifies('D17.3')
       const { rail } = stranger
       const transaction = await stranger.give(DOLLAR)
       const young = await reconcileRail(shop, rail)
@@ -112,6 +114,7 @@ for (const [name, come] of [
     })
 
     test('too little to be worth the way back opens no case; a person may send it back or keep it all the same', async () => {
+      verifies('D17.3')
       const { rail } = stranger
       const [first, second] = [await stranger.give(10_000n), await stranger.give(20_000n)]
       const report = await reconcileRail(shop, rail, AT_ONCE)
@@ -136,6 +139,7 @@ describe('a payment that was pushed and never presented', () => {
     fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential }))
 
   test('M-26: buys nothing once it was sent back, and its payer is told what became of it', async () => {
+    verifies('D6.4')
     const { request, credential } = await payFor(shop, rail, buyer)
     const before = await rail.balance(shop, buyer.address)
     const report = await reconcileRail(shop, rail, AT_ONCE)
@@ -219,6 +223,7 @@ describe('an x402 authorization', () => {
 })
 
 test('money of a contract waits for a person: whose it is must be found out first', async () => {
+  verifies('D17.3')
   const stranger = await x402Stranger(shop)
   await stranger.give(DOLLAR)
   await shop.chains.native.request({ method: 'dev_setCode', params: [stranger.address, '0x6000'] })

@@ -6,6 +6,7 @@ import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
+import { verifies } from '../support/verifies.ts'
 import { asOperator, buy, buyUrl, CURSED_LOT, CURSED_PRICE, eventsOf, LOT_PRICE, status } from './desk.ts'
 
 let shop: TestShop
@@ -25,6 +26,7 @@ for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest]) {
       asOperator(shop, `/operator/orders/${orderId}/refund`, post({ reason, by: 'ada' }))
 
     test('an operator sends the whole price of a delivered order back to its payer, once', async () => {
+      verifies('D17.2')
       const { body } = await buy(shop, rail, buyer)
       const before = await rail.balance(shop, buyer.address)
       const response = await refund(body.orderId)
@@ -65,6 +67,7 @@ for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest]) {
     })
 
     test('what was paid for and can never be delivered goes back by itself, in full', async () => {
+      verifies('D6.10')
       const till = await rail.till(shop)
       const { body, credential } = await buy(shop, rail, buyer, CURSED_LOT)
       const request = { ...CURSED_LOT, beneficiary: buyer.address }
@@ -114,6 +117,7 @@ describe('refunds that are refused', () => {
 
   for (const moving of ['settling', 'settled', 'submitted', 'refunding'] as const)
     test(`an order that is ${moving} is left to itself: nobody knows yet what its end will be`, async () => {
+      verifies('D17.2')
       const buyer = await fundedWallet(shop)
       const { body } = await buy(shop, x402UnderTest, buyer)
       await shop.store.db.query('update orders set status = $2 where id = $1', [body.orderId, moving])

@@ -9,6 +9,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import { ConfigFault } from '../../src/config/options.ts'
 import { addressOf } from '../../src/sandbox/world.ts'
 import { startShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 
 const key = (n: number) => `0x${keccak256(toBytes(`key ${n}`)).slice(2)}`
 const secret = (n: number) => keccak256(toBytes(`secret ${n}`)).slice(2)
@@ -88,6 +89,7 @@ describe('K-03: a secret that is missing or weak', () => {
     })
 
   test('all faults are told at once', () => {
+    verifies('D12.6')
     const found = faults({ SUTLER_MPP_SECRET: 'x', SUTLER_MINTER_KEY: 'y', SUTLER_RECEIPT_KEY: undefined })
     assert.deepEqual(found.toSorted(), ['SUTLER_MINTER_KEY', 'SUTLER_MPP_SECRET', 'SUTLER_RECEIPT_KEY'])
   })

@@ -30,7 +30,7 @@ const call = async <Body>(path: string, init?: RequestInit) => {
 const list = async () => (await call<{ webhooks: Endpoint[] }>('')).body.webhooks
 
 test('a purchase is told to a receiver as it goes on, in order, signed, and as its buyer sees it', async () => {
-  verifies('6.1')
+  verifies('6.1', 'D10.4')
   const { status, body: endpoint } = await call<Endpoint>('', post({ url: receiver.url, description: 'books' }))
   assert.equal(status, 201)
   const { body } = await buy(shop, mppPushUnderTest, await fundedWallet(shop))

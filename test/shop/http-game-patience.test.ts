@@ -11,6 +11,7 @@ import type { GameBackend, GameDelivery } from '../../src/surfaces/shop/game.ts'
 import { createGameClient } from '../../src/surfaces/shop/game-client.ts'
 import { httpGame } from '../../src/surfaces/shop/http-game.ts'
 import { openStore, type TestStore } from '../support/database.ts'
+import { verifies } from '../support/verifies.ts'
 import { type Studio, startStudio } from './studio.ts'
 
 // Long outages, on a clock that the test moves. The store, the sample backend and the sockets between are real.
@@ -181,6 +182,7 @@ test('a kill -9 of the backend right after it delivered loses nothing', async ()
 })
 
 test('the backend refuses requests that are old, changed, or not signed by the shop', async () => {
+  verifies('D12.7')
   const delivery = newDelivery()
   const direct = studio.directUrl
   const post = (headers: Record<string, string>) =>

@@ -9,6 +9,7 @@ import { fundedWallet, mppPayer, post, x402Payer } from '../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
+import { verifies } from '../support/verifies.ts'
 import { type Fault, type Studio, startStudio } from './studio.ts'
 import { endOf, json, type Refusal, type ShopPurchase } from './support.ts'
 
@@ -122,6 +123,7 @@ for (const fault of ['down', 'error', 'unsigned'] as const) {
 
 for (const fault of ['answer_lost', 'slow', 'no_dedupe'] as const) {
   test(`F-07: delivered, but the answer is lost (${fault}): the game is asked, and delivers once`, async () => {
+    verifies('D12.7')
     failDeliveryWith(fault)
     const purchase = await bought(await buy())
     assert.equal(purchase.status, 'confirmed')

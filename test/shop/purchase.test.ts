@@ -80,6 +80,7 @@ for (const way of ways) {
     })
 
     test('a purchase to fail_delivery is paid and then refunded in full', async () => {
+      verifies('D12.5')
       const buyer = await fundedWallet(shop)
       const before = await rail.balance(shop, buyer.address)
       const response = await way.payer(shop, buyer)(url(), post({ itemId: 'keys:5', nickname: 'fail_delivery' }))
@@ -94,6 +95,7 @@ for (const way of ways) {
 }
 
 test('a purchase to flaky_delivery succeeds after two failures, once', async () => {
+  verifies('D12.5')
   const pay = x402Payer(await fundedWallet(shop))
   const response = await pay(`${shop.url}/shop/x402/buy`, post({ itemId: 'keys:5', nickname: 'flaky_delivery' }))
   const bought = await json<ShopPurchase>(response, 200)
@@ -128,6 +130,7 @@ test('A-02: a pushed payment that names another payer is sent back in full', asy
 })
 
 test('what cannot be bought is refused before anybody is asked to pay', async () => {
+  verifies('D5.4')
   const unlinked = await fundedWallet(shop)
   const nobody = '0x00000000000000000000000000000000000000aa'
   for (const [rail, body, status, code] of [
@@ -167,6 +170,7 @@ test('N-14: exactly one recipient, and the payer is one on MPP only', async () =
 })
 
 test('N-13: a nickname is matched exactly, however it was typed, and look-alikes are somebody else', async () => {
+  verifies('D3.4', 'D9.1')
   await shop.store.db.query(`insert into players (id, nickname) values ('ply_zoe', $1)`, ['Zoë 🐉'])
   const quoteFor = (nickname: string) =>
     fetch(`${shop.url}/shop/x402/quote`, post({ itemId: 'keys:5', nickname })).then(async (response) => ({
@@ -187,6 +191,7 @@ test('N-13: a nickname is matched exactly, however it was typed, and look-alikes
 })
 
 test('a quote tells the price for this player and every reason why not, and nobody pays', async () => {
+  verifies('D2.2')
   const get = await json<{ executable: boolean; price: { atomic: string }; next: { body: object } }>(
     await fetch(`${shop.url}/shop/mpp/quote?itemId=keys:5&quantity=2&nickname=Ada`),
     200,
@@ -204,6 +209,7 @@ test('a quote tells the price for this player and every reason why not, and nobo
 })
 
 test('a price question without a body is answered with the lowest price on the shelf', async () => {
+  verifies('D5.5')
   const response = await fetch(`${shop.url}/shop/x402/buy`)
   assert.equal(response.status, 402)
   const required = JSON.parse(Buffer.from(response.headers.get('payment-required')!, 'base64').toString())
@@ -211,6 +217,7 @@ test('a price question without a body is answered with the lowest price on the s
 })
 
 test('A-06: whoever asks by the payment transaction learns nothing of the player; the order id shows all', async () => {
+  verifies('D13.1', 'D13.2')
   const { account, nickname } = await linkedBuyer(shop)
   const url = `${shop.url}/shop/mpp/buy`
   const response = await mppPayer(
@@ -299,6 +306,7 @@ test('what is delivered and not yet confirmed counts once: the second of two all
 })
 
 test('a purchase to slow_delivery is answered 202 first, and delivered some seconds later', async () => {
+  verifies('D12.5')
   const impatient = await startShop({ env: { SUTLER_WAIT_MS: '300' } })
   try {
     const buyer = await fundedWallet(impatient)

@@ -1,7 +1,5 @@
-import type { RequirementId } from '../requirements.ts'
-
 /**
- * Stands first in a test, and names the statements of the interface that the test would fail without. It does nothing when it runs: the
- * types know the ids, and test/requirements.test.ts reads the calls from the sources.
+ * Stands first in a test, and names the statements of docs/contract.md, or the threats of docs/threats.md, that the test would fail without.
+ * It does nothing when it runs: test/requirements.test.ts and test/law.test.ts read the calls from the sources.
  */
-export function verifies(..._ids: readonly [RequirementId, ...RequirementId[]]): void {}
+export function verifies(..._ids: readonly [string, ...string[]]): void {}

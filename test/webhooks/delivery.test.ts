@@ -4,6 +4,7 @@ import { Webhook } from 'standardwebhooks'
 import { RETRY_SECONDS } from '../../src/webhooks/lane.ts'
 import { engines, openStore, type TestStore } from '../support/database.ts'
 import { until } from '../support/until.ts'
+import { verifies } from '../support/verifies.ts'
 import { openPostOffice, type PostOffice } from './post-office.ts'
 import { type Answer, type Receiver, startReceiver } from './receiver.ts'
 
@@ -54,6 +55,7 @@ for (const engine of engines) {
     })
 
     test('W-03/W-04: a receiver that fails is told again with the same id, and hears the changes of an object in their order', async () => {
+      verifies('D10.5')
       const hook = await receiver((_message, count) => (count % 3 === 0 ? 200 : 503))
       const id = await office.add(hook.url)
       await office.insert(3, 3)
@@ -73,6 +75,7 @@ for (const engine of engines) {
     })
 
     test('W-03: after three days of failures a message is a dead letter, the next change is told, and a replay sends it again', async () => {
+      verifies('D10.5')
       const total = RETRY_SECONDS.reduce((sum, seconds) => sum + seconds, 0)
       assert.ok(total > 2.9 * 86_400 && total <= 3 * 86_400, `the pauses are ${total / 3600} hours together`)
       let isBack = false
@@ -116,6 +119,7 @@ for (const engine of engines) {
     })
 
     test('W-01: a redirect is an answer like any other, and is not followed', async () => {
+      verifies('D10.7')
       const inside = await receiver()
       const hook = await receiver(() => ({ status: 302, body: '', location: inside.url }))
       const id = await office.add(hook.url)

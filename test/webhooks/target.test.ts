@@ -6,6 +6,7 @@ import { systemClock } from '../../src/base/clock.ts'
 import { isProblem } from '../../src/base/problem.ts'
 import { createPost } from '../../src/webhooks/post.ts'
 import { addressOf, readTarget } from '../../src/webhooks/target.ts'
+import { verifies } from '../support/verifies.ts'
 
 const strict = { allowLoopback: false }
 const lenient = { allowLoopback: true }
@@ -94,10 +95,12 @@ const FORBIDDEN = [
 ]
 
 test(`W-01: ${FORBIDDEN.length} ways to write an address that is not public are refused`, async () => {
+  verifies('D10.7')
   for (const url of FORBIDDEN) assert.equal(await isAllowed(url, unresolved), false, url)
 })
 
 test('W-01: only https, without a password, and no port of mail, shells or databases', async () => {
+  verifies('D10.7')
   const anywhere = async () => ['93.184.216.34']
   for (const url of [
     'http://example.com/hook',

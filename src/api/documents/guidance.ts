@@ -4,7 +4,7 @@ import type { Rail, RailName } from '../../domain/rail.ts'
 import type { Facts, PricedRoute } from './facts.ts'
 
 // Words that several documents share. All of them are ours: nothing that a catalog, a player or a chain says stands among them, because
-// a model takes what it reads here for instructions (RELIABILITY P-06).
+// a model takes what it reads here for instructions (P-06).
 
 const goods: Readonly<Record<Surface, readonly string[]>> = {
   sale: ['NFT lots'],

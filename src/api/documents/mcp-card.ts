@@ -104,7 +104,7 @@ const example = {
   },
 }
 
-/** `POST /mcp` (interface §4.4), which is no row of the table: it speaks another protocol. Null where the other host serves it. */
+/** `POST /mcp` (contract 4.4.1), which is no row of the table: it speaks another protocol. Null where the other host serves it. */
 export function mcpOperation(book: Book, facts: Facts): JsonObject | null {
   if (facts.host === 'mpp') return null
   const answer = content(book.schema(responseSchema, 'output'))

@@ -39,7 +39,7 @@ const mppRequired = z
   .meta({ id: 'MppPaymentRequired' })
 
 /**
- * Both credentials are declared as an API key in a header (interface §5.2). The mark tells AgentCash that no key has to be asked for: it
+ * Both credentials are declared as an API key in a header (contract 5.2.2). The mark tells AgentCash that no key has to be asked for: it
  * then reads these routes as `paid`, which is what they are.
  */
 const wallet = { type: 'apiKey', in: 'header', 'x-agentcash-auth-kind': 'siwx' } as const

@@ -18,6 +18,8 @@ export type McpEndpointOptions = {
   readonly server: McpServer
   readonly http: HttpConfig
   readonly bodyBytesMax: number
+  /** Counts what no tool and no resource counts, and throws when the caller has had enough of it. */
+  readonly count: (http: HttpRequest) => void
   readonly problemResult: ProblemResults
   readonly log: Log
 }
@@ -25,13 +27,14 @@ export type McpEndpointOptions = {
 export type McpEndpoint = Handler
 
 /**
- * MCP over HTTP: one POST, one JSON answer, no session and no stream. Both official server SDKs refuse the interface's own call (it
+ * MCP over HTTP: one POST, one JSON answer, no session and no stream. Both official server SDKs refuse the call of contract 4.4.1 (it
  * accepts JSON alone) and rebuild their tool list for every request; this keeps the lists as text and splices in the id.
  */
 export function createMcpEndpoint({
   server,
   http: config,
   bodyBytesMax,
+  count,
   problemResult,
   log,
 }: McpEndpointOptions): McpEndpoint {
@@ -41,9 +44,13 @@ export function createMcpEndpoint({
 
   async function converse(http: HttpRequest): Promise<Reply> {
     const question = readMessage(await readBody(http, bodyBytesMax))
-    if (question === null) return { status: 202, headers: door.headers(http), body: null }
+    if (question === null) {
+      count(http)
+      return { status: 202, headers: door.headers(http), body: null }
+    }
     const { id, method, params } = question
     try {
+      if (!COUNTED_INSIDE.has(method)) count(http)
       if (!isObject(params)) throw new RpcError(CODE.invalidParams, 'params must be an object', { status: 400 })
       const era = isModern(params, http) ? eras.modern : eras.legacy
       return json(http, door, 200, await era.answer({ id, method, params, http }))
@@ -54,15 +61,16 @@ export function createMcpEndpoint({
 
   function refuse(http: HttpRequest, error: unknown, id?: RpcId): Reply {
     const { code, message, status, data } = asRpcError(error)
-    if (code === CODE.internalError) log.error('MCP request failed', { error })
+    if (code === CODE.internalError && !isProblem(error, 'overloaded')) log.error('MCP request failed', { error })
     // An error that no question can be named for has no id: MCP's schema knows no null there.
     const body = { jsonrpc: '2.0', ...(id === undefined ? {} : { id }), error: { code, message, data } }
-    return json(http, door, status, stringify(body), status === 405 ? { Allow: 'POST' } : undefined)
+    return json(http, door, status, stringify(body), refusalHeaders(status, error))
   }
 
   return async (http) => {
     try {
       door.admit(http)
+      if (http.method !== 'POST') count(http)
       if (http.method === 'OPTIONS')
         return { status: 204, headers: { ...preflightHeaders(['POST']), ...door.headers(http) }, body: null }
       assertConversation(http)
@@ -71,6 +79,16 @@ export function createMcpEndpoint({
       return refuse(http, error)
     }
   }
+}
+
+/** Each tool and each resource uses up an allowance of its own. */
+const COUNTED_INSIDE: ReadonlySet<string> = new Set(['tools/call', 'resources/read'])
+
+function refusalHeaders(status: number, error: unknown): Headers {
+  if (status === 405) return { Allow: 'POST' }
+  if (!isProblem(error)) return {}
+  const { afterSeconds, headers = {} } = error.extra
+  return afterSeconds === undefined ? headers : { 'Retry-After': String(afterSeconds), ...headers }
 }
 
 /** The envelope makes a request modern; a header that promises it without the envelope makes it a broken modern one. */
@@ -96,11 +114,12 @@ function assertConversation(http: HttpRequest): void {
 /** Transport problems keep their status; anything unknown is a fault of ours and says nothing of itself. */
 function asRpcError(error: unknown): RpcError {
   if (error instanceof RpcError) return error
+  if (isProblem(error, 'overloaded')) return new RpcError(CODE.internalError, error.message, { status: error.status })
   if (isProblem(error) && error.status < 500)
     return new RpcError(CODE.invalidRequest, error.message, { status: error.status })
   return new RpcError(CODE.internalError, 'Internal error; nothing was taken', { status: 500 })
 }
 
-function json(http: HttpRequest, door: Door, status: number, body: string, extra?: Headers): Reply {
+function json(http: HttpRequest, door: Door, status: number, body: string, extra: Headers = {}): Reply {
   return { status, headers: { ...door.headers(http), ...extra, 'Content-Type': 'application/json' }, body }
 }

@@ -2,6 +2,7 @@ import type { Random } from '../../base/id.ts'
 import type { Log } from '../../base/log.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
 import type { Config } from '../../config/config.ts'
+import type { HttpRequest } from '../exchange.ts'
 import { otherHostOf } from '../hosts.ts'
 import type { RateLimiter } from '../rate-limit.ts'
 import type { Route } from '../route.ts'
@@ -64,5 +65,6 @@ export function createMcp({
       modern: Object.assign({}, ...declared.map(({ modern }) => modern)),
     },
   }
-  return createMcpEndpoint({ server, http, bodyBytesMax: limits.bodyBytesMax, problemResult, log })
+  const count = (request: HttpRequest) => void limiter.take('read', request)
+  return createMcpEndpoint({ server, http, bodyBytesMax: limits.bodyBytesMax, count, problemResult, log })
 }

@@ -48,9 +48,9 @@ type Loaded = { readonly plain: Buffer; readonly packed: Buffer; readonly etag: 
 function handlerOf(asset: Asset, limiter: RateLimiter): Handler {
   let loading: Promise<Loaded> | null = null
   return async (request): Promise<Reply> => {
+    const counted = limiter.take('read', request)
     if (request.method !== 'GET' && request.method !== 'HEAD')
       throw new Problem('method_not_allowed', 'Use GET or HEAD here.', { headers: { Allow: 'GET, HEAD' } })
-    const counted = limiter.take('read', request)
     loading ??= load(asset.file)
     const { plain, packed, etag } = await loading
     const isPacked = /\bgzip\b/.test(request.header('accept-encoding') ?? '') && packed.length < plain.length

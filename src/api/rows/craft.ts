@@ -36,7 +36,7 @@ export function craftRows({ checkout, urlOf }: Desk, craft: CraftCounter, rail: 
   const burn = craft.burn.get(rail)
   const accelerate = craft.accelerate.get(rail)
   if (!burn || !accelerate) return []
-  // The interface lists the x402 craft routes under the MPP host, so they answer on both.
+  // The x402 craft routes belong to the MPP host too, so they answer on both (contract 4.3.12).
   const host: Host = rail === 'x402' ? 'both' : rail
   const common = { surface: 'craft', host } as const
   const path = `/craft/${rail}` as const
@@ -125,7 +125,7 @@ function about(members: JsonObject, { body }: { readonly body: JsonObject }): Fr
   return { body: { ...members, ...body } }
 }
 
-/** The rail's terms under the names of interface §5.4. Its documents nest what is special to a protocol; here it lies flat. */
+/** The rail's terms under the names that the contract gives them (contract 5.4.1 and those after it). Its documents nest what is special to a protocol; here it lies flat. */
 function paymentTerms({ rail, price }: Offer<Burn>): JsonObject {
   const { protocols, offers: _, ...terms } = rail.describe(price.kind === 'fixed' ? price.amount : null)
   const [own] = protocols as readonly Readonly<Partial<Record<RailName, JsonObject>>>[]

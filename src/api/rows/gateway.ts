@@ -40,7 +40,7 @@ function reportRow(offer: Offer<ReportTx>): Route {
     body: reportSchema,
     example: EXAMPLE,
     result: reportResultSchema,
-    // Interface §4.2: the first call may be empty, and the route is never limited.
+    // The first call may be empty, and the route is never limited (contract 4.2.3, contract 4.2.6).
     bodyIsBound: false,
     isRateLimited: false,
     tools: [faces.reportTransaction],

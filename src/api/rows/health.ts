@@ -38,6 +38,7 @@ export function healthRows(health: () => Promise<readonly HealthCheck[]>, jwks: 
       host: 'both',
       summary: 'Does the process answer?',
       bucket: null,
+      isVital: true,
       result: z.object({ status: z.literal('alive') }),
       handle: async () => ({ body: { status: 'alive' } }),
     }),

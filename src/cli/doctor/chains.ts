@@ -140,7 +140,7 @@ function checkPause(rpc: Rpc, contract: Address, name: string): Promise<Finding>
   })
 }
 
-/** Money should arrive where no key of this machine can take it from (RELIABILITY K-02). */
+/** Money should arrive where no key of this machine can take it from (K-02). */
 function checkRecipients({ x402, mpp, game }: Config): readonly Finding[] {
   const hot = [x402?.treasuryKey, mpp?.treasuryKey, game.sale?.minterKey, game.craft?.crafterKey]
     .filter((key) => key !== undefined)

@@ -3,6 +3,7 @@ import { PaymentRequiredV2Schema } from '@x402/core/schemas'
 import { Challenge } from 'mppx'
 import { validate } from 'mppx/discovery'
 import { systemClock } from '../../base/clock.ts'
+import { fetchWithin } from '../bounded-fetch.ts'
 import { type Check, type Finding, look, Trouble } from './finding.ts'
 import { compareClocks } from './house.ts'
 
@@ -66,9 +67,7 @@ const texts = [
 /** What only a shop that takes this protocol has. */
 const ofProtocol = { x402: ['/.well-known/x402', '/discovery/resources'], mpp: ['/.well-known/mpp'] }
 
-async function ask(url: string, init: RequestInit = {}): Promise<Response> {
-  return fetch(url, { ...init, signal: AbortSignal.timeout(ANSWER_MS_MAX) })
-}
+const ask = fetchWithin(ANSWER_MS_MAX)
 
 async function json<Answer>(url: string): Promise<Answer> {
   const response = await ask(url, { headers: { accept: 'application/json' } })

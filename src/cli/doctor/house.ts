@@ -10,6 +10,7 @@ import { pendingMigrations } from '../../store/migrate.ts'
 import { storeTime } from '../../store/time.ts'
 import { createGameClient } from '../../surfaces/shop/game-client.ts'
 import { healthAnswer } from '../../surfaces/shop/game-wire.ts'
+import { fetchWithin } from '../bounded-fetch.ts'
 import { withStore } from '../store-access.ts'
 import { type Finding, look, skipped, Trouble } from './finding.ts'
 
@@ -106,6 +107,7 @@ function checkTables(database: Database): Promise<Finding> {
 }
 
 const SKEW_MS_MAX = 5_000
+const ANSWER_MS_MAX = 10_000
 const SYNC = 'Set the clock of this machine, for example with an NTP service.'
 
 function checkTime(database: Database): Promise<Finding> {
@@ -129,7 +131,7 @@ export async function checkFacilitator({ x402 }: Config): Promise<readonly Findi
   const fix = 'Check SUTLER_X402_FACILITATOR and SUTLER_X402_FACILITATOR_HEADERS.'
   const finding = await look({ area: 'facilitator', what: facilitator.url, fix }, async () => {
     const headers = Object.entries(facilitator.headers).map(([name, value]): [string, string] => [name, value.reveal()])
-    const response = await fetch(`${facilitator.url}/supported`, { headers, signal: AbortSignal.timeout(10_000) })
+    const response = await fetchWithin(ANSWER_MS_MAX)(`${facilitator.url}/supported`, { headers })
     if (!response.ok) throw new Trouble('fail', `It answers ${response.status}.`, fix)
     const { kinds } = (await response.json()) as { kinds: readonly { scheme: string; network: string }[] }
     if (!kinds.some((kind) => kind.scheme === 'exact' && kind.network === network))

@@ -10,6 +10,9 @@ import type { Rpc } from '../../chain/rpc.ts'
 import { isBoundTo } from './memo.ts'
 import type { MppCredential } from './wire.ts'
 
+/** mppx asks this process's clock whether a challenge has expired; the shop's own clock was asked before, and decides. */
+const NEVER = '9999-12-31T23:59:59.000Z'
+
 /** A signed transaction that mppx found to pay the challenge: who signed it, and how it will be known on the chain. */
 export type VerifiedTransaction = {
   readonly sender: Address
@@ -31,7 +34,8 @@ export type TransactionVerifier = {
 }
 
 /**
- * mppx as verifier: it decodes the calls, holds them against the challenge and simulates them. Loading it and `viem/tempo` takes more
+ * mppx as verifier: it decodes the calls, holds them against the challenge and simulates them. Whether there is still time to pay is for
+ * the caller to judge. Loading it and `viem/tempo` takes more
  * than a second, so this module is imported beside the start of the server, not before it.
  */
 export function createTransactionVerifier(options: {
@@ -58,7 +62,10 @@ export function createTransactionVerifier(options: {
 
   async function verify({ challenge, request, proof }: MppCredential): Promise<VerifiedTransaction> {
     if (proof.mode !== 'pull') throw new TypeError('only a signed transaction can be verified before it is sent')
-    const credential = { challenge: { ...challenge, request }, payload: { type: 'transaction', signature: proof.raw } }
+    const credential = {
+      challenge: { ...challenge, request, expires: NEVER },
+      payload: { type: 'transaction', signature: proof.raw },
+    }
     const { sender } = await validate(credential, request)
     const { transaction, raw, hash } = await canonicalOf(proof.raw)
     const memo = memoOf(transaction.calls ?? [], challenge.realm, challenge.id)

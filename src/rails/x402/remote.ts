@@ -1,8 +1,8 @@
-import { HTTPFacilitatorClient } from '@x402/core/server'
-import type { PaymentPayload, PaymentRequirements, SettleResponse, VerifyResponse } from '@x402/core/types'
-import { SettleError, VerifyError } from '@x402/core/types'
+import * as z from 'zod'
 import { type Hash, isHash } from '../../base/address.ts'
+import { stringify } from '../../base/json.ts'
 import type { Log } from '../../base/log.ts'
+import { exchange } from '../../base/outgoing.ts'
 import { Problem, type ProblemCode } from '../../base/problem.ts'
 import type { Secret } from '../../base/secret.ts'
 import { readReceipt } from '../../chain/receipt.ts'
@@ -10,6 +10,7 @@ import type { Rpc } from '../../chain/rpc.ts'
 import type { PaidOrder } from '../../domain/rail.ts'
 import type { Facilitator } from './facilitator.ts'
 import { keptPayment, type Refusal, type SettlementReader } from './settlement.ts'
+import type { Payload, Requirements } from './wire.ts'
 
 /** Reasons after which nothing was sent. Every other refusal leaves the outcome to the chain (CDP: `success: false` is no proof). */
 const FINAL_REASONS: Readonly<Record<string, ProblemCode>> = {
@@ -28,6 +29,23 @@ const FINAL_REASONS: Readonly<Record<string, ProblemCode>> = {
   unsupported_scheme: 'payment_terms_mismatch',
 }
 
+const ANSWER_BYTES_MAX = 64 * 1024
+
+const text = z.string().nullish().catch(null)
+const verifiedSchema = z.object({ isValid: z.boolean(), invalidReason: z.string().nullish() })
+const settledSchema = z.object({
+  success: z.boolean(),
+  transaction: z.string(),
+  network: z.string(),
+  errorReason: z.string().nullish(),
+})
+/** What an answer with another status may say all the same; whoever does not even say this much is no facilitator. */
+const said = z.unknown().refine((value) => value !== undefined)
+const unverifiedSchema = z.object({ isValid: said, invalidReason: text })
+const unsettledSchema = z.object({ success: said, transaction: text, errorReason: text })
+
+type Settled = { readonly success: boolean; readonly transaction: string; readonly errorReason: string | null }
+
 export function remoteFacilitator(options: {
   url: string
   headers: Readonly<Record<string, Secret>>
@@ -37,25 +55,44 @@ export function remoteFacilitator(options: {
   log: Log
 }): Facilitator {
   const { url, headers, timeoutMs, rpc, reader, log } = options
-  const client = new HTTPFacilitatorClient({
-    url,
-    timeoutMs,
-    createAuthHeaders: async () => ({
-      verify: revealed(headers),
-      settle: revealed(headers),
-      supported: revealed(headers),
-    }),
-  })
+
+  async function ask(
+    step: 'verify' | 'settle',
+    paymentPayload: Payload,
+    paymentRequirements: Requirements,
+  ): Promise<{ readonly status: number; readonly answer: unknown }> {
+    const { status, text } = await exchange({
+      url: `${url}/${step}`,
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...revealed(headers) },
+      body: stringify({ x402Version: paymentPayload.x402Version, paymentPayload, paymentRequirements }),
+      timeoutMs,
+      bytesMax: ANSWER_BYTES_MAX,
+    })
+    return { status, answer: JSON.parse(text) }
+  }
+
+  /** Null: it is good. Otherwise why it is not; throws when nobody could say. */
+  async function objectionTo(payload: Payload, requirements: Requirements): Promise<string | null> {
+    const { status, answer } = await ask('verify', payload, requirements)
+    if (status >= 500) throw new Error(`status ${status}`)
+    const isAnswered = status >= 200 && status < 300
+    const { isValid, invalidReason } = isAnswered ? verifiedSchema.parse(answer) : unverifiedSchema.parse(answer)
+    return isAnswered && isValid === true ? null : (invalidReason ?? 'no reason given').slice(0, 100)
+  }
 
   return {
     kind: 'remote',
 
     async verify(payload, requirements) {
-      const answer = await ask(() =>
-        client.verify(payload as unknown as PaymentPayload, requirements as unknown as PaymentRequirements),
-      )
-      if (answer.isValid === true) return
-      const reason = String(answer.invalidReason ?? 'no reason given').slice(0, 100)
+      const reason = await objectionTo(payload, requirements).catch((cause: unknown) => {
+        throw new Problem(
+          'facilitator_unavailable',
+          'The settlement service does not answer; nothing was taken. Try again with the same payment.',
+          { cause },
+        )
+      })
+      if (reason === null) return
       // An authorization that was spent already may have been spent on us: a fresh 402 would charge twice.
       if (/nonce_already_used|already_used/.test(reason)) {
         throw new Problem(
@@ -73,9 +110,9 @@ export function remoteFacilitator(options: {
       const { remote } = keptPayment(order)
       const before = await reader.find(order)
       if (before) return before
-      const answer = await settle(remote as unknown as { payload: PaymentPayload; requirements: PaymentRequirements })
+      const answer = await settle(remote as unknown as { payload: Payload; requirements: Requirements })
       const claimed = answer?.transaction
-      const transaction = typeof claimed === 'string' && isHash(claimed) ? (claimed.toLowerCase() as Hash) : undefined
+      const transaction = claimed !== undefined && isHash(claimed) ? (claimed.toLowerCase() as Hash) : undefined
       const receipt = transaction ? await readReceipt(rpc, transaction) : null
       const outcome = (receipt && (await reader.judge(order, receipt))) ?? (await reader.find(order))
       if (outcome) return outcome
@@ -91,22 +128,19 @@ export function remoteFacilitator(options: {
     payload,
     requirements,
   }: {
-    payload: PaymentPayload
-    requirements: PaymentRequirements
-  }): Promise<SettleResponse | null> {
+    payload: Payload
+    requirements: Requirements
+  }): Promise<Settled | null> {
     try {
-      return await client.settle(payload, requirements)
-    } catch (error) {
-      if (error instanceof SettleError) {
-        const { statusCode, errorReason, transaction, network } = error
-        return {
-          success: false,
-          // A server that failed is no witness of what it did.
-          errorReason: statusCode < 500 && errorReason ? errorReason : 'settlement_pending',
-          transaction: transaction ?? '',
-          network,
-        }
+      const { status, answer } = await ask('settle', payload, requirements)
+      if (status >= 200 && status < 300) {
+        const { success, transaction, errorReason = null } = settledSchema.parse(answer)
+        return { success, transaction, errorReason }
       }
+      const { transaction, errorReason } = unsettledSchema.parse(answer)
+      // A server that failed is no witness of what it did.
+      return { success: false, transaction: transaction ?? '', errorReason: (status < 500 && errorReason) || null }
+    } catch (error) {
       log.warn('facilitator did not answer a settlement', { error })
       return null
     }
@@ -117,21 +151,7 @@ function revealed(headers: Readonly<Record<string, Secret>>): Record<string, str
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.reveal()]))
 }
 
-function refusalOf({ success, errorReason }: SettleResponse, order: PaidOrder): Refusal | null {
+function refusalOf({ success, errorReason }: Settled, order: PaidOrder): Refusal | null {
   const code = success ? undefined : FINAL_REASONS[errorReason ?? '']
   return code ? { code, detail: `The facilitator refused the payment of order ${order.id}; nothing was taken.` } : null
-}
-
-async function ask(verify: () => Promise<VerifyResponse>): Promise<VerifyResponse> {
-  try {
-    return await verify()
-  } catch (error) {
-    if (error instanceof VerifyError && error.statusCode < 500)
-      return { isValid: false, ...(error.invalidReason ? { invalidReason: error.invalidReason } : {}) }
-    throw new Problem(
-      'facilitator_unavailable',
-      'The settlement service does not answer; nothing was taken. Try again with the same payment.',
-      { cause: error },
-    )
-  }
 }

@@ -6,7 +6,7 @@ import { statusCodeOf, statuses } from '../../domain/order.ts'
 import type { Controller } from './controller.ts'
 import type { CraftBounds } from './schema.ts'
 
-/** Interface §9. */
+/** Contract 9.1. */
 export const CRAFT_VERSION = '1.1.0'
 
 const NAME_LENGTH_MAX = 100
@@ -69,7 +69,7 @@ export const craftConfigSchema = z
         }),
       )
       .describe('What a user approves once, before the first action'),
-    payment: z.looseObject({}).describe('Terms of each paid craft route (interface §5.4)'),
+    payment: z.looseObject({}).describe('Terms of each paid craft route'),
     routes: z.record(z.string(), z.string()),
     statuses: z.array(z.object({ status: z.string(), httpStatus: z.int(), isFinal: z.boolean() })),
     errors: z.array(z.object({ code: z.string(), httpStatus: z.int(), title: z.string(), action: z.string() })),

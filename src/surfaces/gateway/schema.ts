@@ -3,7 +3,7 @@ import { hashField } from '../../domain/fields.ts'
 
 const USER_ID_LENGTH_MAX = 128
 
-/** Interface §2.4. A user id is whatever the game calls its users; it is written down and never looked up. */
+/** A user id is whatever the game calls its users; it is written down and never looked up. */
 export const reportSchema = z.strictObject({
   userId: z
     .string()

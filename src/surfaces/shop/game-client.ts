@@ -1,5 +1,6 @@
 import type * as z from 'zod'
 import type { Clock } from '../../base/clock.ts'
+import { exchange, OutgoingFailure } from '../../base/outgoing.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Secret } from '../../base/secret.ts'
 import {
@@ -36,7 +37,7 @@ export class GameSilent extends Problem {
       cause,
     })
     this.name = 'GameSilent'
-    this.neverSent = cause instanceof TooLate || isUnconnected(cause)
+    this.neverSent = cause instanceof TooLate || (cause instanceof OutgoingFailure && cause.neverSent)
   }
 }
 
@@ -58,18 +59,22 @@ class TooLate extends Error {
 }
 
 export function createGameClient({ url, secret, timeoutMs, clock }: GameClientOptions): GameClient {
-  async function exchange<Answer>(
+  async function ask<Answer>(
     { method, path, body, at = clock.now() }: GameRequest,
     schema: z.ZodType<Answer>,
-    signal: AbortSignal,
   ): Promise<Answer> {
     const text = body === undefined ? '' : JSON.stringify(body)
     const signed: SignedRequest = { method, path, body: text, timestamp: at }
     const signature = signRequest(secret, signed)
-    const response = await fetch(url + path, {
+    const {
+      status,
+      headers,
+      text: answer,
+    } = await exchange({
+      url: url + path,
       method,
-      redirect: 'error',
-      signal,
+      timeoutMs,
+      bytesMax: ANSWER_BYTES_MAX,
       headers: {
         'content-type': 'application/json',
         [TIMESTAMP_HEADER]: String(signed.timestamp),
@@ -77,18 +82,16 @@ export function createGameClient({ url, secret, timeoutMs, clock }: GameClientOp
       },
       ...(method === 'POST' ? { body: text } : {}),
     })
-    const answer = await readText(response)
-    const expected = signAnswer(secret, signature, response.status, answer)
-    if (!isSignature(response.headers.get(SIGNATURE_HEADER), expected))
-      throw new Error(`status ${response.status} without a right signature`)
-    if (response.status !== 200) throw new Error(`status ${response.status}`)
+    const expected = signAnswer(secret, signature, status, answer)
+    if (!isSignature(headers[SIGNATURE_HEADER], expected)) throw new Error(`status ${status} without a right signature`)
+    if (status !== 200) throw new Error(`status ${status}`)
     return schema.parse(JSON.parse(answer))
   }
 
   async function send<Answer>(request: GameRequest, schema: z.ZodType<Answer>): Promise<Answer> {
     if (request.at !== undefined && clock.now() - request.at > LATE_MS_MAX) throw new GameSilent(new TooLate())
     try {
-      return await exchange(request, schema, AbortSignal.timeout(timeoutMs))
+      return await ask(request, schema)
     } catch (cause) {
       throw new GameSilent(cause)
     }
@@ -107,39 +110,7 @@ export function createGameClient({ url, secret, timeoutMs, clock }: GameClientOp
   }
 }
 
-async function readText(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of response.body ?? []) {
-    size += chunk.length
-    if (size > ANSWER_BYTES_MAX) throw new Error('the answer is too large')
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
-}
-
-const UNCONNECTED = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-])
-
-function isUnconnected(cause: unknown): boolean {
-  return UNCONNECTED.has(codeOf(cause))
-}
-
 /** A kept connection that the other side had closed already. */
 function isBrokenConnection(cause: unknown): boolean {
-  return ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(codeOf(cause))
-}
-
-/** `fetch` wraps what the socket said; several addresses of one name are wrapped once more. */
-function codeOf(error: unknown): string {
-  const { code, cause, errors } = (error ?? {}) as { code?: unknown; cause?: unknown; errors?: unknown[] }
-  if (typeof code === 'string') return code
-  if (cause !== undefined) return codeOf(cause)
-  return errors?.[0] === undefined ? '' : codeOf(errors[0])
+  return cause instanceof OutgoingFailure && ['ECONNRESET', 'EPIPE'].includes(cause.code)
 }

@@ -24,8 +24,9 @@ export function signAnswer(secret: Secret, requestSignature: string, status: num
   return sign(secret, `${requestSignature}.${status}.${body}`)
 }
 
-export function isSignature(given: string | null, expected: string): boolean {
-  return given?.length === expected.length && timingSafeEqual(Buffer.from(given), Buffer.from(expected))
+export function isSignature(given: unknown, expected: string): given is string {
+  if (typeof given !== 'string' || given.length !== expected.length) return false
+  return timingSafeEqual(Buffer.from(given), Buffer.from(expected))
 }
 
 function sign(secret: Secret, text: string): string {

@@ -44,7 +44,7 @@ export function listingFields({ nicknameLengthMax }: Limits) {
 }
 
 /**
- * Interface §2.2: exactly one recipient. The rule is asked before the fields, so that an identifier of the other protocol is answered with
+ * Exactly one recipient (contract 2.2.6). The rule is asked before the fields, so that an identifier of the other protocol is answered with
  * the rule rather than as an unknown property, and it prints itself as `oneOf` into every document.
  */
 export function exactlyOneRecipient<Schema extends z.ZodType>(schema: Schema, kinds: readonly RecipientKind[]) {

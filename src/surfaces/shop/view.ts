@@ -64,7 +64,7 @@ export function shopShelf(game: GameBackend): Shelf {
   }
 }
 
-/** Nobody has this id. Asking for its offers makes an unknown player take as long as a known one (RELIABILITY A-05). */
+/** Nobody has this id. Asking for its offers makes an unknown player take as long as a known one. */
 const NOBODY = 'nobody'
 
 async function personalOffers(game: GameBackend, recipient: Recipient): Promise<readonly PersonalOffer[]> {

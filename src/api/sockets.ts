@@ -1,0 +1,141 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { allowanceKey } from './client-address.ts'
+
+// What a socket may hold before it is cut. Whoever does not read what they asked for costs the memory of all of it and gets nothing done.
+
+/** One request and its answer. */
+export type Exchange = {
+  readonly incoming: IncomingMessage
+  readonly outgoing: ServerResponse
+  /** Called when the connection goes: an answer that stands behind another hears nothing of it by itself. */
+  onGone(): void
+}
+
+/** The requests of each socket that have no answer yet; more than one when a client does not wait for answers. */
+export type Pipelines = {
+  of(socket: Duplex): readonly Exchange[]
+  /** Null, and the end of the socket, when it has too many already. */
+  enter(incoming: IncomingMessage, outgoing: ServerResponse): Exchange | null
+  leave(exchange: Exchange): void
+}
+
+export function createPipelines(lengthMax: number): Pipelines {
+  const open = new WeakMap<Duplex, Set<Exchange>>()
+
+  function first(socket: Socket): Set<Exchange> {
+    const exchanges = new Set<Exchange>()
+    open.set(socket, exchanges)
+    socket.once('close', () => {
+      for (const exchange of exchanges) exchange.onGone()
+    })
+    return exchanges
+  }
+
+  return {
+    of: (socket) => [...(open.get(socket) ?? [])],
+    enter(incoming, outgoing) {
+      const { socket } = incoming
+      const exchanges = open.get(socket) ?? first(socket)
+      if (exchanges.size >= lengthMax) {
+        socket.resetAndDestroy()
+        return null
+      }
+      const exchange = { incoming, outgoing, onGone() {} }
+      exchanges.add(exchange)
+      return exchange
+    },
+    leave(exchange) {
+      open.get(exchange.incoming.socket)?.delete(exchange)
+    },
+  }
+}
+
+/** Cuts sockets that take nothing of what is sent. */
+export type WriteWatch = {
+  /** This socket has something to send, until the returned function is called. */
+  begin(socket: Socket): () => void
+  stop(): void
+}
+
+/** So often is a socket looked at in the time that it may stand still. */
+const LOOKS = 8
+
+type Watched = { answers: number; taken: number; looksStill: number }
+
+/**
+ * A slow reader is no enemy: what counts is whether anything at all was taken since the last look. Sockets whose bytes the system took
+ * at once, nearly all, never come here.
+ */
+export function createWriteWatch(stillMsMax: number): WriteWatch {
+  const watched = new Map<Socket, Watched>()
+  let timer: NodeJS.Timeout | null = null
+
+  function look(): void {
+    for (const [socket, state] of watched) {
+      const taken = takenBy(socket)
+      state.looksStill = taken === state.taken && hasUnsent(socket) ? state.looksStill + 1 : 0
+      state.taken = taken
+      // With a reset: what the system holds for a reader who does not read is given up too.
+      if (state.looksStill > LOOKS) socket.resetAndDestroy()
+    }
+  }
+
+  function stop(): void {
+    if (timer) clearInterval(timer)
+    timer = null
+  }
+
+  function end(socket: Socket, state: Watched): void {
+    if (--state.answers > 0) return
+    watched.delete(socket)
+    if (watched.size === 0) stop()
+  }
+
+  return {
+    begin(socket) {
+      const state = watched.get(socket) ?? { answers: 0, taken: takenBy(socket), looksStill: 0 }
+      watched.set(socket, state)
+      state.answers++
+      timer ??= setInterval(look, stillMsMax / LOOKS).unref()
+      return () => end(socket, state)
+    },
+    stop,
+  }
+}
+
+/**
+ * Of one large write, only libuv knows how much has gone; Node's own time-outs look there too, but take bytes that arrive for progress,
+ * and those are the enemy's. Without that figure a large answer would seem to stand still until it is through.
+ */
+function queuedIn(socket: Socket): number {
+  return (socket as { _handle?: { writeQueueSize?: number } | null })._handle?.writeQueueSize ?? 0
+}
+
+function takenBy(socket: Socket): number {
+  return socket.bytesWritten - socket.writableLength - queuedIn(socket)
+}
+
+function hasUnsent(socket: Socket): boolean {
+  return socket.writableLength > 0 || queuedIn(socket) > 0
+}
+
+/** Lets a client have so many connections and cuts the next one. For sockets whose other end is the client and no proxy. */
+export function createConnectionCap(perClientMax: number): (socket: Socket) => void {
+  const open = new Map<string, number>()
+  return (socket) => {
+    const client = allowanceKey(socket.remoteAddress ?? '')
+    const count = open.get(client) ?? 0
+    if (count >= perClientMax) {
+      socket.destroy()
+      return
+    }
+    open.set(client, count + 1)
+    socket.once('close', () => {
+      const left = open.get(client)! - 1
+      if (left === 0) open.delete(client)
+      else open.set(client, left)
+    })
+  }
+}

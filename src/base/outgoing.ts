@@ -1,0 +1,109 @@
+import http from 'node:http'
+import https from 'node:https'
+
+// Whatever we ask of other people's servers goes through here. They may be slow, endless, hacked or somebody else's by now.
+
+export type OutgoingRequest = {
+  readonly url: string
+  readonly method: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+  /** For the whole of it: a look-up, a connection, the question and the last byte of the answer. */
+  readonly timeoutMs: number
+  /** What the answer's body may hold. */
+  readonly bytesMax: number
+}
+
+export type OutgoingAnswer = {
+  readonly status: number
+  /** By lower-case name, as Node joins them. */
+  readonly headers: Readonly<http.IncomingHttpHeaders>
+  readonly text: string
+}
+
+/** No usable answer. */
+export class OutgoingFailure extends Error {
+  /** Proof that nobody received the request: there was no connection. */
+  readonly neverSent: boolean
+  /** What the system called it, if it was the system. */
+  readonly code: string
+  constructor(cause: Error, neverSent: boolean) {
+    super(cause.message, { cause })
+    this.name = 'OutgoingFailure'
+    this.neverSent = neverSent
+    this.code = (cause as NodeJS.ErrnoException).code ?? ''
+  }
+}
+
+const KEPT = { keepAlive: true, maxSockets: 64, maxFreeSockets: 16 }
+const clients = {
+  'http:': { request: http.request, agent: new http.Agent(KEPT) },
+  'https:': { request: https.request, agent: new https.Agent(KEPT) },
+}
+
+/**
+ * One question and one answer, sent once and never elsewhere: a redirect is a failure, because what we send is meant for whoever was
+ * configured, and so are our keys. Nothing is unpacked: nobody was asked to compress, and a few bytes may unpack to gigabytes.
+ */
+export function exchange({ url, timeoutMs, bytesMax, ...asked }: OutgoingRequest): Promise<OutgoingAnswer> {
+  return new Promise((resolve, reject) => {
+    const target = new URL(url)
+    const { request, agent } = clients[target.protocol as keyof typeof clients]
+    const { method, body = '' } = asked
+    const length = body === '' ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+    const outgoing = request(target, {
+      method,
+      agent,
+      headers: { 'accept-encoding': 'identity', ...asked.headers, ...length },
+    })
+    let isConnected = false
+    let isOver = false
+    const timer = setTimeout(() => fail(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs)
+
+    function fail(cause: Error): void {
+      if (isOver) return
+      isOver = true
+      clearTimeout(timer)
+      reject(new OutgoingFailure(cause, !isConnected))
+      outgoing.destroy()
+    }
+
+    outgoing.on('socket', (socket) => {
+      isConnected = !socket.connecting
+      if (socket.connecting)
+        socket.once('connect', () => {
+          isConnected = true
+        })
+    })
+    outgoing.on('response', (response) => {
+      const refusal = refusalOf(response)
+      if (refusal) return fail(refusal)
+      const chunks: Buffer[] = []
+      let size = 0
+      response.on('data', (chunk: Buffer) => {
+        size += chunk.length
+        if (size > bytesMax) fail(new Error(`the answer is larger than ${bytesMax} bytes`))
+        else chunks.push(chunk)
+      })
+      response.on('end', () => {
+        isOver = true
+        clearTimeout(timer)
+        const { statusCode = 0, headers } = response
+        resolve({ status: statusCode, headers, text: Buffer.concat(chunks).toString('utf8') })
+      })
+      response.on('error', fail)
+    })
+    outgoing.on('error', fail)
+    // A connection that is to become something else is closed by Node without a word.
+    outgoing.on('close', () => fail(new Error('the connection was closed')))
+    outgoing.end(body)
+  })
+}
+
+function refusalOf({ statusCode = 0, headers }: http.IncomingMessage): Error | null {
+  if (statusCode >= 300 && statusCode < 400) return new Error(`status ${statusCode}: redirects are not followed`)
+  const encoding = headers['content-encoding'] ?? 'identity'
+  return encoding === 'identity'
+    ? null
+    : new Error(`the answer is packed (${encoding.slice(0, 40)}), and was not asked to be`)
+}
