@@ -3,8 +3,7 @@
 #   docker build -t sutler .
 #   docker run --rm -p 127.0.0.1:4020:4020 -e HOST=0.0.0.0 -v sutler:/data sutler      the sandbox, on this machine only
 #
-# Not Alpine: packages bring binaries for glibc. No step runs as root, and no package runs a script of its own; test/package/deploy.test.ts
-# runs each RUN line.
+# Not Alpine: packages bring binaries for glibc. No RUN is root's, and no package runs a script of its own.
 FROM node:24-slim AS packages
 USER node
 WORKDIR /home/node

@@ -10,10 +10,13 @@ const TARGET = 'dist'
 function javascriptOf(file: string): string {
   const code = stripTypeScriptTypes(readFileSync(file, 'utf8'))
   // Whatever names another of our files: imports of both kinds, and the files that worker threads start from.
-  return code.replaceAll(/(?<=\b(?:from |import |import\(|new URL\())'(\.[^']+)\.ts'/g, (_, path: string) => {
+  const plain = code.replaceAll(/(?<=\b(?:from |import |import\(|new URL\())'(\.[^']+)\.ts'/g, (_, path: string) => {
     if (!existsSync(join(dirname(file), `${path}.ts`))) throw new Error(`${file} names ${path}.ts, which is not there`)
     return `'${path}.js'`
   })
+  const left = /'\.[^'\n]*\.ts'/.exec(plain)?.[0]
+  if (left !== undefined) throw new Error(`${file} names ${left} in a way that pack.ts does not know`)
+  return plain
 }
 
 rmSync(TARGET, { recursive: true, force: true })

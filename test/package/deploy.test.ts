@@ -1,28 +1,25 @@
 import assert from 'node:assert/strict'
-import { execFile, execFileSync, spawnSync } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import {
-  copyFileSync,
   cpSync,
-  existsSync,
   globSync,
-  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, delimiter, dirname, join, resolve } from 'node:path'
+import { basename, join } from 'node:path'
 import { after, test } from 'node:test'
 import { promisify } from 'node:util'
 import { defaultLimits } from '../../src/config/limits.ts'
 import { root } from '../cli/sutler.ts'
 
-// There is no container engine and no systemd where tests run, so what those would do is done here: each step of the Dockerfile, in order, in
-// a folder that stands for the image, and what systemd itself says about the unit.
+// Tests need no container engine and no running systemd. What can be known without: the lines of the Dockerfile name what is there, the
+// files that they bring together run, and what systemd itself says about the unit.
 
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const run = promisify(execFile)
@@ -74,98 +71,44 @@ test('the engine is sent what the image needs, and no test, key or data', () => 
   )
 })
 
-type User = { readonly uid?: number; readonly gid?: number }
-
-/** Somebody with no rights beyond their own: `nobody` when the tests run as root, otherwise we are that already. */
-function unprivileged(): User {
-  if (process.getuid?.() !== 0) return {}
-  const id = (flag: string) => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }))
-  return { uid: id('-u'), gid: id('-g') }
-}
-
-type Step = { readonly word: string; readonly rest: string }
+type Step = { readonly word: string; readonly words: readonly string[] }
 
 const steps: readonly Step[] = read('Dockerfile')
   .replaceAll(/^#.*\n/gm, '')
   .replaceAll('\\\n', ' ')
   .split('\n')
   .filter((line) => line.trim() !== '')
-  .map((line) => ({ word: line.split(' ')[0]!, rest: line.slice(line.indexOf(' ') + 1).trim() }))
+  .map((line) => line.split(/ +/))
+  .map(([word, ...words]) => ({ word: word!, words }))
 
-const user = unprivileged()
-const { PATH = '' } = process.env
-const plainPath = PATH.split(delimiter).filter((folder) => !folder.includes('node_modules'))
-const canRunNpm =
-  spawnSync('npm', ['--version'], { ...user, cwd: tmpdir(), env: { PATH: plainPath.join(delimiter), HOME: tmpdir() } })
-    .status === 0
+/** The files of each COPY that takes from the checkout, by the folder of the image that they come to. */
+const copies = steps
+  .filter(({ word, words }) => word === 'COPY' && !words.some((option) => option.startsWith('--from=')))
+  .map(({ words }) => ({ paths: words.slice(0, -1), to: words.at(-1)! }))
 
-test('each RUN of the Dockerfile works for a user without rights, and what it makes runs', {
-  skip: !canRunNpm && 'npm is installed where only this user can read it',
-}, async () => {
-  const env = await buildEnvironment()
-  let stage = ''
-  let folder = '/'
-  const inImage = (name: string, path: string) => join(work, name, path)
-  let ran = 0
-  for (const { word, rest } of steps) {
-    if (word === 'FROM') stage = / AS (\w+)$/.exec(rest)?.[1] ?? 'image'
-    if (word === 'WORKDIR') {
-      folder = rest
-      mkdirSync(inImage(stage, folder), { recursive: true })
+test('every COPY of the Dockerfile names what is sent, and what it makes is a shop that runs', async () => {
+  const app = join(work, 'app')
+  for (const { paths, to } of copies) {
+    for (const path of paths) {
+      const found = sent.filter((name) => name === path || name.startsWith(`${path}/`))
+      assert.ok(found.length > 0, `${path} is not sent to the engine`)
+      for (const name of found)
+        cpSync(join(root, name), join(app, to, name === path ? basename(name) : name.slice(path.length + 1)))
     }
-    if (word === 'COPY') copy(rest, (path) => inImage(stage, resolve(folder, path)), inImage)
-    if (word !== 'RUN') continue
-    if (user.uid !== undefined) execFileSync('chown', ['-R', `${user.uid}:${user.gid}`, work])
-    await run('sh', ['-c', rest], { ...user, env, cwd: inImage(stage, folder) })
-    ran++
   }
-  assert.ok(ran >= 2)
-  assert.ok(existsSync(inImage('image', '/data')), 'the data folder is there, and the user of the image can write it')
-  if (user.uid !== undefined) assert.equal(statSync(inImage('image', '/data')).uid, user.uid)
-  const { stdout } = await run('node', ['bin/sutler.js', 'start', '--help'], {
-    ...user,
-    env,
-    cwd: inImage('image', '/app'),
-  })
+  symlinkSync(join(root, 'node_modules'), join(app, 'node_modules'))
+  const [, ...entry] = JSON.parse(steps.find(({ word }) => word === 'ENTRYPOINT')!.words.join(' ')) as string[]
+  const { stdout } = await run(process.execPath, [...entry, 'start', '--help'], { cwd: app })
   assert.match(stdout, /Without any configuration this is the sandbox/)
 })
 
-/** Node as the image has it, and what npm has fetched before; the rest is of the user alone. */
-async function buildEnvironment(): Promise<Readonly<Record<string, string>>> {
-  mkdirSync(join(work, 'bin'))
-  copyFileSync(process.execPath, join(work, 'bin/node'))
-  const option = async (name: string) => (await run('npm', ['config', 'get', name], { cwd: root })).stdout.trim()
-  const cache = join(await option('cache'), '_cacache')
-  if (existsSync(cache)) cpSync(cache, join(work, 'cache/_cacache'), { recursive: true })
-  return {
-    PATH: [join(work, 'bin'), ...plainPath].join(delimiter),
-    HOME: work,
-    npm_config_cache: join(work, 'cache'),
-    npm_config_prefer_offline: 'true',
-    npm_config_registry: await option('registry'),
-  }
-}
-
-function copy(rest: string, target: (path: string) => string, inImage: (stage: string, path: string) => string): void {
-  const words = rest.split(' ')
-  const from = /^--from=(\w+)$/.exec(words.find((word) => word.startsWith('--from=')) ?? '')?.[1]
-  const paths = words.filter((word) => !word.startsWith('--'))
-  const to = paths.pop()!
-  for (const path of paths) {
-    if (from !== undefined) {
-      // Moved, which is as good here: nothing else of that stage is used afterwards.
-      mkdirSync(dirname(target(to)), { recursive: true })
-      renameSync(inImage(from, path), target(to))
-      continue
-    }
-    const files = sent.filter((name) => name === path || name.startsWith(`${path}/`))
-    assert.ok(files.length > 0, `${path} is not sent to the engine`)
-    for (const name of files) {
-      const place = name === path ? join(target(to), basename(name)) : join(target(to), name.slice(path.length + 1))
-      cpSync(join(root, name), place)
-    }
-  }
-}
+test('the packages of the image are those of the lock file, and npm takes it', async () => {
+  const folder = join(work, 'packages')
+  for (const path of copies[0]!.paths) cpSync(join(root, path), join(folder, path))
+  const { words } = steps.find(({ word, words }) => word === 'RUN' && words[0] === 'npm')!
+  assert.deepEqual(words, ['npm', 'ci', '--omit=dev', '--ignore-scripts'])
+  await run('npm', [...words.slice(1), '--dry-run', '--offline'], { cwd: folder })
+})
 
 test('whoever stops the shop waits a little longer than it may take', () => {
   const seconds = (path: string, pattern: RegExp) => Number(pattern.exec(read(path))?.[1])
