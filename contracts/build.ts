@@ -33,6 +33,8 @@ export function buildArtifacts(): ReadonlyMap<string, string> {
   for (const { sources, artifacts: folder } of targets) {
     for (const file of files.filter((file) => dirname(file) === sources)) {
       for (const [name, output] of Object.entries(contracts[file]!)) {
+        // An abstract contract has nothing to deploy.
+        if (output.evm.bytecode.object === '') continue
         artifacts.set(join(folder, `${name}.ts`), artifactText(name, output))
       }
     }

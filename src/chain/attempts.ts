@@ -1,38 +1,72 @@
-import type { Call } from '../domain/journal.ts'
-import type { Sender, SendState } from './sender.ts'
+import { type Call, isDeliveryStep, type Send } from '../domain/journal.ts'
+import type { Errand } from './lane/lane.ts'
+import type { SendState } from './lane/state.ts'
+import type { Sender } from './sender.ts'
 
 const ATTEMPTS_MAX = 20
 
 /** One try of a step that may need several: each has a name, and so a journal entry, of its own. */
 export type Attempt = { readonly number: number; readonly step: string; readonly state: SendState }
 
+export type Tries = {
+  /** All that was ever tried for the step by this key, oldest first, and what became of it. */
+  readonly attempts: readonly Attempt[]
+  /** How many transactions of the order were on record, whatever the step and the key, beside settlement and refund. */
+  readonly deliveries: number
+}
+
 export function stepName(step: string, number: number): string {
   return number === 1 ? step : `${step}.${number}`
 }
 
-/** The newest try of a step, or null when it was never sent. */
-export async function lastAttempt(sender: Sender, orderId: string, step: string): Promise<Attempt | null> {
-  let last: Attempt | null = null
+/** All tries of a step, by one look at the journal. */
+export async function readTries(sender: Sender, orderId: string, step: string): Promise<Tries> {
+  const sends = await sender.sendsOf(orderId)
+  const attempts: Attempt[] = []
   for (let number = 1; number <= ATTEMPTS_MAX; number++) {
     const name = stepName(step, number)
-    const state = await sender.look(orderId, name)
-    if (state === null) return last
-    last = { number, step: name, state }
-    if (state.state === 'pending') return last
+    const send = sends.find((one) => one.step === name && sender.isOwn(one))
+    if (send) attempts.push({ number, step: name, state: await sender.look(send) })
   }
-  return last
+  return { attempts, deliveries: deliveriesAmong(sends) }
+}
+
+function deliveriesAmong(sends: readonly Send[]): number {
+  return sends.filter(({ step }) => isDeliveryStep(step)).length
+}
+
+export function hasSucceeded({ state }: Attempt): boolean {
+  return state.state === 'mined' && state.receipt.succeeded
+}
+
+/** The try that counts: the first that succeeded, whichever it was; else one that may still land; else the newest. */
+export function decisiveOf({ attempts }: Tries): Attempt | null {
+  const pending = attempts.find(({ state }) => state.state === 'pending')
+  return attempts.find(hasSucceeded) ?? pending ?? attempts.at(-1) ?? null
+}
+
+/** A further try, under the next name. Only for whoever has seen that every earlier one was reverted, or can no longer land. */
+export async function sendNext(sender: Sender, errand: Errand, call: Call, { attempts }: Tries): Promise<Attempt> {
+  const { lease, orderId, step } = errand
+  const number = (attempts.at(-1)?.number ?? 0) + 1
+  if (number > ATTEMPTS_MAX) throw new Error(`${step} of ${orderId} was tried ${ATTEMPTS_MAX} times`)
+  const name = stepName(step, number)
+  return { number, step: name, state: await sender.send({ lease, orderId, step: name }, call) }
+}
+
+/** The bytes are out there; wait for them, or send the same ones again. */
+export async function followOn(sender: Sender, errand: Errand, { number, step }: Attempt): Promise<Attempt> {
+  return { number, step, state: await sender.resume({ ...errand, step }) }
 }
 
 /**
- * Sends a call that the contract itself takes only once per order, so a further try is safe after one was mined and reverted, or
- * can no longer land. Never while one is pending.
+ * Sends a call that the contract itself takes only once per order, so a further try is safe after the ones before were mined and reverted,
+ * or can no longer land. Never while one is pending.
  */
-export async function sendAgain(sender: Sender, orderId: string, step: string, call: Call): Promise<Attempt> {
-  const last = await lastAttempt(sender, orderId, step)
-  const done =
-    last && (last.state.state === 'pending' || (last.state.state === 'mined' && last.state.receipt.succeeded))
-  const number = last === null ? 1 : done ? last.number : last.number + 1
-  if (number > ATTEMPTS_MAX) throw new Error(`${step} of ${orderId} was tried ${ATTEMPTS_MAX} times`)
-  const name = stepName(step, number)
-  return { number, step: name, state: await sender.send(orderId, name, call) }
+export async function sendAgain(sender: Sender, errand: Errand, call: Call): Promise<Attempt> {
+  const tries = await readTries(sender, errand.orderId, errand.step)
+  const decisive = decisiveOf(tries)
+  if (decisive && hasSucceeded(decisive)) return decisive
+  if (decisive?.state.state === 'pending') return followOn(sender, errand, decisive)
+  return sendNext(sender, errand, call, tries)
 }

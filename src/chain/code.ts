@@ -1,5 +1,7 @@
+import type { Address } from '../base/address.ts'
 import { fromHex, type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
+import type { Rpc } from './rpc.ts'
 
 /** What stands at an address: nothing for a plain key. */
 export type Code = Hex
@@ -11,7 +13,14 @@ export function isContractCode(code: Code): boolean {
   return code !== '0x' && !code.toLowerCase().startsWith(DELEGATION)
 }
 
-/** By what the code of a contract is held to account, at whatever address it stands. */
-export function codeSuspect(code: Code): string {
-  return `code:${toHex(keccak256(fromHex(code)))}`
+/**
+ * Who is held to account for what the code at an address does: nobody for a plain key, else the code, at whatever address it stands.
+ * Whoever made one such contract can make a thousand.
+ */
+export function codeSuspects(code: Code): readonly string[] {
+  return code === '0x' ? [] : [`code:${toHex(keccak256(fromHex(code)))}`]
+}
+
+export function readCode(rpc: Rpc, address: Address): Promise<Code> {
+  return rpc.request<Code>('eth_getCode', [address, 'latest'])
 }

@@ -16,6 +16,8 @@ import {
 } from 'viem/utils'
 import type { Address } from '../base/address.ts'
 import type { Hex } from '../base/hex.ts'
+import { Problem } from '../base/problem.ts'
+import type { Fees } from '../domain/journal.ts'
 import { type Rpc, RpcError } from './rpc.ts'
 
 type Functions<abi extends Abi> = ContractFunctionName<abi>
@@ -33,16 +35,21 @@ type Returns<abi extends Abi, name extends Functions<abi>> = ContractFunctionRet
 /** A view call and how its answer is read: `read` sends one alone, a batch (`batch.ts`) sends many at once. */
 export type Question<Answer> = { readonly to: Address; readonly data: Hex; readonly decode: (data: Hex) => Answer }
 
+/** Who makes a call, with how much gas, at what price. Without fees where gas is paid in a token. */
+export type CallTerms = { readonly from: Address; readonly gas: bigint } & Partial<Fees>
+
 /** One contract on one chain: reads, trials and calldata by name, typed by its ABI. */
 export type Contract<abi extends Abi> = {
   readonly address: Address
   question<name extends Functions<abi>>(name: name, args: Arguments<abi, name>): Question<Returns<abi, name>>
-  read<name extends Functions<abi>>(name: name, args: Arguments<abi, name>): Promise<Returns<abi, name>>
+  /** Now, or as of a block. */
+  read<name extends Functions<abi>>(name: name, args: Arguments<abi, name>, block?: bigint): Promise<Returns<abi, name>>
   encode<name extends Functions<abi>>(name: name, args: Arguments<abi, name>): Hex
-  /** Gas that the call would take from this sender now. Throws Reverted when the contract would refuse. */
-  estimate(from: Address, data: Hex): Promise<bigint>
-  /** Runs the call without a trace. Throws Reverted when the contract would refuse. */
-  simulate(from: Address, data: Hex): Promise<void>
+  /**
+   * Runs the call without a trace, now or as of a block, on the very terms it would be signed with. Throws Reverted when the contract would
+   * refuse, with the reason `OutOfBudget` when the gas does not suffice.
+   */
+  simulate(terms: CallTerms, data: Hex, block?: bigint): Promise<void>
 }
 
 /** A contract said no. `reason` is the name of its error, or the text of a plain revert. */
@@ -58,10 +65,9 @@ export class Reverted extends Error {
 }
 
 export function contractAt<const abi extends Abi>(rpc: Rpc, address: Address, abi: abi): Contract<abi> {
-  async function call<Result>(method: string, request: { from?: Address; data: Hex }): Promise<Result> {
-    const params = method === 'eth_call' ? [{ ...request, to: address }, 'latest'] : [{ ...request, to: address }]
+  async function call<Result>(request: object, block?: bigint): Promise<Result> {
     try {
-      return await rpc.request<Result>(method, params)
+      return await rpc.request<Result>('eth_call', [{ ...request, to: address }, tagOf(block)])
     } catch (error) {
       throw error instanceof RpcError ? revertedOf(error, abi) : error
     }
@@ -81,15 +87,40 @@ export function contractAt<const abi extends Abi>(rpc: Rpc, address: Address, ab
     address,
     encode,
     question,
-    async read(functionName, args) {
+    async read(functionName, args, block) {
       const { data, decode } = question(functionName, args)
-      return decode(await call<Hex>('eth_call', { data }))
+      return decode(await call<Hex>({ data }, block))
     },
-    estimate: async (from, data) => BigInt(await call<Hex>('eth_estimateGas', { from, data })),
-    async simulate(from, data) {
-      await call('eth_call', { from, data })
+    async simulate(terms, data, block) {
+      await call({ ...termsOf(terms), data }, block).catch((error: unknown) => {
+        throw error instanceof RpcError ? termsRefused(error, rpc.chainId) : error
+      })
     },
   }
+}
+
+function tagOf(block: bigint | undefined): string {
+  return block === undefined ? 'latest' : `0x${block.toString(16)}`
+}
+
+/** The terms as a node reads them. */
+export function termsOf({ from, ...numbers }: CallTerms): object {
+  const shown = Object.entries(numbers).map(([name, value]) => [name, `0x${value.toString(16)}`])
+  return { from, ...Object.fromEntries(shown) }
+}
+
+export const OUT_OF_BUDGET = 'OutOfBudget'
+export const OUT_OF_GAS = /out of gas|gas required exceeds|intrinsic gas too low|exceeds block gas limit/i
+
+/** A call that cannot even begin says something about our wallet, or about gas, and nothing about the contract. */
+function termsRefused(error: RpcError, chainId: number): Error {
+  const { message } = error
+  if (OUT_OF_GAS.test(message)) return new Reverted(OUT_OF_BUDGET, [], error)
+  if (/insufficient funds/i.test(message))
+    return new Problem('relayer_unfunded', 'The shop cannot pay for gas right now; try again later.', { cause: error })
+  if (/max fee per gas/i.test(message))
+    return new Problem('chain_unavailable', `Gas on chain ${chainId} is dearer by now; try again.`, { cause: error })
+  return error
 }
 
 /** A node's refusal for other reasons than a revert (out of gas money, a bad parameter) stays an RpcError. */

@@ -150,6 +150,7 @@ describe('M-16: what a receipt proves', () => {
     transactionHash: `0x${'00'.repeat(32)}`,
     succeeded,
     blockNumber: 1n,
+    blockHash: `0x${'11'.repeat(32)}`,
     from,
     logs,
   })

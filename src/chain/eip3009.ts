@@ -1,6 +1,7 @@
 import { type Address, checksumAddress, type Hash, sameAddress } from '../base/address.ts'
 import { fromHex, type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
+import { type CallTerms, OUT_OF_GAS, termsOf } from './contract.ts'
 import type { Log, Receipt } from './receipt.ts'
 import { ChainSilent, type Rpc, RpcError } from './rpc.ts'
 
@@ -99,13 +100,14 @@ export async function isAuthorizationUsed(
   return BigInt(await rpc.request<Hex>('eth_call', [{ to: token, data }, tag])) !== 0n
 }
 
-/** Would this transfer go through now? Null for yes, otherwise the token's own words. Moves nothing. */
-export async function transferRefusal(rpc: Rpc, token: Address, sender: Address, data: Hex): Promise<string | null> {
+/** Would this transfer go through now, on the terms it is sent with? Null for yes, otherwise the token's own words. Moves nothing. */
+export async function transferRefusal(rpc: Rpc, token: Address, terms: CallTerms, data: Hex): Promise<string | null> {
   try {
-    await rpc.request('eth_call', [{ from: sender, to: token, data }, 'latest'])
+    await rpc.request('eth_call', [{ ...termsOf(terms), to: token, data }, 'latest'])
     return null
   } catch (error) {
     if (!(error instanceof RpcError)) throw error
+    if (OUT_OF_GAS.test(error.message)) return error.message.slice(0, 200)
     // A node that cannot run the call has said nothing about the transfer.
     const isRevert = error.code === 3 || typeof error.data === 'string' || /revert/i.test(error.message)
     if (!isRevert) throw new ChainSilent(rpc.chainId, 'eth_call', error)

@@ -1,7 +1,10 @@
 import type { Fees } from '../domain/journal.ts'
 import type { HeadSource } from './head.ts'
 
-export type FeeSource = { current(): Promise<Fees> }
+/** What a transaction should offer now, and the base fee below which no block takes it. */
+export type FeeQuote = Fees & { readonly baseFee: bigint }
+
+export type FeeSource = { current(): Promise<FeeQuote> }
 
 /** Twice the base fee covers six full blocks in a row, so a transaction signed now is still good while it waits. */
 export function createFeeSource(options: { head: HeadSource; tipWei: bigint }): FeeSource {
@@ -9,7 +12,7 @@ export function createFeeSource(options: { head: HeadSource; tipWei: bigint }): 
   return {
     async current() {
       const { baseFee } = await head.latest()
-      return { maxFeePerGas: baseFee * 2n + tipWei, maxPriorityFeePerGas: tipWei }
+      return { maxFeePerGas: baseFee * 2n + tipWei, maxPriorityFeePerGas: tipWei, baseFee }
     },
   }
 }
@@ -24,4 +27,16 @@ export function raised(previous: Fees, current: Fees): Fees {
     maxFeePerGas: raise(previous.maxFeePerGas, current.maxFeePerGas),
     maxPriorityFeePerGas: raise(previous.maxPriorityFeePerGas, current.maxPriorityFeePerGas),
   }
+}
+
+/** The fees that a wallet with so much can pay for so much gas; null when not even the base fee is among them. */
+export function withinMeans(
+  { maxFeePerGas, maxPriorityFeePerGas, baseFee }: FeeQuote,
+  gas: bigint,
+  wei: bigint | null,
+): Fees | null {
+  if (wei === null || gas * maxFeePerGas <= wei) return { maxFeePerGas, maxPriorityFeePerGas }
+  const most = wei / gas
+  if (most < baseFee) return null
+  return { maxFeePerGas: most, maxPriorityFeePerGas: maxPriorityFeePerGas < most ? maxPriorityFeePerGas : most }
 }

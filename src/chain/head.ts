@@ -1,10 +1,19 @@
 import type { Clock } from '../base/clock.ts'
-import { ChainSilent, type Rpc } from './rpc.ts'
+import { Problem } from '../base/problem.ts'
+import type { NodeHead } from './nodes.ts'
+import { ChainSilent, headOf, type RawHead, type Rpc } from './rpc.ts'
 
-export type Head = { readonly number: bigint; readonly timestampMs: number; readonly baseFee: bigint }
+export type Head = NodeHead
 
-/** The newest block, at most two seconds old: enough for fees and for where to begin a search, and cheap on the hot path. */
-export type HeadSource = { latest(): Promise<Head>; fresh(): Promise<Head> }
+export type HeadSource = {
+  /**
+   * The newest block, at most two seconds old: enough for fees and for where to begin a search, and cheap on the hot path. Refuses when the
+   * chain stands still: whatever a frozen node shows, nobody should pay on it.
+   */
+  latest(): Promise<Head>
+  /** The newest block now, however old it is. */
+  fresh(): Promise<Head>
+}
 
 /** When a block was made, in milliseconds. */
 export async function blockTime(rpc: Rpc, block: bigint): Promise<number> {
@@ -17,33 +26,38 @@ export async function blockTime(rpc: Rpc, block: bigint): Promise<number> {
 
 const CACHE_MS = 2_000
 
-export function createHeadSource(options: { rpc: Rpc; clock: Clock }): HeadSource {
-  const { rpc, clock } = options
+export type HeadOptions = {
+  readonly rpc: Rpc
+  readonly clock: Clock
+  /** How old the newest block of this chain may be; null where blocks are made on demand. */
+  readonly ageMaxMs: number | null
+}
+
+export function createHeadSource({ rpc, clock, ageMaxMs }: HeadOptions): HeadSource {
   let cached: { readonly at: number; readonly head: Promise<Head> } | null = null
-  async function fresh(): Promise<Head> {
-    const block = await rpc.request<{ number: string; timestamp: string; baseFeePerGas?: string }>(
-      'eth_getBlockByNumber',
-      ['latest', false],
+
+  function assertMoving(head: Head): Head {
+    const ageMs = clock.now() - head.timestampMs
+    if (ageMaxMs === null || ageMs <= ageMaxMs) return head
+    throw new Problem(
+      'chain_unavailable',
+      `The newest block of chain ${rpc.chainId} is ${Math.round(ageMs / 1000)} seconds old; try again when it moves.`,
     )
-    return {
-      number: BigInt(block.number),
-      timestampMs: Number(block.timestamp) * 1000,
-      baseFee: BigInt(block.baseFeePerGas ?? 0),
-    }
   }
+
   return {
-    fresh,
-    latest() {
+    fresh: async () => headOf(await rpc.request<RawHead>('eth_getBlockByNumber', ['latest', false])),
+    async latest() {
       const now = clock.now()
       if (cached === null || now - cached.at > CACHE_MS) {
-        const head = fresh()
+        const head = rpc.newest()
         // A failed reading must not be served for two seconds.
         head.catch(() => {
           cached = null
         })
         cached = { at: now, head }
       }
-      return cached.head
+      return assertMoving(await cached.head)
     },
   }
 }

@@ -1,13 +1,13 @@
-import type { Hash } from '../base/address.ts'
+import type { Address, Hash } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
-import { toHex } from '../base/hex.ts'
+import { type Hex, toHex } from '../base/hex.ts'
 import type { JsonObject } from '../base/json.ts'
 import { keccak256 } from '../base/keccak.ts'
 import type { ProblemCode } from '../base/problem.ts'
 import type { Delivery } from '../domain/good.ts'
-import type { Call } from '../domain/journal.ts'
-import { type Attempt, lastAttempt, sendAgain } from './attempts.ts'
-import { Reverted } from './contract.ts'
+import type { Lease } from '../domain/lease.ts'
+import { type Attempt, decisiveOf, followOn, hasSucceeded, readTries, sendNext, type Tries } from './attempts.ts'
+import { type CallTerms, Reverted } from './contract.ts'
 import type { Receipt } from './receipt.ts'
 import type { Sender } from './sender.ts'
 
@@ -15,14 +15,27 @@ import type { Sender } from './sender.ts'
 export type ChainDelivery = {
   readonly orderId: string
   readonly step: string
-  /** The call with its gas, estimated now. Throws Reverted when the contract would refuse it now. */
-  prepare(): Promise<Call>
+  /** The right to work on the order: nothing is signed without it. */
+  readonly lease: Lease
+  readonly to: Address
+  readonly data: Hex
+  /** The most that this delivery may cost. Signed as the limit, and tried with it: what needs more is refused and never sent. */
+  readonly gasMax: bigint
+  /** Runs the call without a trace, on the terms it would be signed with. Throws Reverted when the contract refuses. */
+  trial(terms: CallTerms): Promise<void>
   /** What the contract itself remembers of this order; null when it has not happened. */
   recall(): Promise<JsonObject | null>
   /** What a receipt shows of this order; null when it is not in there. */
   read(receipt: Receipt): JsonObject | null
-  /** Why a refusal will not go away by waiting, or null when it may. */
-  isHopeless(refusal: Reverted): { readonly code: ProblemCode; readonly detail: string } | null
+  /**
+   * Is the contract itself closed to us, now or as of a block: paused, or our role taken away? Then waiting helps. It is asked, because what
+   * a call reverts with may be the words of whoever receives.
+   */
+  isClosed(block?: bigint): Promise<boolean>
+  /** Whose doing a revert may have been: whoever receives, by address and by code. */
+  suspects(): Promise<readonly string[]>
+  /** What a refusal of an open contract means to the buyer. */
+  meaningOf(refusal: Reverted): { readonly code: ProblemCode; readonly detail: string }
   /** After this moment nothing new is sent, what is pending is cancelled, and the money goes back. */
   readonly deadline: number
   /** The first pause between two tries; each next one is twice as long. */
@@ -34,64 +47,104 @@ export function orderKey(orderId: string): Hash {
   return toHex(keccak256(Buffer.from(orderId)))
 }
 
-/** As many reverted transactions as one order may cost us. */
+/** As many reverted transactions as one order may cost us, when none of them was its receiver's doing. */
 const REVERTS_MAX = 5
 const PENDING_MS = 500
+const BURYING_MS = 2_000
 const RETRY_MS_MAX = 30_000
 
 /** Brings a delivery to the chain, from whatever point an earlier try was interrupted at. "Impossible" is said only on proof. */
 export async function deliverOnce(sender: Sender, clock: Clock, delivery: ChainDelivery): Promise<Delivery> {
-  const { orderId, step } = delivery
-  const last = await lastAttempt(sender, orderId, step)
+  const tries = await readTries(sender, delivery.orderId, delivery.step)
+  const last = decisiveOf(tries)
   if (last?.state.state === 'pending')
-    return clock.now() < delivery.deadline ? follow(sender, delivery, last) : giveUp(sender, delivery, last)
-  if (last?.state.state === 'mined' && last.state.receipt.succeeded) return delivered(delivery, last.state.receipt)
+    return clock.now() < delivery.deadline
+      ? judged({ sender, clock, delivery, tries }, await followOn(sender, delivery, last))
+      : giveUp({ sender, clock, delivery, tries })
+  if (last && hasSucceeded(last)) return judged({ sender, clock, delivery, tries }, last)
   // Nothing of ours is in flight now. What the contract remembers counts more than any journal.
   const remembered = last ? await delivery.recall() : null
   if (remembered) return { state: 'delivered', result: remembered }
-  const reverts = last?.state.state === 'mined' ? last.number : 0
-  if (reverts >= REVERTS_MAX)
-    return {
-      state: 'impossible',
-      code: 'fulfilment_failed',
-      detail: `The contract refused the delivery ${reverts} times.`,
-    }
-  return attempt(sender, clock, delivery, last?.number ?? 0)
+  const work = { sender, clock, delivery, tries }
+  const reverted = revertOf(tries.attempts)
+  return reverted ? afterRevert(work, reverted) : attempt(work)
 }
 
-async function attempt(sender: Sender, clock: Clock, delivery: ChainDelivery, tries: number): Promise<Delivery> {
-  let call: Call
+type Work = {
+  readonly sender: Sender
+  readonly clock: Clock
+  readonly delivery: ChainDelivery
+  readonly tries: Tries
+}
+
+/** The newest receipt that says no. */
+function revertOf(attempts: readonly Attempt[]): Receipt | null {
+  const mined = attempts.map(({ state }) => (state.state === 'mined' ? state.receipt : null))
+  return mined.findLast((receipt) => receipt !== null) ?? null
+}
+
+/** Nothing stands against it that we know of: it is tried once more without a trace, and then for good. */
+async function attempt(work: Work): Promise<Delivery> {
+  const { sender, clock, delivery, tries } = work
+  const refusal = await refusalOf(work)
+  if (refusal) return refused(work, refusal)
+  if (clock.now() >= delivery.deadline) return impossible(work, 'The delivery could not be sent in time.')
+  const { to, data, gasMax: gas } = delivery
+  const sent = await sendNext(sender, delivery, { to, data, gas }, tries)
+  const known = { attempts: [...tries.attempts, sent], deliveries: tries.deliveries + 1 }
+  return judged({ ...work, tries: known }, sent)
+}
+
+/** What the contract would say on the very terms that are signed; null when it would go through. */
+async function refusalOf({ sender, delivery }: Work): Promise<Reverted | null> {
   try {
-    call = await delivery.prepare()
+    await delivery.trial(await sender.terms(delivery.gasMax))
+    return null
   } catch (error) {
-    if (!(error instanceof Reverted)) throw error
-    const remembered = await delivery.recall()
-    if (remembered) return { state: 'delivered', result: remembered }
-    const hopeless = delivery.isHopeless(error)
-    if (hopeless) return { state: 'impossible', ...hopeless }
-    if (clock.now() >= delivery.deadline)
-      return {
-        state: 'impossible',
-        code: 'fulfilment_failed',
-        detail: `The contract still refuses the delivery: ${error.reason}.`,
-      }
-    return {
-      state: 'pending',
-      detail: `The contract refuses for now: ${error.reason}.`,
-      retryAfterMs: pauseAfter(delivery, tries),
-    }
+    if (error instanceof Reverted) return error
+    throw error
+  }
+}
+
+async function refused(work: Work, refusal: Reverted): Promise<Delivery> {
+  const { clock, delivery, tries } = work
+  const remembered = await delivery.recall()
+  if (remembered) return { state: 'delivered', result: remembered }
+  if (!(await delivery.isClosed())) {
+    const { code, detail } = delivery.meaningOf(refusal)
+    return impossible(work, detail, code)
   }
   if (clock.now() >= delivery.deadline)
-    return { state: 'impossible', code: 'fulfilment_failed', detail: 'The delivery could not be sent in time.' }
-  return judged(delivery, await sendAgain(sender, delivery.orderId, delivery.step, call))
+    return impossible(work, `The contract still refuses the delivery: ${refusal.reason}.`)
+  const detail = `The contract refuses for now: ${refusal.reason}.`
+  return { state: 'pending', detail, retryAfterMs: pauseAfter(delivery, tries.attempts.length) }
 }
 
-/** The bytes are out there; wait for them, or send the same ones again. */
-async function follow(sender: Sender, delivery: ChainDelivery, { step, number }: Attempt): Promise<Delivery> {
-  return judged(delivery, { step, number, state: await sender.resume(delivery.orderId, step) })
+/**
+ * It was sent, and reverted, although the trial before it went well: whoever receives it may be playing with our gas. It is tried again
+ * only when the contract itself was closed at that time, which its receiver can do nothing about.
+ */
+async function afterRevert(work: Work, reverted: Receipt): Promise<Delivery> {
+  const { sender, delivery, tries } = work
+  // As long as the chain may take the block back, the same transaction may still go through in another one.
+  if (!(await sender.isBuried(reverted)))
+    return { state: 'pending', detail: 'The delivery reverted; the chain has to settle.', retryAfterMs: BURYING_MS }
+  const refusal = await refusalOf(work)
+  if (refusal) return refused(work, refusal)
+  const count = tries.attempts.filter(({ state }) => state.state === 'mined').length
+  if (count < REVERTS_MAX && (await wasClosedAt(work, reverted))) return attempt(work)
+  const remembered = await delivery.recall()
+  if (remembered) return { state: 'delivered', result: remembered }
+  return impossible(work, 'The contract refused the delivery when it was sent.')
 }
 
-async function judged(delivery: ChainDelivery, { state, number }: Attempt): Promise<Delivery> {
+/** Nodes that have thrown the state of that block away cannot tell; then it was not. */
+function wasClosedAt({ delivery }: Work, { blockNumber }: Receipt): Promise<boolean> {
+  return delivery.isClosed(blockNumber).catch(() => false)
+}
+
+async function judged(work: Work, { state, step }: Attempt): Promise<Delivery> {
+  const { sender, delivery } = work
   if (state.state === 'pending')
     return {
       state: 'pending',
@@ -99,34 +152,48 @@ async function judged(delivery: ChainDelivery, { state, number }: Attempt): Prom
       detail: 'The delivery waits for the chain.',
       retryAfterMs: PENDING_MS,
     }
-  if (state.state === 'mined' && state.receipt.succeeded) return delivered(delivery, state.receipt)
-  return {
-    state: 'pending',
-    detail: 'The delivery did not go through; it is tried again.',
-    retryAfterMs: pauseAfter(delivery, number - 1),
-  }
+  if (state.state === 'mined' && state.receipt.succeeded) return delivered(sender, delivery, step, state.receipt)
+  if (state.state === 'mined') return afterRevert(work, state.receipt)
+  const retryAfterMs = pauseAfter(delivery, work.tries.attempts.length)
+  return { state: 'pending', detail: 'The delivery did not go through; it is tried again.', retryAfterMs }
 }
 
-async function delivered(delivery: ChainDelivery, receipt: Receipt): Promise<Delivery> {
+async function delivered(sender: Sender, delivery: ChainDelivery, step: string, receipt: Receipt): Promise<Delivery> {
+  const { orderId } = delivery
   // A second call under the same order id succeeds and says nothing: the first one delivered, and the contract remembers it.
   const result = delivery.read(receipt) ?? (await delivery.recall())
-  if (result === null) throw new Error(`${receipt.transactionHash} succeeded without delivering ${delivery.orderId}`)
+  if (result === null) throw new Error(`${receipt.transactionHash} succeeded without delivering ${orderId}`)
+  await sender.land({ orderId, step }, receipt)
   return { state: 'delivered', result, transaction: receipt.transactionHash }
 }
 
-/** The time is over. Before the money goes back, the transaction must be past landing: its nonce is used up by another one. */
-async function giveUp(sender: Sender, delivery: ChainDelivery, { step }: Attempt): Promise<Delivery> {
-  const state = await sender.cancel(delivery.orderId, step)
-  if (state.state === 'mined' && state.receipt.succeeded) return delivered(delivery, state.receipt)
-  if (state.state === 'pending')
-    return { state: 'pending', detail: 'The delivery is being cancelled.', retryAfterMs: RETRY_MS_MAX }
+/** The time is over. Before the money goes back, every transaction must be past landing: its nonce is used up by another one. */
+async function giveUp(work: Work): Promise<Delivery> {
+  const { sender, delivery } = work
+  const attempts: Attempt[] = []
+  for (const { number, step, state } of work.tries.attempts) {
+    const isOpen = state.state === 'pending'
+    attempts.push({ number, step, state: isOpen ? await sender.cancel({ ...delivery, step }) : state })
+  }
+  const tries = { ...work.tries, attempts }
+  const decisive = decisiveOf(tries)
+  if (decisive && hasSucceeded(decisive)) return judged(work, decisive)
+  const reverted = revertOf(attempts)
+  if (decisive?.state.state === 'pending' || (reverted && !(await sender.isBuried(reverted))))
+    return { state: 'pending', detail: 'The delivery is being cancelled.', retryAfterMs: BURYING_MS }
   const remembered = await delivery.recall()
   if (remembered) return { state: 'delivered', result: remembered }
-  return {
-    state: 'impossible',
-    code: 'fulfilment_failed',
-    detail: 'The delivery could not be brought to the chain in time.',
-  }
+  return impossible({ ...work, tries }, 'The delivery could not be brought to the chain in time.')
+}
+
+/** With what was on record when it was said, so that whoever writes it down can see that nothing was added since. */
+async function impossible(
+  { delivery, tries }: Work,
+  detail: string,
+  code: ProblemCode = 'fulfilment_failed',
+): Promise<Delivery> {
+  const suspects = revertOf(tries.attempts) ? await delivery.suspects() : []
+  return { state: 'impossible', code, detail, proof: { sends: tries.deliveries }, suspects }
 }
 
 function pauseAfter({ retryMs }: ChainDelivery, tries: number): number {

@@ -16,20 +16,34 @@ export type Receipt = {
   readonly transactionHash: Hash
   readonly succeeded: boolean
   readonly blockNumber: bigint
+  readonly blockHash: Hash
   readonly from: Address
   readonly logs: readonly Log[]
 }
 
-type RawReceipt = { transactionHash: Hash; status: Hex; blockNumber: Hex; from: Address; logs: readonly Log[] }
+export type RawReceipt = {
+  readonly transactionHash: Hash
+  readonly status: Hex
+  readonly blockNumber: Hex
+  readonly blockHash: Hash
+  readonly from: Address
+  readonly logs: readonly Log[]
+}
 
 /** Null means: not seen by this node now. It never means that the transaction failed. */
 export async function readReceipt(rpc: Rpc, hash: Hash): Promise<Receipt | null> {
   const raw = await rpc.request<RawReceipt | null>('eth_getTransactionReceipt', [hash])
-  if (raw === null) return null
+  return raw === null ? null : receiptIn(raw, hash)
+}
+
+/** A receipt of something else is none. */
+export function receiptIn(raw: RawReceipt, hash: Hash): Receipt | null {
+  if (raw.transactionHash.toLowerCase() !== hash.toLowerCase()) return null
   return {
     transactionHash: raw.transactionHash.toLowerCase() as Hash,
     succeeded: raw.status === '0x1',
     blockNumber: BigInt(raw.blockNumber),
+    blockHash: raw.blockHash,
     from: raw.from,
     logs: raw.logs,
   }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
+import { systemClock } from '../base/clock.ts'
 import { isProblem } from '../base/problem.ts'
 import { createRpc, httpTransport, RpcError, type RpcRequest, type RpcTransport } from './rpc.ts'
 
@@ -19,7 +20,7 @@ const says =
   async ({ method }) =>
     method === 'eth_chainId' ? { result: '0x7' } : { error }
 
-const rpcOf = (...transports: readonly RpcTransport[]) => createRpc({ chainId: 7, transports })
+const rpcOf = (...transports: readonly RpcTransport[]) => createRpc({ chainId: 7, transports, clock: systemClock })
 
 describe('several endpoints', () => {
   test('M-18: the next one is asked when one is dead', async () => {

@@ -1,11 +1,21 @@
 import http from 'node:http'
 import https from 'node:https'
+import type { Clock } from '../base/clock.ts'
 import { Problem } from '../base/problem.ts'
+import { createNodes, type Node, type NodeHead } from './nodes.ts'
 
 /** Speaks JSON-RPC with one chain. A refusal by the node is an RpcError; no answer at all is a ChainSilent. */
 export type Rpc = {
   readonly chainId: number
   request<Result = unknown>(method: string, params?: readonly unknown[]): Promise<Result>
+  /** The newest block. Where there are several nodes all are asked, and one that lags is not listened to until it has caught up. */
+  newest(): Promise<NodeHead>
+  /** What each node says by itself, believed or not; undefined for those that gave no answer. */
+  everyone<Result = unknown>(method: string, params?: readonly unknown[]): Promise<readonly (Result | undefined)[]>
+  /** Asks all but the node that `request` asks first; null where there is only one. */
+  readonly second: Rpc | null
+  /** How many of the nodes were silent or behind when they were last asked. */
+  doubtful(): number
 }
 
 /** Sends one request and resolves with the parsed answer, or throws when none came. */
@@ -39,44 +49,127 @@ export class ChainSilent extends Problem {
 
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024
 
-/** Several transports are asked in turn: the next one only when the one before did not answer for the chain. */
-export function createRpc(options: { chainId: number; transports: readonly RpcTransport[] }): Rpc {
-  const { chainId } = options
-  const transports = options.transports.map((transport) => ofChain(transport, chainId))
+export type RpcOptions = {
+  readonly chainId: number
+  readonly transports: readonly RpcTransport[]
+  readonly clock: Clock
+}
+
+/** Several nodes are asked in turn: the next one only when the one before did not answer for the chain. */
+export function createRpc({ chainId, transports, clock }: RpcOptions): Rpc {
+  const nodes = createNodes(
+    transports.map((transport) => ofChain(transport, chainId, clock)),
+    clock,
+  )
   let lastId = 0
-  return {
-    chainId,
-    async request<Result>(method: string, params: readonly unknown[] = []) {
-      const request: RpcRequest = { jsonrpc: '2.0', id: ++lastId, method, params }
+
+  async function askOne<Result>(node: Node, method: string, params: readonly unknown[]): Promise<Result> {
+    const request: RpcRequest = { jsonrpc: '2.0', id: ++lastId, method, params }
+    try {
+      const answer = await node.ask(request)
+      node.mutedUntil = 0
+      return resultOf(answer) as Result
+    } catch (error) {
+      if (!isWord(error)) nodes.mute(node)
+      throw error
+    }
+  }
+
+  async function askHead(node: Node): Promise<void> {
+    node.head = headOf(await askOne<RawHead>(node, 'eth_getBlockByNumber', ['latest', false]))
+  }
+
+  /**
+   * Nobody waits long for the slowest: a node that is a second later than another counts as silent, and so does one that was silent just
+   * now. What they say when they speak again counts for the next look.
+   */
+  async function survey(): Promise<void> {
+    const awake = nodes.all.filter((node) => !nodes.isMuted(node))
+    const late = new Set(nodes.all)
+    const asked = nodes.all.map(async (node) => {
+      await askHead(node)
+      late.delete(node)
+    })
+    for (const one of asked) one.catch(() => {})
+    const waited = asked.filter((_, index) => awake.length === 0 || awake.includes(nodes.all[index]!))
+    const done = new AbortController()
+    await Promise.any(waited).catch(() => {})
+    await Promise.race([Promise.allSettled(waited), clock.sleep(LATE_MS, done.signal)])
+    done.abort()
+    for (const node of late) nodes.mute(node)
+    if (nodes.all.some(({ head }) => head !== null)) nodes.judge()
+  }
+
+  function over(members: () => readonly Node[], second: Rpc | null): Rpc {
+    async function request<Result>(method: string, params: readonly unknown[] = []): Promise<Result> {
       let silence: unknown
-      for (const transport of transports) {
+      for (const node of members()) {
         try {
-          return resultOf(await transport(request)) as Result
+          return await askOne<Result>(node, method, params)
         } catch (error) {
-          if (error instanceof RpcError && !isGateways(error)) throw error
+          if (isWord(error)) throw error
           silence = error
         }
       }
       throw new ChainSilent(chainId, method, silence)
-    },
+    }
+    return {
+      chainId,
+      request,
+      async newest() {
+        if (nodes.all.length === 1) return headOf(await request<RawHead>('eth_getBlockByNumber', ['latest', false]))
+        await survey()
+        const head = members().find((node) => !nodes.isMuted(node))?.head
+        if (!head) throw new ChainSilent(chainId, 'eth_getBlockByNumber', null)
+        return head
+      },
+      everyone: <Result>(method: string, params: readonly unknown[] = []) =>
+        Promise.all(nodes.all.map((node) => askOne<Result>(node, method, params).catch(() => undefined))),
+      second,
+      doubtful: () => nodes.all.filter((node) => node.isBehind || nodes.isMuted(node)).length,
+    }
   }
+
+  const second = transports.length < 2 ? null : over(() => nodes.inOrder().slice(1), null)
+  return over(nodes.inOrder, second)
 }
 
-/** Asked before anything else, once: an address that leads to another chain must not tell us who paid. */
-function ofChain(transport: RpcTransport, chainId: number): RpcTransport {
-  let checked: Promise<void> | null = null
+/** A block as nodes show it, as far as we look. */
+export type RawHead = { readonly number: string; readonly timestamp: string; readonly baseFeePerGas?: string }
+
+export function headOf({ number, timestamp, baseFeePerGas }: RawHead): NodeHead {
+  return { number: BigInt(number), timestampMs: Number(timestamp) * 1000, baseFee: BigInt(baseFeePerGas ?? 0) }
+}
+
+const CHAIN_CHECK_MS = 60_000
+const LATE_MS = 1_000
+
+/** Asked before anything else, and again every minute: an address that leads to another chain must not tell us who paid. */
+function ofChain(transport: RpcTransport, chainId: number, clock: Clock): RpcTransport {
+  let checked: { readonly at: number; readonly done: Promise<void> } | null = null
   async function check(): Promise<void> {
     const answer = resultOf(await transport({ jsonrpc: '2.0', id: 0, method: 'eth_chainId', params: [] }))
     if (Number(answer) !== chainId) throw new Error(`the endpoint serves chain ${Number(answer)}, not ${chainId}`)
   }
   return async (request) => {
-    checked ??= check().catch((error) => {
-      checked = null
-      throw error
+    if (checked === null || clock.now() - checked.at > CHAIN_CHECK_MS) {
+      const done = check()
+      done.catch(() => {
+        checked = null
+      })
+      checked = { at: clock.now(), done }
+    }
+    await checked.done.catch((error: unknown) => {
+      // Whatever it said, it was not asked about the request.
+      throw new Error('the endpoint did not prove its chain', { cause: error })
     })
-    await checked
     return transport(request)
   }
+}
+
+/** Did a node of the chain itself say no? */
+function isWord(error: unknown): error is RpcError {
+  return error instanceof RpcError && !isGateways(error)
 }
 
 function resultOf(answer: unknown): unknown {

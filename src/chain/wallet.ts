@@ -7,7 +7,7 @@ import type { Secret } from '../base/secret.ts'
 import type { Call, Fees, SignedVersion } from '../domain/journal.ts'
 import { addressOfKey, recoverSigner, signDigest } from './secp256k1.ts'
 
-const VOID_GAS = 50_000n
+export const VOID_GAS = 50_000n
 
 /** A key of ours as a capability: it can sign, and nobody can read it. */
 export type Wallet = {

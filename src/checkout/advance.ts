@@ -65,10 +65,10 @@ const POLL_MS_MAX = 30_000
 const PERSON_MS = 3_600_000
 
 async function settle(run: OrderRun): Promise<Step> {
-  const { checkout, offer, order } = run
+  const { checkout, offer, order, lease } = run
   const { waypoint } = checkout
   await waypoint('settle.begun')
-  const outcome = await offer.rail.settle(order).catch((error) => unknownOutcome(checkout, order, error))
+  const outcome = await offer.rail.settle(order, lease).catch((error) => unknownOutcome(checkout, order, error))
   await waypoint('settle.done')
   switch (outcome.kind) {
     case 'settled': {
@@ -137,12 +137,12 @@ async function plan(run: OrderRun): Promise<Step> {
 }
 
 async function deliver(run: OrderRun): Promise<Step> {
-  const { checkout, offer, order } = run
+  const { checkout, offer, order, lease } = run
   const { waypoint } = checkout
   if (order.plan === null) throw new TypeError(`order ${order.id} has no plan`)
   await waypoint('deliver.begun')
   const delivery = await offer.good
-    .deliver(order.input, order.plan, buyerOf(order))
+    .deliver(order.input, order.plan, buyerOf(order, lease))
     .catch((error) => undelivered(checkout, order, error))
   await waypoint('deliver.done')
   switch (delivery.state) {
@@ -153,7 +153,7 @@ async function deliver(run: OrderRun): Promise<Step> {
       return next
     }
     case 'impossible':
-      return fail(run, { code: delivery.code, detail: delivery.detail })
+      return giveUp(run, delivery)
     case 'pending':
       return stillDelivering(run, delivery)
   }
@@ -178,10 +178,19 @@ function undelivered(checkout: Checkout, order: Order, error: unknown): Delivery
   return { state: 'pending', detail, retryAfterMs: Math.min(POLL_MS_MAX, POLL_MS * 2 ** Math.min(order.attempts, 10)) }
 }
 
-async function fail(run: OrderRun, failure: Failure): Promise<Step> {
+/** What was mined and reverted has cost gas, and may have been the receiver's doing: for a day they, and whoever has the same code, buy nothing. */
+const REVERT = { points: 3, seconds: 86_400 }
+
+async function giveUp(run: OrderRun, delivery: Delivery & { state: 'impossible' }): Promise<Step> {
+  const { code, detail, proof, suspects = [] } = delivery
+  if (suspects.length > 0) await run.checkout.strike({ subjects: suspects, ...REVERT })
+  return fail(run, { code, detail }, proof?.sends)
+}
+
+async function fail(run: OrderRun, failure: Failure, sends?: number): Promise<Step> {
   const { checkout, order } = run
   checkout.log.error('delivery is impossible; the money goes back', { orderId: order.id, ...failure })
-  const next = await move(run, { to: 'failed', failure })
+  const next = await move(run, { to: 'failed', failure, sends })
   await checkout.waypoint('order.failed')
   return next
 }
@@ -230,7 +239,7 @@ async function refund(run: OrderRun): Promise<Step> {
   const { checkout, offer, order, lease } = run
   const { orders, clock, log, waypoint } = checkout
   if (order.refund === null) throw new TypeError(`order ${order.id} is refunding without a refund`)
-  const outcome = await offer.rail.refund(order)
+  const outcome = await offer.rail.refund(order, lease)
   await waypoint('refund.done')
   if (outcome.kind === 'pending') {
     const { detail } = outcome
@@ -290,7 +299,7 @@ function eventOf(offer: Offer, order: Order) {
   return { type: eventTypeOf(order.surface, order.status), data: offer.present(viewOf(offer, order)) }
 }
 
-function buyerOf(order: Order): Buyer {
+function buyerOf(order: Order, lease: Lease): Buyer {
   const { id, payer, network, settlement, createdAt, attempts } = order
   if (settlement === null) throw new TypeError(`order ${id} is not settled`)
   return {
@@ -301,6 +310,7 @@ function buyerOf(order: Order): Buyer {
     settledAt: settlement.settledAt,
     openedAt: createdAt,
     attempts,
+    lease,
   }
 }
 

@@ -99,7 +99,7 @@ async function write<Input extends JsonObject>(
 
 async function exposureOf<Input extends JsonObject>(
   { checkout, offer }: PaidCall<Input>,
-  { payer, funds }: Payment,
+  { payer, funds, suspects = [] }: Payment,
   checked: Checked | null,
   means: bigint | null,
 ): Promise<Exposure> {
@@ -109,7 +109,7 @@ async function exposureOf<Input extends JsonObject>(
     refundsPerDayMax: refundsPerPayer,
     means,
     float: funds === 'captured' ? 0n : await offer.rail.float(),
-    suspects: [`payer:${payer}`, ...(checked?.suspects ?? [])].map((suspect) => suspect.toLowerCase()),
+    suspects: [`payer:${payer}`, ...suspects, ...(checked?.suspects ?? [])].map((suspect) => suspect.toLowerCase()),
   }
 }
 

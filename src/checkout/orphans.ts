@@ -1,4 +1,5 @@
 import { Problem } from '../base/problem.ts'
+import type { Lease } from '../domain/lease.ts'
 import type { PaidOrder } from '../domain/rail.ts'
 import { type Arrival, presentArrival, type Till } from '../domain/till.ts'
 import {
@@ -13,13 +14,14 @@ import {
   touchArrival,
 } from '../store/arrivals.ts'
 import type { Books } from './books.ts'
+import { underLease } from './held.ts'
 
 const PAGE = 100
 /** One look at a till takes no longer than this; the rest comes first next time. */
 const WORK_MS_MAX = 60_000
 
 /** Money that reached a till and that no order claims: looked into when it is old enough, and sent back when it stays so. */
-export async function workOrphans(books: Books, till: Till): Promise<void> {
+export async function workOrphans(books: Books, till: Till, lease: Lease): Promise<void> {
   await sweepDust(books.db, till.id, books.policy)
   const end = books.clock.now() + WORK_MS_MAX
   const seen = new Set<string>()
@@ -30,25 +32,25 @@ export async function workOrphans(books: Books, till: Till): Promise<void> {
     for (const arrival of fresh) {
       if (books.clock.now() > end) return
       seen.add(`${arrival.state} ${arrival.id}`)
-      await workOn(books, till, arrival)
+      await workOn(books, till, arrival, lease)
     }
   }
 }
 
 /** One of them must not keep the others from being looked at. */
-async function workOn(books: Books, till: Till, arrival: Arrival): Promise<void> {
-  const hasMoved = await step(books, till, arrival).catch((error) => {
+async function workOn(books: Books, till: Till, arrival: Arrival, lease: Lease): Promise<void> {
+  const hasMoved = await step(books, till, arrival, lease).catch((error) => {
     books.log.warn('money without a purchase could not be looked into', { arrivalId: arrival.id, error })
     return false
   })
   if (!hasMoved) await touchArrival(books.db, arrival)
 }
 
-async function step(books: Books, till: Till, arrival: Arrival): Promise<boolean> {
+async function step(books: Books, till: Till, arrival: Arrival, lease: Lease): Promise<boolean> {
   if (arrival.state === 'unclaimed') return (await judge(books, till, arrival)) !== null
   if (!(await till.isDeep(arrival))) return false
   const refunding = arrival.state === 'orphaned' ? await beginReturn(books, till, arrival, null) : arrival
-  return refunding !== null && (await finishReturn(books, till, refunding)).state === 'refunded'
+  return refunding !== null && (await finishReturn(books, till, refunding, lease)).state === 'refunded'
 }
 
 /** Nobody has claimed it. Says so to the outside world, and whether it goes back by itself. Null: not yet. */
@@ -122,8 +124,8 @@ async function beginReturn(books: Books, till: Till, arrival: Arrival, by: strin
 }
 
 /** Journaled under the arrival's own id: however often this runs, one transfer leaves. */
-async function finishReturn(books: Books, till: Till, arrival: Arrival): Promise<Arrival> {
-  const outcome = await till.rail.refund(asPaidOrder(arrival, till))
+async function finishReturn(books: Books, till: Till, arrival: Arrival, lease: Lease): Promise<Arrival> {
+  const outcome = await till.rail.refund(asPaidOrder(arrival, till), lease)
   if (outcome.kind === 'pending') {
     books.log.warn('refund of an orphan is not through yet', { arrivalId: arrival.id, detail: outcome.detail })
     return arrival
@@ -165,16 +167,23 @@ export async function decideArrival(
   if (!['held', 'orphaned', 'dust'].includes(arrival.state))
     throw new Problem('refund_refused', `Arrival ${arrival.id} is ${arrival.state}; there is nothing to decide.`)
   const decided =
-    decision === 'refund' ? await returnNow(books, till, arrival, by) : await keep(books, till, arrival, by)
+    decision === 'refund'
+      ? await underLease(books, (lease) => returnNow(books, till, arrival, { by, lease }))
+      : await keep(books, till, arrival, by)
   if (!decided) throw new Problem('refund_refused', `Arrival ${arrival.id} was claimed meanwhile; look at it again.`)
   return { arrival: decided, till }
 }
 
-async function returnNow(books: Books, till: Till, arrival: Arrival, by: string): Promise<Arrival | null> {
+async function returnNow(
+  books: Books,
+  till: Till,
+  arrival: Arrival,
+  { by, lease }: { readonly by: string; readonly lease: Lease },
+): Promise<Arrival | null> {
   if (!(await till.isDeep(arrival)))
     throw new Problem('refund_refused', `Arrival ${arrival.id} is not deep enough in the chain yet; try again soon.`)
   const refunding = await beginReturn(books, till, arrival, by)
-  return refunding && finishReturn(books, till, refunding)
+  return refunding && finishReturn(books, till, refunding, lease)
 }
 
 async function keep(books: Books, till: Till, arrival: Arrival, by: string): Promise<Arrival | null> {

@@ -1,11 +1,14 @@
 import type { Hash } from '../base/address.ts'
 import { isProblem } from '../base/problem.ts'
 import { blockRanges } from '../chain/transfers.ts'
+import type { Lease } from '../domain/lease.ts'
+import type { MissingSend } from '../domain/send-watch.ts'
 import type { ArrivalState, Till } from '../domain/till.ts'
 import { listArrivals, matchArrivals, sumOfArrivals } from '../store/arrivals.ts'
 import { findMissing, listMissing, noteMissing, writeOff } from '../store/missing-settlements.ts'
 import { openTill, recordScan, type TillMark } from '../store/till-scan.ts'
 import type { Books } from './books.ts'
+import { underLease } from './held.ts'
 import { workOrphans } from './orphans.ts'
 
 /** What one look at a till found. */
@@ -24,7 +27,7 @@ export type TillReport = {
 }
 
 export type ReportItem = {
-  readonly kind: ArrivalState | 'missing' | 'lost'
+  readonly kind: ArrivalState | 'missing' | 'lost' | MissingSend['kind']
   /** The arrival, or the order, that it is about. */
   readonly id: string
   readonly orderId: string | null
@@ -46,16 +49,16 @@ const MARGIN_MS = 2_000
 /** Compares every till with the books, and does what can be done about each difference. Safe to run at any time, anywhere, twice. */
 export async function reconcile(books: Books): Promise<readonly TillReport[]> {
   const reports: TillReport[] = []
-  for (const till of books.tills) reports.push(await reconcileTill(books, till))
+  for (const till of books.tills) reports.push(await underLease(books, (lease) => reconcileTill(books, till, lease)))
   return reports
 }
 
-export async function reconcileTill(books: Books, till: Till): Promise<TillReport> {
+export async function reconcileTill(books: Books, till: Till, lease: Lease): Promise<TillReport> {
   const begunAt = books.clock.now()
   const scan = await scanTill(books, till)
-  await workOrphans(books, till)
-  await workMissing(books, till, scan.mark, begunAt)
-  return report(books, till, scan)
+  await workOrphans(books, till, lease)
+  await workMissing(books, till, { mark: scan.mark, begunAt, lease })
+  return report(books, till, scan, await till.watchSends(lease))
 }
 
 export type TillScan = {
@@ -86,7 +89,11 @@ export async function scanTill(books: Books, till: Till): Promise<TillScan> {
 }
 
 /** Orders that count as paid although the chain does not show it. Their own bytes are sent again; when nothing helps, people are told. */
-async function workMissing(books: Books, till: Till, mark: TillMark, begunAt: number): Promise<void> {
+async function workMissing(
+  books: Books,
+  till: Till,
+  { mark, begunAt, lease }: { readonly mark: TillMark; readonly begunAt: number; readonly lease: Lease },
+): Promise<void> {
   const { db, log } = books
   const { payTo } = till
   const { network, asset } = till.rail
@@ -94,7 +101,7 @@ async function workMissing(books: Books, till: Till, mark: TillMark, begunAt: nu
   if (!mark.isNew) await findMissing(db, { till: till.id, network, asset, payTo, seconds, before: begunAt - MARGIN_MS })
   for (const { orderId, transaction, state } of await listMissing(db, till.id, ITEMS_MAX)) {
     if (state === 'lost' || (await till.shows(transaction))) continue
-    const outcome = await till.landAgain(orderId).catch((error) => {
+    const outcome = await till.landAgain(orderId, lease).catch((error) => {
       log.warn('a dropped payment could not be sent again', { orderId, error })
       return isProblem(error) ? 'pending' : Promise.reject(error)
     })
@@ -111,7 +118,12 @@ async function scanIfMissing(books: Books, till: Till): Promise<void> {
   if (open.length > 0) await scanTill(books, till)
 }
 
-async function report(books: Books, till: Till, { blocks, arrived }: TillScan): Promise<TillReport> {
+async function report(
+  books: Books,
+  till: Till,
+  { blocks, arrived }: TillScan,
+  missingSends: readonly MissingSend[],
+): Promise<TillReport> {
   const { payTo } = till
   const { network, asset, currency } = till.rail
   const arrivals = await listArrivals(books.db, till.id, { states: OPEN_STATES, after: '', limit: ITEMS_MAX })
@@ -133,6 +145,8 @@ async function report(books: Books, till: Till, { blocks, arrived }: TillScan): 
       amount,
       detail,
     })),
+    // They were paid from elsewhere, and make no difference to the till.
+    ...missingSends.map((missed) => ({ ...missed, id: missed.orderId })),
   ]
   const unbooked = await sumOfArrivals(books.db, till.id, OPEN_STATES)
   const difference = unbooked - missing.reduce((total, { amount }) => total + amount, 0n)

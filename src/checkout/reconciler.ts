@@ -1,5 +1,6 @@
 import { claim, enqueue, type Job, release } from '../store/jobs.ts'
 import type { Books } from './books.ts'
+import { forgetAbandoned, whileHeld } from './held.ts'
 import { reconcileTill } from './reconcile.ts'
 
 export type Reconciler = { stop(): Promise<void> }
@@ -20,7 +21,7 @@ export function startReconciler(books: Books, everySeconds: number): Reconciler 
   async function work(job: Job): Promise<void> {
     const till = tills.find(({ id }) => id === job.key)
     try {
-      const report = till && (await reconcileTill(books, till))
+      const report = till && (await whileHeld(books, job, LEASE_SECONDS, () => reconcileTill(books, till, job)))
       if (report && report.items.length > 0)
         log.warn('the books differ from the chain', {
           till: report.till,
@@ -41,6 +42,7 @@ export function startReconciler(books: Books, everySeconds: number): Reconciler 
         for (const { id } of tills) await enqueue(db, { kind: RECONCILE, key: id, maxAttempts: ATTEMPTS_MAX })
         for (const job of await claim(db, { kinds: [RECONCILE], limit: tills.length, leaseSeconds: LEASE_SECONDS }))
           await work(job)
+        await forgetAbandoned(db)
       } catch (error) {
         log.warn('tills could not be looked up', { error })
       }

@@ -62,6 +62,12 @@ export type ChainConfig = {
   /** Asked in turn. The sandbox's chains live in the process and need none. */
   readonly rpcUrls: readonly string[]
   readonly tipWei: bigint
+  /** How old the newest block may be while payments are taken; null where blocks are made on demand. */
+  readonly headAgeMaxMs: number | null
+  /** How deep a transaction must lie before we act as if it could not go away again. */
+  readonly burial: { readonly blocks: bigint; readonly ms: number }
+  /** False on Tempo, where gas is paid in a token. */
+  readonly paysGasInCoin: boolean
 }
 
 /** How deep a payment must lie before goods leave: from this amount on, so many blocks. */
@@ -119,6 +125,8 @@ export type OperationsConfig = {
   /** Below these, a wallet of ours raises the alarm. */
   readonly gasLowWei: bigint
   readonly treasuryLow: Usd
+  /** From this amount on a payment counts only when two nodes show it; null: never. */
+  readonly secondOpinionFrom: Usd | null
 }
 
 export type GameConfig = {

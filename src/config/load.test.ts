@@ -21,7 +21,7 @@ const production: Environment = {
   SUTLER_MODE: 'production',
   SUTLER_BASE_URL: 'https://shop.test/',
   SUTLER_RECEIPT_KEY: RECEIPT_KEY,
-  SUTLER_X402_RPC_URL: 'https://rpc.test',
+  SUTLER_X402_RPC_URL: 'https://rpc.test, https://rpc-two.test',
   SUTLER_X402_PAY_TO: address('1'),
   SUTLER_X402_SETTLER_KEY: key('1'),
   SUTLER_X402_TREASURY_KEY: key('2'),
@@ -97,6 +97,13 @@ describe('production', () => {
     ['SUTLER_X402_NETWORK', 'mainnet', /one of base, base-sepolia/],
     ['SUTLER_X402_FACILITATOR', 'http://facilitator.test', /https/],
     ['SUTLER_X402_CONFIRMATIONS', '1-3', /amount:blocks/],
+    ['SUTLER_X402_RPC_URL', 'http://rpc.test,https://rpc-two.test', /https/],
+    ['SUTLER_GAME_RPC_URL', 'http://rpc.test', /https/],
+    ['SUTLER_X402_RPC_URL', 'https://rpc.test', /another provider after a comma.*SUTLER_SECOND_OPINION_FROM=never/],
+    ['SUTLER_MPP_RPC_URL', 'https://rpc.test/one,https://rpc.test:8443/two', /one host only/],
+    ['SUTLER_MPP_RPC_URL', 'http://localhost:1/a,http://localhost:1/b', /one host only/],
+    ['SUTLER_SECOND_OPINION_FROM', 'sometimes', /amount of dollars, such as 100.00, or never/],
+    ['SUTLER_MPP_HEAD_AGE_SECONDS', '-1', /whole number/],
     ['SUTLER_BLOCKED_PAYERS', `${address('a')},0x12`, /0x12 is not an address/],
     ['SUTLER_WAIT_MS', '50', /from 100 to 60000/],
     ['SUTLER_WAIT_MS', '1e3', /whole number/],
@@ -120,6 +127,25 @@ describe('production', () => {
     const faults = faultsOf({ ...production, SUTLER_X402_FACILITATOR: 'https://facilitator.test' })
     assert.deepEqual(Object.keys(faults), ['SUTLER_X402_SETTLER_KEY'])
     assert.match(faults['SUTLER_X402_SETTLER_KEY']!, /remote facilitator settles.*leave it out/)
+  })
+
+  test('one node per chain is enough for whoever says so, and so are two ports of this machine', () => {
+    const alone = { SUTLER_X402_RPC_URL: 'https://rpc.test', SUTLER_SECOND_OPINION_FROM: 'never' }
+    const here = { SUTLER_X402_RPC_URL: 'http://127.0.0.1:8545,http://127.0.0.1:8546' }
+    for (const more of [alone, here]) assert.deepEqual(faultsOf({ ...production, ...more }), {})
+  })
+
+  test('large payments need a second opinion, and a chain must move, unless somebody says otherwise', () => {
+    const settings = (env: Environment) => {
+      const loaded = loadConfig({ ...production, ...env })
+      assert.ok(loaded.mode === 'production')
+      const { operations, x402, mpp } = loaded.config
+      return [operations.secondOpinionFrom, x402?.chain.headAgeMaxMs, mpp?.chain.headAgeMaxMs]
+    }
+    assert.deepEqual(settings({}), [parseUsd('100.00'), 60_000, 60_000])
+    assert.deepEqual(settings({ SUTLER_SECOND_OPINION_FROM: '0' }), [0n, 60_000, 60_000])
+    const none = { SUTLER_SECOND_OPINION_FROM: 'never', SUTLER_MPP_HEAD_AGE_SECONDS: '0' }
+    assert.deepEqual(settings(none), [null, 60_000, null])
   })
 
   test('both protocols switched off sell nothing', () => {

@@ -2,8 +2,8 @@ import { isAddress, sameAddress } from '../base/address.ts'
 import { readJwks, readSigningKey } from '../base/jws.ts'
 import { parseUsd, type Usd } from '../base/money.ts'
 import { Secret } from '../base/secret.ts'
+import { readChain, readSecondOpinion, refuseLoneNodes } from './chain.ts'
 import type {
-  ChainConfig,
   Config,
   ConfirmationTier,
   GameConfig,
@@ -44,7 +44,10 @@ export function loadConfig(env: Environment): LoadedConfig {
     mode === 'sandbox'
       ? { mode, common, protocols, backend: readBackend(read) }
       : { mode, config: { mode, ...common, ...readProduction(read, protocols, common.http) } }
-  if (mode === 'production') refuseSharedKeys(read, loaded)
+  if (loaded.mode === 'production') {
+    refuseSharedKeys(read, loaded)
+    refuseLoneNodes(read, loaded.config)
+  }
   read.refuseUnknown('SUTLER_', productionOptions(env, protocols, common.http))
   if (read.issues.length > 0) throw new ConfigFault(read.issues)
   return loaded
@@ -93,6 +96,7 @@ function readOperations(read: OptionReader): OperationsConfig {
     orphanRefundSeconds: read.integer('SUTLER_ORPHAN_REFUND_SECONDS', 3_600, seconds),
     gasLowWei: read.bigint('SUTLER_GAS_LOW_WEI', 2_000_000_000_000_000n),
     treasuryLow: readUsd(read, 'SUTLER_TREASURY_LOW', '10.00'),
+    secondOpinionFrom: readSecondOpinion(read),
   }
 }
 
@@ -202,7 +206,12 @@ function readX402(read: OptionReader): X402Config {
   if (facilitator !== 'inproc')
     read.refuseUseless('SUTLER_X402_SETTLER_KEY', 'is not used: the remote facilitator settles, and pays the gas')
   return {
-    chain: readChain(read, 'SUTLER_X402', chainId, `RPC addresses of ${preset}, separated by commas`),
+    chain: readChain(read, {
+      prefix: 'SUTLER_X402',
+      chainId,
+      what: `RPC addresses of ${preset}, separated by commas`,
+      paysGasInCoin: true,
+    }),
     network: `eip155:${chainId}`,
     asset,
     assetName,
@@ -238,7 +247,12 @@ function readMpp(read: OptionReader, http: HttpConfig): MppConfig {
   const realm = read.text('SUTLER_MPP_REALM', URL.canParse(http.baseUrl) ? new URL(http.baseUrl).hostname : '')
   if (!/^[\x20-\x7e]*$/.test(realm)) read.fault('SUTLER_MPP_REALM', 'travels in a header and must be plain ASCII', null)
   return {
-    chain: readChain(read, 'SUTLER_MPP', chainId, `RPC addresses of ${preset}, separated by commas`),
+    chain: readChain(read, {
+      prefix: 'SUTLER_MPP',
+      chainId,
+      what: `RPC addresses of ${preset}, separated by commas`,
+      paysGasInCoin: false,
+    }),
     network: `tempo:${chainId}`,
     currency,
     recipient: read.address('SUTLER_MPP_RECIPIENT', 'the address that receives the money; keep its key offline'),
@@ -259,7 +273,12 @@ function readGame(read: OptionReader): GameConfig {
   const hasSale = read.optional('SUTLER_SALE_CONTRACT') !== undefined
   const hasCraft = read.optional('SUTLER_CRAFT_CONTROLLER') !== undefined
   return {
-    chain: readChain(read, 'SUTLER_GAME', chainId, "RPC addresses of the game's chain, separated by commas"),
+    chain: readChain(read, {
+      prefix: 'SUTLER_GAME',
+      chainId,
+      what: "RPC addresses of the game's chain, separated by commas",
+      paysGasInCoin: true,
+    }),
     sale: hasSale
       ? {
           contract: read.address('SUTLER_SALE_CONTRACT', 'the sale contract'),
@@ -291,12 +310,6 @@ function readBackend(read: OptionReader): GameConfig['backend'] {
 
 function readSinceBlock(read: OptionReader, option: string): bigint | null {
   return read.optional(option) === undefined ? null : read.bigint(option, 0n)
-}
-
-function readChain(read: OptionReader, prefix: string, chainId: number, what: string): ChainConfig {
-  const option = `${prefix}_RPC_URL`
-  const rpcUrls = list(read.required(option, what)).map((url) => read.url(option, url, { secure: false }))
-  return { chainId, rpcUrls, tipWei: read.bigint(`${prefix}_TIP_WEI`, 1_000_000n) }
 }
 
 function readSaleIds(read: OptionReader): readonly number[] {

@@ -1,5 +1,13 @@
 import type { Address } from '../base/address.ts'
 
+/** How old the newest block of a public network may be while payments are taken; all that we know make one every two seconds, or faster. */
+export const HEAD_AGE_SECONDS = 60
+
+/** How deep a transaction lies when no public network that we know takes it back. Only refunds, and what was cancelled, wait for it. */
+export const BURIAL = { blocks: 12n, ms: 20_000 }
+/** A chain that makes a block when somebody sends something buries nothing by itself. */
+export const BURIAL_ON_DEMAND = { blocks: 1n, ms: 0 }
+
 /** What must be known of a network before money is taken on it. */
 export type X402Network = {
   readonly chainId: number

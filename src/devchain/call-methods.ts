@@ -1,6 +1,7 @@
 import { type Hash, ZERO_ADDRESS } from '../base/address.ts'
 import { leastGas } from './admission.ts'
 import { invalidParams, RpcError } from './errors.ts'
+import { effectiveGasPrice } from './fees.ts'
 import { intrinsicGas } from './gas.ts'
 import type { BlockContext, Outcome } from './machine.ts'
 import { REVERT } from './machine.ts'
@@ -12,39 +13,70 @@ const ZERO_HASH: Hash = `0x${'0'.repeat(64)}`
 
 /** Methods that run something and keep nothing of it. */
 export function callMethods({ rules, state, history, machine, fees, miner }: Node): Methods {
+  /**
+   * As the transaction would run, when the request says what it would pay: the price is what a contract sees, and the fee is held
+   * first, so a payer who owns exactly the price fails here too. Without fees both the price and the base fee are zero, as nodes have it.
+   */
   async function simulate(request: CallRequest, context: BlockContext, gas: bigint): Promise<Outcome> {
-    const { calls, from = ZERO_ADDRESS, accessList } = request
-    return state.dryRun(() => machine.run({ calls, from, gas, gasPrice: 0n, accessList }, context))
+    const { calls, from = ZERO_ADDRESS, accessList, maxFeePerGas } = request
+    if (!maxFeePerGas) {
+      const free = { ...context, baseFeePerGas: 0n }
+      return state.dryRun(() => machine.run({ calls, from, gas, gasPrice: 0n, accessList }, free))
+    }
+    refuseBelowBase(maxFeePerGas, context)
+    const price = effectiveGasPrice({ ...request, maxFeePerGas }, rules)
+    return state.dryRun(async () => {
+      await holdFee(request, maxFeePerGas, gas + intrinsicGas(request), context)
+      return machine.run({ calls, from, gas, gasPrice: price, accessList }, context)
+    })
   }
 
-  /**
-   * As `simulate`, with the fee held first when the request says what it would pay: a payer who owns exactly the price has to
-   * fail here as the transaction would.
-   */
-  async function simulatePaid(request: CallRequest, context: BlockContext): Promise<Outcome> {
-    const { from = ZERO_ADDRESS, gas, maxFeePerGas } = request
+  function refuseBelowBase(maxFeePerGas: bigint, { baseFeePerGas }: BlockContext): void {
+    if (maxFeePerGas >= baseFeePerGas) return
+    const prices = `maxFeePerGas: ${maxFeePerGas}, baseFee: ${baseFeePerGas}`
+    throw new RpcError(-32000, `max fee per gas less than block base fee: ${prices}`)
+  }
+
+  /** Tempo's clients name a price without a limit when they ask what something costs; then there is nothing to hold yet. */
+  async function holdFee(
+    request: CallRequest,
+    maxFeePerGas: bigint,
+    gas: bigint,
+    context: BlockContext,
+  ): Promise<void> {
+    if (rules.name === 'tempo' && request.gas === undefined) return
+    const { from = ZERO_ADDRESS, feePayer = from } = request
+    await fees.hold({ ...request, from, feePayer, gas, maxFeePerGas }, context)
+  }
+
+  /** What is left of the limit when the transaction itself is paid for. */
+  function gasForCalls(request: CallRequest): bigint {
+    const limit = gasLimit(request)
     const least = intrinsicGas(request)
-    const gasForCalls =
-      gas !== undefined && gas > least ? lesser(gas - least, rules.blockGasLimit) : rules.blockGasLimit
-    if (rules.name !== 'tempo' || gas === undefined || !maxFeePerGas) return simulate(request, context, gasForCalls)
-    return state.dryRun(async () => {
-      const feePayer = request.feePayer ?? from
-      await fees.hold({ ...request, from, feePayer, gas, maxFeePerGas }, context)
-      return simulate(request, context, gasForCalls)
-    })
+    if (limit < least) throw new RpcError(-32000, `intrinsic gas too low: have ${limit}, want ${least}`)
+    return limit - least
+  }
+
+  /** The caller's own limit, no more than a block holds, nor than the payer can pay for. */
+  function gasLimit(request: CallRequest): bigint {
+    const { gas, from = ZERO_ADDRESS, maxFeePerGas } = request
+    const most = gas === undefined ? rules.blockGasLimit + intrinsicGas(request) : lesser(gas, rules.blockGasLimit)
+    if (gas !== undefined || !maxFeePerGas || rules.name === 'tempo') return most
+    return lesser(most, state.account(from).balance / maxFeePerGas)
   }
 
   /** As low as the calls go through with, give or take a 64th. */
   async function estimate(request: CallRequest, context: BlockContext): Promise<bigint> {
     const base = intrinsicGas(request)
     const least = leastGas({ calls: request.calls, intrinsicGas: base }, rules)
-    const first = await simulate(request, context, rules.blockGasLimit)
+    const limit = gasForCalls(request)
+    const first = await simulate(request, context, limit)
     if (first.failure !== null) throw failureOf(first)
     // A caller keeps a 64th of its gas from every call it makes, and a call with value adds a stipend.
-    const guess = first.gasSpent === 0n ? 0n : (first.gasSpent * 64n) / 63n + 2_300n
+    const guess = lesser(first.gasSpent === 0n ? 0n : (first.gasSpent * 64n) / 63n + 2_300n, limit)
     if ((await simulate(request, context, guess)).failure === null) return greater(base + guess, least)
     let tooLow = guess
-    let enough = rules.blockGasLimit
+    let enough = limit
     while (enough - tooLow > enough / 64n) {
       const middle = (tooLow + enough) / 2n
       if ((await simulate(request, context, middle)).failure === null) enough = middle
@@ -93,7 +125,7 @@ export function callMethods({ rules, state, history, machine, fees, miner }: Nod
       refuseOverrides(overrides)
       const request = readCallRequest(query)
       return on(tag, height, async (context) => {
-        const outcome = await simulatePaid(request, context)
+        const outcome = await simulate(request, context, gasForCalls(request))
         if (outcome.failure !== null) throw failureOf(outcome)
         return outcome.output
       })

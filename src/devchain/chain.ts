@@ -33,14 +33,15 @@ export type DevChainOptions = {
   readonly dataDir?: string | undefined
   /** Absent: each transaction gets its block at once. Otherwise a block is made every so often, empty or not. */
   readonly blockTimeMs?: number | undefined
-  /** Offers `dev_fault`, `dev_clearFaults` and `dev_reorg`. */
+  /** Offers `dev_fault`, `dev_clearFaults`, `dev_reorg`, `dev_dropPool` and `dev_setBaseFee`. */
   readonly faults?: boolean | undefined
   readonly clock?: Clock | undefined
 }
 
 export async function createDevChain(options: DevChainOptions): Promise<DevChain> {
   const { dataDir, blockTimeMs, clock = systemClock } = options
-  const rules = ruleSets[options.rules]
+  // Its own copy: the base fee of one chain is not that of another.
+  const rules = { ...ruleSets[options.rules] }
   const faults = options.faults ? createFaults() : noFaults
   const path = dataDir === undefined ? null : join(await makeFolder(dataDir), `chain-${rules.chainId}.journal`)
   const node = await openNode({
@@ -60,7 +61,7 @@ export async function createDevChain(options: DevChainOptions): Promise<DevChain
     ...callMethods(node),
     ...sendMethods({ node, mining, faults, automine }),
     ...devMethods({ node, mining }),
-    ...(options.faults && faultMethods({ faults, mining, pool: node.pool, automine })),
+    ...(options.faults && faultMethods({ faults, mining, node, automine })),
   }
   const answer = requester({ node, methods, queue, faults, arrivals, clock })
   const stop = new AbortController()

@@ -7,7 +7,7 @@ import { invalidParams, RpcError } from './errors.ts'
 import type { Faults } from './faults.ts'
 import type { Mining } from './mining.ts'
 import type { Methods, Node } from './node.ts'
-import { readAddress, readData, readNumber, readObject, readQuantity } from './params.ts'
+import { readAddress, readData, readHash, readNumber, readObject, readQuantity } from './params.ts'
 import { quantity } from './quantity.ts'
 import { PATH_USD_ADDRESS, SYSTEM_ADDRESS } from './rules.ts'
 import { systemTransaction } from './transaction.ts'
@@ -79,10 +79,11 @@ export function devMethods({ node, mining }: { readonly node: Node; readonly min
 export function faultMethods(options: {
   readonly faults: Faults
   readonly mining: Mining
-  readonly pool: Node['pool']
+  readonly node: Pick<Node, 'pool' | 'rules'>
   readonly automine: boolean
 }): Methods {
-  const { faults, mining, pool, automine } = options
+  const { faults, mining, node, automine } = options
+  const { pool, rules } = node
   return {
     dev_fault([fault]) {
       faults.add(fault)
@@ -94,10 +95,21 @@ export function faultMethods(options: {
       if (automine) await mining.mineEach()
       return true
     },
+    /** `transactions` are mined again, or dropped; or only those in `drop` are, and what followed them from the same key waits for its turn. */
     async dev_reorg([depth, options = {}]) {
-      const { transactions = 'remine' } = readObject(options)
+      const { transactions = 'remine', drop } = readObject(options)
       if (transactions !== 'remine' && transactions !== 'drop') throw invalidParams('transactions: remine or drop')
-      await mining.reorg(readNumber(depth), transactions)
+      const dropped = drop === undefined ? null : new Set([drop].flat().map(readHash))
+      await mining.reorg(readNumber(depth), dropped ?? transactions)
+      return true
+    },
+    /** A node that was restarted: whatever waited is forgotten. */
+    dev_dropPool() {
+      pool.clear()
+      return true
+    },
+    dev_setBaseFee([fee]) {
+      rules.baseFeePerGas = readQuantity(fee)
       return true
     },
   }

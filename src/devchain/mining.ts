@@ -1,3 +1,4 @@
+import type { Address, Hash } from '../base/address.ts'
 import type { Arrivals } from './arrivals.ts'
 import type { Block, MinedTransaction } from './block.ts'
 import { invalidParams, type RpcError } from './errors.ts'
@@ -13,8 +14,8 @@ export type Mining = {
   mineBlock(): Promise<Block>
   /** One block with nothing but this transaction, ahead of the pool. */
   mineOnly(transaction: Transaction): Promise<Block>
-  /** Replaces the last `depth` blocks by others at the same heights, with or without their transactions. */
-  reorg(depth: number, transactions: 'remine' | 'drop'): Promise<void>
+  /** Replaces the last `depth` blocks by others at the same heights, with or without their transactions, or without those named. */
+  reorg(depth: number, transactions: 'remine' | 'drop' | ReadonlySet<Hash>): Promise<void>
 }
 
 export function createMining({ rules, history, miner, pool }: Node, arrivals: Arrivals): Mining {
@@ -55,11 +56,32 @@ export function createMining({ rules, history, miner, pool }: Node, arrivals: Ar
       const head = history.ledger.head()
       if (depth < 1 || depth > head.number) throw invalidParams(`depth: 1 to ${head.number}`)
       const fork = head.fork + 1
+      const stays = survivors(transactions, pool)
       for (const { timestamp, overrides, transactions: old } of history.rewind(head.number - depth)) {
-        const again = transactions === 'drop' ? [] : old.map((one) => revive(one, rules))
+        const again = old.map((one) => revive(one, rules)).filter(stays)
         await miner.mine({ next: each(again), overrides, timestamp, fork })
       }
     },
+  }
+}
+
+/** What is mined again. Whoever comes after a dropped transaction of the same key cannot be, and waits in the pool. */
+function survivors(
+  transactions: 'remine' | 'drop' | ReadonlySet<Hash>,
+  pool: Node['pool'],
+): (transaction: Transaction) => boolean {
+  if (transactions === 'drop') return () => false
+  if (transactions === 'remine') return () => true
+  const interrupted = new Set<Address>()
+  return (transaction) => {
+    const { hash, from } = transaction
+    if (transactions.has(hash)) {
+      interrupted.add(from)
+      return false
+    }
+    if (!interrupted.has(from)) return true
+    pool.add(transaction)
+    return false
   }
 }
 

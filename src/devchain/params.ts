@@ -119,7 +119,8 @@ export function readCallRequest(value: unknown): CallRequest {
     calls: calls.map(readCall),
     gas: optional(request['gas'], readQuantity),
     maxFeePerGas: optional(request['maxFeePerGas'] ?? request['gasPrice'], readQuantity),
-    maxPriorityFeePerGas: optional(request['maxPriorityFeePerGas'], readQuantity) ?? 0n,
+    // A price without a tip is an old transaction's, which pays it whole.
+    maxPriorityFeePerGas: optional(request['maxPriorityFeePerGas'] ?? request['gasPrice'], readQuantity) ?? 0n,
     nonceKey: optional(request['nonceKey'], readQuantity) ?? 0n,
     feePayer: readFeePayer(request['feePayer']),
     feeToken: optional(request['feeToken'], readAddress),

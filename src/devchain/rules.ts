@@ -19,8 +19,8 @@ export type RuleSet = 'native' | 'tempo'
 export type Rules = {
   readonly name: RuleSet
   readonly chainId: number
-  /** Fixed: a dev chain has no congestion to price. */
-  readonly baseFeePerGas: bigint
+  /** A dev chain has no congestion to price; only `dev_setBaseFee` changes it. */
+  baseFeePerGas: bigint
   readonly priorityFeePerGas: bigint
   readonly blockGasLimit: bigint
   /** What the chain's usual node answers for a transaction that it does not take: geth -32000, reth -32003. */

@@ -3,6 +3,7 @@ import type { Hex } from '../base/hex.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { Usd } from '../base/money.ts'
 import type { Problem, ProblemCode } from '../base/problem.ts'
+import type { Lease } from './lease.ts'
 
 /** A family of goods. */
 export type Surface = 'sale' | 'shop' | 'gateway' | 'craft'
@@ -74,6 +75,8 @@ export type Buyer = {
   readonly openedAt: number
   /** How often delivery has been tried before. */
   readonly attempts: number
+  /** The right to work on the order now. Whatever delivery signs is written down only while it is held. */
+  readonly lease: Lease
 }
 
 export type Delivery =
@@ -86,7 +89,18 @@ export type Delivery =
       readonly retryAfterMs: number
     }
   /** Proof that it will never be delivered: nothing is in flight that could still land. The money goes back. */
-  | { readonly state: 'impossible'; readonly code: ProblemCode; readonly detail: string }
+  | {
+      readonly state: 'impossible'
+      readonly code: ProblemCode
+      readonly detail: string
+      /**
+       * What the journal had of this order when this was said: so many transactions beside settlement and refund. Whoever gives the order up
+       * holds it against the journal in the same statement; one more means that somebody else is delivering.
+       */
+      readonly proof?: { readonly sends: number } | undefined
+      /** It was sent, mined and reverted, and has cost us gas: whose doing that may have been. */
+      readonly suspects?: readonly string[] | undefined
+    }
 
 /** Something the service sells. Knows nothing of HTTP, of payment protocols, or of its price. */
 export type Good<Input> = {

@@ -1,5 +1,6 @@
 import type { Address, Hash } from '../base/address.ts'
 import type { Hex } from '../base/hex.ts'
+import type { Lease } from './lease.ts'
 
 /** A contract call that the service signs itself. */
 export type Call = {
@@ -16,8 +17,10 @@ export type Send = {
   readonly orderId: string
   readonly step: string
   readonly call: Call
-  /** Signed bytes, oldest first; a later one replaces the earlier with higher fees. Any of them may be the one that lands. */
+  /** Signed bytes, oldest first; a later one replaces the earlier at other fees. Any of them may be the one that lands. */
   readonly versions: readonly SignedVersion[]
+  /** Where its success was mined when something came of it, and where it is watched; null until then. */
+  readonly landing: Landing | null
 }
 
 export type SignedVersion = {
@@ -30,19 +33,39 @@ export type SignedVersion = {
 
 export type Fees = { readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint }
 
+export type Landing = { readonly hash: Hash; readonly blockNumber: bigint; readonly blockHash: Hash }
+
+/** A transaction that is no order's: it fills a gap in the nonces of a key, which would block all that comes after it. */
+export const GAP = 'gap'
+
+/** The steps of an order that move its money, and the filler of a gap. The store asks the same question. */
+export const NOT_A_DELIVERY = /^(settle|refund|gap)(\.|$)/
+
+/** Payment and refund have rules of their own; all else that is sent for an order delivers it. */
+export function isDeliveryStep(step: string): boolean {
+  return !NOT_A_DELIVERY.test(step)
+}
+
 /**
  * Where signed bytes are written before they leave the process. `chain/sender.ts` uses it, `store/journal.ts` implements it.
- * Nonces are free of gaps because each is recorded only right after the last recorded one.
+ * Nonces are free of gaps because each is recorded only right after the last recorded one. Whatever leads to a signature is written
+ * only by whoever holds the lease at that very moment; otherwise `LeaseLost` is thrown.
  */
 export type Journal = {
   find(chainId: number, signer: Address, orderId: string, step: string): Promise<Send | null>
+  /** Everything that was ever signed for an order, by any key on any chain, oldest first. */
+  ofOrder(orderId: string): Promise<readonly Send[]>
   lastNonce(chainId: number, signer: Address): Promise<number | null>
   /** How many transactions of this key below a nonce are not written down. Those before the first that is do not count. */
   unknownBefore(chainId: number, signer: Address, nonce: number): Promise<number>
   /** Writes it down; false when the nonce has another use, or this step has a transaction already. Throws when the order was given up. */
-  record(send: Send): Promise<boolean>
+  record(lease: Lease, send: Send): Promise<boolean>
+  /** What was taken for a gap turns out to be this send, which had landed already. False when its nonce has another use. */
+  claimGap(lease: Lease, send: Send): Promise<boolean>
   /** Adds a newer version of the same nonce; false when somebody else added one first. */
-  addVersion(send: Send, version: SignedVersion): Promise<boolean>
-  /** What may still be missing from the chain: all sends of this key from a nonce up to, but without, another. */
+  addVersion(lease: Lease, send: Send, version: SignedVersion): Promise<boolean>
+  /** What may still be missing from the chain: the first sends of this key from a nonce up to, but without, another. */
   between(chainId: number, signer: Address, from: number, before: number): Promise<readonly Send[]>
+  /** The success of a step was seen and used: from now on it is watched. */
+  land(step: Pick<Send, 'chainId' | 'signer' | 'orderId' | 'step'>, landing: Landing): Promise<void>
 }

@@ -2,6 +2,7 @@ import type { Address, Hash } from '../base/address.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { Usd } from '../base/money.ts'
 import type { Problem, ProblemCode } from '../base/problem.ts'
+import type { Lease } from './lease.ts'
 
 /** How a purchase is paid. */
 export type RailName = 'x402' | 'mpp'
@@ -75,6 +76,8 @@ export type Payment = {
   readonly idempotencyKey?: string | undefined
   /** The flow the challenge was issued under, where the credential echoes it. */
   readonly flowId?: string | undefined
+  /** Whose earlier failures count against it, beside the payer's own: the code of a contract wallet. */
+  readonly suspects?: readonly string[] | undefined
   /** Money that has moved cannot be refused; what speaks against the purchase sends it back instead. */
   readonly objection?: Problem | undefined
 }
@@ -163,14 +166,14 @@ export type Rail = {
   meansOf(payer: Address): Promise<bigint>
   /** What is there to send back, at most some seconds old: more is not sold than could be refunded. */
   float(): Promise<bigint>
-  /** Moves the money, or finds out whether it moved. Safe to run again at any time. */
-  settle(order: PaidOrder): Promise<SettleOutcome>
+  /** Moves the money, or finds out whether it moved. Safe to run again at any time. What is signed is written down only under the lease. */
+  settle(order: PaidOrder, lease: Lease): Promise<SettleOutcome>
   /** What proves the payment to the payer. The same bytes each time for the same settlement. */
   receipt(settlement: Settlement, orderId: string): Wire
   /** What an order that is still settling can say; x402 has a word for it, MPP has none. */
   pendingReceipt(order: PaidOrder): Wire
-  /** Sends the full amount back to the verified payer. Journaled; safe to run again. */
-  refund(order: PaidOrder): Promise<RefundOutcome>
+  /** Sends the full amount back to the verified payer. Journaled, under the lease; safe to run again. */
+  refund(order: PaidOrder, lease: Lease): Promise<RefundOutcome>
   /** Terms of this rail for machine-readable documents. */
   describe(price: Usd | null): JsonObject
 }

@@ -2,7 +2,9 @@ import * as z from 'zod'
 import type { Address, Hash } from '../base/address.ts'
 import { isoTime } from '../base/clock.ts'
 import type { JsonObject } from '../base/json.ts'
+import type { Lease } from './lease.ts'
 import type { Rail } from './rail.ts'
+import type { MissingSend } from './send-watch.ts'
 
 /** A transfer to a till, as the chain shows it. */
 export type Transfer = {
@@ -34,7 +36,9 @@ export type Till = {
   /** Does the chain show this transaction, and did it succeed? */
   shows(transaction: Hash): Promise<boolean>
   /** Sends the very bytes of an order's settlement again. `impossible`: none are kept, or they can never land any more. */
-  landAgain(orderId: string): Promise<'landed' | 'pending' | 'impossible'>
+  landAgain(orderId: string, lease: Lease): Promise<'landed' | 'pending' | 'impossible'>
+  /** Looks after what was delivered and sent back for this till: what the chain has dropped is sent again, and named. */
+  watchSends(lease: Lease): Promise<readonly MissingSend[]>
   /** Money that a contract sent may belong to anybody who used it; it is not sent back to the contract without a person's word. */
   isContract(address: Address): Promise<boolean>
   /** Transfers between our own addresses are nobody's payment. */

@@ -4,7 +4,7 @@ import type { Hex } from '../base/hex.ts'
 import { createWallet } from '../chain/wallet.ts'
 import type { Config } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
-import { mppNetworks, x402Networks } from '../config/networks.ts'
+import { BURIAL_ON_DEMAND, mppNetworks, x402Networks } from '../config/networks.ts'
 import { SANDBOX_MPP_SECRET, type SandboxRole, sandboxKey } from '../config/published.ts'
 import type { DevChain } from '../devchain/chain.ts'
 import { type DevChains, startDevChains } from '../devchain/chains.ts'
@@ -55,7 +55,8 @@ export function sandboxConfig({ common, protocols, backend }: SandboxLoaded): Co
   const contracts = sandboxContracts(addressOf('deployer'))
   const { chainId, ...usdc } = x402Networks['base-sepolia']!
   const tempo = mppNetworks['tempo-moderato']!
-  const native = { chainId, rpcUrls: [], tipWei: 0n }
+  const onDemand = { rpcUrls: [], tipWei: 0n, headAgeMaxMs: null, burial: BURIAL_ON_DEMAND }
+  const native = { ...onDemand, chainId, paysGasInCoin: true }
   const always = [{ fromAmount: 0n as never, blocks: 1 }]
   return {
     mode: 'sandbox',
@@ -81,7 +82,7 @@ export function sandboxConfig({ common, protocols, backend }: SandboxLoaded): Co
       : null,
     mpp: protocols.mpp
       ? {
-          chain: { chainId: tempo.chainId, rpcUrls: [], tipWei: 0n },
+          chain: { ...onDemand, chainId: tempo.chainId, paysGasInCoin: false },
           network: `tempo:${tempo.chainId}`,
           currency: tempo.currency,
           recipient: addressOf('till'),

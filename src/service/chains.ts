@@ -25,8 +25,8 @@ export type ChainParts = {
   readonly clock: Clock
   readonly log: Log
   readonly waypoint: Waypoint
-  /** Chains that live in this process, by id. */
-  readonly transports: ReadonlyMap<number, RpcTransport>
+  /** Chains that live in this process, by id; perhaps with several ways to each. */
+  readonly transports: ReadonlyMap<number, RpcTransport | readonly RpcTransport[]>
 }
 
 /** One access per chain id, shared by everything that uses that chain. */
@@ -41,14 +41,15 @@ export function createChains(parts: ChainParts): (config: ChainConfig) => ChainA
 
 function createAccess(
   { limits, journal, clock, log, waypoint, transports }: ChainParts,
-  { chainId, rpcUrls, tipWei }: ChainConfig,
+  { chainId, rpcUrls, tipWei, headAgeMaxMs, burial, paysGasInCoin }: ChainConfig,
 ): ChainAccess {
   const inProcess = transports.get(chainId)
   const rpc = createRpc({
     chainId,
-    transports: inProcess ? [inProcess] : rpcUrls.map((url) => httpTransport(url, limits.rpcTimeoutMs)),
+    transports: inProcess ? [inProcess].flat() : rpcUrls.map((url) => httpTransport(url, limits.rpcTimeoutMs)),
+    clock,
   })
-  const head = createHeadSource({ rpc, clock })
+  const head = createHeadSource({ rpc, clock, ageMaxMs: headAgeMaxMs })
   const fees: FeeSource = createFeeSource({ head, tipWei })
   const senders = new Map<string, Sender>()
   return {
@@ -66,6 +67,8 @@ function createAccess(
           clock,
           log,
           waypoint,
+          burial,
+          paysGasInCoin,
           waitMs: limits.receiptWaitMs,
           stuckAfterMs: limits.stuckAfterMs,
         })

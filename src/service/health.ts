@@ -2,6 +2,7 @@ import type { HealthCheck } from '../api/rows/health.ts'
 import type { Clock } from '../base/clock.ts'
 import { exchange } from '../base/outgoing.ts'
 import { isProblem } from '../base/problem.ts'
+import type { HeadSource } from '../chain/head.ts'
 import type { Rpc } from '../chain/rpc.ts'
 import type { LedgerGate } from '../checkout/relearn.ts'
 import type { Config } from '../config/config.ts'
@@ -12,7 +13,7 @@ import type { WalletBalance } from './wallets.ts'
 export type HealthParts = {
   readonly config: Config
   readonly database: Database
-  readonly chains: readonly Rpc[]
+  readonly chains: readonly { readonly rpc: Rpc; readonly head: HeadSource }[]
   readonly gate: LedgerGate
   wallets(): Promise<readonly WalletBalance[]>
   readonly clock: Clock
@@ -55,7 +56,7 @@ function runChecks(parts: HealthParts): Promise<readonly HealthCheck[]> {
       database.ensureRoom()
       return ok('The store answers.')
     }),
-    ...chains.map((rpc) => check(`chain ${rpc.chainId}`, 'fail', () => askChain(rpc))),
+    ...chains.map(({ rpc, head }) => check(`chain ${rpc.chainId}`, 'fail', () => askChain(rpc, head))),
     ...(facilitator?.kind === 'remote' ? [check('facilitator', 'fail', () => askFacilitator(facilitator))] : []),
     check('ledger', 'fail', async () => {
       gate.assertOpen()
@@ -79,10 +80,15 @@ function ok(detail: string): Finding {
   return { status: 'ok', detail }
 }
 
-async function askChain(rpc: Rpc): Promise<Finding> {
+/** A chain that stands still takes no payments. One that has lost a node still does; large ones wait until it is back. */
+async function askChain(rpc: Rpc, head: HeadSource): Promise<Finding> {
   const chainId = Number(await rpc.request<string>('eth_chainId'))
   if (chainId !== rpc.chainId) return { status: 'fail', detail: `The RPC address leads to chain ${chainId} instead.` }
-  return ok('The chain answers.')
+  await head.latest()
+  const doubtful = rpc.doubtful()
+  return doubtful === 0
+    ? ok('The chain answers.')
+    : { status: 'warn', detail: `${doubtful} of its RPC addresses are silent or lag.` }
 }
 
 async function askFacilitator(facilitator: {

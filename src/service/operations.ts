@@ -97,7 +97,7 @@ export function createOperations(parts: OperationsParts): Operations {
   } = parts
   const { operations, limits, blockedPayers } = config
   const signers = createSigners(config, chainOf)
-  const tills = createTills({ config, rails, chainOf, signers, database, past })
+  const tills = createTills({ config, rails, chainOf, signers, database, past, log })
   const books: Books = {
     db: database,
     tills,
@@ -120,7 +120,7 @@ export function createOperations(parts: OperationsParts): Operations {
   const policy = { allowLoopback: operations.webhookLoopback }
   const webhooks = createWebhooks({ db: database, random, resolve, policy, onChanged: () => lookAround() })
   const wallets = () => readWallets(signers, tills, operations)
-  const chains = [...new Set(signers.map(({ rpc }) => rpc))]
+  const chains = [...new Map(signers.map(({ rpc, head }) => [rpc, { rpc, head }])).values()]
   const health = createHealth({ config, database, chains, gate, wallets, clock })
   const stopping = new AbortController()
   const listeners = new Set<Bell>()

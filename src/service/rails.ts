@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Waypoint } from '../base/waypoint.ts'
+import { secondOpinion } from '../chain/agreed.ts'
 import { type Config, confirmationsFor, type MppConfig, type X402Config } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
 import type { Rail, RailName } from '../domain/rail.ts'
@@ -23,6 +24,8 @@ export type RailParts = {
   readonly startsCold: boolean
   /** What this shop asked for before, by earlier configurations too. */
   readonly past: readonly ShopTerms[]
+  /** From this amount on a payment needs two nodes that show it; null: never. */
+  readonly secondOpinionFrom: bigint | null
 }
 
 /** The rails that are switched on, by name. */
@@ -37,7 +40,8 @@ export function createRails(
   return rails
 }
 
-function createX402(config: X402Config, chain: ChainAccess, { limits, clock, log, serviceName }: RailParts): Rail {
+function createX402(config: X402Config, chain: ChainAccess, parts: RailParts): Rail {
+  const { limits, clock, log, serviceName, secondOpinionFrom } = parts
   const { rpc, head } = chain
   const { asset, network, assetName, assetVersion, payTo } = config
   const reader = createSettlementReader({
@@ -46,6 +50,7 @@ function createX402(config: X402Config, chain: ChainAccess, { limits, clock, log
     clock,
     asset,
     confirmations: confirmationsFor(config.confirmations),
+    secondOpinion: secondOpinion(rpc, secondOpinionFrom),
   })
   const facilitator =
     config.facilitator.kind === 'inproc'
@@ -88,10 +93,15 @@ function createX402(config: X402Config, chain: ChainAccess, { limits, clock, log
 }
 
 function createMpp(config: MppConfig, chain: ChainAccess, parts: RailParts): Rail {
-  const { limits, clock, log, waypoint, startsCold, past } = parts
+  const { limits, clock, log, waypoint, startsCold, past, secondOpinionFrom } = parts
   const { rpc, head } = chain
   const { network, currency, recipient, realm, secrets, modes } = config
-  const depth = { head, clock, confirmations: confirmationsFor(config.confirmations) }
+  const depth = {
+    head,
+    clock,
+    confirmations: confirmationsFor(config.confirmations),
+    secondOpinion: secondOpinion(rpc, secondOpinionFrom),
+  }
   const settler = createChargeSettler({
     ...depth,
     rpc,

@@ -25,6 +25,7 @@ export function createSale({
   const minter = access.sender(sale.minterKey)
   const good = saleLot({
     contract,
+    rpc,
     lots,
     minter,
     clock,

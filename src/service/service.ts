@@ -46,7 +46,7 @@ export type Parts = {
   readonly log?: Log
   readonly waypoint?: Waypoint
   /** Chains that live in this process, by id. */
-  readonly transports?: ReadonlyMap<number, RpcTransport>
+  readonly transports?: ReadonlyMap<number, RpcTransport | readonly RpcTransport[]>
   /** A database that is open already; the service then leaves it open. */
   readonly database?: Database
   /** Orders then move only while a request drives them. */
@@ -88,7 +88,9 @@ export async function startService(config: Config, parts: Parts = {}): Promise<S
   const chainOf = createChains({ limits, journal, clock, log, waypoint, transports })
   const { name: serviceName } = config.service
   const past = await recordedTerms(database, config)
-  const rails = createRails(config, chainOf, { limits, clock, log, waypoint, serviceName, startsCold, past })
+  const { secondOpinionFrom } = config.operations
+  const railParts = { limits, clock, log, waypoint, serviceName, startsCold, past, secondOpinionFrom }
+  const rails = createRails(config, chainOf, railParts)
   const { counter, offers } = createCounter({ config, clock, random, log, waypoint, database, chainOf, rails })
   const meter = createShopMeter(() => operations.wake())
   const orders = createOrders(database)

@@ -1,4 +1,5 @@
 import type { Secret } from '../base/secret.ts'
+import type { HeadSource } from '../chain/head.ts'
 import type { Rpc } from '../chain/rpc.ts'
 import type { Sender } from '../chain/sender.ts'
 import type { ChainConfig, Config } from '../config/config.ts'
@@ -10,6 +11,7 @@ export type Signer = {
   readonly role: string
   readonly sender: Sender
   readonly rpc: Rpc
+  readonly head: HeadSource
   /** Tempo has no coin of its own: fees are paid in the token. */
   readonly paysGasInCoin: boolean
 }
@@ -17,16 +19,16 @@ export type Signer = {
 export function createSigners(config: Config, chainOf: (chain: ChainConfig) => ChainAccess): readonly Signer[] {
   const { x402, mpp, game } = config
   const signers: Signer[] = []
-  const add = (role: string, chain: ChainConfig, key: Secret | undefined, paysGasInCoin = true) => {
+  const add = (role: string, chain: ChainConfig, key: Secret | undefined) => {
     if (!key) return
-    const { rpc, sender } = chainOf(chain)
-    signers.push({ role, sender: sender(key), rpc, paysGasInCoin })
+    const { rpc, head, sender } = chainOf(chain)
+    signers.push({ role, sender: sender(key), rpc, head, paysGasInCoin: chain.paysGasInCoin })
   }
   if (x402) {
     add('settler', x402.chain, x402.facilitator.kind === 'inproc' ? x402.facilitator.settlerKey : undefined)
     add('treasury', x402.chain, x402.treasuryKey)
   }
-  if (mpp) add('treasury', mpp.chain, mpp.treasuryKey, false)
+  if (mpp) add('treasury', mpp.chain, mpp.treasuryKey)
   add('minter', game.chain, game.sale?.minterKey)
   add('crafter', game.chain, game.craft?.crafterKey)
   return signers
@@ -40,8 +42,7 @@ export async function isJournalBehind(signers: readonly Signer[], journal: Journ
   for (const { sender, rpc } of signers) {
     const last = await journal.lastNonce(rpc.chainId, sender.address)
     if (last === null) continue
-    const onChain = Number(await rpc.request<string>('eth_getTransactionCount', [sender.address, 'latest']))
-    if (onChain > last + 1) return true
+    if (await sender.hasSentBeyond(last)) return true
   }
   return false
 }

@@ -1,11 +1,13 @@
 import { type Address, sameAddress } from '../base/address.ts'
-import type { Hex } from '../base/hex.ts'
-import { isContractCode } from '../chain/code.ts'
+import type { Log } from '../base/log.ts'
+import { isProblem } from '../base/problem.ts'
+import { isContractCode, readCode } from '../chain/code.ts'
 import { authorizationBehind } from '../chain/eip3009.ts'
 import { blockTime } from '../chain/head.ts'
 import { readReceipt } from '../chain/receipt.ts'
 import { memoBehind } from '../chain/tip20.ts'
 import { transfersIn, transfersTo } from '../chain/transfers.ts'
+import { watchSends } from '../chain/watch.ts'
 import { type Config, confirmationsFor } from '../config/config.ts'
 import type { Rail, RailName } from '../domain/rail.ts'
 import type { Till, Transfer } from '../domain/till.ts'
@@ -14,6 +16,7 @@ import { tagIn, transferIdentity } from '../rails/mpp/memo.ts'
 import { identityOf as nonceIdentity } from '../rails/x402/wire.ts'
 import type { Database } from '../store/db.ts'
 import { sendsOf } from '../store/journal.ts'
+import { createSendWatch, type WatchScope } from '../store/send-watch.ts'
 import type { ShopTerms } from '../store/shop-terms.ts'
 import type { ChainAccess } from './chains.ts'
 import type { Signer } from './signers.ts'
@@ -26,6 +29,7 @@ export type TillParts = {
   readonly database: Database
   /** What this shop asked for before. */
   readonly past: readonly ShopTerms[]
+  readonly log: Log
 }
 
 /** Where each rail's money arrives, and where it arrived by earlier configurations: whoever pays there has paid us. */
@@ -60,11 +64,12 @@ export function createTills(parts: TillParts): readonly Till[] {
 type RailConfig = Pick<NonNullable<Config['x402']>, 'confirmations' | 'sinceBlock'>
 
 function tillsOf(
-  { past, signers, database }: TillParts,
+  parts: TillParts,
   rail: Rail,
   { confirmations, sinceBlock }: RailConfig,
   { chain, identityOf }: { readonly chain: ChainAccess; readonly identityOf: Till['identityOf'] },
 ): readonly Till[] {
+  const { past, signers, database } = parts
   const { rpc, head } = chain
   const { name, network, asset } = rail
   const earlier = past.filter(
@@ -73,8 +78,9 @@ function tillsOf(
   const places = new Map([rail, ...earlier].map(({ payTo }) => [payTo.toLowerCase(), payTo]))
   const own = [...signers.map(({ sender }) => sender.address), ...places.values()]
   const depth = { head, confirmations: confirmationsFor(confirmations) }
+  const idOf = (payTo: Address) => `${network}/${asset}/${payTo}`.toLowerCase()
   return [...places.values()].map((payTo) => ({
-    id: `${network}/${asset}/${payTo}`.toLowerCase(),
+    id: idOf(payTo),
     rail,
     payTo,
     sinceBlock,
@@ -89,20 +95,46 @@ function tillsOf(
     timeOf: ({ blockNumber }) => blockTime(rpc, blockNumber),
     shows: async (transaction) => (await readReceipt(rpc, transaction))?.succeeded ?? false,
     landAgain: landerOf(database, signers),
-    isContract: async (address) => isContractCode(await rpc.request<Hex>('eth_getCode', [address, 'latest'])),
+    watchSends: watcherOf(parts, { till: idOf(payTo), network, asset, payTo }),
+    isContract: async (address) => isContractCode(await readCode(rpc, address)),
     isOwn: (address) => own.some((one) => sameAddress(one, address)),
   }))
 }
 
-/** Sends everything that was ever signed for an order once more, settlement and delivery alike: the same bytes, which land once. */
+/** On every chain that keys of ours write to: deliveries may be on another one than the money. */
+function watcherOf({ database, signers, log }: TillParts, scope: WatchScope): Till['watchSends'] {
+  const watch = createSendWatch(database, scope)
+  const chains = [...new Set(signers.map(({ rpc }) => rpc))]
+  return async (lease) => {
+    const missing = await Promise.all(
+      chains.map((rpc) => {
+        const senderOf = (address: Address) =>
+          signers.find((signer) => signer.rpc === rpc && sameAddress(signer.sender.address, address))?.sender
+        // A chain that is silent now is looked at next time; the books of the others are kept meanwhile.
+        return watchSends({ rpc, watch, senderOf, lease, log }).catch((error: unknown) => {
+          if (!isProblem(error)) throw error
+          log.warn('deliveries and refunds could not be looked at', { chainId: rpc.chainId, error })
+          return []
+        })
+      }),
+    )
+    // Only now: what was dropped together with its payment must not be helped to land.
+    for (const { sender, role } of signers)
+      await sender.tend(lease).catch((error: unknown) => log.warn('a key could not be looked after', { role, error }))
+    return missing.flat()
+  }
+}
+
+/** Sends what settles an order once more: the same bytes, which land once. What it delivered waits until that is there. */
 function landerOf(database: Database, signers: readonly Signer[]): Till['landAgain'] {
   const senderOf = (chainId: number, address: Address) =>
     signers.find(({ rpc, sender }) => rpc.chainId === chainId && sameAddress(sender.address, address))?.sender
-  return async (orderId) => {
+  return async (orderId, lease) => {
     let outcome: Awaited<ReturnType<Till['landAgain']>> = 'impossible'
     for (const { chainId, signer, step } of await sendsOf(database, orderId)) {
-      const state = await senderOf(chainId, signer)?.resume(orderId, step)
-      if (!state || !/^settle(\.\d+)?$/.test(step)) continue
+      if (!/^settle(\.\d+)?$/.test(step)) continue
+      const state = await senderOf(chainId, signer)?.resume({ lease, orderId, step })
+      if (!state) continue
       if (state.state === 'mined' && state.receipt.succeeded) outcome = 'landed'
       if (state.state === 'pending' && outcome === 'impossible') outcome = 'pending'
     }

@@ -1,4 +1,6 @@
+import type { Lease } from '../domain/lease.ts'
 import type { Database } from './db.ts'
+import { leaseHeld } from './jobs.ts'
 import { statement } from './statement.ts'
 
 /** A delivery that a studio's own backend was asked for. */
@@ -10,10 +12,15 @@ export type GameCall = {
 
 export type GameVerdict = 'delivered' | 'not_delivered'
 
+type NewCall = { readonly orderId: string; readonly sentAt: number; readonly seen: GameCall | null }
+
 export type GameCalls = {
   find(orderId: string): Promise<GameCall | null>
-  /** Written before the request leaves. False when somebody else wrote one since `seen` was read: then nothing may be sent. */
-  begin(orderId: string, sentAt: number, seen: GameCall | null): Promise<boolean>
+  /**
+   * Written before the request leaves, and only under the lease. False when the lease is lost, or somebody else wrote one since `seen` was
+   * read: then nothing may be sent.
+   */
+  begin(lease: Lease, call: NewCall): Promise<boolean>
   /** The request provably never left. */
   withdraw(orderId: string, sentAt: number): Promise<void>
   /** An operator's word on a delivery that nobody else can judge. False when there is no such call, or it was decided before. */
@@ -29,7 +36,8 @@ const FIND = statement<Row>(`
 
 const BEGIN = statement<{ order_id: string }>(`
   insert into game_calls (order_id, sent_at)
-  values ($1, $2)
+  select $1, $2
+  where ${leaseHeld({ kind: '$4', key: '$5', lease: '$6::uuid' })}
   on conflict (order_id) do update
   set sent_at = excluded.sent_at
   where game_calls.sent_at = $3
@@ -62,8 +70,9 @@ export function createGameCalls(db: Database): GameCalls {
         verdict: verdict === null ? null : { outcome: verdict, by: decided_by ?? '' },
       }
     },
-    async begin(orderId, sentAt, seen) {
-      const { rows } = await db.query(BEGIN, [orderId, new Date(sentAt), seen && new Date(seen.sentAt)])
+    async begin({ kind, key, lease }, { orderId, sentAt, seen }) {
+      const before = seen && new Date(seen.sentAt)
+      const { rows } = await db.query(BEGIN, [orderId, new Date(sentAt), before, kind, key, lease])
       return rows.length === 1
     },
     async withdraw(orderId, sentAt) {

@@ -1,6 +1,8 @@
 import { type Usd, usd } from '../base/money.ts'
+import { type Lease, LeaseLost } from '../domain/lease.ts'
 import type { Database } from './db.ts'
 import { isCheckViolation } from './fault.ts'
+import { leaseHeld } from './jobs.ts'
 import { statement } from './statement.ts'
 
 export type ItemRow = {
@@ -39,8 +41,8 @@ export type Items = {
   /** List prices that an item had, and that were replaced after this moment. */
   pricesUntil(itemId: string, since: number): Promise<readonly Usd[]>
   granted(orderId: string): Promise<GrantRow | null>
-  /** Gives the items, once per order: the second call returns what the first one gave. Null when the stock does not reach. */
-  grant(grant: NewGrant): Promise<GrantRow | null>
+  /** Gives the items under the lease, once per order: the second call returns what the first one gave. Null when the stock does not reach. */
+  grant(lease: Lease, grant: NewGrant): Promise<GrantRow | null>
 }
 
 /** The hold that keeps a player within the limit while an order is open. */
@@ -103,7 +105,8 @@ const GRANTED = statement<LedgerRow>(`
 const GRANT = statement<LedgerRow>(`
   with granted as (
     insert into inventory_ledger (effect_key, player_id, item_id, quantity)
-    values ($1, $2, $3, $4)
+    select $1, $2, $3, $4::bigint
+    where ${leaseHeld({ kind: '$5', key: '$6', lease: '$7::uuid' })}
     on conflict (effect_key) do nothing
     returning *
   ), taken as (
@@ -141,10 +144,13 @@ export function createItems(db: Database): Items {
       const { rows } = await db.query(EARLIER_PRICES, [itemId, new Date(since)])
       return rows.map(({ price }) => usd(BigInt(price)))
     },
-    async grant({ orderId, playerId, itemId, quantity }) {
+    async grant(lease, { orderId, playerId, itemId, quantity }) {
+      const held = [lease.kind, lease.key, lease.lease]
       try {
-        const { rows } = await db.query(GRANT, [orderId, playerId, itemId, quantity])
-        return rows[0] ? fromLedger(rows[0]) : await granted(orderId)
+        const { rows } = await db.query(GRANT, [orderId, playerId, itemId, quantity, ...held])
+        const given = rows[0] ? fromLedger(rows[0]) : await granted(orderId)
+        if (!given) throw new LeaseLost(lease)
+        return given
       } catch (error) {
         if (isCheckViolation(error, 'items_stock_check')) return null
         throw error

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../base/json.ts'
+import type { Lease } from '../domain/lease.ts'
 import type { Queryable } from './db.ts'
 import { type Statement, statement } from './statement.ts'
 
@@ -12,8 +13,7 @@ export type NewJob = {
   readonly maxAttempts?: number
 }
 
-/** The right to work on a job. `lease` is a fencing token: it is worth nothing once another worker has claimed the job. */
-export type Lease = { readonly kind: string; readonly key: string; readonly lease: string }
+export type { Lease }
 
 export type Job = Lease & {
   readonly id: string

@@ -3,6 +3,7 @@ import { isoTime } from '../base/clock.ts'
 import { type JsonObject, stringify } from '../base/json.ts'
 import type { EventType } from '../domain/event.ts'
 import type { Hold } from '../domain/good.ts'
+import { NOT_A_DELIVERY } from '../domain/journal.ts'
 import { type Answer, type Failure, type Order, type OrderStatus, type Refund, transitions } from '../domain/order.ts'
 import type { Database, Queryable } from './db.ts'
 import { type HoldRefusal, recordHolds, takeHolds } from './holds.ts'
@@ -26,6 +27,8 @@ export type Change = {
   readonly release: 'none' | 'all' | 'unkept'
   /** True when nobody has to look at this order again. */
   readonly isLast: boolean
+  /** So many deliveries must be on record, no more: otherwise somebody else is delivering, and the order must not be given up. */
+  readonly sends?: number | undefined
 }
 
 /** Locks the job: whoever would take over the order skips it until this statement is through. */
@@ -62,6 +65,11 @@ const CHANGE = statement<{ sequence: number }>(`
     from held
     where id = held.key
       and status = $4
+      and ($21::int is null or $21 = (
+        select count(*)
+        from sends s
+        where s.order_id = held.key
+          and s.step !~ '${NOT_A_DELIVERY.source}'))
     returning id, sequence, payer, network, funds, amount
   ), logged as (
     insert into events (subject, sequence, type, data)
@@ -103,7 +111,7 @@ const CHANGE = statement<{ sequence: number }>(`
   select sequence
   from changed`)
 
-/** Null when the lease is lost or the order has moved on: somebody else is at work, and this result is void. */
+/** Null when the lease is lost, the order has moved on or more was sent for it: somebody else is at work, and this result is void. */
 export async function changeOrder(
   queryable: Queryable,
   lease: Lease,
@@ -136,6 +144,7 @@ export async function changeOrder(
     change.isLast,
     // The very time that stands in the answer, so that the status route repeats it to the millisecond.
     new Date(change.at),
+    change.sends,
   ])
   const [row] = rows
   return row ? { ...changed(order, change), sequence: row.sequence } : null

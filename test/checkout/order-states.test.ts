@@ -330,8 +330,8 @@ for (const engine of engines) {
         isVoid: false,
       } as const
       let nonce = 0
-      const send = (orderId: string, step: string) =>
-        journal.record({
+      const send = (lease: Lease, orderId: string, step: string) =>
+        journal.record(lease, {
           chainId: engine === 'embedded' ? 1 : 2,
           signer: ADDRESS,
           nonce: nonce++,
@@ -339,18 +339,19 @@ for (const engine of engines) {
           step,
           call: { to: ADDRESS, data: '0x', gas: 1n },
           versions: [version],
+          landing: null,
         })
       for (const status of statuses) {
-        const { order } = await walk(await opened(), pathTo[status])
+        const { order, lease } = await walk(await opened(), pathTo[status])
         const isGivenUp = ['failed', 'refunding', 'refunded', 'expired'].includes(status)
-        if (isGivenUp) await assert.rejects(send(order.id, 'mint'), /given up/)
-        else assert.equal(await send(order.id, 'mint'), true)
-        assert.equal(await send(order.id, 'refund'), true)
-        assert.equal(await send(order.id, 'refund.2'), true)
+        if (isGivenUp) await assert.rejects(send(lease, order.id, 'mint'), /given up/)
+        else assert.equal(await send(lease, order.id, 'mint'), true)
+        assert.equal(await send(lease, order.id, 'refund'), true)
+        assert.equal(await send(lease, order.id, 'refund.2'), true)
       }
       // A nonce that has a use already is not an error; the sender takes the next.
       nonce = 0
-      assert.equal(await send('ord_other', 'mint'), false)
+      assert.equal(await send((await opened()).lease, 'ord_other', 'mint'), false)
     })
   })
 }

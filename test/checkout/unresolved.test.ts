@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import type { Hex } from 'viem'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
@@ -138,7 +139,8 @@ describe('a payment that never lands', () => {
       const { checkout } = await shop.replica({ withoutWorker: true, clock: movableClock(LONG_MS) })
       for (const { rail, orderId } of all) {
         const order = await checkout.orders.byId(orderId)
-        const outcome = await checkout.offers.get(`saleLot/${rail}`)!.rail.settle({ ...order!, inDoubt: true })
+        const lease = { kind: 'order', key: orderId, lease: randomUUID() }
+        const outcome = await checkout.offers.get(`saleLot/${rail}`)!.rail.settle({ ...order!, inDoubt: true }, lease)
         assert.equal(outcome.kind, 'unknown')
       }
     })

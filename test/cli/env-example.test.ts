@@ -27,11 +27,11 @@ const whole: Environment = {
   SUTLER_RECEIPT_KEY: generateKeyPairSync('ec', { namedCurve: 'P-256' })
     .privateKey.export({ type: 'sec1', format: 'pem' })
     .toString(),
-  SUTLER_X402_RPC_URL: 'https://rpc.test',
+  SUTLER_X402_RPC_URL: 'https://rpc.test,https://rpc-two.test',
   SUTLER_X402_PAY_TO: address('1'),
   SUTLER_X402_SETTLER_KEY: key('1'),
   SUTLER_X402_TREASURY_KEY: key('2'),
-  SUTLER_MPP_RPC_URL: 'https://tempo.test',
+  SUTLER_MPP_RPC_URL: 'https://tempo.test,https://tempo-two.test',
   SUTLER_MPP_RECIPIENT: address('2'),
   SUTLER_MPP_SECRET: 'kP2vQ8sX4mR7tY1wZ5aB9cD3eF6gH0jL',
   SUTLER_MPP_TREASURY_KEY: key('3'),

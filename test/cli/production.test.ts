@@ -50,6 +50,11 @@ function configuration(rpc: string, baseUrl: string, databaseUrl: string): Env {
     SUTLER_SALE_CONTRACT: sale,
     SUTLER_SALE_IDS: '391,392',
     SUTLER_CRAFT_CONTROLLER: craftController,
+    // A sandbox is one node, and its chains make blocks on demand.
+    SUTLER_SECOND_OPINION_FROM: 'never',
+    SUTLER_X402_HEAD_AGE_SECONDS: '0',
+    SUTLER_MPP_HEAD_AGE_SECONDS: '0',
+    SUTLER_GAME_HEAD_AGE_SECONDS: '0',
   })
 }
 

@@ -203,6 +203,31 @@ suite('reorg', () => {
     assert.equal((await receipt(hash))!.status, '0x1')
   })
 
+  test('a single one can be dropped: what followed it from the same key waits for its turn, and the rest stays', async (t) => {
+    const { rpc, alice, chain, sign, send, receipt } = await start(t)
+    const bob = await fundedWallet(chain)
+    const [first, second] = [await sign(0), await sign(1)]
+    const dropped = await send(first)
+    const waiting = await send(second)
+    const other = await bob.sendTransaction({ to: alice.account.address, value: 1n })
+    await rpc('dev_reorg', 3, { drop: dropped })
+    assert.equal((await receipt(other))!.status, '0x1')
+    assert.deepEqual([await receipt(dropped), await receipt(waiting)], [null, null])
+    assert.equal(await send(first), dropped)
+    for (const hash of [dropped, waiting]) assert.equal((await receipt(hash))!.status, '0x1')
+  })
+
+  test('a pool can be forgotten, and what was in it sent again', async (t) => {
+    const { rpc, sign, send, receipt } = await start(t)
+    const [first, second] = [await sign(0), await sign(1)]
+    const hash = await send(second)
+    await rpc('dev_dropPool')
+    await send(first)
+    assert.equal(await receipt(hash), null)
+    assert.equal(await send(second), hash)
+    assert.equal((await receipt(hash))!.status, '0x1')
+  })
+
   test('money that was simply given stays when every transaction is dropped', async (t) => {
     const { rpc } = await start(t)
     const who = newAccount().address

@@ -83,17 +83,17 @@ describe('E8: a signed transaction that cannot land now', () => {
   })
   after(() => shop.stop())
 
-  for (const [what, fields] of [
-    ['behind a gap of the account’s nonces', { nonceKey: 0n, nonce: 7n }],
-    ['behind a gap of one of its lanes', { nonceKey: 5n, nonce: 3n }],
-    ['that is not valid yet', { validAfter: Math.floor(Date.now() / 1000) + 20 }],
-    ['that pays less than the base fee', { maxFeePerGas: 1n, maxPriorityFeePerGas: 0n }],
+  for (const [what, fieldsNow] of [
+    ['behind a gap of the account’s nonces', () => ({ nonceKey: 0n, nonce: 7n })],
+    ['behind a gap of one of its lanes', () => ({ nonceKey: 5n, nonce: 3n })],
+    ['that is not valid yet', () => ({ validAfter: Math.floor(Date.now() / 1000) + 20 })],
+    ['that pays less than the base fee', () => ({ maxFeePerGas: 1n, maxPriorityFeePerGas: 0n })],
   ] as const)
     test(`${what} is refused, and keeps nothing from others`, async () => {
       const wallet = await mppWallet(shop, 2_000n)
       const body = { saleId: RARE, quantity: 3, beneficiary: wallet.address }
       const challenge = challengeOf(await fetch(buyUrl(shop, 'mpp'), post(body)))
-      const signature = wallet.sign([payingCall(challenge)], fields)
+      const signature = wallet.sign([payingCall(challenge)], fieldsNow())
       const before = await orderCount(shop)
       const authorization = credentialOf(challenge, { type: 'transaction', signature })
       assert.deepEqual(await verdict(await fetch(buyUrl(shop, 'mpp'), post(body, { authorization }))), [

@@ -3,11 +3,14 @@ import { after, before, test } from 'node:test'
 import { systemClock } from '../../src/base/clock.ts'
 import { silentLog } from '../../src/base/log.ts'
 import type { WaypointName } from '../../src/base/waypoint.ts'
+import { LeaseLost } from '../../src/domain/lease.ts'
 import { createGameCalls } from '../../src/store/game-calls.ts'
+import { createItems } from '../../src/store/items.ts'
 import { createGameClient } from '../../src/surfaces/shop/game-client.ts'
 import { httpGame } from '../../src/surfaces/shop/http-game.ts'
 import { type Studio, startStudio } from '../shop/studio.ts'
 import { openStore, type TestStore } from '../support/database.ts'
+import { leaseOn, takeOver } from '../support/lease.ts'
 
 // What leaves for a game carries the time at which it was written down, and is not sent late: a process may sleep between the two, and
 // somebody may decide meanwhile that nothing was delivered.
@@ -45,7 +48,8 @@ test('E16: a process that slept past the operator’s word sends nothing when it
     retryMs: 500,
   })
   const delivery = { orderId: 'ord_sleeper', playerId: 'p-1', itemId: 'gems:100', quantity: 1, attempts: 0 }
-  const granting = game.deliver({ ...delivery, paidAt: now, deadline: now + 60 * MINUTE })
+  const lease = await leaseOn(store.db, delivery.orderId)
+  const granting = game.deliver({ ...delivery, lease, paidAt: now, deadline: now + 60 * MINUTE })
   await asleep.promise
   now += 2 * MINUTE + 4_000
   assert.equal(await calls.decide(delivery.orderId, 'not_delivered', 'ada'), true)
@@ -56,7 +60,7 @@ test('E16: a process that slept past the operator’s word sends nothing when it
     [],
   )
   assert.deepEqual(studio.deliveries(), [])
-  const verdict = await game.deliver({ ...delivery, paidAt: now, deadline: now + 60 * MINUTE })
+  const verdict = await game.deliver({ ...delivery, lease, paidAt: now, deadline: now + 60 * MINUTE })
   assert.equal(verdict.state, 'refused')
 })
 
@@ -75,4 +79,28 @@ test('E16: a request that was on the way for too long is signed with the time at
     code: 'game_unavailable',
   })
   assert.deepEqual(studio.deliveries(), [])
+})
+
+test('E17: a process that slept past its lease gives no item of the embedded game', async () => {
+  await store.db.query(
+    `insert into items (id, name, description, price, stock) values ('late:1', 'Late', 'Late', 1, 5)`,
+  )
+  const items = createItems(store.db)
+  const lease = await leaseOn(store.db, 'ord_late')
+  await takeOver(store.db, lease)
+  await assert.rejects(
+    items.grant(lease, { orderId: 'ord_late', playerId: 'p-1', itemId: 'late:1', quantity: 1 }),
+    LeaseLost,
+  )
+  assert.equal(await items.granted('ord_late'), null)
+})
+
+test('E17: a process that slept past its lease writes down no request to a game, and sends none', async () => {
+  const calls = createGameCalls(store.db)
+  const lease = await leaseOn(store.db, 'ord_late_call')
+  const next = await takeOver(store.db, lease)
+  const call = { orderId: 'ord_late_call', sentAt: 1_000, seen: null }
+  assert.equal(await calls.begin(lease, call), false)
+  assert.equal(await calls.find('ord_late_call'), null)
+  assert.equal(await calls.begin(next, call), true)
 })

@@ -34,7 +34,7 @@ let service: Service
 let config: Config
 let world: World
 let chains: DevChains
-let rpc: RpcServer
+let nodes: readonly RpcServer[]
 let store: TestStore
 let receiver: Receiver
 let buyer: PrivateKeyAccount
@@ -42,7 +42,8 @@ let buyer: PrivateKeyAccount
 before(async () => {
   chains = await startChains()
   world = await startContracts()
-  rpc = await serveRpc([chains.native, chains.tempo])
+  // Two addresses of each chain: large payments need two nodes that show them.
+  nodes = await Promise.all([1, 2].map(() => serveRpc([chains.native, chains.tempo])))
   store = await openStore('postgres')
   receiver = await startReceiver()
   const loaded = loadConfig(await environment())
@@ -54,7 +55,7 @@ before(async () => {
 after(async () => {
   await service.stop()
   await receiver.stop()
-  await rpc.close()
+  await Promise.all(nodes.map((node) => node.close()))
   await world.close()
   await store.drop()
 })
@@ -78,7 +79,15 @@ async function environment(): Promise<Record<string, string>> {
   await giveToken(chains.tempo, mpp!.currency.address, addressOf(treasury), 100n * DOLLAR)
   const till = addressOf(generatePrivateKey())
   const receiptKey = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+  const addressesOf = (chainId: number) => nodes.map(({ url }) => `${url}/${chainId}`).join()
+  // Development chains make blocks on demand, so the age of the newest says nothing.
+  const onDemand = {
+    SUTLER_X402_HEAD_AGE_SECONDS: '0',
+    SUTLER_MPP_HEAD_AGE_SECONDS: '0',
+    SUTLER_GAME_HEAD_AGE_SECONDS: '0',
+  }
   return {
+    ...onDemand,
     SUTLER_MODE: 'production',
     HOST: '127.0.0.1',
     PORT: String(await freePort()),
@@ -87,17 +96,17 @@ async function environment(): Promise<Record<string, string>> {
     SUTLER_OPERATOR_TOKEN: generatePrivateKey().slice(2),
     SUTLER_RECEIPT_KEY: receiptKey.export({ type: 'pkcs8', format: 'pem' }) as string,
     SUTLER_X402_NETWORK: 'base-sepolia',
-    SUTLER_X402_RPC_URL: `${rpc.url}/84532`,
+    SUTLER_X402_RPC_URL: addressesOf(84532),
     SUTLER_X402_PAY_TO: till,
     SUTLER_X402_SETTLER_KEY: settler,
     SUTLER_X402_TREASURY_KEY: treasury,
     SUTLER_MPP_NETWORK: 'tempo-moderato',
-    SUTLER_MPP_RPC_URL: `${rpc.url}/42431`,
+    SUTLER_MPP_RPC_URL: addressesOf(42431),
     SUTLER_MPP_RECIPIENT: till,
     SUTLER_MPP_SECRET: generatePrivateKey().slice(2),
     SUTLER_MPP_TREASURY_KEY: treasury,
     SUTLER_GAME_CHAIN_ID: '84532',
-    SUTLER_GAME_RPC_URL: `${rpc.url}/84532`,
+    SUTLER_GAME_RPC_URL: addressesOf(84532),
     SUTLER_SALE_CONTRACT: sale,
     SUTLER_SALE_IDS: String(LOT.saleId),
     SUTLER_MINTER_KEY: minter,

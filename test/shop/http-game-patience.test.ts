@@ -11,6 +11,7 @@ import type { GameBackend, GameDelivery } from '../../src/surfaces/shop/game.ts'
 import { createGameClient } from '../../src/surfaces/shop/game-client.ts'
 import { httpGame } from '../../src/surfaces/shop/http-game.ts'
 import { openStore, type TestStore } from '../support/database.ts'
+import { leaseOn } from '../support/lease.ts'
 import { verifies } from '../support/verifies.ts'
 import { type Studio, startStudio } from './studio.ts'
 
@@ -51,7 +52,7 @@ function gameAt(url: string): GameBackend {
 }
 
 let orders = 0
-function newDelivery(): GameDelivery {
+async function newDelivery(): Promise<GameDelivery> {
   const orderId = `ord_patience${++orders}`
   return {
     orderId,
@@ -61,6 +62,7 @@ function newDelivery(): GameDelivery {
     paidAt: now,
     deadline: now + 24 * HOUR,
     attempts: 0,
+    lease: await leaseOn(store.db, orderId),
   }
 }
 
@@ -77,7 +79,7 @@ const requests = (call: string) => studio.calls.filter((made) => made === call).
 
 test('F-06: for 24 hours a backend that cannot be reached is tried; then it is proven that nothing was delivered', async () => {
   const game = gameAt(studio.url)
-  const delivery = newDelivery()
+  const delivery = await newDelivery()
   await studio.hangUp()
   for (const wait of [0, MINUTE, HOUR, 22 * HOUR]) {
     now += wait
@@ -93,7 +95,7 @@ test('F-06: for 24 hours a backend that cannot be reached is tried; then it is p
 
 test('a backend that comes back within the day delivers', async () => {
   const game = gameAt(studio.url)
-  const delivery = newDelivery()
+  const delivery = await newDelivery()
   await studio.hangUp()
   assert.equal(await stateOf(game, delivery), 'pending')
   now += 23 * HOUR
@@ -104,7 +106,7 @@ test('a backend that comes back within the day delivers', async () => {
 
 test('F-07: a request whose answer was lost is not sent again while it may still arrive', async () => {
   const game = gameAt(studio.url)
-  const delivery = newDelivery()
+  const delivery = await newDelivery()
   studio.fault = 'request_lost'
   const before = requests('POST /deliveries')
   assert.equal(await stateOf(game, delivery), 'pending')
@@ -122,7 +124,7 @@ test('F-07: a request whose answer was lost is not sent again while it may still
 
 test('at the end of the day a backend that never received the order means money back', async () => {
   const game = gameAt(studio.url)
-  const delivery = newDelivery()
+  const delivery = await newDelivery()
   studio.fault = 'request_lost'
   assert.equal(await stateOf(game, delivery), 'pending')
   now = delivery.deadline
@@ -132,7 +134,7 @@ test('at the end of the day a backend that never received the order means money 
 
 test('F-07: a backend that is silent since it may have delivered is a case for an operator, and not for a refund', async () => {
   const game = gameAt(studio.url)
-  const delivery = newDelivery()
+  const delivery = await newDelivery()
   studio.fault = 'answer_lost'
   assert.equal(await stateOf(game, delivery), 'pending')
   studio.fault = 'delivery_error'
@@ -151,7 +153,7 @@ test('F-07: a backend that is silent since it may have delivered is a case for a
 test('an operator’s word ends it, and is taken once', async () => {
   const game = gameAt(studio.url)
   const calls = createGameCalls(store.db)
-  const delivery = newDelivery()
+  const delivery = await newDelivery()
   assert.equal(await calls.decide(delivery.orderId, 'delivered', 'maria'), false)
   studio.fault = 'request_lost'
   assert.equal(await stateOf(game, delivery), 'pending')
@@ -162,7 +164,7 @@ test('an operator’s word ends it, and is taken once', async () => {
 })
 
 test('two processes that deliver the same order at once send one request', async () => {
-  const delivery = newDelivery()
+  const delivery = await newDelivery()
   const before = requests('POST /deliveries')
   const all = await Promise.all(Array.from({ length: 8 }, () => stateOf(gameAt(studio.url), delivery)))
   assert.equal(requests('POST /deliveries') - before, 1)
@@ -172,7 +174,7 @@ test('two processes that deliver the same order at once send one request', async
 
 test('a kill -9 of the backend right after it delivered loses nothing', async () => {
   const game = gameAt(studio.url)
-  const delivery = newDelivery()
+  const delivery = await newDelivery()
   studio.fault = 'answer_lost'
   assert.equal(await stateOf(game, delivery), 'pending')
   studio.fault = null
@@ -183,7 +185,7 @@ test('a kill -9 of the backend right after it delivered loses nothing', async ()
 
 test('the backend refuses requests that are old, changed, or not signed by the shop', async () => {
   verifies('D12.7')
-  const delivery = newDelivery()
+  const delivery = await newDelivery()
   const direct = studio.directUrl
   const post = (headers: Record<string, string>) =>
     fetch(`${direct}/deliveries`, { method: 'POST', body: JSON.stringify(delivery), headers })

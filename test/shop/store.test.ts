@@ -3,10 +3,11 @@ import { after, before, describe, test } from 'node:test'
 import { systemRandom } from '../../src/base/id.ts'
 import { createSandboxPlayers, seedSandboxGame } from '../../src/sandbox/players.ts'
 import type { Database } from '../../src/store/db.ts'
-import { createGameCalls } from '../../src/store/game-calls.ts'
+import { createGameCalls, type GameCall } from '../../src/store/game-calls.ts'
 import { createItems } from '../../src/store/items.ts'
 import { createPlayers } from '../../src/store/players.ts'
 import { engines, openStore, type TestStore } from '../support/database.ts'
+import { leaseOn } from '../support/lease.ts'
 
 for (const engine of engines) {
   describe(`the embedded game on the ${engine} engine`, () => {
@@ -71,8 +72,9 @@ for (const engine of engines) {
       await addItem('once', 10)
       const replica = await store.replica()
       const handles = [createItems(store.db), createItems(replica)]
+      const lease = await leaseOn(store.db, 'ord_once')
       const grants = await Promise.all(
-        Array.from({ length: 20 }, (_, n) => handles[n % 2]!.grant(grant('ord_once', 'once', 2))),
+        Array.from({ length: 20 }, (_, n) => handles[n % 2]!.grant(lease, grant('ord_once', 'once', 2))),
       )
       assert.equal(new Set(grants.map((given) => given?.grantedAt)).size, 1)
       assert.deepEqual(await stockOf('once'), { stock: '8', delivered: '2' })
@@ -84,7 +86,9 @@ for (const engine of engines) {
       await addItem('scarce', 3)
       const items = createItems(store.db)
       const grants = await Promise.all(
-        Array.from({ length: 5 }, (_, n) => items.grant(grant(`ord_s${n}`, 'scarce', 2))),
+        Array.from({ length: 5 }, async (_, n) =>
+          items.grant(await leaseOn(store.db, `ord_s${n}`), grant(`ord_s${n}`, 'scarce', 2)),
+        ),
       )
       assert.equal(grants.filter((given) => given !== null).length, 1)
       assert.deepEqual(await stockOf('scarce'), { stock: '1', delivered: '2' })
@@ -96,7 +100,7 @@ for (const engine of engines) {
 
     test('an item without end counts what it delivered', async () => {
       await addItem('endless', null)
-      await createItems(store.db).grant(grant('ord_endless', 'endless', 5))
+      await createItems(store.db).grant(await leaseOn(store.db, 'ord_endless'), grant('ord_endless', 'endless', 5))
       assert.deepEqual(await stockOf('endless'), { stock: null, delivered: '5' })
     })
 
@@ -118,10 +122,12 @@ for (const engine of engines) {
     test('of two senders of the same order one may send, and only from where it looked', async () => {
       const calls = createGameCalls(store.db)
       assert.equal(await calls.find('ord_call'), null)
-      const began = await Promise.all(Array.from({ length: 5 }, (_, n) => calls.begin('ord_call', 1_000 + n, null)))
+      const lease = await leaseOn(store.db, 'ord_call')
+      const begin = (sentAt: number, seen: GameCall | null) => calls.begin(lease, { orderId: 'ord_call', sentAt, seen })
+      const began = await Promise.all(Array.from({ length: 5 }, (_, n) => begin(1_000 + n, null)))
       assert.equal(began.filter(Boolean).length, 1)
       const seen = await calls.find('ord_call')
-      const next = await Promise.all(Array.from({ length: 5 }, (_, n) => calls.begin('ord_call', 2_000 + n, seen)))
+      const next = await Promise.all(Array.from({ length: 5 }, (_, n) => begin(2_000 + n, seen)))
       assert.equal(next.filter(Boolean).length, 1)
       // Only the very request that never left is withdrawn.
       await calls.withdraw('ord_call', 1_000)

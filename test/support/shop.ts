@@ -27,8 +27,8 @@ export type ShopOptions = {
   readonly clock?: Clock
   readonly log?: Log
   readonly blockTimeMs?: number
-  /** Stands between the shop and its chains, to lose, delay or count what passes. */
-  readonly wrapTransport?: (chainId: number, transport: RpcTransport) => RpcTransport
+  /** Stands between the shop and its chains, to lose, delay or count what passes. Several are several nodes of one chain. */
+  readonly wrapTransport?: (chainId: number, transport: RpcTransport) => RpcTransport | readonly RpcTransport[]
   readonly withoutWorker?: boolean
   readonly poolSize?: number
   /** Stands between the shop and its store. */
@@ -120,7 +120,7 @@ export async function startChains(options: { clock?: Clock; blockTimeMs?: number
 function transportsOf(
   { native, tempo }: DevChains,
   wrap: ShopOptions['wrapTransport'],
-): ReadonlyMap<number, RpcTransport> {
+): ReadonlyMap<number, RpcTransport | readonly RpcTransport[]> {
   return new Map(
     [native, tempo].map((chain) => {
       const transport = providerTransport(chain)

@@ -57,10 +57,13 @@ export async function checkChains(config: Config): Promise<readonly Finding[]> {
 /** The doctor has no use for a journal: it never sends. */
 const sendsNothing: Journal = {
   find: refuseToSend,
+  ofOrder: refuseToSend,
   lastNonce: refuseToSend,
   unknownBefore: refuseToSend,
   record: refuseToSend,
+  claimGap: refuseToSend,
   addVersion: refuseToSend,
+  land: refuseToSend,
   between: refuseToSend,
 }
 
@@ -81,6 +84,13 @@ function checkHead(rpc: Rpc, mode: Config['mode']): Promise<Finding> {
     // A dev chain makes a block when somebody sends something.
     if (mode === 'production' && ageMs > HEAD_AGE_MS_MAX)
       throw new Trouble('warn', `Its newest block is ${Math.round(ageMs / 1000)} s old: the node is behind.`, fix)
+    const silent = (await rpc.everyone('eth_chainId')).filter((answer) => answer === undefined).length
+    if (silent > 0)
+      throw new Trouble(
+        'warn',
+        `${silent} of its RPC addresses do not answer for it; large payments wait for two.`,
+        fix,
+      )
     return `answers, at block ${Number(number)}`
   })
 }

@@ -163,8 +163,11 @@ export function mppRail(options: MppOptions): Rail {
     // The protocol forbids a receipt on anything but a paid success, and has no word for "not yet".
     pendingReceipt: () => ({ headers: {}, meta: {} }),
 
-    refund: ({ id, payer, amount, asset, settlement }) =>
-      refundTransfer(rpc, treasury, id, { token: asset, to: payer, amount, paymentTx: settlement?.transaction }),
+    refund: ({ id: orderId, payer, amount, asset, settlement }, lease) =>
+      refundTransfer(
+        { rpc, sender: treasury, orderId, lease },
+        { token: asset, to: payer, amount, since: settlement?.transaction },
+      ),
 
     describe: (price) => ({
       offers: [

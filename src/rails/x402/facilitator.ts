@@ -1,3 +1,4 @@
+import type { Lease } from '../../domain/lease.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
 import type { Payload, Requirements } from './wire.ts'
 
@@ -7,5 +8,5 @@ export type Facilitator = {
   /** Asked before an order exists. Moves nothing. Throws a Problem when the payment would not go through. */
   verify(payload: Payload, requirements: Requirements, proof: 'signature checked' | 'signature unknown'): Promise<void>
   /** Moves the money or finds out whether it moved; the same payment again and again is fine. */
-  settle(order: PaidOrder): Promise<SettleOutcome>
+  settle(order: PaidOrder, lease: Lease): Promise<SettleOutcome>
 }

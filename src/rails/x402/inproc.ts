@@ -2,7 +2,8 @@ import type { Address } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import { Problem } from '../../base/problem.ts'
 import { sendAgain } from '../../chain/attempts.ts'
-import { codeSuspect } from '../../chain/code.ts'
+import { codeSuspects, readCode } from '../../chain/code.ts'
+import { OUT_OF_GAS } from '../../chain/contract.ts'
 import {
   type Authorization,
   findAuthorization,
@@ -13,6 +14,7 @@ import {
 import type { HeadSource } from '../../chain/head.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
+import type { Call } from '../../domain/journal.ts'
 import type { PaidOrder } from '../../domain/rail.ts'
 import type { Facilitator } from './facilitator.ts'
 import { keptPayment, type Refusal, type SettlementReader } from './settlement.ts'
@@ -41,13 +43,10 @@ export function inprocFacilitator(options: {
     kind: 'inproc',
 
     async verify({ payload }) {
-      await settler.assertFunded(GAS_OF_CONTRACT)
-      const refusal = await transferRefusal(
-        rpc,
-        asset,
-        settler.address,
-        transferCall(payload.authorization, payload.signature),
-      )
+      const call = callOf(payload)
+      await settler.assertFunded(call.gas)
+      await settler.assertClear()
+      const refusal = await transferRefusal(rpc, asset, await settler.terms(call.gas), call.data)
       if (refusal === null) return
       if (/used or canceled/.test(refusal) && (await wasCancelled(payload.authorization))) {
         throw new Problem(
@@ -58,17 +57,14 @@ export function inprocFacilitator(options: {
       throw problemOf(refusal)
     },
 
-    async settle(order) {
-      const { authorization, signature } = keptPayment(order)
+    async settle(order, lease) {
+      const kept = keptPayment(order)
       if (now() > order.expiresAt - MS_TO_LAND) return (await reader.find(order)) ?? reader.absent(order, null)
-      const call = {
-        to: asset,
-        data: transferCall(authorization, signature),
-        gas: signature.length === 132 ? GAS_OF_KEY : GAS_OF_CONTRACT,
-      }
+      const call = callOf(kept)
+      const errand = { lease, orderId: order.id, step: 'settle' }
       // The first send needs no look at the journal, which tells of a duplicate by itself; only a lost nonce needs another try.
-      const first = await settler.send(order.id, 'settle', call)
-      const state = first.state === 'void' ? (await sendAgain(settler, order.id, 'settle', call)).state : first
+      const first = await settler.send(errand, call)
+      const state = first.state === 'void' ? (await sendAgain(settler, errand, call)).state : first
       if (state.state === 'mined') {
         const outcome = await reader.judge(order, state.receipt)
         if (outcome) return outcome
@@ -78,10 +74,16 @@ export function inprocFacilitator(options: {
       if (found) return found
       if (state.state !== 'mined') return reader.absent(order, null, state.state === 'pending' ? state.hash : undefined)
       // The node that was just asked may be behind the one that showed the receipt; as of the receipt's own block there is no doubt.
-      if (await isAuthorizationUsed(rpc, asset, authorization, state.receipt.blockNumber))
+      if (await isAuthorizationUsed(rpc, asset, kept.authorization, state.receipt.blockNumber))
         return reader.absent(order, null)
-      return reader.absent(order, await whyReverted(order, call.data))
+      return reader.absent(order, await whyReverted(order, call))
     },
+  }
+
+  /** The limit is the same in the trial and in the transaction: a wallet whose check takes more is refused while it is free. */
+  function callOf({ authorization, signature }: Payment): Call {
+    const gas = signature.length === 132 ? GAS_OF_KEY : GAS_OF_CONTRACT
+    return { to: asset, data: transferCall(authorization, signature), gas }
   }
 
   async function wasCancelled({ from, nonce }: Authorization): Promise<boolean> {
@@ -91,23 +93,19 @@ export function inprocFacilitator(options: {
   }
 
   /** Null when it was spent after all, a moment ago: the next look will find it. */
-  async function whyReverted(order: PaidOrder, data: Hex): Promise<Refusal | null> {
-    const { code } = problemOf((await transferRefusal(rpc, asset, settler.address, data)) ?? '')
+  async function whyReverted(order: PaidOrder, { gas, data }: Call): Promise<Refusal | null> {
+    const { code } = problemOf((await transferRefusal(rpc, asset, await settler.terms(gas), data)) ?? '')
     if (code === 'payment_conflict') return null
     return {
       code,
       detail: `The chain refused the payment of order ${order.id}; nothing was taken.`,
       isPayersFault: true,
-      suspects: await codeOf(rpc, order.payer),
+      suspects: codeSuspects(await readCode(rpc, order.payer)),
     }
   }
 }
 
-/** One who made a wallet that costs us gas can make a thousand; their code is the same. */
-async function codeOf(rpc: Rpc, wallet: Address): Promise<readonly string[]> {
-  const code = await rpc.request<Hex>('eth_getCode', [wallet, 'latest'])
-  return code === '0x' ? [] : [codeSuspect(code)]
-}
+type Payment = { readonly authorization: Authorization; readonly signature: Hex }
 
 /** The token's own words, mapped to ours. */
 function problemOf(refusal: string): Problem {
@@ -122,6 +120,11 @@ function problemOf(refusal: string): Problem {
   if (/expired/.test(refusal))
     return new Problem('payment_expired', 'The payment has run out; pay the challenge in this answer.')
   if (/not yet valid/.test(refusal)) return new Problem('payment_expired', 'The payment is not valid yet on the chain.')
+  if (OUT_OF_GAS.test(refusal))
+    return new Problem(
+      'payment_verification_failed',
+      'Checking the signature takes more gas than a settlement may cost; pay from another wallet.',
+    )
   return new Problem(
     'payment_verification_failed',
     'The token refuses this payment; check the signature and the token’s EIP-712 domain.',

@@ -1,11 +1,11 @@
 import type { Address, Hash } from '../../base/address.ts'
 import { checksumAddress } from '../../base/address.ts'
 import type { Clock } from '../../base/clock.ts'
-import type { Hex } from '../../base/hex.ts'
 import { type Random, systemRandom } from '../../base/id.ts'
 import { type JsonObject, sha256Hex } from '../../base/json.ts'
 import { formatUsd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
+import { codeSuspects, readCode } from '../../chain/code.ts'
 import { authorizationDigest, domainSeparator } from '../../chain/eip3009.ts'
 import { isValidContractSignature } from '../../chain/erc1271.ts'
 import type { HeadSource } from '../../chain/head.ts'
@@ -133,7 +133,8 @@ export function x402Rail(options: X402Options): Rail {
       }
       // A key's signature is checked here, without a call; anything else is a contract wallet's, which only the chain can judge.
       const signedByKey = isSignedByKey(payload)
-      if (!signedByKey && !(await hasCode(authorization.from))) {
+      const code = signedByKey ? '0x' : await readCode(rpc, authorization.from)
+      if (!signedByKey && code === '0x') {
         throw new Problem(
           'payment_verification_failed',
           'The signature is not by the paying address; sign with that key, low s, v of 27 or 28.',
@@ -159,13 +160,14 @@ export function x402Rail(options: X402Options): Rail {
         expiresAt: Number(authorization.validBefore) * 1000,
         authorization: kept as unknown as JsonObject,
         idempotencyKey: paymentIdentifier(payload),
+        suspects: codeSuspects(code),
       }
       return { kind: 'pays', payment }
     },
 
     landed: ({ content }) => reader.landed((content as Payload).payload.authorization),
 
-    settle: (order) => facilitator.settle(order),
+    settle: (order, lease) => facilitator.settle(order, lease),
 
     receipt: ({ transaction, network, payer }) => response({ success: true, transaction, network, payer }),
 
@@ -175,8 +177,11 @@ export function x402Rail(options: X402Options): Rail {
         ? response({ success: true, transaction: settlement.transaction, network, payer })
         : response({ success: false, errorReason: 'settlement_pending', transaction: '', network, payer }),
 
-    refund: ({ id, payer, amount, asset, settlement }) =>
-      refundTransfer(rpc, treasury, id, { token: asset, to: payer, amount, paymentTx: settlement?.transaction }),
+    refund: ({ id: orderId, payer, amount, asset, settlement }, lease) =>
+      refundTransfer(
+        { rpc, sender: treasury, orderId, lease },
+        { token: asset, to: payer, amount, since: settlement?.transaction },
+      ),
 
     describe: (price) => ({
       price:
@@ -190,10 +195,6 @@ export function x402Rail(options: X402Options): Rail {
       recommendedClient: '@x402/fetch',
       ...(price === null ? {} : { atomic: price.toString() }),
     }),
-  }
-
-  async function hasCode(address: Address): Promise<boolean> {
-    return (await rpc.request<Hex>('eth_getCode', [address, 'latest'])) !== '0x'
   }
 }
 

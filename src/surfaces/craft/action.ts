@@ -1,7 +1,8 @@
 import { type Address, type Hash, sameAddress } from '../../base/address.ts'
 import { type Clock, isoTime } from '../../base/clock.ts'
-import type { Hex } from '../../base/hex.ts'
+import { type Hex, toHex } from '../../base/hex.ts'
 import type { JsonObject } from '../../base/json.ts'
+import { keccak256 } from '../../base/keccak.ts'
 import { Problem } from '../../base/problem.ts'
 import type { HeadSource } from '../../chain/head.ts'
 import { deliverOnce, orderKey } from '../../chain/once.ts'
@@ -10,7 +11,7 @@ import type { Limits } from '../../config/limits.ts'
 import type { Buyer, Delivery, Finding } from '../../domain/good.ts'
 import type { HoldBook } from '../../store/holds.ts'
 import type { Controller } from './controller.ts'
-import { mayPass, refusalOf } from './refusal.ts'
+import { refusalOf } from './refusal.ts'
 
 /** What both craft actions work with. */
 export type Craft = {
@@ -25,8 +26,20 @@ export type Craft = {
   readonly payerProblem: (payer: Address) => Problem | null
 }
 
-/** The call of an action, under the 32 bytes by which the controller takes it only once. */
-export type ActionCall = (key: Hash) => Hex
+const OPERATOR_ROLE = toHex(keccak256(Buffer.from('OPERATOR_ROLE')))
+
+export type Action = {
+  /** The call, under the 32 bytes by which the controller takes it only once. */
+  readonly call: (key: Hash) => Hex
+  /** The most that it may cost, and the limit it is signed with. */
+  readonly gasMax: bigint
+}
+
+/** Refuses before money moves when the key could not carry it out. */
+export async function assertReady({ crafter }: Craft, { gasMax }: Action): Promise<void> {
+  await crafter.assertFunded(gasMax)
+  await crafter.assertClear()
+}
 
 /** Only the owner of the tokens may have them taken. So a quote, which has no payer, can tell what the owner would hear. */
 export function payerFinding({ payerProblem }: Craft, user: Address, payer: Address | null): Finding {
@@ -43,8 +56,11 @@ export function pausedFinding(isPaused: boolean): Finding {
 }
 
 /** Runs the action itself without a trace: the controller's own word, under a name that no order has. */
-export async function trialProblem({ controller, crafter, clock }: Craft, call: ActionCall): Promise<Problem | null> {
-  const refusal = await controller.trial(crafter.address, call(orderKey(`trial ${clock.now()}`)))
+export async function trialProblem(
+  { controller, crafter, clock }: Craft,
+  { call, gasMax }: Action,
+): Promise<Problem | null> {
+  const refusal = await controller.trial(await crafter.terms(gasMax), call(orderKey(`trial ${clock.now()}`)))
   return refusal && refusalOf(refusal)
 }
 
@@ -54,14 +70,15 @@ export function withExecution(asked: readonly Finding[], trial: Problem | null):
   return isExplained ? asked : [...asked, { check: 'execution', problem: trial }]
 }
 
-/** Room for timers that other actions start or end between the estimate and the block. */
-const gasWithRoom = (estimate: bigint): bigint => (estimate * 13n) / 10n + 50_000n
-
 /**
- * One transaction for the whole action. The estimate asks the controller once more just before anything is sent, so a token that was
+ * One transaction for the whole action. A trial asks the controller once more just before anything is sent, so a token that was
  * sold or an approval that was taken back since the check costs the user nothing: the action is impossible, and the money goes back.
  */
-export function deliverAction(craft: Craft, { orderId, settledAt }: Buyer, call: ActionCall): Promise<Delivery> {
+export function deliverAction(
+  craft: Craft,
+  { orderId, payer, settledAt, lease }: Buyer,
+  { call, gasMax }: Action,
+): Promise<Delivery> {
   const { controller, crafter, clock, delivery } = craft
   const { contract } = controller
   const key = orderKey(orderId)
@@ -69,18 +86,26 @@ export function deliverAction(craft: Craft, { orderId, settledAt }: Buyer, call:
   return deliverOnce(crafter, clock, {
     orderId,
     step: 'craft',
+    lease,
+    to: contract.address,
+    data,
+    gasMax,
     deadline: settledAt + delivery.craftMs,
     retryMs: delivery.retryMs,
-    prepare: async () => ({
-      to: contract.address,
-      data,
-      gas: gasWithRoom(await contract.estimate(crafter.address, data)),
-    }),
+    trial: (terms) => contract.simulate(terms, data),
     recall: () => timersOf(controller, key),
     // A receipt names the timers of an acceleration without their new ends. What counts for both actions is what the controller knows.
     read: () => null,
-    isHopeless(refusal) {
-      if (mayPass(refusal)) return null
+    async isClosed(block) {
+      const [isPaused, isOperator] = await Promise.all([
+        contract.read('paused', [], block),
+        contract.read('hasRole', [OPERATOR_ROLE, crafter.address], block),
+      ])
+      return isPaused || !isOperator
+    },
+    // Whoever owns the tokens can take them, or their approval, away at the last moment.
+    suspects: async () => [`payer:${payer}`],
+    meaningOf(refusal) {
       const { code, message } = refusalOf(refusal)
       return { code, detail: message }
     },

@@ -2,7 +2,7 @@ import { craftController } from '../../artifacts/CraftController.ts'
 import type { Address } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import { type BatchReader, createBatchReader } from '../../chain/batch.ts'
-import { type Contract, contractAt, Reverted } from '../../chain/contract.ts'
+import { type CallTerms, type Contract, contractAt, Reverted } from '../../chain/contract.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import { erc20Abi, erc721Abi, tokenErrors } from '../../chain/tokens.ts'
 
@@ -18,8 +18,8 @@ export type Controller = {
   collectionAt(address: Address): Contract<typeof erc721Abi>
   /** The token that accelerations are paid in, chosen for good when the controller was deployed. */
   token(): Promise<Contract<typeof erc20Abi>>
-  /** What the controller would say to this call now: null when it would go through. */
-  trial(from: Address, data: Hex): Promise<Reverted | null>
+  /** What the controller would say to this call now, on these terms: null when it would go through. */
+  trial(terms: CallTerms, data: Hex): Promise<Reverted | null>
 }
 
 export function createController(rpc: Rpc, address: Address): Controller {
@@ -39,9 +39,9 @@ export function createController(rpc: Rpc, address: Address): Controller {
       })
       return token
     },
-    async trial(from, data) {
+    async trial(terms, data) {
       try {
-        await contract.simulate(from, data)
+        await contract.simulate(terms, data)
         return null
       } catch (error) {
         if (error instanceof Reverted) return error

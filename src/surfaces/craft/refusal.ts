@@ -45,6 +45,11 @@ const meanings: readonly Meaning[] = [
     detail: 'The user has no running timer; burn something first.',
   },
   {
+    reason: /^OutOfBudget$/,
+    code: 'quantity_out_of_range',
+    detail: 'This takes more gas than one action may cost; do less at once.',
+  },
+  {
     reason: /^AmountTooSmall$/,
     code: 'quantity_out_of_range',
     detail: 'The amount buys less than a second; the config tells the seconds per token.',
@@ -57,9 +62,4 @@ export function refusalOf({ reason }: Reverted): Problem {
   return known
     ? new Problem(known.code, known.detail)
     : new Problem('craft_paused', `The craft controller cannot carry this out now (${reason}).`)
-}
-
-/** Is it worth waiting? The operator can end a pause and give back a role; what a user did with their tokens is done. */
-export function mayPass({ reason }: Reverted): boolean {
-  return reason === 'EnforcedPause' || reason === 'AccessControlUnauthorizedAccount'
 }

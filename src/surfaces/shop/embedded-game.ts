@@ -60,13 +60,13 @@ export function embeddedGame({ players, items, clock, waypoint, rehearsedDelayMs
     },
 
     async deliver(delivery) {
-      const { orderId, playerId, itemId, quantity, deadline } = delivery
+      const { orderId, playerId, itemId, quantity, deadline, lease } = delivery
       if (clock.now() >= deadline) return granted(await items.granted(orderId), OUT_OF_TIME)
       const player = await players.find('playerId', playerId)
       const rehearsed = rehearse(player?.rehearses ?? null, delivery)
       if (rehearsed) return rehearsed
       await waypoint('game.called')
-      const grant = await items.grant({ orderId, playerId, itemId, quantity })
+      const grant = await items.grant(lease, { orderId, playerId, itemId, quantity })
       await waypoint('game.answered')
       return granted(grant, OUT_OF_STOCK)
     },

@@ -1,6 +1,7 @@
 import type { Address } from '../../base/address.ts'
 import type { Usd } from '../../base/money.ts'
 import type { ProblemCode } from '../../base/problem.ts'
+import type { Lease } from '../../domain/lease.ts'
 
 /** Somebody who plays. The id never changes; the nickname may. */
 export type Player = {
@@ -44,6 +45,8 @@ export type GameDelivery = {
   readonly deadline: number
   /** How often it was tried before. */
   readonly attempts: number
+  /** The right to work on the order: without it nothing is begun. */
+  readonly lease: Lease
 }
 
 export type Grant =

@@ -100,9 +100,9 @@ export function httpGame(options: HttpGameOptions): GameBackend {
   }
 
   async function send(delivery: GameDelivery, before: GameCall | null): Promise<Grant> {
-    const { orderId, playerId, itemId, quantity } = delivery
+    const { orderId, playerId, itemId, quantity, lease } = delivery
     const sentAt = clock.now()
-    if (!(await calls.begin(orderId, sentAt, before)))
+    if (!(await calls.begin(lease, { orderId, sentAt, seen: before })))
       return pending('Another process is delivering this order.', delivery)
     await waypoint('game.called')
     try {

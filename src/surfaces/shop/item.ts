@@ -45,11 +45,11 @@ export function shopItem({ game, holds, gameMs, payerProblem }: ShopItemOptions)
       return { findings, plan: { playerId }, holds: taken.filter((hold) => hold !== null) }
     },
 
-    async deliver({ itemId, quantity }, plan, { orderId, settledAt, attempts }) {
+    async deliver({ itemId, quantity }, plan, { orderId, settledAt, attempts, lease }) {
       const { playerId } = plan
       if (typeof playerId !== 'string') throw new TypeError(`order ${orderId} has no player in its plan`)
-      const deadline = settledAt + gameMs
-      const grant = await game.deliver({ orderId, playerId, itemId, quantity, paidAt: settledAt, deadline, attempts })
+      const terms = { paidAt: settledAt, deadline: settledAt + gameMs, attempts, lease }
+      const grant = await game.deliver({ orderId, playerId, itemId, quantity, ...terms })
       switch (grant.state) {
         case 'delivered': {
           const { reference, deliveredAt } = grant

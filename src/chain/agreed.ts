@@ -1,0 +1,42 @@
+import { type RawReceipt, type Receipt, receiptIn } from './receipt.ts'
+import type { Rpc } from './rpc.ts'
+
+/** Does what a receipt shows count, for a payment of this size that has to lie this deep? */
+export type SecondOpinion = (
+  receipt: Receipt,
+  payment: { readonly amount: bigint; readonly confirmations: bigint },
+) => Promise<boolean>
+
+/**
+ * A node can make up a receipt as well as any other answer. From an amount on, a payment counts only when two nodes show the same receipt,
+ * as deep as it has to be. Null: never asked. Where there is one node only there is nobody to ask.
+ */
+export function secondOpinion(rpc: Rpc, fromAmount: bigint | null): SecondOpinion {
+  return async (receipt, { amount, confirmations }) => {
+    if (fromAmount === null || amount < fromAmount || rpc.second === null) return true
+    return agreedReceipt(rpc, receipt, confirmations)
+  }
+}
+
+/** Every node is asked afresh, so it does not matter which of them the receipt at hand came from. */
+export async function agreedReceipt(rpc: Rpc, receipt: Receipt, confirmations: bigint): Promise<boolean> {
+  const { transactionHash, blockNumber } = receipt
+  const [shown, heads] = await Promise.all([
+    rpc.everyone<RawReceipt | null>('eth_getTransactionReceipt', [transactionHash]),
+    rpc.everyone<string>('eth_blockNumber'),
+  ])
+  const wanted = fingerprint(receipt)
+  const agreeing = shown.filter((raw, index) => {
+    const other = raw ? receiptIn(raw, transactionHash) : null
+    const head = heads[index]
+    if (!other || head === undefined || fingerprint(other) !== wanted) return false
+    return BigInt(head) - blockNumber + 1n >= confirmations
+  })
+  return agreeing.length >= 2
+}
+
+/** All that a payment is judged by. */
+function fingerprint({ succeeded, blockNumber, blockHash, from, logs }: Receipt): string {
+  const said = logs.map(({ address, topics, data }) => [address, ...topics, data].join())
+  return [succeeded, blockNumber, blockHash, from, ...said].join('|').toLowerCase()
+}

@@ -1,0 +1,60 @@
+import type { Send } from '../../domain/journal.ts'
+import { LeaseLost } from '../../domain/lease.ts'
+import { pollUntil } from '../receipt.ts'
+import { broadcastAgain, type FeeRefusal } from './broadcast.ts'
+import { renewFront, tendFront } from './front.ts'
+import type { Errand, Lane } from './lane.ts'
+import { canLand, signAgain } from './sign.ts'
+import { landedState, receiptOf, type SendState, stateOf } from './state.ts'
+
+/** Waits for the receipt, and meanwhile does what brings it about: the same bytes again, then the same nonce at other fees. */
+export async function follow(lane: Lane, { lease }: Errand, first: Send, refused: FeeRefusal): Promise<SendState> {
+  const { clock, waitMs, stuckAfterMs } = lane
+  let send = first
+  let refusal = refused
+  let nudgedAt = clock.now()
+  let renewedAt = nudgedAt
+
+  async function nudge(): Promise<void> {
+    await tendFront(lane, lease, send.nonce)
+    // The node wants other fees: there is no use in waiting. What is only too much together with all in front is paid when they have landed.
+    if (refusal === 'cheap' || (refusal === 'dear' && !(await canLand(lane, send))))
+      send = await signAgain(lane, lease, send)
+    refusal = await broadcastAgain(lane, send)
+  }
+
+  async function renew(): Promise<void> {
+    const { nonce } = send
+    await renewFront(lane, lease, nonce)
+    // As long as others stand in front of it, more money does not help it.
+    if (lane.row.landedBelow >= nonce) send = await signAgain(lane, lease, send)
+    refusal = await broadcastAgain(lane, send)
+  }
+
+  const found = await pollUntil(clock, waitMs, async () => {
+    const receipt = await receiptOf(lane, send)
+    if (receipt) return receipt
+    const now = clock.now()
+    if (now - renewedAt >= stuckAfterMs) {
+      renewedAt = now
+      await helped(lane, send, renew)
+    } else if (now - nudgedAt >= Math.min(1_000, stuckAfterMs / 2)) {
+      nudgedAt = now
+      await helped(lane, send, nudge)
+    }
+    return null
+  })
+  if (!found) return stateOf(lane, send)
+  await lane.waypoint('send.mined')
+  return landedState(lane, send, found)
+}
+
+/** Help that fails changes nothing: the bytes are out, and may land at any time. */
+async function helped({ log, chainId, signer }: Lane, { nonce, step }: Send, help: () => Promise<void>): Promise<void> {
+  try {
+    await help()
+  } catch (error) {
+    if (error instanceof LeaseLost) throw error
+    log.warn('a transaction could not be helped along', { chainId, signer, nonce, step, error })
+  }
+}

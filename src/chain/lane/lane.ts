@@ -1,0 +1,103 @@
+import type { Address } from '../../base/address.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Log } from '../../base/log.ts'
+import type { Waypoint } from '../../base/waypoint.ts'
+import type { Journal } from '../../domain/journal.ts'
+import type { Lease } from '../../domain/lease.ts'
+import type { Burial } from '../burial.ts'
+import type { FeeSource } from '../fees.ts'
+import type { Rpc } from '../rpc.ts'
+import type { Wallet } from '../wallet.ts'
+import { createTank, type Tank } from './tank.ts'
+
+/** What a transaction is for, and the right to sign it. */
+export type Errand = { readonly lease: Lease; readonly orderId: string; readonly step: string }
+
+export type LaneOptions = {
+  readonly rpc: Rpc
+  readonly wallet: Wallet
+  readonly journal: Journal
+  readonly fees: FeeSource
+  readonly clock: Clock
+  readonly log: Log
+  readonly waypoint: Waypoint
+  /** How long a send waits for its receipt before it says `pending`. */
+  readonly waitMs: number
+  /** After this long without a receipt, the same nonce is signed again at other fees. */
+  readonly stuckAfterMs: number
+  /** How deep something must lie before it counts as final. */
+  readonly burial: Burial
+  /** False where gas is paid in a token: then the balance of the coin says nothing. */
+  readonly paysGasInCoin: boolean
+}
+
+/**
+ * One key on one chain. Its transactions stand in a row, by nonce, and none can overtake another: whatever blocks the first one blocks
+ * them all. The modules beside this one are the steps of a transaction's life; all of them work on a lane.
+ */
+export type Lane = LaneOptions & {
+  readonly chainId: number
+  readonly signer: Address
+  readonly tank: Tank
+  readonly row: Row
+  /** Nonce, signature, journal and broadcast go one at a time, so that a later nonce never overtakes an earlier one. */
+  inTurn<Result>(work: () => Promise<Result>): Promise<Result>
+  /** Tells people, and again only after a while: the same trouble is met by every order behind it. */
+  alarm(what: string, message: string, fields: Readonly<Record<string, unknown>>): void
+}
+
+/** What this process knows of the row; another process may know more. */
+export type Row = {
+  /** Next nonce to use; null: ask. */
+  next: number | null
+  /** All nonces below have landed. */
+  landedBelow: number
+  /** When it last moved: something landed, or something came into an empty row. */
+  movedAt: number
+  /** When somebody last looked after what stands in front. */
+  tendedAt: number
+  lookedAt: number
+}
+
+const ALARM_MS = 300_000
+const ALARMS_MAX = 1_000
+
+export function createLane(options: LaneOptions): Lane {
+  const { rpc, wallet, clock, log } = options
+  const { chainId } = rpc
+  const signer = wallet.address
+  const alarms = new Map<string, number>()
+  let queue: Promise<unknown> = Promise.resolve()
+  return {
+    ...options,
+    chainId,
+    signer,
+    tank: createTank({ rpc, signer, clock, isFilled: options.paysGasInCoin }),
+    row: { next: null, landedBelow: 0, movedAt: clock.now(), tendedAt: 0, lookedAt: 0 },
+    inTurn(work) {
+      const result = queue.then(work)
+      queue = result.catch(() => {})
+      return result
+    },
+    alarm(what, message, fields) {
+      const last = alarms.get(what)
+      if (last !== undefined && clock.now() - last < ALARM_MS) return
+      if (alarms.size >= ALARMS_MAX) alarms.clear()
+      alarms.set(what, clock.now())
+      log.error(message, { chainId, signer, ...fields })
+    },
+  }
+}
+
+/** Something of ours, or as the chain counts, has landed: all before it has as well. */
+export function noteLanded({ row, clock }: Lane, below: number): void {
+  if (below <= row.landedBelow) return
+  row.landedBelow = below
+  row.movedAt = clock.now()
+}
+
+/** A nonce was taken. A row that was empty begins to wait now. */
+export function noteTaken({ row, clock }: Lane, nonce: number): void {
+  if (nonce <= row.landedBelow) row.movedAt = clock.now()
+  row.next = nonce + 1
+}

@@ -1,0 +1,40 @@
+import { type Address, type Hash, sameAddress } from '../../base/address.ts'
+import type { Hex } from '../../base/hex.ts'
+import type { Call, Send } from '../../domain/journal.ts'
+import type { Errand, Lane } from './lane.ts'
+import { countedNonce } from './nonce.ts'
+
+/** Has the chain counted more of this key than the journal knows? Then the journal is an older copy of itself. */
+export async function isJournalShort(lane: Lane): Promise<boolean> {
+  const { journal, chainId, signer } = lane
+  return (await journal.unknownBefore(chainId, signer, await countedNonce(lane))) > 0
+}
+
+/**
+ * One of these transactions may be a step that the journal has lost: then it is written down, as if it had always been there. False when
+ * none of them is: they are not ours, or known as the work of another order.
+ */
+export async function adoptLost(lane: Lane, errand: Errand, call: Call, candidates: readonly Hash[]): Promise<boolean> {
+  for (const hash of candidates) {
+    const found = await lane.rpc.request<{ from: Address; nonce: Hex } | null>('eth_getTransactionByHash', [hash])
+    if (!found || !sameAddress(found.from, lane.signer)) continue
+    if (await adopt(lane, errand, call, { hash, nonce: Number(found.nonce) })) return true
+  }
+  return false
+}
+
+/** The signed bytes are lost, but they have landed: nobody will have to send them. */
+async function adopt(
+  { journal, log, chainId, signer }: Lane,
+  { lease, orderId, step }: Errand,
+  call: Call,
+  { hash, nonce }: { readonly hash: Hash; readonly nonce: number },
+): Promise<boolean> {
+  const fees = { maxFeePerGas: 0n, maxPriorityFeePerGas: 0n }
+  const version = { raw: '0x', hash, fees, isVoid: false } as const
+  const send: Send = { chainId, signer, nonce, orderId, step, call, versions: [version], landing: null }
+  // A nonce that looked unused to a node which lagged may have been filled in; what landed under it is this.
+  if (!(await journal.record(lease, send)) && !(await journal.claimGap(lease, send))) return false
+  log.error('the journal had lost a transaction', { chainId, signer, nonce, orderId, step, hash })
+  return true
+}

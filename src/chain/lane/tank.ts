@@ -1,0 +1,45 @@
+import type { Address } from '../../base/address.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Rpc } from '../rpc.ts'
+
+/** What a key has for gas. Read seldom: between two readings, what is signed is taken off. */
+export type Tank = {
+  /** At least this recent, less what was promised since; null where gas is paid otherwise. */
+  left(ageMaxMs: number): Promise<bigint | null>
+  /** What was read last, without asking anybody. */
+  known(): bigint | null
+  promise(wei: bigint): void
+  read(): Promise<bigint>
+}
+
+export function createTank(options: {
+  readonly rpc: Rpc
+  readonly signer: Address
+  readonly clock: Clock
+  readonly isFilled: boolean
+}): Tank {
+  const { rpc, signer, clock, isFilled } = options
+  let reading: { readonly at: number; readonly wei: bigint } | null = null
+  let promised = 0n
+
+  async function read(): Promise<bigint> {
+    return BigInt(await rpc.request<string>('eth_getBalance', [signer, 'latest']))
+  }
+
+  return {
+    read,
+    known: () => (isFilled ? (reading?.wei ?? null) : null),
+    promise(wei) {
+      promised += wei
+    },
+    async left(ageMaxMs) {
+      if (!isFilled) return null
+      if (reading === null || clock.now() - reading.at >= ageMaxMs) {
+        const at = clock.now()
+        reading = { at, wei: await read() }
+        promised = 0n
+      }
+      return reading.wei - promised
+    },
+  }
+}

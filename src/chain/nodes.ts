@@ -1,0 +1,58 @@
+import type { Clock } from '../base/clock.ts'
+import type { RpcTransport } from './rpc.ts'
+
+/** One address that answers for a chain, and what is known of it. */
+export type Node = {
+  readonly ask: RpcTransport
+  /** The newest block it has shown; null before anybody asked. */
+  head: NodeHead | null
+  /** It did not answer a moment ago: until then it is asked last. */
+  mutedUntil: number
+  /** Its newest block lies behind that of another: what it says is of the past. */
+  isBehind: boolean
+}
+
+export type NodeHead = { readonly number: bigint; readonly timestampMs: number; readonly baseFee: bigint }
+
+export type Nodes = {
+  readonly all: readonly Node[]
+  /** Whom to ask, best first. Those that lag are not among them. */
+  inOrder(): readonly Node[]
+  isMuted(node: Node): boolean
+  mute(node: Node): void
+  /** Compares the heads that were read last. */
+  judge(): void
+}
+
+/** Long, because it ends as soon as the node answers anything: heads are asked of all nodes, muted or not. */
+const MUTED_MS = 60_000
+/** Nodes of one chain are never quite together. Both must be exceeded, so that a made-up height alone shuts nobody out. */
+const BLOCKS_BEHIND_MAX = 3n
+const MS_BEHIND_MAX = 8_000
+
+export function createNodes(transports: readonly RpcTransport[], clock: Clock): Nodes {
+  const all = transports.map((ask): Node => ({ ask, head: null, mutedUntil: 0, isBehind: false }))
+  const isMuted = ({ mutedUntil }: Node): boolean => clock.now() < mutedUntil
+  return {
+    all,
+    isMuted,
+    inOrder() {
+      const believed = all.filter(({ isBehind }) => !isBehind)
+      return [...believed.filter((node) => !isMuted(node)), ...believed.filter(isMuted)]
+    },
+    mute(node) {
+      node.mutedUntil = clock.now() + MUTED_MS
+    },
+    judge() {
+      const heads = all.map(({ head }) => head).filter((head) => head !== null)
+      const best = heads.reduce((a, b) => (b.number > a.number ? b : a), heads[0]!)
+      // A block from the future makes nobody late.
+      const newestMs = Math.min(best.timestampMs, clock.now())
+      for (const node of all)
+        node.isBehind =
+          node.head !== null &&
+          best.number - node.head.number > BLOCKS_BEHIND_MAX &&
+          newestMs - node.head.timestampMs > MS_BEHIND_MAX
+    },
+  }
+}

@@ -1,0 +1,129 @@
+import type { Address, Hash } from '../base/address.ts'
+import type { Log } from '../base/log.ts'
+import { isProblem } from '../base/problem.ts'
+import { isDeliveryStep, type Send } from '../domain/journal.ts'
+import type { Lease } from '../domain/lease.ts'
+import type { MissingSend, SendWatch, WatchedSend } from '../domain/send-watch.ts'
+import { type Attempt, decisiveOf, followOn, hasSucceeded, readTries, sendNext } from './attempts.ts'
+import { contractAt, Reverted } from './contract.ts'
+import type { Rpc } from './rpc.ts'
+import type { Sender } from './sender.ts'
+import { refundTransfer, transferIn } from './transfer.ts'
+
+export type WatchOptions = {
+  readonly rpc: Rpc
+  readonly watch: SendWatch
+  senderOf(signer: Address): Sender | undefined
+  readonly lease: Lease
+  readonly log: Log
+}
+
+/** Reorganisations deeper than this have not been seen where we sell. */
+const DEPTH = 128n
+const BLOCKS_MAX = 500
+const SENDS_MAX = 50
+
+/**
+ * Looks whether the chain still shows what it showed when orders were confirmed and refunded, block by block: one question for all that a
+ * block held. What it has dropped is sent again, the same bytes first. Returns all that was missing at this look.
+ */
+export async function watchSends(options: WatchOptions): Promise<readonly MissingSend[]> {
+  const { rpc, watch } = options
+  const { chainId } = rpc
+  const head = BigInt(await rpc.request<string>('eth_blockNumber'))
+  const deep: Hash[] = []
+  const gone: Hash[] = []
+  for (const { number, hash } of await watch.blocks(chainId, BLOCKS_MAX)) {
+    // A node that has not come so far yet says nothing about it.
+    if (number > head) continue
+    const shown = await rpc.request<{ hash: Hash } | null>('eth_getBlockByNumber', [`0x${number.toString(16)}`, false])
+    if (shown && shown.hash !== hash) gone.push(hash)
+    else if (shown && head - number >= DEPTH) deep.push(hash)
+  }
+  if (deep.length > 0) await watch.bury(chainId, deep)
+  const missing: MissingSend[] = []
+  if (gone.length === 0) return missing
+  for (const send of await watch.minedIn(chainId, gone, SENDS_MAX)) {
+    const found = await restore(options, send)
+    if (found) missing.push(found)
+  }
+  return missing
+}
+
+/** Null when it was only mined again elsewhere. */
+async function restore(options: WatchOptions, send: WatchedSend): Promise<MissingSend | null> {
+  const { senderOf, log } = options
+  const { orderId, step, landing, amount } = send
+  const sender = senderOf(send.signer)
+  const state = await sender?.look(send)
+  if (sender && state?.state === 'mined' && state.receipt.succeeded) {
+    await sender.land(send, state.receipt)
+    return null
+  }
+  const detail = await bringBack(options, sender, send).catch((error: unknown) => {
+    log.warn('what the chain dropped could not be sent again', { orderId, step, error })
+    return isProblem(error) ? error.message : 'It could not be sent again; the next look tries.'
+  })
+  const kind = isDeliveryStep(step) ? 'delivery_missing' : 'refund_missing'
+  log.error('the chain dropped a delivery or a refund', { orderId, step, transaction: landing.hash, detail })
+  return { kind, orderId, transaction: landing.hash, amount, detail }
+}
+
+async function bringBack(options: WatchOptions, sender: Sender | undefined, send: WatchedSend): Promise<string> {
+  if (!sender) return 'The key that sent it is not configured any more.'
+  if (send.payment !== 'shown') return withhold(options, sender, send)
+  return isDeliveryStep(send.step) ? deliverAgain(options, sender, send) : refundAgain(options, sender, send)
+}
+
+/**
+ * What paid for it is gone as well: neither is handed over for nothing. The bytes are known to the world and would land by themselves, so
+ * their nonce is used up; when the payment comes back, it is sent under another one.
+ */
+async function withhold({ watch, lease }: WatchOptions, sender: Sender, send: WatchedSend): Promise<string> {
+  const { state } = await sender.cancel({ lease, orderId: send.orderId, step: send.step })
+  if (state === 'void' && send.payment === 'lost') await watch.forget(send)
+  return state === 'mined'
+    ? 'Its payment is missing too, and it has landed all the same.'
+    : 'Its payment is missing too; it is cancelled until that is back.'
+}
+
+/** The contract takes each order once, so a further try is safe when the one before can never land. */
+async function deliverAgain({ rpc, watch, lease }: WatchOptions, sender: Sender, send: WatchedSend): Promise<string> {
+  const errand = { lease, orderId: send.orderId, step: send.step.replace(/\.\d+$/, '') }
+  const tries = await readTries(sender, errand.orderId, errand.step)
+  const decisive = decisiveOf(tries)
+  const isOut = decisive && (hasSucceeded(decisive) || decisive.state.state === 'pending')
+  if (isOut) return landed(watch, sender, send, await followOn(sender, errand, decisive))
+  const refusal = await refusalOf(rpc, sender, send)
+  if (refusal) return `The contract refuses it now: ${refusal}.`
+  return landed(watch, sender, send, await sendNext(sender, errand, send.call, tries))
+}
+
+async function refusalOf(rpc: Rpc, sender: Sender, { call }: Send): Promise<string | null> {
+  try {
+    await contractAt(rpc, call.to, []).simulate(await sender.terms(call.gas), call.data)
+    return null
+  } catch (error) {
+    if (error instanceof Reverted) return error.reason
+    throw error
+  }
+}
+
+async function landed(watch: SendWatch, sender: Sender, send: Send, { state, step }: Attempt): Promise<string> {
+  if (state.state === 'pending') return 'It was sent again, and waits for the chain.'
+  if (state.state === 'void' || !state.receipt.succeeded) return 'It did not go through; the next look tries again.'
+  await sender.land({ orderId: send.orderId, step }, state.receipt)
+  if (step !== send.step) await watch.forget(send)
+  return `It has landed again, as ${state.receipt.transactionHash}.`
+}
+
+async function refundAgain({ rpc, watch, lease }: WatchOptions, sender: Sender, send: WatchedSend): Promise<string> {
+  const { orderId, landing, call, versions } = send
+  const transfer = transferIn(call)
+  if (!transfer) throw new TypeError(`${send.step} of ${orderId} is no transfer`)
+  const since = landing.blockNumber > DEPTH ? landing.blockNumber - DEPTH : 0n
+  const outcome = await refundTransfer({ rpc, sender, orderId, lease }, { ...transfer, since })
+  if (outcome.kind === 'pending') return outcome.detail
+  if (!versions.some(({ hash }) => hash === outcome.transaction)) await watch.forget(send)
+  return `It has landed again, as ${outcome.transaction}.`
+}

@@ -1,0 +1,53 @@
+import { newId } from '../base/id.ts'
+import type { Lease } from '../domain/lease.ts'
+import type { Queryable } from '../store/db.ts'
+import { claim, enqueueLeased, extend, forget } from '../store/jobs.ts'
+import type { Books } from './books.ts'
+
+const KIND = 'arrival'
+const LEASE_SECONDS = 120
+const ABANDONED_MAX = 100
+
+/** A deed that somebody asks for and that no job is about: it gets a lease of its own, for as long as it takes. */
+export async function underLease<Result>(books: Books, work: (lease: Lease) => Promise<Result>): Promise<Result> {
+  const key = newId('job', books.random)
+  const lease = await enqueueLeased(books.db, { kind: KIND, key, leaseSeconds: LEASE_SECONDS })
+  if (!lease) throw new TypeError(`job ${key} exists already`)
+  try {
+    return await whileHeld(books, lease, LEASE_SECONDS, () => work(lease))
+  } finally {
+    await forget(books.db, lease).catch((error: unknown) => books.log.warn('a lease was left behind', { key, error }))
+  }
+}
+
+/** Renews a lease while the work under it takes its time. Whoever loses it all the same can sign nothing more. */
+export async function whileHeld<Result>(
+  { db, clock, log }: Pick<Books, 'db' | 'clock' | 'log'>,
+  lease: Lease,
+  leaseSeconds: number,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const done = new AbortController()
+  async function beat(): Promise<void> {
+    while (!done.signal.aborted) {
+      await clock.sleep((leaseSeconds * 1000) / 3, done.signal)
+      if (done.signal.aborted) return
+      await extend(db, lease, leaseSeconds).catch((error: unknown) =>
+        log.warn('lease could not be renewed', { kind: lease.kind, key: lease.key, error }),
+      )
+    }
+  }
+  const heartbeat = beat()
+  try {
+    return await work()
+  } finally {
+    done.abort()
+    await heartbeat
+  }
+}
+
+/** Leases of processes that died in the middle: nobody goes on with such a deed, and nobody has to. */
+export async function forgetAbandoned(db: Queryable): Promise<void> {
+  for (const job of await claim(db, { kinds: [KIND], limit: ABANDONED_MAX, leaseSeconds: LEASE_SECONDS }))
+    await forget(db, job)
+}

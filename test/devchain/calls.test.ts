@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import { decodeFunctionResult, encodeFunctionData, type Hex, toHex } from 'viem'
+import { createDevChain, type DevChain } from '../../src/devchain/chain.ts'
+import { mirror } from '../artifacts/Mirror.ts'
+import { troublemaker } from '../artifacts/Troublemaker.ts'
+import { deploy, fundedWallet, refused, type Wallet } from './support.ts'
+
+const BASE_FEE = 1_000_000n
+const { abi } = mirror
+
+suite('a call runs on the terms it names, as geth runs it', () => {
+  let chain: DevChain
+  let alice: Wallet
+  let to: Hex
+  const rpc = <Answer>(method: string, ...params: unknown[]) => chain.request({ method, params }) as Promise<Answer>
+  before(async () => {
+    chain = await createDevChain({ rules: 'native', faults: true })
+    alice = await fundedWallet(chain)
+    to = await deploy(alice, mirror, [])
+  })
+  after(() => chain.close())
+
+  async function shown(terms: object) {
+    const data = encodeFunctionData({ abi, functionName: 'terms' })
+    const answer = await rpc<Hex>('eth_call', { from: alice.account.address, to, data, ...terms }, 'latest')
+    return decodeFunctionResult({ abi, functionName: 'terms', data: answer })
+  }
+
+  test('without fees neither the price nor the base fee is more than nothing', async () => {
+    const [price, baseFee] = await shown({})
+    assert.deepEqual([price, baseFee], [0n, 0n])
+  })
+
+  test('with fees the price is what a transaction would pay, and the fee is set aside', async () => {
+    const before = await alice.getBalance({ address: alice.account.address })
+    const fees = { maxFeePerGas: toHex(5n * BASE_FEE), maxPriorityFeePerGas: toHex(BASE_FEE) }
+    const [price, baseFee, gas, balance] = await shown({ ...fees, gas: toHex(200_000n) })
+    assert.deepEqual([price, baseFee], [2n * BASE_FEE, BASE_FEE])
+    assert.ok(gas < 200_000n - 21_000n && gas > 170_000n, String(gas))
+    assert.equal(before - balance, 200_000n * price)
+    const [capped] = await shown({
+      maxFeePerGas: toHex(BASE_FEE + 1n),
+      maxPriorityFeePerGas: toHex(9n),
+      gas: '0x30d40',
+    })
+    assert.equal(capped, BASE_FEE + 1n)
+    const [legacy] = await shown({ gasPrice: toHex(7n * BASE_FEE), gas: '0x30d40' })
+    assert.equal(legacy, 7n * BASE_FEE)
+  })
+
+  test('what no block would take is refused: too little for the base fee, too much for the wallet, too little gas', async () => {
+    await refused(
+      shown({ maxFeePerGas: toHex(BASE_FEE - 1n), gas: '0x30d40' }),
+      -32000,
+      /max fee per gas less than block base fee/,
+    )
+    await refused(shown({ maxFeePerGas: toHex(10n ** 18n), gas: '0x30d40' }), -32000, /insufficient funds/)
+    await refused(shown({ gas: toHex(21_000n) }), -32000, /intrinsic gas too low/)
+  })
+
+  test('an estimate stays below the limit that was given, and below what the wallet can pay', async () => {
+    const trouble = await deploy(alice, troublemaker, [])
+    const call = {
+      from: alice.account.address,
+      to: trouble,
+      data: encodeFunctionData({ abi: troublemaker.abi, functionName: 'count' }),
+    }
+    const estimate = BigInt(await rpc<Hex>('eth_estimateGas', call))
+    assert.ok(BigInt(await rpc<Hex>('eth_estimateGas', { ...call, gas: toHex(estimate) })) <= estimate)
+    await refused(rpc('eth_estimateGas', { ...call, gas: toHex(estimate - 5_000n) }), -32000, /out of gas/)
+  })
+
+  test('the base fee can be set, for calls, transactions and whoever asks', async () => {
+    await rpc('dev_setBaseFee', toHex(50n * BASE_FEE))
+    const [, baseFee] = await shown({ maxFeePerGas: toHex(60n * BASE_FEE), gas: '0x30d40' })
+    assert.equal(baseFee, 50n * BASE_FEE)
+    const { baseFeePerGas } = await rpc<{ baseFeePerGas: Hex }>('eth_getBlockByNumber', 'latest', false)
+    assert.equal(BigInt(baseFeePerGas), 50n * BASE_FEE)
+    await rpc('dev_setBaseFee', toHex(BASE_FEE))
+  })
+})

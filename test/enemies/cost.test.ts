@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { burnOf, readyCrafter } from '../craft/workshop.ts'
+import { fundedWallet, post } from '../support/buyers.ts'
+import { mppPullUnderTest, mppPushUnderTest, x402UnderTest } from '../support/credentials.ts'
+import { startShop, type TestShop } from '../support/shop.ts'
+
+// All care for enemies is taken when something is amiss. The purchase that goes well asks the chain and the store no more often than it
+// did before anybody thought of them.
+
+/** Kept for some seconds, and read again by whoever comes first after that. */
+const TIMED: readonly string[] = ['eth_getBlockByNumber', 'eth_getBalance', 'eth_chainId']
+
+let shop: TestShop
+const asked: string[] = []
+const queried: string[] = []
+before(async () => {
+  shop = await startShop({
+    withoutWorker: true,
+    wrapTransport: (_chainId, transport) => (request) => {
+      if (!TIMED.includes(request.method)) asked.push(request.method)
+      return transport(request)
+    },
+    wrapDatabase: (database) => ({
+      ...database,
+      query(sql, values) {
+        const text = typeof sql === 'string' ? sql : sql.text
+        // Whoever is counted for rate limits is counted once in a while.
+        if (!text.includes('rate_counters')) queried.push(text)
+        return database.query(sql, values)
+      },
+      transaction(work, options) {
+        queried.push('a transaction')
+        return database.transaction(work, options)
+      },
+    }),
+  })
+})
+after(() => shop.stop())
+
+/** The second of two equal purchases: the first one finds the keys, the nonces and the shelves. */
+async function costOf(purchase: () => Promise<Response>): Promise<{ chain: number; store: number }> {
+  for (const _ of ['first', 'second']) {
+    asked.length = 0
+    queried.length = 0
+    const response = await purchase()
+    assert.equal(response.status, 200)
+  }
+  return { chain: asked.length, store: queried.length }
+}
+
+for (const [rail, cost] of [
+  [x402UnderTest, { chain: 8, store: 8 }],
+  [mppPullUnderTest, { chain: 8, store: 7 }],
+  [mppPushUnderTest, { chain: 7, store: 8 }],
+] as const)
+  test(`a lot by ${rail.name} takes ${cost.chain} questions to the chain and ${cost.store} to the store`, async () => {
+    const found = await costOf(async () => {
+      const buyer = await fundedWallet(shop)
+      const url = `${shop.url}/agentic/${rail.rail}/buy`
+      const body = { saleId: 392, beneficiary: buyer.address }
+      const credential = await rail.pay(shop, buyer, await fetch(url, post(body)))
+      asked.length = 0
+      queried.length = 0
+      return fetch(url, post(body, { [rail.header]: credential }))
+    })
+    assert.deepEqual(found, cost)
+  })
+
+test('a burn by x402 takes 11 questions to the chain and 10 to the store', async () => {
+  const crafter = await readyCrafter(shop)
+  const nfts = [...crafter.nfts]
+  const found = await costOf(() => crafter.pay.x402(`${shop.url}/craft/x402/burn`, burnOf(crafter, [nfts.pop()!])))
+  assert.deepEqual(found, { chain: 11, store: 10 })
+})

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { PrivateKeyAccount } from 'viem/accounts'
+import type { Hash } from '../../src/base/address.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { createLog } from '../../src/base/log.ts'
+import { createWallet } from '../../src/chain/wallet.ts'
+import { refundOrder } from '../../src/checkout/refund.ts'
+import { sandboxKey } from '../../src/config/published.ts'
+import { addressOf } from '../../src/sandbox/world.ts'
+import { nftsOf, transfers } from '../crash/flows.ts'
+import { buy, LOT_PRICE, reconcileRail } from '../operations/desk.ts'
+import { fundedWallet } from '../support/buyers.ts'
+import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
+import { startShop, type TestShop } from '../support/shop.ts'
+
+// A reorganisation takes back what an order counts on: the mint, or the refund, and nothing else. The books of payments are even.
+
+let shop: TestShop
+let buyer: PrivateKeyAccount
+const logged: string[] = []
+before(async () => {
+  const log = createLog({ level: 'error', clock: systemClock, write: (line) => logged.push(line) })
+  const configure = (config: TestShop['config']) => ({ ...config, limits: { ...config.limits, receiptWaitMs: 500 } })
+  shop = await startShop({ withoutWorker: true, log, configure })
+})
+after(() => shop.stop())
+
+const chainOf = ({ rail }: RailUnderTest) => (rail === 'mpp' ? shop.chains.tempo : shop.chains.native)
+const native = (method: string, ...params: unknown[]) => shop.chains.native.request({ method, params })
+const tokens = (owner: PrivateKeyAccount) => nftsOf(shop.chains, shop.world.contracts.sale, owner.address)
+const refunds = (rail: RailUnderTest, owner: PrivateKeyAccount) =>
+  transfers(shop, rail, addressOf('treasury'), owner.address)
+
+/** The hash of a step's transaction, as it was signed. */
+async function hashOf(orderId: string, step: string): Promise<Hash> {
+  const { rows } = await shop.store.db.query<{ versions: { hash: Hash }[] }>(
+    'select versions from sends where order_id = $1 and step = $2',
+    [orderId, step],
+  )
+  return rows[0]!.versions[0]!.hash
+}
+
+async function bytesOf(orderId: string): Promise<string> {
+  const { rows } = await shop.store.db.query<{ versions: { raw: string }[] }>(
+    `select versions from sends where order_id = $1 and step = 'mint'`,
+    [orderId],
+  )
+  return rows[0]!.versions[0]!.raw
+}
+
+/** Takes back the last blocks, and mines everything in them again but this. */
+async function dropOnly(chain: typeof shop.chains.native, hash: Hash): Promise<void> {
+  const receipt = (await chain.request({ method: 'eth_getTransactionReceipt', params: [hash] })) as {
+    blockNumber: string
+  }
+  const head = Number(await chain.request({ method: 'eth_blockNumber' }))
+  await chain.request({ method: 'dev_reorg', params: [head - Number(receipt.blockNumber) + 1, { drop: hash }] })
+}
+
+for (const rail of [x402UnderTest, mppPullUnderTest]) {
+  describe(`an order paid by ${rail.name}`, () => {
+    before(async () => {
+      buyer = await fundedWallet(shop)
+    })
+
+    test('E20: whose mint alone is dropped gets its token back, from the same bytes, and is named', async () => {
+      const { response, body } = await buy(shop, rail, buyer)
+      assert.equal(response.status, 200)
+      const mint = await hashOf(body.orderId, 'mint')
+      await dropOnly(shop.chains.native, mint)
+      assert.equal(await tokens(buyer), 0)
+      const { items, difference } = await reconcileRail(shop, rail)
+      assert.deepEqual(
+        items.map(({ kind, orderId, transaction, amount }) => [kind, orderId, transaction, amount]),
+        [['delivery_missing', body.orderId, mint, LOT_PRICE]],
+      )
+      assert.equal(difference, 0n)
+      assert.equal(await tokens(buyer), 1)
+      assert.ok(await native('eth_getTransactionReceipt', mint))
+      assert.match(logged.join(''), new RegExp(`dropped a delivery or a refund.*${body.orderId}`))
+      // It has landed again, and there is nothing left to say.
+      assert.deepEqual((await reconcileRail(shop, rail)).items, [])
+      assert.equal(await tokens(buyer), 1)
+    })
+
+    test('E20: whose refund alone is dropped gets its money, once, and is named', async () => {
+      const { body } = await buy(shop, rail, buyer)
+      await refundOrder(shop.service.checkout, body.orderId, { reason: 'a test', by: 'ada' })
+      const before = (await refunds(rail, buyer)).length
+      const refund = await hashOf(body.orderId, 'refund')
+      await dropOnly(chainOf(rail), refund)
+      assert.equal((await refunds(rail, buyer)).length, before - 1)
+      const { items } = await reconcileRail(shop, rail)
+      assert.deepEqual(
+        items.map(({ kind, orderId, transaction }) => [kind, orderId, transaction]),
+        [['refund_missing', body.orderId, refund]],
+      )
+      for (let look = 0; look < 3; look++) await reconcileRail(shop, rail)
+      assert.equal((await refunds(rail, buyer)).length, before)
+      assert.deepEqual((await reconcileRail(shop, rail)).items, [])
+    })
+  })
+}
+
+describe('a dropped delivery', () => {
+  before(async () => {
+    buyer = await fundedWallet(shop)
+  })
+
+  test('whose nonce went to something else meanwhile is sent under another one, once', async () => {
+    const { body } = await buy(shop, x402UnderTest, buyer)
+    await dropOnly(shop.chains.native, await hashOf(body.orderId, 'mint'))
+    // Somebody with the minter's key is faster than we are.
+    await takeNonce()
+    for (let look = 0; look < 3; look++) await reconcileRail(shop, x402UnderTest)
+    assert.equal(await tokens(buyer), 1)
+    assert.deepEqual((await reconcileRail(shop, x402UnderTest)).items, [])
+    assert.ok(await hashOf(body.orderId, 'mint.2'))
+  })
+
+  test('that was only mined again in another block is not missing', async () => {
+    const before = await tokens(buyer)
+    await buy(shop, x402UnderTest, buyer)
+    await native('dev_reorg', '0x3')
+    assert.deepEqual((await reconcileRail(shop, x402UnderTest)).items, [])
+    assert.equal(await tokens(buyer), before + 1)
+  })
+
+  test('whose payment was dropped for good as well is named, and not delivered for nothing', async () => {
+    const before = await tokens(buyer)
+    const { body } = await buy(shop, mppPullUnderTest, buyer)
+    // Our books of this payment were read before the chain changed its mind.
+    await reconcileRail(shop, mppPullUnderTest)
+    await dropOnly(shop.chains.tempo, body.paymentTx)
+    await dropOnly(shop.chains.native, await hashOf(body.orderId, 'mint'))
+    const report = await reconcileRail(shop, mppPullUnderTest)
+    const kinds = report.items.map(({ kind }) => kind).sort()
+    assert.deepEqual(kinds, ['delivery_missing', 'lost'])
+    // Its bytes are of no use to anybody any more, and the key goes on.
+    await shop.chains.native
+      .request({ method: 'eth_sendRawTransaction', params: [await bytesOf(body.orderId)] })
+      .catch(() => {})
+    assert.equal((await buy(shop, x402UnderTest, buyer)).response.status, 200)
+    for (let look = 0; look < 2; look++) await reconcileRail(shop, mppPullUnderTest)
+    assert.equal(await tokens(buyer), before + 1)
+    assert.deepEqual(
+      (await reconcileRail(shop, mppPullUnderTest)).items.map(({ kind }) => kind),
+      ['lost'],
+    )
+  })
+
+  test('is watched until it lies deep, and not longer', async () => {
+    await buy(shop, x402UnderTest, buyer)
+    const open = async () => {
+      const { rows } = await shop.store.db.query<{ n: number }>(
+        `select count(*)::int as n from sends s join orders o on o.id = s.order_id
+         where o.rail = 'x402' and o.status = 'confirmed' and landed_block is not null and not buried`,
+      )
+      return rows[0]!.n
+    }
+    await reconcileRail(shop, x402UnderTest)
+    assert.ok((await open()) > 0)
+    for (let block = 0; block < 130; block++) await native('evm_mine')
+    await reconcileRail(shop, x402UnderTest)
+    assert.equal(await open(), 0)
+  })
+})
+
+/** An empty transaction with the next nonce of the minter, signed by whoever has its key. */
+async function takeNonce(): Promise<void> {
+  const wallet = createWallet(sandboxKey('minter'))
+  const nonce = Number(await native('eth_getTransactionCount', wallet.address, 'latest'))
+  const { raw } = wallet.signVoid(nonce, { maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 1n }, 84532)
+  await native('eth_sendRawTransaction', raw)
+}

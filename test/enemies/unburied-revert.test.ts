@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { addressOf } from '../../src/sandbox/world.ts'
+import { ended, said } from '../checkout/counter.ts'
+import { nftsOf, transfers } from '../crash/flows.ts'
+import { buy } from '../operations/desk.ts'
+import { fundedWallet } from '../support/buyers.ts'
+import { x402UnderTest } from '../support/credentials.ts'
+import { startShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
+import { withChains } from './by-hand.ts'
+
+// A mint reverts, the chain changes its mind, and in the new block the very same transaction goes through. If the money had gone back on the
+// first word, the buyer would have both.
+
+test('a mint that reverted in a block which was taken back is delivered, and not refunded', async (t) => {
+  const shop = await startShop({
+    configure: (config) => {
+      const limits = { ...config.limits, waitMsMax: 500, receiptWaitMs: 300 }
+      return withChains({ ...config, limits }, { burial: { blocks: 3n, ms: 0 } })
+    },
+  })
+  t.after(() => shop.stop())
+  const native = (method: string, ...params: unknown[]) => shop.chains.native.request({ method, params })
+  const { sale } = shop.world.contracts
+  const buyer = await fundedWallet(shop)
+  const refunds = () => transfers(shop, x402UnderTest, addressOf('treasury'), buyer.address)
+  await native('dev_fault', { kind: 'revert', to: sale })
+  const { response, body } = await buy(shop, x402UnderTest, buyer)
+  assert.equal(response.status, 202)
+  await until(async () => (await said(await fetch(body.statusUrl))).status !== 'settling')
+  assert.deepEqual(await refunds(), [])
+  await native('dev_reorg', '0x1')
+  assert.equal((await ended(shop, 'x402', body.orderId)).status, 'confirmed')
+  assert.deepEqual([await nftsOf(shop.chains, sale, buyer.address), await refunds()], [1, []])
+})
+
+test('and one that stays reverted is refunded when it lies deep enough', async (t) => {
+  const shop = await startShop({
+    configure: (config) => {
+      const limits = { ...config.limits, waitMsMax: 500, receiptWaitMs: 300 }
+      return withChains({ ...config, limits }, { burial: { blocks: 3n, ms: 0 } })
+    },
+  })
+  t.after(() => shop.stop())
+  const native = (method: string, ...params: unknown[]) => shop.chains.native.request({ method, params })
+  const buyer = await fundedWallet(shop)
+  await native('dev_fault', { kind: 'revert', to: shop.world.contracts.sale })
+  const { body } = await buy(shop, x402UnderTest, buyer)
+  for (let block = 0; block < 2; block++) await native('evm_mine')
+  assert.equal((await ended(shop, 'x402', body.orderId)).status, 'refunded')
+})
