@@ -17,7 +17,7 @@ import {
 import { API, type Project, SignatureKind, type Type, TypeFlags, type TypeReference } from 'typescript/unstable/sync'
 
 // A promise that nobody waits for is work whose failure nobody hears. Biome finds those of our own functions; it does not read the
-// types of packages or of Node, so the compiler is asked here about every statement and every callback (docs/decisions/0024).
+// types of packages or of Node, so the compiler is asked here about every statement and every callback (docs/decisions/0026).
 
 const root = process.cwd()
 const virtual: Readonly<Record<string, string>> = {
