@@ -1,7 +1,8 @@
 import * as z from 'zod'
 import { isHash } from '../base/address.ts'
+import type { JsonObject } from '../base/json.ts'
 import { Problem } from '../base/problem.ts'
-import { offerOf } from '../checkout/advance.ts'
+import { toldBy } from '../checkout/advance.ts'
 import type { Checkout } from '../checkout/checkout.ts'
 import type { Surface } from '../domain/good.ts'
 import { viewOf } from '../domain/offer.ts'
@@ -35,11 +36,11 @@ export async function purchaseStatus(
   )
   if (!found) throw await unclaimed(checkout, reference)
   const { order, isOwn } = found
-  const offer = offerOf(checkout, order)
-  const view = viewOf(offer, order)
+  const told = toldBy(checkout, order)
+  const view = viewOf<JsonObject>(told, order)
   const status = statusCodeOf(order.status)
   const headers: Record<string, string> = status === 202 ? { 'Retry-After': String(STATUS_SECONDS) } : {}
-  return { status, body: isOwn ? offer.present(view) : offer.publish(view), headers }
+  return { status, body: isOwn ? told.present(view) : told.publish(view), headers }
 }
 
 export const paymentSchema = z
@@ -75,8 +76,8 @@ export async function paymentStatus(checkout: Checkout, reference: string): Prom
       'Several payments go by this name; ask by payment transaction, nonce or challenge id.',
       { taken: 'unknown' },
     )
-  const offer = offerOf(checkout, order)
-  const { refund, statusUrl, publicStatusUrl } = viewOf(offer, order)
+  const told = toldBy(checkout, order)
+  const { refund, statusUrl, publicStatusUrl } = viewOf<JsonObject>(told, order)
   return {
     status: statusCodeOf(order.status),
     body: {

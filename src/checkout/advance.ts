@@ -2,11 +2,12 @@ import { newId } from '../base/id.ts'
 import { isProblem } from '../base/problem.ts'
 import { eventTypeOf } from '../domain/event.ts'
 import { assertPassed, type Buyer, type Delivery } from '../domain/good.ts'
-import { type Offer, offerKey, viewOf } from '../domain/offer.ts'
+import { type Offer, offerKey, type Told, viewOf } from '../domain/offer.ts'
 import { type Failure, isFinal, type Order, type Refund } from '../domain/order.ts'
 import type { SettleOutcome } from '../domain/rail.ts'
 import type { Lease } from '../store/jobs.ts'
 import { type Change, changed } from '../store/order-change.ts'
+import { STRIKE_POINTS_MAX } from '../store/strikes.ts'
 import { answerOf } from './answer.ts'
 import type { Checkout } from './checkout.ts'
 
@@ -42,6 +43,11 @@ export async function advance(checkout: Checkout, order: Order, lease: Lease): P
       await checkout.jobs.forget(lease)
       return { kind: 'ended', order }
   }
+}
+
+/** As much of an order's offer as there is. */
+export function toldBy(checkout: Checkout, order: Order): Told {
+  return checkout.offers.get(offerKey(order)) ?? checkout.byRecords(order)
 }
 
 /** The offer that an order was opened under. A shop that no longer sells it keeps it until the last of its orders has ended. */
@@ -178,12 +184,18 @@ function undelivered(checkout: Checkout, order: Order, error: unknown): Delivery
   return { state: 'pending', detail, retryAfterMs: Math.min(POLL_MS_MAX, POLL_MS * 2 ** Math.min(order.attempts, 10)) }
 }
 
-/** What was mined and reverted has cost gas, and may have been the receiver's doing: for a day they, and whoever has the same code, buy nothing. */
-const REVERT = { points: 3, seconds: 86_400 }
+const REVERT_SECONDS = 86_400
 
+/**
+ * What was mined and reverted has cost gas. A contract that takes a trial and refuses the real thing does so on purpose, and for a day whoever
+ * has the same code buys nothing; a payer may once or twice have parted with what was to be taken from them.
+ */
 async function giveUp(run: OrderRun, delivery: Delivery & { state: 'impossible' }): Promise<Step> {
   const { code, detail, proof, suspects = [] } = delivery
-  if (suspects.length > 0) await run.checkout.strike({ subjects: suspects, ...REVERT })
+  for (const subject of suspects) {
+    const points = subject.startsWith('payer:') ? 1 : STRIKE_POINTS_MAX
+    await run.checkout.strike({ subjects: [subject], points, seconds: REVERT_SECONDS })
+  }
   return fail(run, { code, detail }, proof?.sends)
 }
 
@@ -207,6 +219,9 @@ async function refundByItself(run: OrderRun): Promise<Step> {
 
 async function objectionToRefund({ checkout, order }: OrderRun): Promise<string | null> {
   if (checkout.isBlocked(order.payer)) return 'Its payer is blocked.'
+  // Money that its payer moved cannot be refused beforehand, so whoever is refunded too often waits here.
+  if (order.funds === 'captured' && (await checkout.orders.refundsTo(order.payer)) >= checkout.limits.refundsPerPayer)
+    return 'Its payer was refunded too often today; an operator can refund it.'
   const today = await checkout.orders.refundedToday()
   if (today + order.amount > checkout.limits.refundsPerDay)
     return 'The automatic refunds of this day are used up; an operator can refund it.'

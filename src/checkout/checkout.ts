@@ -6,7 +6,7 @@ import type { Log } from '../base/log.ts'
 import type { ProblemCode } from '../base/problem.ts'
 import type { Waypoint } from '../base/waypoint.ts'
 import type { Surface } from '../domain/good.ts'
-import type { Offer, OfferKey } from '../domain/offer.ts'
+import type { Offer, OfferKey, Told } from '../domain/offer.ts'
 import type { Order } from '../domain/order.ts'
 import type { Astray, RailName } from '../domain/rail.ts'
 import type { Lease, Priority } from '../store/jobs.ts'
@@ -18,7 +18,10 @@ import type { ReceiptSigner } from './receipt.ts'
 export type Checkout = {
   readonly orders: Orders
   readonly jobs: OrderJobs
+  /** What is sold, and what was sold on rails and surfaces that sell no longer. */
   readonly offers: ReadonlyMap<OfferKey, Offer>
+  /** How an order is told whose offer is gone altogether. */
+  byRecords(order: Order): Told
   /** Refuses before money moves when the store has no room left. */
   readonly ensureRoom: () => void
   readonly clock: Clock

@@ -56,7 +56,7 @@ async function step(books: Books, till: Till, arrival: Arrival, lease: Lease): P
 /** Nobody has claimed it. Says so to the outside world, and whether it goes back by itself. Null: not yet. */
 async function judge(books: Books, till: Till, arrival: Arrival): Promise<Arrival | null> {
   if (till.isOwn(arrival.sender)) return changeArrival(books.db, arrival, { to: 'own', reason: null, event: null })
-  const claimant = await claimantOf(books.db, await till.identityOf(arrival))
+  const claimant = await claimantOf(books.db, await till.rail.identityOf(arrival))
   if (claimant.kind === 'order' && isAboutToMatch(claimant, arrival)) return null
   const { reason, orderId } = explained(claimant, arrival)
   const obstacle = await obstacleTo(books, till, arrival, claimant)
@@ -111,7 +111,7 @@ export async function obstacleToReturn(books: Books, till: Till, arrival: Arriva
  * has bought, and nothing goes back.
  */
 async function beginReturn(books: Books, till: Till, arrival: Arrival, by: string | null): Promise<Arrival | null> {
-  const identity = await till.identityOf(arrival)
+  const identity = await till.rail.identityOf(arrival)
   const claimant = await claimantOf(books.db, identity)
   if (claimant.kind === 'order' && claimant.status !== 'expired' && !claimant.isPaid) return null
   return change(books, till, arrival, {
@@ -198,7 +198,7 @@ export async function holdArrival(books: Books, till: Till, arrival: Arrival, re
 }
 
 async function freeName(books: Books, till: Till, arrival: Arrival): Promise<string | null> {
-  const identity = await till.identityOf(arrival)
+  const identity = await till.rail.identityOf(arrival)
   return (await claimantOf(books.db, identity)).kind === 'nobody' ? identity : null
 }
 

@@ -1,6 +1,7 @@
 import { Problem } from '../base/problem.ts'
+import { offerKey } from '../domain/offer.ts'
 import type { Order } from '../domain/order.ts'
-import { beginRefund, offerOf } from './advance.ts'
+import { beginRefund } from './advance.ts'
 import type { Checkout } from './checkout.ts'
 import { runShared } from './run.ts'
 
@@ -22,9 +23,11 @@ export async function refundOrder(checkout: Checkout, orderId: string, request: 
   if (!order) throw new Problem('order_not_found', `There is no order ${orderId.slice(0, 40)}.`)
   const objection = objectionTo(order)
   if (objection) throw refused(order, objection)
+  const offer = checkout.offers.get(offerKey(order))
+  if (!offer) throw refused(order, `This configuration has nothing of ${order.rail} on ${order.network} any more.`)
   const lease = await jobs.begin(orderId, limits.leaseSeconds)
   if (!lease) throw refused(order, 'Somebody is refunding it right now.')
-  const step = await beginRefund({ checkout, offer: offerOf(checkout, order), order, lease }, request)
+  const step = await beginRefund({ checkout, offer, order, lease }, request)
   if (step.kind !== 'moved') {
     if (order.status === 'confirmed') await jobs.forget(lease)
     throw refused(order, 'It changed while the refund began; look at it again.')

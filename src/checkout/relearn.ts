@@ -74,7 +74,7 @@ async function learnTill(books: Books, till: Till, hasProof: boolean): Promise<v
   if (!mayHaveLost) return
   for await (const arrival of unclaimed(books, till)) {
     if (till.isOwn(arrival.sender) || arrival.amount < policy.refundAtLeast) continue
-    const claimant = await claimantOf(db, await till.identityOf(arrival))
+    const claimant = await claimantOf(db, await till.rail.identityOf(arrival))
     // An order that waits for just this payment goes on with it.
     if (claimant.kind === 'order' && !claimant.isPaid) continue
     await holdArrival(books, till, arrival, 'It arrived while the books were not kept; it may have been spent already.')

@@ -19,6 +19,10 @@ export type Config = {
   /** Null: the protocol is switched off, and its routes and documents vanish. */
   readonly x402: X402Config | null
   readonly mpp: MppConfig | null
+  /** Rails that sell nothing any more, and finish, tell and send back what they sold. */
+  readonly retired: readonly RetiredRail[]
+  /** Surfaces that sell nothing any more; what they sold is finished all the same. */
+  readonly notSold: ReadonlySet<string>
   readonly game: GameConfig
   readonly receipts: ReceiptConfig
   readonly operations: OperationsConfig
@@ -102,6 +106,10 @@ export type MppConfig = {
   readonly confirmations: readonly ConfirmationTier[]
   readonly sinceBlock: bigint | null
 }
+
+export type RetiredRail =
+  | { readonly rail: 'x402'; readonly config: X402Config }
+  | { readonly rail: 'mpp'; readonly config: MppConfig }
 
 /** Who signs delivery receipts. */
 export type ReceiptConfig = {

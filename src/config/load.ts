@@ -3,30 +3,22 @@ import { readJwks, readSigningKey } from '../base/jws.ts'
 import { parseUsd, type Usd } from '../base/money.ts'
 import { Secret } from '../base/secret.ts'
 import { readChain, readSecondOpinion, refuseLoneNodes } from './chain.ts'
-import type {
-  Config,
-  ConfirmationTier,
-  GameConfig,
-  HttpConfig,
-  MppConfig,
-  OperationsConfig,
-  ReceiptConfig,
-  X402Config,
-} from './config.ts'
+import type { Config, GameConfig, HttpConfig, OperationsConfig, ReceiptConfig, RetiredRail } from './config.ts'
 import { defaultLimits, type Limits } from './limits.ts'
-import { mppNetworks, x402Networks } from './networks.ts'
-import { ConfigFault, type Environment, type OptionReader, optionReader } from './options.ts'
+import { ConfigFault, type Environment, list, type OptionReader, optionReader } from './options.ts'
 import { SANDBOX_OPERATOR_TOKEN } from './published.ts'
+import { type Protocols, readRails } from './rails.ts'
+import { earlierRails } from './retired.ts'
 import { readService } from './service.ts'
 
 /** What every mode has. The sandbox adds chains, keys and contracts of its own. */
-export type CommonConfig = Omit<Config, 'mode' | 'receipts' | 'x402' | 'mpp' | 'game'>
+export type CommonConfig = Omit<Config, 'mode' | 'receipts' | 'x402' | 'mpp' | 'retired' | 'game'>
 
 export type LoadedConfig =
   | {
       readonly mode: 'sandbox'
       readonly common: CommonConfig
-      readonly protocols: { readonly x402: boolean; readonly mpp: boolean }
+      readonly protocols: Protocols
       /** A studio may try its own backend against the play-money world. */
       readonly backend: GameConfig['backend']
     }
@@ -43,7 +35,7 @@ export function loadConfig(env: Environment): LoadedConfig {
   const loaded: LoadedConfig =
     mode === 'sandbox'
       ? { mode, common, protocols, backend: readBackend(read) }
-      : { mode, config: { mode, ...common, ...readProduction(read, protocols, common.http) } }
+      : { mode, config: withEarlierRails(read, { mode, ...common, ...readProduction(read, protocols, common.http) }) }
   if (loaded.mode === 'production') {
     refuseSharedKeys(read, loaded)
     refuseLoneNodes(read, loaded.config)
@@ -51,6 +43,16 @@ export function loadConfig(env: Environment): LoadedConfig {
   read.refuseUnknown('SUTLER_', productionOptions(env, protocols, common.http))
   if (read.issues.length > 0) throw new ConfigFault(read.issues)
   return loaded
+}
+
+/** What was sold on another network is finished there, by the configuration of that time. */
+function withEarlierRails(read: OptionReader, config: Config): Config {
+  const earlier = list(read.text('SUTLER_RETIRED_ENV', '')).flatMap((file) => earlierRails(read, file))
+  return { ...config, retired: [...config.retired, ...earlier.filter((one) => !isOpen(config, one))] }
+}
+
+function isOpen({ x402, mpp }: Config, { rail, config }: RetiredRail): boolean {
+  return (rail === 'x402' ? x402 : mpp)?.network === config.network
 }
 
 function readCommon(read: OptionReader, mode: 'sandbox' | 'production'): CommonConfig {
@@ -75,7 +77,17 @@ function readCommon(read: OptionReader, mode: 'sandbox' | 'production'): CommonC
     service: readService(read),
     operations: readOperations(read),
     blockedPayers: readBlockedPayers(read),
+    notSold: readNotSold(read),
   }
+}
+
+const SURFACES = ['sale', 'shop', 'gateway', 'craft'] as const
+
+function readNotSold(read: OptionReader): ReadonlySet<string> {
+  const off = SURFACES.filter((surface) => !read.flag(`SUTLER_${surface.toUpperCase()}`, true))
+  if (off.length === SURFACES.length)
+    read.fault('SUTLER_SALE', 'all surfaces are switched off; nothing could be sold', null)
+  return new Set(off)
 }
 
 /** A mistyped address would block nobody, and nobody would notice. */
@@ -188,84 +200,10 @@ function readLimits(read: OptionReader): Limits {
 
 function readProduction(
   read: OptionReader,
-  protocols: { x402: boolean; mpp: boolean },
+  protocols: Protocols,
   http: HttpConfig,
-): Pick<Config, 'receipts' | 'x402' | 'mpp' | 'game'> {
-  return {
-    receipts: readReceipts(read),
-    x402: protocols.x402 ? readX402(read) : null,
-    mpp: protocols.mpp ? readMpp(read, http) : null,
-    game: readGame(read),
-  }
-}
-
-function readX402(read: OptionReader): X402Config {
-  const preset = read.choice('SUTLER_X402_NETWORK', Object.keys(x402Networks), 'base')
-  const { chainId, asset, assetName, assetVersion, currency } = x402Networks[preset]!
-  const facilitator = read.text('SUTLER_X402_FACILITATOR', 'inproc')
-  if (facilitator !== 'inproc')
-    read.refuseUseless('SUTLER_X402_SETTLER_KEY', 'is not used: the remote facilitator settles, and pays the gas')
-  return {
-    chain: readChain(read, {
-      prefix: 'SUTLER_X402',
-      chainId,
-      what: `RPC addresses of ${preset}, separated by commas`,
-      paysGasInCoin: true,
-    }),
-    network: `eip155:${chainId}`,
-    asset,
-    assetName,
-    assetVersion,
-    currency,
-    payTo: read.address('SUTLER_X402_PAY_TO', 'the address that receives the money; keep its key offline'),
-    facilitator:
-      facilitator === 'inproc'
-        ? {
-            kind: 'inproc',
-            settlerKey: read.privateKey('SUTLER_X402_SETTLER_KEY', 'the key that pays gas for settlements'),
-          }
-        : {
-            kind: 'remote',
-            url: read.url('SUTLER_X402_FACILITATOR', facilitator, { secure: true }),
-            headers: readHeaders(read, 'SUTLER_X402_FACILITATOR_HEADERS'),
-          },
-    treasuryKey: read.privateKey('SUTLER_X402_TREASURY_KEY', 'the key that sends refunds; keep little money on it'),
-    confirmations: readConfirmations(read, 'SUTLER_X402_CONFIRMATIONS', '0:1,1.01:3,100.01:60'),
-    sinceBlock: readSinceBlock(read, 'SUTLER_X402_SINCE_BLOCK'),
-  }
-}
-
-function readMpp(read: OptionReader, http: HttpConfig): MppConfig {
-  const preset = read.choice('SUTLER_MPP_NETWORK', Object.keys(mppNetworks), 'tempo')
-  const { chainId, currency } = mppNetworks[preset]!
-  const previous = read.optional('SUTLER_MPP_SECRET_PREVIOUS') ?? read.optional('SUTLER_MPP_SECRET_PREVIOUS_FILE')
-  const current = read.secret('SUTLER_MPP_SECRET', 'a random secret that signs challenges')
-  const named = list(read.text('SUTLER_MPP_MODES', 'pull,push'))
-  const modes = named.filter((mode) => mode === 'pull' || mode === 'push')
-  if (modes.length === 0 || modes.length < named.length)
-    read.fault('SUTLER_MPP_MODES', 'must be pull, push, or both', null)
-  const realm = read.text('SUTLER_MPP_REALM', URL.canParse(http.baseUrl) ? new URL(http.baseUrl).hostname : '')
-  if (!/^[\x20-\x7e]*$/.test(realm)) read.fault('SUTLER_MPP_REALM', 'travels in a header and must be plain ASCII', null)
-  return {
-    chain: readChain(read, {
-      prefix: 'SUTLER_MPP',
-      chainId,
-      what: `RPC addresses of ${preset}, separated by commas`,
-      paysGasInCoin: false,
-    }),
-    network: `tempo:${chainId}`,
-    currency,
-    recipient: read.address('SUTLER_MPP_RECIPIENT', 'the address that receives the money; keep its key offline'),
-    realm,
-    secrets:
-      previous === undefined
-        ? [current]
-        : [current, read.secret('SUTLER_MPP_SECRET_PREVIOUS', 'the secret before the last rotation')],
-    modes,
-    treasuryKey: read.privateKey('SUTLER_MPP_TREASURY_KEY', 'the key that sends refunds; keep little money on it'),
-    confirmations: readConfirmations(read, 'SUTLER_MPP_CONFIRMATIONS', '0:1'),
-    sinceBlock: readSinceBlock(read, 'SUTLER_MPP_SINCE_BLOCK'),
-  }
+): Pick<Config, 'receipts' | 'x402' | 'mpp' | 'retired' | 'game'> {
+  return { receipts: readReceipts(read), ...readRails(read, protocols, http), game: readGame(read) }
 }
 
 function readGame(read: OptionReader): GameConfig {
@@ -308,10 +246,6 @@ function readBackend(read: OptionReader): GameConfig['backend'] {
   }
 }
 
-function readSinceBlock(read: OptionReader, option: string): bigint | null {
-  return read.optional(option) === undefined ? null : read.bigint(option, 0n)
-}
-
 function readSaleIds(read: OptionReader): readonly number[] {
   return list(read.required('SUTLER_SALE_IDS', 'the sale ids on offer, separated by commas')).map((id) =>
     /^\d{1,15}$/.test(id) ? Number(id) : read.fault('SUTLER_SALE_IDS', `${id} is not a sale id`, 0),
@@ -319,41 +253,10 @@ function readSaleIds(read: OptionReader): readonly number[] {
 }
 
 /** The names that production would read, for a sandbox that was given some of them. */
-function productionOptions(
-  env: Environment,
-  protocols: { x402: boolean; mpp: boolean },
-  http: HttpConfig,
-): ReadonlySet<string> {
+function productionOptions(env: Environment, protocols: Protocols, http: HttpConfig): ReadonlySet<string> {
   const scratch = optionReader(env)
   readProduction(scratch, protocols, http)
   return scratch.known
-}
-
-function readHeaders(read: OptionReader, option: string): Readonly<Record<string, Secret>> {
-  const text = read.optional(option)
-  if (text === undefined) return {}
-  try {
-    return Object.fromEntries(
-      Object.entries(JSON.parse(text) as Record<string, string>).map(([name, value]) => [
-        name,
-        new Secret(String(value)),
-      ]),
-    )
-  } catch {
-    return read.fault(option, 'must be a JSON object of header names and values', {})
-  }
-}
-
-function readConfirmations(read: OptionReader, option: string, fallback: string): readonly ConfirmationTier[] {
-  return list(read.text(option, fallback)).map((tier) => {
-    const [amount = '', blocks = ''] = tier.split(':')
-    if (/^\d+(\.\d{1,6})?$/.test(amount) && /^[1-9]\d{0,3}$/.test(blocks))
-      return { fromAmount: parseUsd(amount), blocks: Number(blocks) }
-    return read.fault(option, `${tier} is not of the form amount:blocks, such as 100:3`, {
-      fromAmount: parseUsd('0'),
-      blocks: 1,
-    })
-  })
 }
 
 /** One leaked key must not open two doors (K-02). */
@@ -381,11 +284,4 @@ function refuseSharedKeys(read: OptionReader, loaded: LoadedConfig): void {
     read.fault('SUTLER_X402_PAY_TO', 'is the token contract itself', null)
   if (mpp && sameAddress(mpp.recipient, mpp.currency.address))
     read.fault('SUTLER_MPP_RECIPIENT', 'is the token contract itself', null)
-}
-
-function list(text: string): readonly string[] {
-  return text
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '')
 }

@@ -182,3 +182,10 @@ function distance(a: string, b: string): number {
   }
   return row[b.length]!
 }
+
+export function list(text: string): readonly string[] {
+  return text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+}

@@ -20,11 +20,16 @@ export type Offer<Input = JsonObject> = {
 }
 
 /** Recovery knows an order only by its row; this is how it finds the offer that the order was opened under. */
-export type OfferKey = `${GoodName}/${RailName}`
+export type OfferKey = `${GoodName}/${RailName}/${string}`
 
-export function offerKey(order: { readonly good: GoodName; readonly rail: RailName }): OfferKey {
-  return `${order.good}/${order.rail}`
+type Sold = { readonly good: GoodName; readonly rail: RailName; readonly network: string }
+
+export function offerKey({ good, rail, network }: Sold): OfferKey {
+  return `${good}/${rail}/${network}`
 }
+
+/** As much of an offer as it takes to tell what became of a purchase, though it is sold no longer and nothing is left to move it with. */
+export type Told = Pick<Offer, 'present' | 'publish' | 'statusUrl'> & { readonly rail: Pick<Rail, 'currency'> }
 
 /** Everything about a purchase that may be shown to its buyer. */
 export type PurchaseView<Input = JsonObject> = {
@@ -55,7 +60,9 @@ export type PurchaseView<Input = JsonObject> = {
   readonly updatedAt: string
 }
 
-export function viewOf<Input>(offer: Offer<Input>, order: Order): PurchaseView<Input> {
+type Shown = Pick<Told, 'statusUrl' | 'rail'>
+
+export function viewOf<Input>(offer: Shown, order: Order): PurchaseView<Input> {
   const { settlement, refund, failure } = order
   return {
     orderId: order.id,

@@ -160,6 +160,8 @@ export type Rail = {
   read(incoming: Incoming): Credential | null
   /** Moves nothing. Throws Problem when this credential does not pay these terms, and nothing was taken by it. */
   verify(credential: Credential, terms: Terms): Promise<Verified>
+  /** The name that the payment behind a transfer to us goes by; null when it has none. */
+  identityOf(transfer: { readonly transaction: Hash; readonly logIndex: number }): Promise<string | null>
   /** Has this payment reached us after all? Asked before anybody is told that an order was given up and nothing was taken. */
   landed(credential: Credential): Promise<Hash | null>
   /** What a payer could pay with now: held against all that they have promised and not paid yet. */

@@ -31,8 +31,6 @@ export type Till = {
   isDeep(transfer: Transfer): Promise<boolean>
   /** When its block was made, in milliseconds. */
   timeOf(transfer: Transfer): Promise<number>
-  /** The name under which a payment with this transfer is claimed; null when it is no payment of the rail's protocol. */
-  identityOf(transfer: Transfer): Promise<string | null>
   /** Does the chain show this transaction, and did it succeed? */
   shows(transaction: Hash): Promise<boolean>
   /** Sends the very bytes of an order's settlement again. `impossible`: none are kept, or they can never land any more. */

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Address } from '../base/address.ts'
 import type { Hex } from '../base/hex.ts'
 import { createWallet } from '../chain/wallet.ts'
-import type { Config } from '../config/config.ts'
+import type { Config, MppConfig, X402Config } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { BURIAL_ON_DEMAND, mppNetworks, x402Networks } from '../config/networks.ts'
 import { SANDBOX_MPP_SECRET, type SandboxRole, sandboxKey } from '../config/published.ts'
@@ -58,6 +58,31 @@ export function sandboxConfig({ common, protocols, backend }: SandboxLoaded): Co
   const onDemand = { rpcUrls: [], tipWei: 0n, headAgeMaxMs: null, burial: BURIAL_ON_DEMAND }
   const native = { ...onDemand, chainId, paysGasInCoin: true }
   const always = [{ fromAmount: 0n as never, blocks: 1 }]
+  const x402: X402Config = {
+    chain: native,
+    network: `eip155:${chainId}`,
+    asset: usdc.asset,
+    assetName: usdc.assetName,
+    assetVersion: usdc.assetVersion,
+    currency: usdc.currency,
+    payTo: addressOf('till'),
+    facilitator: { kind: 'inproc', settlerKey: sandboxKey('settler') },
+    treasuryKey: sandboxKey('treasury'),
+    confirmations: always,
+    sinceBlock: null,
+  }
+  const mpp: MppConfig = {
+    chain: { ...onDemand, chainId: tempo.chainId, paysGasInCoin: false },
+    network: `tempo:${tempo.chainId}`,
+    currency: tempo.currency,
+    recipient: addressOf('till'),
+    realm: new URL(common.http.baseUrl).hostname,
+    secrets: [SANDBOX_MPP_SECRET],
+    modes: ['pull', 'push'],
+    treasuryKey: sandboxKey('treasury'),
+    confirmations: always,
+    sinceBlock: null,
+  }
   return {
     mode: 'sandbox',
     ...common,
@@ -65,35 +90,12 @@ export function sandboxConfig({ common, protocols, backend }: SandboxLoaded): Co
     // Whoever tries the lot whose mint fails should see the refund while they look.
     limits: { ...common.limits, ...PLAY, delivery: { ...common.limits.delivery, retryMs: 100 } },
     receipts: { key: sandboxKey('receipts'), retired: { keys: [] } },
-    x402: protocols.x402
-      ? {
-          chain: native,
-          network: `eip155:${chainId}`,
-          asset: usdc.asset,
-          assetName: usdc.assetName,
-          assetVersion: usdc.assetVersion,
-          currency: usdc.currency,
-          payTo: addressOf('till'),
-          facilitator: { kind: 'inproc', settlerKey: sandboxKey('settler') },
-          treasuryKey: sandboxKey('treasury'),
-          confirmations: always,
-          sinceBlock: null,
-        }
-      : null,
-    mpp: protocols.mpp
-      ? {
-          chain: { ...onDemand, chainId: tempo.chainId, paysGasInCoin: false },
-          network: `tempo:${tempo.chainId}`,
-          currency: tempo.currency,
-          recipient: addressOf('till'),
-          realm: new URL(common.http.baseUrl).hostname,
-          secrets: [SANDBOX_MPP_SECRET],
-          modes: ['pull', 'push'],
-          treasuryKey: sandboxKey('treasury'),
-          confirmations: always,
-          sinceBlock: null,
-        }
-      : null,
+    x402: protocols.x402 ? x402 : null,
+    mpp: protocols.mpp ? mpp : null,
+    retired: [
+      ...(protocols.x402 ? [] : [{ rail: 'x402' as const, config: x402 }]),
+      ...(protocols.mpp ? [] : [{ rail: 'mpp' as const, config: mpp }]),
+    ],
     game: {
       chain: native,
       sale: {

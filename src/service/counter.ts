@@ -8,13 +8,15 @@ import { Problem } from '../base/problem.ts'
 import type { Waypoint } from '../base/waypoint.ts'
 import type { ChainConfig, Config } from '../config/config.ts'
 import { type Offer, type OfferKey, offerKey } from '../domain/offer.ts'
-import type { Rail, RailName } from '../domain/rail.ts'
+import type { RailName } from '../domain/rail.ts'
 import type { Database } from '../store/db.ts'
 import type { ChainAccess } from './chains.ts'
 import { createCraft } from './craft.ts'
 import { createGateway } from './gateway.ts'
+import type { OpenRail } from './rails.ts'
 import { createSale } from './sale.ts'
 import { createShop } from './shop.ts'
+import type { Telling } from './telling.ts'
 
 /** What a surface is built with. */
 export type CounterParts = {
@@ -25,12 +27,14 @@ export type CounterParts = {
   readonly waypoint: Waypoint
   readonly database: Database
   readonly chainOf: (chain: ChainConfig) => ChainAccess
-  /** One offer for each rail that is switched on, or only for those of them that are named. */
+  /**
+   * The good on each rail, or only on those that are named. What is returned is sold; what was sold on a rail that sells no longer is known
+   * to the checkout all the same.
+   */
   offersOn<Input extends JsonObject>(
-    make: (rail: Rail) => Offer<Input>,
+    what: Pick<Offer<Input>, 'good' | 'price'>,
     only?: readonly RailName[],
   ): ReadonlyMap<RailName, Offer<Input>>
-  statusUrl(rail: RailName, prefix: string, noun: string): (reference: string) => string
   /** Where goods must never go: the shop's own tills, tokens and contracts. */
   readonly ownAddresses: readonly Address[]
   /** What speaks against a payer, whatever they buy. */
@@ -41,11 +45,12 @@ export type CounterOptions = Pick<
   CounterParts,
   'config' | 'clock' | 'random' | 'log' | 'waypoint' | 'database' | 'chainOf'
 > & {
-  readonly rails: ReadonlyMap<RailName, Rail>
+  readonly rails: readonly OpenRail[]
+  readonly telling: Telling
 }
 
 /** Puts goods beside rails: what this shop sells, and how each is paid. */
-export function createCounter({ rails, ...options }: CounterOptions): {
+export function createCounter({ rails, telling, ...options }: CounterOptions): {
   readonly counter: Counter
   readonly offers: ReadonlyMap<OfferKey, Offer>
 } {
@@ -53,17 +58,17 @@ export function createCounter({ rails, ...options }: CounterOptions): {
   const offers = new Map<OfferKey, Offer>()
   const parts: CounterParts = {
     ...options,
-    offersOn(make, only = [...rails.keys()]) {
-      const chosen = [...rails].filter(([name]) => only.includes(name))
-      const made = new Map(chosen.map(([name, rail]) => [name, make(rail)]))
-      // The map forgets which input an offer takes; an order's row remembers, because its input was parsed for that very offer.
-      for (const offer of made.values())
-        offers.set(offerKey({ good: offer.good.name, rail: offer.rail.name }), offer as unknown as Offer)
-      return made
-    },
-    statusUrl(rail, prefix, noun) {
-      const base = rail === 'mpp' ? config.http.baseUrl : config.http.x402BaseUrl
-      return (reference) => `${base}${prefix}/${rail}/${noun}/${reference}`
+    offersOn(what, only) {
+      const sold = new Map<RailName, Offer<never>>()
+      for (const { rail, isSelling } of rails) {
+        if (only && !only.includes(rail.name)) continue
+        // The map forgets which input an offer takes; an order's row remembers, because its input was parsed for that very offer.
+        const offer = { ...what, rail, ...telling.of(what.good.name, rail.name) } as unknown as Offer
+        const key = offerKey({ good: offer.good.name, rail: rail.name, network: rail.network })
+        if (!offers.has(key)) offers.set(key, offer)
+        if (isSelling && !config.notSold.has(offer.good.surface)) sold.set(rail.name, offer as never)
+      }
+      return sold as unknown as ReadonlyMap<RailName, never>
     },
     ownAddresses: ownAddresses(config),
     payerProblem: (payer) =>

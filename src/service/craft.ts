@@ -7,8 +7,7 @@ import type { Craft } from '../surfaces/craft/action.ts'
 import { burnGood } from '../surfaces/craft/burn.ts'
 import { craftConfig } from '../surfaces/craft/config.ts'
 import { createController } from '../surfaces/craft/controller.ts'
-import { type Accelerate, type Burn, craftSchemas } from '../surfaces/craft/schema.ts'
-import { presentAccelerate, presentBurn } from '../surfaces/craft/view.ts'
+import { craftSchemas } from '../surfaces/craft/schema.ts'
 import type { CounterParts } from './counter.ts'
 
 /** The same for both actions, however large (contract 8.2). */
@@ -17,7 +16,7 @@ const PRICE = { kind: 'fixed', amount: parseUsd('0.001') } as const satisfies Pr
 const NOBODY = '0x000000000000000000000000000000000000dEaD'
 
 export function createCraft(parts: CounterParts): CraftCounter | null {
-  const { config, clock, database, chainOf, offersOn, statusUrl, payerProblem } = parts
+  const { config, clock, database, chainOf, offersOn, payerProblem } = parts
   const { craft: settings, chain } = config.game
   if (!settings) return null
   const { defaultAmount, maxAmount } = settings
@@ -36,22 +35,8 @@ export function createCraft(parts: CounterParts): CraftCounter | null {
   const burn = burnGood(craft)
   const accelerate = accelerateGood(craft, defaultAmount)
   return {
-    burn: offersOn<Burn>((rail) => ({
-      good: burn,
-      price: PRICE,
-      rail,
-      present: presentBurn,
-      publish: (view) => presentBurn(view, 'public'),
-      statusUrl: statusUrl(rail.name, '/craft', 'actions'),
-    })),
-    accelerate: offersOn<Accelerate>((rail) => ({
-      good: accelerate,
-      price: PRICE,
-      rail,
-      present: (view) => presentAccelerate(view, defaultAmount),
-      publish: (view) => presentAccelerate(view, defaultAmount, 'public'),
-      statusUrl: statusUrl(rail.name, '/craft', 'actions'),
-    })),
+    burn: offersOn({ good: burn, price: PRICE }),
+    accelerate: offersOn({ good: accelerate, price: PRICE }),
     schemas: craftSchemas(bounds),
     config: craftConfig(controller, bounds),
     defaultAmount,

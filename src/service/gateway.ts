@@ -3,8 +3,8 @@ import { parseUsd } from '../base/money.ts'
 import type { ChainConfig, Config } from '../config/config.ts'
 import type { Price } from '../domain/good.ts'
 import { createReports } from '../store/reports.ts'
-import { healthProbe, presentHealth, publishHealth } from '../surfaces/gateway/probe.ts'
-import { presentReport, publishReport, txReport } from '../surfaces/gateway/report.ts'
+import { healthProbe } from '../surfaces/gateway/probe.ts'
+import { txReport } from '../surfaces/gateway/report.ts'
 import { createWitness } from '../surfaces/gateway/witness.ts'
 import type { CounterParts } from './counter.ts'
 
@@ -21,17 +21,9 @@ export function createGateway(parts: CounterParts): GatewayCounter {
   const witness = createWitness({ chains, clock, log, waitMs: WITNESS_MS })
   const health = healthProbe({ payerProblem })
   const report = txReport({ reports: createReports(database), witness, clock, random, payerProblem })
-  // The gateway has no status route of its own: what became of a payment is told where it is told for all.
-  const statusUrl = (reference: string) => `${config.http.x402BaseUrl}/payments/${reference}`
   return {
-    health: offersOn(
-      (rail) => ({ good: health, price, rail, present: presentHealth, publish: publishHealth, statusUrl }),
-      RAILS,
-    ),
-    report: offersOn(
-      (rail) => ({ good: report, price, rail, present: presentReport, publish: publishReport, statusUrl }),
-      RAILS,
-    ),
+    health: offersOn({ good: health, price }, RAILS),
+    report: offersOn({ good: report, price }, RAILS),
   }
 }
 

@@ -19,7 +19,6 @@ import { startReconciler } from '../checkout/reconciler.ts'
 import { createLedgerGate, type LedgerGate } from '../checkout/relearn.ts'
 import type { Config } from '../config/config.ts'
 import type { Journal } from '../domain/journal.ts'
-import type { Rail, RailName } from '../domain/rail.ts'
 import { presentArrival } from '../domain/till.ts'
 import type { Database } from '../store/db.ts'
 import { lastPosition, readEvents } from '../store/events.ts'
@@ -38,6 +37,7 @@ import { startWebhookWorker } from '../webhooks/worker.ts'
 import type { ChainAccess } from './chains.ts'
 import { readGauges } from './gauges.ts'
 import { createHealth } from './health.ts'
+import type { OpenRail } from './rails.ts'
 import { createSigners, isJournalBehind } from './signers.ts'
 import { createTills } from './tills.ts'
 import { readWallets } from './wallets.ts'
@@ -46,7 +46,7 @@ export type OperationsParts = {
   readonly config: Config
   readonly database: Database
   readonly journal: Journal
-  readonly rails: ReadonlyMap<RailName, Rail>
+  readonly rails: readonly OpenRail[]
   readonly chainOf: (chain: Config['game']['chain']) => ChainAccess
   readonly meter: ShopMeter
   readonly clock: Clock
@@ -97,7 +97,7 @@ export function createOperations(parts: OperationsParts): Operations {
   } = parts
   const { operations, limits, blockedPayers } = config
   const signers = createSigners(config, chainOf)
-  const tills = createTills({ config, rails, chainOf, signers, database, past, log })
+  const tills = createTills({ rails, signers, database, past, log })
   const books: Books = {
     db: database,
     tills,

@@ -2,7 +2,14 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Waypoint } from '../base/waypoint.ts'
 import { secondOpinion } from '../chain/agreed.ts'
-import { type Config, confirmationsFor, type MppConfig, type X402Config } from '../config/config.ts'
+import {
+  type ChainConfig,
+  type Config,
+  confirmationsFor,
+  type MppConfig,
+  type RetiredRail,
+  type X402Config,
+} from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
 import type { Rail, RailName } from '../domain/rail.ts'
 import { mppRail } from '../rails/mpp/rail.ts'
@@ -28,16 +35,37 @@ export type RailParts = {
   readonly secondOpinionFrom: bigint | null
 }
 
-/** The rails that are switched on, by name. */
+/** A rail, and what else is to be known about where it is paid. */
+export type OpenRail = {
+  readonly rail: Rail
+  /** False: it finishes, tells and sends back what it sold, and sells nothing more. */
+  readonly isSelling: boolean
+  readonly chain: ChainAccess
+  readonly confirmations: (amount: bigint) => number
+  readonly sinceBlock: bigint | null
+}
+
+/** All rails that orders may be on: those that sell, and those that did. */
 export function createRails(
-  config: Config,
-  chainOf: (chain: X402Config['chain']) => ChainAccess,
+  { x402, mpp, retired }: Config,
+  chainOf: (chain: ChainConfig) => ChainAccess,
   parts: RailParts,
-): ReadonlyMap<RailName, Rail> {
-  const rails = new Map<RailName, Rail>()
-  if (config.x402) rails.set('x402', createX402(config.x402, chainOf(config.x402.chain), parts))
-  if (config.mpp) rails.set('mpp', createMpp(config.mpp, chainOf(config.mpp.chain), parts))
-  return rails
+): readonly OpenRail[] {
+  const open = (one: RetiredRail, isSelling: boolean): OpenRail => {
+    const chain = chainOf(one.config.chain)
+    const rail = one.rail === 'x402' ? createX402(one.config, chain, parts) : createMpp(one.config, chain, parts)
+    const { confirmations, sinceBlock } = one.config
+    return { rail, isSelling, chain, confirmations: confirmationsFor(confirmations), sinceBlock }
+  }
+  return [
+    ...(x402 ? [open({ rail: 'x402', config: x402 }, true)] : []),
+    ...(mpp ? [open({ rail: 'mpp', config: mpp }, true)] : []),
+    ...retired.map((one) => open(one, false)),
+  ]
+}
+
+export function sellingRails(rails: readonly OpenRail[]): readonly RailName[] {
+  return rails.flatMap(({ rail, isSelling }) => (isSelling ? [rail.name] : []))
 }
 
 function createX402(config: X402Config, chain: ChainAccess, parts: RailParts): Rail {

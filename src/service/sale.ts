@@ -4,7 +4,7 @@ import { contractAt } from '../chain/contract.ts'
 import { saleLot, salePrice } from '../surfaces/sale/lot.ts'
 import { createLots, saleAbi } from '../surfaces/sale/lots.ts'
 import { saleBuySchema } from '../surfaces/sale/schema.ts'
-import { presentSale, publishSale, saleShelf } from '../surfaces/sale/view.ts'
+import { saleShelf } from '../surfaces/sale/view.ts'
 import type { CounterParts } from './counter.ts'
 
 export function createSale({
@@ -12,7 +12,6 @@ export function createSale({
   clock,
   chainOf,
   offersOn,
-  statusUrl,
   ownAddresses,
   payerProblem,
 }: CounterParts): SaleCounter | null {
@@ -35,14 +34,7 @@ export function createSale({
   })
   const price = salePrice(lots, clock)
   return {
-    offers: offersOn((rail) => ({
-      good,
-      price,
-      rail,
-      present: presentSale,
-      publish: publishSale,
-      statusUrl: statusUrl(rail.name, '/agentic', 'purchases'),
-    })),
+    offers: offersOn({ good, price }),
     schema: saleBuySchema(config.limits),
     shelf: saleShelf(lots, clock),
     example: { saleId: sale.saleIds[0] ?? 1, quantity: 1, beneficiary: '0x000000000000000000000000000000000000dEaD' },

@@ -22,7 +22,7 @@ import type { Checkout } from '../checkout/checkout.ts'
 import { createReceiptSigner } from '../checkout/receipt.ts'
 import { sendBack } from '../checkout/send-back.ts'
 import { startWorker } from '../checkout/worker.ts'
-import type { Config } from '../config/config.ts'
+import type { Config, RetiredRail } from '../config/config.ts'
 import { addHits, forgetHits } from '../store/counters.ts'
 import { type Database, openDatabase } from '../store/db.ts'
 import { StoreFault } from '../store/fault.ts'
@@ -35,8 +35,10 @@ import { addStrike } from '../store/strikes.ts'
 import type { Resolve } from '../webhooks/target.ts'
 import { createChains } from './chains.ts'
 import { createCounter } from './counter.ts'
+import { assertAllFinishable, soldBefore } from './open-orders.ts'
 import { createOperations, type Operations } from './operations.ts'
-import { createRails } from './rails.ts'
+import { createRails, sellingRails } from './rails.ts'
+import { createTelling } from './telling.ts'
 import { keepTime } from './time.ts'
 
 /** What tests replace, and what the sandbox brings along. */
@@ -88,10 +90,12 @@ export async function startService(config: Config, parts: Parts = {}): Promise<S
   const chainOf = createChains({ limits, journal, clock, log, waypoint, transports })
   const { name: serviceName } = config.service
   const past = await recordedTerms(database, config)
+  const telling = createTelling(config, past)
   const { secondOpinionFrom } = config.operations
   const railParts = { limits, clock, log, waypoint, serviceName, startsCold, past, secondOpinionFrom }
   const rails = createRails(config, chainOf, railParts)
-  const { counter, offers } = createCounter({ config, clock, random, log, waypoint, database, chainOf, rails })
+  const { counter, offers } = createCounter({ config, clock, random, log, waypoint, database, chainOf, rails, telling })
+  await assertAllFinishable(database, offers)
   const meter = createShopMeter(() => operations.wake())
   const orders = createOrders(database)
   const around = { config, database, journal, rails, chainOf, meter, clock, random, log, waypoint, orders, past }
@@ -107,6 +111,7 @@ export async function startService(config: Config, parts: Parts = {}): Promise<S
       release: (lease, delaySeconds, priority) => release(database, lease, delaySeconds, priority),
     },
     offers,
+    byRecords: telling.byRecords,
     ensureRoom() {
       database.ensureRoom()
       operations.gate.assertOpen()
@@ -129,8 +134,12 @@ export async function startService(config: Config, parts: Parts = {}): Promise<S
     strike: (strike) => addStrike(database, strike),
     running: new Map(),
   }
-  const desk = createDesk(checkout, config.http, [...rails.keys()])
-  const rows = [...routes(desk, counter), ...operations.publicRoutes(checkout), ...extraRoutes]
+  const desk = createDesk(checkout, config.http, sellingRails(rails))
+  const rows = [
+    ...routes(desk, counter, await soldBefore(database, counter)),
+    ...operations.publicRoutes(checkout),
+    ...extraRoutes,
+  ]
   const table = [...rows, ...documentRows({ desk, config, version: VERSION, others: rows })]
   const limiter = createRateLimiter({
     limits,
@@ -182,20 +191,19 @@ export async function startService(config: Config, parts: Parts = {}): Promise<S
 }
 
 /** What this shop has asked for, now and by earlier configurations. */
-async function recordedTerms(database: Database, { x402, mpp }: Config): Promise<readonly ShopTerms[]> {
-  if (x402) await recordTerms(database, { rail: 'x402', ...x402, realm: null })
-  if (mpp) {
-    const { network, realm, recipient: payTo, currency } = mpp
-    await recordTerms(database, {
-      rail: 'mpp',
-      network,
-      realm,
-      payTo,
-      asset: currency.address,
-      currency: currency.code,
-    })
-  }
+async function recordedTerms(database: Database, { x402, mpp, retired }: Config): Promise<readonly ShopTerms[]> {
+  const open: readonly RetiredRail[] = [
+    ...(x402 ? [{ rail: 'x402' as const, config: x402 }] : []),
+    ...(mpp ? [{ rail: 'mpp' as const, config: mpp }] : []),
+  ]
+  for (const one of [...retired, ...open]) await recordTerms(database, termsOf(one))
   return listTerms(database)
+}
+
+function termsOf({ rail, config }: RetiredRail): ShopTerms {
+  if (rail === 'x402') return { rail, ...config, realm: null }
+  const { network, realm, recipient: payTo, currency } = config
+  return { rail, network, realm, payTo, asset: currency.address, currency: currency.code }
 }
 
 /** So many may wait; the next one is told to come back. */

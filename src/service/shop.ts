@@ -9,41 +9,24 @@ import type { GameBackend } from '../surfaces/shop/game.ts'
 import { createGameClient } from '../surfaces/shop/game-client.ts'
 import { httpGame } from '../surfaces/shop/http-game.ts'
 import { shopItem, shopPrice } from '../surfaces/shop/item.ts'
-import { playerLookup, presentLookup, publishLookup } from '../surfaces/shop/lookup.ts'
+import { playerLookup } from '../surfaces/shop/lookup.ts'
 import { listingFields, shopBuyFields } from '../surfaces/shop/schema.ts'
-import { presentItem, publishItem, shopShelf } from '../surfaces/shop/view.ts'
+import { shopShelf } from '../surfaces/shop/view.ts'
 import type { CounterParts } from './counter.ts'
 
 /** Contract 8.4. */
 const LOOKUP_PRICE = parseUsd('0.02')
 
 export function createShop(parts: CounterParts): ShopCounter {
-  const { config, clock, database, offersOn, statusUrl, payerProblem } = parts
+  const { config, clock, database, offersOn, payerProblem } = parts
   const { gameMs } = config.limits.delivery
   const game = createGame(parts)
   const item = shopItem({ game, holds: createHoldBook(database), gameMs, payerProblem })
   const price = shopPrice(game)
   const lookup = playerLookup({ game, clock, gameMs, payerProblem })
   return {
-    offers: offersOn((rail) => ({
-      good: item,
-      price,
-      rail,
-      present: presentItem,
-      publish: publishItem,
-      statusUrl: statusUrl(rail.name, '/shop', 'purchases'),
-    })),
-    lookup: offersOn(
-      (rail) => ({
-        good: lookup,
-        price: { kind: 'fixed', amount: LOOKUP_PRICE },
-        rail,
-        present: presentLookup,
-        publish: publishLookup,
-        statusUrl: statusUrl(rail.name, '/shop', 'purchases'),
-      }),
-      ['mpp'],
-    ),
+    offers: offersOn({ good: item, price }),
+    lookup: offersOn({ good: lookup, price: { kind: 'fixed', amount: LOOKUP_PRICE } }, ['mpp']),
     fields: (rail) => shopBuyFields(config.limits, rail),
     listingFields: listingFields(config.limits),
     shelf: shopShelf(game),

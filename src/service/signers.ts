@@ -2,7 +2,7 @@ import type { Secret } from '../base/secret.ts'
 import type { HeadSource } from '../chain/head.ts'
 import type { Rpc } from '../chain/rpc.ts'
 import type { Sender } from '../chain/sender.ts'
-import type { ChainConfig, Config } from '../config/config.ts'
+import type { ChainConfig, Config, MppConfig, X402Config } from '../config/config.ts'
 import type { Journal } from '../domain/journal.ts'
 import type { ChainAccess } from './chains.ts'
 
@@ -17,18 +17,21 @@ export type Signer = {
 }
 
 export function createSigners(config: Config, chainOf: (chain: ChainConfig) => ChainAccess): readonly Signer[] {
-  const { x402, mpp, game } = config
+  const { x402, mpp, retired, game } = config
   const signers: Signer[] = []
   const add = (role: string, chain: ChainConfig, key: Secret | undefined) => {
     if (!key) return
     const { rpc, head, sender } = chainOf(chain)
     signers.push({ role, sender: sender(key), rpc, head, paysGasInCoin: chain.paysGasInCoin })
   }
-  if (x402) {
-    add('settler', x402.chain, x402.facilitator.kind === 'inproc' ? x402.facilitator.settlerKey : undefined)
-    add('treasury', x402.chain, x402.treasuryKey)
+  const onX402 = ({ chain, facilitator, treasuryKey }: X402Config) => {
+    add('settler', chain, facilitator.kind === 'inproc' ? facilitator.settlerKey : undefined)
+    add('treasury', chain, treasuryKey)
   }
-  if (mpp) add('treasury', mpp.chain, mpp.treasuryKey)
+  const onMpp = ({ chain, treasuryKey }: MppConfig) => add('treasury', chain, treasuryKey)
+  if (x402) onX402(x402)
+  if (mpp) onMpp(mpp)
+  for (const { rail, config: earlier } of retired) rail === 'x402' ? onX402(earlier) : onMpp(earlier)
   add('minter', game.chain, game.sale?.minterKey)
   add('crafter', game.chain, game.craft?.crafterKey)
   return signers

@@ -2,29 +2,21 @@ import { type Address, sameAddress } from '../base/address.ts'
 import type { Log } from '../base/log.ts'
 import { isProblem } from '../base/problem.ts'
 import { isContractCode, readCode } from '../chain/code.ts'
-import { authorizationBehind } from '../chain/eip3009.ts'
 import { blockTime } from '../chain/head.ts'
 import { readReceipt } from '../chain/receipt.ts'
-import { memoBehind } from '../chain/tip20.ts'
 import { transfersIn, transfersTo } from '../chain/transfers.ts'
 import { watchSends } from '../chain/watch.ts'
-import { type Config, confirmationsFor } from '../config/config.ts'
-import type { Rail, RailName } from '../domain/rail.ts'
-import type { Till, Transfer } from '../domain/till.ts'
+import type { Till } from '../domain/till.ts'
 import { isDeepEnough } from '../rails/depth.ts'
-import { tagIn, transferIdentity } from '../rails/mpp/memo.ts'
-import { identityOf as nonceIdentity } from '../rails/x402/wire.ts'
 import type { Database } from '../store/db.ts'
 import { sendsOf } from '../store/journal.ts'
 import { createSendWatch, type WatchScope } from '../store/send-watch.ts'
 import type { ShopTerms } from '../store/shop-terms.ts'
-import type { ChainAccess } from './chains.ts'
+import type { OpenRail } from './rails.ts'
 import type { Signer } from './signers.ts'
 
 export type TillParts = {
-  readonly config: Config
-  readonly rails: ReadonlyMap<RailName, Rail>
-  readonly chainOf: (chain: Config['game']['chain']) => ChainAccess
+  readonly rails: readonly OpenRail[]
   readonly signers: readonly Signer[]
   readonly database: Database
   /** What this shop asked for before. */
@@ -34,41 +26,10 @@ export type TillParts = {
 
 /** Where each rail's money arrives, and where it arrived by earlier configurations: whoever pays there has paid us. */
 export function createTills(parts: TillParts): readonly Till[] {
-  const { config, rails, chainOf } = parts
-  const { x402, mpp } = config
-  const tills: Till[] = []
-  const x402Rail = rails.get('x402')
-  if (x402 && x402Rail) {
-    const chain = chainOf(x402.chain)
-    const identityOf = async ({ transaction, logIndex }: Transfer): Promise<string | null> => {
-      const receipt = await readReceipt(chain.rpc, transaction)
-      const authorization = receipt && authorizationBehind(receipt, x402.asset, logIndex)
-      return authorization && nonceIdentity(x402.network, x402.asset, authorization)
-    }
-    tills.push(...tillsOf(parts, x402Rail, x402, { chain, identityOf }))
-  }
-  const mppRail = rails.get('mpp')
-  if (mpp && mppRail) {
-    const chain = chainOf(mpp.chain)
-    const identityOf = async ({ transaction, logIndex }: Transfer): Promise<string | null> => {
-      const receipt = await readReceipt(chain.rpc, transaction)
-      const memo = receipt && memoBehind(receipt, mpp.currency.address, logIndex)
-      const tag = memo && tagIn(memo)
-      return tag && transferIdentity(mpp.network, tag, transaction)
-    }
-    tills.push(...tillsOf(parts, mppRail, mpp, { chain, identityOf }))
-  }
-  return tills
+  return parts.rails.flatMap((open) => tillsOf(parts, open))
 }
 
-type RailConfig = Pick<NonNullable<Config['x402']>, 'confirmations' | 'sinceBlock'>
-
-function tillsOf(
-  parts: TillParts,
-  rail: Rail,
-  { confirmations, sinceBlock }: RailConfig,
-  { chain, identityOf }: { readonly chain: ChainAccess; readonly identityOf: Till['identityOf'] },
-): readonly Till[] {
+function tillsOf(parts: TillParts, { rail, chain, confirmations, sinceBlock }: OpenRail): readonly Till[] {
   const { past, signers, database } = parts
   const { rpc, head } = chain
   const { name, network, asset } = rail
@@ -77,14 +38,13 @@ function tillsOf(
   )
   const places = new Map([rail, ...earlier].map(({ payTo }) => [payTo.toLowerCase(), payTo]))
   const own = [...signers.map(({ sender }) => sender.address), ...places.values()]
-  const depth = { head, confirmations: confirmationsFor(confirmations) }
+  const depth = { head, confirmations }
   const idOf = (payTo: Address) => `${network}/${asset}/${payTo}`.toLowerCase()
   return [...places.values()].map((payTo) => ({
     id: idOf(payTo),
     rail,
     payTo,
     sinceBlock,
-    identityOf,
     headBlock: async () => (await head.fresh()).number,
     transfers: (from, to) => transfersTo(rpc, { token: asset, to: payTo }, from, to),
     async transfersOf(transaction) {

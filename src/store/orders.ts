@@ -6,6 +6,7 @@ import { isPrivateIdentity } from '../domain/rail.ts'
 import type { Arrival } from '../domain/till.ts'
 import { strayArrival } from './arrivals.ts'
 import type { Database } from './db.ts'
+import { refundsToday } from './exposure.ts'
 import type { Lease } from './jobs.ts'
 import {
   type Change,
@@ -40,6 +41,8 @@ export type Orders = {
     change: Change & { readonly refund: Refund },
     event: OrderEvent,
   ): Promise<Order | null>
+  /** How often money went back to a payer within a day without anybody having decided it. */
+  refundsTo(payer: string): Promise<number>
   /** What went back to payers within a day without anybody having decided it, orphans included. */
   refundedToday(): Promise<bigint>
   markInDoubt(lease: Lease, order: Order): Promise<Order | null>
@@ -106,6 +109,9 @@ const REFUNDED_TODAY = statement<{ amount: string }>(`
              and updated_at > now() - interval '1 day'
          ) as amount`)
 
+const REFUNDS_TO = statement<{ refunds: number }>(`
+  select ${refundsToday('$1')} as refunds`)
+
 export function createOrders(db: Database): Orders {
   return {
     open: (opening) => openOrder(db, opening),
@@ -130,6 +136,9 @@ export function createOrders(db: Database): Orders {
     changeRefund: (lease, order, change, event) => changeRefund(db, lease, order, change, event),
     async refundedToday() {
       return BigInt((await db.query(REFUNDED_TODAY)).rows[0]!.amount)
+    },
+    async refundsTo(payer) {
+      return (await db.query(REFUNDS_TO, [payer])).rows[0]!.refunds
     },
     markInDoubt: (lease, order) => markInDoubt(db, lease, order),
     countAttempt: (lease, order) => countAttempt(db, lease, order),

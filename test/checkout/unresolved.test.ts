@@ -5,6 +5,7 @@ import type { Hex } from 'viem'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
 import { noWaypoint, type Waypoint, type WaypointName } from '../../src/base/waypoint.ts'
 import { startWorker } from '../../src/checkout/worker.ts'
+import { offerKey } from '../../src/domain/offer.ts'
 import type { RailName } from '../../src/domain/rail.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
@@ -137,10 +138,10 @@ describe('a payment that never lands', () => {
 
     await t.test('M-27: a replica whose clock is ahead gives up on nothing', async () => {
       const { checkout } = await shop.replica({ withoutWorker: true, clock: movableClock(LONG_MS) })
-      for (const { rail, orderId } of all) {
+      for (const { orderId } of all) {
         const order = await checkout.orders.byId(orderId)
         const lease = { kind: 'order', key: orderId, lease: randomUUID() }
-        const outcome = await checkout.offers.get(`saleLot/${rail}`)!.rail.settle({ ...order!, inDoubt: true }, lease)
+        const outcome = await checkout.offers.get(offerKey(order!))!.rail.settle({ ...order!, inDoubt: true }, lease)
         assert.equal(outcome.kind, 'unknown')
       }
     })

@@ -8,7 +8,7 @@ import { encoded, paymentFor, requiredOf, sendFrom } from '../checkout/x402-wall
 import { asOperator } from '../operations/desk.ts'
 import { transfer } from '../operations/strangers.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
-import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
+import { mppPullUnderTest, mppPushUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
 
@@ -186,6 +186,34 @@ test('a payer who was refunded too often today is not sold anything more', async
       return rows[0]!.n === 2
     })
     assert.deepEqual(await verdict(await buy()), [429, 'payer_throttled'])
+  } finally {
+    await shop.stop()
+  }
+})
+
+test('money that a payer pushes again and again for what fails waits for a person after a few refunds', async () => {
+  const shop = await start({ refundsPerPayer: 1 })
+  try {
+    const payer = await fundedWallet(shop)
+    const url = `${shop.url}/shop/mpp/buy`
+    const fail = async () => {
+      const body = { itemId: 'keys:5', nickname: 'fail_delivery' }
+      const credential = await mppPushUnderTest.pay(shop, payer, await fetch(url, post(body)))
+      return said(await fetch(url, post(body, { authorization: credential })))
+    }
+    const statusOf = async ({ orderId }: { orderId: string }) =>
+      (await said(await fetch(`${shop.url}/shop/mpp/purchases/${orderId}`))).status
+    const first = await fail()
+    await until(async () => (await statusOf(first)) === 'refunded')
+    const second = await fail()
+    await until(async () => {
+      const { rows } = await shop.store.db.query(
+        `select from jobs where key = $1 and lease is null and run_at > now() + interval '10 minutes'`,
+        [second.orderId],
+      )
+      return rows.length === 1
+    })
+    assert.equal(await statusOf(second), 'failed')
   } finally {
     await shop.stop()
   }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { saleLots } from '../../src/artifacts/SaleLots.ts'
 import type { WaypointName } from '../../src/base/waypoint.ts'
+import { offerOf } from '../../src/checkout/advance.ts'
 import { LeaseLost } from '../../src/domain/lease.ts'
 import { invocation } from '../../src/sandbox/deployer.ts'
 import { addressOf } from '../../src/sandbox/world.ts'
@@ -136,7 +137,7 @@ describe('what is impossible is told with what was on record when it was said', 
     const { orderId } = await said(response)
     await shop.store.db.query(`update jobs set run_at = now(), lease = null where key = $1`, [orderId])
     const lease = (await checkout.jobs.claim(100, 60)).find(({ key }) => key === orderId)!
-    const { good } = checkout.offers.get('saleLot/x402')!
+    const { good } = offerOf(checkout, (await checkout.orders.byId(orderId))!)
     return async (lateMs = 0) => {
       const { payer, network, settlement, createdAt, input, plan } = (await checkout.orders.byId(orderId))!
       const { transaction: paymentTx, settledAt } = settlement!

@@ -39,6 +39,6 @@ export function catalogRows(desk: Desk, { sale, shop }: Stalls, selling: readonl
     }),
     ...[...(sale?.offers.keys() ?? [])].map((rail) => offers('sale', `/agentic/${rail}/offers`, rail, () => rail)),
     ...shopRails.map((rail) => offers('shop', `/shop/${rail}/offers`, rail, () => rail)),
-    offers('shop', '/shop/api/shop/items', 'both', ownRail),
+    ...(shopRails.length > 0 ? [offers('shop', '/shop/api/shop/items', 'both', ownRail)] : []),
   ]
 }

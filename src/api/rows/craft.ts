@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
+import type { Checkout } from '../../checkout/checkout.ts'
 import type { Offer } from '../../domain/offer.ts'
 import type { RailName } from '../../domain/rail.ts'
 import { chargeOf } from '../../surfaces/craft/accelerate.ts'
@@ -36,9 +37,7 @@ export function craftRows({ checkout, urlOf }: Desk, craft: CraftCounter, rail: 
   const burn = craft.burn.get(rail)
   const accelerate = craft.accelerate.get(rail)
   if (!burn || !accelerate) return []
-  // The x402 craft routes belong to the MPP host too, so they answer on both (contract 4.3.12).
-  const host: Host = rail === 'x402' ? 'both' : rail
-  const common = { surface: 'craft', host } as const
+  const common = { surface: 'craft', host: hostOf(rail) } as const
   const path = `/craft/${rail}` as const
   const urls = {
     burn: urlOf(rail, `${path}/burn`),
@@ -101,15 +100,7 @@ export function craftRows({ checkout, urlOf }: Desk, craft: CraftCounter, rail: 
       summary: 'Speed up crafting timers',
       description: 'Charges an approved amount of the craft token and shortens the running timers of the payer.',
     }),
-    free(`GET ${path}/actions/{paymentTx}`, {
-      ...common,
-      summary: 'Status of a paid craft action',
-      tools: [faces.craftAction],
-      params: referenceParams,
-      statuses: STATUS_ANSWERS,
-      result: craftActionSchema,
-      handle: ({ params }) => purchaseStatus(checkout, 'craft', rail, params.paymentTx),
-    }),
+    craftStatusRow(checkout, rail),
   ]
 }
 
@@ -130,4 +121,23 @@ function paymentTerms({ rail, price }: Offer<Burn>): JsonObject {
   const { protocols, offers: _, ...terms } = rail.describe(price.kind === 'fixed' ? price.amount : null)
   const [own] = protocols as readonly Readonly<Partial<Record<RailName, JsonObject>>>[]
   return { ...terms, ...own?.[rail.name] }
+}
+
+/** Also where the shop sells none any more: what was sold is still told. */
+export function craftStatusRow(checkout: Checkout, rail: RailName): Route {
+  return free(`GET /craft/${rail}/actions/{paymentTx}`, {
+    surface: 'craft',
+    host: hostOf(rail),
+    summary: 'Status of a paid craft action',
+    tools: [faces.craftAction],
+    params: referenceParams,
+    statuses: STATUS_ANSWERS,
+    result: craftActionSchema,
+    handle: ({ params }) => purchaseStatus(checkout, 'craft', rail, params.paymentTx),
+  })
+}
+
+/** The x402 craft routes belong to the MPP host too, so they answer on both (contract 4.3.12). */
+function hostOf(rail: RailName): Host {
+  return rail === 'x402' ? 'both' : rail
 }

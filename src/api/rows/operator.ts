@@ -2,11 +2,12 @@ import * as z from 'zod'
 import { isoTime } from '../../base/clock.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
+import { toldBy } from '../../checkout/advance.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
 import type { TillReport } from '../../checkout/reconcile.ts'
 import { refundOrder } from '../../checkout/refund.ts'
 import { eventTypes } from '../../domain/event.ts'
-import { offerKey, viewOf } from '../../domain/offer.ts'
+import { viewOf } from '../../domain/offer.ts'
 import type { Endpoint } from '../../store/webhook-endpoints.ts'
 import type { LoggedDelivery } from '../../store/webhooks.ts'
 import type { Webhooks } from '../../webhooks/endpoints.ts'
@@ -72,8 +73,8 @@ export function operatorRows(desk: OperatorDesk): readonly OperatorRoute[] {
       body: z.strictObject({ reason: reason.describe('Told to the buyer'), by }),
       handle: async ({ params, body }) => {
         const order = await refundOrder(checkout, params.id, body)
-        const offer = checkout.offers.get(offerKey(order))!
-        return { status: order.status === 'refunded' ? 200 : 202, body: offer.present(viewOf(offer, order)) }
+        const told = toldBy(checkout, order)
+        return { status: order.status === 'refunded' ? 200 : 202, body: told.present(viewOf(told, order)) }
       },
     }),
     operator('POST /operator/reconcile', {

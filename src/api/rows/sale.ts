@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../base/json.ts'
+import type { Checkout } from '../../checkout/checkout.ts'
 import type { Shelf } from '../../domain/catalog.ts'
 import type { Offer } from '../../domain/offer.ts'
 import type { RailName } from '../../domain/rail.ts'
@@ -53,14 +54,19 @@ export function saleRows({ checkout, urlOf }: Desk, sale: SaleCounter, rail: Rai
       body: sale.schema,
       handle: ({ body }) => quote(offer, body, buyUrl),
     }),
-    free(`GET /agentic/${rail}/purchases/{paymentTx}`, {
-      surface: 'sale',
-      host: rail,
-      summary: 'Status of a purchase of NFTs',
-      params: referenceParams,
-      statuses: STATUS_ANSWERS,
-      result: saleStatusSchema,
-      handle: ({ params }) => purchaseStatus(checkout, 'sale', rail, params.paymentTx),
-    }),
+    saleStatusRow(checkout, rail),
   ]
+}
+
+/** Also where the shop sells none any more: what was sold is still told. */
+export function saleStatusRow(checkout: Checkout, rail: RailName): Route {
+  return free(`GET /agentic/${rail}/purchases/{paymentTx}`, {
+    surface: 'sale',
+    host: rail,
+    summary: 'Status of a purchase of NFTs',
+    params: referenceParams,
+    statuses: STATUS_ANSWERS,
+    result: saleStatusSchema,
+    handle: ({ params }) => purchaseStatus(checkout, 'sale', rail, params.paymentTx),
+  })
 }

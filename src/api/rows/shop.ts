@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
+import type { Checkout } from '../../checkout/checkout.ts'
 import type { Shelf } from '../../domain/catalog.ts'
 import type { Offer } from '../../domain/offer.ts'
 import type { RailName } from '../../domain/rail.ts'
@@ -68,15 +69,7 @@ export function shopRows({ checkout, urlOf }: Desk, shop: ShopCounter, rail: Rai
       body,
       handle: ({ body }) => quote(offer, body, buyUrl),
     }),
-    free(`GET /shop/${rail}/purchases/{paymentTx}`, {
-      surface: 'shop',
-      host: rail,
-      summary: 'Status of a purchase of game items',
-      params: referenceParams,
-      statuses: STATUS_ANSWERS,
-      result: lookup ? z.union([shopStatusSchema, playerLookupStatusSchema]) : shopStatusSchema,
-      handle: ({ params }) => purchaseStatus(checkout, 'shop', rail, params.paymentTx),
-    }),
+    shopStatusRow(checkout, rail, lookup !== undefined),
   ]
 }
 
@@ -91,5 +84,18 @@ function lookupRow(offer: Offer<JsonObject>, rail: RailName): Route {
     summary: 'Look up the player linked to the paying wallet',
     description:
       'Returns the player linked to the verified sender of the payment. A payer without a player is not charged.',
+  })
+}
+
+/** Also where the shop sells none any more: what was sold is still told. */
+export function shopStatusRow(checkout: Checkout, rail: RailName, hasLookup: boolean): Route {
+  return free(`GET /shop/${rail}/purchases/{paymentTx}`, {
+    surface: 'shop',
+    host: rail,
+    summary: 'Status of a purchase of game items',
+    params: referenceParams,
+    statuses: STATUS_ANSWERS,
+    result: hasLookup ? z.union([shopStatusSchema, playerLookupStatusSchema]) : shopStatusSchema,
+    handle: ({ params }) => purchaseStatus(checkout, 'shop', rail, params.paymentTx),
   })
 }

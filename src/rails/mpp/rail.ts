@@ -7,6 +7,7 @@ import type { Secret } from '../../base/secret.ts'
 import { readReceipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
+import { memoBehind } from '../../chain/tip20.ts'
 import { refundTransfer } from '../../chain/transfer.ts'
 import type { Credential, Rail, Terms, Verified } from '../../domain/rail.ts'
 import { createBalances } from '../balances.ts'
@@ -22,6 +23,7 @@ import {
   serializeChallenge,
 } from './challenge.ts'
 import type { ChargeTerms } from './charge.ts'
+import { tagIn, transferIdentity } from './memo.ts'
 import { nameOf, paymentOf } from './payment.ts'
 import { type PullOptions, verifyPull } from './pull.ts'
 import { landedPush, type PushOptions, verifyPush } from './push.ts'
@@ -147,6 +149,14 @@ export function mppRail(options: MppOptions): Rail {
 
     verify,
     landed,
+
+    async identityOf({ transaction, logIndex }) {
+      const receipt = await readReceipt(rpc, transaction)
+      const memo = receipt && memoBehind(receipt, currency.address, logIndex)
+      const tag = memo && tagIn(memo)
+      return tag && transferIdentity(network, tag, transaction)
+    },
+
     settle: (order) => settler.settle(order),
 
     receipt({ transaction, settledAt }, orderId) {

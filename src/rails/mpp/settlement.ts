@@ -2,7 +2,7 @@ import { type Address, type Hash, sameAddress } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import type { Log } from '../../base/log.ts'
 import { noWaypoint, type Waypoint } from '../../base/waypoint.ts'
-import { pollUntil, type Receipt, readReceipt } from '../../chain/receipt.ts'
+import { pollUntil, type RawReceipt, type Receipt, readReceipt, receiptIn } from '../../chain/receipt.ts'
 import { type Rpc, RpcError } from '../../chain/rpc.ts'
 import { findMemoTransfers, type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
@@ -120,6 +120,10 @@ export function createChargeSettler(
     const end = order.expiresAt + MARGIN_MS
     if (clock.now() <= end || (await head.fresh()).timestampMs <= end)
       return { kind: 'unknown', detail: 'The chain has not said yet whether the payment landed.', transaction: hash }
+    // One node may be behind: "never" takes the word of all that can be asked.
+    const shown = await rpc.everyone<RawReceipt | null>('eth_getTransactionReceipt', [hash])
+    if (shown.some((raw) => raw && receiptIn(raw, hash)?.succeeded))
+      return { kind: 'unknown', detail: 'Some nodes show the payment, and not all of them.', transaction: hash }
     return {
       kind: 'refused',
       code: 'payment_expired',
@@ -144,6 +148,7 @@ export function createChargeSettler(
           kind: 'refused',
           code: 'payment_verification_failed',
           detail: 'The transaction does not pay this challenge; nothing was taken.',
+          isPayersFault: true,
         }
       // Only the very first send can be refused for good: after one whose answer was lost, the bytes may be in some pool.
       if (refusal && !order.inDoubt) return { kind: 'refused', ...reasonOf(refusal) }
@@ -160,11 +165,13 @@ export function keptPayment(order: PaidOrder): KeptPayment {
 function reasonOf({ message }: RpcError): {
   code: 'insufficient_funds' | 'payment_expired' | 'payment_verification_failed'
   detail: string
+  isPayersFault?: boolean
 } {
   if (/insufficient/i.test(message))
     return {
       code: 'insufficient_funds',
       detail: 'The paying wallet holds too little for the price and the fee; nothing was taken.',
+      isPayersFault: true,
     }
   if (/expired/i.test(message))
     return { code: 'payment_expired', detail: 'The signed transaction ran out before it was sent; nothing was taken.' }

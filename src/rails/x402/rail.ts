@@ -6,9 +6,10 @@ import { type JsonObject, sha256Hex } from '../../base/json.ts'
 import { formatUsd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
 import { codeSuspects, readCode } from '../../chain/code.ts'
-import { authorizationDigest, domainSeparator } from '../../chain/eip3009.ts'
+import { authorizationBehind, authorizationDigest, domainSeparator } from '../../chain/eip3009.ts'
 import { isValidContractSignature } from '../../chain/erc1271.ts'
 import type { HeadSource } from '../../chain/head.ts'
+import { readReceipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import { recoverSigner } from '../../chain/secp256k1.ts'
 import type { Sender } from '../../chain/sender.ts'
@@ -163,6 +164,12 @@ export function x402Rail(options: X402Options): Rail {
         suspects: codeSuspects(code),
       }
       return { kind: 'pays', payment }
+    },
+
+    async identityOf({ transaction, logIndex }) {
+      const receipt = await readReceipt(rpc, transaction)
+      const authorization = receipt && authorizationBehind(receipt, money.asset, logIndex)
+      return authorization && identityOf(money.network, money.asset, authorization)
     },
 
     landed: ({ content }) => reader.landed((content as Payload).payload.authorization),

@@ -1,0 +1,31 @@
+import type { Counter, Sold } from '../api/routes.ts'
+import { type Offer, type OfferKey, offerKey } from '../domain/offer.ts'
+import type { Database } from '../store/db.ts'
+import { openSales, wasSold } from '../store/open-sales.ts'
+
+/**
+ * Somebody has paid, or may have, for what is not finished yet. A shop that could neither deliver nor send back must not open: whoever runs it
+ * would find out from a buyer.
+ */
+export async function assertAllFinishable(database: Database, offers: ReadonlyMap<OfferKey, Offer>): Promise<void> {
+  const stranded = (await openSales(database)).filter((sale) => !offers.has(offerKey(sale)))
+  if (stranded.length === 0) return
+  const named = stranded.map(
+    ({ good, rail, network, count, example }) => `${count} for ${good} on ${rail} (${network}), such as ${example}`,
+  )
+  throw new Error(
+    `orders are open that this configuration could neither deliver nor refund: ${named.join('; ')}. Keep the options of what sold them, and ` +
+      `switch it off with SUTLER_X402, SUTLER_MPP, SUTLER_SALE, SUTLER_SHOP, SUTLER_GATEWAY or SUTLER_CRAFT set to false; for another network, name ` +
+      'the earlier configuration in SUTLER_RETIRED_ENV. Their orders are then finished, and nothing more is sold',
+  )
+}
+
+/** Surfaces on rails that sell nothing now and did before: whoever bought there may still ask. */
+export async function soldBefore(database: Database, { sale, shop, craft }: Counter): Promise<readonly Sold[]> {
+  const now = { sale: sale?.offers, shop: shop.offers, craft: craft?.burn }
+  const before: Sold[] = []
+  for (const surface of ['sale', 'shop', 'craft'] as const)
+    for (const rail of ['x402', 'mpp'] as const)
+      if (!now[surface]?.has(rail) && (await wasSold(database, surface, rail))) before.push({ surface, rail })
+  return before
+}

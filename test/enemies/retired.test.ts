@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { Config, RetiredRail } from '../../src/config/config.ts'
+import type { RailName } from '../../src/domain/rail.ts'
+import type { Service } from '../../src/service/service.ts'
+import { ended, type Said, said, until, verdict } from '../checkout/counter.ts'
+import { fundedWallet, post } from '../support/buyers.ts'
+import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
+import { startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
+
+// A shop that stops selling on a rail, a surface or a network has customers all the same: those who paid.
+
+let shop: TestShop
+before(async () => {
+  shop = await startShop({
+    // Paid, and then nobody goes on with it: as a shop that was stopped leaves it.
+    withoutWorker: true,
+    waypoint: (name) => {
+      if (name === 'deliver.begun') throw new Error('the process ends here')
+    },
+    configure: (config) => ({ ...config, limits: { ...config.limits, waitMsMax: 200, leaseSeconds: 1 } }),
+  })
+})
+after(() => shop.stop())
+
+const buyUrl = (at: { readonly url: string }, rail: RailName) => `${at.url}/agentic/${rail}/buy`
+
+/** An order that is paid and not delivered. */
+async function openOrder(rail: RailUnderTest): Promise<Said> {
+  const buyer = await fundedWallet(shop)
+  const body = { saleId: 392, beneficiary: buyer.address }
+  const credential = await rail.pay(shop, buyer, await fetch(buyUrl(shop, rail.rail), post(body)))
+  const response = await fetch(buyUrl(shop, rail.rail), post(body, { [rail.header]: credential }))
+  assert.equal(response.status, 202)
+  return said(response)
+}
+
+const switchedOff: Record<RailName, (config: Config) => Config> = {
+  x402: (config) => ({ ...config, x402: null, retired: [{ rail: 'x402', config: config.x402! }] }),
+  mpp: (config) => ({ ...config, mpp: null, retired: [{ rail: 'mpp', config: config.mpp! }] }),
+}
+
+function open(configure: (config: Config) => Config): Promise<Service> {
+  return shop.replica({ configure, withoutWorker: false, waypoint: () => {} })
+}
+
+const asOperator = (body: object) => {
+  const { headers, ...rest } = post(body)
+  return { ...rest, headers: { ...headers, authorization: `Bearer ${shop.config.operatorToken!.reveal()}` } }
+}
+
+describe('E11: a rail that is switched off', () => {
+  for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest])
+    test(`${rail.name}: finishes what it sold, tells of it, sends it back, and sells nothing`, async () => {
+      verifies('D18.2')
+      const { orderId } = await openOrder(rail)
+      const retired = await open(switchedOff[rail.rail])
+      assert.equal((await ended(retired, rail.rail, orderId)).status, 'confirmed')
+      assert.equal((await fetch(`${retired.url}/payments/${orderId}`)).status, 200)
+      const body = { saleId: 392, beneficiary: (await fundedWallet(shop)).address }
+      assert.deepEqual(await verdict(await fetch(buyUrl(retired, rail.rail), post(body))), [404, 'route_not_found'])
+      const catalog = (await (await fetch(`${retired.url}/catalog`)).json()) as { entries: { protocol: string }[] }
+      assert.ok(catalog.entries.every(({ protocol }) => protocol !== rail.rail))
+      const refund = asOperator({ reason: 'The rail is closed.', by: 'ada' })
+      const refunded = await fetch(`${retired.url}/operator/orders/${orderId}/refund`, refund)
+      assert.ok(refunded.status === 200 || refunded.status === 202, `answered ${refunded.status}`)
+      await until(async () => (await ended(retired, rail.rail, orderId)).status === 'refunded')
+      await retired.stop()
+    })
+
+  test('on another network: what was sold on the earlier one is finished there', async () => {
+    verifies('D18.2')
+    const { orderId } = await openOrder(x402UnderTest)
+    const moved = await open((config) => {
+      const earlier: RetiredRail = { rail: 'x402', config: config.x402! }
+      return { ...config, x402: { ...config.x402!, network: 'eip155:8453' }, retired: [earlier] }
+    })
+    assert.equal((await ended(moved, 'x402', orderId)).status, 'confirmed')
+    const unpaid = await fetch(buyUrl(moved, 'x402'), post({ saleId: 392, beneficiary: shop.config.x402!.payTo }))
+    const { accepts } = (await unpaid.json()) as { accepts: { network: string }[] }
+    assert.deepEqual(
+      accepts.map(({ network }) => network),
+      ['eip155:8453'],
+    )
+    await moved.stop()
+  })
+
+  test('without its options: the shop does not open while an order is, and says which and what to do', async () => {
+    const { orderId } = await openOrder(x402UnderTest)
+    const without = (config: Config): Config => ({ ...config, x402: null })
+    await assert.rejects(open(without), (error: Error) => {
+      assert.match(error.message, /saleLot on x402 \(eip155:84532\)/)
+      assert.match(error.message, /SUTLER_X402.*SUTLER_RETIRED_ENV/)
+      return error.message.includes(orderId)
+    })
+    const retired = await open(switchedOff.x402)
+    await ended(retired, 'x402', orderId)
+    await retired.stop()
+    // Nothing is open any more: it opens, and tells of what it can no longer move.
+    const gone = await open(without)
+    const told = await fetch(`${gone.url}/agentic/x402/purchases/${orderId}`)
+    const { status, price } = (await told.json()) as { status: string; price: { currency: string } }
+    assert.deepEqual([told.status, status, price.currency], [200, 'confirmed', 'USDC'])
+    assert.equal((await fetch(`${gone.url}/payments/${orderId}`)).status, 200)
+    const refund = asOperator({ reason: 'Sorry.', by: 'ada' })
+    const answer = await verdict(await fetch(`${gone.url}/operator/orders/${orderId}/refund`, refund))
+    assert.deepEqual(answer, [409, 'refund_refused'])
+    await gone.stop()
+  })
+})
+
+test('E11: a surface that is switched off finishes what it sold, tells of it, and sells nothing', async () => {
+  verifies('D18.2')
+  const { orderId } = await openOrder(x402UnderTest)
+  const closed = await open((config) => ({ ...config, notSold: new Set(['sale', 'shop']) }))
+  assert.equal((await ended(closed, 'x402', orderId)).status, 'confirmed')
+  for (const path of ['/agentic/x402/buy', '/shop/mpp/buy'])
+    assert.equal((await fetch(closed.url + path, post({}))).status, 404)
+  const catalog = (await (await fetch(`${closed.url}/catalog`)).json()) as { entries: { surface: string }[] }
+  assert.deepEqual([...new Set(catalog.entries.map(({ surface }) => surface))].sort(), ['craft', 'gateway'])
+  for (const path of ['/openapi.json', '/llms.txt', '/.well-known/x402'])
+    assert.equal((await fetch(closed.url + path)).status, 200, path)
+  await closed.stop()
+})
