@@ -43,7 +43,7 @@ before(async () => {
   })
   proxy.send(shop.service.url)
   rpc = await serveRpc([shop.chains.native, shop.chains.tempo])
-  const rpcUrls = { 84532: `${rpc.url}/84532`, 42431: `${rpc.url}/42431` }
+  const rpcUrls = { 84532: [`${rpc.url}/84532`], 42431: [`${rpc.url}/42431`] }
   replicas = createReplicas({ databaseUrl: shop.store.place.url!, rpcUrls, leaseSeconds: 1, verbose: false }, 2)
 })
 after(async () => {

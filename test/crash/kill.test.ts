@@ -10,6 +10,7 @@ import { startWorld } from '../../src/sandbox/world.ts'
 import { statement } from '../../src/store/statement.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { openStore, type TestStore } from '../support/database.ts'
+import { createWeather } from '../support/weather.ts'
 import { type CrashWorld, flows as coreFlows, type Flow, judge } from './flows.ts'
 import { openMailbox } from './mailbox.ts'
 import { PUBLIC_URL } from './protocol.ts'
@@ -17,7 +18,7 @@ import { createReplicas, type Replica } from './replicas.ts'
 import { surfaceFlows } from './surface-flows.ts'
 
 // kill -9 of a real server process at every waypoint of every flow. The lanes are replicas on one store: an order whose process dies is
-// taken over by whichever replica comes first. C-01, and C-02 where the process that recovers is killed as well.
+// taken over by whichever replica comes first, while a node lags now and then and gas is dear at times. C-01, and C-02 where the process that recovers is killed as well.
 
 /** `npm run kills` takes 200, or any number by option. */
 const KILLS = Number(process.env['TEST_KILLS'] ?? 60)
@@ -32,6 +33,10 @@ const flows = [...coreFlows, ...surfaceFlows]
 let store: TestStore
 let chains: DevChains
 let rpc: RpcServer
+/** The node that everybody asks first, and that is behind now and then. */
+let first: RpcServer
+const weather = createWeather(() => chains.native)
+const WEATHERS = ['calm', 'lagging', 'dear'] as const
 let world: CrashWorld
 let replicas: ReturnType<typeof createReplicas>
 
@@ -40,11 +45,13 @@ before(async () => {
   await seedSandboxGame(store.db)
   chains = await startDevChains()
   rpc = await serveRpc([chains.native, chains.tempo])
+  first = await serveRpc([weather.firstNode(chains.native), weather.firstNode(chains.tempo)])
   const loaded = loadConfig({ SUTLER_BASE_URL: PUBLIC_URL })
   if (loaded.mode !== 'sandbox') throw new TypeError('tests run the sandbox')
   const sandbox = await startWorld(loaded, chains)
   world = { chains, config: sandbox.config, world: sandbox, store }
-  const rpcUrls = { 84532: `${rpc.url}/84532`, 42431: `${rpc.url}/42431` }
+  const nodes = [first, rpc].map(({ url }) => url)
+  const rpcUrls = { 84532: nodes.map((url) => `${url}/84532`), 42431: nodes.map((url) => `${url}/42431`) }
   replicas = createReplicas(
     { databaseUrl: store.place.url!, rpcUrls, leaseSeconds: 1, verbose: process.env['TEST_VERBOSE'] === '1' },
     LANES + 1,
@@ -52,6 +59,7 @@ before(async () => {
 })
 after(async () => {
   replicas.stop()
+  await first.close()
   await rpc.close()
   await chains.close()
   await store.drop()
@@ -145,6 +153,7 @@ test(`C-01, C-02: ${KILLS} kills at every waypoint: lost 0, doubled 0, stuck 0`,
       const { flow, name, at } = cases[(number * STRIDE) % cases.length]!
       const attempt = await begin(flow, await living())
       await replica.crashAfter(at)
+      await weather.turn(WEATHERS[number % WEATHERS.length]!)
       const status = await call(replica, attempt)
       if (status === null) {
         await replica.died
@@ -152,6 +161,8 @@ test(`C-01, C-02: ${KILLS} kills at every waypoint: lost 0, doubled 0, stuck 0`,
         // The one that recovers dies at its first steps too.
         if (number % NESTED_EVERY === 0) await (await living()).crashAfter(1 + (number % 5))
       }
+      // Nothing lasts for ever: on chains that make a block for each transaction, whoever lags would lag until the next purchase.
+      await weather.turn('calm')
       const final = status !== null && status !== 202 ? status : await finish(attempt, living)
       await judge(world, flow, attempt.buyer, attempt.prepared, final)
       await (await living()).disarm()

@@ -2,7 +2,8 @@ import type { WaypointName } from '../../src/base/waypoint.ts'
 
 export type StartOrder = {
   readonly databaseUrl: string
-  readonly rpcUrls: Readonly<Record<number, string>>
+  /** Of each chain: one node, or several. */
+  readonly rpcUrls: Readonly<Record<number, readonly string[]>>
   readonly port: number
   readonly leaseSeconds: number
   readonly verbose: boolean

@@ -45,7 +45,7 @@ async function start({ databaseUrl, rpcUrls, port, leaseSeconds, verbose }: Star
 }
 
 function overHttp(config: Config, rpcUrls: StartOrder['rpcUrls']): Config {
-  const at = (chain: ChainConfig): ChainConfig => ({ ...chain, rpcUrls: [rpcUrls[chain.chainId]!] })
+  const at = (chain: ChainConfig): ChainConfig => ({ ...chain, rpcUrls: rpcUrls[chain.chainId]! })
   const { x402, mpp, game } = config
   return {
     ...config,

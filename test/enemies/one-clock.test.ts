@@ -44,7 +44,7 @@ for (const [what, shiftMs] of [
       replicas = createReplicas(
         {
           databaseUrl: store.place.url!,
-          rpcUrls: { 84532: `${rpc.url}/84532`, 42431: `${rpc.url}/42431` },
+          rpcUrls: { 84532: [`${rpc.url}/84532`], 42431: [`${rpc.url}/42431`] },
           leaseSeconds: 2,
           verbose: false,
         },
