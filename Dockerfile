@@ -3,15 +3,17 @@
 #   docker build -t sutler .
 #   docker run --rm -p 127.0.0.1:4020:4020 -e HOST=0.0.0.0 -v sutler:/data sutler      the sandbox, on this machine only
 #
-# Not Alpine: packages bring binaries for glibc.
+# Not Alpine: packages bring binaries for glibc. No RUN is root's, and no package runs a script of its own.
 FROM node:24-slim AS packages
-WORKDIR /app
+USER node
+WORKDIR /home/node
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --ignore-scripts
+RUN mkdir data
 
 FROM node:24-slim
 WORKDIR /app
-COPY --from=packages /app/node_modules ./node_modules
+COPY --from=packages /home/node/node_modules ./node_modules
 COPY package.json LICENSE ./
 COPY bin ./bin
 COPY src ./src
@@ -19,7 +21,7 @@ COPY web ./web
 
 # It writes nothing but the data folder, and that only without DATABASE_URL.
 ENV NODE_ENV=production SUTLER_DATA_DIR=/data
-RUN mkdir /data && chown node:node /data
+COPY --from=packages --chown=node:node /home/node/data /data
 USER node
 VOLUME /data
 EXPOSE 4020

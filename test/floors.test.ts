@@ -40,7 +40,7 @@ const doors: readonly { readonly door: RegExp; readonly rooms: readonly string[]
   { door: /^@ethereumjs\//, rooms: ['devchain'] },
   { door: /^tiny-secp256k1$/, rooms: ['chain', 'devchain', 'rails'] },
   { door: /^@noble\//, rooms: ['base'] },
-  { door: /^node:sqlite$/, rooms: ['store'] },
+  { door: /^node:sqlite$/, rooms: ['base'] },
   // The SDKs judge us in tests; the service speaks MCP by itself.
   { door: /^@modelcontextprotocol\//, rooms: [] },
 ]

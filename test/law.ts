@@ -73,10 +73,20 @@ const STRAY = new RegExp(String.raw`\b(?:${WORDS.join('|')})\b|(?<!\b(?:RFC|EIP|
 export function texts(): readonly { readonly file: string; readonly text: string }[] {
   const kinds = 'ts,js,json,md,sol,sql,html,txt,xml,svg,yaml,yml'
   const files = globSync(
-    [`**/*.{${kinds}}`, '.env.example', '.*ignore', '.npmrc', '.ci/*', 'Caddyfile', 'Dockerfile'],
+    [
+      `**/*.{${kinds}}`,
+      '.env.example',
+      '.*ignore',
+      '.npmrc',
+      '.ci/*',
+      '.github/**/*.*',
+      'deploy/*',
+      'Caddyfile',
+      'Dockerfile',
+    ],
     {
       cwd: root,
-      exclude: ['node_modules', 'data', 'coverage', 'bench/results', 'package-lock.json'],
+      exclude: ['node_modules', 'data', 'dist', 'coverage', 'bench/results', 'package-lock.json'],
     },
   )
   return files.sort().map((file) => ({ file, text: read(file) }))

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { globSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { embeddedTemplate } from './support/embedded.ts'
@@ -21,6 +21,7 @@ const TEST_MS_MAX = 600_000
 
 async function main(args: readonly string[]): Promise<void> {
   process.chdir(root)
+  if (args.includes('--help')) return console.log(help())
   const { files, env } = plan(args)
   if (files.length === 0) throw new Error('no test file has such a name')
   Object.assign(process.env, env)
@@ -44,6 +45,12 @@ async function main(args: readonly string[]): Promise<void> {
     console.log(`${isGood ? 'passed' : 'FAILED'}  ${name}  ${seconds.toFixed(1)} s`)
   }
   process.exitCode = steps.every(({ isGood }) => isGood) ? 0 : 1
+}
+
+/** The comment at the top of this file. */
+function help(): string {
+  const comment = readFileSync(import.meta.filename, 'utf8').match(/^\/\/.*$/gm)!
+  return comment.map((line) => line.slice(3)).join('\n')
 }
 
 function plan(args: readonly string[]): Plan {

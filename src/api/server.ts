@@ -72,10 +72,10 @@ export async function startServer({ app, http, limits, log }: ServerOptions): Pr
     if (!incoming.complete && !body.isRefused) await discardRest(incoming)
     const isLast = !incoming.complete || draining.signal.aborted
     const sending = send(outgoing, isLast ? closing(reply) : reply, writeHead, () => endOf(exchange, draining.signal))
-    if (!sending && isHandedOver(outgoing)) return
+    if (sending === undefined && isHandedOver(outgoing)) return
     const end = writes.begin(incoming.socket)
     try {
-      if (sending) await sending
+      if (sending !== undefined) await sending
       if (!isHandedOver(outgoing)) await finished(exchange)
     } finally {
       end()

@@ -108,7 +108,7 @@ export async function waitFor(checkout: Checkout, order: Order, untilMs: number)
   for (let pause = POLL_MS_FIRST; !hasAnswer(seen) && clock.now() < untilMs; pause = Math.min(POLL_MS_MAX, pause * 2)) {
     const here = running.get(seen.id)
     const left = untilMs - clock.now()
-    if (here) seen = (await within(clock, left, here)) ?? (await look(seen))
+    if (here !== undefined) seen = (await within(clock, left, here)) ?? (await look(seen))
     else {
       await clock.sleep(Math.min(pause, left))
       seen = await look(seen)

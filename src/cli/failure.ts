@@ -1,3 +1,4 @@
+import { FolderFault } from '../base/data-folder.ts'
 import { JwsFault } from '../base/jws.ts'
 import { isProblem } from '../base/problem.ts'
 import { ConfigFault } from '../config/options.ts'
@@ -24,10 +25,13 @@ function knownFailure(error: unknown): { readonly code: string; readonly message
   if (error instanceof ConfigFault) return { code: 'configuration', message: error.message }
   if (isProblem(error) && error.code === 'store_unavailable')
     return { code: error.code, message: `${sentence(error.message)}; check DATABASE_URL, and that the server runs` }
-  if (error instanceof Refusal || error instanceof StoreFault || error instanceof DevChainError || isProblem(error))
-    return { code: error.code, message: sentence(error.message) }
+  if (isProblem(error) || isFaultWithWords(error)) return { code: error.code, message: sentence(error.message) }
   if (error instanceof JwsFault) return { code: 'signature', message: sentence(error.message) }
   return listenFailure(error) ?? fileFailure(error)
+}
+
+function isFaultWithWords(error: unknown): error is Refusal | FolderFault | StoreFault | DevChainError {
+  return [Refusal, FolderFault, StoreFault, DevChainError].some((kind) => error instanceof kind)
 }
 
 /** A file that somebody named, and that cannot be read or written. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { cwd } from 'node:process'
-import { VERSION } from '../base/version.ts'
+import { IS_PACKED, VERSION } from '../base/version.ts'
 import type { Config, HttpConfig } from '../config/config.ts'
 import { type LoadedConfig, loadConfig } from '../config/load.ts'
 import { type Banner, sandboxBanner } from '../sandbox/banner.ts'
@@ -19,7 +19,7 @@ export const start: Command = {
     'PORT, HOST and SUTLER_DATA_DIR move it. With SUTLER_MODE=production it is the real thing, by configuration alone: see',
     '.env.example for every option and docs/operating.md for the rest. Options are read from the environment and from a file .env here.',
     '',
-    'SIGTERM or Ctrl+C ends it: what was accepted is finished or handed over, within 25 seconds.',
+    'SIGTERM, SIGHUP or Ctrl+C ends it: what was accepted is finished or handed over, within 25 seconds.',
   ].join('\n'),
   options: {},
   examples: [
@@ -73,7 +73,7 @@ function bannerText({ facts, purchases }: Banner, http: HttpConfig, { style, tab
     '',
     ...purchases.flatMap(([how, line]) => [`  ${style.dim(`# ${how}`)}`, `  ${line}`]),
     `  ${style.dim('# or watch an agent buy everything')}`,
-    '  npm run demo',
+    `  ${IS_PACKED ? 'npx sutler' : 'npm run'} demo`,
     '',
   ].join('\n')
 }
@@ -103,6 +103,6 @@ async function refuseTakenPort({ port, host }: HttpConfig): Promise<void> {
 
 function signalled(): Promise<void> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve())
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => resolve())
   })
 }

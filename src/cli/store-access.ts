@@ -39,7 +39,7 @@ export async function withStore<Result>(
   store: Pick<StoreConfig, 'url' | 'dataDir'>,
   work: (database: Database) => Promise<Result>,
 ): Promise<Result> {
-  if (store.url === undefined && !existsSync(join(store.dataDir, 'lock')))
+  if (store.url === undefined && !existsSync(join(store.dataDir, 'pg')))
     throw new Refusal('no_store', `there is no store in ${store.dataDir} yet; \`sutler start\` makes one`)
   const database = await openStore(store)
   try {

@@ -58,8 +58,8 @@ function isOpen({ x402, mpp }: Config, { rail, config }: RetiredRail): boolean {
 function readCommon(read: OptionReader, mode: 'sandbox' | 'production'): CommonConfig {
   const dataDir = read.text('SUTLER_DATA_DIR', './data')
   const url = read.optional('DATABASE_URL')
-  if (url !== undefined && !/^(postgres(ql)?:\/\/|pglite:)/.test(url))
-    read.fault('DATABASE_URL', 'must start with postgres:// or pglite:', null)
+  if (url !== undefined && !/^postgres(ql)?:\/\//.test(url))
+    read.fault('DATABASE_URL', 'must start with postgres://', null)
   return {
     http: readHttp(read, mode),
     operatorToken:

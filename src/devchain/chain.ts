@@ -7,7 +7,6 @@ import { callMethods } from './call-methods.ts'
 import { devMethods, faultMethods } from './dev-methods.ts'
 import { AnswerLost, DevChainError, RpcError } from './errors.ts'
 import { addressesIn, createFaults, type Faults, noFaults } from './faults.ts'
-import { lockFile } from './file-lock.ts'
 import { createMining } from './mining.ts'
 import { type Methods, type Node, openNode } from './node.ts'
 import { readNumber } from './params.ts'
@@ -23,14 +22,14 @@ export type DevChain = {
   readonly chainId: number
   /** Requests are carried out in the order in which they come. Rejects with an `Error` that has `code` and `data` as a node's. */
   request(request: RpcRequest): Promise<unknown>
-  /** Waits for what is under way, and leaves the data folder to others. */
+  /** Waits for what is under way. */
   close(): Promise<void>
 }
 
 export type DevChainOptions = {
   /** `native`: an ordinary EVM chain, 84532, with USDC. `tempo`: 42431, with pathUSD and Tempo's transactions. */
   readonly rules: RuleSet
-  /** Where the journal is kept. Without a folder the chain lives in memory. */
+  /** Where the journal is kept; nobody else may write there meanwhile. Without a folder the chain lives in memory. */
   readonly dataDir?: string | undefined
   /** Absent: each transaction gets its block at once. Otherwise a block is made every so often, empty or not. */
   readonly blockTimeMs?: number | undefined
@@ -45,15 +44,11 @@ export async function createDevChain(options: DevChainOptions): Promise<DevChain
   const rules = { ...ruleSets[options.rules] }
   const faults = options.faults ? createFaults() : noFaults
   const path = dataDir === undefined ? null : join(await makeFolder(dataDir), `chain-${rules.chainId}.journal`)
-  const unlock = path === null ? () => {} : lockFile(path)
   const node = await openNode({
     rules,
     clock,
     path,
     reverts: ({ calls }) => faults.strike('revert', { addresses: () => calls.map(({ to }) => to) }) !== null,
-  }).catch((error) => {
-    unlock()
-    throw error
   })
 
   const queue = createQueue()
@@ -87,7 +82,7 @@ export async function createDevChain(options: DevChainOptions): Promise<DevChain
       stop.abort()
       await miningLoop
       await queue(async () => {})
-      await node.history.close().finally(unlock)
+      await node.history.close()
     },
   }
 }

@@ -26,9 +26,9 @@ export class AnswerLost extends Error {
   }
 }
 
-/** The chain cannot start or go on: its folder is locked, or its journal is damaged or cannot be written. Worth showing to an operator as it is. */
+/** The chain cannot start or go on: its journal is damaged or cannot be written. Worth showing to an operator as it is. */
 export class DevChainError extends Error {
-  readonly code: 'devchain_locked' | 'devchain_corrupt' | 'devchain_unwritable' | 'devchain_stopped'
+  readonly code: 'devchain_corrupt' | 'devchain_unwritable' | 'devchain_stopped'
   constructor(code: DevChainError['code'], message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
     this.name = 'DevChainError'

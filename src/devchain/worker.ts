@@ -15,7 +15,7 @@ try {
   send({ kind: 'failed', error: plain(error) })
 }
 
-/** All or none: a chain left open would keep its folder locked for as long as this process lives. */
+/** All or none: a chain left open would keep its journal open for as long as this process lives. */
 async function openAll(options: readonly DevChainOptions[]): Promise<readonly DevChain[]> {
   const opened: DevChain[] = []
   try {

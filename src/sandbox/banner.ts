@@ -1,4 +1,6 @@
-import { join, relative } from 'node:path'
+import { existsSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { IS_PACKED, TESTED_WITH } from '../base/version.ts'
 import { sandboxKey } from '../config/published.ts'
 import { addressOf, type World } from './world.ts'
 
@@ -29,30 +31,50 @@ export function sandboxBanner({ config, chains }: World, from: string): Banner {
   ]
   const isOpen = !['127.0.0.1', 'localhost', '::1'].includes(host)
   if (isOpen) facts.push(['Mind', `it listens on ${host}: everybody who reaches this machine has these keys`])
-  const run = (example: string) => `${nodeFrom(from)} ${join(relative(from, root), 'examples', example)}`
+  const run = (example: string) => {
+    const file = IS_PACKED ? join('dist/examples', `${example}.js`) : join('examples', `${example}.ts`)
+    return `${programFrom(from, 'node')} ${join(relative(from, root), file)}`
+  }
   const item = `'{"itemId":"keys:5","nickname":"Demo"}'`
   return {
     facts,
     purchases: [
-      ...(config.x402 ? [['x402', `PRIVATE_KEY=${key} ${run('buy-with-x402.ts')} ${x402BaseUrl}`] as const] : []),
+      ...(config.x402 ? [['x402', `PRIVATE_KEY=${key} ${run('buy-with-x402')} ${x402BaseUrl}`] as const] : []),
       ...(config.mpp
         ? [
             [
               'mppx',
-              `MPPX_PRIVATE_KEY=${key} ${mppxFrom(from)} ${baseUrl}/shop/mpp/buy -J ${item} -r ${rpcUrl}`,
+              `MPPX_PRIVATE_KEY=${key} ${programFrom(from, 'mppx')} ${baseUrl}/shop/mpp/buy -J ${item} -r ${rpcUrl}`,
             ] as const,
-            ['MCP', `PRIVATE_KEY=${key} RPC_URL=${rpcUrl} ${run('buy-over-mcp.ts')} ${x402BaseUrl}/mcp`] as const,
+            [
+              'MCP',
+              `${mcpClient()}PRIVATE_KEY=${key} RPC_URL=${rpcUrl} ${run('buy-over-mcp')} ${x402BaseUrl}/mcp`,
+            ] as const,
           ]
         : []),
     ],
   }
 }
 
-/** `npx` finds the pinned Node and mppx in the checkout; elsewhere they are named by their path. */
-function nodeFrom(from: string): string {
-  return relative(from, root) === '' ? 'npx node' : join(relative(from, root), 'node_modules/.bin/node')
+/** `npx` finds the pinned Node and mppx where they were installed; elsewhere they are named by their path. */
+function programFrom(from: string, name: string): string {
+  const path = join('node_modules/.bin', name)
+  const place = nearest(path) ?? root
+  return relative(from, place) === '' ? `npx ${name}` : join(relative(from, place), path)
 }
 
-function mppxFrom(from: string): string {
-  return relative(from, root) === '' ? 'npx mppx' : join(relative(from, root), 'node_modules/.bin/mppx')
+const MCP_CLIENT = '@modelcontextprotocol/client'
+
+/** The shop does not need the official client, so it is missing where only the shop was installed. */
+function mcpClient(): string {
+  if (nearest(join('node_modules', MCP_CLIENT)) !== null) return ''
+  return `npm install --no-save ${MCP_CLIENT}@${TESTED_WITH[MCP_CLIENT]} && `
+}
+
+/** The folder that has this, from ours upwards: npm puts packages beside us or inside us. */
+function nearest(path: string): string | null {
+  for (let folder = root; ; folder = dirname(folder)) {
+    if (existsSync(join(folder, path))) return folder
+    if (folder === dirname(folder)) return null
+  }
 }

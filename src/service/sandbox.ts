@@ -1,4 +1,5 @@
 import { systemClock } from '../base/clock.ts'
+import { claimFolder } from '../base/data-folder.ts'
 import { systemRandom } from '../base/id.ts'
 import { createLog } from '../base/log.ts'
 import { providerTransport } from '../chain/rpc.ts'
@@ -21,13 +22,18 @@ export async function startSandbox(loaded: SandboxLoaded): Promise<SandboxShop> 
     write: (line) => process.stderr.write(line),
   })
   const { dataDir, url, poolSize } = loaded.common.store
-  const place = { dataDir, poolSize, ...(url === undefined ? {} : { url }) }
+  // Chains and store are one: they are claimed together, and let go together.
+  const folder = claimFolder(dataDir)
+  const place = { dataDir, folder, poolSize, ...(url === undefined ? {} : { url }) }
   const [world, database] = await openBoth(
     startWorld(loaded),
     openDatabase({ ...place, clock: systemClock, random: systemRandom, log }),
-  )
+  ).catch((error) => {
+    folder.release()
+    throw error
+  })
   // The shop goes first: what it finishes on its way out, it finishes on these chains and in this store.
-  const close = () => closeBoth(world, database)
+  const close = () => closeBoth(world, database).finally(folder.release)
   try {
     const { native, tempo } = world.chains
     const service = await startService(world.config, {
@@ -57,6 +63,8 @@ async function openBoth(world: Promise<World>, database: Promise<Database>): Pro
   }
 }
 
+/** Neither is left half closed because the other failed. */
 async function closeBoth(world: World, database: Database): Promise<void> {
-  await Promise.all([world.close(), database.close()])
+  const closed = await Promise.allSettled([world.close(), database.close()])
+  for (const one of closed) if (one.status === 'rejected') throw one.reason
 }

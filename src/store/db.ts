@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type pg from 'pg'
 import type { Clock } from '../base/clock.ts'
+import type { DataFolder } from '../base/data-folder.ts'
 import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
 import { Problem } from '../base/problem.ts'
@@ -12,9 +13,11 @@ import { answerMsMax, openPostgres } from './postgres.ts'
 import { type Statement, statement } from './statement.ts'
 
 export type DatabaseOptions = {
-  /** `postgres://…`, or `pglite:` and a folder. Without it the embedded engine keeps its data in `dataDir`. */
+  /** `postgres://…`. Without it the embedded engine keeps its data in `dataDir`. */
   readonly url?: string
   readonly dataDir: string
+  /** The same folder, when whoever opens the database has claimed it already. */
+  readonly folder?: DataFolder
   /** Connections to PostgreSQL. The embedded engine always has one. */
   readonly poolSize?: number
   /** Callers that may wait for a connection; the next one is refused at once. */
@@ -84,12 +87,10 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 }
 
 function openBackend(options: DatabaseOptions): Promise<Backend> {
-  const { url, dataDir } = options
-  if (url === undefined) return openEmbedded({ ...options, dataDir })
+  const { url } = options
+  if (url === undefined) return openEmbedded(options)
   if (/^postgres(ql)?:\/\//.test(url)) return openPostgres({ ...options, url })
-  if (url.startsWith('pglite:'))
-    return openEmbedded({ ...options, dataDir: url.replace(/^pglite:(\/\/)?/, '') || dataDir })
-  throw new StoreFault('database_url_invalid', 'the database URL starts with neither postgres:// nor pglite:')
+  throw new StoreFault('database_url_invalid', 'the database URL does not start with postgres://')
 }
 
 const ATTEMPTS_MAX = 5

@@ -2,7 +2,6 @@ import pg from 'pg'
 import { isProblem, Problem } from '../base/problem.ts'
 
 export type StoreFaultCode =
-  | 'data_dir_locked'
   | 'data_dir_corrupt'
   | 'data_dir_unusable'
   | 'data_dir_network'

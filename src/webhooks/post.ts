@@ -59,7 +59,7 @@ export function createPost(options: { clock: Clock; resolve: Resolve; policy: Ta
           'user-agent': 'Sutler-Webhooks',
         },
       })
-      outgoing.on('response', (response) => readAnswer(response).then(resolve, reject))
+      outgoing.on('response', (response) => void readAnswer(response).then(resolve, reject))
       outgoing.on('error', (error) => {
         // The receiver closed a kept connection just when it was used again; nothing was read from it.
         const isStale = outgoing.reusedSocket && (error as NodeJS.ErrnoException).code === 'ECONNRESET'

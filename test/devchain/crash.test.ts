@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { suite, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -115,16 +115,19 @@ suite('the chain in a process of its own', () => {
     await ended
   })
 
-  test('tells of a damaged journal, a port in use and an unknown option in one line, not in a stack trace', async (t) => {
+  test('tells of a damaged journal, a folder or port in use and an unknown option in one line, not in a stack trace', async (t) => {
     assert.match(await failure(['--prot', '1']), /^Unknown option '--prot'/)
     const folder = tempFolder(t)
-    writeFileSync(`${folder}/chain-84532.journal`, 'something else entirely\n')
+    mkdirSync(`${folder}/chains`)
+    writeFileSync(`${folder}/chains/chain-84532.journal`, 'something else entirely\n')
     assert.match(
       await failure(['--port', '0', '--data', folder]),
       /^The dev chain cannot read .+\.journal: it starts with/,
     )
-    const { process: child, url } = await launch(t, tempFolder(t))
+    const taken = tempFolder(t)
+    const { process: child, url } = await launch(t, taken)
     const gone = exited(child)
+    assert.match(await failure(['--port', '0', '--data', taken]), /^the data folder .+ is in use by another process/)
     assert.match(await failure(['--port', new URL(url).port]), /^listen EADDRINUSE/)
     child.kill('SIGTERM')
     await gone

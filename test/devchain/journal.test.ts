@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { encodeFunctionData, type Hex, toHex } from 'viem'
@@ -186,7 +186,6 @@ suite('a chain with a folder', () => {
       new RegExp(`cannot read ${file(folder)}: the record at byte \\d+ is damaged`),
     )
     assert.deepEqual(readFileSync(file(folder)), bytes, 'the file is left as it was found')
-    assert.equal(existsSync(`${file(folder)}.lock`), false)
   })
 
   test('refuses a file that is something else', async (t) => {
@@ -204,19 +203,6 @@ suite('a chain with a folder', () => {
     await session(folder, async () => {})
     truncateSync(file(folder), 7)
     await session(folder, async (chain) => assert.equal(await height(chain), 0))
-  })
-
-  test('is for one at a time; a lock left by the dead does not count', async (t) => {
-    const folder = tempFolder(t)
-    const chain = await startChain(t, { rules: 'native', dataDir: folder })
-    const second = createDevChain({ rules: 'native', dataDir: folder })
-    await refused(second, 'devchain_locked', new RegExp(`in use by process ${process.pid}\\. Stop that process`))
-    await chain.close()
-    // The id is alive (it is ours), but the process that wrote this started at another time.
-    writeFileSync(`${file(folder)}.lock`, `${process.pid} 1`)
-    await session(folder, async () => {})
-    writeFileSync(`${file(folder)}.lock`, '')
-    await session(folder, async () => {})
   })
 
   test('says plainly where it cannot write', async (t) => {

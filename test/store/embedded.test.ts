@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Worker } from 'node:worker_threads'
+import { FolderFault } from '../../src/base/data-folder.ts'
 import { type LogFields, silentLog } from '../../src/base/log.ts'
 import { isProblem } from '../../src/base/problem.ts'
 import { type Database, openDatabase } from '../../src/store/db.ts'
@@ -34,12 +35,12 @@ async function openFor(t: TestContext): Promise<Database> {
   return db
 }
 
-async function refusalOf(dataDir: string): Promise<{ code: StoreFaultCode; message: string }> {
+async function refusalOf(dataDir: string): Promise<StoreFault | FolderFault> {
   const error = await openDatabase({ ...quiet, dataDir }).then(
     () => assert.fail('it opened'),
     (error: unknown) => error,
   )
-  assert.ok(error instanceof StoreFault, String(error))
+  assert.ok(error instanceof StoreFault || error instanceof FolderFault, String(error))
   return error
 }
 

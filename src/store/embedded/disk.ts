@@ -1,17 +1,11 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, statfsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { readdirSync, statfsSync } from 'node:fs'
+import { join } from 'node:path'
+import { syncPath } from '../../base/data-folder.ts'
 import type { Log } from '../../base/log.ts'
 import { StoreFault } from '../fault.ts'
 
-/** Makes sure the folder exists, also after a power cut, and lies on a disk that keeps what is synced and locked. */
-export function prepareFolder(dataDir: string, log: Log): void {
-  try {
-    const firstMade = mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-    for (let made = dataDir; firstMade && made.startsWith(firstMade); made = dirname(made)) syncPath(dirname(made))
-  } catch (cause) {
-    const { message } = cause as Error
-    throw new StoreFault('data_dir_unusable', `the data folder ${dataDir} cannot be made: ${message}`, { cause })
-  }
+/** Makes sure that the folder lies on a disk that keeps what is synced and locked. */
+export function judgeDisk(dataDir: string, log: Log): void {
   if (process.platform === 'linux') judgeFileSystem(dataDir, statfsSync(dataDir).type, log)
 }
 
@@ -55,13 +49,4 @@ export function syncTree(folder: string): void {
     else syncPath(path)
   }
   syncPath(folder)
-}
-
-export function syncPath(path: string): void {
-  const file = openSync(path, 'r')
-  try {
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
-  }
 }

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import { NodeFS } from '@electric-sql/pglite/nodefs'
-import { syncPath } from './disk.ts'
+import { syncPath } from '../../base/data-folder.ts'
 import type { Reserve } from './reserve.ts'
 
 export type DurableFiles = {

@@ -1,17 +1,18 @@
-import { resolve } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { claimFolder, type DataFolder } from '../../base/data-folder.ts'
 import type { Log } from '../../base/log.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Backend } from '../backend.ts'
 import { StoreFault } from '../fault.ts'
 import { createPool } from '../pool.ts'
 import { type Line, WireSocket } from './bridge.ts'
-import { freeBytes, prepareFolder } from './disk.ts'
-import { lockFolder } from './lock.ts'
+import { freeBytes, judgeDisk } from './disk.ts'
 import type { FromWorker, ToWorker, WorkerOptions } from './messages.ts'
 
 export type EmbeddedOptions = {
   readonly dataDir: string
+  /** The same folder, when whoever opens the store has claimed it already. */
+  readonly folder?: DataFolder
   readonly roomBytesMin?: number
   readonly waitMsMax?: number
   readonly log: Log
@@ -24,9 +25,11 @@ const WAIT_MS_MAX = 30_000
 /** PostgreSQL inside this process, in a folder that is its alone. If the engine dies, the next query starts it again. */
 export async function openEmbedded(options: EmbeddedOptions): Promise<Backend> {
   const { log, roomBytesMin = ROOM_BYTES_MIN, waitMsMax = WAIT_MS_MAX } = options
-  const dataDir = resolve(options.dataDir)
-  prepareFolder(dataDir, log)
-  const lock = lockFolder(dataDir)
+  const folder = options.folder ?? claimFolder(options.dataDir)
+  const dataDir = folder.path
+  const letGo = () => {
+    if (folder !== options.folder) folder.release()
+  }
   let host: Promise<Host> | null = null
 
   function currentHost(): Promise<Host> {
@@ -41,7 +44,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Backend> {
     try {
       await (await host)?.close()
     } finally {
-      lock.release()
+      letGo()
     }
   }
 
@@ -58,6 +61,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Backend> {
   )
 
   try {
+    judgeDisk(dataDir, log)
     const { version } = await currentHost()
     return {
       engine: 'embedded',
@@ -68,7 +72,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Backend> {
       close,
     }
   } catch (error) {
-    lock.release()
+    letGo()
     throw error
   }
 }

@@ -1,0 +1,77 @@
+import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+
+/** A folder that is this process's alone until it lets go. */
+export type DataFolder = { readonly path: string; release(): void }
+
+const SQLITE_BUSY = 5
+
+/**
+ * Makes the folder if it is not there, and keeps every other process out of it, and a second claim of this one too: two engines on one
+ * folder destroy each other's commits without an error. The lock is a file lock that the kernel holds for SQLite. It ends with the
+ * process, however that dies and whether or not anybody has noticed the death yet; there is no process id that could be out of date.
+ */
+export function claimFolder(folder: string): DataFolder {
+  const path = resolve(folder)
+  makeFolder(path)
+  const file = openLockFile(path)
+  try {
+    file.exec('pragma busy_timeout = 0')
+    file.exec('pragma locking_mode = exclusive')
+    file.exec('begin exclusive')
+  } catch (cause) {
+    file.close()
+    if ((cause as { errcode?: number }).errcode !== SQLITE_BUSY) throw unwritable(path, cause)
+    throw new FolderFault(
+      'data_dir_locked',
+      `the data folder ${path} is in use by another process; stop that one, or choose another folder`,
+      cause,
+    )
+  }
+  return { path, release: () => file.close() }
+}
+
+/** The folder is there after a power cut too. */
+function makeFolder(path: string): void {
+  try {
+    const firstMade = mkdirSync(path, { recursive: true, mode: 0o700 })
+    for (let made = path; firstMade && made.startsWith(firstMade); made = dirname(made)) syncPath(dirname(made))
+  } catch (cause) {
+    const { message } = cause as Error
+    throw new FolderFault('data_dir_unusable', `the data folder ${path} cannot be made: ${message}`, cause)
+  }
+}
+
+function openLockFile(path: string): DatabaseSync {
+  try {
+    return new DatabaseSync(join(path, 'lock'))
+  } catch (cause) {
+    throw unwritable(path, cause)
+  }
+}
+
+function unwritable(path: string, cause: unknown): FolderFault {
+  const { message } = cause as Error
+  return new FolderFault('data_dir_unusable', `the data folder ${path} cannot be written: ${message}`, cause)
+}
+
+/** What was written to this file or folder is on the disk. */
+export function syncPath(path: string): void {
+  const file = openSync(path, 'r')
+  try {
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** Why a folder cannot be had. Worth showing to an operator as it is. */
+export class FolderFault extends Error {
+  readonly code: 'data_dir_locked' | 'data_dir_unusable'
+  constructor(code: FolderFault['code'], message: string, cause: unknown) {
+    super(message, { cause })
+    this.name = 'FolderFault'
+    this.code = code
+  }
+}
