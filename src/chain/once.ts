@@ -111,8 +111,12 @@ async function refused(work: Work, refusal: Reverted): Promise<Delivery> {
   const remembered = await delivery.recall()
   if (remembered) return { state: 'delivered', result: remembered }
   if (!(await delivery.isClosed())) {
-    const { code, detail } = delivery.meaningOf(refusal)
-    return impossible(work, detail, code)
+    // It may have been opened between the two questions.
+    const still = await refusalOf(work)
+    if (still) {
+      const { code, detail } = delivery.meaningOf(still)
+      return impossible(work, detail, code)
+    }
   }
   if (clock.now() >= delivery.deadline)
     return impossible(work, `The contract still refuses the delivery: ${refusal.reason}.`)
