@@ -1,6 +1,9 @@
 // Compiles the contracts and writes their ABIs and bytecode as TypeScript, so that running the service needs no compiler.
 //   npm run contracts               write
 //   npm run contracts -- --check    fail if the committed artifacts are not what the sources give
+// Compiling takes most of a minute. What it was done from, and what it gave, is noted beside the sources, so that a look is enough to see
+// that nothing of either has changed since.
+import { createHash } from 'node:crypto'
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
@@ -25,9 +28,46 @@ const settings = {
 }
 const outputs = ['abi', 'evm.bytecode.object', 'evm.deployedBytecode.object']
 
+const NOTE = 'contracts/compiled.json'
+
+type Note = { readonly from: string; readonly gave: string }
+
+/** Were the committed artifacts made from the sources as they are, and are they what was made? */
+export function isAsNoted(): boolean {
+  const { from, gave } = JSON.parse(read(NOTE)) as Note
+  const now = noteOf(committedArtifacts())
+  return from === now.from && gave === now.gave
+}
+
+/** Our sources, the packages that they are compiled with and from, and how. */
+function noteOf(artifacts: ReadonlyMap<string, string>): Note {
+  const versions = ['solc', '@openzeppelin/contracts'].map(
+    (name) => (JSON.parse(read(`node_modules/${name}/package.json`)) as { version: string }).version,
+  )
+  const from = [
+    JSON.stringify({ settings, outputs }),
+    ...versions,
+    ...sourceFiles().flatMap((file) => [file, read(file)]),
+  ]
+  return { from: digest(from), gave: digest([...artifacts].sort(([a], [b]) => (a < b ? -1 : 1)).flat()) }
+}
+
+function digest(texts: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(texts)).digest('hex')
+}
+
+function sourceFiles(): readonly string[] {
+  return targets.flatMap(({ sources }) => globSync(`${sources}/*.sol`, { cwd: root })).sort()
+}
+
+function committedArtifacts(): ReadonlyMap<string, string> {
+  const paths = targets.flatMap(({ artifacts }) => globSync(`${artifacts}/*.ts`, { cwd: root }))
+  return new Map(paths.map((path) => [path, read(path)]))
+}
+
 /** Path of each artifact, relative to the repository, and the text it should have. */
 export function buildArtifacts(): ReadonlyMap<string, string> {
-  const files = targets.flatMap(({ sources }) => globSync(`${sources}/*.sol`, { cwd: root })).sort()
+  const files = sourceFiles()
   const contracts = compile(files)
   const artifacts = new Map<string, string>()
   for (const { sources, artifacts: folder } of targets) {
@@ -44,9 +84,9 @@ export function buildArtifacts(): ReadonlyMap<string, string> {
 
 /** The artifacts whose committed text differs from what the sources give, and those nothing gives any more. */
 export function staleArtifacts(artifacts: ReadonlyMap<string, string>): readonly string[] {
-  const committed = targets.flatMap(({ artifacts: folder }) => globSync(`${folder}/*.ts`, { cwd: root }))
-  const paths = new Set([...committed, ...artifacts.keys()])
-  return [...paths].filter((path) => !committed.includes(path) || read(path) !== artifacts.get(path)).sort()
+  const committed = committedArtifacts()
+  const paths = new Set([...committed.keys(), ...artifacts.keys()])
+  return [...paths].filter((path) => committed.get(path) !== artifacts.get(path)).sort()
 }
 
 type ContractOutput = {
@@ -115,6 +155,7 @@ function main(): void {
   }
   for (const { artifacts: folder } of targets) mkdirSync(join(root, folder), { recursive: true })
   for (const [path, text] of artifacts) writeFileSync(join(root, path), text)
+  writeFileSync(join(root, NOTE), `${JSON.stringify(noteOf(artifacts), null, 2)}\n`)
   console.log(
     `${artifacts.size} contracts written: ${[...artifacts.keys()].map((path) => basename(path, '.ts')).join(', ')}`,
   )

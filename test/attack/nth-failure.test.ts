@@ -6,43 +6,50 @@ import { until } from '../checkout/rail.cases.ts'
 import { type Flow, flows, judge } from '../crash/flows.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { createFaultLine } from '../support/faults.ts'
-import { startShop } from '../support/shop.ts'
+import { plainTransports, startShop } from '../support/shop.ts'
+import { createWeather } from '../support/weather.ts'
 
-// Every call to a chain and every commit fails in turn, before and after it happened. Charged once and delivered once, charged once and
+// Every call to a chain and every commit fails in turn, before and after it happened, while a node lags or gas is dear. Charged once and delivered once, charged once and
 // refunded once, or not charged.
 
-/** A refund has more than a hundred effects, most of them tries of a mint that fails. `--stride=1` takes them all. */
+/** Every so many effects; each flow begins with another one, so that together they meet all. `--stride=1` takes them all. */
+const STRIDE = Number(process.env['TEST_STRIDE'] ?? 3)
+/** A refund has more than a hundred effects, most of them tries of a mint that fails. */
 const REFUND_STRIDE = Number(process.env['TEST_STRIDE'] ?? 40)
+const WEATHERS = ['calm', 'lagging', 'dear'] as const
 
 // They mostly wait, for leases and for second tries: side by side they wait together. Each has a shop of its own, for its own faults.
 describe('the n-th outside effect fails', { concurrency: true }, () => {
-  for (const flow of flows) test(flow.name, (t) => failEach(t, flow))
+  for (const [index, flow] of flows.entries()) test(flow.name, (t) => failEach(t, flow, 1 + (index % STRIDE)))
 })
 
-async function failEach(t: TestContext, flow: Flow): Promise<void> {
+async function failEach(t: TestContext, flow: Flow, first: number): Promise<void> {
+  const weather = createWeather(() => shop.chains)
   const line = createFaultLine()
   const shop = await startShop({
     // Callers who are answered 202 ask again and again.
     env: { SUTLER_RATE_REPLAY: '100000' },
-    wrapTransport: (_chainId, transport) => line.wrapTransport(transport),
+    wrapTransport: (chainId, transport) => weather.wrap(chainId, line.wrapTransport(transport)),
     wrapDatabase: line.wrapDatabase,
     // Its looks at the store would count too. It is started once the fault has struck.
     withoutWorker: true,
     configure: (config) => ({ ...config, limits: { ...config.limits, leaseSeconds: 1, waitMsMax: 2_000 } }),
   })
   t.after(() => shop.stop())
+  // Whoever lost an answer asks another process.
+  const replica = await shop.replica({ transports: plainTransports(shop.chains) })
 
   async function buy(
     buyer: PrivateKeyAccount,
-    onPaid: () => void,
+    onPaid: () => void | Promise<void>,
   ): Promise<{ first: Response; resend: () => Promise<Response> }> {
     const init = post(flow.body(buyer, undefined))
     const unpaid = await fetch(shop.url + flow.path, init)
     const credential = await flow.rail.pay(shop, buyer, unpaid)
     const headers = { ...(init.headers as Record<string, string>), [flow.rail.header]: credential }
-    const resend = () => fetch(shop.url + flow.path, { ...init, headers })
-    onPaid()
-    return { first: await resend(), resend }
+    const send = (at: string) => fetch(at + flow.path, { ...init, headers })
+    await onPaid()
+    return { first: await send(shop.url), resend: () => send(replica.url) }
   }
 
   const noOrderIsOpen = async () => {
@@ -75,16 +82,20 @@ async function failEach(t: TestContext, flow: Flow): Promise<void> {
   await buy(clean, () => line.disarm())
   const effects = await untilOver(() => line.count())
   assert.ok(effects > 5)
-  const stride = flow.ends === 'refunded' ? REFUND_STRIDE : 1
-  for (let n = 1; n <= effects; n += stride) {
+  const stride = flow.ends === 'refunded' ? REFUND_STRIDE : STRIDE
+  for (let n = first; n <= effects; n += stride) {
     for (const moment of ['before', 'after'] as const) {
       const buyer = await fundedWallet(shop)
-      const { first, resend } = await buy(buyer, () => line.arm(n, moment))
+      const { first, resend } = await buy(buyer, async () => {
+        await weather.turn(WEATHERS[n % WEATHERS.length]!)
+        line.arm(n, moment)
+      })
       const told = `${flow.name}: effect ${n} failed ${moment}, answered ${first.status}`
       // A refund goes on after the answer, and so do the faults.
       const worker = startWorker(shop.service.checkout)
       await until(async () => line.hasStruck() || (await noOrderIsOpen()))
       line.disarm()
+      await weather.turn('calm')
       // A 5xx promises that nothing was taken, and that nothing will be unless the payment is sent again.
       if (first.status >= 500 && flow.rail.name !== 'mpp push') {
         await until(noOrderIsOpen)

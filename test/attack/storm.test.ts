@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import type { Config } from '../../src/config/config.ts'
 import { flows, judge } from '../crash/flows.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
@@ -11,13 +12,16 @@ import { createWeather } from '../support/weather.ts'
 const STORMS = Number(process.env['TEST_STORMS'] ?? 6)
 const CALLS = 50
 
+/** Nobody has to wait for the end of a bad day. */
+const configure = (config: Config): Config => ({ ...config, limits: { ...config.limits, waitMsMax: 3_000 } })
+
 let shop: TestShop
 const weather = createWeather(() => shop.chains)
 const WEATHERS = ['calm', 'lagging', 'dear'] as const
 let urls: readonly string[]
 before(async () => {
   // This is about money, not about how often a payment may be shown.
-  shop = await startShop({ env: { SUTLER_RATE_REPLAY: '100000' }, wrapTransport: weather.wrap })
+  shop = await startShop({ env: { SUTLER_RATE_REPLAY: '100000' }, wrapTransport: weather.wrap, configure })
   const replica = await shop.replica()
   urls = [shop.service.url, replica.url]
 })

@@ -1,4 +1,4 @@
-import type { AddressInfo } from 'node:net'
+import { randomInt } from 'node:crypto'
 import { createServer } from 'node:net'
 import type { Address } from '../../src/base/address.ts'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
@@ -118,6 +118,11 @@ export async function startChains(options: { clock?: Clock; blockTimeMs?: number
   return { native, tempo, close }
 }
 
+/** Nothing in between. */
+export function plainTransports(chains: DevChains): ReadonlyMap<number, RpcTransport | readonly RpcTransport[]> {
+  return transportsOf(chains, undefined)
+}
+
 function transportsOf(
   { native, tempo }: DevChains,
   wrap: ShopOptions['wrapTransport'],
@@ -130,13 +135,27 @@ function transportsOf(
   )
 }
 
-/** A port that nobody listens on now. The public address of a shop must be known before it listens. */
+const PORT_MIN = 10_000
+/** Above this, the system gives ports to connections that leave. */
+const PORT_MAX = 32_000
+const given = new Set<number>()
+
+/** A port that nobody listens on now, nor will in this process. The public address of a shop must be known before it listens. */
 export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise<void>((resolve) => server.close(() => resolve()))
-  return port
+  for (;;) {
+    const port = randomInt(PORT_MIN, PORT_MAX)
+    if (given.has(port) || !(await isFree(port))) continue
+    given.add(port)
+    return port
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
 }
 
 /** What a chain says, read by itself and not through any answer of the shop. */
