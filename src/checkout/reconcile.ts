@@ -43,9 +43,6 @@ const OPEN_STATES: readonly ArrivalState[] = ['unclaimed', 'orphaned', 'held', '
 const BLOCKS_PER_STEP = 10_000n
 /** Orders of this long before the last look are looked at again. */
 const OVERLAP_SECONDS = 600
-/** An order settled so shortly before the look may lie in a block that this node has not got yet. */
-const MARGIN_MS = 2_000
-
 /** Compares every till with the books, and does what can be done about each difference. Safe to run at any time, anywhere, twice. */
 export async function reconcile(books: Books): Promise<readonly TillReport[]> {
   const reports: TillReport[] = []
@@ -98,7 +95,7 @@ async function workMissing(
   const { payTo } = till
   const { network, asset } = till.rail
   const seconds = mark.silentSeconds + OVERLAP_SECONDS
-  if (!mark.isNew) await findMissing(db, { till: till.id, network, asset, payTo, seconds, before: begunAt - MARGIN_MS })
+  if (!mark.isNew) await findMissing(db, { till: till.id, network, asset, payTo, seconds, before: begunAt })
   for (const { orderId, transaction, state } of await listMissing(db, till.id, ITEMS_MAX)) {
     if (state === 'lost' || (await till.shows(transaction))) continue
     const outcome = await till.landAgain(orderId, lease).catch((error) => {

@@ -43,7 +43,7 @@ let replicas: ReturnType<typeof createReplicas>
 before(async () => {
   store = await openStore('postgres')
   await seedSandboxGame(store.db)
-  chains = await startDevChains()
+  chains = await startDevChains({ faults: true })
   rpc = await serveRpc([chains.native, chains.tempo])
   first = await serveRpc([weather.firstNode(chains.native), weather.firstNode(chains.tempo)])
   const loaded = loadConfig({ SUTLER_BASE_URL: PUBLIC_URL })
