@@ -146,6 +146,8 @@ test('the log names requests, flows and orders by their ids: what a buyer report
   verifies('D6.6')
   const lines = (text: string) =>
     outputs.filter((line) => line.startsWith('{"time"') && line.includes(text)).map((line) => JSON.parse(line))
+  // A buyer of its own: a payment before it that is not through yet would be in the way.
+  const buyer = await fundedWallet(shop)
   const flow = { 'x-flow-id': 'flow-of-the-canary' }
   const url = buyUrl(shop, x402UnderTest)
   const body = { ...LOT, beneficiary: buyer.address }
@@ -162,7 +164,7 @@ test('the log names requests, flows and orders by their ids: what a buyer report
 })
 
 test('K-01: nothing that could be spent again is kept in the store once its outcome is known', async () => {
-  const { body, credential } = await buy(shop, mppPullUnderTest, buyer)
+  const { body, credential } = await buy(shop, mppPullUnderTest, await fundedWallet(shop))
   await until(async () => (await shop.service.checkout.orders.byId(body.orderId))!.status === 'confirmed')
   plantCredential(mppPullUnderTest, credential)
   const { rows } = await shop.store.db.query<{ row: string }>(
