@@ -13,7 +13,6 @@ import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/
 import { Hono } from 'hono'
 import * as z from 'zod'
 import { createMcpEndpoint } from '../src/api/mcp/endpoint.ts'
-import { faces } from '../src/api/mcp/faces.ts'
 import { inputSchemaOf, listingOf } from '../src/api/mcp/listing.ts'
 import { createProblemResults } from '../src/api/mcp/problem-result.ts'
 import { text } from '../src/api/mcp/server.ts'
@@ -21,6 +20,11 @@ import { startServer } from '../src/api/server.ts'
 import { systemRandom } from '../src/base/id.ts'
 import { silentLog } from '../src/base/log.ts'
 import { defaultLimits } from '../src/config/limits.ts'
+import type { ToolFace } from '../src/domain/tool-face.ts'
+import { faces as craftFaces } from '../src/surfaces/craft/tools.ts'
+import { faces as gatewayFaces } from '../src/surfaces/gateway/tools.ts'
+import { faces as saleFaces } from '../src/surfaces/sale/tools.ts'
+import { faces as shopFaces } from '../src/surfaces/shop/tools.ts'
 import { median } from './measured.ts'
 import { numbersOf, type Report, report } from './report.ts'
 
@@ -118,7 +122,8 @@ const shape = {
     .regex(/^0x[0-9a-fA-F]{40}$/)
     .describe('EVM wallet address that receives the minted NFTs'),
 }
-const tools = [...Object.values(faces), faces.quoteSaleLot, faces.buySaleLot].map((face, index) => ({
+const faces = [saleFaces, shopFaces, craftFaces, gatewayFaces].flatMap((one): ToolFace[] => Object.values(one))
+const tools = [...faces, saleFaces.quoteSaleLot, saleFaces.buySaleLot].map((face, index) => ({
   ...face,
   name: `${face.name}_${index}`,
 }))

@@ -4,11 +4,12 @@ import { type Clock, isoTime } from '../base/clock.ts'
 import { type JsonObject, sha256Hex, stringify } from '../base/json.ts'
 import { recently } from '../base/recent.ts'
 import type { CatalogEntry, CatalogItem, Recipient, Shelf } from '../domain/catalog.ts'
-import type { Surface } from '../domain/good.ts'
-import type { Rail, RailName } from '../domain/rail.ts'
+import type { SurfaceName } from '../domain/good.ts'
+import type { RailName } from '../domain/rail.ts'
+import type { FreeAnswer, Host, PaidRoute, Route } from '../domain/route.ts'
+import type { Surface } from '../surfaces/surface.ts'
 import type { Desk } from './desk.ts'
 import { servesHere } from './hosts.ts'
-import type { FreeAnswer, Host, PaidRoute, Route } from './route.ts'
 
 /** The version of the discovery catalog (contract 9.3). */
 const CATALOG_VERSION = 1
@@ -16,14 +17,14 @@ const CATALOG_VERSION = 1
 export const LISTING_SECONDS = 30
 const LOOK_AGAIN_MS = 2_000
 
-/** A shelf, and the money that its goods may be paid with. */
-export type Stall = { readonly shelf: Shelf; readonly offers: ReadonlyMap<RailName, { readonly rail: Rail }> }
+/** A shelf, and the rails on which its goods are sold. */
+export type Stall = { readonly shelf: Shelf; readonly rails: readonly RailName[] }
 
 export type Catalog = {
   /** Everything that one of our hosts sells. */
   whole(host: Host, recipient: Recipient | null): Promise<FreeAnswer>
   /** What is on one shelf, priced in the money of one rail. */
-  offers(surface: Surface, rail: RailName, recipient: Recipient | null): Promise<FreeAnswer>
+  offers(surface: SurfaceName, rail: RailName, recipient: Recipient | null): Promise<FreeAnswer>
 }
 
 type Stand = Omit<CatalogEntry, 'items'>
@@ -32,13 +33,18 @@ type Stand = Omit<CatalogEntry, 'items'>
  * Listings. An anonymous one is the same for everybody, so it is written once whenever something on the shelves has changed, and handed
  * out as it is; a personal one is written for its reader and kept by nobody.
  */
-export function createCatalog({ checkout, urlOf }: Desk, stalls: readonly Stall[], selling: readonly Route[]): Catalog {
+export function createCatalog(
+  { checkout, rails, urlOf }: Desk,
+  stalls: readonly Stall[],
+  selling: readonly Route[],
+): Catalog {
   const { clock } = checkout
-  const stallOf = (surface: Surface) => stalls.find(({ shelf }) => shelf.surface === surface)
+  const stallOf = (surface: SurfaceName) => stalls.find(({ shelf }) => shelf.surface === surface)
 
-  const currencyOf = (surface: Surface, rail: RailName) => stallOf(surface)?.offers.get(rail)?.rail.currency
+  const currencyOf = (surface: SurfaceName, rail: RailName) =>
+    stallOf(surface)?.rails.includes(rail) ? rails.find(({ name }) => name === rail)?.currency : undefined
 
-  async function shelfItems(surface: Surface, rail: RailName, recipient: Recipient | null) {
+  async function shelfItems(surface: SurfaceName, rail: RailName, recipient: Recipient | null) {
     const currency = currencyOf(surface, rail)
     return currency === undefined ? [] : (stallOf(surface)?.shelf.items(currency, recipient) ?? [])
   }
@@ -56,18 +62,20 @@ export function createCatalog({ checkout, urlOf }: Desk, stalls: readonly Stall[
     const entries = shelves.flatMap(({ surface, ways, items }) =>
       ways.map((stand) => {
         const currency = currencyOf(surface, stand.protocol) ?? ''
-        return { ...stand, items: isPriced(stand) ? items.map((item) => priced(item, currency)) : [] }
+        const isHere = stallOf(surface)?.shelf.isInEntry(stand.protocol) ?? false
+        return { ...stand, items: isHere ? items.map((item) => priced(item, currency)) : [] }
       }),
     )
     const items = shelves.flatMap(({ ways, items }) => items.map((item) => flat(item, ways)))
     return { entries, items }
   }
 
-  async function offersContent(surface: Surface, rail: RailName, recipient: Recipient | null): Promise<JsonObject> {
+  async function offersContent(surface: SurfaceName, rail: RailName, recipient: Recipient | null): Promise<JsonObject> {
     const stand = standsAt('both', selling, urlOf).find((other) => other.surface === surface && other.protocol === rail)
     const items = await shelfItems(surface, rail, recipient)
     // A lot costs everybody the same; a recipient that does not exist is told so all the same.
-    if (recipient && surface !== 'shop') await shelfItems('shop', rail, recipient)
+    const others = stalls.filter(({ shelf }) => shelf.isPersonal && shelf.surface !== surface)
+    if (recipient) for (const { shelf } of others) await shelfItems(shelf.surface, rail, recipient)
     return { ...stand, items }
   }
 
@@ -117,11 +125,6 @@ function standsAt(host: Host, selling: readonly Route[], urlOf: Desk['urlOf']): 
     })
   }
   return [...stands.values()]
-}
-
-/** The MPP sale entry carries no items (contract 2.3.7). The flat list and the offers route tell what it sells. */
-function isPriced({ surface, protocol }: Stand): boolean {
-  return surface === 'shop' || (surface === 'sale' && protocol === 'x402')
 }
 
 function priced(item: CatalogItem, currency: string): CatalogItem {
@@ -178,17 +181,6 @@ const catalogItemSchema = z.object({
     .describe('Only in a listing for one player'),
 })
 
-const standMembers = {
-  id: z.string(),
-  surface: z.enum(['sale', 'shop', 'gateway', 'craft']),
-  protocol: z.enum(['x402', 'mpp']),
-  method: z.enum(['GET', 'POST']),
-  purchaseUrl: z.string(),
-  quoteUrl: z.string().nullable(),
-  statusUrlTemplate: z.string().nullable(),
-  items: z.array(catalogItemSchema),
-}
-
 const listingMembers = {
   version: z.literal(CATALOG_VERSION),
   generatedAt: z.string().describe('When this listing last changed'),
@@ -198,21 +190,36 @@ const listingMembers = {
     .describe('Whom the prices are for; null for everybody'),
 }
 
-export const catalogSchema = z
-  .object({
-    ...listingMembers,
-    entries: z.array(z.object(standMembers)),
-    items: z.array(
-      catalogItemSchema.extend({
-        catalogId: z.string(),
-        surface: z.enum(['sale', 'shop']),
-        purchaseUrl: z.string(),
-        checkout: z.object({ protocols: z.array(z.enum(['x402', 'mpp'])) }),
-      }),
-    ),
-  })
-  .meta({ id: 'Catalog', description: 'Everything this host sells' })
+const standMembers = (surfaces: readonly Surface[]) => ({
+  id: z.string(),
+  surface: z.enum(surfaces.map(({ name }) => name)),
+  protocol: z.enum(['x402', 'mpp']),
+  method: z.enum(['GET', 'POST']),
+  purchaseUrl: z.string(),
+  quoteUrl: z.string().nullable(),
+  statusUrlTemplate: z.string().nullable(),
+  items: z.array(catalogItemSchema),
+})
 
-export const offersSchema = z
-  .object({ ...listingMembers, ...standMembers })
-  .meta({ id: 'Offers', description: 'What is on one shelf, priced in the money of one protocol' })
+export type CatalogSchema = ReturnType<typeof catalogSchema>
+
+export const catalogSchema = (surfaces: readonly Surface[]) =>
+  z
+    .object({
+      ...listingMembers,
+      entries: z.array(z.object(standMembers(surfaces))),
+      items: z.array(
+        catalogItemSchema.extend({
+          catalogId: z.string(),
+          surface: z.enum(surfaces.filter(({ hasShelf }) => hasShelf).map(({ name }) => name)),
+          purchaseUrl: z.string(),
+          checkout: z.object({ protocols: z.array(z.enum(['x402', 'mpp'])) }),
+        }),
+      ),
+    })
+    .meta({ id: 'Catalog', description: 'Everything this host sells' })
+
+export const offersSchema = (surfaces: readonly Surface[]) =>
+  z
+    .object({ ...listingMembers, ...standMembers(surfaces) })
+    .meta({ id: 'Offers', description: 'What is on one shelf, priced in the money of one protocol' })

@@ -1,10 +1,10 @@
 import * as z from 'zod'
 import { type JsonObject, stringify } from '../base/json.ts'
 import { type ProblemCode, type ProblemKind, problems, type RetryAction } from '../base/problem.ts'
+import { free, type Route } from '../domain/route.ts'
 import { type Html, html } from './pages/html.ts'
 import { pageHeaders, printPage } from './pages/page.ts'
 import { type TableRow, table } from './pages/table.ts'
-import { free, type Route } from './route.ts'
 
 // The recovery matrix, printed from the problem table: a page for people, JSON for agents, Markdown for the repository.
 
@@ -19,11 +19,16 @@ const actions: Readonly<Record<RetryAction, string>> = {
 
 type Row = ProblemKind & { readonly code: ProblemCode }
 
-const rows: readonly Row[] = Object.entries(problems).map(([code, kind]) => ({ code: code as ProblemCode, ...kind }))
-const byStatus = Map.groupBy(
-  rows.toSorted((a, b) => a.status - b.status),
-  ({ status }) => status,
-)
+function rows(): readonly Row[] {
+  return Object.entries(problems).map(([code, kind]) => ({ code: code as ProblemCode, ...kind }))
+}
+
+function byStatus(): ReadonlyMap<number, readonly Row[]> {
+  return Map.groupBy(
+    rows().toSorted((a, b) => a.status - b.status),
+    ({ status }) => status,
+  )
+}
 
 const errorsSchema = z
   .object({
@@ -64,7 +69,7 @@ export function errorsRoute(service: string): Route {
 export function errorsDocument(): JsonObject {
   return {
     actions,
-    errors: rows.map(({ code, status, title, taken, action, advice }) => ({
+    errors: rows().map(({ code, status, title, taken, action, advice }) => ({
       code,
       status,
       title,
@@ -83,7 +88,7 @@ function errorsHtml(service: string): string {
     main: html`<h1>Errors, and what to do about them</h1>
 <p>Every error body names its <code>code</code>, says in <code>payment.taken</code> whether money moved, and in <code>retry.action</code> what to do next. A 402 always means that nothing was taken and paying is safe. Ask with <code>Accept: application/json</code> for this page as data.</p>
 <dl>${Object.entries(actions).map(([action, meaning]) => html`<dt><code>${action}</code></dt><dd>${meaning}</dd>`)}</dl>
-${[...byStatus].map(htmlSection)}`,
+${[...byStatus()].map(htmlSection)}`,
   })
 }
 
@@ -106,7 +111,7 @@ function takenWord(taken: ProblemKind['taken']): string {
 
 /** `docs/errors.md`. */
 export function errorsMarkdown(): string {
-  const tables = [...byStatus].map(([status, group]) => {
+  const tables = [...byStatus()].map(([status, group]) => {
     const told = group.map(({ code, title, taken, action, advice }) => [
       `\`${code}\``,
       title,
@@ -118,7 +123,7 @@ export function errorsMarkdown(): string {
   const words = Object.entries(actions).map(([action, meaning]) => `- \`${action}\`: ${meaning}`)
   return `# Errors, and what to do about them
 
-Printed from \`src/base/problem.ts\` by \`npm run docs\`; change it there.
+Printed from \`src/base/problem.ts\` and the \`problems.ts\` of each surface by \`npm run docs\`; change it there.
 
 Every error body names its \`code\`, says in \`payment.taken\` whether money moved, and in \`retry.action\` what to do next. A 402 always
 means that nothing was taken and paying is safe. A running shop serves this page at \`/errors\`, as HTML or as JSON.

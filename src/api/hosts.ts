@@ -1,7 +1,7 @@
 import { Problem } from '../base/problem.ts'
 import type { HttpConfig } from '../config/config.ts'
+import type { Host, Route } from '../domain/route.ts'
 import { type HttpRequest, linesOf } from './exchange.ts'
-import type { Host, Route } from './route.ts'
 
 /** Which of our public hosts was asked. One origin for both protocols is `both`, and answers to any name that leads to it. */
 export function createHostFinder({ baseUrl, x402BaseUrl }: HttpConfig): (request: HttpRequest) => Host {

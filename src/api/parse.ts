@@ -1,4 +1,4 @@
-import * as z from 'zod'
+import type * as z from 'zod'
 import { type FieldError, Problem, type ProblemCode, problems } from '../base/problem.ts'
 
 /** Holds a value against a schema, and says what is wrong with it in the words of the problem table, field by field. */
@@ -65,31 +65,4 @@ function fieldErrors(issue: z.core.$ZodIssue): FieldError[] {
 /** RFC 6901. */
 function pointerOf(path: readonly PropertyKey[]): string {
   return path.map((key) => `/${String(key).slice(0, 64).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
-}
-
-/** A query string has only texts; fields that are whole numbers in the body are so here too. */
-export function asQuery<Shape extends z.ZodRawShape>(
-  schema: z.ZodObject<Shape>,
-): z.ZodType<z.output<z.ZodObject<Shape>>> {
-  const numeric = new Set(
-    Object.entries(schema.shape).flatMap(([key, field]) => (isWhole(field as z.ZodType) ? [key] : [])),
-  )
-  const convert = (value: unknown) => {
-    if (typeof value !== 'object' || value === null) return value
-    return Object.fromEntries(
-      Object.entries(value).map(([key, text]) => [
-        key,
-        numeric.has(key) && /^-?\d{1,15}$/.test(String(text)) ? Number(text) : text,
-      ]),
-    )
-  }
-  return z.preprocess(convert, schema) as unknown as z.ZodType<z.output<z.ZodObject<Shape>>>
-}
-
-function isWhole(field: z.ZodType): boolean {
-  const { type, format } = z.toJSONSchema(field, { io: 'input', unrepresentable: 'any' }) as {
-    type?: string
-    format?: string
-  }
-  return type === 'integer' || format === 'int64'
 }

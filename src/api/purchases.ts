@@ -4,30 +4,20 @@ import type { JsonObject } from '../base/json.ts'
 import { Problem } from '../base/problem.ts'
 import { toldBy } from '../checkout/advance.ts'
 import type { Checkout } from '../checkout/checkout.ts'
-import type { Surface } from '../domain/good.ts'
+import type { SurfaceName } from '../domain/good.ts'
 import { viewOf } from '../domain/offer.ts'
 import { type Order, statusCodeOf } from '../domain/order.ts'
 import type { RailName } from '../domain/rail.ts'
+import type { FreeAnswer } from '../domain/route.ts'
 import { type Arrival, refundOf } from '../domain/till.ts'
 import type { FoundOrder } from '../store/orders.ts'
-import type { FreeAnswer } from './route.ts'
-
-export const referenceParams = z.strictObject({
-  paymentTx: z
-    .string()
-    .min(1)
-    .describe('Payment transaction; the order id, the nonce of the payment or the challenge id work too'),
-})
-
-/** What a status route answers beside 200. */
-export const STATUS_ANSWERS = [202, 404, 409] as const
 
 export const STATUS_SECONDS = 2
 
 /** Status of one purchase. 200: nothing more will happen. 202: known and still moving. 404: never claimed by us. */
 export async function purchaseStatus(
   checkout: Checkout,
-  surface: Surface,
+  surface: SurfaceName,
   rail: RailName,
   reference: string,
 ): Promise<FreeAnswer> {

@@ -1,42 +1,28 @@
 import * as z from 'zod'
-import type { Checkout } from '../checkout/checkout.ts'
-import type { Surface } from '../domain/good.ts'
+import type { SurfaceName } from '../domain/good.ts'
 import type { RailName } from '../domain/rail.ts'
+import { free, type Route, STATUS_ANSWERS } from '../domain/route.ts'
 import type { Desk } from './desk.ts'
 import { bazaarOf } from './documents/bazaar.ts'
-import { paymentSchema, paymentStatus, STATUS_ANSWERS } from './purchases.ts'
-import { free, type Route } from './route.ts'
+import { paymentSchema, paymentStatus } from './purchases.ts'
 import { catalogRows } from './rows/catalog.ts'
-import { type CraftCounter, craftRows, craftStatusRow } from './rows/craft.ts'
-import { type GatewayCounter, gatewayRows } from './rows/gateway.ts'
-import { type SaleCounter, saleRows, saleStatusRow } from './rows/sale.ts'
-import { type ShopCounter, shopRows, shopStatusRow } from './rows/shop.ts'
 
-/** What this shop sells; a surface that is not configured is null, and its routes do not exist. */
-export type Counter = {
-  readonly sale: SaleCounter | null
-  readonly shop: ShopCounter
-  readonly gateway: GatewayCounter
-  readonly craft: CraftCounter | null
-}
+/** What was sold once, and is told though nothing of it is sold any more. */
+export type Sold = { readonly surface: SurfaceName; readonly rail: RailName }
 
 // Every address the service answers, once. The router, both OpenAPI documents, discovery, llms.txt and the MCP tools read this table.
-export function routes(
-  desk: Desk,
-  { sale, shop, gateway, craft }: Counter,
-  told: readonly Sold[] = [],
-): readonly Route[] {
-  const { checkout, rails } = desk
-  const selling = [
-    ...rails.flatMap((rail) => (sale ? saleRows(desk, sale, rail) : [])),
-    ...rails.flatMap((rail) => shopRows(desk, shop, rail)),
-    ...rails.flatMap((rail) => gatewayRows(gateway, rail)),
-    ...rails.flatMap((rail) => (craft ? craftRows(desk, craft, rail) : [])),
-  ].map((route) => (route.kind === 'paid' ? { ...route, discovery: bazaarOf(route) } : route))
+export function routes(desk: Desk, told: readonly Sold[] = []): readonly Route[] {
+  const { checkout, surfaces, open } = desk
+  const selling = surfaces
+    .flatMap(({ name }) => {
+      const surface = open.get(name)
+      return surface?.rails.flatMap((rail) => surface.rows(desk, rail)) ?? []
+    })
+    .map((route) => (route.kind === 'paid' ? { ...route, discovery: bazaarOf(route) } : route))
   return [
     ...selling,
-    ...told.flatMap((sold) => statusRows(checkout, sold)),
-    ...catalogRows(desk, { sale, shop }, selling),
+    ...told.flatMap(({ surface, rail }) => surfaces.find(({ name }) => name === surface)?.statusRow(desk, rail) ?? []),
+    ...catalogRows(desk, selling),
     free('GET /payments/{reference}', {
       host: 'both',
       summary: 'Find out what became of a payment',
@@ -46,21 +32,4 @@ export function routes(
       handle: ({ params }) => paymentStatus(checkout, params.reference),
     }),
   ]
-}
-
-/** What was sold once, and is told though nothing of it is sold any more. */
-export type Sold = { readonly surface: Surface; readonly rail: RailName }
-
-function statusRows(checkout: Checkout, { surface, rail }: Sold): readonly Route[] {
-  switch (surface) {
-    case 'sale':
-      return [saleStatusRow(checkout, rail)]
-    case 'shop':
-      return [shopStatusRow(checkout, rail, true)]
-    case 'craft':
-      return [craftStatusRow(checkout, rail)]
-    case 'gateway':
-      // It is told where all payments are.
-      return []
-  }
 }

@@ -8,12 +8,12 @@ import type { HttpConfig } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
 import { IDEMPOTENCY_KEY } from '../domain/fields.ts'
 import type { Incoming, Resource } from '../domain/rail.ts'
+import type { PaidRoute } from '../domain/route.ts'
 import type { Answers } from './answers.ts'
 import { assertAcceptsJson, flowIdOf, type HttpRequest, hasPayment, isEmptyBody, readBody } from './exchange.ts'
 import { parseWith } from './parse.ts'
 import type { RateLimiter } from './rate-limit.ts'
 import type { Headers, Reply } from './reply.ts'
-import type { PaidRoute } from './route.ts'
 import type { Turnstile } from './turnstile.ts'
 
 export type SellingOptions = {

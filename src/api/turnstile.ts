@@ -3,9 +3,9 @@ import type { Outcome } from '../checkout/answer.ts'
 import type { Checkout } from '../checkout/checkout.ts'
 import type { Limits } from '../config/limits.ts'
 import type { Credential, Incoming } from '../domain/rail.ts'
+import type { PaidRoute } from '../domain/route.ts'
 import type { HttpRequest } from './exchange.ts'
 import type { RateLimiter } from './rate-limit.ts'
-import type { PaidRoute } from './route.ts'
 
 /** What every payment passes before it is looked at, whatever carried it here. */
 export type Turnstile = {

@@ -13,35 +13,31 @@ export type ProblemKind = {
   readonly advice: string
 }
 
-const fixRequest = { taken: false, action: 'fix_request' } as const
-const fixState = { taken: false, action: 'fix_state' } as const
+export const fixRequest = { taken: false, action: 'fix_request' } as const
+export const fixState = { taken: false, action: 'fix_state' } as const
 const payAgain = { taken: false, action: 'new_payment' } as const
-const waitSame = { taken: false, action: 'wait_same_credential' } as const
+export const waitSame = { taken: false, action: 'wait_same_credential' } as const
 
-const CORRECT = 'Correct the request as the detail says and send it again; nothing was charged.'
+export const CORRECT = 'Correct the request as the detail says and send it again; nothing was charged.'
 const PAY_AGAIN = 'Nothing was taken. Pay the challenge in this answer with the same body.'
-const RETRY_SAME =
+export const RETRY_SAME =
   'Nothing was taken. Wait, then send the same request with the same credential; sign again only if it expired.'
-const FIX_STATE = 'Nothing was taken. Change what the detail names, then send the same credential while it is valid.'
-const OTHER_PAYER = 'Nothing was taken. This payer may not do this; ask the free quote route first.'
+export const FIX_STATE =
+  'Nothing was taken. Change what the detail names, then send the same credential while it is valid.'
+export const OTHER_PAYER = 'Nothing was taken. This payer may not do this; ask the free quote route first.'
 
-/**
- * Every error a client may see, once. The router, the OpenAPI documents, `/errors` and the tests read this table;
- * a code that is not here cannot be thrown.
- */
-export const problems = {
+/** Errors that any route may answer. Those of one family of goods alone are declared where it is. */
+const common = {
   // The request can never work as written.
   invalid_json: { status: 400, title: 'Body is not valid JSON', ...fixRequest, advice: CORRECT },
   invalid_request: { status: 400, title: 'Request does not match the schema', ...fixRequest, advice: CORRECT },
   unknown_property: { status: 400, title: 'Unknown property', ...fixRequest, advice: CORRECT },
   duplicate_key: { status: 400, title: 'Key given twice', ...fixRequest, advice: CORRECT },
   too_deep: { status: 400, title: 'Body nests too deep', ...fixRequest, advice: CORRECT },
-  duplicate_nft: { status: 400, title: 'NFT listed twice', ...fixRequest, advice: CORRECT },
   token_id_out_of_range: { status: 400, title: 'Token id out of range', ...fixRequest, advice: CORRECT },
   quantity_out_of_range: { status: 400, title: 'Quantity out of range', ...fixRequest, advice: CORRECT },
   bad_checksum: { status: 400, title: 'Address checksum is wrong', ...fixRequest, advice: CORRECT },
   recipient_rule: { status: 400, title: 'Give exactly one recipient', ...fixRequest, advice: CORRECT },
-  invalid_beneficiary: { status: 400, title: 'Beneficiary cannot be used', ...fixRequest, advice: CORRECT },
   payment_payload_invalid: {
     status: 400,
     title: 'Payment header cannot be read',
@@ -89,28 +85,6 @@ export const problems = {
   },
 
   // Wrong who.
-  payer_not_user: { status: 403, title: 'Payer is not the user', taken: false, action: 'none', advice: OTHER_PAYER },
-  payer_mismatch: {
-    status: 403,
-    title: 'Payer is not the verified sender',
-    taken: false,
-    action: 'none',
-    advice: OTHER_PAYER,
-  },
-  contract_not_allowed: {
-    status: 403,
-    title: 'Collection is not allowed',
-    taken: false,
-    action: 'none',
-    advice: OTHER_PAYER,
-  },
-  nft_not_owned: {
-    status: 403,
-    title: 'NFT is not owned by the user',
-    taken: false,
-    action: 'none',
-    advice: OTHER_PAYER,
-  },
   payer_blocked: { status: 403, title: 'Payer is blocked', taken: false, action: 'none', advice: OTHER_PAYER },
   operator_only: {
     status: 401,
@@ -126,30 +100,6 @@ export const problems = {
     title: 'No such route',
     ...fixRequest,
     advice: 'Read /openapi.json for the routes of this host.',
-  },
-  sale_not_found: {
-    status: 404,
-    title: 'No such sale',
-    ...fixRequest,
-    advice: 'Read /catalog for the live sale ids; nothing was charged.',
-  },
-  item_not_found: {
-    status: 404,
-    title: 'No such item',
-    ...fixRequest,
-    advice: 'Read /catalog for the live item ids; nothing was charged.',
-  },
-  recipient_not_found: {
-    status: 404,
-    title: 'No such player',
-    ...fixRequest,
-    advice: 'Check the nickname or address; nothing was charged.',
-  },
-  player_not_linked: {
-    status: 404,
-    title: 'No player is linked to this payer',
-    ...fixRequest,
-    advice: 'Nothing was taken. Link the paying wallet in the game first.',
   },
   payment_not_found: {
     status: 404,
@@ -180,32 +130,7 @@ export const problems = {
     advice:
       'No money was sent. A payment goes back once, in full, after the order has ended; the detail says what stands against it.',
   },
-  sold_out: {
-    status: 409,
-    title: 'Sold out',
-    ...fixState,
-    advice: 'Nothing was taken. Choose another lot, or a smaller quantity.',
-  },
-  sale_not_active: { status: 409, title: 'Sale is not open', ...fixState, advice: FIX_STATE },
   item_unavailable: { status: 409, title: 'Item is out of stock', ...fixState, advice: FIX_STATE },
-  purchase_limit: { status: 409, title: 'Purchase limit reached', ...fixState, advice: FIX_STATE },
-  beneficiary_rejects: { status: 409, title: 'Beneficiary cannot receive this NFT', ...fixState, advice: FIX_STATE },
-  nft_not_approved: { status: 409, title: 'NFT is not approved', ...fixState, advice: FIX_STATE },
-  nft_in_use: {
-    status: 409,
-    title: 'NFT is locked by another action',
-    ...fixState,
-    advice: 'Nothing was taken. Wait until the other action ends.',
-  },
-  allowance_insufficient: { status: 409, title: 'Allowance is too low', ...fixState, advice: FIX_STATE },
-  balance_insufficient: { status: 409, title: 'Balance is too low', ...fixState, advice: FIX_STATE },
-  nothing_to_accelerate: { status: 409, title: 'No running timer', ...fixState, advice: FIX_STATE },
-  craft_paused: {
-    status: 409,
-    title: 'Crafting is paused',
-    ...fixState,
-    advice: 'Nothing was taken. Wait until the controller is unpaused.',
-  },
   idempotency_conflict: {
     status: 409,
     title: 'Idempotency key was used for another request',
@@ -243,13 +168,6 @@ export const problems = {
     advice:
       'The full amount goes back to the payer; the refund object and the status route tell how far it is. Do not pay again.',
   },
-  delivery_unknown: {
-    status: 409,
-    title: 'Paid, and the game has not said whether it delivered',
-    taken: true,
-    action: 'poll',
-    advice: 'An operator is asked. Poll the status; do not pay again.',
-  },
 
   // Still moving.
   payment_pending: {
@@ -282,7 +200,6 @@ export const problems = {
   },
   facilitator_unavailable: { status: 503, title: 'Settlement service is unavailable', ...waitSame, advice: RETRY_SAME },
   chain_unavailable: { status: 503, title: 'Chain is unavailable', ...waitSame, advice: RETRY_SAME },
-  game_unavailable: { status: 503, title: 'Game backend is unavailable', ...waitSame, advice: RETRY_SAME },
   store_unavailable: { status: 503, title: 'Store is unavailable', ...waitSame, advice: RETRY_SAME },
   store_full: { status: 503, title: 'Store is full', ...waitSame, advice: RETRY_SAME },
   shop_overcommitted: { status: 503, title: 'The shop could not refund this now', ...waitSame, advice: RETRY_SAME },
@@ -315,7 +232,27 @@ export const problems = {
   wrong_host: { status: 421, title: 'Host is not ours', ...fixRequest, advice: 'Use the base URLs of /catalog.' },
 } as const satisfies Record<string, ProblemKind>
 
-export type ProblemCode = keyof typeof problems
+/** Grows with what is declared elsewhere: `declare module` beside each `declareProblems`. */
+export interface DeclaredProblems extends Record<keyof typeof common, ProblemKind> {}
+
+export type ProblemCode = keyof DeclaredProblems
+
+const table: Record<string, ProblemKind> = { ...common }
+
+/**
+ * Every error a client may see, once. The router, the OpenAPI documents, `/errors` and the tests read this table;
+ * a code that is not here cannot be thrown.
+ */
+export const problems = table as Readonly<Record<ProblemCode, ProblemKind>>
+
+/** A code means one thing, wherever it is declared. */
+export function declareProblems<Table extends Record<string, ProblemKind>>(declared: Table): Table {
+  for (const [code, kind] of Object.entries(declared)) {
+    if (table[code] !== undefined) throw new TypeError(`the problem ${code} is declared twice`)
+    table[code] = kind
+  }
+  return declared
+}
 
 export type FieldError = { readonly pointer: string; readonly code: string; readonly detail: string }
 

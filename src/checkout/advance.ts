@@ -311,7 +311,7 @@ function completed({ checkout }: OrderRun, to: Move): Change {
 }
 
 function eventOf(offer: Offer, order: Order) {
-  return { type: eventTypeOf(order.surface, order.status), data: offer.present(viewOf(offer, order)) }
+  return { type: eventTypeOf(offer.good.subject, order.status), data: offer.present(viewOf(offer, order)) }
 }
 
 function buyerOf(order: Order, lease: Lease): Buyer {

@@ -5,7 +5,7 @@ import type { JsonObject } from '../base/json.ts'
 import type { Log } from '../base/log.ts'
 import type { ProblemCode } from '../base/problem.ts'
 import type { Waypoint } from '../base/waypoint.ts'
-import type { Surface } from '../domain/good.ts'
+import type { SurfaceName } from '../domain/good.ts'
 import type { Offer, OfferKey, Told } from '../domain/offer.ts'
 import type { Order } from '../domain/order.ts'
 import type { Astray, RailName } from '../domain/rail.ts'
@@ -48,7 +48,7 @@ export type Checkout = {
 /** Counts what happens, for whoever looks at the figures. Never in the way: it neither waits nor fails. */
 export type Meter = {
   /** A request was asked to pay: what the funnel begins with. */
-  challenged(surface: Surface, rail: RailName, code: ProblemCode): void
+  challenged(surface: SurfaceName, rail: RailName, code: ProblemCode): void
   /** An order was opened, or changed its state. */
   moved(order: Order): void
 }

@@ -87,7 +87,7 @@ async function write<Input extends JsonObject>(
   }
   await waypoint('order.opening')
   const order = asOpened(opening, opening.openedAt)
-  const event = { type: eventTypeOf(good.surface, 'settling'), data: offer.present(viewOf(offer, order)) }
+  const event = { type: eventTypeOf(good.subject, 'settling'), data: offer.present(viewOf(offer, order)) }
   return orders.open({ ...opening, event }).catch((error: unknown) => {
     if (!isProblem(error, 'store_unavailable')) throw error
     // The commit may have happened, and the worker would then settle it. It is known by its payment's own name: whether there is an

@@ -1,4 +1,4 @@
-import type { Surface } from './good.ts'
+import type { SurfaceName } from './good.ts'
 import type { RailName } from './rail.ts'
 
 /** Sale identifiers are numeric strings (contract 2.3.1). */
@@ -24,13 +24,26 @@ export type Recipient = { readonly kind: 'nickname' | 'address' | 'payer'; reado
 
 /** What a surface has on its shelf for one currency, in its own order. */
 export type Shelf = {
-  readonly surface: Surface
+  readonly surface: SurfaceName
+  /** Where it is listed by itself, beside the catalog. */
+  readonly listing: ShelfListing
+  /** Are its items also in the catalog's entry for this rail? */
+  isInEntry(rail: RailName): boolean
+  /** Does it know recipients, and have prices of their own for them? */
+  readonly isPersonal: boolean
   items(currency: string, recipient: Recipient | null): Promise<readonly CatalogItem[]>
 }
 
+export type ShelfListing = {
+  readonly summary: string
+  path(rail: RailName): `/${string}`
+  /** One more address, the same at every host. */
+  readonly alias?: `/${string}`
+}
+
 export type CatalogEntry = {
-  readonly id: `${Surface}-${RailName}`
-  readonly surface: Surface
+  readonly id: `${SurfaceName}-${RailName}`
+  readonly surface: SurfaceName
   readonly protocol: RailName
   readonly method: 'GET' | 'POST'
   readonly purchaseUrl: string

@@ -1,5 +1,4 @@
 import * as z from 'zod'
-import type { Surface } from './good.ts'
 import type { OrderStatus } from './order.ts'
 
 /** What may be told to operators and webhooks. Craft orders speak of `craft.action`, all others of `order`. */
@@ -21,11 +20,13 @@ export const eventTypes = [
   'report.recorded',
 ] as const
 
+/** What the events of a purchase speak of. */
+export type EventSubject = 'order' | 'craft.action'
+
 export type EventType = (typeof eventTypes)[number]
 
 /** Each state change has exactly one event, and this is its name. */
-export function eventTypeOf(surface: Surface, entered: OrderStatus): EventType {
-  const subject = surface === 'craft' ? 'craft.action' : 'order'
+export function eventTypeOf(subject: EventSubject, entered: OrderStatus): EventType {
   switch (entered) {
     case 'settling':
       return `${subject}.created`

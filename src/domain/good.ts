@@ -3,12 +3,13 @@ import type { Hex } from '../base/hex.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { Usd } from '../base/money.ts'
 import type { Problem, ProblemCode } from '../base/problem.ts'
+import type { EventSubject } from './event.ts'
 import type { Lease } from './lease.ts'
 
 /** A family of goods. */
-export type Surface = 'sale' | 'shop' | 'gateway' | 'craft'
+export type SurfaceName = string
 
-export type GoodName = 'saleLot' | 'shopItem' | 'playerLookup' | 'healthProbe' | 'txReport' | 'burn' | 'accelerate'
+export type GoodName = string
 
 /** What a request costs: the same for all, or found out from the request against live data. */
 export type Price<Input> =
@@ -105,7 +106,9 @@ export type Delivery =
 /** Something the service sells. Knows nothing of HTTP, of payment protocols, or of its price. */
 export type Good<Input> = {
   readonly name: GoodName
-  readonly surface: Surface
+  readonly surface: SurfaceName
+  /** What an order for it is called in events. */
+  readonly subject: EventSubject
   /**
    * Can this exact request be delivered to this payer now? Reads only. The free quote runs the same check, before anybody pays: then
    * the payer is null, and nothing is asked about them.

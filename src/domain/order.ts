@@ -1,7 +1,7 @@
 import type { Address, Hash } from '../base/address.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { ProblemCode } from '../base/problem.ts'
-import type { GoodName, Surface } from './good.ts'
+import type { GoodName, SurfaceName } from './good.ts'
 import type { Funds, PaidOrder, RailName } from './rail.ts'
 
 /** One vocabulary inside and outside (D6.3). */
@@ -63,7 +63,7 @@ export type Answer = {
 /** The durable record of one purchase. Opened only after its payment verified. */
 export type Order = PaidOrder & {
   readonly flowId: string
-  readonly surface: Surface
+  readonly surface: SurfaceName
   readonly good: GoodName
   readonly rail: RailName
   readonly status: OrderStatus

@@ -1,23 +1,15 @@
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
-import type { Secret } from '../base/secret.ts'
 import type { Waypoint } from '../base/waypoint.ts'
+import type { ChainAccess } from '../chain/access.ts'
 import { createFeeSource, type FeeSource } from '../chain/fees.ts'
-import { createHeadSource, type HeadSource } from '../chain/head.ts'
-import { createRpc, httpTransport, type Rpc, type RpcTransport } from '../chain/rpc.ts'
+import { createHeadSource } from '../chain/head.ts'
+import { createRpc, httpTransport, type RpcTransport } from '../chain/rpc.ts'
 import { createSender, type Sender } from '../chain/sender.ts'
 import { createWallet } from '../chain/wallet.ts'
 import type { ChainConfig } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
 import type { Journal } from '../domain/journal.ts'
-
-/** A chain, ready to be read and written. */
-export type ChainAccess = {
-  readonly rpc: Rpc
-  readonly head: HeadSource
-  /** The same key always gets the same sender: two would race for its nonces. */
-  sender(key: Secret): Sender
-}
 
 export type ChainParts = {
   readonly limits: Limits

@@ -1,62 +1,27 @@
-import type { Counter } from '../api/routes.ts'
 import type { Address } from '../base/address.ts'
-import type { Clock } from '../base/clock.ts'
-import type { Random } from '../base/id.ts'
-import type { JsonObject } from '../base/json.ts'
-import type { Log } from '../base/log.ts'
 import { Problem } from '../base/problem.ts'
-import type { Waypoint } from '../base/waypoint.ts'
-import type { ChainConfig, Config } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import type { SurfaceName } from '../domain/good.ts'
 import { type Offer, type OfferKey, offerKey } from '../domain/offer.ts'
 import type { RailName } from '../domain/rail.ts'
-import type { Database } from '../store/db.ts'
-import type { ChainAccess } from './chains.ts'
-import { createCraft } from './craft.ts'
-import { createGateway } from './gateway.ts'
+import type { OpenSurface, Surface, SurfaceParts } from '../surfaces/surface.ts'
 import type { OpenRail } from './rails.ts'
-import { createSale } from './sale.ts'
-import { createShop } from './shop.ts'
 import type { Telling } from './telling.ts'
 
-/** What a surface is built with. */
-export type CounterParts = {
-  readonly config: Config
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Log
-  readonly waypoint: Waypoint
-  readonly database: Database
-  readonly chainOf: (chain: ChainConfig) => ChainAccess
-  /**
-   * The good on each rail, or only on those that are named. What is returned is sold; what was sold on a rail that sells no longer is known
-   * to the checkout all the same.
-   */
-  offersOn<Input extends JsonObject>(
-    what: Pick<Offer<Input>, 'good' | 'price'>,
-    only?: readonly RailName[],
-  ): ReadonlyMap<RailName, Offer<Input>>
-  /** Where goods must never go: the shop's own tills, tokens and contracts. */
-  readonly ownAddresses: readonly Address[]
-  /** What speaks against a payer, whatever they buy. */
-  payerProblem(payer: Address): Problem | null
-}
-
-export type CounterOptions = Pick<
-  CounterParts,
-  'config' | 'clock' | 'random' | 'log' | 'waypoint' | 'database' | 'chainOf'
-> & {
+export type CounterOptions = Omit<SurfaceParts, 'offersOn' | 'ownAddresses' | 'payerProblem'> & {
+  readonly surfaces: readonly Surface[]
   readonly rails: readonly OpenRail[]
   readonly telling: Telling
 }
 
 /** Puts goods beside rails: what this shop sells, and how each is paid. */
-export function createCounter({ rails, telling, ...options }: CounterOptions): {
-  readonly counter: Counter
+export function createCounter({ surfaces, rails, telling, ...options }: CounterOptions): {
+  readonly open: ReadonlyMap<SurfaceName, OpenSurface>
   readonly offers: ReadonlyMap<OfferKey, Offer>
 } {
   const { config } = options
   const offers = new Map<OfferKey, Offer>()
-  const parts: CounterParts = {
+  const parts: SurfaceParts = {
     ...options,
     offersOn(what, only) {
       const sold = new Map<RailName, Offer<never>>()
@@ -76,13 +41,12 @@ export function createCounter({ rails, telling, ...options }: CounterOptions): {
         ? new Problem('payer_blocked', 'This payer is not served here; nothing was taken.')
         : null,
   }
-  const counter: Counter = {
-    sale: createSale(parts),
-    shop: createShop(parts),
-    gateway: createGateway(parts),
-    craft: createCraft(parts),
+  const open = new Map<SurfaceName, OpenSurface>()
+  for (const surface of surfaces) {
+    const opened = surface.open(parts)
+    if (opened) open.set(surface.name, opened)
   }
-  return { counter, offers }
+  return { open, offers }
 }
 
 function ownAddresses({ x402, mpp, game }: Config): readonly Address[] {

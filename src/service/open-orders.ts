@@ -1,7 +1,9 @@
-import type { Counter, Sold } from '../api/routes.ts'
+import type { Sold } from '../api/routes.ts'
+import type { SurfaceName } from '../domain/good.ts'
 import { type Offer, type OfferKey, offerKey } from '../domain/offer.ts'
 import type { Database } from '../store/db.ts'
 import { openSales, wasSold } from '../store/open-sales.ts'
+import type { OpenSurface, Surface } from '../surfaces/surface.ts'
 
 /**
  * Somebody has paid, or may have, for what is not finished yet. A shop that could neither deliver nor send back must not open: whoever runs it
@@ -21,11 +23,15 @@ export async function assertAllFinishable(database: Database, offers: ReadonlyMa
 }
 
 /** Surfaces on rails that sell nothing now and did before: whoever bought there may still ask. */
-export async function soldBefore(database: Database, { sale, shop, craft }: Counter): Promise<readonly Sold[]> {
-  const now = { sale: sale?.offers, shop: shop.offers, craft: craft?.burn }
+export async function soldBefore(
+  database: Database,
+  surfaces: readonly Surface[],
+  open: ReadonlyMap<SurfaceName, OpenSurface>,
+): Promise<readonly Sold[]> {
   const before: Sold[] = []
-  for (const surface of ['sale', 'shop', 'craft'] as const)
+  for (const { name: surface } of surfaces)
     for (const rail of ['x402', 'mpp'] as const)
-      if (!now[surface]?.has(rail) && (await wasSold(database, surface, rail))) before.push({ surface, rail })
+      if (!open.get(surface)?.rails.includes(rail) && (await wasSold(database, surface, rail)))
+        before.push({ surface, rail })
   return before
 }

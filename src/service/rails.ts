@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Waypoint } from '../base/waypoint.ts'
+import type { ChainAccess } from '../chain/access.ts'
 import { secondOpinion } from '../chain/agreed.ts'
 import {
   type ChainConfig,
@@ -11,7 +12,7 @@ import {
   type X402Config,
 } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
-import type { Rail, RailName } from '../domain/rail.ts'
+import type { Rail } from '../domain/rail.ts'
 import { mppRail } from '../rails/mpp/rail.ts'
 import { createChargeSettler } from '../rails/mpp/settlement.ts'
 import type { TransactionVerifier } from '../rails/mpp/verifier.ts'
@@ -20,7 +21,6 @@ import { x402Rail } from '../rails/x402/rail.ts'
 import { remoteFacilitator } from '../rails/x402/remote.ts'
 import { createSettlementReader } from '../rails/x402/settlement.ts'
 import type { ShopTerms } from '../store/shop-terms.ts'
-import type { ChainAccess } from './chains.ts'
 
 export type RailParts = {
   readonly limits: Limits
@@ -64,8 +64,8 @@ export function createRails(
   ]
 }
 
-export function sellingRails(rails: readonly OpenRail[]): readonly RailName[] {
-  return rails.flatMap(({ rail, isSelling }) => (isSelling ? [rail.name] : []))
+export function sellingRails(rails: readonly OpenRail[]): readonly Rail[] {
+  return rails.flatMap(({ rail, isSelling }) => (isSelling ? [rail] : []))
 }
 
 function createX402(config: X402Config, chain: ChainAccess, parts: RailParts): Rail {

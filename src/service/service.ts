@@ -6,7 +6,6 @@ import { operatorHandlers } from '../api/operator.ts'
 import { assetHandlers } from '../api/pages/assets.ts'
 import { createRateLimiter, RATE_WINDOW_SECONDS } from '../api/rate-limit.ts'
 import type { SharedCounts } from '../api/rate-sharing.ts'
-import type { Route } from '../api/route.ts'
 import { routes } from '../api/routes.ts'
 import { documentRows } from '../api/rows/documents.ts'
 import { startServer } from '../api/server.ts'
@@ -23,6 +22,7 @@ import { createReceiptSigner } from '../checkout/receipt.ts'
 import { sendBack } from '../checkout/send-back.ts'
 import { startWorker } from '../checkout/worker.ts'
 import type { Config, RetiredRail } from '../config/config.ts'
+import type { Route } from '../domain/route.ts'
 import { addHits, forgetHits } from '../store/counters.ts'
 import { type Database, openDatabase } from '../store/db.ts'
 import { StoreFault } from '../store/fault.ts'
@@ -32,12 +32,14 @@ import { migrate, pendingMigrations } from '../store/migrate.ts'
 import { createOrders } from '../store/orders.ts'
 import { listTerms, recordTerms, type ShopTerms } from '../store/shop-terms.ts'
 import { addStrike } from '../store/strikes.ts'
+import type { Surface } from '../surfaces/surface.ts'
 import type { Resolve } from '../webhooks/target.ts'
 import { createChains } from './chains.ts'
 import { createCounter } from './counter.ts'
 import { assertAllFinishable, soldBefore } from './open-orders.ts'
 import { createOperations, type Operations } from './operations.ts'
 import { createRails, sellingRails } from './rails.ts'
+import { surfaces as allSurfaces } from './surfaces.ts'
 import { createTelling } from './telling.ts'
 import { keepTime } from './time.ts'
 
@@ -49,6 +51,8 @@ export type Parts = {
   readonly waypoint?: Waypoint
   /** Chains that live in this process, by id. */
   readonly transports?: ReadonlyMap<number, RpcTransport | readonly RpcTransport[]>
+  /** All that can be sold, where that is more than what comes with the program. */
+  readonly surfaces?: readonly Surface[]
   /** A database that is open already; the service then leaves it open. */
   readonly database?: Database
   /** Orders then move only while a request drives them. */
@@ -76,6 +80,7 @@ export type Service = {
 /** The only place where all parts meet. */
 export async function startService(config: Config, parts: Parts = {}): Promise<Service> {
   const { random = systemRandom, waypoint = noWaypoint, transports = new Map(), startsCold = false } = parts
+  const { surfaces = allSurfaces } = parts
   const ownClock = syncedClock(systemClock)
   const { clock = ownClock } = parts
   const log = parts.log ?? createLog({ level: config.logLevel, clock, write: (line) => process.stderr.write(line) })
@@ -90,11 +95,12 @@ export async function startService(config: Config, parts: Parts = {}): Promise<S
   const chainOf = createChains({ limits, journal, clock, log, waypoint, transports })
   const { name: serviceName } = config.service
   const past = await recordedTerms(database, config)
-  const telling = createTelling(config, past)
+  const telling = createTelling(config, surfaces, past)
   const { secondOpinionFrom } = config.operations
   const railParts = { limits, clock, log, waypoint, serviceName, startsCold, past, secondOpinionFrom }
   const rails = createRails(config, chainOf, railParts)
-  const { counter, offers } = createCounter({ config, clock, random, log, waypoint, database, chainOf, rails, telling })
+  const build = { config, clock, random, log, waypoint, database, chainOf }
+  const { open, offers } = createCounter({ ...build, surfaces, rails, telling })
   await assertAllFinishable(database, offers)
   const meter = createShopMeter(() => operations.wake())
   const orders = createOrders(database)
@@ -134,9 +140,9 @@ export async function startService(config: Config, parts: Parts = {}): Promise<S
     strike: (strike) => addStrike(database, strike),
     running: new Map(),
   }
-  const desk = createDesk(checkout, config.http, sellingRails(rails))
+  const desk = createDesk({ checkout, http: config.http, limits, rails: sellingRails(rails), surfaces, open })
   const rows = [
-    ...routes(desk, counter, await soldBefore(database, counter)),
+    ...routes(desk, await soldBefore(database, surfaces, open)),
     ...operations.publicRoutes(checkout),
     ...extraRoutes,
   ]

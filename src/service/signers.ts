@@ -1,10 +1,10 @@
 import type { Secret } from '../base/secret.ts'
+import type { ChainAccess } from '../chain/access.ts'
 import type { HeadSource } from '../chain/head.ts'
 import type { Rpc } from '../chain/rpc.ts'
 import type { Sender } from '../chain/sender.ts'
 import type { ChainConfig, Config, MppConfig, X402Config } from '../config/config.ts'
 import type { Journal } from '../domain/journal.ts'
-import type { ChainAccess } from './chains.ts'
 
 /** A key of ours on one chain, by what it is for. */
 export type Signer = {

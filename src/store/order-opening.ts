@@ -2,7 +2,7 @@ import { isoTime } from '../base/clock.ts'
 import { type JsonObject, stringify } from '../base/json.ts'
 import { Problem } from '../base/problem.ts'
 import type { EventType } from '../domain/event.ts'
-import type { GoodName, Hold, Surface } from '../domain/good.ts'
+import type { GoodName, Hold, SurfaceName } from '../domain/good.ts'
 import type { Order } from '../domain/order.ts'
 import type { Payment, RailName } from '../domain/rail.ts'
 import type { Database, Queryable } from './db.ts'
@@ -17,7 +17,7 @@ import { statement } from './statement.ts'
 export type Opening = {
   readonly id: string
   readonly flowId: string
-  readonly surface: Surface
+  readonly surface: SurfaceName
   readonly good: GoodName
   readonly rail: RailName
   readonly requestDigest: string

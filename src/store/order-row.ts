@@ -1,6 +1,6 @@
 import type { Address, Hash } from '../base/address.ts'
 import type { JsonObject } from '../base/json.ts'
-import type { GoodName, Surface } from '../domain/good.ts'
+import type { GoodName, SurfaceName } from '../domain/good.ts'
 import type { Failure, Order, OrderStatus, Refund } from '../domain/order.ts'
 import type { Funds, RailName } from '../domain/rail.ts'
 
@@ -8,7 +8,7 @@ import type { Funds, RailName } from '../domain/rail.ts'
 export type OrderRow = {
   id: string
   flow_id: string
-  surface: Surface
+  surface: SurfaceName
   good: GoodName
   rail: RailName
   status: OrderStatus

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { PrivateKeyAccount } from 'viem/accounts'
-import type { PaidRoute } from '../../src/api/route.ts'
+import type { PaidRoute } from '../../src/domain/route.ts'
 import { orderCount, verdict } from '../checkout/counter.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { edited, mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'

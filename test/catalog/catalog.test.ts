@@ -4,6 +4,7 @@ import { catalogSchema, offersSchema } from '../../src/api/catalog.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { createWallet } from '../../src/chain/wallet.ts'
 import { playerKey } from '../../src/sandbox/players.ts'
+import { surfaces } from '../../src/service/surfaces.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
 
@@ -88,7 +89,7 @@ describe('one origin for both protocols', () => {
     })
     assert.equal(entry(catalog, 'shop-x402').items[0]?.price.currency, 'USDC')
     assert.equal(entry(catalog, 'shop-x402').items.find(({ id }) => id === 'phantom-blade:1')?.available, false)
-    assert.deepEqual(catalogSchema.parse(catalog), catalog)
+    assert.deepEqual(catalogSchema(surfaces).parse(catalog), catalog)
   })
 
   test('the flat list names everything once, with the ways to pay for it', async () => {
@@ -121,7 +122,7 @@ describe('one origin for both protocols', () => {
       const offers = await read<Entry>(path)
       assert.deepEqual([offers.id, offers.items.length], [id, count])
       assert.deepEqual([...new Set(offers.items.map(({ price }) => price.currency))], [currency])
-      assert.deepEqual(offersSchema.parse(offers), offers)
+      assert.deepEqual(offersSchema(surfaces).parse(offers), offers)
     }
   })
 
@@ -158,7 +159,7 @@ describe('one origin for both protocols', () => {
       assert.deepEqual(items[0]?.price, { amount: '1.35', currency: 'pathUSD' })
       assert.deepEqual(items[0]?.personal, { limitLeft: null, isEligible: true, reason: null, listPrice: '1.50' })
       assert.equal(items.find(({ id }) => id === 'griffin-saddle:1')?.personal?.limitLeft, 1)
-      assert.deepEqual(catalogSchema.parse(catalog), catalog)
+      assert.deepEqual(catalogSchema(surfaces).parse(catalog), catalog)
     }
     const { items } = await read<Entry>('/shop/x402/offers?nickname=Brin')
     assert.deepEqual(items.find(({ id }) => id === 'griffin-saddle:1')?.personal, {

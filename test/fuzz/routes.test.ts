@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import * as z from 'zod'
 import { problemSchema } from '../../src/api/problem-body.ts'
-import type { Route } from '../../src/api/route.ts'
+import type { Route } from '../../src/domain/route.ts'
 import { openWire, type RawAnswer, type Wire } from '../http/wire.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { edited, mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
@@ -222,7 +222,7 @@ function checkJson(
   if (target.kind === 'mcp' && !('code' in body)) {
     assert.equal(body['jsonrpc'], '2.0', told())
   } else if (status >= 400) {
-    assert.ok(problemSchema.safeParse(body).success, told())
+    assert.ok(problemSchema().safeParse(body).success, told())
     assert.equal(body['status'], status, told())
     assert.equal(headers.get('cache-control'), 'no-store', told())
     if (status === 402) assert.ok(headers.has('payment-required') || headers.has('www-authenticate'), told())

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
 import { errorsMarkdown } from '../../src/api/errors-page.ts'
 import { problemSchema } from '../../src/api/problem-body.ts'
-import type { FreeRoute, PaidRoute, Route } from '../../src/api/route.ts'
 import { type ProblemCode, problems } from '../../src/base/problem.ts'
+import type { FreeRoute, PaidRoute, Route } from '../../src/domain/route.ts'
 import { fundedWallet, post, x402Payer } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
@@ -95,7 +95,7 @@ test('N-06: a property that no row knows is refused with its pointer, so that a 
     const body = { ...(route.kind === 'paid' ? route.example : {}), zzz: 1 }
     const response = await fetch(urlOf(route), post(body))
     assert.equal(response.status, 400, route.path)
-    const { errors } = problemSchema.parse(await response.json())
+    const { errors } = problemSchema().parse(await response.json())
     assert.ok(
       errors.some(({ pointer, code }) => pointer === '/zzz' && code === 'unknown_property') || route.kind === 'free',
       route.path,
@@ -113,7 +113,7 @@ describe('402', () => {
         // What does not exist or is gone has no price, and no example is good for ever.
         if (response.status !== 402) assert.fail(`${route.path} ${response.status} ${await response.text()}`)
         const { headers } = response
-        const answer = problemSchema.parse(await response.json())
+        const answer = problemSchema().parse(await response.json())
         assert.equal(answer.code, 'payment_required')
         assert.equal(answer.payment.taken, false)
         assert.equal(headers.get('content-type'), 'application/json')

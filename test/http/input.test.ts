@@ -24,7 +24,7 @@ const sendBytes = (path: string, body: Uint8Array<ArrayBuffer>) =>
 const BUY = '/agentic/x402/buy'
 
 async function codes(response: Response): Promise<readonly string[]> {
-  const { code, errors } = problemSchema.parse(await response.json())
+  const { code, errors } = problemSchema().parse(await response.json())
   return [code, ...errors.map((error) => error.code)]
 }
 
@@ -295,12 +295,12 @@ describe('payments that cannot be read', () => {
     ]) {
       const response = await pay('mpp', value)
       assert.ok(response.headers.get('www-authenticate'))
-      const { code, payment } = problemSchema.parse(await response.json())
+      const { code, payment } = problemSchema().parse(await response.json())
       assert.deepEqual([response.status, code, payment.taken], [402, 'malformed_credential', false])
     }
     for (const value of ['Bearer abc', 'Basic YTpi', 'Payments x', 'Payment']) {
       const response = await pay('mpp', value)
-      const { code } = problemSchema.parse(await response.json())
+      const { code } = problemSchema().parse(await response.json())
       assert.deepEqual([response.status, code], [402, 'payment_required'])
     }
   })
@@ -343,7 +343,7 @@ describe('payments that cannot be read', () => {
     })) {
       const response = await pay('x402', value)
       assert.equal(response.status, 402, what)
-      assert.equal(problemSchema.parse(await response.json()).code, 'payment_verification_failed', what)
+      assert.equal(problemSchema().parse(await response.json()).code, 'payment_verification_failed', what)
     }
     await assertRefused(
       await pay(

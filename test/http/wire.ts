@@ -104,7 +104,7 @@ export function assertProblem(answer: RawAnswer, status: number, code: ProblemCo
   assert.equal(answer.status, status, answer.body)
   assert.equal(answer.headers.get('content-type'), 'application/json')
   assert.equal(answer.headers.get('cache-control'), 'no-store')
-  const body = problemSchema.parse(JSON.parse(answer.body))
+  const body = problemSchema().parse(JSON.parse(answer.body))
   assert.equal(body.code, code)
   assert.equal(body.status, status)
   return body

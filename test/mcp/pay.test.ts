@@ -209,7 +209,7 @@ for (const { what, input, says } of impossible) {
     const result = await callTool(mcp, 'buy_sale_lot', input)
     assert.equal(result.isError, true)
     assert.match(result.content[0]!.text, says)
-    const problem = problemSchema.parse(result._meta['sutler/problem'])
+    const problem = problemSchema().parse(result._meta['sutler/problem'])
     assert.deepEqual([says.test(`${problem.code} ${problem.detail}`), problem.payment.taken], [true, false])
     assertAsksForNothing(result)
   })

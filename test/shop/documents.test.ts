@@ -2,16 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import * as z from 'zod'
-import { asQuery } from '../../src/api/parse.ts'
 import { defaultLimits } from '../../src/config/limits.ts'
+import { asQuery } from '../../src/domain/query.ts'
+import { atMostOneRecipient, exactlyOneRecipient, listingFields } from '../../src/domain/recipient.ts'
 import { reportSchema } from '../../src/surfaces/gateway/schema.ts'
-import {
-  atMostOneRecipient,
-  exactlyOneRecipient,
-  listingFields,
-  recipientKinds,
-  shopBuyFields,
-} from '../../src/surfaces/shop/schema.ts'
+import { recipientKinds, shopBuyFields } from '../../src/surfaces/shop/schema.ts'
 
 const wallet = '0x00000000000000000000000000000000000000aa'
 

@@ -6,10 +6,11 @@ import type { Usd } from '../../base/money.ts'
 import { recently } from '../../base/recent.ts'
 import type { Config, HttpConfig } from '../../config/config.ts'
 import type { RailName } from '../../domain/rail.ts'
-import type { catalogSchema } from '../catalog.ts'
+import type { FreeRoute, Host, PaidRoute, Route } from '../../domain/route.ts'
+import type { Surface } from '../../surfaces/surface.ts'
+import type { CatalogSchema } from '../catalog.ts'
 import type { Desk } from '../desk.ts'
 import { servesHere } from '../hosts.ts'
-import type { FreeRoute, Host, PaidRoute, Route } from '../route.ts'
 import { ownershipProofs } from './ownership.ts'
 
 export type Range = { readonly lowest: Usd; readonly highest: Usd }
@@ -17,7 +18,7 @@ export type Range = { readonly lowest: Usd; readonly highest: Usd }
 /** A paid route, and between which unit prices it sells now; null where the price is fixed, or nothing is on the shelf. */
 export type PricedRoute = { readonly route: PaidRoute; readonly range: Range | null }
 
-export type ListedItem = z.output<typeof catalogSchema>['items'][number]
+export type ListedItem = z.output<CatalogSchema>['items'][number]
 
 /**
  * Everything one of our hosts has to tell, at one moment. Each document is written from this alone, so no two of them can disagree, and
@@ -28,6 +29,8 @@ export type Facts = {
   /** Public address of this host. */
   readonly origin: string
   readonly config: Config
+  /** All families of goods, in their order. */
+  readonly surfaces: readonly Surface[]
   /** Of this program. */
   readonly version: string
   /** The rows of the route table that are served here; without the sandbox's own tools, which are no part of the contract. */
@@ -79,6 +82,7 @@ function factsAt(host: Host, { desk, config, version, routes }: FactsOptions): (
     host,
     origin,
     config,
+    surfaces: desk.surfaces,
     version,
     routes: contract,
     proofs: ownershipProofs(origin, payTo, config),
@@ -109,7 +113,7 @@ async function rangeOf({ offer }: PaidRoute): Promise<Range | null> {
 async function itemsOf(catalog: FreeRoute, host: Host): Promise<readonly ListedItem[]> {
   const nothing = { params: {}, query: {}, body: {}, bytes: new Uint8Array(), header: () => undefined }
   const { body } = await catalog.handle({ ...nothing, host })
-  return (JSON.parse(body as string) as z.output<typeof catalogSchema>).items
+  return (JSON.parse(body as string) as z.output<CatalogSchema>).items
 }
 
 export function originOf(host: Host, { baseUrl, x402BaseUrl }: HttpConfig): string {

@@ -1,17 +1,9 @@
 import { formatUsd } from '../../base/money.ts'
-import type { Surface } from '../../domain/good.ts'
 import type { Rail, RailName } from '../../domain/rail.ts'
 import type { Facts, PricedRoute } from './facts.ts'
 
 // Words that several documents share. All of them are ours: nothing that a catalog, a player or a chain says stands among them, because
 // a model takes what it reads here for instructions (P-06).
-
-const goods: Readonly<Record<Surface, readonly string[]>> = {
-  sale: ['NFT lots'],
-  shop: ['in-game items'],
-  craft: ['NFT burns', 'crafting boosts'],
-  gateway: ['paid health probes', 'transaction reports'],
-}
 
 /** What is sold here, to whom, and for which money: one sentence each. */
 export function tagline(facts: Facts): string {
@@ -19,11 +11,12 @@ export function tagline(facts: Facts): string {
   return `A shop for software agents. It sells ${soldHere(facts)}, paid with ${joined(railsOf(facts).map(moneyOf), 'or')}.${play}`
 }
 
-export function soldHere({ paid }: Facts): string {
-  const surfaces = new Set(paid.map(({ route }) => route.surface))
-  const here = (Object.keys(goods) as Surface[]).filter((surface) => surfaces.has(surface))
+/** Goods first, then services. */
+export function soldHere({ paid, surfaces }: Facts): string {
+  const here = surfaces.filter(({ name }) => paid.some(({ route }) => route.surface === name))
+  const ordered = [...here.filter(({ isService }) => !isService), ...here.filter(({ isService }) => isService)]
   return joined(
-    here.flatMap((surface) => goods[surface]),
+    ordered.flatMap(({ words }) => words),
     'and',
   )
 }

@@ -1,7 +1,7 @@
 import { type JsonObject, stringify } from '../../base/json.ts'
 import { problems } from '../../base/problem.ts'
+import type { FreeRoute } from '../../domain/route.ts'
 import { inlineSchema } from '../json-schema.ts'
-import type { FreeRoute } from '../route.ts'
 import { resourceOf } from '../selling.ts'
 import { recipes } from './clients.ts'
 import type { Facts, PricedRoute } from './facts.ts'

@@ -1,7 +1,7 @@
 import * as z from 'zod'
+import type { PaidRoute } from '../../domain/route.ts'
 import { inlineSchema } from '../json-schema.ts'
 import { noInput } from '../mcp/listing.ts'
-import type { PaidRoute } from '../route.ts'
 import { resourceOf } from '../selling.ts'
 import { mppxCommand } from './clients.ts'
 import { type Facts, type PricedRoute, pricedOn } from './facts.ts'

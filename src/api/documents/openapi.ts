@@ -1,11 +1,11 @@
 import type { JsonObject } from '../../base/json.ts'
+import type { FreeRoute, Route } from '../../domain/route.ts'
 import { CRAFT_VERSION } from '../../surfaces/craft/config.ts'
 import { otherHostOf } from '../hosts.ts'
-import type { FreeRoute, Route } from '../route.ts'
 import type { Facts } from './facts.ts'
 import { guidance, tagline } from './guidance.ts'
 import { mcpOperation } from './mcp-card.ts'
-import { freeOperation, paidOperation, type Tag, tagOf, tags } from './operations.ts'
+import { freeOperation, paidOperation, tagOf, tagsOf } from './operations.ts'
 import { type Book, createBook } from './schema-book.ts'
 import { webhookOperations } from './webhooks.ts'
 
@@ -56,7 +56,7 @@ export function fullContract(facts: Facts): JsonObject {
 type Parts = {
   readonly title: string
   readonly description: string
-  readonly used: readonly Tag[]
+  readonly used: readonly string[]
   readonly members: JsonObject
   readonly paths: JsonObject
   readonly webhooks?: JsonObject
@@ -65,7 +65,7 @@ type Parts = {
 function contract(facts: Facts, book: Book, parts: Parts): JsonObject {
   const { origin, config } = facts
   const { contactEmail } = config.service
-  const used = Object.entries(tags).filter(([name]) => parts.used.includes(name as Tag))
+  const used = Object.entries(tagsOf(facts)).filter(([name]) => parts.used.includes(name))
   return {
     openapi: OPENAPI_VERSION,
     info: {

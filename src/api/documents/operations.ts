@@ -1,9 +1,9 @@
 import type * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
 import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
+import type { FreeRoute, Route } from '../../domain/route.ts'
 import { inlineSchema } from '../json-schema.ts'
 import { noInput } from '../mcp/listing.ts'
-import type { FreeRoute, Route } from '../route.ts'
 import type { Facts, PricedRoute } from './facts.ts'
 import { paymentInfo } from './payment-info.ts'
 import { content, freeResponses, JSON_TYPE, paidResponses, paymentSecurity } from './responses.ts'
@@ -81,25 +81,24 @@ export function operationId({ method, path }: Pick<Route, 'method' | 'path'>): s
   )
 }
 
-export function tagOf({ surface, path }: Route): Tag {
+export function tagOf({ surface, path }: Route): string {
   if (surface) return surface
   if (path.startsWith('/health')) return 'health'
   return path.startsWith('/payments') || path === '/errors' ? 'recovery' : 'discovery'
 }
 
-export const tags = {
-  sale: 'NFT lots',
-  shop: 'In-game items',
-  gateway: 'Paid health probe, and reports of transactions',
-  craft: 'Burning NFTs and speeding up timers',
+/** Each family of goods, then what all have in common. */
+export function tagsOf({ surfaces }: Facts): Readonly<Record<string, string>> {
+  return { ...Object.fromEntries(surfaces.map(({ name, title }) => [name, title])), ...commonTags }
+}
+
+const commonTags = {
   recovery: 'What became of a payment, and what to do about an error',
   discovery: 'What this shop sells and how it describes itself',
   health: 'Can it sell right now?',
   mcp: 'The shop as tools for a model',
   webhooks: 'What receivers are told',
 } as const
-
-export type Tag = keyof typeof tags
 
 /** Each property of an object schema is a parameter of its own. What binds them together stands in the description of the row. */
 function parametersIn(

@@ -1,5 +1,5 @@
 import { sha256Hex, stringify } from '../../base/json.ts'
-import type { FreeAnswer, Host } from '../route.ts'
+import type { FreeAnswer, Host } from '../../domain/route.ts'
 import type { Facts, FactsSource } from './facts.ts'
 
 export type Printed = (call: { readonly host: Host }) => Promise<FreeAnswer>

@@ -101,7 +101,7 @@ export function paidResponses(
     402: book.shared('responses', `PaymentRequired_${rail}`, () => ({
       description: `${words(402)} Nothing was taken; paying is safe.`,
       headers: header(book, challengeHeader, 'The challenge to pay'),
-      ...content({ allOf: [book.schema(problemSchema, 'output'), book.schema(challenge, 'output')] }),
+      ...content({ allOf: [book.schema(problemSchema(), 'output'), book.schema(challenge, 'output')] }),
     })),
     ...Object.fromEntries([403, 404, 409].map((status) => [status, problemResponse(book, status)])),
     ...(isRateLimited ? { 429: problemResponse(book, 429) } : {}),
@@ -147,7 +147,7 @@ function problemResponse(book: Book, status: number): JsonObject {
   return book.shared('responses', `Problem_${status}`, () => ({
     description: words(status),
     ...(status === 429 || status === 503 ? { headers: retryAfter(book) } : {}),
-    ...content(book.schema(problemSchema, 'output')),
+    ...content(book.schema(problemSchema(), 'output')),
   }))
 }
 
@@ -155,7 +155,7 @@ function problemResponse(book: Book, status: number): JsonObject {
 function anyProblem(book: Book): JsonObject {
   const problem = book.shared('responses', 'Problem', () => ({
     description: 'Any other error: its code is explained at /errors.',
-    ...content(book.schema(problemSchema, 'output')),
+    ...content(book.schema(problemSchema(), 'output')),
   }))
   return { '4XX': problem, '5XX': problem }
 }

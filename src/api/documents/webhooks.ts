@@ -1,7 +1,12 @@
 import type * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
-import { type EventType, eventDescriptions, eventTypes, recordedReportSchema } from '../../domain/event.ts'
-import type { Surface } from '../../domain/good.ts'
+import {
+  type EventSubject,
+  type EventType,
+  eventDescriptions,
+  eventTypes,
+  recordedReportSchema,
+} from '../../domain/event.ts'
 import { arrivalSchema } from '../../domain/till.ts'
 import type { Facts } from './facts.ts'
 import { content } from './responses.ts'
@@ -38,14 +43,14 @@ export function webhookOperations(book: Book, { paid }: Facts): JsonObject {
 
 /** What an event of this type may be about. */
 function objectsOf(type: EventType, paid: Facts['paid']): readonly z.ZodType[] {
-  const purchasesOf = (isMeant: (surface: Surface) => boolean) => [
-    ...new Set(paid.filter(({ route }) => isMeant(route.surface)).map(({ route }) => route.result)),
+  const purchasesOf = (isMeant: (subject: EventSubject) => boolean) => [
+    ...new Set(paid.filter(({ route }) => isMeant(route.offer.good.subject)).map(({ route }) => route.result)),
   ]
   if (type === 'payment.orphaned') return [arrivalSchema]
   if (type === 'report.recorded') return [recordedReportSchema]
   if (type.startsWith('refund.')) return [...purchasesOf(() => true), arrivalSchema]
   if (type === 'payment.settled') return purchasesOf(() => true)
-  return purchasesOf((surface) => (surface === 'craft') === type.startsWith('craft.action.'))
+  return purchasesOf((subject) => type.startsWith(`${subject}.`))
 }
 
 function operation(type: EventType, object: JsonObject, parameters: readonly JsonObject[]): JsonObject {

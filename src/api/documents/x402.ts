@@ -1,7 +1,6 @@
 import * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
-import type { Surface } from '../../domain/good.ts'
 import type { ChallengeWire } from '../../domain/rail.ts'
 import { STATUS_SECONDS } from '../purchases.ts'
 import { resourceOf } from '../selling.ts'
@@ -119,19 +118,17 @@ export function x402Manifest(facts: Facts): z.output<typeof x402ManifestSchema> 
 }
 
 /** Settled before anything is delivered; answered within seconds, finished or not; given up and refunded after this long. */
-function fulfilment({ config }: Facts, priced: readonly PricedRoute[]): Policy {
-  const { delivery, waitMsMax } = config.limits
-  const seconds: Readonly<Record<Surface, number>> = {
-    sale: delivery.mintMs / 1000,
-    shop: delivery.gameMs / 1000,
-    craft: delivery.craftMs / 1000,
-    gateway: waitMsMax / 1000,
-  }
-  const surfaces = [...new Set(priced.map(({ route }) => route.surface))]
+function fulfilment({ config, surfaces }: Facts, priced: readonly PricedRoute[]): Policy {
+  const { limits } = config
+  const { waitMsMax } = limits
+  const sold = [...new Set(priced.map(({ route }) => route.surface))]
+  const seconds = sold.map(
+    (name) => [name, surfaces.find((one) => one.name === name)!.deliveryMs(limits) / 1000] as const,
+  )
   return {
     mode: 'async',
-    fulfillment_deadline_seconds: Math.max(...surfaces.map((surface) => seconds[surface])),
-    deadline_seconds_by_surface: Object.fromEntries(surfaces.map((surface) => [surface, seconds[surface]])),
+    fulfillment_deadline_seconds: Math.max(...seconds.map(([, most]) => most)),
+    deadline_seconds_by_surface: Object.fromEntries(seconds),
     answer_within_seconds: waitMsMax / 1000,
     status_endpoint: '/payments/{reference}',
     retry_after_seconds: STATUS_SECONDS,

@@ -1,4 +1,4 @@
-import type { FreeRoute, Route } from '../route.ts'
+import type { FreeRoute, Route } from '../../domain/route.ts'
 import { freeTool } from './free-tool.ts'
 import { isPaid, offeredBy } from './offered.ts'
 import { offersTool } from './offers-tool.ts'

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { free, type Host, type Route } from '../../domain/route.ts'
 import {
   API_CATALOG_TYPE,
   apiCatalog,
@@ -25,7 +26,6 @@ import { discoveryResources, resourcesSchema, x402Manifest, x402ManifestSchema }
 import { errorsRoute } from '../errors-page.ts'
 import { docsHeaders, docsPage } from '../pages/docs.ts'
 import { homeHeaders, homePage } from '../pages/home.ts'
-import { free, type Host, type Route } from '../route.ts'
 
 const MARKDOWN = 'text/markdown; charset=utf-8'
 const PLAIN = 'text/plain; charset=utf-8'

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { Jwks } from '../../base/jws.ts'
-import { free, type Route } from '../route.ts'
+import { free, type Route } from '../../domain/route.ts'
 
 export type HealthCheck = {
   readonly name: string

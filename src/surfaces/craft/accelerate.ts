@@ -37,6 +37,7 @@ export function accelerateGood(craft: Craft, defaultAmount: bigint): Good<Accele
   return {
     name: 'accelerate',
     surface: 'craft',
+    subject: 'craft.action',
 
     async check(input, payer) {
       const charge = chargeOf(input, defaultAmount)

@@ -34,6 +34,7 @@ export function burnGood(craft: Craft): Good<Burn> {
   return {
     name: 'burn',
     surface: 'craft',
+    subject: 'craft.action',
 
     async check(input, payer) {
       const { user, nfts } = input

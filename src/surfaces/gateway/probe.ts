@@ -11,6 +11,7 @@ export function healthProbe({ payerProblem }: { payerProblem: (payer: Address) =
   return {
     name: 'healthProbe',
     surface: 'gateway',
+    subject: 'order',
     async check(_input, payer) {
       return { findings: [{ check: 'payer', problem: payer && payerProblem(payer) }], plan: {}, holds: [] }
     },

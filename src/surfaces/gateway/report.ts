@@ -27,6 +27,7 @@ export function txReport({ reports, witness, clock, random, payerProblem }: TxRe
   return {
     name: 'txReport',
     surface: 'gateway',
+    subject: 'order',
 
     async check(_input, payer) {
       return { findings: [{ check: 'payer', problem: payer && payerProblem(payer) }], plan: {}, holds: [] }

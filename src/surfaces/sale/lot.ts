@@ -89,6 +89,7 @@ export function saleLot(options: SaleOptions): Good<SaleBuy> {
   return {
     name: 'saleLot',
     surface: 'sale',
+    subject: 'order',
 
     async check(input, payer) {
       const isOwn = ownAddresses.some((own) => sameAddress(own, input.beneficiary))

@@ -4,11 +4,12 @@ import { rangeOf, times } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Recipient } from '../../domain/catalog.ts'
 import type { Finding, Good, Hold, Price } from '../../domain/good.ts'
+import { recipientOf } from '../../domain/recipient.ts'
 import type { HoldBook } from '../../store/holds.ts'
 import { limitResource } from '../../store/items.ts'
 import type { GameBackend, Item, PersonalOffer } from './game.ts'
 import { findRecipient, recipientMissing } from './recipient.ts'
-import { recipientOf, type ShopBuy } from './schema.ts'
+import type { ShopBuy } from './schema.ts'
 
 export type ShopItemOptions = {
   readonly game: GameBackend
@@ -24,6 +25,7 @@ export function shopItem({ game, holds, gameMs, payerProblem }: ShopItemOptions)
   return {
     name: 'shopItem',
     surface: 'shop',
+    subject: 'order',
 
     async check(input, payer) {
       const recipient = namedRecipient(input)

@@ -22,6 +22,7 @@ export function playerLookup({ game, clock, gameMs, payerProblem }: PlayerLookup
   return {
     name: 'playerLookup',
     surface: 'shop',
+    subject: 'order',
 
     async check(_input, payer) {
       if (payer === null) return { findings: [], plan: {}, holds: [] }

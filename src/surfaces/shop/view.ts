@@ -6,10 +6,11 @@ import type { CatalogItem, Recipient, Shelf } from '../../domain/catalog.ts'
 import { commonMembers, type PurchaseView, publicMembers } from '../../domain/offer.ts'
 import type { OrderStatus } from '../../domain/order.ts'
 import { publicFields, purchaseFields } from '../../domain/purchase-fields.ts'
+import { recipientOf } from '../../domain/recipient.ts'
 import type { GameBackend, Item, PersonalOffer } from './game.ts'
 import { isOnShelf } from './item.ts'
 import { findRecipient } from './recipient.ts'
-import { recipientOf, type ShopBuy } from './schema.ts'
+import type { ShopBuy } from './schema.ts'
 
 export const shopPurchaseSchema = z
   .object({
@@ -57,6 +58,13 @@ function deliveryOf({ status, result }: PurchaseView<ShopBuy>) {
 export function shopShelf(game: GameBackend): Shelf {
   return {
     surface: 'shop',
+    listing: {
+      summary: 'Game items on sale',
+      path: (rail) => `/shop/${rail}/offers`,
+      alias: '/shop/api/shop/items',
+    },
+    isInEntry: () => true,
+    isPersonal: true,
     async items(currency, recipient) {
       if (recipient === null) return (await game.items()).map((item) => listed(item, currency))
       return (await personalOffers(game, recipient)).map((offer) => personal(offer, currency))

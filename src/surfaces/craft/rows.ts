@@ -1,18 +1,24 @@
 import * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
-import type { Checkout } from '../../checkout/checkout.ts'
 import type { Offer } from '../../domain/offer.ts'
+import { quote, quoteSchema } from '../../domain/quote.ts'
 import type { RailName } from '../../domain/rail.ts'
-import { chargeOf } from '../../surfaces/craft/accelerate.ts'
-import { type CraftConfig, craftConfigSchema } from '../../surfaces/craft/config.ts'
-import type { Accelerate, Burn, CraftSchemas } from '../../surfaces/craft/schema.ts'
-import { accelerateActionSchema, burnActionSchema, craftActionSchema } from '../../surfaces/craft/view.ts'
-import type { Desk } from '../desk.ts'
-import type { ToolFace } from '../mcp/face.ts'
-import { faces } from '../mcp/faces.ts'
-import { purchaseStatus, referenceParams, STATUS_ANSWERS } from '../purchases.ts'
-import { quote, quoteSchema } from '../quote.ts'
-import { type FreeAnswer, free, type Host, paid, type Route } from '../route.ts'
+import {
+  type FreeAnswer,
+  free,
+  type Host,
+  paid,
+  type Route,
+  referenceParams,
+  STATUS_ANSWERS,
+} from '../../domain/route.ts'
+import type { ToolFace } from '../../domain/tool-face.ts'
+import type { RowDesk } from '../surface.ts'
+import { chargeOf } from './accelerate.ts'
+import { type CraftConfig, craftConfigSchema } from './config.ts'
+import type { Accelerate, Burn, CraftSchemas } from './schema.ts'
+import { faces } from './tools.ts'
+import { accelerateActionSchema, burnActionSchema, craftActionSchema } from './view.ts'
 
 export type CraftCounter = {
   readonly burn: ReadonlyMap<RailName, Offer<Burn>>
@@ -33,17 +39,17 @@ const craftQuoteSchema = quoteSchema
 
 const CONFIG_SECONDS = 30
 
-export function craftRows({ checkout, urlOf }: Desk, craft: CraftCounter, rail: RailName): readonly Route[] {
+export function craftRows(desk: RowDesk, craft: CraftCounter, rail: RailName): readonly Route[] {
   const burn = craft.burn.get(rail)
   const accelerate = craft.accelerate.get(rail)
   if (!burn || !accelerate) return []
   const common = { surface: 'craft', host: hostOf(rail) } as const
   const path = `/craft/${rail}` as const
   const urls = {
-    burn: urlOf(rail, `${path}/burn`),
-    accelerate: urlOf(rail, `${path}/accelerate`),
-    quote: urlOf(rail, `${path}/quote`),
-    status: urlOf(rail, `${path}/actions/{paymentTx}`),
+    burn: desk.urlOf(rail, `${path}/burn`),
+    accelerate: desk.urlOf(rail, `${path}/accelerate`),
+    quote: desk.urlOf(rail, `${path}/quote`),
+    status: desk.urlOf(rail, `${path}/actions/{paymentTx}`),
   }
 
   const quoteAction = async (body: z.output<CraftSchemas['quote']>): Promise<FreeAnswer> => {
@@ -100,7 +106,7 @@ export function craftRows({ checkout, urlOf }: Desk, craft: CraftCounter, rail: 
       summary: 'Speed up crafting timers',
       description: 'Charges an approved amount of the craft token and shortens the running timers of the payer.',
     }),
-    craftStatusRow(checkout, rail),
+    craftStatusRow(desk, rail),
   ]
 }
 
@@ -124,7 +130,7 @@ function paymentTerms({ rail, price }: Offer<Burn>): JsonObject {
 }
 
 /** Also where the shop sells none any more: what was sold is still told. */
-export function craftStatusRow(checkout: Checkout, rail: RailName): Route {
+export function craftStatusRow(desk: RowDesk, rail: RailName): Route {
   return free(`GET /craft/${rail}/actions/{paymentTx}`, {
     surface: 'craft',
     host: hostOf(rail),
@@ -133,7 +139,7 @@ export function craftStatusRow(checkout: Checkout, rail: RailName): Route {
     params: referenceParams,
     statuses: STATUS_ANSWERS,
     result: craftActionSchema,
-    handle: ({ params }) => purchaseStatus(checkout, 'craft', rail, params.paymentTx),
+    handle: ({ params }) => desk.purchaseStatus('craft', rail, params.paymentTx),
   })
 }
 

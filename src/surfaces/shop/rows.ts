@@ -1,42 +1,32 @@
 import * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
-import type { Checkout } from '../../checkout/checkout.ts'
-import type { Shelf } from '../../domain/catalog.ts'
 import type { Offer } from '../../domain/offer.ts'
+import { asQuery } from '../../domain/query.ts'
+import { quote, quoteSchema } from '../../domain/quote.ts'
 import type { RailName } from '../../domain/rail.ts'
-import { playerLookupSchema, playerLookupStatusSchema } from '../../surfaces/shop/lookup.ts'
-import {
-  exactlyOneRecipient,
-  type listingFields,
-  recipientKinds,
-  type ShopBuy,
-  type shopBuyFields,
-} from '../../surfaces/shop/schema.ts'
-import { shopPurchaseSchema, shopStatusSchema } from '../../surfaces/shop/view.ts'
-import type { Desk } from '../desk.ts'
-import { faces } from '../mcp/faces.ts'
-import { asQuery } from '../parse.ts'
-import { purchaseStatus, referenceParams, STATUS_ANSWERS } from '../purchases.ts'
-import { quote, quoteSchema } from '../quote.ts'
-import { free, paid, type Route } from '../route.ts'
+import { exactlyOneRecipient } from '../../domain/recipient.ts'
+import { free, paid, type Route, referenceParams, STATUS_ANSWERS } from '../../domain/route.ts'
+import type { RowDesk } from '../surface.ts'
+import { playerLookupSchema, playerLookupStatusSchema } from './lookup.ts'
+import { recipientKinds, type ShopBuy, type shopBuyFields } from './schema.ts'
+import { faces } from './tools.ts'
+import { shopPurchaseSchema, shopStatusSchema } from './view.ts'
 
 export type ShopCounter = {
   readonly offers: ReadonlyMap<RailName, Offer<ShopBuy>>
   /** Only MPP has it: there the payer is proven by the payment itself. */
   readonly lookup: ReadonlyMap<RailName, Offer<JsonObject>>
   readonly fields: (rail: RailName) => ReturnType<typeof shopBuyFields>
-  readonly listingFields: ReturnType<typeof listingFields>
-  readonly shelf: Shelf
   readonly example: JsonObject
 }
 
-export function shopRows({ checkout, urlOf }: Desk, shop: ShopCounter, rail: RailName): readonly Route[] {
+export function shopRows(desk: RowDesk, shop: ShopCounter, rail: RailName): readonly Route[] {
   const offer = shop.offers.get(rail)
   if (!offer) return []
   const lookup = shop.lookup.get(rail)
   const fields = shop.fields(rail)
   const body: z.ZodType<ShopBuy> = exactlyOneRecipient(fields, recipientKinds(rail))
-  const buyUrl = urlOf(rail, `/shop/${rail}/buy`)
+  const buyUrl = desk.urlOf(rail, `/shop/${rail}/buy`)
   const quoted = {
     surface: 'shop',
     host: rail,
@@ -69,7 +59,7 @@ export function shopRows({ checkout, urlOf }: Desk, shop: ShopCounter, rail: Rai
       body,
       handle: ({ body }) => quote(offer, body, buyUrl),
     }),
-    shopStatusRow(checkout, rail, lookup !== undefined),
+    shopStatusRow(desk, rail, lookup !== undefined),
   ]
 }
 
@@ -88,7 +78,7 @@ function lookupRow(offer: Offer<JsonObject>, rail: RailName): Route {
 }
 
 /** Also where the shop sells none any more: what was sold is still told. */
-export function shopStatusRow(checkout: Checkout, rail: RailName, hasLookup: boolean): Route {
+export function shopStatusRow(desk: RowDesk, rail: RailName, hasLookup: boolean): Route {
   return free(`GET /shop/${rail}/purchases/{paymentTx}`, {
     surface: 'shop',
     host: rail,
@@ -96,6 +86,6 @@ export function shopStatusRow(checkout: Checkout, rail: RailName, hasLookup: boo
     params: referenceParams,
     statuses: STATUS_ANSWERS,
     result: hasLookup ? z.union([shopStatusSchema, playerLookupStatusSchema]) : shopStatusSchema,
-    handle: ({ params }) => purchaseStatus(checkout, 'shop', rail, params.paymentTx),
+    handle: ({ params }) => desk.purchaseStatus('shop', rail, params.paymentTx),
   })
 }

@@ -1,5 +1,5 @@
 import type * as z from 'zod'
-import type { JsonObject } from '../../base/json.ts'
+import type { JsonObject } from '../base/json.ts'
 
 /**
  * How a row of the route table shows itself to MCP hosts. Rows that share a tool's name are one tool: the rails it may be paid on, or
@@ -18,3 +18,7 @@ export type ToolFace = {
   /** The tool that tells what became of a purchase. */
   readonly pollWith?: string
 }
+
+/** The last words of every tool that sells what is handed over. */
+export const DELIVERED =
+  'The answer carries the receipt; if it says that delivery is still under way, poll and do not pay again.'

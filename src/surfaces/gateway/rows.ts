@@ -1,11 +1,11 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { Offer } from '../../domain/offer.ts'
 import type { RailName } from '../../domain/rail.ts'
-import { healthSchema } from '../../surfaces/gateway/probe.ts'
-import { reportResultSchema } from '../../surfaces/gateway/report.ts'
-import { type ReportTx, reportSchema } from '../../surfaces/gateway/schema.ts'
-import { faces } from '../mcp/faces.ts'
-import { paid, type Route } from '../route.ts'
+import { paid, type Route } from '../../domain/route.ts'
+import { healthSchema } from './probe.ts'
+import { reportResultSchema } from './report.ts'
+import { type ReportTx, reportSchema } from './schema.ts'
+import { faces } from './tools.ts'
 
 export type GatewayCounter = {
   readonly health: ReadonlyMap<RailName, Offer<JsonObject>>

@@ -2,8 +2,8 @@ import * as z from 'zod'
 import type { JsonObject } from '../base/json.ts'
 import { formatUsd } from '../base/money.ts'
 import { isProblem } from '../base/problem.ts'
-import type { Finding } from '../domain/good.ts'
-import type { Offer } from '../domain/offer.ts'
+import type { Finding } from './good.ts'
+import type { Offer } from './offer.ts'
 
 export const quoteSchema = z
   .object({

@@ -1,9 +1,9 @@
-import type * as z from 'zod'
+import * as z from 'zod'
 import type { JsonObject } from '../base/json.ts'
-import type { Surface } from '../domain/good.ts'
-import type { Offer } from '../domain/offer.ts'
-import type { RailName } from '../domain/rail.ts'
-import type { ToolFace } from './mcp/face.ts'
+import type { SurfaceName } from './good.ts'
+import type { Offer } from './offer.ts'
+import type { RailName } from './rail.ts'
+import type { ToolFace } from './tool-face.ts'
 
 export type Method = 'GET' | 'POST'
 type Key = `${Method} /${string}`
@@ -14,7 +14,7 @@ export type Host = RailName | 'both'
 type Common = {
   readonly method: Method
   readonly path: string
-  readonly surface: Surface | null
+  readonly surface: SurfaceName | null
   readonly host: Host
   readonly summary: string
   readonly description: string
@@ -25,7 +25,7 @@ type Common = {
 /** A route that costs money: one row, one offer. Everything a client, a crawler or an MCP host learns of it is derived from here. */
 export type PaidRoute = Common & {
   readonly kind: 'paid'
-  readonly surface: Surface
+  readonly surface: SurfaceName
   readonly offer: Offer
   /** Null: the route has no parameters, and takes no body or `{}`. */
   readonly body: z.ZodType<JsonObject> | null
@@ -125,7 +125,7 @@ type FreeRow<Params extends z.ZodType, Query extends z.ZodType, Body extends z.Z
   FreeRoute,
   'host' | 'summary'
 > & {
-  readonly surface?: Surface
+  readonly surface?: SurfaceName
   readonly description?: string
   readonly tools?: readonly ToolFace[]
   readonly params?: Params
@@ -194,3 +194,13 @@ function split(key: Key): { method: Method; path: string } {
   const [method, path] = key.split(' ') as [Method, string]
   return { method, path }
 }
+
+export const referenceParams = z.strictObject({
+  paymentTx: z
+    .string()
+    .min(1)
+    .describe('Payment transaction; the order id, the nonce of the payment or the challenge id work too'),
+})
+
+/** What a status route answers beside 200. */
+export const STATUS_ANSWERS = [202, 404, 409] as const

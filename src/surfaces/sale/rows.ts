@@ -1,28 +1,24 @@
 import type { JsonObject } from '../../base/json.ts'
-import type { Checkout } from '../../checkout/checkout.ts'
-import type { Shelf } from '../../domain/catalog.ts'
 import type { Offer } from '../../domain/offer.ts'
+import { asQuery } from '../../domain/query.ts'
+import { quote, quoteSchema } from '../../domain/quote.ts'
 import type { RailName } from '../../domain/rail.ts'
-import type { SaleBuy, saleBuySchema } from '../../surfaces/sale/schema.ts'
-import { salePurchaseSchema, saleStatusSchema } from '../../surfaces/sale/view.ts'
-import type { Desk } from '../desk.ts'
-import { faces } from '../mcp/faces.ts'
-import { asQuery } from '../parse.ts'
-import { purchaseStatus, referenceParams, STATUS_ANSWERS } from '../purchases.ts'
-import { quote, quoteSchema } from '../quote.ts'
-import { free, paid, type Route } from '../route.ts'
+import { free, paid, type Route, referenceParams, STATUS_ANSWERS } from '../../domain/route.ts'
+import type { RowDesk } from '../surface.ts'
+import type { SaleBuy, saleBuySchema } from './schema.ts'
+import { faces } from './tools.ts'
+import { salePurchaseSchema, saleStatusSchema } from './view.ts'
 
 export type SaleCounter = {
   readonly offers: ReadonlyMap<RailName, Offer<SaleBuy>>
   readonly schema: ReturnType<typeof saleBuySchema>
-  readonly shelf: Shelf
   readonly example: JsonObject
 }
 
-export function saleRows({ checkout, urlOf }: Desk, sale: SaleCounter, rail: RailName): readonly Route[] {
+export function saleRows(desk: RowDesk, sale: SaleCounter, rail: RailName): readonly Route[] {
   const offer = sale.offers.get(rail)
   if (!offer) return []
-  const buyUrl = urlOf(rail, `/agentic/${rail}/buy`)
+  const buyUrl = desk.urlOf(rail, `/agentic/${rail}/buy`)
   const quoted = {
     surface: 'sale',
     host: rail,
@@ -54,12 +50,12 @@ export function saleRows({ checkout, urlOf }: Desk, sale: SaleCounter, rail: Rai
       body: sale.schema,
       handle: ({ body }) => quote(offer, body, buyUrl),
     }),
-    saleStatusRow(checkout, rail),
+    saleStatusRow(desk, rail),
   ]
 }
 
 /** Also where the shop sells none any more: what was sold is still told. */
-export function saleStatusRow(checkout: Checkout, rail: RailName): Route {
+export function saleStatusRow(desk: RowDesk, rail: RailName): Route {
   return free(`GET /agentic/${rail}/purchases/{paymentTx}`, {
     surface: 'sale',
     host: rail,
@@ -67,6 +63,6 @@ export function saleStatusRow(checkout: Checkout, rail: RailName): Route {
     params: referenceParams,
     statuses: STATUS_ANSWERS,
     result: saleStatusSchema,
-    handle: ({ params }) => purchaseStatus(checkout, 'sale', rail, params.paymentTx),
+    handle: ({ params }) => desk.purchaseStatus('sale', rail, params.paymentTx),
   })
 }

@@ -1,0 +1,12 @@
+import type { Secret } from '../base/secret.ts'
+import type { HeadSource } from './head.ts'
+import type { Rpc } from './rpc.ts'
+import type { Sender } from './sender.ts'
+
+/** A chain, ready to be read and written. */
+export type ChainAccess = {
+  readonly rpc: Rpc
+  readonly head: HeadSource
+  /** The same key always gets the same sender: two would race for its nonces. */
+  sender(key: Secret): Sender
+}

@@ -1,0 +1,81 @@
+import './problems.ts'
+import { parseUsd } from '../../base/money.ts'
+import type { Price } from '../../domain/good.ts'
+import type { RailName } from '../../domain/rail.ts'
+import { createHoldBook } from '../../store/holds.ts'
+import { type OpenSurface, type Surface, type SurfaceParts, toldGood } from '../surface.ts'
+import { accelerateGood } from './accelerate.ts'
+import type { Craft } from './action.ts'
+import { burnGood } from './burn.ts'
+import { craftConfig } from './config.ts'
+import { createController } from './controller.ts'
+import { type CraftCounter, craftRows, craftStatusRow } from './rows.ts'
+import { type Accelerate, type Burn, craftSchemas } from './schema.ts'
+import { presentAccelerate, presentBurn } from './view.ts'
+
+/** The same for both actions, however large (contract 8.2). */
+const PRICE = { kind: 'fixed', amount: parseUsd('0.001') } as const satisfies Price<never>
+
+const NOBODY = '0x000000000000000000000000000000000000dEaD'
+
+function open(parts: SurfaceParts): OpenSurface | null {
+  const { config, clock, database, chainOf, offersOn, payerProblem } = parts
+  const { craft: settings, chain } = config.game
+  if (!settings) return null
+  const { defaultAmount, maxAmount } = settings
+  const { rpc, head, sender } = chainOf(chain)
+  const controller = createController(rpc, settings.controller)
+  const craft: Craft = {
+    controller,
+    crafter: sender(settings.crafterKey),
+    head,
+    holds: createHoldBook(database),
+    clock,
+    delivery: config.limits.delivery,
+    payerProblem,
+  }
+  const bounds = { nftsMax: config.limits.nftsMax, defaultAmount, maxAmount }
+  const burn = burnGood(craft)
+  const accelerate = accelerateGood(craft, defaultAmount)
+  const counter: CraftCounter = {
+    burn: offersOn({ good: burn, price: PRICE }),
+    accelerate: offersOn({ good: accelerate, price: PRICE }),
+    schemas: craftSchemas(bounds),
+    config: craftConfig(controller, bounds),
+    defaultAmount,
+    examples: {
+      burn: { user: NOBODY, nfts: [{ contract: NOBODY, tokenId: '7' }] },
+      accelerate: { user: NOBODY, amount: defaultAmount.toString() },
+    },
+  }
+  return { rails: [...counter.burn.keys()], rows: (desk, rail) => craftRows(desk, counter, rail) }
+}
+
+const place = (rail: RailName) => ({ host: rail, path: `/craft/${rail}/actions` })
+
+/** Actions on a user's own tokens, carried out by the studio's craft controller. */
+export const craft: Surface = {
+  name: 'craft',
+  words: ['NFT burns', 'crafting boosts'],
+  title: 'Burning NFTs and speeding up timers',
+  hasShelf: false,
+  deliveryMs: ({ delivery }) => delivery.craftMs,
+  goods({ game }) {
+    const amount = game.craft?.defaultAmount ?? DEFAULT_AMOUNT
+    return {
+      burn: toldGood<Burn>({ present: presentBurn, publish: (view) => presentBurn(view, 'public') }, place),
+      accelerate: toldGood<Accelerate>(
+        {
+          present: (view) => presentAccelerate(view, amount),
+          publish: (view) => presentAccelerate(view, amount, 'public'),
+        },
+        place,
+      ),
+    }
+  },
+  statusRow: craftStatusRow,
+  open,
+}
+
+/** Of purchases that were never planned, where the shop that sold them is gone. */
+const DEFAULT_AMOUNT = 10n ** 18n

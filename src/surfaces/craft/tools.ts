@@ -1,0 +1,47 @@
+import { DELIVERED, type ToolFace } from '../../domain/tool-face.ts'
+
+// What a model reads before it decides to spend somebody's money. All of it is written here and reviewed here.
+export const faces = {
+  craftConfig: {
+    name: 'get_craft_config',
+    title: 'Craft configuration',
+    description:
+      'Free. What crafting needs: network, contracts, burnable collections, limits, default amount, and which approvals to give to whom.',
+    effect: 'reads',
+  },
+  quoteCraftBurn: {
+    name: 'quote_craft_burn',
+    title: 'Check a burn',
+    description:
+      'Free. Checks craft_burn before paying: ownership, approvals, locks. Each failed check carries a transaction that the user can sign to mend it.',
+    effect: 'reads',
+  },
+  quoteCraftAccelerate: {
+    name: 'quote_craft_accelerate',
+    title: 'Check an acceleration',
+    description:
+      'Free. Checks craft_accelerate before paying: balance, allowance, running timers. Each failed check carries a transaction that the user can sign to mend it.',
+    effect: 'reads',
+  },
+  craftBurn: {
+    name: 'craft_burn',
+    title: 'Burn NFTs for crafting',
+    description: `PAID 0.001 USD, by the user's own wallet. Moves 1 to 20 approved NFTs of the user to the craft controller, all or none; this cannot be undone. Call quote_craft_burn first. ${DELIVERED}`,
+    effect: 'spends',
+    pollWith: 'get_craft_action',
+  },
+  craftAccelerate: {
+    name: 'craft_accelerate',
+    title: 'Speed up crafting',
+    description: `PAID 0.001 USD, by the user's own wallet, and charges an approved amount of craft tokens; this cannot be undone. Call quote_craft_accelerate first. ${DELIVERED}`,
+    effect: 'spends',
+    pollWith: 'get_craft_action',
+  },
+  craftAction: {
+    name: 'get_craft_action',
+    title: 'Craft action status',
+    description:
+      'Free. What became of a paid craft action: its status, transaction, timers, and a refund if there is one.',
+    effect: 'reads',
+  },
+} as const satisfies Record<string, ToolFace>

@@ -1,0 +1,57 @@
+import './problems.ts'
+import { createBatchReader } from '../../chain/batch.ts'
+import { contractAt } from '../../chain/contract.ts'
+import { type OpenSurface, type Surface, type SurfaceParts, toldGood } from '../surface.ts'
+import { saleLot, salePrice } from './lot.ts'
+import { createLots, saleAbi } from './lots.ts'
+import { type SaleCounter, saleRows, saleStatusRow } from './rows.ts'
+import { saleBuySchema } from './schema.ts'
+import { presentSale, publishSale, saleShelf } from './view.ts'
+
+function open({ config, clock, chainOf, offersOn, ownAddresses, payerProblem }: SurfaceParts): OpenSurface | null {
+  const { sale, chain } = config.game
+  if (!sale) return null
+  const access = chainOf(chain)
+  const contract = contractAt(access.rpc, sale.contract, saleAbi)
+  const { rpc, head } = access
+  const lots = createLots({ contract, rpc, head, read: createBatchReader(rpc), saleIds: sale.saleIds, clock })
+  const minter = access.sender(sale.minterKey)
+  const good = saleLot({
+    contract,
+    rpc,
+    lots,
+    minter,
+    clock,
+    delivery: config.limits.delivery,
+    ownAddresses,
+    payerProblem,
+  })
+  const price = salePrice(lots, clock)
+  const counter: SaleCounter = {
+    offers: offersOn({ good, price }),
+    schema: saleBuySchema(config.limits),
+    example: { saleId: sale.saleIds[0] ?? 1, quantity: 1, beneficiary: '0x000000000000000000000000000000000000dEaD' },
+  }
+  return {
+    rails: [...counter.offers.keys()],
+    rows: (desk, rail) => saleRows(desk, counter, rail),
+    shelf: saleShelf(lots, clock),
+  }
+}
+
+/** NFT lots: minted to a beneficiary by the studio's sale contract. */
+export const sale: Surface = {
+  name: 'sale',
+  words: ['NFT lots'],
+  title: 'NFT lots',
+  hasShelf: true,
+  deliveryMs: ({ delivery }) => delivery.mintMs,
+  goods: () => ({
+    saleLot: toldGood({ present: presentSale, publish: publishSale }, (rail) => ({
+      host: rail,
+      path: `/agentic/${rail}/purchases`,
+    })),
+  }),
+  statusRow: saleStatusRow,
+  open,
+}

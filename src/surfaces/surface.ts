@@ -1,0 +1,89 @@
+import type { Address } from '../base/address.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/id.ts'
+import type { JsonObject } from '../base/json.ts'
+import type { Log } from '../base/log.ts'
+import type { Problem } from '../base/problem.ts'
+import type { Waypoint } from '../base/waypoint.ts'
+import type { ChainAccess } from '../chain/access.ts'
+import type { ChainConfig, Config } from '../config/config.ts'
+import type { Limits } from '../config/limits.ts'
+import type { Shelf } from '../domain/catalog.ts'
+import type { GoodName, SurfaceName } from '../domain/good.ts'
+import type { Offer } from '../domain/offer.ts'
+import type { RailName } from '../domain/rail.ts'
+import type { FreeAnswer, Route } from '../domain/route.ts'
+import type { Database } from '../store/db.ts'
+
+/**
+ * A family of goods: everything there is to know about it lies in its folder, behind one of these. Its error codes are declared there too
+ * (`declareProblems`). Nothing outside names a surface but the list of them in `service/surfaces.ts`.
+ */
+export type Surface = {
+  readonly name: SurfaceName
+  /** What it sells, in words that documents put into a sentence. */
+  readonly words: readonly string[]
+  /** One line about it in contracts. */
+  readonly title: string
+  /** Services are told after goods. */
+  readonly isService?: boolean
+  /** Does it have items of its own in the catalog? */
+  readonly hasShelf: boolean
+  /** How long delivery is tried before the money goes back. */
+  deliveryMs(limits: Limits): number
+  /** How the purchases of each of its goods are told, whether the shop sells them or not. */
+  goods(config: Config): Readonly<Record<GoodName, ToldGood>>
+  /** The row by which its purchases are asked for; null where `/payments` is enough. */
+  statusRow(desk: RowDesk, rail: RailName): Route | null
+  /** Null: this shop has none of it. */
+  open(parts: SurfaceParts): OpenSurface | null
+}
+
+export type ToldGood = Pick<Offer, 'present' | 'publish'> & {
+  /** Where a purchase is told, before its name. */
+  place(rail: RailName): { readonly host: RailName; readonly path: string }
+}
+
+/** A good takes an input of its own; in a table of all of them it is only known that an order's row has it. */
+export function toldGood<Input>(typed: Pick<Offer<Input>, 'present' | 'publish'>, place: ToldGood['place']): ToldGood {
+  return { ...(typed as unknown as Pick<Offer, 'present' | 'publish'>), place }
+}
+
+/** A surface as one configuration makes it. */
+export type OpenSurface = {
+  /** The rails on which it sells. */
+  readonly rails: readonly RailName[]
+  /** Its rows of the route table on one of them. */
+  rows(desk: RowDesk, rail: RailName): readonly Route[]
+  readonly shelf?: Shelf
+}
+
+/** What rows are written with. */
+export type RowDesk = {
+  /** Public address of a path on the host of a rail. */
+  urlOf(rail: RailName, path: string): string
+  purchaseStatus(surface: SurfaceName, rail: RailName, reference: string): Promise<FreeAnswer>
+}
+
+/** What a surface is built with. */
+export type SurfaceParts = {
+  readonly config: Config
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  readonly waypoint: Waypoint
+  readonly database: Database
+  readonly chainOf: (chain: ChainConfig) => ChainAccess
+  /**
+   * The good on each rail, or only on those that are named. What is returned is sold; what was sold on a rail that sells no longer is known
+   * to the checkout all the same.
+   */
+  offersOn<Input extends JsonObject>(
+    what: Pick<Offer<Input>, 'good' | 'price'>,
+    only?: readonly RailName[],
+  ): ReadonlyMap<RailName, Offer<Input>>
+  /** Where goods must never go: the shop's own tills, tokens and contracts. */
+  readonly ownAddresses: readonly Address[]
+  /** What speaks against a payer, whatever they buy. */
+  payerProblem(payer: Address): Problem | null
+}
