@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { promisify } from 'node:util'
 import * as agentcash from '@agentcash/discovery'
 import { HTTPFacilitatorClient } from '@x402/core/server'
 import {
@@ -21,6 +17,7 @@ import { createSandboxPlayers } from '../../src/sandbox/players.ts'
 import { crafterAtWork } from '../craft/workshop.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { type Listed, operationsOf, readJson } from './documents.ts'
+import { lint, run } from './program.ts'
 
 // What others will say of the documents, said here first, without leaving the machine: the very programs that scanners run.
 
@@ -36,20 +33,6 @@ after(async () => {
   await rpc.close()
   await shop.stop()
 })
-
-const root = join(import.meta.dirname, '../..')
-
-async function run(program: string, args: readonly string[], env: Record<string, string> = {}) {
-  const options = { env: { ...process.env, NO_COLOR: '1', ...env }, maxBuffer: 1 << 26, cwd: root }
-  const command = [join(root, 'node_modules', program), ...args]
-  try {
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, command, options)
-    return { code: 0, stdout, stderr }
-  } catch (error) {
-    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string }
-    return { code, stdout, stderr }
-  }
-}
 
 describe('mppx', () => {
   test('discover validate: both contracts are valid discovery documents', async () => {
@@ -218,20 +201,5 @@ describe('the bazaar extension', () => {
 })
 
 test('@redocly/cli lint finds nothing at all in either contract', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'sutler-openapi-'))
-  try {
-    // Under a public name: the linter warns of documents that point at localhost, rightly.
-    for (const name of ['openapi.json', 'openapi.full.json']) {
-      const file = join(folder, name)
-      const text = await (await fetch(`${shop.url}/${name}`)).text()
-      writeFileSync(file, text.replaceAll(shop.url, 'https://shop.sutler.dev'))
-      const { code, stdout, stderr } = await run('.bin/redocly', ['lint', '--format=json', file], {
-        REDOCLY_TELEMETRY: 'off',
-      })
-      assert.equal(code, 0, stdout + stderr)
-      assert.deepEqual((JSON.parse(stdout) as { problems: unknown[] }).problems, [], name)
-    }
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
+  for (const name of ['openapi.json', 'openapi.full.json']) assert.deepEqual(await lint(shop.url, name), [], name)
 })

@@ -30,6 +30,7 @@ export type ShopOptions = {
   /** Stands between the shop and its chains, to lose, delay or count what passes. Several are several nodes of one chain. */
   readonly wrapTransport?: (chainId: number, transport: RpcTransport) => RpcTransport | readonly RpcTransport[]
   readonly withoutWorker?: boolean
+  readonly surfaces?: Parts['surfaces']
   readonly poolSize?: number
   /** Stands between the shop and its store. */
   readonly wrapDatabase?: (database: Database) => Database
@@ -64,7 +65,7 @@ export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
   const config = configure(impatient(world.config))
   leaks.guard(config)
   const transports = transportsOf(chains, options.wrapTransport)
-  const { waypoint, withoutWorker = false } = options
+  const { waypoint, surfaces, withoutWorker = false } = options
   const parts = {
     startsCold: true,
     clock,
@@ -72,6 +73,7 @@ export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
     transports,
     withoutWorker,
     ...(waypoint ? { waypoint } : {}),
+    ...(surfaces ? { surfaces } : {}),
   }
   const service = await startService(config, { ...parts, database: options.wrapDatabase?.(store.db) ?? store.db })
   const replicas: Service[] = []
