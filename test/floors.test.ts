@@ -83,6 +83,26 @@ test('imports only go down', () => {
   assert.deepEqual(climbs, [])
 })
 
+test('no file imports itself by way of others, types included', () => {
+  const targets = new Map(
+    production.map(({ file, imports }) => [
+      file,
+      imports.filter((target) => target.startsWith('.')).map((target) => join(dirname(file), target)),
+    ]),
+  )
+  /** Files whose imports were followed to their end, and the way to the one that is being followed. */
+  const done = new Set<string>()
+  const circles: string[] = []
+  const follow = (file: string, way: readonly string[]): void => {
+    if (way.includes(file)) circles.push([...way.slice(way.indexOf(file)), file].join(' > '))
+    if (way.includes(file) || done.has(file)) return
+    for (const target of targets.get(file) ?? []) follow(target, [...way, file])
+    done.add(file)
+  }
+  for (const file of targets.keys()) follow(file, [])
+  assert.deepEqual(circles, [])
+})
+
 test('each third-party package comes in by its own door', () => {
   const trespasses: string[] = []
   for (const { file, room, imports } of production) {

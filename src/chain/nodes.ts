@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts'
-import type { RpcTransport } from './rpc.ts'
+import type { RpcTransport } from './transport.ts'
 
 /** One address that answers for a chain, and what is known of it. */
 export type Node = {

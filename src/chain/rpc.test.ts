@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import { systemClock } from '../base/clock.ts'
 import { isProblem } from '../base/problem.ts'
-import { createRpc, httpTransport, RpcError, type RpcRequest, type RpcTransport } from './rpc.ts'
+import { createRpc, httpTransport, RpcError } from './rpc.ts'
+import type { RpcRequest, RpcTransport } from './transport.ts'
 
 const answers = (result: unknown, calls: string[] = []): RpcTransport => {
   return async ({ method }: RpcRequest) => {

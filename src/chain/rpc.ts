@@ -3,6 +3,7 @@ import https from 'node:https'
 import type { Clock } from '../base/clock.ts'
 import { Problem } from '../base/problem.ts'
 import { createNodes, type Node, type NodeHead } from './nodes.ts'
+import type { RpcRequest, RpcTransport } from './transport.ts'
 
 /** Speaks JSON-RPC with one chain. A refusal by the node is an RpcError; no answer at all is a ChainSilent. */
 export type Rpc = {
@@ -16,15 +17,6 @@ export type Rpc = {
   readonly second: Rpc | null
   /** How many of the nodes were silent or behind when they were last asked. */
   doubtful(): number
-}
-
-/** Sends one request and resolves with the parsed answer, or throws when none came. */
-export type RpcTransport = (request: RpcRequest) => Promise<unknown>
-export type RpcRequest = {
-  readonly jsonrpc: '2.0'
-  readonly id: number
-  readonly method: string
-  readonly params: readonly unknown[]
 }
 
 /** The node answered, and said no. */

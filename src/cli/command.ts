@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
-import type { Json } from '../base/json.ts'
 import type { Environment } from '../config/options.ts'
+import type { Output } from './output.ts'
 import type { Terminal } from './terminal.ts'
 
 /** One word, or two, after `sutler`. Its help is made of this, and so is the check of what was typed. */
@@ -18,14 +18,6 @@ export type Command = {
 
 /** An option without a value to name is a switch. */
 export type Option = { readonly value?: string; readonly about: string }
-
-/** What a command came to, twice: for programs and for people. */
-export type Output = {
-  readonly json: Json
-  readonly text: string
-  /** False when it was carried out and the answer is no: exit code 1. */
-  readonly isGood?: boolean
-}
 
 export type Call = {
   readonly args: readonly string[]

@@ -9,7 +9,7 @@ import { systemClock } from '../base/clock.ts'
 import { loadConfig } from '../config/load.ts'
 import { startSandbox } from '../service/sandbox.ts'
 import { boundedFetch } from './bounded-fetch.ts'
-import { type Command, type Output, Refusal, shopOptions } from './command.ts'
+import { type Command, Refusal, shopOptions } from './command.ts'
 import {
   type Agent,
   type Bought,
@@ -21,6 +21,7 @@ import {
   type Sandbox,
   type Say,
 } from './demo-agent.ts'
+import type { Output } from './output.ts'
 import { shopUrl } from './shop-client.ts'
 import type { Terminal } from './terminal.ts'
 

@@ -4,7 +4,8 @@ import { isProblem } from '../base/problem.ts'
 import { copyDatabase } from '../store/copy.ts'
 import type { Database } from '../store/db.ts'
 import { migrate, pendingMigrations } from '../store/migrate.ts'
-import { type Call, type Command, type Output, Refusal, UsageFault } from './command.ts'
+import { type Call, type Command, Refusal, UsageFault } from './command.ts'
+import type { Output } from './output.ts'
 import { openStore, storeConfigOf, withStore } from './store-access.ts'
 
 export const migrateStore: Command = {

@@ -7,7 +7,8 @@ import { type LoadedConfig, loadConfig } from '../config/load.ts'
 import { type Banner, sandboxBanner } from '../sandbox/banner.ts'
 import { startSandbox } from '../service/sandbox.ts'
 import { startService } from '../service/service.ts'
-import type { Command, Output } from './command.ts'
+import type { Command } from './command.ts'
+import type { Output } from './output.ts'
 import type { Terminal } from './terminal.ts'
 
 export const start: Command = {

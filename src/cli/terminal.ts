@@ -1,6 +1,6 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
 import { stringify } from '../base/json.ts'
-import type { Output } from './command.ts'
+import type { Output } from './output.ts'
 
 /** Where a command speaks. Results go to the standard output, everything else beside it, so that a pipe gets the result alone. */
 export type Terminal = {

@@ -2,6 +2,7 @@ import type { Address } from '../base/address.ts'
 import { fromHex } from '../base/hex.ts'
 import { checkAdmission, leastGas } from './admission.ts'
 import { type Block, type MinedTransaction, type Override, sealBlock } from './block.ts'
+import type { Transaction } from './envelope.ts'
 import { RpcError } from './errors.ts'
 import type { Fees } from './fees.ts'
 import { EXPIRING_NONCE_KEY } from './gas.ts'
@@ -11,7 +12,6 @@ import { twoDimensionalKey } from './nonce-precompile.ts'
 import { greater } from './quantity.ts'
 import { type Rules, SYSTEM_ADDRESS } from './rules.ts'
 import { makeCode, type State } from './state.ts'
-import type { Transaction } from './transaction.ts'
 
 /** Turns transactions into blocks: the one path on which the chain's state changes. */
 export type Miner = {

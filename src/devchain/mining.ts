@@ -1,10 +1,11 @@
 import type { Address, Hash } from '../base/address.ts'
 import type { Arrivals } from './arrivals.ts'
 import type { Block, MinedTransaction } from './block.ts'
+import type { Transaction } from './envelope.ts'
 import { invalidParams, type RpcError } from './errors.ts'
 import type { Node } from './node.ts'
 import type { Rules } from './rules.ts'
-import { decodeEnvelope, type Transaction } from './transaction.ts'
+import { decodeEnvelope } from './transaction.ts'
 
 /** When blocks are made, and of what. */
 export type Mining = {

@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts'
+import type { Transaction } from './envelope.ts'
 import { type Fees, nativeFees, tip20Fees } from './fees.ts'
 import { type History, openHistory } from './history.ts'
 import { createMachine, type Machine } from './machine.ts'
@@ -7,7 +8,6 @@ import { noncePrecompile } from './nonce-precompile.ts'
 import { createPool, type Pool } from './pool.ts'
 import type { Rules } from './rules.ts'
 import { createState, type State } from './state.ts'
-import type { Transaction } from './transaction.ts'
 
 /** The parts of a chain, put together. Nothing here guards against two callers at once: the chain's queue does. */
 export type Node = {

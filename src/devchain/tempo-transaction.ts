@@ -5,13 +5,13 @@ import { type Address, sameAddress } from '../base/address.ts'
 import { fromHex, type Hex, toHex } from '../base/hex.ts'
 import type { Json } from '../base/json.ts'
 import { keccak256 } from '../base/keccak.ts'
+import type { Envelope, Signers } from './envelope.ts'
 import { invalidParams, RpcError } from './errors.ts'
 import { intrinsicGas } from './gas.ts'
 import type { Call } from './machine.ts'
 import { quantity } from './quantity.ts'
 import { ruleSets } from './rules.ts'
 import { recoverSigner } from './secp256k1.ts'
-import type { Envelope, Signers } from './transaction.ts'
 
 type Unsigned = TxEnvelopeTempo.TxEnvelopeTempo
 type KeySignature = Extract<SignatureEnvelope.SignatureEnvelope, { type: 'secp256k1' | 'p256' | 'webAuthn' }>

@@ -1,44 +1,17 @@
 import * as Envelope1559 from 'ox/TxEnvelopeEip1559'
 import * as Envelope2930 from 'ox/TxEnvelopeEip2930'
 import * as EnvelopeLegacy from 'ox/TxEnvelopeLegacy'
-import type { Address, Hash } from '../base/address.ts'
+import type { Address } from '../base/address.ts'
 import { fromHex, type Hex, toHex } from '../base/hex.ts'
 import type { Json } from '../base/json.ts'
 import { keccak256 } from '../base/keccak.ts'
+import type { Envelope, Transaction } from './envelope.ts'
 import { invalidParams, RpcError } from './errors.ts'
 import { intrinsicGas } from './gas.ts'
-import type { AccessList, Call } from './machine.ts'
 import { quantity } from './quantity.ts'
 import { type Rules, SYSTEM_ADDRESS } from './rules.ts'
 import { recoverSigner } from './secp256k1.ts'
 import { decodeTempoEnvelope } from './tempo-transaction.ts'
-
-/** A transaction as it arrived: read, and nothing proved yet. Every type is reduced to what execution needs. */
-export type Envelope = {
-  readonly hash: Hash
-  readonly raw: Hex
-  readonly type: Hex
-  readonly chainId: number | undefined
-  readonly nonce: bigint
-  /** Tempo: 0 is the account's own nonce, 2^256-1 an expiring one, all else a nonce of its own. */
-  readonly nonceKey: bigint
-  readonly calls: readonly Call[]
-  readonly gas: bigint
-  readonly intrinsicGas: bigint
-  readonly maxFeePerGas: bigint
-  readonly maxPriorityFeePerGas: bigint
-  readonly accessList: AccessList
-  readonly validAfter?: number
-  readonly validBefore?: number
-  readonly feeToken?: Address
-  /** What `eth_getTransactionByHash` shows of this type beyond the common fields. */
-  readonly fields: Readonly<Record<string, Json>>
-  /** Recovers who signed. Costs more than all the rest. Throws RpcError when the signature proves nobody. */
-  signers(): Signers
-}
-
-export type Signers = { readonly from: Address; readonly feePayer: Address }
-export type Transaction = Omit<Envelope, 'signers'> & Signers
 
 /** Reads and proves a signed transaction. Throws the refusal a node would give. */
 export function readTransaction(raw: Hex, rules: Rules): Transaction {

@@ -1,11 +1,12 @@
 import { ZERO_ADDRESS } from '../base/address.ts'
 import type { Hex } from '../base/hex.ts'
 import { type Block, blockGasUsed, bloomOf } from './block.ts'
+import type { Envelope, Signers, Transaction } from './envelope.ts'
 import { effectiveGasPrice } from './fees.ts'
 import { logsOf, type Place, type PlacedLog } from './ledger.ts'
 import { quantity } from './quantity.ts'
 import type { Rules } from './rules.ts'
-import { decodeEnvelope, type Envelope, type Signers, type Transaction } from './transaction.ts'
+import { decodeEnvelope } from './transaction.ts'
 
 // How blocks, transactions, receipts and logs look in JSON-RPC answers.
 

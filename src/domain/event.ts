@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import type { EventSubject } from './good.ts'
 import type { OrderStatus } from './order.ts'
 
 /** What may be told to operators and webhooks. Craft orders speak of `craft.action`, all others of `order`. */
@@ -19,9 +20,6 @@ export const eventTypes = [
   'refund.completed',
   'report.recorded',
 ] as const
-
-/** What the events of a purchase speak of. */
-export type EventSubject = 'order' | 'craft.action'
 
 export type EventType = (typeof eventTypes)[number]
 

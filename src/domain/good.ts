@@ -3,13 +3,15 @@ import type { Hex } from '../base/hex.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { Usd } from '../base/money.ts'
 import type { Problem, ProblemCode } from '../base/problem.ts'
-import type { EventSubject } from './event.ts'
 import type { Lease } from './lease.ts'
 
 /** A family of goods. */
 export type SurfaceName = string
 
 export type GoodName = string
+
+/** What the events of a purchase speak of. */
+export type EventSubject = 'order' | 'craft.action'
 
 /** What a request costs: the same for all, or found out from the request against live data. */
 export type Price<Input> =

@@ -1,4 +1,4 @@
-import type { RpcRequest, RpcTransport } from '../../src/chain/rpc.ts'
+import type { RpcRequest, RpcTransport } from '../../src/chain/transport.ts'
 
 /** Stands between a shop and its chains, and changes what passes as long as a test wants it to. */
 export type Meddler = {

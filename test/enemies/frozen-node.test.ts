@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { createRpc, type RpcRequest, type RpcTransport } from '../../src/chain/rpc.ts'
+import { createRpc } from '../../src/chain/rpc.ts'
+import type { RpcRequest, RpcTransport } from '../../src/chain/transport.ts'
 import { movableClock, orderCount, said } from '../checkout/counter.ts'
 import { buy } from '../operations/desk.ts'
 import { fundedWallet } from '../support/buyers.ts'

@@ -1,5 +1,5 @@
 import { Problem } from '../../src/base/problem.ts'
-import type { RpcTransport } from '../../src/chain/rpc.ts'
+import type { RpcTransport } from '../../src/chain/transport.ts'
 import type { Database } from '../../src/store/db.ts'
 
 /** Counts outside effects and lets one of them fail: before it happens, or after it happened and before anybody hears of it. */

@@ -1,4 +1,4 @@
-import type { RpcTransport } from '../../src/chain/rpc.ts'
+import type { RpcTransport } from '../../src/chain/transport.ts'
 import type { DevChain } from '../../src/devchain/chain.ts'
 import type { DevChains } from '../../src/devchain/chains.ts'
 

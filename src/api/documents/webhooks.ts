@@ -1,12 +1,7 @@
 import type * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
-import {
-  type EventSubject,
-  type EventType,
-  eventDescriptions,
-  eventTypes,
-  recordedReportSchema,
-} from '../../domain/event.ts'
+import { type EventType, eventDescriptions, eventTypes, recordedReportSchema } from '../../domain/event.ts'
+import type { EventSubject } from '../../domain/good.ts'
 import { arrivalSchema } from '../../domain/till.ts'
 import type { Facts } from './facts.ts'
 import { content } from './responses.ts'
