@@ -87,7 +87,7 @@ const OPEN = statement<{ created_at: Date; lease: string }>(`
         exists (select from promised)
         and $13::numeric + ${liabilities('$15', '$14')} <= $27::numeric
         and ${refundsToday('$12')} < $28
-        and ${struckUntil('$29')} is null))
+        and ${struckUntil('$29', '$12')} is null))
     returning id, created_at
   ), logged as (
     insert into events (subject, sequence, type, data)
