@@ -28,13 +28,15 @@ export type TooExposed =
 
 // The arguments of these are SQL: parameters of the statement that they become a part of.
 
+/** Money that is here, or on its way. A payment that did not land in time was let go of (its plan is gone), and promises nothing any more. */
 export function liabilities(network: string, asset: string): string {
   return `(
       select coalesce(sum(amount), 0)
       from orders
       where network = ${network}
         and asset = ${asset}
-        and status in ('settling', 'settled', 'submitted', 'failed', 'refunding'))`
+        and status in ('settling', 'settled', 'submitted', 'failed', 'refunding')
+        and (status <> 'settling' or funds = 'captured' or plan is not null))`
 }
 
 export function refundsToday(payer: string): string {
