@@ -21,6 +21,8 @@ test('E5: a lot without a price is not sold, and neither is one that had none a 
     const wallet = await fundedWallet(shop)
     const body = { saleId: FREE, beneficiary: wallet.address }
     const url = (rail: string) => `${shop.url}/agentic/${rail}/buy`
+    const quote = await fetch(`${shop.url}/agentic/x402/quote`, post(body))
+    assert.equal(((await quote.json()) as { executable: boolean }).executable, false)
     for (const rail of ['x402', 'mpp'])
       assert.deepEqual(await verdict(await fetch(url(rail), post(body))), [409, 'item_unavailable'])
     await setLot(shop, FREE, { price: '0.25', supply: 30n })

@@ -4,7 +4,7 @@ import type { Hex } from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import type { Address } from '../../src/base/address.ts'
 import { noWaypoint, type Waypoint } from '../../src/base/waypoint.ts'
-import { said } from '../checkout/counter.ts'
+import { orderCount, said } from '../checkout/counter.ts'
 import { encoded, paymentFor, preempt, requiredOf, type X402Payment } from '../checkout/x402-wallet.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
@@ -87,6 +87,21 @@ for (const [what, codeOf] of [
     const answer = await buy(innocent)
     assert.deepEqual([answer.status, (await said(answer)).code], [200, undefined])
   })
+
+test('M-24: a key that delegates pays as the token takes it: through its contract, tried out before anything is sent', async () => {
+  const [taking, refusing] = await Promise.all(
+    [WALLET, REFUSER].map(async (code): Promise<Hex> => {
+      const { address } = privateKeyToAccount(generatePrivateKey())
+      await native('dev_setCode', address, code)
+      return `0xef0100${address.slice(2).toLowerCase()}`
+    }),
+  )
+  const orders = await orderCount(shop)
+  const refused = await buyFor(await popularWallet(1n, refusing!), PLAIN)
+  assert.deepEqual([refused.status, (await said(refused)).code], [402, 'payment_verification_failed'])
+  assert.equal(await orderCount(shop), orders)
+  assert.equal((await buyFor(await popularWallet(1n, taking!), PLAIN)).status, 200)
+})
 
 /** Takes the trial, refuses the real thing, and looks as before when somebody asks why. */
 function refuseOnce({ address }: PrivateKeyAccount, usual: Hex, hostile: Hex): void {
