@@ -8,7 +8,7 @@ import type { Limits } from '../config/limits.ts'
 import type { FreeRoute, Host, Route } from '../domain/route.ts'
 import { createAnswers } from './answers.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
-import { assertAcceptsJson, flowIdOf, type HttpRequest, queryOf, readBody } from './exchange.ts'
+import { assertAcceptsJson, flowIdOf, type HttpRequest, hasPayment, queryOf, readBody } from './exchange.ts'
 import { createHostFinder, otherHostOf, servesHere } from './hosts.ts'
 import type { AnsweredRequest } from './metrics.ts'
 import { parseWith } from './parse.ts'
@@ -93,7 +93,16 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     try {
       const counted = limiter.take('read', request)
       if (method === 'OPTIONS') return { status: 204, fixed: anywhere, headers: counted, body: null }
-      throw new Problem('route_not_found', `There is no ${method} ${path.slice(0, 100)} here.`)
+      const detail = `There is no ${method} ${path.slice(0, 100)} here.`
+      if (!hasPayment(request)) throw new Problem('route_not_found', detail)
+      // What was sold here once may be shown here again, and a payer who pushes has paid before we hear of it.
+      throw new Problem(
+        'route_not_found',
+        `${detail} Whether the payment reached this shop, GET /payments/{its transaction} tells.`,
+        {
+          taken: 'unknown',
+        },
+      )
     } catch (error) {
       return failure(request, error)
     }

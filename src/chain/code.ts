@@ -14,11 +14,11 @@ export function isContractCode(code: Code): boolean {
 }
 
 /**
- * Who is held to account for what the code at an address does: nobody for a plain key, else the code, at whatever address it stands.
- * Whoever made one such contract can make a thousand.
+ * Who is held to account for what the code at an address does: the code, at whatever address it stands, because whoever made one such
+ * contract can make a thousand. Nobody for a key, even one that delegates: it can point at a popular contract as soon as the damage is done.
  */
 export function codeSuspects(code: Code): readonly string[] {
-  return code === '0x' ? [] : [`code:${toHex(keccak256(fromHex(code)))}`]
+  return isContractCode(code) ? [`code:${toHex(keccak256(fromHex(code)))}`] : []
 }
 
 export function readCode(rpc: Rpc, address: Address): Promise<Code> {

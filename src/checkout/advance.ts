@@ -7,6 +7,7 @@ import { type Failure, isFinal, type Order, type Refund } from '../domain/order.
 import type { SettleOutcome } from '../domain/rail.ts'
 import type { Lease } from '../store/jobs.ts'
 import { type Change, changed } from '../store/order-change.ts'
+import { type RefundBudget, RefundsUsedUp } from '../store/refund-budget.ts'
 import { STRIKE_POINTS_MAX } from '../store/strikes.ts'
 import { answerOf } from './answer.ts'
 import type { Checkout } from './checkout.ts'
@@ -210,28 +211,28 @@ async function fail(run: OrderRun, failure: Failure, sends?: number): Promise<St
 /** Nobody asked for it, so it has bounds: a blocked payer, or more than a day may cost, is for a person to decide. */
 async function refundByItself(run: OrderRun): Promise<Step> {
   const { checkout, order } = run
-  const objection = await objectionToRefund(run)
-  if (objection === null)
-    return beginRefund(run, { reason: order.failure?.detail ?? 'delivery failed', by: 'automatic' })
-  checkout.log.error('a refund waits for a person', { orderId: order.id, amount: order.amount, reason: objection })
-  return { kind: 'waiting', order, waitMs: PERSON_MS, detail: objection }
+  if (checkout.isBlocked(order.payer)) return forAPerson(run, 'Its payer is blocked.')
+  const { refundsPerDay: perDay, refundsPerPayer: count } = checkout.limits
+  // Money that its payer moved cannot be refused beforehand, so whoever is refunded too often waits here.
+  const perPayer = order.funds === 'captured' ? { payer: order.payer, count } : null
+  const reason = order.failure?.detail ?? 'delivery failed'
+  try {
+    return await beginRefund(run, { reason, by: 'automatic', budget: { perDay, perPayer } })
+  } catch (error) {
+    if (error instanceof RefundsUsedUp) return forAPerson(run, error.message)
+    throw error
+  }
 }
 
-async function objectionToRefund({ checkout, order }: OrderRun): Promise<string | null> {
-  if (checkout.isBlocked(order.payer)) return 'Its payer is blocked.'
-  // Money that its payer moved cannot be refused beforehand, so whoever is refunded too often waits here.
-  if (order.funds === 'captured' && (await checkout.orders.refundsTo(order.payer)) >= checkout.limits.refundsPerPayer)
-    return 'Its payer was refunded too often today; an operator can refund it.'
-  const today = await checkout.orders.refundedToday()
-  if (today + order.amount > checkout.limits.refundsPerDay)
-    return 'The automatic refunds of this day are used up; an operator can refund it.'
-  return null
+function forAPerson({ checkout, order }: OrderRun, detail: string): Step {
+  checkout.log.error('a refund waits for a person', { orderId: order.id, amount: order.amount, reason: detail })
+  return { kind: 'waiting', order, waitMs: PERSON_MS, detail }
 }
 
 /** Also what an operator's refund of a confirmed order begins with. */
 export async function beginRefund(
   run: OrderRun,
-  { reason, by }: { readonly reason: string; readonly by: string },
+  { reason, by, budget }: { readonly reason: string; readonly by: string; readonly budget?: RefundBudget },
 ): Promise<Step> {
   const { checkout, order } = run
   const { clock, random, waypoint } = checkout
@@ -245,7 +246,7 @@ export async function beginRefund(
     createdAt: clock.now(),
     completedAt: null,
   }
-  const next = await moveRefund(run, { to: 'refunding', refund })
+  const next = await moveRefund(run, { to: 'refunding', refund }, budget)
   await waypoint('refund.created')
   return next
 }
@@ -298,10 +299,11 @@ function stepTo({ meter, log }: Checkout, next: Order | null): Step {
   return { kind: isFinal(next.status) ? 'ended' : 'moved', order: next }
 }
 
-async function moveRefund(run: OrderRun, to: Move & { readonly refund: Refund }): Promise<Step> {
+async function moveRefund(run: OrderRun, to: Move & { readonly refund: Refund }, budget?: RefundBudget): Promise<Step> {
   const { checkout, offer, order, lease } = run
   const change = { ...completed(run, to), refund: to.refund }
-  const next = await checkout.orders.changeRefund(lease, order, change, eventOf(offer, changed(order, change)))
+  const event = eventOf(offer, changed(order, change))
+  const next = await checkout.orders.changeRefund(lease, order, change, event, budget)
   return stepTo(checkout, next)
 }
 

@@ -13,6 +13,7 @@ import {
   sweepDust,
   touchArrival,
 } from '../store/arrivals.ts'
+import { RefundsUsedUp } from '../store/refund-budget.ts'
 import type { Books } from './books.ts'
 import { underLease } from './held.ts'
 
@@ -114,13 +115,22 @@ async function beginReturn(books: Books, till: Till, arrival: Arrival, by: strin
   const identity = await till.rail.identityOf(arrival)
   const claimant = await claimantOf(books.db, identity)
   if (claimant.kind === 'order' && claimant.status !== 'expired' && !claimant.isPaid) return null
-  return change(books, till, arrival, {
+  const begun = {
     to: 'refunding',
     reason: arrival.reason,
     decidedBy: by ?? 'automatic',
     claim: claimant.kind === 'nobody' ? identity : null,
     type: 'refund.created',
-  })
+  } as const
+  if (by !== null) return change(books, till, arrival, begun)
+  const budget = { perDay: books.policy.refundsPerDay, perPayer: null }
+  try {
+    return await change(books, till, arrival, { ...begun, budget })
+  } catch (error) {
+    if (!(error instanceof RefundsUsedUp)) throw error
+    await changeArrival(books.db, arrival, { to: 'held', reason: error.message, event: null })
+    return null
+  }
 }
 
 /** Journaled under the arrival's own id: however often this runs, one transfer leaves. */

@@ -4,6 +4,7 @@ import { formatUsd } from '../base/money.ts'
 import { isProblem } from '../base/problem.ts'
 import type { Finding } from './good.ts'
 import type { Offer } from './offer.ts'
+import { priceOf } from './price.ts'
 
 export const quoteSchema = z
   .object({
@@ -38,7 +39,7 @@ export async function quote<Input extends JsonObject>(
   purchaseUrl: string,
 ): Promise<{ readonly body: JsonObject }> {
   const { good, rail } = offer
-  const priced = await priceOf(offer, input)
+  const priced = await pricedBy(offer, input)
   const { findings } = await good.check(input, null)
   const all =
     priced.finding && !findings.some(({ problem }) => problem?.code === priced.finding?.problem?.code)
@@ -61,10 +62,9 @@ export async function quote<Input extends JsonObject>(
   }
 }
 
-async function priceOf<Input>({ price }: Offer<Input>, input: Input) {
-  if (price.kind === 'fixed') return { price: price.amount, finding: null }
+async function pricedBy<Input>({ price }: Offer<Input>, input: Input) {
   try {
-    return { price: await price.of(input), finding: null }
+    return { price: await priceOf(price, input), finding: null }
   } catch (error) {
     if (!isProblem(error) || error.status >= 500) throw error
     return { price: null, finding: { check: 'price', problem: error } satisfies Finding }

@@ -6,6 +6,9 @@ import type { Lease } from './lease.ts'
 import type { Rail } from './rail.ts'
 import type { MissingSend } from './send-watch.ts'
 
+/** Money that bought nothing, and is less than this, is not sent back by itself: strangers could make us spend more than they do. */
+export const REFUND_AT_LEAST = 100_000n
+
 /** A transfer to a till, as the chain shows it. */
 export type Transfer = {
   readonly transaction: Hash

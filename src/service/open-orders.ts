@@ -1,8 +1,9 @@
 import type { Sold } from '../api/routes.ts'
+import type { Books } from '../checkout/books.ts'
 import type { SurfaceName } from '../domain/good.ts'
 import { type Offer, type OfferKey, offerKey } from '../domain/offer.ts'
 import type { Database } from '../store/db.ts'
-import { openSales, wasSold } from '../store/open-sales.ts'
+import { openSales, strandedMoney, wasSold } from '../store/open-sales.ts'
 import type { OpenSurface, Surface } from '../surfaces/surface.ts'
 
 /**
@@ -16,9 +17,22 @@ export async function assertAllFinishable(database: Database, offers: ReadonlyMa
     ({ good, rail, network, count, example }) => `${count} for ${good} on ${rail} (${network}), such as ${example}`,
   )
   throw new Error(
-    `orders are open that this configuration could neither deliver nor refund: ${named.join('; ')}. Keep the options of what sold them, and ` +
-      `switch it off with SUTLER_X402, SUTLER_MPP, SUTLER_SALE, SUTLER_SHOP, SUTLER_GATEWAY or SUTLER_CRAFT set to false; for another network, name ` +
-      'the earlier configuration in SUTLER_RETIRED_ENV. Their orders are then finished, and nothing more is sold',
+    `orders are open that this configuration could neither deliver nor refund: ${named.join('; ')}. ${REMEDY}`,
+  )
+}
+
+const REMEDY =
+  'Keep the options of what sold them, and switch it off with SUTLER_X402, SUTLER_MPP, SUTLER_SALE, SUTLER_SHOP, SUTLER_GATEWAY or SUTLER_CRAFT ' +
+  'set to false; for another network, name the earlier configuration in SUTLER_RETIRED_ENV. Their orders are then finished, and nothing more is sold'
+
+/** The same for money that came without a purchase, or whose order was given up: only the rail that it came by can send it back. */
+export async function assertAllReturnable(database: Database, { tills, policy }: Books): Promise<void> {
+  const known = tills.map(({ id }) => id)
+  const stranded = await strandedMoney(database, known, policy)
+  if (stranded.length === 0) return
+  const named = stranded.map(({ till, count, example }) => `${count} at ${till}, such as ${example}`)
+  throw new Error(
+    `payments without a purchase are not sent back yet, and this configuration could not: ${named.join('; ')}. ${REMEDY}`,
   )
 }
 

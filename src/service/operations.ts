@@ -20,7 +20,7 @@ import { createLedgerGate, type LedgerGate } from '../checkout/relearn.ts'
 import type { Config } from '../config/config.ts'
 import type { Journal } from '../domain/journal.ts'
 import type { Route } from '../domain/route.ts'
-import { presentArrival } from '../domain/till.ts'
+import { presentArrival, REFUND_AT_LEAST } from '../domain/till.ts'
 import type { Database } from '../store/db.ts'
 import { lastPosition, readEvents } from '../store/events.ts'
 import { createGameCalls } from '../store/game-calls.ts'
@@ -77,7 +77,6 @@ export type Operations = {
 
 /** Reorganisations deeper than this have not been seen where we sell. */
 const RESCAN_BLOCKS = 128n
-const REFUND_AT_LEAST = 100_000n
 
 export function createOperations(parts: OperationsParts): Operations {
   const {

@@ -36,7 +36,7 @@ import type { Surface } from '../surfaces/surface.ts'
 import type { Resolve } from '../webhooks/target.ts'
 import { createChains } from './chains.ts'
 import { createCounter } from './counter.ts'
-import { assertAllFinishable, soldBefore } from './open-orders.ts'
+import { assertAllFinishable, assertAllReturnable, soldBefore } from './open-orders.ts'
 import { createOperations, type Operations } from './operations.ts'
 import { createRails, sellingRails } from './rails.ts'
 import { surfaces as allSurfaces } from './surfaces.ts'
@@ -106,6 +106,7 @@ export async function startService(config: Config, parts: Parts = {}): Promise<S
   const orders = createOrders(database)
   const around = { config, database, journal, rails, chainOf, meter, clock, random, log, waypoint, orders, past }
   const operations = createOperations({ ...around, resolve: parts.resolve })
+  await assertAllReturnable(database, operations.books)
   const checkout: Checkout = {
     orders,
     jobs: {

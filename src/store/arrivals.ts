@@ -4,6 +4,7 @@ import type { EventType } from '../domain/event.ts'
 import type { OrderStatus } from '../domain/order.ts'
 import type { Arrival, ArrivalState } from '../domain/till.ts'
 import type { Database, Queryable } from './db.ts'
+import { assertWithin, type RefundBudget } from './refund-budget.ts'
 import { statement } from './statement.ts'
 
 type Row = {
@@ -276,6 +277,8 @@ export type ArrivalChange = {
   /** The payment's name, to be taken so that it can never buy anything. */
   readonly claim?: string | null | undefined
   readonly event: { readonly type: EventType; readonly data: JsonObject } | null
+  /** For a way back that nobody decided; throws RefundsUsedUp when it would go beyond. */
+  readonly budget?: RefundBudget | undefined
 }
 
 /** The arrival as it will be, for its event. */
@@ -296,9 +299,10 @@ export function changedArrival(arrival: Arrival, change: Omit<ArrivalChange, 'ev
  * presented the payment after all.
  */
 export async function changeArrival(db: Database, arrival: Arrival, change: ArrivalChange): Promise<Arrival | null> {
-  const { to, reason, orderId, refundTx, decidedBy, claim, event } = change
+  const { to, reason, orderId, refundTx, decidedBy, claim, event, budget } = change
   return db
     .transaction(async (tx) => {
+      if (budget) await assertWithin(tx, arrival.amount, budget)
       const { rows } = await tx.query(CHANGE, [
         arrival.id,
         arrival.state,

@@ -26,6 +26,24 @@ export async function openSales(queryable: Queryable): Promise<readonly OpenSale
   return (await queryable.query(OPEN)).rows
 }
 
+const STRANDED = statement<{ till: string; count: number; example: string }>(`
+  select till, count(*)::int as count, min(id) as example
+  from arrivals
+  where state in ('unclaimed', 'orphaned', 'refunding')
+    and amount >= $2
+    and till <> all ($1::text[])
+  group by till
+  order by till`)
+
+/** Money that is to be looked into or sent back, at tills other than these. */
+export async function strandedMoney(
+  queryable: Queryable,
+  tills: readonly string[],
+  { refundAtLeast }: { readonly refundAtLeast: bigint },
+): Promise<readonly { readonly till: string; readonly count: number; readonly example: string }[]> {
+  return (await queryable.query(STRANDED, [tills, refundAtLeast.toString()])).rows
+}
+
 const WAS_SOLD = statement<{ was_sold: boolean }>(`
   select exists (select from orders where surface = $1 and rail = $2) as was_sold`)
 

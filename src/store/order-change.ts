@@ -8,6 +8,7 @@ import { type Answer, type Failure, type Order, type OrderStatus, type Refund, t
 import type { Database, Queryable } from './db.ts'
 import { type HoldRefusal, recordHolds, takeHolds } from './holds.ts'
 import type { Lease } from './jobs.ts'
+import { assertWithin, type RefundBudget } from './refund-budget.ts'
 import { statement } from './statement.ts'
 
 /** A step of an order's life. What is absent stays as it is. */
@@ -200,9 +201,11 @@ export async function changeRefund(
   order: Order,
   change: Change & { readonly refund: Refund },
   event: { readonly type: EventType; readonly data: JsonObject },
+  budget?: RefundBudget,
 ): Promise<Order | null> {
   const { refund } = change
   return db.transaction(async (tx) => {
+    if (budget) await assertWithin(tx, refund.amount, budget)
     const next = await changeOrder(tx, lease, order, change, event)
     if (next === null) return null
     if (change.to === 'refunding') {

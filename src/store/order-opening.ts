@@ -5,7 +5,7 @@ import type { EventType } from '../domain/event.ts'
 import type { GoodName, Hold, SurfaceName } from '../domain/good.ts'
 import type { Order } from '../domain/order.ts'
 import type { Payment, RailName } from '../domain/rail.ts'
-import type { Database, Queryable } from './db.ts'
+import type { Database, Queryable, Transaction } from './db.ts'
 import { type Exposure, liabilities, refundsToday, struckUntil, type TooExposed, tooExposed } from './exposure.ts'
 import { isForeignKeyViolation, isUniqueViolation } from './fault.ts'
 import { type HoldRefusal, recordHolds, takeHolds } from './holds.ts'
@@ -87,7 +87,7 @@ const OPEN = statement<{ created_at: Date; lease: string }>(`
         exists (select from promised)
         and $13::numeric + ${liabilities('$15', '$14')} <= $27::numeric
         and ${refundsToday('$12')} < $28
-        and ${struckUntil('$29')} is null))
+        and ${struckUntil('$29', '$12')} is null))
     returning id, created_at
   ), logged as (
     insert into events (subject, sequence, type, data)
@@ -146,16 +146,30 @@ const TRIES_MAX = 5
 /** Everything or nothing, in one transaction: the payment's identity, the order, its holds, its first event and its job. */
 export async function openOrder(db: Database, opening: Opening): Promise<OpenOutcome> {
   for (let tries = 1; tries <= TRIES_MAX; tries++) {
-    const outcome = await tryToOpen(db, opening)
+    const outcome = await tryToOpen(db, opening, tries > 1 ? 'in_turn' : 'at_once')
     if (outcome) return outcome
   }
   throw new Problem('overloaded', 'Too much happens at once with this payer; this payment was not taken.')
 }
 
-async function tryToOpen(db: Database, opening: Opening): Promise<OpenOutcome | null> {
+/**
+ * What others are opening at this moment is in nobody's sum. As long as there is room for many more of the same size that does not matter, and
+ * nobody waits for anybody; otherwise orders are opened one after the other, so that the last of the float is promised once.
+ */
+type Manner = 'at_once' | 'in_turn'
+
+/** More orders than all replicas together open at one moment: each of them takes a connection to the store. */
+const AT_ONCE_MAX = 128n
+
+const TURN = statement(`
+  select pg_advisory_xact_lock(hashtextextended($1, 0))`)
+
+async function tryToOpen(db: Database, opening: Opening, manner: Manner): Promise<OpenOutcome | null> {
   try {
-    const opened =
-      opening.holds.length === 0 ? await insert(db, opening) : await db.transaction((tx) => insertHolding(tx, opening))
+    const isAlone = opening.holds.length === 0 && manner === 'at_once'
+    const opened = isAlone
+      ? await insert(db, opening, manner)
+      : await db.transaction((tx) => insertHolding(tx, opening, manner))
     return opened ?? (await whyNot(db, opening))
   } catch (error) {
     if (error instanceof HoldsRefused) {
@@ -170,17 +184,20 @@ async function tryToOpen(db: Database, opening: Opening): Promise<OpenOutcome | 
   }
 }
 
-async function insertHolding(tx: Parameters<typeof takeHolds>[0], opening: Opening): Promise<OpenOutcome> {
-  const refusal = await takeHolds(tx, opening.holds)
+async function insertHolding(tx: Transaction, opening: Opening, manner: Manner): Promise<OpenOutcome> {
+  const { id, holds, payment } = opening
+  if (manner === 'in_turn') await tx.query(TURN, [`${payment.network}/${payment.asset}`])
+  const refusal = holds.length === 0 ? null : await takeHolds(tx, holds)
   if (refusal) throw new HoldsRefused(refusal)
-  const opened = await insert(tx, opening)
+  const opened = await insert(tx, opening, manner)
   if (!opened) throw new NotOpened()
-  await recordHolds(tx, opening.id, opening.holds)
+  if (holds.length > 0) await recordHolds(tx, id, holds)
   return opened
 }
 
-async function insert(queryable: Queryable, opening: Opening): Promise<OpenOutcome | null> {
+async function insert(queryable: Queryable, opening: Opening, manner: Manner): Promise<OpenOutcome | null> {
   const { payment, id, event, exposure } = opening
+  const float = manner === 'in_turn' ? exposure.float : exposure.float - (AT_ONCE_MAX - 1n) * payment.amount
   const order = asOpened(opening, opening.openedAt)
   const { rows } = await queryable.query(OPEN, [
     id,
@@ -209,7 +226,7 @@ async function insert(queryable: Queryable, opening: Opening): Promise<OpenOutco
     opening.leaseSeconds,
     exposure.openOrdersMax,
     exposure.means?.toString(),
-    exposure.float.toString(),
+    float.toString(),
     exposure.refundsPerDayMax,
     exposure.suspects,
   ])

@@ -6,7 +6,6 @@ import { isPrivateIdentity } from '../domain/rail.ts'
 import type { Arrival } from '../domain/till.ts'
 import { strayArrival } from './arrivals.ts'
 import type { Database } from './db.ts'
-import { refundsToday } from './exposure.ts'
 import type { Lease } from './jobs.ts'
 import {
   type Change,
@@ -20,6 +19,7 @@ import {
 } from './order-change.ts'
 import { findByIdentities, type Opening, type OpenOutcome, openOrder } from './order-opening.ts'
 import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './order-row.ts'
+import { type RefundBudget, refundedToday } from './refund-budget.ts'
 import { statement } from './statement.ts'
 
 type OrderEvent = { readonly type: EventType; readonly data: JsonObject }
@@ -40,9 +40,9 @@ export type Orders = {
     order: Order,
     change: Change & { readonly refund: Refund },
     event: OrderEvent,
+    /** For a refund that nobody decided; throws RefundsUsedUp when it would go beyond. */
+    budget?: RefundBudget,
   ): Promise<Order | null>
-  /** How often money went back to a payer within a day without anybody having decided it. */
-  refundsTo(payer: string): Promise<number>
   /** What went back to payers within a day without anybody having decided it, orphans included. */
   refundedToday(): Promise<bigint>
   markInDoubt(lease: Lease, order: Order): Promise<Order | null>
@@ -95,23 +95,6 @@ const LIST = statement<OrderRow>(`
   order by o.created_at desc
   limit $3`)
 
-const REFUNDED_TODAY = statement<{ amount: string }>(`
-  select (
-           select coalesce(sum(amount), 0)
-           from refunds
-           where requested_by = 'automatic'
-             and created_at > now() - interval '1 day'
-         ) + (
-           select coalesce(sum(amount), 0)
-           from arrivals
-           where state in ('refunding', 'refunded')
-             and decided_by = 'automatic'
-             and updated_at > now() - interval '1 day'
-         ) as amount`)
-
-const REFUNDS_TO = statement<{ refunds: number }>(`
-  select ${refundsToday('$1')} as refunds`)
-
 export function createOrders(db: Database): Orders {
   return {
     open: (opening) => openOrder(db, opening),
@@ -133,13 +116,8 @@ export function createOrders(db: Database): Orders {
       return rows.map(fromOrderRow)
     },
     change: (lease, order, change, event) => changeOrder(db, lease, order, change, event),
-    changeRefund: (lease, order, change, event) => changeRefund(db, lease, order, change, event),
-    async refundedToday() {
-      return BigInt((await db.query(REFUNDED_TODAY)).rows[0]!.amount)
-    },
-    async refundsTo(payer) {
-      return (await db.query(REFUNDS_TO, [payer])).rows[0]!.refunds
-    },
+    changeRefund: (lease, order, change, event, budget) => changeRefund(db, lease, order, change, event, budget),
+    refundedToday: () => refundedToday(db),
     markInDoubt: (lease, order) => markInDoubt(db, lease, order),
     countAttempt: (lease, order) => countAttempt(db, lease, order),
     letGo: (lease, order) => letGo(db, lease, order),

@@ -4,6 +4,7 @@ import type { Config, RetiredRail } from '../../src/config/config.ts'
 import type { RailName } from '../../src/domain/rail.ts'
 import type { Service } from '../../src/service/service.ts'
 import { ended, type Said, said, until, verdict } from '../checkout/counter.ts'
+import { mppStranger } from '../operations/strangers.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
@@ -122,4 +123,32 @@ test('E11: a surface that is switched off finishes what it sold, tells of it, an
   for (const path of ['/openapi.json', '/llms.txt', '/.well-known/x402'])
     assert.equal((await fetch(closed.url + path)).status, 200, path)
   await closed.stop()
+})
+
+test('E11: money that was pushed before the rail was switched off, and is shown after it, is not denied', async () => {
+  const buyer = await fundedWallet(shop)
+  const body = { saleId: 392, beneficiary: buyer.address }
+  const credential = await mppPushUnderTest.pay(shop, buyer, await fetch(buyUrl(shop, 'mpp'), post(body)))
+  const { hash } = JSON.parse(Buffer.from(credential.slice('Payment '.length), 'base64url').toString()).payload
+  const retired = await open(switchedOff.mpp)
+  const answer = await fetch(buyUrl(retired, 'mpp'), post(body, { authorization: credential }))
+  const { payment } = await said(answer)
+  assert.deepEqual([answer.status, payment.taken], [404, 'unknown'])
+  await until(async () => (await fetch(`${retired.url}/payments/${hash}`)).status !== 404)
+  assert.equal((await said(await fetch(`${retired.url}/payments/${hash}`))).payment.taken, true)
+  await retired.stop()
+})
+
+test('E11: money without a purchase is not forgotten with the options of its rail', async () => {
+  const stranger = await mppStranger(shop)
+  await stranger.give(50_000_000n)
+  const retired = await open(switchedOff.mpp)
+  const seen = async () =>
+    (await shop.store.db.query<{ state: string; sender: string }>(`select state, sender from arrivals`)).rows
+  await until(async () => (await seen()).some(({ sender }) => sender.toLowerCase() === stranger.address.toLowerCase()))
+  await retired.stop()
+  await assert.rejects(
+    open((config) => ({ ...config, mpp: null })),
+    /SUTLER_MPP/,
+  )
 })

@@ -94,7 +94,7 @@ const tools: readonly McpTool[] = [
   tool('test_logging_tool', says(text('ok'))),
   tool('echo', (input) => ({ content: [text(JSON.stringify(input))] })),
   tool('refuse', () => {
-    throw new Problem('sold_out', 'Lot 398 is sold out; nothing was taken.')
+    throw new Problem('item_unavailable', 'Lot 398 is sold out; nothing was taken.')
   }),
   tool('break', () => {
     throw new Error('a detail that nobody outside may see')

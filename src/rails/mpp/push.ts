@@ -7,6 +7,7 @@ import type { Rpc } from '../../chain/rpc.ts'
 import { type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
 import { transfersIn } from '../../chain/transfers.ts'
 import type { Terms } from '../../domain/rail.ts'
+import { REFUND_AT_LEAST } from '../../domain/till.ts'
 import { amountProblem, type ChargeTerms, hasExpired, isGenuine, isOtherBody, isOtherScope, tillsOf } from './charge.ts'
 import { isBoundTo, tagIn } from './memo.ts'
 import type { Seen } from './payment.ts'
@@ -47,6 +48,12 @@ export async function verifyPush(options: PushOptions, credential: MppCredential
   }
   const paid = isGenuine(options.terms, credential, 'then') ? paidFor(receipt, chargeOf(options, credential)) : null
   if (!paid) return astray(options, credential, receipt)
+  if (paid.amount < BigInt(credential.request.amount) && arrived < REFUND_AT_LEAST)
+    return {
+      kind: 'astray',
+      detail: 'That is less than was asked for, and too little to be sent back; it buys nothing.',
+      mayBeAnothers: false,
+    }
   assertRightPlace(credential, terms)
   return { kind: 'pays', seen: await seenOf(options, credential, terms, { receipt, paid }) }
 }

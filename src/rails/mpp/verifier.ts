@@ -2,12 +2,13 @@ import { tempo } from 'mppx/server'
 import { type Chain, createClient, custom, decodeFunctionData, keccak256, parseAbi } from 'viem'
 import { Abis, Transaction } from 'viem/tempo'
 import * as chains from 'viem/tempo/chains'
-import { type Address, checksumAddress, type Hash } from '../../base/address.ts'
+import { type Address, checksumAddress, type Hash, sameAddress } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import { Problem } from '../../base/problem.ts'
 import { contractAt } from '../../chain/contract.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import { isBoundTo } from './memo.ts'
+import { provenSender } from './signer.ts'
 import type { MppCredential } from './wire.ts'
 
 /** mppx asks this process's clock whether a challenge has expired; the shop's own clock was asked before, and decides. */
@@ -66,8 +67,12 @@ export function createTransactionVerifier(options: {
       challenge: { ...challenge, request, expires: NEVER },
       payload: { type: 'transaction', signature: proof.raw },
     }
-    const { sender } = await validate(credential, request)
+    const { sender: named } = await validate(credential, request)
     const { transaction, raw, hash } = await canonicalOf(proof.raw)
+    // mppx tried the calls out in the name that the transaction goes by; whether that is its signer's is found out here.
+    const sender = await provenSender(rpc, raw)
+    if (!sameAddress(sender, named))
+      throw new Problem('payment_verification_failed', `The transaction goes by ${named}, and ${sender} signed it.`)
     const memo = memoOf(transaction.calls ?? [], challenge.realm, challenge.id)
     const { validBefore, validAfter, maxFeePerGas = 0n, nonce = 0, nonceKey = 0n } = transaction
     return {

@@ -11,7 +11,8 @@ import {
   transferCall,
   transferRefusal,
 } from '../../chain/eip3009.ts'
-import type { HeadSource } from '../../chain/head.ts'
+import { blockTime, type HeadSource } from '../../chain/head.ts'
+import type { Receipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import type { Call } from '../../domain/journal.ts'
@@ -76,7 +77,7 @@ export function inprocFacilitator(options: {
       // The node that was just asked may be behind the one that showed the receipt; as of the receipt's own block there is no doubt.
       if (await isAuthorizationUsed(rpc, asset, kept.authorization, state.receipt.blockNumber))
         return reader.absent(order, null)
-      return reader.absent(order, await whyReverted(order, call))
+      return reader.absent(order, await whyReverted(order, call, state.receipt))
     },
   }
 
@@ -93,14 +94,18 @@ export function inprocFacilitator(options: {
   }
 
   /** Null when it was spent after all, a moment ago: the next look will find it. */
-  async function whyReverted(order: PaidOrder, { gas, data }: Call): Promise<Refusal | null> {
+  async function whyReverted(order: PaidOrder, { gas, data }: Call, reverted: Receipt): Promise<Refusal | null> {
     const { code } = problemOf((await transferRefusal(rpc, asset, await settler.terms(gas), data)) ?? '')
     if (code === 'payment_conflict') return null
+    // Whoever signed for long enough is not to blame when we were slow. And a wallet's code is, only when its own check said no: whoever has no
+    // money any more may use the same wallet as everybody.
+    const isLate = (await blockTime(rpc, reverted.blockNumber)) >= order.expiresAt
+    const isCodes = code === 'payment_verification_failed'
     return {
       code,
       detail: `The chain refused the payment of order ${order.id}; nothing was taken.`,
-      isPayersFault: true,
-      suspects: codeSuspects(await readCode(rpc, order.payer)),
+      isPayersFault: !isLate,
+      suspects: isCodes ? codeSuspects(await readCode(rpc, order.payer)) : [],
     }
   }
 }

@@ -35,9 +35,13 @@ create table strikes (
   until   timestamptz not null
 );
 
+-- Whoever has bought before is not held to account for what others do with the same code.
+create index orders_bought on orders (payer) where status = 'confirmed';
+
 -- What may have to be sent back, summed up before more is sold.
 create index orders_liabilities on orders (network, asset) include (amount)
-  where status in ('settling', 'settled', 'submitted', 'failed', 'refunding');
+  where status in ('settling', 'settled', 'submitted', 'failed', 'refunding')
+    and (status <> 'settling' or funds = 'captured' or plan is not null);
 create index refunds_recipient on refunds (recipient, created_at);
 create index refunds_created on refunds (created_at);
 

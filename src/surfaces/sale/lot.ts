@@ -74,8 +74,8 @@ export function saleLot(options: SaleOptions): Good<SaleBuy> {
 
   /** A plain key refuses nothing; whatever else receives may do so when it costs us, in this lot and in the next. */
   async function suspectsOf({ beneficiary }: SaleBuy): Promise<readonly string[]> {
-    const [code] = codeSuspects(await readCode(rpc, beneficiary))
-    return code === undefined ? [] : [`receiver:${beneficiary}`, code]
+    const code = await readCode(rpc, beneficiary)
+    return code === '0x' ? [] : [`receiver:${beneficiary}`, ...codeSuspects(code)]
   }
 
   async function isClosed(block?: bigint): Promise<boolean> {

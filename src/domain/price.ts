@@ -1,7 +1,7 @@
 import { type Usd, usd } from '../base/money.ts'
 import { isProblem, Problem } from '../base/problem.ts'
-import type { Price } from '../domain/good.ts'
-import type { Credential } from '../domain/rail.ts'
+import type { Price } from './good.ts'
+import type { Credential } from './rail.ts'
 
 /** What a request costs, and what speaks against selling it though its money has moved. */
 export type Quoted = { readonly price: Usd; readonly objection?: Problem | undefined }
@@ -9,7 +9,13 @@ export type Quoted = { readonly price: Usd; readonly objection?: Problem | undef
 const NO_PRICE = usd(0n)
 
 export function priceOf<Input>(price: Price<Input>, input: Input): Usd | Promise<Usd> {
-  return price.kind === 'fixed' ? price.amount : price.of(input)
+  return price.kind === 'fixed' ? price.amount : price.of(input).then(assertPriced)
+}
+
+/** A transfer of nothing is no payment: what has no price, by mistake or while somebody sets it up, is not for sale. */
+function assertPriced(price: Usd): Usd {
+  if (price > 0n) return price
+  throw new Problem('item_unavailable', 'This has no price now, so it is not for sale.')
 }
 
 /** A price question is answered with the lowest price there is; a payment of it is good only for a request that costs just that. */
@@ -33,7 +39,7 @@ export async function agreedPrice<Input>(
 ): Promise<Quoted> {
   try {
     const now = await priceOf(price, input)
-    if (now === amount || price.kind === 'fixed') return { price: now }
+    if (now === amount || price.kind === 'fixed' || amount === 0n) return { price: now }
     const paid = usd(amount)
     return { price: (await price.was(input, paid, quotedSince)) ? paid : now }
   } catch (error) {
