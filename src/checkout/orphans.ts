@@ -173,7 +173,12 @@ export async function decideArrival(
 ): Promise<{ readonly arrival: Arrival; readonly till: Till }> {
   const arrival = await findArrival(books.db, arrivalId)
   const till = books.tills.find(({ id }) => id === arrival?.till)
-  if (!arrival || !till) throw new Problem('order_not_found', `There is no arrival ${arrivalId.slice(0, 40)}.`)
+  if (!arrival) throw new Problem('order_not_found', `There is no arrival ${arrivalId.slice(0, 40)}.`)
+  if (!till)
+    throw new Problem(
+      'refund_refused',
+      `Arrival ${arrival.id} came to a till that this configuration has not; name the one that had it in SUTLER_RETIRED_ENV.`,
+    )
   if (!['held', 'orphaned', 'dust'].includes(arrival.state))
     throw new Problem('refund_refused', `Arrival ${arrival.id} is ${arrival.state}; there is nothing to decide.`)
   const decided =

@@ -72,7 +72,7 @@ function challenge<Input extends JsonObject>(
   problem: Problem,
 ): Outcome {
   meter.challenged(good.surface, rail.name, problem.code)
-  return { kind: 'challenged', problem, price, wire: rail.challenge(termsOf(request, price), problem) }
+  return { kind: 'challenged', problem, price, wire: rail.challenge(termsOf({ good }, request, price), problem) }
 }
 
 /** A payment that nobody has seen before. */
@@ -81,7 +81,7 @@ async function buy<Input extends JsonObject>(call: PaidCall<Input>): Promise<Out
   const input = request.parse()
   const quotedSince = checkout.clock.now() - checkout.limits.challengeTtlMs
   const quoted = await agreedPrice(offer.price, input, credential, quotedSince)
-  const verified = await verify(call, termsOf(request, quoted.price))
+  const verified = await verify(call, termsOf(offer, request, quoted.price))
   switch (verified.kind) {
     case 'unseen':
       throw new Problem(
@@ -187,8 +187,12 @@ function refusalOf<Input extends JsonObject>(
   }
 }
 
-function termsOf<Input>({ resource, body, bodyIsBound, flowId }: PurchaseRequest<Input>, price: Usd): Terms {
-  return { price, resource, body, bodyIsBound, flowId }
+function termsOf<Input>(
+  { good }: Pick<Offer<Input>, 'good'>,
+  { resource, body, bodyIsBound, flowId }: PurchaseRequest<Input>,
+  price: Usd,
+): Terms {
+  return { price, resource, body, bodyIsBound, payerActs: good.payerActs ?? false, flowId }
 }
 
 /** What a 402 asks for: the price of this very request, and only where there is no request the lowest there is. */

@@ -109,6 +109,8 @@ export type Delivery =
 export type Good<Input> = {
   readonly name: GoodName
   readonly surface: SurfaceName
+  /** Who pays is who acts: a key that may only spend an account's money does not do. */
+  readonly payerActs?: boolean
   /** What an order for it is called in events. */
   readonly subject: EventSubject
   /**

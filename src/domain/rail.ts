@@ -27,6 +27,8 @@ export type Terms = {
   readonly body: Uint8Array | null
   /** False where the priced call and the paid call may differ by contract (`report-tx`). */
   readonly bodyIsBound: boolean
+  /** Only the payer's own key counts, because the good acts in the payer's name. */
+  readonly payerActs?: boolean
   readonly flowId: string
 }
 

@@ -6,17 +6,20 @@ import type { Address, Hex } from 'viem'
 import { generatePrivateKey } from 'viem/accounts'
 import { giveToken } from '../../src/sandbox/world.ts'
 import { orderCount, said } from '../checkout/counter.ts'
+import { createMeddler } from '../checkout/meddler.ts'
 import { type Asked, challengeOf, credentialOf, type MppWallet, mppWallet, payingCall } from '../checkout/mpp-wallet.ts'
 import { tempoEnvelope } from '../devchain/tempo-signing.ts'
-import { post } from '../support/buyers.ts'
+import { fundedWallet, post } from '../support/buyers.ts'
+import { mppPushUnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 
 // A signed transaction says by whom it is in several ways, and some of them are words that anybody can write.
 
+const meddler = createMeddler()
 let shop: TestShop
 let victim: MppWallet
 before(async () => {
-  shop = await startShop()
+  shop = await startShop({ wrapTransport: meddler.wrap })
 })
 beforeEach(async () => {
   victim = await mppWallet(shop)
@@ -100,6 +103,41 @@ test('an access key that the account did give is believed, and judged by the cha
   assert.equal(answer.status, 402)
   assert.equal(await orderCount(shop), orders + 1)
   await shop.chains.tempo.request({ method: 'dev_setCode', params: [keychain, '0x'] })
+})
+
+test('E27: an access key pays, and does not act for its account: neither burns nor look-ups', async () => {
+  const keychain = '0xaAAAaaAA00000000000000000000000000000000'
+  const yes = '0x602435602052' + '67ffffffffffffffff604052' + '60a05ff3'
+  await shop.chains.tempo.request({ method: 'dev_setCode', params: [keychain, yes] })
+  const orders = await orderCount(shop)
+  const burn = { user: victim.address, nfts: [{ contract: shop.config.x402!.asset, tokenId: '1' }] }
+  for (const [path, request] of [
+    ['/craft/mpp/burn', burn],
+    ['/shop/mpp/player-lookup', {}],
+  ] as const) {
+    const challenge = challengeOf(await fetch(shop.url + path, post(request)))
+    const signature = withAccessKey(challenge, victim.address)
+    const authorization = credentialOf(challenge, { type: 'transaction', signature })
+    const answer = await said(await fetch(shop.url + path, post(request, { authorization })))
+    assert.deepEqual([answer.code, answer.payment.taken], ['payment_verification_failed', false])
+    assert.match(answer.detail!, /own key/)
+  }
+  assert.equal(await orderCount(shop), orders)
+  await shop.chains.tempo.request({ method: 'dev_setCode', params: [keychain, '0x'] })
+})
+
+test('E27: what an access key pushed for an act of its account goes back', async () => {
+  const payer = await fundedWallet(shop)
+  const path = `${shop.url}/shop/mpp/player-lookup`
+  const credential = await mppPushUnderTest.pay(shop, payer, await fetch(path, post({})))
+  const stop = meddler.meddle('eth_getTransactionByHash', async (_params, ask) => ({
+    ...((await ask()) as object),
+    signature: { type: 'keychain', userAddress: payer.address },
+  }))
+  const answer = await fetch(path, post({}, { authorization: credential }))
+  stop()
+  const { code, payment } = await said(answer)
+  assert.deepEqual([answer.status, code, payment.taken], [409, 'payment_returned', true])
 })
 
 test('E27: a public key that everybody can read signs nothing', async () => {

@@ -23,11 +23,15 @@ const MS_TO_LAND = 2_000
 /** A client may round up, and its clock may be ahead of ours. */
 const LATE_MS_MAX = 60_000
 
+/** Told to whoever pays with an access key for what acts in the account's name. */
+export const OWN_KEY = "An access key may pay from an account and may not act for it; sign with the account's own key."
+
 /** The payer signed and we send: until then every refusal is free. */
 export async function verifyPull(options: PullOptions, credential: MppCredential, terms: Terms): Promise<Seen> {
   const { verifier, head, clock } = options
   assertPayable(options, credential, terms)
-  const { sender, raw, hash, memo, ...transaction } = await (await verifier()).verify(credential)
+  const { sender, isAccessKey, raw, hash, memo, ...transaction } = await (await verifier()).verify(credential)
+  if (terms.payerActs && isAccessKey) throw new Problem('payment_verification_failed', OWN_KEY)
   const expiresAt = assertCanLand(credential, transaction, await head.latest(), clock.now())
   const { number } = await head.latest()
   const fromBlock = (number > SEARCH_MARGIN_BLOCKS ? number - SEARCH_MARGIN_BLOCKS : 0n).toString()

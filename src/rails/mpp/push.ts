@@ -11,6 +11,7 @@ import { REFUND_AT_LEAST } from '../../domain/till.ts'
 import { amountProblem, type ChargeTerms, hasExpired, isGenuine, isOtherBody, isOtherScope, tillsOf } from './charge.ts'
 import { isBoundTo, tagIn } from './memo.ts'
 import type { Seen } from './payment.ts'
+import { OWN_KEY } from './pull.ts'
 import { paidFor } from './settlement.ts'
 import type { MppCredential } from './wire.ts'
 
@@ -23,6 +24,8 @@ export type PushOptions = {
   /** Does enough of the chain stand on this block that it counts? */
   readonly isDeep: (blockNumber: bigint, amount: bigint) => Promise<boolean>
   readonly clock: Clock
+  /** Was it a key that may only spend for the account? */
+  readonly isByAccessKey: (transaction: Hash) => Promise<boolean>
 }
 
 export type PushVerdict =
@@ -54,6 +57,8 @@ export async function verifyPush(options: PushOptions, credential: MppCredential
       detail: 'That is less than was asked for, and too little to be sent back; it buys nothing.',
       mayBeAnothers: false,
     }
+  if (terms.payerActs && (await options.isByAccessKey(receipt.transactionHash)))
+    return { kind: 'astray', detail: `${OWN_KEY} The money goes back.`, mayBeAnothers: false }
   assertRightPlace(credential, terms)
   return { kind: 'pays', seen: await seenOf(options, credential, terms, { receipt, paid }) }
 }

@@ -12,6 +12,7 @@ import { refundTransfer } from '../../chain/transfer.ts'
 import type { Credential, Rail, Terms, Verified } from '../../domain/rail.ts'
 import { createBalances } from '../balances.ts'
 import { type DepthRule, isDeepEnough } from '../depth.ts'
+import { wasSignedByAccessKey } from './access-key.ts'
 import {
   bodyDigest,
   type Challenge,
@@ -74,6 +75,7 @@ export function mppRail(options: MppOptions): Rail {
     terms,
     isOffered: modes.includes('push'),
     isDeep: (blockNumber, amount) => isDeepEnough(options, blockNumber, amount),
+    isByAccessKey: (transaction) => wasSignedByAccessKey(rpc, transaction),
   }
   const issue = challengeIssuer(options)
 

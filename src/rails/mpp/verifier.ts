@@ -16,6 +16,8 @@ const NEVER = '9999-12-31T23:59:59.000Z'
 
 /** A signed transaction that mppx found to pay the challenge: who signed it, and how it will be known on the chain. */
 export type VerifiedTransaction = {
+  /** Signed by a key that may spend for the sender, and not by the sender's own. */
+  readonly isAccessKey: boolean
   readonly sender: Address
   readonly raw: Hex
   readonly hash: Hash
@@ -70,13 +72,14 @@ export function createTransactionVerifier(options: {
     const { sender: named } = await validate(credential, request)
     const { transaction, raw, hash } = await canonicalOf(proof.raw)
     // mppx tried the calls out in the name that the transaction goes by; whether that is its signer's is found out here.
-    const sender = await provenSender(rpc, raw)
+    const { sender, isAccessKey } = await provenSender(rpc, raw)
     if (!sameAddress(sender, named))
       throw new Problem('payment_verification_failed', `The transaction goes by ${named}, and ${sender} signed it.`)
     const memo = memoOf(transaction.calls ?? [], challenge.realm, challenge.id)
     const { validBefore, validAfter, maxFeePerGas = 0n, nonce = 0, nonceKey = 0n } = transaction
     return {
       sender: checksumAddress(sender),
+      isAccessKey,
       raw,
       hash,
       memo,

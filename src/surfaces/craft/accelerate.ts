@@ -38,6 +38,7 @@ export function accelerateGood(craft: Craft, defaultAmount: bigint): Good<Accele
     name: 'accelerate',
     surface: 'craft',
     subject: 'craft.action',
+    payerActs: true,
 
     async check(input, payer) {
       const charge = chargeOf(input, defaultAmount)

@@ -35,6 +35,7 @@ export function burnGood(craft: Craft): Good<Burn> {
     name: 'burn',
     surface: 'craft',
     subject: 'craft.action',
+    payerActs: true,
 
     async check(input, payer) {
       const { user, nfts } = input

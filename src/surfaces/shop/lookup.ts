@@ -23,6 +23,7 @@ export function playerLookup({ game, clock, gameMs, payerProblem }: PlayerLookup
     name: 'playerLookup',
     surface: 'shop',
     subject: 'order',
+    payerActs: true,
 
     async check(_input, payer) {
       if (payer === null) return { findings: [], plan: {}, holds: [] }
