@@ -8,9 +8,10 @@ import { x402Client } from '@x402/fetch'
 import { Challenge } from 'mppx'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { loadConfig } from '../src/config/load.ts'
+import { x402Networks } from '../src/config/networks.ts'
 import { type DevChains, startDevChains } from '../src/devchain/chains.ts'
 import { serveRpc } from '../src/devchain/server.ts'
-import { giveGas, giveToken, startWorld } from '../src/sandbox/world.ts'
+import { addressOf, giveGas, giveToken, startWorld } from '../src/sandbox/world.ts'
 import { createDatabase } from '../test/support/postgres.ts'
 import { freePort } from '../test/support/shop.ts'
 import { median, startMeasured } from './measured.ts'
@@ -21,6 +22,8 @@ const here = (file: string) => join(import.meta.dirname, 'servers', file)
 const HONEST = '127.0.0.2'
 const PATH = '/x402/cheap-health'
 const WARM_UP = 80
+const DUST = 'dust on the till'
+const DUST_PER_SECOND = 50
 const floods: readonly Flood[] = ['bogus pushes', 'replays', 'unpaid 402', 'unknown pages', 'stalled sockets']
 
 export async function benchFloods({ purchases = 40, perSecond = 300 } = {}): Promise<Report> {
@@ -53,15 +56,24 @@ export async function benchFloods({ purchases = 40, perSecond = 300 } = {}): Pro
       enemy = fork(here('flood.ts'), [
         JSON.stringify({ flood, url: shop.url, perSecond, challenge, spent } satisfies FloodOrder),
       ])
-      await new Promise((resolve) => setTimeout(resolve, 1_500))
+      await settled()
       await measure(flood)
       enemy.kill('SIGKILL')
     }
+    await measure('quiet')
+    const stop = dust(chains)
+    await settled()
+    await measure(DUST)
+    stop()
     const usual = median(times['quiet']!)
     return {
-      title: `Floods of ${perSecond} a second; one honest purchase`,
+      title: `Floods of ${perSecond} a second, and ${DUST_PER_SECOND} of dust; one honest purchase`,
       figures: Object.entries(times).map(([what, ms]) => ({ what, value: median(ms), unit: 'ms' })),
-      ratios: floods.map((flood) => ({ what: `${flood} : quiet`, value: median(times[flood]!) / usual, atMost: 2 })),
+      ratios: [...floods, DUST].map((flood) => ({
+        what: `${flood} : quiet`,
+        value: median(times[flood]!) / usual,
+        atMost: 2,
+      })),
     }
   } finally {
     enemy?.kill('SIGKILL')
@@ -70,6 +82,16 @@ export async function benchFloods({ purchases = 40, perSecond = 300 } = {}): Pro
     await chains.close()
     await database.drop()
   }
+}
+
+const settled = () => new Promise((resolve) => setTimeout(resolve, 1_500))
+
+/** Transfers of a millionth of a dollar to the till, from nobody, as fast as the chain bears them beside a purchase. */
+function dust({ native }: DevChains): () => void {
+  const [token, till] = [x402Networks['base-sepolia']!.asset, addressOf('till')]
+  const give = () => void native.request({ method: 'dev_mintToken', params: [token, till, '0x1'] })
+  const timer = setInterval(give, 1_000 / DUST_PER_SECOND)
+  return () => clearInterval(timer)
 }
 
 /** Signs first; what is measured is from the first byte of the paid call to the last of its answer. */

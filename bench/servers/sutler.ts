@@ -25,7 +25,9 @@ await serveMeasured<SutlerOrder>(async ({ rpcUrls, databaseUrl, dataDir, port, s
     ...(databaseUrl ? { DATABASE_URL: databaseUrl } : {}),
   }
   const unlimited = { SUTLER_RATE_UNPAID: '1000000', SUTLER_RATE_READ: '1000000', SUTLER_RATE_QUOTE: '1000000' }
-  const loaded = loadConfig({ ...env, ...(usualLimits ? {} : unlimited) })
+  // The till is read all the time, so that whatever arrives there is felt.
+  const watched = { SUTLER_RECONCILE_SECONDS: '1' }
+  const loaded = loadConfig({ ...env, ...(usualLimits ? watched : unlimited) })
   if (loaded.mode !== 'sandbox') throw new TypeError('the bench runs the sandbox')
   const { url } = await startService(overHttp(sandboxConfig(loaded), rpcUrls, new Secret(settlerKey)), {
     log: silentLog,
