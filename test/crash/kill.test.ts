@@ -128,6 +128,14 @@ test('each flow passes through its waypoints', async () => {
 
 const paths = new Map<Flow, readonly WaypointName[]>()
 
+/** One lane's bad weather is not another's preparation: whoever gets something ready for a purchase needs chains that answer. */
+let last: Promise<unknown> = Promise.resolve()
+function alone<Result>(work: () => Promise<Result>): Promise<Result> {
+  const next = last.then(work)
+  last = next.catch(() => {})
+  return next
+}
+
 test(`C-01, C-02: ${KILLS} kills at every waypoint: lost 0, doubled 0, stuck 0`, {
   timeout: 60_000 + KILLS * 10_000,
 }, async (t) => {
@@ -151,18 +159,21 @@ test(`C-01, C-02: ${KILLS} kills at every waypoint: lost 0, doubled 0, stuck 0`,
     while (kills < KILLS) {
       const number = done++
       const { flow, name, at } = cases[(number * STRIDE) % cases.length]!
-      const attempt = await begin(flow, await living())
-      await replica.crashAfter(at)
-      await weather.turn(WEATHERS[number % WEATHERS.length]!)
-      const status = await call(replica, attempt)
+      const attempt = await alone(async () => begin(flow, await living()))
+      const status = await alone(async () => {
+        await (await living()).crashAfter(at)
+        await weather.turn(WEATHERS[number % WEATHERS.length]!)
+        const answer = await call(replica, attempt)
+        // Nothing lasts for ever: on chains that make a block for each transaction, whoever lags would lag until the next purchase.
+        await weather.turn('calm')
+        return answer
+      })
       if (status === null) {
         await replica.died
         byWaypoint.set(name, (byWaypoint.get(name) ?? 0) + 1)
         // The one that recovers dies at its first steps too.
         if (number % NESTED_EVERY === 0) await (await living()).crashAfter(1 + (number % 5))
       }
-      // Nothing lasts for ever: on chains that make a block for each transaction, whoever lags would lag until the next purchase.
-      await weather.turn('calm')
       const final = status !== null && status !== 202 ? status : await finish(attempt, living)
       await judge(world, flow, attempt.buyer, attempt.prepared, final)
       await (await living()).disarm()
