@@ -1,6 +1,6 @@
 // Writes the documents that are printed from code: npm run docs
 import { writeFileSync } from 'node:fs'
-import { errorsMarkdown } from '../src/api/errors-page.ts'
+import { errorsMarkdown } from '../src/api/pages/errors.ts'
 // Each surface declares its own errors.
 import '../src/service/surfaces.ts'
 

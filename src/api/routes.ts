@@ -2,10 +2,10 @@ import * as z from 'zod'
 import type { SurfaceName } from '../domain/good.ts'
 import type { RailName } from '../domain/rail.ts'
 import { free, type Route, STATUS_ANSWERS } from '../domain/route.ts'
-import type { Desk } from './desk.ts'
+import type { Desk } from './shop/row-context.ts'
 import { bazaarOf } from './documents/bazaar.ts'
-import { paymentSchema, paymentStatus } from './purchases.ts'
-import { catalogRows } from './rows/catalog.ts'
+import { paymentSchema, paymentStatus } from './shop/purchase-status.ts'
+import { catalogRows } from './shop/catalog-rows.ts'
 
 /** What was sold once, and is told though nothing of it is sold any more. */
 export type Sold = { readonly surface: SurfaceName; readonly rail: RailName }

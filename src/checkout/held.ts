@@ -2,7 +2,7 @@ import { newId } from '../base/id.ts'
 import type { Lease } from '../domain/lease.ts'
 import type { Queryable } from '../store/db.ts'
 import { claim, enqueueLeased, extend, forget } from '../store/jobs.ts'
-import type { Books } from './books.ts'
+import type { Books } from './reconcile-context.ts'
 
 const KIND = 'arrival'
 const LEASE_SECONDS = 120

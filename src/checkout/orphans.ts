@@ -14,7 +14,7 @@ import {
   touchArrival,
 } from '../store/arrivals.ts'
 import { RefundsUsedUp } from '../store/refund-budget.ts'
-import type { Books } from './books.ts'
+import type { Books } from './reconcile-context.ts'
 import { underLease } from './held.ts'
 
 const PAGE = 100

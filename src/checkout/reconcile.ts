@@ -7,7 +7,7 @@ import type { ArrivalState, Till } from '../domain/till.ts'
 import { listArrivals, matchArrivals, sumOfArrivals } from '../store/arrivals.ts'
 import { findMissing, listMissing, noteMissing, writeOff } from '../store/missing-settlements.ts'
 import { openTill, recordScan, type TillMark } from '../store/till-scan.ts'
-import type { Books } from './books.ts'
+import type { Books } from './reconcile-context.ts'
 import { underLease } from './held.ts'
 import { workOrphans } from './orphans.ts'
 

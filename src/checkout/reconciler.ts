@@ -1,5 +1,5 @@
 import { claim, enqueue, type Job, release } from '../store/jobs.ts'
-import type { Books } from './books.ts'
+import type { Books } from './reconcile-context.ts'
 import { forgetAbandoned, whileHeld } from './held.ts'
 import { reconcileTill } from './reconcile.ts'
 

@@ -1,4 +1,4 @@
-import type { Decision } from '../api/rows/operator-orders.ts'
+import type { Decision } from '../api/operator/order-rows.ts'
 import type { OrderStatus } from '../domain/order.ts'
 import { type Command, operatorOptions, UsageFault } from './command.ts'
 import { operatorClient } from './shop-client.ts'

@@ -1,4 +1,4 @@
-import { filterOf, presentOrder, presentTimeline } from '../api/rows/operator-orders.ts'
+import { filterOf, presentOrder, presentTimeline } from '../api/operator/order-rows.ts'
 import type { JsonObject } from '../base/json.ts'
 import { type OrderStatus, statuses } from '../domain/order.ts'
 import { createOrders } from '../store/orders.ts'

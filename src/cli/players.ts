@@ -1,4 +1,4 @@
-import { presentPlayer } from '../api/rows/operator-players.ts'
+import { presentPlayer } from '../api/operator/player-rows.ts'
 import type { JsonObject } from '../base/json.ts'
 import { createPlayers } from '../store/players.ts'
 import { type Command, operatorOptions } from './command.ts'

@@ -1,4 +1,4 @@
-import { presentEndpoint } from '../api/rows/operator.ts'
+import { presentEndpoint } from '../api/operator/rows.ts'
 import type { JsonObject } from '../base/json.ts'
 import { eventTypes } from '../domain/event.ts'
 import { listEndpoints } from '../store/webhook-endpoints.ts'

@@ -3,7 +3,7 @@ import type { JsonObject } from '../base/json.ts'
 import type { SurfaceName } from './good.ts'
 import type { Offer } from './offer.ts'
 import type { RailName } from './rail.ts'
-import type { ToolFace } from './tool-face.ts'
+import type { ToolFace } from './tool-description.ts'
 
 export type Method = 'GET' | 'POST'
 type Key = `${Method} /${string}`

@@ -1,5 +1,5 @@
 import type { Sold } from '../api/routes.ts'
-import type { Books } from '../checkout/books.ts'
+import type { Books } from '../checkout/reconcile-context.ts'
 import type { SurfaceName } from '../domain/good.ts'
 import { type Offer, type OfferKey, offerKey } from '../domain/offer.ts'
 import type { Database } from '../store/db.ts'

@@ -1,4 +1,4 @@
-import { type Bell, createBell } from '../base/bell.ts'
+import { type Bell, createBell } from '../base/wake-signal.ts'
 import { claim, type Job } from '../store/jobs.ts'
 import { type Endpoint, laneKind, listEndpoints } from '../store/webhook-endpoints.ts'
 import { enabledEndpoint, type LaneParts, LEASE_SECONDS, workLane } from './lane.ts'

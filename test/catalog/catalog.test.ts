@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { catalogSchema, offersSchema } from '../../src/api/catalog.ts'
+import { catalogSchema, offersSchema } from '../../src/api/shop/catalog.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { createWallet } from '../../src/chain/wallet.ts'
 import { playerKey } from '../../src/sandbox/players.ts'

@@ -25,7 +25,7 @@ test('every option that a page names is in .env.example', () => {
 })
 
 test('every figure that the operating page names is one that the shop prints', () => {
-  const code = ['src/api/metrics.ts', 'src/service/gauges.ts'].map(read).join('')
+  const code = ['src/api/operator/metrics.ts', 'src/service/gauges.ts'].map(read).join('')
   const named = new Set(operating.match(/\bsutler_[a-z_]+\b/g))
   assert.ok(named.size > 8)
   for (const name of named) assert.ok(code.includes(`'${name}'`), name)

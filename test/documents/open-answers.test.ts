@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as z from 'zod'
-import { referringSchema } from '../../src/api/json-schema.ts'
+import { referringSchema } from '../../src/api/documents/json-schema.ts'
 import { verifies } from '../support/verifies.ts'
 
 test('an answer may grow members, and a request may not', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { systemClock } from '../../src/base/clock.ts'
-import { type ChainDelivery, deliverOnce } from '../../src/chain/once.ts'
+import { type ChainDelivery, deliverOnce } from '../../src/chain/deliver-once.ts'
 import { refundTransfer } from '../../src/chain/transfer.ts'
 import { USDC_ADDRESS } from '../../src/devchain/rules.ts'
 import type { Send } from '../../src/domain/journal.ts'

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { describe, test } from 'node:test'
-import { createCounter } from '../../src/api/allowance.ts'
-import { allowanceKey, createClientFinder } from '../../src/api/client-address.ts'
-import type { HttpRequest } from '../../src/api/exchange.ts'
+import { createCounter } from '../../src/api/gate/rate-counter.ts'
+import { allowanceKey, createClientFinder } from '../../src/api/http/client-address.ts'
+import type { HttpRequest } from '../../src/api/http/request.ts'
 import type { Clock } from '../../src/base/clock.ts'
 
 /** Time that moves only when told to. */

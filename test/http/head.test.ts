@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { describe, test } from 'node:test'
-import { createHeadWriter, nodeHead } from '../../src/api/head.ts'
-import { type Headers, type HeadWriter, send } from '../../src/api/reply.ts'
+import { createHeadWriter, nodeHead } from '../../src/api/http/head.ts'
+import { type Headers, type HeadWriter, send } from '../../src/api/http/reply.ts'
 
 const KEEP_ALIVE_MS = 5_000
 const ownHead = createHeadWriter(KEEP_ALIVE_MS)

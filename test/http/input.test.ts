@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { problemSchema } from '../../src/api/problem-body.ts'
+import { problemSchema } from '../../src/api/http/problem-body.ts'
 import type { ProblemCode } from '../../src/base/problem.ts'
 import { giveGas, giveToken } from '../../src/sandbox/world.ts'
 import { fundedWallet, post } from '../support/buyers.ts'

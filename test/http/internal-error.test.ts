@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { asProblem, problemBody } from '../../src/api/problem-body.ts'
+import { asProblem, problemBody } from '../../src/api/http/problem-body.ts'
 import { verifies } from '../support/verifies.ts'
 
 test('what goes wrong inside is an internal error that tells nothing of itself but an id', () => {

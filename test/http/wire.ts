@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
-import { problemSchema } from '../../src/api/problem-body.ts'
+import { problemSchema } from '../../src/api/http/problem-body.ts'
 import type { ProblemCode } from '../../src/base/problem.ts'
 
 /** An answer as it came over the wire, before any client library made something nicer of it. */

@@ -1,6 +1,6 @@
 import type { PrivateKeyAccount } from 'viem/accounts'
 import type { Hash } from '../../src/base/address.ts'
-import type { BooksPolicy } from '../../src/checkout/books.ts'
+import type { BooksPolicy } from '../../src/checkout/reconcile-context.ts'
 import { reconcile, type TillReport } from '../../src/checkout/reconcile.ts'
 import { post } from '../support/buyers.ts'
 import type { RailUnderTest } from '../support/credentials.ts'

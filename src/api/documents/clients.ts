@@ -2,7 +2,7 @@ import { stringify } from '../../base/json.ts'
 import { formatUsd } from '../../base/money.ts'
 import type { RailName } from '../../domain/rail.ts'
 import type { PaidRoute } from '../../domain/route.ts'
-import { resourceOf } from '../selling.ts'
+import { resourceOf } from '../shop/paid-handler.ts'
 import { type Facts, pricedOn } from './facts.ts'
 import { protocolWords } from './guidance.ts'
 

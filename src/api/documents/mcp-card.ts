@@ -4,7 +4,7 @@ import { LEGACY_REVISIONS, SUPPORTED_REVISIONS } from '../mcp/protocol.ts'
 import type { Facts } from './facts.ts'
 import { protocolWords } from './guidance.ts'
 import { content, JSON_TYPE } from './responses.ts'
-import type { Book } from './schema-book.ts'
+import type { Book } from './components.ts'
 
 const CARD_SCHEMA = 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json'
 export const CARD_TYPE = 'application/mcp-server-card+json'

@@ -2,12 +2,12 @@ import type * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
 import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
 import type { FreeRoute, Route } from '../../domain/route.ts'
-import { inlineSchema } from '../json-schema.ts'
+import { inlineSchema } from './json-schema.ts'
 import { noInput } from '../mcp/listing.ts'
 import type { Facts, PricedRoute } from './facts.ts'
 import { paymentInfo } from './payment-info.ts'
 import { content, freeResponses, JSON_TYPE, paidResponses, paymentSecurity } from './responses.ts'
-import type { Book } from './schema-book.ts'
+import type { Book } from './components.ts'
 
 /** A row that sells, as an OpenAPI operation. */
 export function paidOperation(book: Book, priced: PricedRoute, { config }: Facts): JsonObject {

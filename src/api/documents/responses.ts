@@ -4,8 +4,8 @@ import { problems } from '../../base/problem.ts'
 import type { RailName } from '../../domain/rail.ts'
 import { HEADER as MPP } from '../../rails/mpp/wire.ts'
 import { HEADER as X402, X402_VERSION } from '../../rails/x402/wire.ts'
-import { problemSchema } from '../problem-body.ts'
-import type { Book } from './schema-book.ts'
+import { problemSchema } from '../http/problem-body.ts'
+import type { Book } from './components.ts'
 
 /** What each protocol adds to a paid route: where the payment goes in, and what comes back. */
 type Carrier = {

@@ -5,7 +5,7 @@ import type { EventSubject } from '../../domain/good.ts'
 import { arrivalSchema } from '../../domain/till.ts'
 import type { Facts } from './facts.ts'
 import { content } from './responses.ts'
-import type { Book } from './schema-book.ts'
+import type { Book } from './components.ts'
 
 const HEADERS = {
   'webhook-id': 'Names the message; the same for every try',

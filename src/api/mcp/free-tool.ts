@@ -1,9 +1,9 @@
 import { type JsonObject, stringify } from '../../base/json.ts'
 import { isProblem } from '../../base/problem.ts'
 import type { FreeCall, FreeRoute } from '../../domain/route.ts'
-import type { ToolFace } from '../../domain/tool-face.ts'
-import { parseWith } from '../parse.ts'
-import type { RateLimiter } from '../rate-limit.ts'
+import type { ToolFace } from '../../domain/tool-description.ts'
+import { parseWith } from '../http/parse.ts'
+import type { RateLimiter } from '../gate/rate-limit.ts'
 import { inputSchemaOf, listingOf, noInput, outputSchemaOf } from './listing.ts'
 import { type McpTool, type ToolResult, text } from './server.ts'
 

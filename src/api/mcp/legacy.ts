@@ -1,6 +1,6 @@
 import { stringify } from '../../base/json.ts'
 import type { Calls } from './calls.ts'
-import { type Era, envelope } from './era.ts'
+import { type Era, envelope } from './dialect.ts'
 import { CODE, isObject, LEGACY_REVISIONS, RpcError } from './protocol.ts'
 import type { McpServer } from './server.ts'
 

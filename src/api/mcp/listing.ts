@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
-import type { ToolFace } from '../../domain/tool-face.ts'
-import { inlineSchema } from '../json-schema.ts'
+import type { ToolFace } from '../../domain/tool-description.ts'
+import { inlineSchema } from '../documents/json-schema.ts'
 
 export const noInput = z.strictObject({})
 

@@ -1,6 +1,6 @@
 import { stringify } from '../../base/json.ts'
 import type { Calls } from './calls.ts'
-import { type Era, envelope, type Question } from './era.ts'
+import { type Era, envelope, type Question } from './dialect.ts'
 import { CODE, isObject, META, type Members, MODERN_REVISIONS, RpcError, SUPPORTED_REVISIONS } from './protocol.ts'
 import type { McpServer } from './server.ts'
 

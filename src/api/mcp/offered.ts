@@ -1,5 +1,5 @@
 import type { PaidRoute, Route } from '../../domain/route.ts'
-import type { ToolFace } from '../../domain/tool-face.ts'
+import type { ToolFace } from '../../domain/tool-description.ts'
 
 /** A tool, and the rows that stand behind it. */
 export type Offered = { readonly face: ToolFace; readonly rows: readonly Route[] }

@@ -1,6 +1,6 @@
 import { newId, type Random } from '../../base/id.ts'
 import type { Problem } from '../../base/problem.ts'
-import { problemBody } from '../problem-body.ts'
+import { problemBody } from '../http/problem-body.ts'
 import { type ToolResult, text } from './server.ts'
 
 /** Where a machine finds the problem that the text tells of. Not in `structuredContent`: clients hold that against the output schema. */

@@ -1,6 +1,6 @@
 import { stringify } from '../../base/json.ts'
 import type { FreeRoute, Route } from '../../domain/route.ts'
-import type { RateLimiter } from '../rate-limit.ts'
+import type { RateLimiter } from '../gate/rate-limit.ts'
 import { handled } from './free-tool.ts'
 import type { McpResource } from './server.ts'
 

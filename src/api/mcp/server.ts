@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/json.ts'
-import type { HttpRequest } from '../exchange.ts'
+import type { HttpRequest } from '../http/request.ts'
 import type { Members } from './protocol.ts'
 
 /** What this endpoint has to offer. Fixed at start: lists are printed once and never change. */

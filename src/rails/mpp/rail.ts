@@ -11,7 +11,7 @@ import { memoBehind } from '../../chain/tip20.ts'
 import { refundTransfer } from '../../chain/transfer.ts'
 import type { Credential, Rail, Terms, Verified } from '../../domain/rail.ts'
 import { createBalances } from '../balances.ts'
-import { type DepthRule, isDeepEnough } from '../depth.ts'
+import { type DepthRule, isDeepEnough } from '../confirmations.ts'
 import { wasSignedByAccessKey } from './access-key.ts'
 import {
   bodyDigest,

@@ -6,7 +6,7 @@ import { pollUntil, type RawReceipt, type Receipt, readReceipt, receiptIn } from
 import { type Rpc, RpcError } from '../../chain/rpc.ts'
 import { findMemoTransfers, type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
-import { type DepthRule, isDeepEnough, settledAtDepth } from '../depth.ts'
+import { type DepthRule, isDeepEnough, settledAtDepth } from '../confirmations.ts'
 import { isBoundTo } from './memo.ts'
 
 /** What an open order keeps of its payment: enough to send it again, or to find it. Wiped as soon as the outcome is known. */

@@ -5,7 +5,7 @@ import { type Authorization, findAuthorization, isAuthorizationUsed, moves, paid
 import { type Receipt, readReceipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
-import { type DepthRule, settledAtDepth } from '../depth.ts'
+import { type DepthRule, settledAtDepth } from '../confirmations.ts'
 
 /** What an open order keeps of its payment. Wiped as soon as the outcome is known. */
 export type KeptPayment = {

@@ -10,7 +10,7 @@ import {
   trialProblem,
   withExecution,
 } from './action.ts'
-import { allowanceFinding, balanceFinding, purseHolds, readPurse } from './purse.ts'
+import { allowanceFinding, balanceFinding, purseHolds, readPurse } from './spending-limits.ts'
 import type { Accelerate } from './schema.ts'
 
 /** Measured: 183,000 with one timer, and 28,000 for each further one that is shortened. */

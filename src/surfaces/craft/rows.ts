@@ -12,7 +12,7 @@ import {
   referenceParams,
   STATUS_ANSWERS,
 } from '../../domain/route.ts'
-import type { ToolFace } from '../../domain/tool-face.ts'
+import type { ToolFace } from '../../domain/tool-description.ts'
 import type { RowDesk } from '../surface.ts'
 import { chargeOf } from './accelerate.ts'
 import { type CraftConfig, craftConfigSchema } from './config.ts'

@@ -1,4 +1,4 @@
-import { DELIVERED, type ToolFace } from '../../domain/tool-face.ts'
+import { DELIVERED, type ToolFace } from '../../domain/tool-description.ts'
 
 // What a model reads before it decides to spend somebody's money. All of it is written here and reviewed here.
 export const faces = {

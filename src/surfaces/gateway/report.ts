@@ -9,7 +9,7 @@ import { commonMembers, type PurchaseView, publicMembers } from '../../domain/of
 import { purchaseFields } from '../../domain/purchase-fields.ts'
 import type { Reports } from '../../store/reports.ts'
 import type { ReportTx } from './schema.ts'
-import type { Witness } from './witness.ts'
+import type { Witness } from './transaction-lookup.ts'
 
 export type TxReportOptions = {
   readonly reports: Reports

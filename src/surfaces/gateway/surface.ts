@@ -6,7 +6,7 @@ import { type OpenSurface, type Surface, type SurfaceParts, toldGood } from '../
 import { healthProbe, presentHealth, publishHealth } from './probe.ts'
 import { presentReport, publishReport, txReport } from './report.ts'
 import { type GatewayCounter, gatewayRows } from './rows.ts'
-import { createWitness } from './witness.ts'
+import { createWitness } from './transaction-lookup.ts'
 
 /** Both cost 0.001 USD (contract 8.3), and both exist on x402 only. */
 const price = { kind: 'fixed', amount: parseUsd('0.001') } as const satisfies Price<never>

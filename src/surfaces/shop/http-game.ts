@@ -1,7 +1,7 @@
 import { sameAddress } from '../../base/address.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
-import { recently } from '../../base/recent.ts'
+import { recently } from '../../base/cached-read.ts'
 import type { Waypoint } from '../../base/waypoint.ts'
 import type { GameCall, GameCalls } from '../../store/game-calls.ts'
 import type { GameBackend, GameDelivery, Grant, Item, Player, PlayerKey } from './game.ts'

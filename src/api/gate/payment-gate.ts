@@ -1,0 +1,74 @@
+import { isProblem, Problem } from '../../base/problem.ts'
+import type { Outcome } from '../../checkout/answer.ts'
+import type { Checkout } from '../../checkout/checkout.ts'
+import type { Limits } from '../../config/limits.ts'
+import type { Credential, Incoming } from '../../domain/rail.ts'
+import type { PaidRoute } from '../../domain/route.ts'
+import type { HttpRequest } from '../http/request.ts'
+import type { RateLimiter } from './rate-limit.ts'
+
+/** What every payment passes before it is looked at, whatever carried it here. */
+export type Turnstile = {
+  /** Runs a purchase that somebody sent a payment for, unless there is no room, or this caller has sent too many bad ones. */
+  admit(request: HttpRequest, payment: Sent, buy: () => Promise<Outcome>): Promise<Outcome>
+}
+
+export type Sent = { readonly route: PaidRoute; readonly incoming: Incoming }
+
+export type TurnstileOptions = {
+  readonly checkout: Checkout
+  readonly limiter: RateLimiter
+  readonly limits: Pick<Limits, 'purchasesMax'>
+}
+
+export function createTurnstile({ checkout, limiter, limits }: TurnstileOptions): Turnstile {
+  let underWay = 0
+
+  /** Purchases wait for chains and game backends; whatever these do, there is room left for those who only read. */
+  async function withRoom(buy: () => Promise<Outcome>): Promise<Outcome> {
+    if (underWay >= limits.purchasesMax)
+      throw new Problem('overloaded', 'Too many purchases are under way; this payment was not taken.')
+    underWay++
+    try {
+      return await buy()
+    } finally {
+      underWay--
+    }
+  }
+
+  /** A payment that we know already is always answered; a new one from a caller whose payments keep failing is not looked at. */
+  async function assertWelcome(request: HttpRequest, credential: Credential | null): Promise<void> {
+    if (!limiter.isDistrusted(request)) return
+    const isKnown = credential !== null && (await checkout.orders.byIdentities(credential.identities)) !== null
+    if (!isKnown) limiter.refuse(request)
+  }
+
+  return {
+    async admit(request, payment, buy) {
+      if (!payment.route.isRateLimited) return withRoom(buy)
+      const credential = readCredential(payment)
+      await assertWelcome(request, credential)
+      const end = credential === null ? null : limiter.show(credential.identities[0]!, request)
+      try {
+        const outcome = await withRoom(buy)
+        if (outcome.kind === 'challenged') limiter.distrust(request)
+        return outcome
+      } catch (error) {
+        if (isProblem(error) && error.status < 500) limiter.distrust(request)
+        throw error
+      } finally {
+        end?.()
+      }
+    },
+  }
+}
+
+/** Null also for what cannot be read: the purchase itself says what is wrong with it. */
+function readCredential({ route, incoming }: Sent): Credential | null {
+  try {
+    return route.offer.rail.read(incoming)
+  } catch (error) {
+    if (isProblem(error)) return null
+    throw error
+  }
+}

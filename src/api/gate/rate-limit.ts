@@ -1,0 +1,131 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Log } from '../../base/log.ts'
+import { Problem } from '../../base/problem.ts'
+import type { Limits } from '../../config/limits.ts'
+import { type Counter, createCounter, type Grant } from './rate-counter.ts'
+import { createClientFinder } from '../http/client-address.ts'
+import type { HttpRequest } from '../http/request.ts'
+import { createSharing, type SharedCounts } from './rate-sharing.ts'
+import type { Headers } from '../http/reply.ts'
+
+export type Bucket = 'unpaid' | 'quote' | 'read'
+
+/** Who calls how often (D9.2). Counted in memory; nothing here waits. */
+export type RateLimiter = {
+  /** Counts a call, and returns the headers that tell what is left. Throws 429 when the allowance is used up. */
+  take(bucket: Bucket, request: HttpRequest): Headers
+  /** Has this caller sent too many payments that were no good? */
+  isDistrusted(request: HttpRequest): boolean
+  /** Counts a payment that was not taken. */
+  distrust(request: HttpRequest): void
+  /** Throws 429 on behalf of a distrusted caller. */
+  refuse(request: HttpRequest): never
+  /**
+   * Counts one more showing of a payment, until the returned function is called. Showings at the same moment count as one: they wait for
+   * the same end. Counted for each caller apart, because what names a payment is public and others must not use up its payer's tries.
+   */
+  show(payment: string, request: HttpRequest): () => void
+  stop(): Promise<void>
+}
+
+export type RateLimiterOptions = {
+  readonly limits: Pick<Limits, 'rate' | 'replaysPerPayment'>
+  readonly proxyHops: number
+  /** Null where there is only one process to count. */
+  readonly shared: SharedCounts | null
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export const RATE_WINDOW_SECONDS = 60
+/** About 20 MB when all of it is used. */
+const CALLERS_MAX = 100_000
+
+type Limit = { readonly counter: Counter; readonly policy: string; readonly name: string }
+
+export function createRateLimiter({ limits, proxyHops, shared, clock, log }: RateLimiterOptions): RateLimiter {
+  const clientOf = createClientFinder(proxyHops)
+  const { rate, replaysPerPayment } = limits
+  const sharing = shared ? createSharing(() => all.map(({ counter }) => counter), shared, { clock, log }) : null
+
+  function limit(name: string, quota: number): Limit {
+    const counter = createCounter({
+      allowance: { name, quota, windowMs: RATE_WINDOW_SECONDS * 1000 },
+      callersMax: CALLERS_MAX,
+      clock,
+      ...(sharing ? { onHot: sharing.wake } : {}),
+    })
+    return { name, counter, policy: `"${name}";q=${quota};w=${RATE_WINDOW_SECONDS}` }
+  }
+
+  const buckets: Readonly<Record<Bucket, Limit>> = {
+    unpaid: limit('unpaid', rate.unpaid),
+    quote: limit('quote', rate.quote),
+    read: limit('read', rate.read),
+  }
+  const failures = limit('failed', rate.failed)
+  // The first showing is no retry.
+  const payments = limit('payment', replaysPerPayment + 1)
+  const all = [...Object.values(buckets), failures, payments]
+  const showing = new Map<string, number>()
+
+  return {
+    take(bucket, request) {
+      const grant = buckets[bucket].counter.take(clientOf(request))
+      if (grant.isGranted) return headersOf(buckets[bucket], grant)
+      throw limited(buckets[bucket], grant, `Too many calls from your address; wait ${grant.resetSeconds} s.`)
+    },
+    isDistrusted: (request) => !failures.counter.peek(clientOf(request)).isGranted,
+    distrust(request) {
+      failures.counter.take(clientOf(request))
+    },
+    refuse(request) {
+      const grant = failures.counter.peek(clientOf(request))
+      throw limited(
+        failures,
+        grant,
+        `Too many payments from your address were no good; this one was not looked at. Wait ${grant.resetSeconds} s.`,
+      )
+    },
+    show(payment, request) {
+      const name = `${payment} ${clientOf(request)}`
+      const atOnce = showing.get(name) ?? 0
+      if (atOnce === 0) {
+        const grant = payments.counter.take(name)
+        if (!grant.isGranted) throw shownTooOften(payments, grant)
+      }
+      showing.set(name, atOnce + 1)
+      return () => {
+        const left = (showing.get(name) ?? 1) - 1
+        if (left === 0) showing.delete(name)
+        else showing.set(name, left)
+      }
+    },
+    async stop() {
+      await sharing?.stop()
+    },
+  }
+}
+
+/** draft-ietf-httpapi-ratelimit-headers-11: what the allowance is, what is left of it, and in how many seconds it is whole again. */
+function headersOf({ name, policy }: Limit, { left, resetSeconds }: Grant): Headers {
+  return { 'RateLimit-Policy': policy, RateLimit: `"${name}";r=${left};t=${resetSeconds}` }
+}
+
+function limited(limit: Limit, grant: Grant, detail: string): Problem {
+  return new Problem('rate_limited', detail, { afterSeconds: grant.resetSeconds, headers: headersOf(limit, grant) })
+}
+
+/** Nothing was looked up, so nothing is claimed about the money. */
+function shownTooOften(limit: Limit, grant: Grant): Problem {
+  return new Problem(
+    'rate_limited',
+    'This payment was sent too often. Nothing is lost: read GET /payments/{reference}, or send it again later; do not pay again.',
+    {
+      taken: 'unknown',
+      action: 'wait_same_credential',
+      afterSeconds: grant.resetSeconds,
+      headers: headersOf(limit, grant),
+    },
+  )
+}

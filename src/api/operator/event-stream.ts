@@ -1,0 +1,55 @@
+import type { Clock } from '../../base/clock.ts'
+import { isoTime } from '../../base/clock.ts'
+import { type JsonObject, stringify } from '../../base/json.ts'
+import type { Database } from '../../store/db.ts'
+import { type LoggedEvent, readEvents } from '../../store/events.ts'
+
+/** Hands the log to operators, page by page or as it grows. */
+export type EventLog = {
+  read(after: bigint, limit: number): Promise<readonly LoggedEvent[]>
+  last(): Promise<bigint>
+  /** Server-sent events from a position on, for as long as somebody listens. */
+  stream(after: bigint): AsyncIterable<string>
+}
+
+export function presentEvent({ id, position, subject, sequence, type, at, data }: LoggedEvent): JsonObject {
+  return { id, position: position.toString(), type, timestamp: isoTime(at), subject, sequence, data }
+}
+
+const PAGE = 100
+const POLL_MS = 500
+/** Proxies close what is silent for a minute. */
+const HEARTBEAT_MS = 15_000
+
+export type StreamParts = {
+  readonly db: Database
+  readonly clock: Clock
+  /** Resolves when this process has placed new events, or after so many milliseconds. */
+  waitForNews(ms: number): Promise<void>
+  readonly stop: AbortSignal
+}
+
+/**
+ * Reads the log itself, so that nothing is lost between two replicas or two connections: the id of each event is its position, and a
+ * client that comes back with the last one it saw (`Last-Event-ID`) gets what came after.
+ */
+export async function* streamEvents(
+  { db, clock, waitForNews, stop }: StreamParts,
+  after: bigint,
+): AsyncGenerator<string> {
+  yield 'retry: 2000\n\n'
+  let seen = after
+  let heartbeatAt = clock.now() + HEARTBEAT_MS
+  while (!stop.aborted) {
+    const events = await readEvents(db, seen, PAGE)
+    if (events.length > 0) yield events.map(printed).join('')
+    else if (clock.now() >= heartbeatAt) yield ': still here\n\n'
+    else await waitForNews(POLL_MS)
+    seen = events.at(-1)?.position ?? seen
+    if (events.length > 0 || clock.now() >= heartbeatAt) heartbeatAt = clock.now() + HEARTBEAT_MS
+  }
+}
+
+function printed(event: LoggedEvent): string {
+  return `id: ${event.position}\nevent: ${event.type}\ndata: ${stringify(presentEvent(event))}\n\n`
+}

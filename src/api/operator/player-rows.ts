@@ -1,0 +1,32 @@
+import * as z from 'zod'
+import { newId, type Random } from '../../base/id.ts'
+import type { JsonObject } from '../../base/json.ts'
+import { addressField, nicknameField } from '../../domain/fields.ts'
+import type { PlayerRow, Players } from '../../store/players.ts'
+import { type OperatorRoute, operator } from './route.ts'
+
+const LISTED_MAX = 1_000
+
+export type PlayerDesk = { readonly players: Players; readonly random: Random; readonly nicknameLengthMax: number }
+
+/** Players of the embedded game. A studio's own backend keeps its own, and then these routes do not exist. */
+export function playerRows({ players, random, nicknameLengthMax }: PlayerDesk): readonly OperatorRoute[] {
+  return [
+    operator('GET /operator/players', {
+      summary: 'Players of the embedded game, oldest first',
+      handle: async () => ({ body: { players: (await players.list(LISTED_MAX)).map(presentPlayer) } }),
+    }),
+    operator('POST /operator/players', {
+      summary: 'Create a player, or link one more wallet to a player',
+      body: z.strictObject({ nickname: nicknameField(nicknameLengthMax), address: addressField }),
+      handle: async ({ body }) => {
+        const player = await players.link({ playerId: newId('ply', random), ...body })
+        return { status: 201, body: presentPlayer(player) }
+      },
+    }),
+  ]
+}
+
+export function presentPlayer({ playerId, nickname, level, wallets }: PlayerRow): JsonObject {
+  return { playerId, nickname, level, wallets: [...wallets] }
+}

@@ -1,0 +1,117 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type * as z from 'zod'
+import { type JsonObject, parseStrictJson, stringify } from '../../base/json.ts'
+import { Problem } from '../../base/problem.ts'
+import type { Secret } from '../../base/secret.ts'
+import type { Limits } from '../../config/limits.ts'
+import { type HttpRequest, queryOf, readBody } from '../http/request.ts'
+import { parseWith } from '../http/parse.ts'
+import type { RateLimiter } from '../gate/rate-limit.ts'
+import type { Handler, Reply } from '../http/reply.ts'
+
+// Routes for the people who run the shop. They are a table of their own: what is not in the public table is in no public document.
+
+export type OperatorMethod = 'GET' | 'POST' | 'DELETE'
+
+export type OperatorCall<Params, Query, Body> = {
+  readonly params: Params
+  readonly query: Query
+  readonly body: Body
+  /** By its lower-case name. */
+  header(name: string): string | undefined
+}
+
+export type OperatorAnswer = {
+  readonly status?: number
+  readonly body: JsonObject | string | AsyncIterable<string>
+  readonly contentType?: string
+}
+
+export type OperatorRoute = {
+  readonly method: OperatorMethod
+  readonly path: string
+  readonly summary: string
+  readonly params: z.ZodType | null
+  readonly query: z.ZodType | null
+  readonly body: z.ZodType | null
+  handle(call: OperatorCall<unknown, unknown, unknown>): Promise<OperatorAnswer>
+}
+
+type OperatorRow<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> = {
+  readonly summary: string
+  readonly params?: Params
+  readonly query?: Query
+  readonly body?: Body
+  readonly handle: (call: OperatorCall<z.output<Params>, z.output<Query>, z.output<Body>>) => Promise<OperatorAnswer>
+}
+
+export function operator<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType>(
+  key: `${OperatorMethod} /${string}`,
+  row: OperatorRow<Params, Query, Body>,
+): OperatorRoute {
+  const [method, path] = key.split(' ') as [OperatorMethod, string]
+  const { summary, params = null, query = null, body = null } = row
+  return { method, path, summary, params, query, body, handle: row.handle as OperatorRoute['handle'] }
+}
+
+export type OperatorOptions = {
+  readonly routes: readonly OperatorRoute[]
+  /** Null switches the operator's routes off: nobody can tell that there are any. */
+  readonly token: Secret | null
+  readonly limits: Limits
+  readonly limiter: RateLimiter
+}
+
+/** The operator's routes, by path. The token is asked for inside each handler, never on a path pattern beside it. */
+export function operatorHandlers({ routes, token, limits, limiter }: OperatorOptions): ReadonlyMap<string, Handler> {
+  if (token === null) return new Map()
+  const isOperator = bearerCheck(token)
+
+  function admit(request: HttpRequest): void {
+    if (isOperator(request.header('authorization'))) return
+    // Only wrong tokens use up an allowance: whoever guesses is slowed down, and the operator is not.
+    limiter.take('read', request)
+    throw new Problem('operator_only', 'Send Authorization: Bearer with the operator token.', {
+      headers: { 'WWW-Authenticate': 'Bearer realm="operator"' },
+    })
+  }
+
+  async function serve(request: HttpRequest, onPath: readonly OperatorRoute[], params: object): Promise<Reply> {
+    admit(request)
+    const route = onPath.find(({ method }) => method === request.method)
+    const methods = onPath.map(({ method }) => method)
+    if (!route)
+      throw new Problem('method_not_allowed', `Use ${methods.join(' or ')} here.`, {
+        headers: { Allow: methods.join(', ') },
+      })
+    const bytes = await readBody(request, limits.bodyBytesMax)
+    const answer = await route.handle({
+      params: route.params ? parseWith(route.params, params) : {},
+      query: route.query ? parseWith(route.query, queryOf(request)) : {},
+      body: route.body
+        ? parseWith(route.body, bytes.length === 0 ? {} : parseStrictJson(bytes, limits.jsonDepthMax))
+        : {},
+      header: request.header,
+    })
+    const { status = 200, body, contentType = 'application/json' } = answer
+    const headers = { 'Content-Type': contentType, 'Cache-Control': 'no-store' }
+    return { status, headers, body: typeof body === 'string' || isStream(body) ? body : stringify(body) }
+  }
+
+  const paths = Map.groupBy(routes, ({ path }) => path)
+  return new Map([...paths].map(([path, onPath]) => [path, (request, params) => serve(request, onPath, params)]))
+}
+
+function isStream(body: JsonObject | AsyncIterable<string>): body is AsyncIterable<string> {
+  return Symbol.asyncIterator in body
+}
+
+/** Digests are compared, so that neither the length nor the first wrong letter can be timed. */
+function bearerCheck(token: Secret): (header: string | undefined) => boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest()
+  const expected = digest(token.reveal())
+  return (header) => {
+    const given = /^Bearer\s+(\S+)\s*$/i.exec(header ?? '')?.[1]
+    return given !== undefined && timingSafeEqual(digest(given), expected)
+  }
+}

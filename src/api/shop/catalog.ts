@@ -1,0 +1,225 @@
+import { dirname } from 'node:path/posix'
+import * as z from 'zod'
+import { type Clock, isoTime } from '../../base/clock.ts'
+import { type JsonObject, sha256Hex, stringify } from '../../base/json.ts'
+import { recently } from '../../base/cached-read.ts'
+import type { CatalogEntry, CatalogItem, Recipient, Shelf } from '../../domain/catalog.ts'
+import type { SurfaceName } from '../../domain/good.ts'
+import type { RailName } from '../../domain/rail.ts'
+import type { FreeAnswer, Host, PaidRoute, Route } from '../../domain/route.ts'
+import type { Surface } from '../../surfaces/surface.ts'
+import type { Desk } from './row-context.ts'
+import { servesHere } from './hosts.ts'
+
+/** The version of the discovery catalog (contract 9.3). */
+const CATALOG_VERSION = 1
+/** Clients may keep an anonymous listing this long; we look at the shelves again much sooner. */
+export const LISTING_SECONDS = 30
+const LOOK_AGAIN_MS = 2_000
+
+/** A shelf, and the rails on which its goods are sold. */
+export type Stall = { readonly shelf: Shelf; readonly rails: readonly RailName[] }
+
+export type Catalog = {
+  /** Everything that one of our hosts sells. */
+  whole(host: Host, recipient: Recipient | null): Promise<FreeAnswer>
+  /** What is on one shelf, priced in the money of one rail. */
+  offers(surface: SurfaceName, rail: RailName, recipient: Recipient | null): Promise<FreeAnswer>
+}
+
+type Stand = Omit<CatalogEntry, 'items'>
+
+/**
+ * Listings. An anonymous one is the same for everybody, so it is written once whenever something on the shelves has changed, and handed
+ * out as it is; a personal one is written for its reader and kept by nobody.
+ */
+export function createCatalog(
+  { checkout, rails, urlOf }: Desk,
+  stalls: readonly Stall[],
+  selling: readonly Route[],
+): Catalog {
+  const { clock } = checkout
+  const stallOf = (surface: SurfaceName) => stalls.find(({ shelf }) => shelf.surface === surface)
+
+  const currencyOf = (surface: SurfaceName, rail: RailName) =>
+    stallOf(surface)?.rails.includes(rail) ? rails.find(({ name }) => name === rail)?.currency : undefined
+
+  async function shelfItems(surface: SurfaceName, rail: RailName, recipient: Recipient | null) {
+    const currency = currencyOf(surface, rail)
+    return currency === undefined ? [] : (stallOf(surface)?.shelf.items(currency, recipient) ?? [])
+  }
+
+  async function wholeContent(host: Host, recipient: Recipient | null): Promise<JsonObject> {
+    const stands = standsAt(host, selling, urlOf)
+    // Each shelf is looked at once; in another money the same things cost as much.
+    const shelves = await Promise.all(
+      [...Map.groupBy(stands, ({ surface }) => surface)].map(async ([surface, ways]) => ({
+        surface,
+        ways,
+        items: await shelfItems(surface, ways[0]!.protocol, recipient),
+      })),
+    )
+    const entries = shelves.flatMap(({ surface, ways, items }) =>
+      ways.map((stand) => {
+        const currency = currencyOf(surface, stand.protocol) ?? ''
+        const isHere = stallOf(surface)?.shelf.isInEntry(stand.protocol) ?? false
+        return { ...stand, items: isHere ? items.map((item) => priced(item, currency)) : [] }
+      }),
+    )
+    const items = shelves.flatMap(({ ways, items }) => items.map((item) => flat(item, ways)))
+    return { entries, items }
+  }
+
+  async function offersContent(surface: SurfaceName, rail: RailName, recipient: Recipient | null): Promise<JsonObject> {
+    const stand = standsAt('both', selling, urlOf).find((other) => other.surface === surface && other.protocol === rail)
+    const items = await shelfItems(surface, rail, recipient)
+    // A lot costs everybody the same; a recipient that does not exist is told so all the same.
+    const others = stalls.filter(({ shelf }) => shelf.isPersonal && shelf.surface !== surface)
+    if (recipient) for (const { shelf } of others) await shelfItems(shelf.surface, rail, recipient)
+    return { ...stand, items }
+  }
+
+  const posted = new Map<string, () => Promise<FreeAnswer>>()
+  function anonymous(key: string, content: () => Promise<JsonObject>): Promise<FreeAnswer> {
+    const bulletin = posted.get(key) ?? createBulletin(clock, content)
+    posted.set(key, bulletin)
+    return bulletin()
+  }
+
+  return {
+    async whole(host, recipient) {
+      if (recipient) return personal(await wholeContent(host, recipient), recipient, clock)
+      return anonymous(host, () => wholeContent(host, null))
+    },
+    async offers(surface, rail, recipient) {
+      if (recipient) return personal(await offersContent(surface, rail, recipient), recipient, clock)
+      return anonymous(`${surface}/${rail}`, () => offersContent(surface, rail, null))
+    },
+  }
+}
+
+/** One entry for each surface and rail that this host serves, told from the route table: its first paid route is the way in. */
+function standsAt(host: Host, selling: readonly Route[], urlOf: Desk['urlOf']): readonly Stand[] {
+  const paid = selling.filter((route): route is PaidRoute => route.kind === 'paid' && servesHere(host, route))
+  const stands = new Map<string, Stand>()
+  for (const route of paid) {
+    const { surface, method, path, offer } = route
+    const protocol = offer.rail.name
+    const id = `${surface}-${protocol}` as const
+    if (stands.has(id)) continue
+    const place = dirname(path)
+    const urlWhere = (isIt: (other: string) => boolean): string | null => {
+      const found = selling.find((other) => other.kind === 'free' && isIt(other.path))
+      return found ? urlOf(protocol, found.path) : null
+    }
+    stands.set(id, {
+      id,
+      surface,
+      protocol,
+      method,
+      purchaseUrl: urlOf(protocol, path),
+      quoteUrl: urlWhere((other) => other === `${place}/quote`),
+      statusUrlTemplate:
+        urlWhere((other) => other.startsWith(`${place}/`) && other.endsWith('/{paymentTx}')) ??
+        urlOf(protocol, '/payments/{paymentTx}'),
+    })
+  }
+  return [...stands.values()]
+}
+
+function priced(item: CatalogItem, currency: string): CatalogItem {
+  return { ...item, price: { ...item.price, currency } }
+}
+
+function flat(item: CatalogItem, ways: readonly Stand[]): JsonObject {
+  const { surface, purchaseUrl } = ways[0]!
+  const protocols = ways.map(({ protocol }) => protocol)
+  return { catalogId: `${surface}:${item.id}`, surface, ...item, purchaseUrl, checkout: { protocols } }
+}
+
+function listingOf(content: JsonObject, recipient: Recipient | null, clock: Clock): JsonObject {
+  // In a listing an identifier is a claim: nobody has proved anything.
+  const claimed = recipient && { ...recipient, verified: false }
+  return { version: CATALOG_VERSION, generatedAt: isoTime(clock.now()), recipient: claimed, ...content }
+}
+
+function personal(content: JsonObject, recipient: Recipient, clock: Clock): FreeAnswer {
+  return { body: listingOf(content, recipient, clock), headers: { 'Cache-Control': 'private, no-store' } }
+}
+
+/** A text on the wall: taken down and written anew only when what it says has changed. */
+function createBulletin(clock: Clock, content: () => Promise<JsonObject>): () => Promise<FreeAnswer> {
+  let last: { readonly digest: string; readonly answer: FreeAnswer } | null = null
+  return recently(clock, LOOK_AGAIN_MS, async () => {
+    const now = await content()
+    const digest = sha256Hex(stringify(now))
+    if (last?.digest !== digest) {
+      const body = stringify(listingOf(now, null, clock))
+      last = { digest, answer: { body, headers: { ETag: `"${digest.slice(0, 32)}"` } } }
+    }
+    return last.answer
+  })
+}
+
+const price = z.object({ amount: z.string().describe('Decimal amount'), currency: z.string() })
+
+const catalogItemSchema = z.object({
+  id: z.string(),
+  displayName: z.string(),
+  description: z.string(),
+  price,
+  available: z.boolean().exactOptional(),
+  limitPerPlayer: z.int().exactOptional(),
+  personal: z
+    .object({
+      limitLeft: z.int().nullable(),
+      isEligible: z.boolean(),
+      reason: z.string().nullable(),
+      listPrice: z.string(),
+    })
+    .exactOptional()
+    .describe('Only in a listing for one player'),
+})
+
+const listingMembers = {
+  version: z.literal(CATALOG_VERSION),
+  generatedAt: z.string().describe('When this listing last changed'),
+  recipient: z
+    .object({ kind: z.enum(['nickname', 'address', 'payer']), value: z.string(), verified: z.literal(false) })
+    .nullable()
+    .describe('Whom the prices are for; null for everybody'),
+}
+
+const standMembers = (surfaces: readonly Surface[]) => ({
+  id: z.string(),
+  surface: z.enum(surfaces.map(({ name }) => name)),
+  protocol: z.enum(['x402', 'mpp']),
+  method: z.enum(['GET', 'POST']),
+  purchaseUrl: z.string(),
+  quoteUrl: z.string().nullable(),
+  statusUrlTemplate: z.string().nullable(),
+  items: z.array(catalogItemSchema),
+})
+
+export type CatalogSchema = ReturnType<typeof catalogSchema>
+
+export const catalogSchema = (surfaces: readonly Surface[]) =>
+  z
+    .object({
+      ...listingMembers,
+      entries: z.array(z.object(standMembers(surfaces))),
+      items: z.array(
+        catalogItemSchema.extend({
+          catalogId: z.string(),
+          surface: z.enum(surfaces.filter(({ hasShelf }) => hasShelf).map(({ name }) => name)),
+          purchaseUrl: z.string(),
+          checkout: z.object({ protocols: z.array(z.enum(['x402', 'mpp'])) }),
+        }),
+      ),
+    })
+    .meta({ id: 'Catalog', description: 'Everything this host sells' })
+
+export const offersSchema = (surfaces: readonly Surface[]) =>
+  z
+    .object({ ...listingMembers, ...standMembers(surfaces) })
+    .meta({ id: 'Offers', description: 'What is on one shelf, priced in the money of one protocol' })

@@ -1,0 +1,143 @@
+import type { Random } from '../../base/id.ts'
+import { type JsonObject, parseStrictJson } from '../../base/json.ts'
+import { Problem } from '../../base/problem.ts'
+import type { Checkout } from '../../checkout/checkout.ts'
+import type { PurchaseRequest } from '../../checkout/paid-call.ts'
+import { purchase } from '../../checkout/purchase.ts'
+import type { HttpConfig } from '../../config/config.ts'
+import type { Limits } from '../../config/limits.ts'
+import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
+import type { Incoming, Resource } from '../../domain/rail.ts'
+import type { PaidRoute } from '../../domain/route.ts'
+import type { Answers } from './outcome-reply.ts'
+import { assertAcceptsJson, flowIdOf, type HttpRequest, hasPayment, isEmptyBody, readBody } from '../http/request.ts'
+import { parseWith } from '../http/parse.ts'
+import type { RateLimiter } from '../gate/rate-limit.ts'
+import type { Headers, Reply } from '../http/reply.ts'
+import type { Turnstile } from '../gate/payment-gate.ts'
+
+export type SellingOptions = {
+  readonly checkout: Checkout
+  readonly answers: Answers
+  readonly turnstile: Turnstile
+  readonly limiter: RateLimiter
+  readonly http: HttpConfig
+  readonly limits: Limits
+  readonly random: Random
+}
+
+/** A paid row as an HTTP handler. The gate stands in here, never on a path pattern beside it. */
+export type Selling = {
+  sell(request: HttpRequest, route: PaidRoute): Promise<Reply>
+  /** What a GET on a buy path answers: the price, and never a purchase. */
+  tellPrice(request: HttpRequest, route: PaidRoute): Promise<Reply>
+}
+
+const noMeta = () => undefined
+const NOTHING_SENT: Incoming = { header: () => undefined, meta: noMeta }
+const UNLIMITED: Headers = {}
+
+export function createSelling({
+  checkout,
+  answers,
+  turnstile,
+  limiter,
+  http,
+  limits,
+  random,
+}: SellingOptions): Selling {
+  // One for each route, so that a rail may know it again and need not write the same terms twice.
+  const resources = new WeakMap<PaidRoute, Resource>()
+
+  function resourceAt(route: PaidRoute): Resource {
+    let resource = resources.get(route)
+    if (resource === undefined) {
+      resource = resourceOf(http, route)
+      resources.set(route, resource)
+    }
+    return resource
+  }
+
+  function callOf(
+    request: HttpRequest,
+    route: PaidRoute,
+    incoming: Incoming,
+    bytes: Uint8Array,
+    flowId: string,
+  ): PurchaseRequest<JsonObject> {
+    const isEmpty = isEmptyBody(bytes)
+    return {
+      resource: resourceAt(route),
+      incoming,
+      body: isEmpty ? null : bytes,
+      bodyIsBound: route.bodyIsBound,
+      isProbe: isEmpty && route.body !== null,
+      parse: () => parseBody(route, bytes, isEmpty, limits),
+      flowId,
+      idempotencyKey: idempotencyKeyOf(request),
+    }
+  }
+
+  return {
+    async sell(request, route) {
+      assertAcceptsJson(request)
+      const isPaid = hasPayment(request)
+      const flowId = flowIdOf(request, random)
+      const incoming = isPaid ? { header: request.header, meta: noMeta } : NOTHING_SENT
+      const extra = !isPaid && route.isRateLimited ? limiter.take('unpaid', request) : UNLIMITED
+      // Before the turnstile: whoever lets us wait for the body must not keep a place there.
+      const bytes = await readBody(request, limits.bodyBytesMax)
+      const buy = () => purchase(checkout, route.offer, callOf(request, route, incoming, bytes, flowId))
+      const outcome = isPaid ? turnstile.admit(request, { route, incoming }, buy) : buy()
+      return answers.outcome(await outcome, flowId, extra)
+    },
+
+    async tellPrice(request, route) {
+      assertAcceptsJson(request)
+      const isPaid = hasPayment(request)
+      const extra = limiter.take('unpaid', request)
+      if (isPaid)
+        throw new Problem(
+          'method_not_allowed',
+          'A GET only tells the price; nothing was taken. Send the payment with POST.',
+        )
+      const flowId = flowIdOf(request, random)
+      const outcome = await purchase(checkout, route.offer, {
+        resource: resourceAt(route),
+        incoming: NOTHING_SENT,
+        body: null,
+        bodyIsBound: route.bodyIsBound,
+        isProbe: true,
+        parse: () => ({}),
+        flowId,
+        idempotencyKey: null,
+      })
+      return answers.outcome(outcome, flowId, extra)
+    },
+  }
+}
+
+/** Public addresses come from configuration: a Host header must not decide what a payer signs. */
+export function resourceOf(http: HttpConfig, route: PaidRoute): Resource {
+  const base = route.host === 'mpp' ? http.baseUrl : http.x402BaseUrl
+  return {
+    url: base + route.path,
+    scope: `${route.method} ${route.path}`,
+    description: route.summary,
+    discovery: route.discovery,
+  }
+}
+
+function parseBody(route: PaidRoute, bytes: Uint8Array, isEmpty: boolean, limits: Limits): JsonObject {
+  if (route.body !== null) return parseWith(route.body, isEmpty ? {} : parseStrictJson(bytes, limits.jsonDepthMax))
+  if (!isEmpty) throw new Problem('invalid_request', 'This route has no parameters; send no body, or {}.')
+  return {}
+}
+
+function idempotencyKeyOf(request: HttpRequest): string | null {
+  const key = request.header('idempotency-key')
+  if (key === undefined) return null
+  if (!IDEMPOTENCY_KEY.test(key))
+    throw new Problem('invalid_request', 'An Idempotency-Key is 8 to 128 visible ASCII characters.')
+  return key
+}

@@ -1,0 +1,147 @@
+import * as z from 'zod'
+import { isHash } from '../../base/address.ts'
+import type { JsonObject } from '../../base/json.ts'
+import { Problem } from '../../base/problem.ts'
+import { toldBy } from '../../checkout/advance.ts'
+import type { Checkout } from '../../checkout/checkout.ts'
+import type { SurfaceName } from '../../domain/good.ts'
+import { viewOf } from '../../domain/offer.ts'
+import { type Order, statusCodeOf } from '../../domain/order.ts'
+import type { RailName } from '../../domain/rail.ts'
+import type { FreeAnswer } from '../../domain/route.ts'
+import { type Arrival, refundOf } from '../../domain/till.ts'
+import type { FoundOrder } from '../../store/orders.ts'
+
+export const STATUS_SECONDS = 2
+
+/** Status of one purchase. 200: nothing more will happen. 202: known and still moving. 404: never claimed by us. */
+export async function purchaseStatus(
+  checkout: Checkout,
+  surface: SurfaceName,
+  rail: RailName,
+  reference: string,
+): Promise<FreeAnswer> {
+  const found = (await ordersBy(checkout, reference)).find(
+    ({ order }) => order.surface === surface && order.rail === rail,
+  )
+  if (!found) throw await unclaimed(checkout, reference)
+  const { order, isOwn } = found
+  const told = toldBy(checkout, order)
+  const view = viewOf<JsonObject>(told, order)
+  const status = statusCodeOf(order.status)
+  const headers: Record<string, string> = status === 202 ? { 'Retry-After': String(STATUS_SECONDS) } : {}
+  return { status, body: isOwn ? told.present(view) : told.publish(view), headers }
+}
+
+export const paymentSchema = z
+  .object({
+    reference: z.string(),
+    payment: z.object({
+      taken: z.union([z.boolean(), z.literal('unknown')]).describe('Did money move?'),
+      protocol: z.enum(['x402', 'mpp']),
+      network: z.string(),
+      asset: z.string(),
+      amount: z.string().describe('Atomic units'),
+      payer: z.string(),
+      transaction: z.string().nullable(),
+    }),
+    boundTo: z.object({ surface: z.string(), good: z.string(), status: z.string() }).describe('What the payment buys'),
+    refund: z.looseObject({}).nullable(),
+    next: z.object({
+      action: z.enum(['none', 'poll', 'new_payment']),
+      detail: z.string(),
+      statusUrl: z.string().nullable().describe('Null while there is no transaction to ask by'),
+    }),
+  })
+  .meta({ id: 'PaymentRecovery', description: 'Did money move, what is it bound to, what to do next' })
+
+/** One recovery read for anything an agent may still hold. */
+export async function paymentStatus(checkout: Checkout, reference: string): Promise<FreeAnswer> {
+  const [found, other] = await ordersBy(checkout, reference)
+  if (!found) throw await unclaimed(checkout, reference)
+  const { order, isOwn } = found
+  if (other)
+    throw new Problem(
+      'payment_conflict',
+      'Several payments go by this name; ask by payment transaction, nonce or challenge id.',
+      { taken: 'unknown' },
+    )
+  const told = toldBy(checkout, order)
+  const { refund, statusUrl, publicStatusUrl } = viewOf<JsonObject>(told, order)
+  return {
+    status: statusCodeOf(order.status),
+    body: {
+      reference,
+      payment: {
+        taken: takenOf(order),
+        protocol: order.rail,
+        network: order.network,
+        asset: order.asset,
+        amount: order.amount.toString(),
+        payer: order.payer,
+        transaction: order.settlement?.transaction ?? null,
+      },
+      boundTo: { surface: order.surface, good: order.good, status: order.status },
+      refund,
+      next: { ...nextOf(order), statusUrl: isOwn ? statusUrl : publicStatusUrl },
+    },
+  }
+}
+
+function takenOf({ status }: Order): boolean | 'unknown' {
+  return status === 'settling' ? 'unknown' : status !== 'expired'
+}
+
+function nextOf({ status }: Order): { action: 'none' | 'poll' | 'new_payment'; detail: string } {
+  switch (status) {
+    case 'settling':
+      return { action: 'poll', detail: 'Nobody knows yet whether the payment landed. Poll; do not pay again.' }
+    case 'settled':
+    case 'submitted':
+      return { action: 'poll', detail: 'Paid; delivery is on its way. Poll until 200.' }
+    case 'failed':
+    case 'refunding':
+      return { action: 'poll', detail: 'Delivery failed; the full amount is on its way back to the payer.' }
+    case 'confirmed':
+      return { action: 'none', detail: 'Paid and delivered.' }
+    case 'refunded':
+      return { action: 'none', detail: 'The full amount was sent back to the payer. Paying again is a new purchase.' }
+    case 'expired':
+      return { action: 'new_payment', detail: 'The payment never landed and no longer can. Paying again is safe.' }
+  }
+}
+
+/** Nothing that names an order here looks otherwise, so anything else was never claimed; it is not an error to ask for it. */
+const REFERENCE = /^[\x21-\x7e]{1,128}$/
+
+async function ordersBy({ orders }: Checkout, reference: string): Promise<readonly FoundOrder[]> {
+  return REFERENCE.test(reference) ? orders.byReference(reference) : []
+}
+
+/** Never claimed; but the money may have reached us all the same, and then its payer is told so. */
+async function unclaimed({ orders }: Checkout, reference: string): Promise<Problem> {
+  const stray = isHash(reference) ? await orders.stray(reference) : null
+  if (!stray) return new Problem('payment_not_found', `No payment ${reference.slice(0, 80)} was ever claimed here.`)
+  return new Problem('payment_conflict', `This payment reached us without a purchase. ${wayOf(stray)}`, {
+    action: ['refunded', 'kept', 'dust'].includes(stray.state) ? 'none' : 'poll',
+    members: { refund: refundOf(stray) },
+  })
+}
+
+function wayOf({ state }: Arrival): string {
+  switch (state) {
+    case 'refunded':
+      return 'It was sent back to its payer in full.'
+    case 'orphaned':
+    case 'refunding':
+      return 'It is on its way back to its payer.'
+    case 'kept':
+      return 'The operator decided that it stays.'
+    case 'dust':
+      return 'It is too little to be sent back by itself; the operator can.'
+    case 'held':
+      return 'An operator decides what becomes of it.'
+    default:
+      return 'Present it with its purchase if you have not yet; otherwise it goes back to its payer, or an operator decides.'
+  }
+}

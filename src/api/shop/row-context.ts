@@ -1,0 +1,31 @@
+import type { Checkout } from '../../checkout/checkout.ts'
+import type { HttpConfig } from '../../config/config.ts'
+import type { Limits } from '../../config/limits.ts'
+import type { SurfaceName } from '../../domain/good.ts'
+import type { Rail, RailName } from '../../domain/rail.ts'
+import type { OpenSurface, RowDesk, Surface } from '../../surfaces/surface.ts'
+import { purchaseStatus } from './purchase-status.ts'
+
+/** What the rows of the route table are built with. */
+export type Desk = RowDesk & {
+  readonly checkout: Checkout
+  readonly http: HttpConfig
+  readonly limits: Limits
+  /** The rails that sell. */
+  readonly rails: readonly Rail[]
+  /** All that can be sold, whether this shop does or not. */
+  readonly surfaces: readonly Surface[]
+  /** Those of them that this shop has. */
+  readonly open: ReadonlyMap<SurfaceName, OpenSurface>
+}
+
+export type DeskParts = Omit<Desk, keyof RowDesk>
+
+export function createDesk(parts: DeskParts): Desk {
+  const { checkout, http } = parts
+  return {
+    ...parts,
+    urlOf: (rail: RailName, path: string) => (rail === 'mpp' ? http.baseUrl : http.x402BaseUrl) + path,
+    purchaseStatus: (surface, rail, reference) => purchaseStatus(checkout, surface, rail, reference),
+  }
+}

@@ -1,0 +1,227 @@
+import { decodePaymentRequiredHeader } from '@x402/core/http'
+import { PaymentRequiredV2Schema } from '@x402/core/schemas'
+import { Challenge } from 'mppx'
+import { validate } from 'mppx/discovery'
+import { systemClock } from '../../base/clock.ts'
+import { fetchWithin } from '../bounded-fetch.ts'
+import { type Check, type Finding, look, Trouble } from './finding.ts'
+import { compareClocks } from './configuration-checks.ts'
+
+// The running shop as a scanner or a stranger sees it: nothing is asked that costs anything, and nothing is paid.
+
+const ANSWER_MS_MAX = 10_000
+
+type Contract = {
+  readonly openapi: string
+  readonly servers: readonly { readonly url: string }[]
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+}
+type Operation = {
+  readonly 'x-payment-info'?: object
+  readonly servers?: readonly { readonly url: string }[]
+  readonly responses: Readonly<Record<string, unknown>>
+}
+
+export async function checkFront(url: string): Promise<readonly Finding[]> {
+  const documents = { area: 'documents', fix: 'Is an older Sutler, or something else, running there?' } as const
+  let contract: Contract | null = null
+  const findings = [
+    await look({ area: 'shop', what: 'health', fix: 'Look at /health/ready and at the log.' }, () => health(url)),
+    await look({ area: 'clock', what: 'shop', fix: 'Set the clock of this machine.' }, () => clock(url)),
+    await look({ ...documents, what: '/openapi.json' }, async () => {
+      contract = await json<Contract>(`${url}/openapi.json`)
+      return judgeContract(contract)
+    }),
+    await look({ ...documents, what: '/openapi.full.json' }, async () => {
+      const { openapi } = await json<Contract>(`${url}/openapi.full.json`)
+      return `OpenAPI ${openapi}`
+    }),
+    await look({ ...documents, what: '/catalog' }, () => catalog(url)),
+    await look({ ...documents, what: 'CORS' }, () => preflight(url)),
+    await look({ ...documents, what: 'errors' }, () => errors(url)),
+    await look({ ...documents, what: 'MCP' }, () => initialize(url)),
+  ]
+  const paid = contract ? paidOperations(contract).map(({ path }) => path) : []
+  const spoken = (['x402', 'mpp'] as const).filter((protocol) => paid.some((path) => path.includes(`/${protocol}/`)))
+  const paths = [...texts, ...spoken.flatMap((protocol) => ofProtocol[protocol])]
+  const read = paths.map((path) => look({ ...documents, what: path }, () => document(url, path)))
+  const challenges = contract ? checkChallenges(url, contract) : []
+  return [...findings, ...(await Promise.all(read)), ...(await challenges)]
+}
+
+/** What discovery asks for by name, whichever protocols are on. The contract and the catalog are looked at more closely. */
+const texts = [
+  '/llms.txt',
+  '/llms-full.txt',
+  '/skill.md',
+  '/robots.txt',
+  '/sitemap.xml',
+  '/.well-known/api-catalog',
+  '/.well-known/agent-skills/index.json',
+  '/.well-known/ai-catalog.json',
+  '/.well-known/mcp/server-card.json',
+  '/.well-known/jwks.json',
+  '/errors',
+]
+
+/** What only a shop that takes this protocol has. */
+const ofProtocol = { x402: ['/.well-known/x402', '/discovery/resources'], mpp: ['/.well-known/mpp'] }
+
+const ask = fetchWithin(ANSWER_MS_MAX)
+
+async function json<Answer>(url: string): Promise<Answer> {
+  const response = await ask(url, { headers: { accept: 'application/json' } })
+  const type = response.headers.get('content-type') ?? ''
+  const text = await response.text()
+  if (!response.ok) throw new Error(`${url} answers ${response.status}.`)
+  if (!/json/.test(type)) throw new Error(`${url} says it is ${type}, not JSON.`)
+  return JSON.parse(text) as Answer
+}
+
+type Readiness = {
+  readonly status: string
+  readonly checks: readonly { name: string; status: string; detail: string }[]
+}
+
+async function health(url: string): Promise<string> {
+  const response = await ask(`${url}/health/ready`)
+  const { status, checks } = (await response.json()) as Readiness
+  const bad = checks.filter((check) => check.status !== 'ok').map(({ name, detail }) => `${name}: ${detail}`)
+  const fix = 'Mend what it names; docs/operating.md tells how.'
+  if (response.status !== 200) throw new Trouble('fail', `It cannot sell. ${bad.join(' ')}`, fix)
+  if (bad.length > 0) throw new Trouble('warn', bad.join(' '), fix)
+  return status
+}
+
+async function clock(url: string): Promise<string> {
+  const { headers } = await ask(`${url}/health/live`)
+  const date = Date.parse(headers.get('date') ?? '')
+  // The header has whole seconds.
+  return compareClocks('the shop', date + 500 - systemClock.now())
+}
+
+function judgeContract(contract: Contract): string {
+  const fix = 'Report it: the contract is printed from the route table.'
+  const errors = validate(contract).filter(({ severity }) => severity === 'error')
+  if (errors.length > 0)
+    throw new Trouble('fail', errors.map(({ path, message }) => `${path}: ${message}`).join(' '), fix)
+  const paid = paidOperations(contract)
+  const silent = paid.filter(({ operation }) => operation.responses['402'] === undefined)
+  if (paid.length === 0) throw new Trouble('fail', 'It offers nothing for money.', 'Switch a protocol on.')
+  if (silent.length > 0) throw new Trouble('fail', `${silent[0]!.path} does not announce its 402.`, fix)
+  return `OpenAPI ${contract.openapi}, ${paid.length} paid operations`
+}
+
+function paidOperations({ paths, servers }: Contract) {
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods)
+      .filter(([, operation]) => operation['x-payment-info'] !== undefined)
+      .map(([method, operation]) => ({
+        path,
+        method: method.toUpperCase(),
+        server: (operation.servers ?? servers)[0]?.url ?? '',
+        operation,
+      })),
+  )
+}
+
+/** Every paid route is asked without money. What comes back must be payable by the stock clients. */
+async function checkChallenges(url: string, contract: Contract): Promise<readonly Finding[]> {
+  const fix = 'Compare SUTLER_BASE_URL and SUTLER_X402_BASE_URL with the address that agents use.'
+  return Promise.all(
+    paidOperations(contract).map(({ path, method, server }) => {
+      const check: Check = { area: 'documents', what: `402 of ${path}`, fix }
+      return look(check, async () => {
+        const init = method === 'GET' ? {} : { method, body: '{}', headers: { 'content-type': 'application/json' } }
+        const response = await ask(`${url}${path}`, init)
+        if (response.status === 409) throw new Trouble('warn', await detailOf(response), 'Put something on the shelf.')
+        if (response.status !== 402) throw new Trouble('fail', `It answers ${response.status} to an unpaid call.`, fix)
+        judgeHeaders(response)
+        return response.headers.has('payment-required') ? judgeX402(response, server + path, fix) : judgeMpp(response)
+      })
+    }),
+  )
+}
+
+/** A route that has nothing to sell asks for no money. */
+async function detailOf(response: Response): Promise<string> {
+  const { detail } = (await response.json().catch(() => ({}))) as { detail?: string }
+  return detail ?? 'It answers 409 to an unpaid call.'
+}
+
+function judgeHeaders({ headers }: Response): void {
+  const fix = 'Something between here and the shop changes headers; let them pass.'
+  if (!/no-store/.test(headers.get('cache-control') ?? ''))
+    throw new Trouble('fail', 'A cache may keep the 402 and show it to somebody who has paid.', fix)
+  const exposed = headers.get('access-control-expose-headers') ?? ''
+  if (headers.get('access-control-allow-origin') !== '*' || !/payment-required/i.test(exposed))
+    throw new Trouble('fail', 'Agents in browsers cannot read it.', fix)
+}
+
+function judgeX402({ headers }: Response, url: string, fix: string): string {
+  const required = PaymentRequiredV2Schema.parse(decodePaymentRequiredHeader(headers.get('payment-required')!))
+  const [accepted] = required.accepts
+  if (required.resource.url !== url)
+    throw new Trouble('warn', `It names ${required.resource.url}, and the contract says ${url}.`, fix)
+  return `x402 ${accepted?.scheme} on ${accepted?.network}`
+}
+
+function judgeMpp(response: Response): string {
+  const { method, intent, digest } = Challenge.fromResponse(response)
+  return `MPP ${method}/${intent}${digest === undefined ? '' : ', bound to the body'}`
+}
+
+async function catalog(url: string): Promise<string> {
+  const response = await ask(`${url}/catalog`)
+  const { version, items } = (await response.json()) as { version: number; items: readonly unknown[] }
+  const fix = 'Something between here and the shop changes headers; let them pass.'
+  if (version !== 1) throw new Error(`Its version is ${version}, not 1.`)
+  if (!response.headers.has('etag') || !/max-age=\d+/.test(response.headers.get('cache-control') ?? ''))
+    throw new Trouble('warn', 'It cannot be cached: ETag or max-age is missing.', fix)
+  if (items.length === 0) throw new Trouble('warn', 'Nothing is on the shelves.', 'Put lots or items on sale.')
+  return `version ${version}, ${items.length} items`
+}
+
+async function preflight(url: string): Promise<string> {
+  const { status, headers } = await ask(`${url}/catalog`, {
+    method: 'OPTIONS',
+    headers: { origin: 'https://agent.example', 'access-control-request-method': 'GET' },
+  })
+  const allowed = headers.get('access-control-allow-headers') ?? ''
+  const missing = ['payment-signature', 'authorization', 'content-type'].filter((name) => !allowed.includes(name))
+  const fix = 'Let OPTIONS requests reach the shop; it answers them itself.'
+  if (status !== 204 || missing.length > 0)
+    throw new Trouble('fail', `A preflight answers ${status} and lacks ${missing.join(', ') || 'nothing'}.`, fix)
+  return 'agents in browsers may pay'
+}
+
+async function errors(url: string): Promise<string> {
+  const response = await ask(`${url}/no-such-route`)
+  const { code, status } = (await response.json().catch(() => ({}))) as { code?: string; status?: number }
+  if (response.status === 404 && code === 'route_not_found' && status === 404) return 'are told as JSON, with a code'
+  const fix = 'Something between here and the shop answers for it; let everything pass.'
+  throw new Trouble('fail', `An unknown route answers ${response.status} and ${code ?? 'no code'}.`, fix)
+}
+
+async function initialize(url: string): Promise<string> {
+  const response = await ask(`${url}/mcp`, {
+    method: 'POST',
+    headers: { accept: 'application/json', 'content-type': 'application/json' },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
+      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'sutler doctor', version: '1' } },
+    }),
+  })
+  const { result } = (await response.json()) as { result?: { protocolVersion: string } }
+  if (!result) throw new Error(`initialize answers ${response.status}.`)
+  return `protocol ${result.protocolVersion}`
+}
+
+async function document(url: string, path: string): Promise<string> {
+  const response = await ask(`${url}${path}`)
+  const { length } = await response.text()
+  if (!response.ok) throw new Error(`It answers ${response.status}.`)
+  return `${length} characters`
+}
