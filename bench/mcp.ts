@@ -12,15 +12,15 @@ import { McpServer as SdkServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
 import { Hono } from 'hono'
 import * as z from 'zod'
+import { startServer } from '../src/api/http/server.ts'
 import { createMcpEndpoint } from '../src/api/mcp/endpoint.ts'
 import { inputSchemaOf, listingOf } from '../src/api/mcp/listing.ts'
 import { createProblemResults } from '../src/api/mcp/problem-result.ts'
 import { text } from '../src/api/mcp/server.ts'
-import { startServer } from '../src/api/http/server.ts'
 import { systemRandom } from '../src/base/id.ts'
 import { silentLog } from '../src/base/log.ts'
 import { defaultLimits } from '../src/config/limits.ts'
-import type { ToolFace } from '../src/domain/tool-description.ts'
+import type { ToolDescription } from '../src/domain/tool-description.ts'
 import { faces as craftFaces } from '../src/surfaces/craft/tools.ts'
 import { faces as gatewayFaces } from '../src/surfaces/gateway/tools.ts'
 import { faces as saleFaces } from '../src/surfaces/sale/tools.ts'
@@ -122,7 +122,7 @@ const shape = {
     .regex(/^0x[0-9a-fA-F]{40}$/)
     .describe('EVM wallet address that receives the minted NFTs'),
 }
-const faces = [saleFaces, shopFaces, craftFaces, gatewayFaces].flatMap((one): ToolFace[] => Object.values(one))
+const faces = [saleFaces, shopFaces, craftFaces, gatewayFaces].flatMap((one): ToolDescription[] => Object.values(one))
 const tools = [...faces, saleFaces.quoteSaleLot, saleFaces.buySaleLot].map((face, index) => ({
   ...face,
   name: `${face.name}_${index}`,

@@ -6,18 +6,21 @@ import type { Checkout } from '../checkout/checkout.ts'
 import type { HttpConfig } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
 import type { FreeRoute, Host, Route } from '../domain/route.ts'
-import { createAnswers } from './shop/outcome-reply.ts'
+import type { PaymentGate } from './gate/payment-gate.ts'
+import { hasPayment } from './gate/payment-header.ts'
+import type { RateLimiter } from './gate/rate-limit.ts'
+import { readBody } from './http/body.ts'
 import { corsHeaders, preflightHeaders } from './http/cors.ts'
-import { assertAcceptsJson, flowIdOf, type HttpRequest, hasPayment, queryOf, readBody } from './http/request.ts'
-import { createHostFinder, otherHostOf, servesHere } from './shop/hosts.ts'
-import type { AnsweredRequest } from './operator/metrics.ts'
 import { parseWith } from './http/parse.ts'
 import { asProblem } from './http/problem-body.ts'
-import type { RateLimiter } from './gate/rate-limit.ts'
 import type { Handler, Headers, Reply } from './http/reply.ts'
+import { assertAcceptsJson, flowIdOf, type HttpRequest, queryOf } from './http/request.ts'
 import { createRouter } from './http/router.ts'
-import { createSelling } from './shop/paid-handler.ts'
-import type { Turnstile } from './gate/payment-gate.ts'
+import type { HttpApp } from './http/server.ts'
+import type { AnsweredRequest } from './operator/metrics.ts'
+import { createHostFinder, otherHostOf, servesHere } from './shop/hosts.ts'
+import { createReplies } from './shop/outcome-reply.ts'
+import { createPaidHandler } from './shop/paid-handler.ts'
 
 export type HttpOptions = {
   readonly routes: readonly Route[]
@@ -27,7 +30,7 @@ export type HttpOptions = {
   readonly http: HttpConfig
   readonly limits: Limits
   readonly limiter: RateLimiter
-  readonly turnstile: Turnstile
+  readonly paymentGate: PaymentGate
   /** Hears of every answer. */
   readonly observe: (answered: AnsweredRequest) => void
   readonly random: Random
@@ -37,16 +40,6 @@ export type HttpOptions = {
 /** Speaks for itself, errors included. */
 export type Other = { readonly host: Host; readonly handle: Handler }
 
-/** The route table as a function from requests to answers. */
-export type HttpApp = {
-  /** Never rejects: whatever goes wrong is an answer too. */
-  answer(request: HttpRequest): Promise<Reply>
-  /** Is it to be answered however much is under way? */
-  isVital(request: HttpRequest): boolean
-  /** The answer to what never became a request, or will not be looked at. */
-  refusal(problem: Problem): Reply
-}
-
 /** Everything about one path that does not change between requests. */
 type Place = {
   readonly routes: readonly Route[]
@@ -55,10 +48,11 @@ type Place = {
   readonly isRateLimited: boolean
 }
 
+/** The route table as a function from requests to answers. */
 export function createHttpApp(options: HttpOptions): HttpApp {
-  const { routes, others, checkout, http, limits, limiter, turnstile, observe, random, log } = options
-  const answers = createAnswers({ errorsUrl: `${http.baseUrl}/errors`, random })
-  const { sell, tellPrice } = createSelling({ checkout, answers, turnstile, limiter, http, limits, random })
+  const { routes, others, checkout, http, limits, limiter, paymentGate, observe, random, log } = options
+  const replies = createReplies({ errorsUrl: `${http.baseUrl}/errors`, random })
+  const { sell, tellPrice } = createPaidHandler({ checkout, replies, paymentGate, limiter, http, limits, random })
   const hostOf = createHostFinder(http)
   const router = createRouter(
     new Map<string, Handler>([
@@ -184,7 +178,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     const fields = { requestId, flowId, method, path, status: problem.status, code: problem.code }
     if (problem.status >= 500) log.error('request failed', { ...fields, error })
     else log.debug('request refused', fields)
-    return answers.problem(problem, { 'X-Flow-Id': flowId }, requestId)
+    return replies.problem(problem, { 'X-Flow-Id': flowId }, requestId)
   }
 
   return {
@@ -193,7 +187,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
       return found ? found.value(request, found.params) : Promise.resolve(nowhere(request))
     },
     isVital: ({ path }) => vital.has(path),
-    refusal: (problem) => answers.problem(problem),
+    refusal: (problem) => replies.problem(problem),
   }
 }
 

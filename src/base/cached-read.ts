@@ -1,7 +1,7 @@
 import type { Clock } from './clock.ts'
 
 /** A reading that many may share: it is made anew at most once every `maxAgeMs`, and a failed one is never shared. */
-export function recently<Value>(clock: Clock, maxAgeMs: number, read: () => Promise<Value>): () => Promise<Value> {
+export function cachedRead<Value>(clock: Clock, maxAgeMs: number, read: () => Promise<Value>): () => Promise<Value> {
   let shared: { readonly at: number; readonly value: Promise<Value> } | null = null
   return () => {
     const now = clock.now()

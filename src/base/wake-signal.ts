@@ -1,9 +1,9 @@
 import type { Clock } from './clock.ts'
 
 /** Lets a loop sleep until its time has come or somebody rings: work that is here already need not wait for the next look. */
-export type Bell = { ring(): void; wait(ms: number, stop: AbortSignal): Promise<void> }
+export type WakeSignal = { ring(): void; wait(ms: number, stop: AbortSignal): Promise<void> }
 
-export function createBell(clock: Clock): Bell {
+export function createWakeSignal(clock: Clock): WakeSignal {
   let ringing = new AbortController()
   return {
     ring() {

@@ -61,7 +61,7 @@ async function restore(options: WatchOptions, send: WatchedSend): Promise<Missin
     return null
   }
   const detail = await bringBack(options, sender, send).catch((error: unknown) => {
-    log.warn('what the chain dropped could not be sent again', { orderId, step, error })
+    log.warn('dropped transaction could not be sent again', { orderId, step, error })
     return isProblem(error) ? error.message : 'It could not be sent again; the next look tries.'
   })
   const kind = isDeliveryStep(step) ? 'delivery_missing' : 'refund_missing'

@@ -2,27 +2,32 @@ import { newId } from '../base/id.ts'
 import type { Lease } from '../domain/lease.ts'
 import type { Queryable } from '../store/db.ts'
 import { claim, enqueueLeased, extend, forget } from '../store/jobs.ts'
-import type { Books } from './reconcile-context.ts'
+import type { ReconcileContext } from './reconcile-context.ts'
 
 const KIND = 'arrival'
 const LEASE_SECONDS = 120
 const ABANDONED_MAX = 100
 
 /** A deed that somebody asks for and that no job is about: it gets a lease of its own, for as long as it takes. */
-export async function underLease<Result>(books: Books, work: (lease: Lease) => Promise<Result>): Promise<Result> {
-  const key = newId('job', books.random)
-  const lease = await enqueueLeased(books.db, { kind: KIND, key, leaseSeconds: LEASE_SECONDS })
+export async function underLease<Result>(
+  context: ReconcileContext,
+  work: (lease: Lease) => Promise<Result>,
+): Promise<Result> {
+  const key = newId('job', context.random)
+  const lease = await enqueueLeased(context.db, { kind: KIND, key, leaseSeconds: LEASE_SECONDS })
   if (!lease) throw new TypeError(`job ${key} exists already`)
   try {
-    return await whileHeld(books, lease, LEASE_SECONDS, () => work(lease))
+    return await whileHeld(context, lease, LEASE_SECONDS, () => work(lease))
   } finally {
-    await forget(books.db, lease).catch((error: unknown) => books.log.warn('a lease was left behind', { key, error }))
+    await forget(context.db, lease).catch((error: unknown) =>
+      context.log.warn('lease could not be released', { key, error }),
+    )
   }
 }
 
 /** Renews a lease while the work under it takes its time. Whoever loses it all the same can sign nothing more. */
 export async function whileHeld<Result>(
-  { db, clock, log }: Pick<Books, 'db' | 'clock' | 'log'>,
+  { db, clock, log }: Pick<ReconcileContext, 'db' | 'clock' | 'log'>,
   lease: Lease,
   leaseSeconds: number,
   work: () => Promise<Result>,

@@ -1,9 +1,9 @@
 import { Problem } from '../base/problem.ts'
 import type { Arrival, Till } from '../domain/till.ts'
 import { claimantOf, listArrivals } from '../store/arrivals.ts'
-import type { Books } from './reconcile-context.ts'
 import { holdArrival } from './orphans.ts'
 import { scanTill } from './reconcile.ts'
+import type { ReconcileContext } from './reconcile-context.ts'
 
 /** Until the chain has been read, nobody can say which payments were spent: no credential is taken before. */
 export type LedgerGate = {
@@ -20,12 +20,12 @@ const PAGE = 1_000
  * `isBehind` says whether a key of ours has sent more than the journal knows: proof that the store is an older copy of itself. Without
  * such proof, a store that nobody has kept for a while may be one too.
  */
-export function createLedgerGate(books: Books, isBehind: () => Promise<boolean>): LedgerGate {
+export function createLedgerGate(context: ReconcileContext, isBehind: () => Promise<boolean>): LedgerGate {
   let isOpen = false
 
   async function learn(): Promise<void> {
     const hasProof = await isBehind()
-    for (const till of books.tills) await learnTill(books, till, hasProof)
+    for (const till of context.tills) await learnTill(context, till, hasProof)
     isOpen = true
   }
 
@@ -39,7 +39,7 @@ export function createLedgerGate(books: Books, isBehind: () => Promise<boolean>)
     },
     async open(stop) {
       await learn().catch((error) =>
-        books.log.error('the chain could not be read; nothing is sold until it is', { error }),
+        context.log.error('the chain could not be read; nothing is sold until it is', { error }),
       )
       if (!isOpen) void retry(stop)
     },
@@ -47,14 +47,14 @@ export function createLedgerGate(books: Books, isBehind: () => Promise<boolean>)
 
   async function retry(stop: AbortSignal): Promise<void> {
     while (!isOpen && !stop.aborted) {
-      await books.clock.sleep(RETRY_MS, stop)
+      await context.clock.sleep(RETRY_MS, stop)
       if (!stop.aborted)
-        await learn().catch((error) => books.log.warn('the chain still cannot be read; nothing is sold', { error }))
+        await learn().catch((error) => context.log.warn('the chain still cannot be read; nothing is sold', { error }))
     }
   }
 }
 
-async function* unclaimed({ db }: Books, till: Till): AsyncGenerator<Arrival> {
+async function* unclaimed({ db }: ReconcileContext, till: Till): AsyncGenerator<Arrival> {
   for (let after = ''; ; ) {
     const page = await listArrivals(db, till.id, { states: ['unclaimed', 'orphaned'], after, limit: PAGE })
     yield* page
@@ -67,19 +67,24 @@ async function* unclaimed({ db }: Books, till: Till): AsyncGenerator<Arrival> {
  * Reads what arrived since the books were last kept. If they may have lost something, all money without an order is set aside: perhaps it
  * had bought something that this store no longer remembers, and it must not buy again. A person decides what happens to it.
  */
-async function learnTill(books: Books, till: Till, hasProof: boolean): Promise<void> {
-  const { db, log, policy } = books
-  const { mark } = await scanTill(books, till)
+async function learnTill(context: ReconcileContext, till: Till, hasProof: boolean): Promise<void> {
+  const { db, log, policy } = context
+  const { mark } = await scanTill(context, till)
   const mayHaveLost = mark.isNew ? till.sinceBlock !== null : hasProof || mark.silentSeconds > policy.silenceSecondsMax
   if (!mayHaveLost) return
-  for await (const arrival of unclaimed(books, till)) {
+  for await (const arrival of unclaimed(context, till)) {
     if (till.isOwn(arrival.sender) || arrival.amount < policy.refundAtLeast) continue
     const claimant = await claimantOf(db, await till.rail.identityOf(arrival))
     // An order that waits for just this payment goes on with it.
     if (claimant.kind === 'order' && !claimant.isPaid) continue
-    await holdArrival(books, till, arrival, 'It arrived while the books were not kept; it may have been spent already.')
+    await holdArrival(
+      context,
+      till,
+      arrival,
+      'It arrived while the books were not kept; it may have been spent already.',
+    )
   }
-  log.warn('the books may have been behind the chain; money without an order was set aside', {
+  log.warn('the store was behind the chain: payments without an order were set aside', {
     till: till.id,
     hasProof,
   })

@@ -92,7 +92,7 @@ async function write<Input extends JsonObject>(
     if (!isProblem(error, 'store_unavailable')) throw error
     // The commit may have happened, and the worker would then settle it. It is known by its payment's own name: whether there is an
     // order, and which, only a later look can tell.
-    log.warn('the store did not say whether an order was written', { orderId: order.id, error })
+    log.warn('no answer from the store: order may or may not be written', { orderId: order.id, error })
     return { kind: 'unsure', order: { ...order, id: handleOf(payment) } }
   })
 }

@@ -14,54 +14,54 @@ import {
   touchArrival,
 } from '../store/arrivals.ts'
 import { RefundsUsedUp } from '../store/refund-budget.ts'
-import type { Books } from './reconcile-context.ts'
 import { underLease } from './held.ts'
+import type { ReconcileContext } from './reconcile-context.ts'
 
 const PAGE = 100
 /** One look at a till takes no longer than this; the rest comes first next time. */
 const WORK_MS_MAX = 60_000
 
 /** Money that reached a till and that no order claims: looked into when it is old enough, and sent back when it stays so. */
-export async function workOrphans(books: Books, till: Till, lease: Lease): Promise<void> {
-  await sweepDust(books.db, till.id, books.policy)
-  const end = books.clock.now() + WORK_MS_MAX
+export async function workOrphans(context: ReconcileContext, till: Till, lease: Lease): Promise<void> {
+  await sweepDust(context.db, till.id, context.policy)
+  const end = context.clock.now() + WORK_MS_MAX
   const seen = new Set<string>()
   for (;;) {
-    const due = await dueArrivals(books.db, till.id, { ...books.policy, limit: PAGE })
+    const due = await dueArrivals(context.db, till.id, { ...context.policy, limit: PAGE })
     const fresh = due.filter(({ id, state }) => !seen.has(`${state} ${id}`))
     if (fresh.length === 0) return
     for (const arrival of fresh) {
-      if (books.clock.now() > end) return
+      if (context.clock.now() > end) return
       seen.add(`${arrival.state} ${arrival.id}`)
-      await workOn(books, till, arrival, lease)
+      await workOn(context, till, arrival, lease)
     }
   }
 }
 
 /** One of them must not keep the others from being looked at. */
-async function workOn(books: Books, till: Till, arrival: Arrival, lease: Lease): Promise<void> {
-  const hasMoved = await step(books, till, arrival, lease).catch((error) => {
-    books.log.warn('money without a purchase could not be looked into', { arrivalId: arrival.id, error })
+async function workOn(context: ReconcileContext, till: Till, arrival: Arrival, lease: Lease): Promise<void> {
+  const hasMoved = await step(context, till, arrival, lease).catch((error) => {
+    context.log.warn('stray payment could not be checked', { arrivalId: arrival.id, error })
     return false
   })
-  if (!hasMoved) await touchArrival(books.db, arrival)
+  if (!hasMoved) await touchArrival(context.db, arrival)
 }
 
-async function step(books: Books, till: Till, arrival: Arrival, lease: Lease): Promise<boolean> {
-  if (arrival.state === 'unclaimed') return (await judge(books, till, arrival)) !== null
+async function step(context: ReconcileContext, till: Till, arrival: Arrival, lease: Lease): Promise<boolean> {
+  if (arrival.state === 'unclaimed') return (await judge(context, till, arrival)) !== null
   if (!(await till.isDeep(arrival))) return false
-  const refunding = arrival.state === 'orphaned' ? await beginReturn(books, till, arrival, null) : arrival
-  return refunding !== null && (await finishReturn(books, till, refunding, lease)).state === 'refunded'
+  const refunding = arrival.state === 'orphaned' ? await beginReturn(context, till, arrival, null) : arrival
+  return refunding !== null && (await finishReturn(context, till, refunding, lease)).state === 'refunded'
 }
 
 /** Nobody has claimed it. Says so to the outside world, and whether it goes back by itself. Null: not yet. */
-async function judge(books: Books, till: Till, arrival: Arrival): Promise<Arrival | null> {
-  if (till.isOwn(arrival.sender)) return changeArrival(books.db, arrival, { to: 'own', reason: null, event: null })
-  const claimant = await claimantOf(books.db, await till.rail.identityOf(arrival))
+async function judge(context: ReconcileContext, till: Till, arrival: Arrival): Promise<Arrival | null> {
+  if (till.isOwn(arrival.sender)) return changeArrival(context.db, arrival, { to: 'own', reason: null, event: null })
+  const claimant = await claimantOf(context.db, await till.rail.identityOf(arrival))
   if (claimant.kind === 'order' && isAboutToMatch(claimant, arrival)) return null
   const { reason, orderId } = explained(claimant, arrival)
-  const obstacle = await obstacleTo(books, till, arrival, claimant)
-  return change(books, till, arrival, {
+  const obstacle = await obstacleTo(context, till, arrival, claimant)
+  return change(context, till, arrival, {
     to: obstacle ? 'held' : 'orphaned',
     reason: obstacle ?? reason,
     orderId,
@@ -86,23 +86,32 @@ function explained(claimant: Claimant, arrival: Arrival): { reason: string; orde
 }
 
 /** Why it must not go back by itself. */
-async function obstacleTo(books: Books, till: Till, arrival: Arrival, claimant: Claimant): Promise<string | null> {
+async function obstacleTo(
+  context: ReconcileContext,
+  till: Till,
+  arrival: Arrival,
+  claimant: Claimant,
+): Promise<string | null> {
   const { id } = arrival
   if (claimant.kind === 'arrival' && claimant.arrivalId !== id)
     return `Its payment was set aside before, as ${claimant.arrivalId}.`
   if (claimant.kind === 'order' && claimant.status !== 'expired' && !claimant.isPaid)
     return `Order ${claimant.orderId} claims it, for another payer or amount.`
-  return obstacleToReturn(books, till, arrival)
+  return obstacleToReturn(context, till, arrival)
 }
 
 /** The same, as far as it can be said without asking who claims it. */
-export async function obstacleToReturn(books: Books, till: Till, arrival: Arrival): Promise<string | null> {
+export async function obstacleToReturn(
+  context: ReconcileContext,
+  till: Till,
+  arrival: Arrival,
+): Promise<string | null> {
   const { sender, amount } = arrival
-  if (!books.policy.refundsOrphans) return 'Orphans wait for a person here.'
-  if (amount < books.policy.refundAtLeast) return 'It is too little to be sent back by itself.'
-  if (books.isBlocked(sender)) return 'Its sender is blocked.'
+  if (!context.policy.refundsOrphans) return 'Orphans wait for a person here.'
+  if (amount < context.policy.refundAtLeast) return 'It is too little to be sent back by itself.'
+  if (context.isBlocked(sender)) return 'Its sender is blocked.'
   if (await till.isContract(sender)) return 'Its sender is a contract; whose money it is must be found out first.'
-  if ((await books.refundedToday()) + amount > books.policy.refundsPerDay)
+  if ((await context.refundedToday()) + amount > context.policy.refundsPerDay)
     return 'The automatic refunds of this day are used up.'
   return null
 }
@@ -111,9 +120,14 @@ export async function obstacleToReturn(books: Books, till: Till, arrival: Arriva
  * The name of the payment is taken in the same transaction: from then on it cannot buy anything, and whoever presents it a moment before
  * has bought, and nothing goes back.
  */
-async function beginReturn(books: Books, till: Till, arrival: Arrival, by: string | null): Promise<Arrival | null> {
+async function beginReturn(
+  context: ReconcileContext,
+  till: Till,
+  arrival: Arrival,
+  by: string | null,
+): Promise<Arrival | null> {
   const identity = await till.rail.identityOf(arrival)
-  const claimant = await claimantOf(books.db, identity)
+  const claimant = await claimantOf(context.db, identity)
   if (claimant.kind === 'order' && claimant.status !== 'expired' && !claimant.isPaid) return null
   const begun = {
     to: 'refunding',
@@ -122,25 +136,25 @@ async function beginReturn(books: Books, till: Till, arrival: Arrival, by: strin
     claim: claimant.kind === 'nobody' ? identity : null,
     type: 'refund.created',
   } as const
-  if (by !== null) return change(books, till, arrival, begun)
-  const budget = { perDay: books.policy.refundsPerDay, perPayer: null }
+  if (by !== null) return change(context, till, arrival, begun)
+  const budget = { perDay: context.policy.refundsPerDay, perPayer: null }
   try {
-    return await change(books, till, arrival, { ...begun, budget })
+    return await change(context, till, arrival, { ...begun, budget })
   } catch (error) {
     if (!(error instanceof RefundsUsedUp)) throw error
-    await changeArrival(books.db, arrival, { to: 'held', reason: error.message, event: null })
+    await changeArrival(context.db, arrival, { to: 'held', reason: error.message, event: null })
     return null
   }
 }
 
 /** Journaled under the arrival's own id: however often this runs, one transfer leaves. */
-async function finishReturn(books: Books, till: Till, arrival: Arrival, lease: Lease): Promise<Arrival> {
+async function finishReturn(context: ReconcileContext, till: Till, arrival: Arrival, lease: Lease): Promise<Arrival> {
   const outcome = await till.rail.refund(asPaidOrder(arrival, till), lease)
   if (outcome.kind === 'pending') {
-    books.log.warn('refund of an orphan is not through yet', { arrivalId: arrival.id, detail: outcome.detail })
+    context.log.warn('refund of a stray payment is not through yet', { arrivalId: arrival.id, detail: outcome.detail })
     return arrival
   }
-  const refunded = await change(books, till, arrival, {
+  const refunded = await change(context, till, arrival, {
     to: 'refunded',
     reason: arrival.reason,
     refundTx: outcome.transaction,
@@ -167,12 +181,12 @@ function asPaidOrder({ id, sender, amount, transaction, foundAt }: Arrival, { ra
 
 /** A person decides about money that nobody claimed: back to its sender, or it stays. */
 export async function decideArrival(
-  books: Books,
+  context: ReconcileContext,
   arrivalId: string,
   { decision, by }: { readonly decision: 'refund' | 'keep'; readonly by: string },
 ): Promise<{ readonly arrival: Arrival; readonly till: Till }> {
-  const arrival = await findArrival(books.db, arrivalId)
-  const till = books.tills.find(({ id }) => id === arrival?.till)
+  const arrival = await findArrival(context.db, arrivalId)
+  const till = context.tills.find(({ id }) => id === arrival?.till)
   if (!arrival) throw new Problem('order_not_found', `There is no arrival ${arrivalId.slice(0, 40)}.`)
   if (!till)
     throw new Problem(
@@ -183,47 +197,57 @@ export async function decideArrival(
     throw new Problem('refund_refused', `Arrival ${arrival.id} is ${arrival.state}; there is nothing to decide.`)
   const decided =
     decision === 'refund'
-      ? await underLease(books, (lease) => returnNow(books, till, arrival, { by, lease }))
-      : await keep(books, till, arrival, by)
+      ? await underLease(context, (lease) => returnNow(context, till, arrival, { by, lease }))
+      : await keep(context, till, arrival, by)
   if (!decided) throw new Problem('refund_refused', `Arrival ${arrival.id} was claimed meanwhile; look at it again.`)
   return { arrival: decided, till }
 }
 
 async function returnNow(
-  books: Books,
+  context: ReconcileContext,
   till: Till,
   arrival: Arrival,
   { by, lease }: { readonly by: string; readonly lease: Lease },
 ): Promise<Arrival | null> {
   if (!(await till.isDeep(arrival)))
     throw new Problem('refund_refused', `Arrival ${arrival.id} is not deep enough in the chain yet; try again soon.`)
-  const refunding = await beginReturn(books, till, arrival, by)
-  return refunding && finishReturn(books, till, refunding, lease)
+  const refunding = await beginReturn(context, till, arrival, by)
+  return refunding && finishReturn(context, till, refunding, lease)
 }
 
-async function keep(books: Books, till: Till, arrival: Arrival, by: string): Promise<Arrival | null> {
-  const claim = await freeName(books, till, arrival)
-  return changeArrival(books.db, arrival, { to: 'kept', reason: arrival.reason, decidedBy: by, claim, event: null })
+async function keep(context: ReconcileContext, till: Till, arrival: Arrival, by: string): Promise<Arrival | null> {
+  const claim = await freeName(context, till, arrival)
+  return changeArrival(context.db, arrival, { to: 'kept', reason: arrival.reason, decidedBy: by, claim, event: null })
 }
 
 /** Takes money out of circulation until a person has decided: its name is taken, so that it cannot buy anything. */
-export async function holdArrival(books: Books, till: Till, arrival: Arrival, reason: string): Promise<Arrival | null> {
-  const claim = await freeName(books, till, arrival)
-  return change(books, till, arrival, { to: 'held', reason, claim, type: 'payment.orphaned' })
+export async function holdArrival(
+  context: ReconcileContext,
+  till: Till,
+  arrival: Arrival,
+  reason: string,
+): Promise<Arrival | null> {
+  const claim = await freeName(context, till, arrival)
+  return change(context, till, arrival, { to: 'held', reason, claim, type: 'payment.orphaned' })
 }
 
-async function freeName(books: Books, till: Till, arrival: Arrival): Promise<string | null> {
+async function freeName(context: ReconcileContext, till: Till, arrival: Arrival): Promise<string | null> {
   const identity = await till.rail.identityOf(arrival)
-  return (await claimantOf(books.db, identity)).kind === 'nobody' ? identity : null
+  return (await claimantOf(context.db, identity)).kind === 'nobody' ? identity : null
 }
 
 type Step = Omit<ArrivalChange, 'event'> & { readonly type: NonNullable<ArrivalChange['event']>['type'] }
 
-async function change(books: Books, till: Till, arrival: Arrival, { type, ...to }: Step): Promise<Arrival | null> {
+async function change(
+  context: ReconcileContext,
+  till: Till,
+  arrival: Arrival,
+  { type, ...to }: Step,
+): Promise<Arrival | null> {
   const data = presentArrival(changedArrival(arrival, to), till)
-  const changed = await changeArrival(books.db, arrival, { ...to, event: { type, data } })
+  const changed = await changeArrival(context.db, arrival, { ...to, event: { type, data } })
   if (changed && changed.state !== 'refunded')
-    books.log.error('money without a purchase', {
+    context.log.error('stray payment found', {
       arrivalId: arrival.id,
       state: changed.state,
       paymentTx: arrival.transaction,

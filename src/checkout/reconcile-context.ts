@@ -6,20 +6,20 @@ import type { Till } from '../domain/till.ts'
 import type { Database } from '../store/db.ts'
 
 /** What is needed to hold the books against the chain. */
-export type Books = {
+export type ReconcileContext = {
   readonly db: Database
   readonly tills: readonly Till[]
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
-  readonly policy: BooksPolicy
+  readonly policy: ReconcilePolicy
   /** Payers that money is never sent back to without a person's word. */
   isBlocked(payer: Address): boolean
   /** What went back today without anybody having decided it. */
   refundedToday(): Promise<bigint>
 }
 
-export type BooksPolicy = {
+export type ReconcilePolicy = {
   /** How long a payer may take to present what they paid, before the money counts as an orphan. */
   readonly orphanAfterSeconds: number
   /** How long after its arrival an orphan is sent back. */

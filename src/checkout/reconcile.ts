@@ -7,9 +7,9 @@ import type { ArrivalState, Till } from '../domain/till.ts'
 import { listArrivals, matchArrivals, sumOfArrivals } from '../store/arrivals.ts'
 import { findMissing, listMissing, noteMissing, writeOff } from '../store/missing-settlements.ts'
 import { openTill, recordScan, type TillMark } from '../store/till-scan.ts'
-import type { Books } from './reconcile-context.ts'
 import { underLease } from './held.ts'
 import { workOrphans } from './orphans.ts'
+import type { ReconcileContext } from './reconcile-context.ts'
 
 /** What one look at a till found. */
 export type TillReport = {
@@ -44,18 +44,19 @@ const BLOCKS_PER_STEP = 10_000n
 /** Orders of this long before the last look are looked at again. */
 const OVERLAP_SECONDS = 600
 /** Compares every till with the books, and does what can be done about each difference. Safe to run at any time, anywhere, twice. */
-export async function reconcile(books: Books): Promise<readonly TillReport[]> {
+export async function reconcile(context: ReconcileContext): Promise<readonly TillReport[]> {
   const reports: TillReport[] = []
-  for (const till of books.tills) reports.push(await underLease(books, (lease) => reconcileTill(books, till, lease)))
+  for (const till of context.tills)
+    reports.push(await underLease(context, (lease) => reconcileTill(context, till, lease)))
   return reports
 }
 
-export async function reconcileTill(books: Books, till: Till, lease: Lease): Promise<TillReport> {
-  const begunAt = books.clock.now()
-  const scan = await scanTill(books, till)
-  await workOrphans(books, till, lease)
-  await workMissing(books, till, { mark: scan.mark, begunAt, lease })
-  return report(books, till, scan, await till.watchSends(lease))
+export async function reconcileTill(context: ReconcileContext, till: Till, lease: Lease): Promise<TillReport> {
+  const begunAt = context.clock.now()
+  const scan = await scanTill(context, till)
+  await workOrphans(context, till, lease)
+  await workMissing(context, till, { mark: scan.mark, begunAt, lease })
+  return report(context, till, scan, await till.watchSends(lease))
 }
 
 export type TillScan = {
@@ -66,8 +67,8 @@ export type TillScan = {
 }
 
 /** Reads the till's transfers since the last time, and finds their orders. */
-export async function scanTill(books: Books, till: Till): Promise<TillScan> {
-  const { db, policy, random, log } = books
+export async function scanTill(context: ReconcileContext, till: Till): Promise<TillScan> {
+  const { db, policy, random, log } = context
   const head = await till.headBlock()
   const after = till.sinceBlock === null ? head : till.sinceBlock - 1n
   const mark = await openTill(db, till.id, { after, again: policy.rescanBlocks })
@@ -87,11 +88,11 @@ export async function scanTill(books: Books, till: Till): Promise<TillScan> {
 
 /** Orders that count as paid although the chain does not show it. Their own bytes are sent again; when nothing helps, people are told. */
 async function workMissing(
-  books: Books,
+  context: ReconcileContext,
   till: Till,
   { mark, begunAt, lease }: { readonly mark: TillMark; readonly begunAt: number; readonly lease: Lease },
 ): Promise<void> {
-  const { db, log } = books
+  const { db, log } = context
   const { payTo } = till
   const { network, asset } = till.rail
   const seconds = mark.silentSeconds + OVERLAP_SECONDS
@@ -107,24 +108,24 @@ async function workMissing(
       log.error('a payment is lost: the chain dropped it for good', { orderId, paymentTx: transaction })
   }
   // What was sent again just now may have landed already.
-  await scanIfMissing(books, till)
+  await scanIfMissing(context, till)
 }
 
-async function scanIfMissing(books: Books, till: Till): Promise<void> {
-  const open = (await listMissing(books.db, till.id, ITEMS_MAX)).filter(({ state }) => state === 'open')
-  if (open.length > 0) await scanTill(books, till)
+async function scanIfMissing(context: ReconcileContext, till: Till): Promise<void> {
+  const open = (await listMissing(context.db, till.id, ITEMS_MAX)).filter(({ state }) => state === 'open')
+  if (open.length > 0) await scanTill(context, till)
 }
 
 async function report(
-  books: Books,
+  context: ReconcileContext,
   till: Till,
   { blocks, arrived }: TillScan,
   missingSends: readonly MissingSend[],
 ): Promise<TillReport> {
   const { payTo } = till
   const { network, asset, currency } = till.rail
-  const arrivals = await listArrivals(books.db, till.id, { states: OPEN_STATES, after: '', limit: ITEMS_MAX })
-  const missing = await listMissing(books.db, till.id, ITEMS_MAX)
+  const arrivals = await listArrivals(context.db, till.id, { states: OPEN_STATES, after: '', limit: ITEMS_MAX })
+  const missing = await listMissing(context.db, till.id, ITEMS_MAX)
   const items: ReportItem[] = [
     ...arrivals.map(({ id, state, orderId, transaction, amount, reason }) => ({
       kind: state,
@@ -145,7 +146,7 @@ async function report(
     // They were paid from elsewhere, and make no difference to the till.
     ...missingSends.map((missed) => ({ ...missed, id: missed.orderId })),
   ]
-  const unbooked = await sumOfArrivals(books.db, till.id, OPEN_STATES)
+  const unbooked = await sumOfArrivals(context.db, till.id, OPEN_STATES)
   const difference = unbooked - missing.reduce((total, { amount }) => total + amount, 0n)
   return { till: till.id, network, asset, payTo, currency, blocks, arrived, difference, items }
 }

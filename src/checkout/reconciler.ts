@@ -1,7 +1,7 @@
 import { claim, enqueue, type Job, release } from '../store/jobs.ts'
-import type { Books } from './reconcile-context.ts'
 import { forgetAbandoned, whileHeld } from './held.ts'
 import { reconcileTill } from './reconcile.ts'
+import type { ReconcileContext } from './reconcile-context.ts'
 
 export type Reconciler = { stop(): Promise<void> }
 
@@ -13,23 +13,23 @@ const POLL_MS_MAX = 5_000
 const ATTEMPTS_MAX = 2_147_483_647
 
 /** Holds the books against the chain, till by till, every so often; one replica at a time. */
-export function startReconciler(books: Books, everySeconds: number): Reconciler {
-  const { db, tills, clock, log } = books
+export function startReconciler(context: ReconcileContext, everySeconds: number): Reconciler {
+  const { db, tills, clock, log } = context
   const stopping = new AbortController()
 
   /** One till must not keep the others from being looked at. */
   async function work(job: Job): Promise<void> {
     const till = tills.find(({ id }) => id === job.key)
     try {
-      const report = till && (await whileHeld(books, job, LEASE_SECONDS, () => reconcileTill(books, till, job)))
+      const report = till && (await whileHeld(context, job, LEASE_SECONDS, () => reconcileTill(context, till, job)))
       if (report && report.items.length > 0)
-        log.warn('the books differ from the chain', {
+        log.warn('reconciliation found differences', {
           till: report.till,
           difference: report.difference,
           items: report.items.length,
         })
     } catch (error) {
-      log.warn('the books could not be held against the chain', { till: job.key, error })
+      log.warn('reconciliation failed', { till: job.key, error })
     }
     await release(db, job, everySeconds)
   }
@@ -44,7 +44,7 @@ export function startReconciler(books: Books, everySeconds: number): Reconciler 
           await work(job)
         await forgetAbandoned(db)
       } catch (error) {
-        log.warn('tills could not be looked up', { error })
+        log.warn('recipients could not be read from the chain', { error })
       }
     }
   }

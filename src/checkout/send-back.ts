@@ -3,9 +3,9 @@ import { type Arrival, refundOf, type Till } from '../domain/till.ts'
 import { arrivalsOf, hastenArrival, matchArrivals } from '../store/arrivals.ts'
 import { hurry } from '../store/jobs.ts'
 import { recordArrivals } from '../store/till-scan.ts'
-import type { Books } from './reconcile-context.ts'
 import type { SentBack } from './checkout.ts'
 import { obstacleToReturn } from './orphans.ts'
+import type { ReconcileContext } from './reconcile-context.ts'
 import { RECONCILE } from './reconciler.ts'
 
 /** Whoever paid presents it within seconds; until then a stranger's word changes nothing. */
@@ -15,17 +15,17 @@ const RIVAL_SECONDS = 20
  * Somebody showed a payment that reached us and buys nothing. It is written down like any other money without a purchase, and its way
  * back begins now instead of after the usual wait.
  */
-export async function sendBack(books: Books, rail: RailName, astray: Astray): Promise<SentBack> {
+export async function sendBack(context: ReconcileContext, rail: RailName, astray: Astray): Promise<SentBack> {
   const { transaction, detail: reason } = astray
-  for (const till of books.tills.filter((one) => one.rail.name === rail)) {
-    await recordArrivals(books.db, till.id, await till.transfersOf(transaction), books.random)
-    await matchArrivals(books.db, till.id, till.rail.network)
-    const [arrival] = (await arrivalsOf(books.db, till.id, transaction)).filter(isStray)
+  for (const till of context.tills.filter((one) => one.rail.name === rail)) {
+    await recordArrivals(context.db, till.id, await till.transfersOf(transaction), context.random)
+    await matchArrivals(context.db, till.id, till.rail.network)
+    const [arrival] = (await arrivalsOf(context.db, till.id, transaction)).filter(isStray)
     if (!arrival) continue
-    const seconds = astray.mayBeAnothers ? await secondsForRivals(books, till, arrival) : 0
-    const hastened = (await hastenArrival(books.db, arrival, { reason, seconds })) ?? arrival
-    await hurry(books.db, { kind: RECONCILE, key: till.id }, seconds)
-    return told(books, till, hastened)
+    const seconds = astray.mayBeAnothers ? await secondsForRivals(context, till, arrival) : 0
+    const hastened = (await hastenArrival(context.db, arrival, { reason, seconds })) ?? arrival
+    await hurry(context.db, { kind: RECONCILE, key: till.id }, seconds)
+    return told(context, till, hastened)
   }
   return { kind: 'claimed' }
 }
@@ -34,14 +34,14 @@ function isStray({ state }: Arrival): boolean {
   return state !== 'matched' && state !== 'own' && state !== 'dropped'
 }
 
-async function told(books: Books, till: Till, arrival: Arrival): Promise<SentBack> {
+async function told(context: ReconcileContext, till: Till, arrival: Arrival): Promise<SentBack> {
   const refund = refundOf(arrival)
   if (refund) return { kind: 'returning', refund }
-  if (arrival.state !== 'unclaimed' || (await obstacleToReturn(books, till, arrival))) return { kind: 'kept_for_now' }
+  if (arrival.state !== 'unclaimed' || (await obstacleToReturn(context, till, arrival))) return { kind: 'kept_for_now' }
   return { kind: 'returning', refund: { status: 'refunding', to: arrival.sender, transaction: null } }
 }
 
-async function secondsForRivals({ clock }: Books, till: Till, arrival: Arrival): Promise<number> {
+async function secondsForRivals({ clock }: ReconcileContext, till: Till, arrival: Arrival): Promise<number> {
   const ageMs = clock.now() - (await till.timeOf(arrival))
   return Math.max(0, RIVAL_SECONDS - ageMs / 1000)
 }

@@ -3,7 +3,7 @@ import type { JsonObject } from '../base/json.ts'
 import type { SurfaceName } from './good.ts'
 import type { Offer } from './offer.ts'
 import type { RailName } from './rail.ts'
-import type { ToolFace } from './tool-description.ts'
+import type { ToolDescription } from './tool-description.ts'
 
 export type Method = 'GET' | 'POST'
 type Key = `${Method} /${string}`
@@ -19,7 +19,7 @@ type Common = {
   readonly summary: string
   readonly description: string
   /** How MCP hosts see this row; usually one tool, none for what only machines fetch. */
-  readonly tools: readonly ToolFace[]
+  readonly tools: readonly ToolDescription[]
 }
 
 /** A route that costs money: one row, one offer. Everything a client, a crawler or an MCP host learns of it is derived from here. */
@@ -97,7 +97,7 @@ type PaidRow<Input extends JsonObject> = Pick<
   readonly bodyIsBound?: boolean
   readonly hasPriceProbe?: boolean
   readonly isRateLimited?: boolean
-  readonly tools?: readonly ToolFace[]
+  readonly tools?: readonly ToolDescription[]
 }
 
 /** The schema types the offer: a row whose good cannot take its body does not compile. */
@@ -127,7 +127,7 @@ type FreeRow<Params extends z.ZodType, Query extends z.ZodType, Body extends z.Z
 > & {
   readonly surface?: SurfaceName
   readonly description?: string
-  readonly tools?: readonly ToolFace[]
+  readonly tools?: readonly ToolDescription[]
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body

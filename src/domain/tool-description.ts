@@ -5,7 +5,7 @@ import type { JsonObject } from '../base/json.ts'
  * How a row of the route table shows itself to MCP hosts. Rows that share a tool's name are one tool: the rails it may be paid on, or
  * the places where it looks.
  */
-export type ToolFace = {
+export type ToolDescription = {
   readonly name: string
   readonly title: string
   /** Words of ours alone: a model takes them for instructions, so nothing that a user or a catalog wrote may stand here. */

@@ -9,22 +9,22 @@ import type { PaidOrder, SettleOutcome } from '../domain/rail.ts'
  * A payment that its receipt proves counts as settled once so many blocks stand on it that the chain will not drop it again, and, if it is
  * large, once another node shows the same.
  */
-export type DepthRule = {
+export type ConfirmationRule = {
   readonly head: HeadSource
   readonly clock: Clock
   readonly confirmations: (amount: bigint) => number
   readonly secondOpinion: SecondOpinion
 }
 
-export async function settledAtDepth(
-  { head, clock, confirmations, secondOpinion }: DepthRule,
+export async function settledOnceConfirmed(
+  { head, clock, confirmations, secondOpinion }: ConfirmationRule,
   { amount, network }: PaidOrder,
   receipt: Receipt,
   payer: Address,
 ): Promise<Exclude<SettleOutcome, { kind: 'refused' }>> {
   const { blockNumber, transactionHash: transaction } = receipt
   const blocks = confirmations(amount)
-  if (!(await isDeepEnough({ head, confirmations }, blockNumber, amount)))
+  if (!(await isConfirmed({ head, confirmations }, blockNumber, amount)))
     return { kind: 'unknown', detail: `Paid; waiting for ${blocks} confirmations.`, transaction, isSeen: true }
   if (!(await secondOpinion(receipt, { amount, confirmations: BigInt(blocks) })))
     return {
@@ -36,8 +36,8 @@ export async function settledAtDepth(
   return { kind: 'settled', settlement: { transaction, network, payer, settledAt: clock.now() } }
 }
 
-export async function isDeepEnough(
-  { head, confirmations }: Pick<DepthRule, 'head' | 'confirmations'>,
+export async function isConfirmed(
+  { head, confirmations }: Pick<ConfirmationRule, 'head' | 'confirmations'>,
   blockNumber: bigint,
   amount: bigint,
 ): Promise<boolean> {

@@ -8,14 +8,14 @@ import type { OpenSurface, Surface, SurfaceParts } from '../surfaces/surface.ts'
 import type { OpenRail } from './rails.ts'
 import type { Telling } from './telling.ts'
 
-export type CounterOptions = Omit<SurfaceParts, 'offersOn' | 'ownAddresses' | 'payerProblem'> & {
+export type OffersOptions = Omit<SurfaceParts, 'offersOn' | 'ownAddresses' | 'payerProblem'> & {
   readonly surfaces: readonly Surface[]
   readonly rails: readonly OpenRail[]
   readonly telling: Telling
 }
 
 /** Puts goods beside rails: what this shop sells, and how each is paid. */
-export function createCounter({ surfaces, rails, telling, ...options }: CounterOptions): {
+export function pairOffers({ surfaces, rails, telling, ...options }: OffersOptions): {
   readonly open: ReadonlyMap<SurfaceName, OpenSurface>
   readonly offers: ReadonlyMap<OfferKey, Offer>
 } {

@@ -1,5 +1,5 @@
 import type { Sold } from '../api/routes.ts'
-import type { Books } from '../checkout/reconcile-context.ts'
+import type { ReconcileContext } from '../checkout/reconcile-context.ts'
 import type { SurfaceName } from '../domain/good.ts'
 import { type Offer, type OfferKey, offerKey } from '../domain/offer.ts'
 import type { Database } from '../store/db.ts'
@@ -26,7 +26,7 @@ const REMEDY =
   'set to false; for another network, name the earlier configuration in SUTLER_RETIRED_ENV. Their orders are then finished, and nothing more is sold'
 
 /** The same for money that came without a purchase, or whose order was given up: only the rail that it came by can send it back. */
-export async function assertAllReturnable(database: Database, { tills, policy }: Books): Promise<void> {
+export async function assertAllReturnable(database: Database, { tills, policy }: ReconcileContext): Promise<void> {
   const known = tills.map(({ id }) => id)
   const stranded = await strandedMoney(database, known, policy)
   if (stranded.length === 0) return

@@ -1,22 +1,22 @@
 import { type EventLog, streamEvents } from '../api/operator/event-stream.ts'
-import type { ShopMeter } from '../api/operator/metrics.ts'
-import type { OperatorRoute } from '../api/operator/route.ts'
 import { healthRows } from '../api/operator/health-rows.ts'
-import { operatorRows } from '../api/operator/rows.ts'
+import type { ShopMeter } from '../api/operator/metrics.ts'
 import { orderRows } from '../api/operator/order-rows.ts'
 import { playerRows } from '../api/operator/player-rows.ts'
-import { type Bell, createBell } from '../base/wake-signal.ts'
+import type { OperatorRoute } from '../api/operator/route.ts'
+import { operatorRows } from '../api/operator/rows.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
+import { createWakeSignal, type WakeSignal } from '../base/wake-signal.ts'
 import type { Waypoint } from '../base/waypoint.ts'
 import type { ChainAccess } from '../chain/access.ts'
-import type { Books } from '../checkout/reconcile-context.ts'
 import type { Checkout } from '../checkout/checkout.ts'
+import { createLedgerGate, type LedgerGate } from '../checkout/ledger-gate.ts'
 import { decideArrival } from '../checkout/orphans.ts'
 import { reconcile } from '../checkout/reconcile.ts'
+import type { ReconcileContext } from '../checkout/reconcile-context.ts'
 import { startReconciler } from '../checkout/reconciler.ts'
-import { createLedgerGate, type LedgerGate } from '../checkout/ledger-gate.ts'
 import type { Config } from '../config/config.ts'
 import type { Journal } from '../domain/journal.ts'
 import type { Route } from '../domain/route.ts'
@@ -61,7 +61,7 @@ export type OperationsParts = {
 
 /** Everything around the counter that keeps an eye on it: events, webhooks, the books, health and figures. */
 export type Operations = {
-  readonly books: Books
+  readonly reconcileContext: ReconcileContext
   readonly gate: LedgerGate
   readonly webhooks: Webhooks
   readonly events: EventLog
@@ -97,7 +97,7 @@ export function createOperations(parts: OperationsParts): Operations {
   const { operations, limits, blockedPayers } = config
   const signers = createSigners(config, chainOf)
   const tills = createTills({ rails, signers, database, past, log })
-  const books: Books = {
+  const reconcileContext: ReconcileContext = {
     db: database,
     tills,
     clock,
@@ -115,14 +115,14 @@ export function createOperations(parts: OperationsParts): Operations {
     isBlocked: (payer) => blockedPayers.has(payer.toLowerCase()),
     refundedToday: () => orders.refundedToday(),
   }
-  const gate = createLedgerGate(books, () => isJournalBehind(signers, journal))
+  const gate = createLedgerGate(reconcileContext, () => isJournalBehind(signers, journal))
   const policy = { allowLoopback: operations.webhookLoopback }
   const webhooks = createWebhooks({ db: database, random, resolve, policy, onChanged: () => lookAround() })
   const wallets = () => readWallets(signers, tills, operations)
   const chains = [...new Map(signers.map(({ rpc, head }) => [rpc, { rpc, head }])).values()]
   const health = createHealth({ config, database, chains, gate, wallets, clock })
   const stopping = new AbortController()
-  const listeners = new Set<Bell>()
+  const listeners = new Set<WakeSignal>()
   const running: { stop(): Promise<void> }[] = []
   let wake = () => {}
   let lookAround = () => {}
@@ -140,14 +140,14 @@ export function createOperations(parts: OperationsParts): Operations {
   }
 
   async function waitForNews(ms: number): Promise<void> {
-    const bell = createBell(clock)
-    listeners.add(bell)
-    await bell.wait(ms, stopping.signal)
-    listeners.delete(bell)
+    const wakeSignal = createWakeSignal(clock)
+    listeners.add(wakeSignal)
+    await wakeSignal.wait(ms, stopping.signal)
+    listeners.delete(wakeSignal)
   }
 
   return {
-    books,
+    reconcileContext,
     gate,
     webhooks,
     events,
@@ -157,9 +157,9 @@ export function createOperations(parts: OperationsParts): Operations {
         checkout,
         events,
         webhooks,
-        reconcile: () => reconcile(books),
+        reconcile: () => reconcile(reconcileContext),
         async decideArrival(id, decision) {
-          const { arrival, till } = await decideArrival(books, id, decision)
+          const { arrival, till } = await decideArrival(reconcileContext, id, decision)
           return presentArrival(arrival, till)
         },
         metrics: async () => meter.print(await readGauges(database, wallets)),
@@ -193,12 +193,12 @@ export function createOperations(parts: OperationsParts): Operations {
         waypoint,
         observe: meter.webhook,
         onPlaced() {
-          for (const bell of listeners) bell.ring()
+          for (const wakeSignal of listeners) wakeSignal.ring()
         },
       })
       wake = worker.wake
       lookAround = worker.lookAround
-      running.push(worker, startReconciler(books, operations.reconcileSeconds))
+      running.push(worker, startReconciler(reconcileContext, operations.reconcileSeconds))
     },
     async stop() {
       stopping.abort()

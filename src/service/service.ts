@@ -1,15 +1,15 @@
-import { createDesk } from '../api/shop/row-context.ts'
 import { createHttpApp, type Other } from '../api/app.ts'
+import { documentRows } from '../api/documents/rows.ts'
+import { createPaymentGate } from '../api/gate/payment-gate.ts'
+import { createRateLimiter, RATE_WINDOW_SECONDS } from '../api/gate/rate-limit.ts'
+import type { SharedCounts } from '../api/gate/rate-sharing.ts'
+import { startServer } from '../api/http/server.ts'
 import { createMcp } from '../api/mcp/mcp.ts'
 import { createShopMeter } from '../api/operator/metrics.ts'
 import { operatorHandlers } from '../api/operator/route.ts'
 import { assetHandlers } from '../api/pages/assets.ts'
-import { createRateLimiter, RATE_WINDOW_SECONDS } from '../api/gate/rate-limit.ts'
-import type { SharedCounts } from '../api/gate/rate-sharing.ts'
 import { routes } from '../api/routes.ts'
-import { documentRows } from '../api/documents/rows.ts'
-import { startServer } from '../api/http/server.ts'
-import { createTurnstile } from '../api/gate/payment-gate.ts'
+import { createShopContext } from '../api/shop/shop-context.ts'
 import { type Clock, syncedClock, systemClock } from '../base/clock.ts'
 import { type Random, systemRandom } from '../base/id.ts'
 import { readSigningKey } from '../base/jws.ts'
@@ -35,7 +35,7 @@ import { addStrike } from '../store/strikes.ts'
 import type { Surface } from '../surfaces/surface.ts'
 import type { Resolve } from '../webhooks/target.ts'
 import { createChains } from './chains.ts'
-import { createCounter } from './offers.ts'
+import { pairOffers } from './offers.ts'
 import { assertAllFinishable, assertAllReturnable, soldBefore } from './open-orders.ts'
 import { createOperations, type Operations } from './operations.ts'
 import { createRails, sellingRails } from './rails.ts'
@@ -100,13 +100,13 @@ export async function startService(config: Config, parts: Parts = {}): Promise<S
   const railParts = { limits, clock, log, waypoint, serviceName, startsCold, past, secondOpinionFrom }
   const rails = createRails(config, chainOf, railParts)
   const build = { config, clock, random, log, waypoint, database, chainOf }
-  const { open, offers } = createCounter({ ...build, surfaces, rails, telling })
+  const { open, offers } = pairOffers({ ...build, surfaces, rails, telling })
   await assertAllFinishable(database, offers)
   const meter = createShopMeter(() => operations.wake())
   const orders = createOrders(database)
   const around = { config, database, journal, rails, chainOf, meter, clock, random, log, waypoint, orders, past }
   const operations = createOperations({ ...around, resolve: parts.resolve })
-  await assertAllReturnable(database, operations.books)
+  await assertAllReturnable(database, operations.reconcileContext)
   const checkout: Checkout = {
     orders,
     jobs: {
@@ -134,20 +134,20 @@ export async function startService(config: Config, parts: Parts = {}): Promise<S
       issuer: config.http.baseUrl,
     }),
     meter,
-    isBlocked: operations.books.isBlocked,
-    sendBack: (rail, astray) => sendBack(operations.books, rail, astray),
-    paymentUrl: (rail, reference) => desk.urlOf(rail, `/payments/${reference}`),
+    isBlocked: operations.reconcileContext.isBlocked,
+    sendBack: (rail, astray) => sendBack(operations.reconcileContext, rail, astray),
+    paymentUrl: (rail, reference) => context.urlOf(rail, `/payments/${reference}`),
     enterWaitingRoom: createWaitingRoom(limits.waitingMax),
     strike: (strike) => addStrike(database, strike),
     running: new Map(),
   }
-  const desk = createDesk({ checkout, http: config.http, limits, rails: sellingRails(rails), surfaces, open })
+  const context = createShopContext({ checkout, http: config.http, limits, rails: sellingRails(rails), surfaces, open })
   const rows = [
-    ...routes(desk, await soldBefore(database, surfaces, open)),
+    ...routes(context, await soldBefore(database, surfaces, open)),
     ...operations.publicRoutes(checkout),
     ...extraRoutes,
   ]
-  const table = [...rows, ...documentRows({ desk, config, version: VERSION, others: rows })]
+  const table = [...rows, ...documentRows({ context, config, version: VERSION, others: rows })]
   const limiter = createRateLimiter({
     limits,
     proxyHops: config.http.proxyHops,
@@ -155,8 +155,8 @@ export async function startService(config: Config, parts: Parts = {}): Promise<S
     clock,
     log,
   })
-  const turnstile = createTurnstile({ checkout, limiter, limits })
-  const selling = { routes: table, checkout, limiter, turnstile, random, log }
+  const paymentGate = createPaymentGate({ checkout, limiter, limits })
+  const selling = { routes: table, checkout, limiter, paymentGate, random, log }
   const mcp = createMcp({ ...selling, config, version: VERSION })
   const others = new Map<string, Other>([['/mcp', { host: 'x402', handle: mcp }]])
   const operatorParts = { routes: operations.operatorRoutes(checkout), token: config.operatorToken }

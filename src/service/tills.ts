@@ -7,7 +7,7 @@ import { readReceipt } from '../chain/receipt.ts'
 import { transfersIn, transfersTo } from '../chain/transfers.ts'
 import { watchSends } from '../chain/watch.ts'
 import type { Till } from '../domain/till.ts'
-import { isDeepEnough } from '../rails/confirmations.ts'
+import { isConfirmed } from '../rails/confirmations.ts'
 import type { Database } from '../store/db.ts'
 import { sendsOf } from '../store/journal.ts'
 import { createSendWatch, type WatchScope } from '../store/send-watch.ts'
@@ -51,7 +51,7 @@ function tillsOf(parts: TillParts, { rail, chain, confirmations, sinceBlock }: O
       const receipt = await readReceipt(rpc, transaction)
       return receipt?.succeeded ? transfersIn(receipt, asset, [payTo]) : []
     },
-    isDeep: ({ blockNumber, amount }) => isDeepEnough(depth, blockNumber, amount),
+    isDeep: ({ blockNumber, amount }) => isConfirmed(depth, blockNumber, amount),
     timeOf: ({ blockNumber }) => blockTime(rpc, blockNumber),
     shows: async (transaction) => (await readReceipt(rpc, transaction))?.succeeded ?? false,
     landAgain: landerOf(database, signers),
@@ -73,14 +73,14 @@ function watcherOf({ database, signers, log }: TillParts, scope: WatchScope): Ti
         // A chain that is silent now is looked at next time; the books of the others are kept meanwhile.
         return watchSends({ rpc, watch, senderOf, lease, log }).catch((error: unknown) => {
           if (!isProblem(error)) throw error
-          log.warn('deliveries and refunds could not be looked at', { chainId: rpc.chainId, error })
+          log.warn('check of sent deliveries and refunds failed', { chainId: rpc.chainId, error })
           return []
         })
       }),
     )
     // Only now: what was dropped together with its payment must not be helped to land.
     for (const { sender, role } of signers)
-      await sender.tend(lease).catch((error: unknown) => log.warn('a key could not be looked after', { role, error }))
+      await sender.tend(lease).catch((error: unknown) => log.warn('upkeep of a signing key failed', { role, error }))
     return missing.flat()
   }
 }

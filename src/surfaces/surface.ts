@@ -34,7 +34,7 @@ export type Surface = {
   /** How the purchases of each of its goods are told, whether the shop sells them or not. */
   goods(config: Config): Readonly<Record<GoodName, ToldGood>>
   /** The row by which its purchases are asked for; null where `/payments` is enough. */
-  statusRow(desk: RowDesk, rail: RailName): Route | null
+  statusRow(context: RowContext, rail: RailName): Route | null
   /** Null: this shop has none of it. */
   open(parts: SurfaceParts): OpenSurface | null
 }
@@ -54,12 +54,12 @@ export type OpenSurface = {
   /** The rails on which it sells. */
   readonly rails: readonly RailName[]
   /** Its rows of the route table on one of them. */
-  rows(desk: RowDesk, rail: RailName): readonly Route[]
+  rows(context: RowContext, rail: RailName): readonly Route[]
   readonly shelf?: Shelf
 }
 
 /** What rows are written with. */
-export type RowDesk = {
+export type RowContext = {
   /** Public address of a path on the host of a rail. */
   urlOf(rail: RailName, path: string): string
   purchaseStatus(surface: SurfaceName, rail: RailName, reference: string): Promise<FreeAnswer>

@@ -1,4 +1,4 @@
-import { type Bell, createBell } from '../base/wake-signal.ts'
+import { createWakeSignal, type WakeSignal } from '../base/wake-signal.ts'
 import { claim, type Job } from '../store/jobs.ts'
 import { type Endpoint, laneKind, listEndpoints } from '../store/webhook-endpoints.ts'
 import { enabledEndpoint, type LaneParts, LEASE_SECONDS, workLane } from './lane.ts'
@@ -29,9 +29,9 @@ const CONCURRENT_MAX = 8
 export function startWebhookWorker(options: WebhookWorkerOptions): WebhookWorker {
   const { db, clock, log } = options
   const stopping = new AbortController()
-  const fresh = createBell(clock)
-  const roster = createBell(clock)
-  const postmen = new Map<string, { readonly bell: Bell; readonly done: Promise<void> }>()
+  const fresh = createWakeSignal(clock)
+  const roster = createWakeSignal(clock)
+  const postmen = new Map<string, { readonly wakeSignal: WakeSignal; readonly done: Promise<void> }>()
 
   async function pump(): Promise<void> {
     while (!stopping.signal.aborted) {
@@ -41,7 +41,7 @@ export function startWebhookWorker(options: WebhookWorkerOptions): WebhookWorker
       })
       if (placed > 0) {
         options.onPlaced()
-        for (const { bell } of postmen.values()) bell.ring()
+        for (const { wakeSignal } of postmen.values()) wakeSignal.ring()
       }
       await fresh.wait(POLL_MS, stopping.signal)
       await clock.sleep(COLLECT_MS, stopping.signal)
@@ -57,8 +57,11 @@ export function startWebhookWorker(options: WebhookWorkerOptions): WebhookWorker
       })
       for (const { id, state } of endpoints) {
         if (state !== 'enabled' || postmen.has(id)) continue
-        const bell = createBell(clock)
-        postmen.set(id, { bell, done: serve(options, id, bell, stopping.signal).finally(() => postmen.delete(id)) })
+        const wakeSignal = createWakeSignal(clock)
+        postmen.set(id, {
+          wakeSignal,
+          done: serve(options, id, wakeSignal, stopping.signal).finally(() => postmen.delete(id)),
+        })
       }
       await roster.wait(ENDPOINTS_POLL_MS, stopping.signal)
     }
@@ -69,7 +72,7 @@ export function startWebhookWorker(options: WebhookWorkerOptions): WebhookWorker
     wake: () => fresh.ring(),
     lookAround() {
       roster.ring()
-      for (const { bell } of postmen.values()) bell.ring()
+      for (const { wakeSignal } of postmen.values()) wakeSignal.ring()
     },
     async stop() {
       stopping.abort()
@@ -79,7 +82,7 @@ export function startWebhookWorker(options: WebhookWorkerOptions): WebhookWorker
   }
 }
 
-async function serve(parts: LaneParts, endpointId: string, bell: Bell, stop: AbortSignal): Promise<void> {
+async function serve(parts: LaneParts, endpointId: string, wakeSignal: WakeSignal, stop: AbortSignal): Promise<void> {
   const { db, log } = parts
   const atWork = new Set<Promise<void>>()
 
@@ -98,7 +101,7 @@ async function serve(parts: LaneParts, endpointId: string, bell: Bell, stop: Abo
       .finally(() => {
         atWork.delete(task)
         // What was put back may be due at once.
-        bell.ring()
+        wakeSignal.ring()
       })
     atWork.add(task)
   }
@@ -110,7 +113,7 @@ async function serve(parts: LaneParts, endpointId: string, bell: Bell, stop: Abo
     })
     if (taken === 'gone') break
     if (atWork.size >= CONCURRENT_MAX) await Promise.race(atWork)
-    else if (taken === 0) await bell.wait(POLL_MS, stop)
+    else if (taken === 0) await wakeSignal.wait(POLL_MS, stop)
   }
   await Promise.all(atWork)
 }

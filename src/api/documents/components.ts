@@ -3,17 +3,17 @@ import type { JsonObject } from '../../base/json.ts'
 import { type Direction, referringSchema } from './json-schema.ts'
 
 /** Collects what an OpenAPI document refers to, so that each schema stands in it once, and none that nobody refers to. */
-export type Book = {
+export type Components = {
   schema(schema: z.ZodType, io: Direction): JsonObject
   /** A reference to a response, header or parameter that is written down once. */
   shared(kind: SharedKind, name: string, write: () => JsonObject): JsonObject
-  components(): JsonObject
+  all(): JsonObject
 }
 
 type SharedKind = 'responses' | 'headers' | 'parameters' | 'securitySchemes'
 type Section = Map<string, JsonObject>
 
-export function createBook(): Book {
+export function createComponents(): Components {
   const schemas: Section = new Map()
   const sections: Record<SharedKind, Section> = {
     responses: new Map(),
@@ -36,7 +36,7 @@ export function createBook(): Book {
       if (!sections[kind].has(name)) sections[kind].set(name, write())
       return { $ref: `#/components/${kind}/${name}` }
     },
-    components() {
+    all() {
       const all = [['schemas', schemas] as const, ...Object.entries(sections)]
       return Object.fromEntries(
         all.filter(([, section]) => section.size > 0).map(([kind, section]) => [kind, sorted(section)]),

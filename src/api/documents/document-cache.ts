@@ -5,7 +5,7 @@ import type { Facts, FactsSource } from './facts.ts'
 export type Printed = (call: { readonly host: Host }) => Promise<FreeAnswer>
 
 /** Writes a document when the facts have changed, and hands out the same text until they change again. */
-export type Press = {
+export type DocumentCache = {
   text(write: (facts: Facts) => string, headers?: Readonly<Record<string, string>>): Printed
   json(write: (facts: Facts) => unknown): Printed
 }
@@ -13,7 +13,7 @@ export type Press = {
 /** Below this, Node sends a string faster than bytes, because it goes out in one piece with the headers. */
 const LARGE_CHARS = 16_384
 
-export function createPress(factsOf: FactsSource): Press {
+export function createDocumentCache(factsOf: FactsSource): DocumentCache {
   function text(write: (facts: Facts) => string, headers: Readonly<Record<string, string>> = {}): Printed {
     const printed = new WeakMap<Facts, FreeAnswer>()
     return async ({ host }) => {

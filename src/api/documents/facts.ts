@@ -1,16 +1,16 @@
 import type * as z from 'zod'
+import { cachedRead } from '../../base/cached-read.ts'
 import { isoTime } from '../../base/clock.ts'
 import type { Hex } from '../../base/hex.ts'
 import { stringify } from '../../base/json.ts'
 import type { Usd } from '../../base/money.ts'
-import { recently } from '../../base/cached-read.ts'
 import type { Config, HttpConfig } from '../../config/config.ts'
 import type { RailName } from '../../domain/rail.ts'
 import type { FreeRoute, Host, PaidRoute, Route } from '../../domain/route.ts'
 import type { Surface } from '../../surfaces/surface.ts'
 import type { CatalogSchema } from '../shop/catalog.ts'
-import type { Desk } from '../shop/row-context.ts'
 import { servesHere } from '../shop/hosts.ts'
+import type { ShopContext } from '../shop/shop-context.ts'
 import { ownershipProofs } from './ownership.ts'
 
 export type Range = { readonly lowest: Usd; readonly highest: Usd }
@@ -48,7 +48,7 @@ export type Facts = {
 export type FactsSource = (host: Host) => Promise<Facts>
 
 export type FactsOptions = {
-  readonly desk: Desk
+  readonly context: ShopContext
   readonly config: Config
   readonly version: string
   /** The whole table. Asked when the first document is, by which time the documents' own rows are in it. */
@@ -70,8 +70,8 @@ export function createFacts(options: FactsOptions): FactsSource {
 
 type Live = Pick<Facts, 'paid' | 'items'>
 
-function factsAt(host: Host, { desk, config, version, routes }: FactsOptions): () => Promise<Facts> {
-  const { clock } = desk.checkout
+function factsAt(host: Host, { context, config, version, routes }: FactsOptions): () => Promise<Facts> {
+  const { clock } = context.checkout
   const here = routes().filter((route) => servesHere(host, route))
   const contract = here.filter(({ path }) => !path.startsWith(SANDBOX_PATH))
   const paid = contract.filter((route): route is PaidRoute => route.kind === 'paid')
@@ -82,7 +82,7 @@ function factsAt(host: Host, { desk, config, version, routes }: FactsOptions): (
     host,
     origin,
     config,
-    surfaces: desk.surfaces,
+    surfaces: context.surfaces,
     version,
     routes: contract,
     proofs: ownershipProofs(origin, payTo, config),
@@ -96,7 +96,7 @@ function factsAt(host: Host, { desk, config, version, routes }: FactsOptions): (
   }
 
   let last: { readonly digest: string; readonly live: Live; readonly facts: Facts } | null = null
-  return recently(clock, LOOK_AGAIN_MS, async () => {
+  return cachedRead(clock, LOOK_AGAIN_MS, async () => {
     // A contract is worth reading while a chain or a game is out of reach; its prices are then the last that were seen.
     const unpriced = { paid: paid.map((route) => ({ route, range: null })), items: [] }
     const live = await look().catch(() => last?.live ?? unpriced)

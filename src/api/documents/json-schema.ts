@@ -53,7 +53,7 @@ export function referringSchema(schema: z.ZodType, io: Direction): ReferringSche
   return fresh
 }
 
-/** Answers may grow members (D11.1), so no document promises that they never do; nor does it bore with the bounds of a double. */
+/** Replies may grow members (D11.1), so no document promises that they never do; nor does it bore with the bounds of a double. */
 function opened({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; jsonSchema: z.core.JSONSchema.BaseSchema }) {
   const { def } = zodSchema._zod
   if (def.type === 'object' && def.catchall === undefined) delete jsonSchema.additionalProperties

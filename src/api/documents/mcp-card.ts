@@ -1,10 +1,10 @@
 import * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
 import { LEGACY_REVISIONS, SUPPORTED_REVISIONS } from '../mcp/protocol.ts'
+import type { Components } from './components.ts'
 import type { Facts } from './facts.ts'
 import { protocolWords } from './guidance.ts'
 import { content, JSON_TYPE } from './responses.ts'
-import type { Book } from './components.ts'
 
 const CARD_SCHEMA = 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json'
 export const CARD_TYPE = 'application/mcp-server-card+json'
@@ -105,16 +105,16 @@ const example = {
 }
 
 /** `POST /mcp` (contract 4.4.1), which is no row of the table: it speaks another protocol. Null where the other host serves it. */
-export function mcpOperation(book: Book, facts: Facts): JsonObject | null {
+export function mcpOperation(components: Components, facts: Facts): JsonObject | null {
   if (facts.host === 'mpp') return null
-  const answer = content(book.schema(responseSchema, 'output'))
+  const answer = content(components.schema(responseSchema, 'output'))
   return {
     operationId: 'postMcp',
     tags: ['mcp'],
     summary: 'JSON-RPC 2.0: the Model Context Protocol',
     description: `The whole shop as tools. Paid tools take ${protocolWords(facts)} payments in _meta. Public, stateless, one JSON answer for each request.`,
     security: [],
-    requestBody: { required: true, ...content(book.schema(requestSchema, 'input'), JSON_TYPE, example) },
+    requestBody: { required: true, ...content(components.schema(requestSchema, 'input'), JSON_TYPE, example) },
     responses: {
       200: { description: 'A result, or an error inside the protocol', ...answer },
       202: { description: 'A notification was taken' },

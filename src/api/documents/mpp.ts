@@ -1,11 +1,11 @@
 import * as z from 'zod'
 import type { PaidRoute } from '../../domain/route.ts'
-import { inlineSchema } from './json-schema.ts'
 import { noInput } from '../mcp/listing.ts'
 import { resourceOf } from '../shop/paid-handler.ts'
 import { mppxCommand } from './clients.ts'
 import { type Facts, type PricedRoute, pricedOn } from './facts.ts'
 import { tagline } from './guidance.ts'
+import { inlineSchema } from './json-schema.ts'
 import { paymentInfo } from './payment-info.ts'
 
 const checkoutSchema = z.looseObject({

@@ -2,20 +2,20 @@ import type { JsonObject } from '../../base/json.ts'
 import type { FreeRoute, Route } from '../../domain/route.ts'
 import { CRAFT_VERSION } from '../../surfaces/craft/config.ts'
 import { otherHostOf } from '../shop/hosts.ts'
+import { type Components, createComponents } from './components.ts'
 import type { Facts } from './facts.ts'
 import { guidance, tagline } from './guidance.ts'
 import { mcpOperation } from './mcp-card.ts'
 import { freeOperation, paidOperation, tagOf, tagsOf } from './operations.ts'
-import { type Book, createBook } from './components.ts'
 import { webhookOperations } from './webhooks.ts'
 
 const OPENAPI_VERSION = '3.1.0'
 
 /** `/openapi.json`: what can be bought at this host. */
 export function payableContract(facts: Facts): JsonObject {
-  const book = createBook()
-  const operations = facts.paid.map((priced) => [priced.route, paidOperation(book, priced, facts)] as const)
-  return contract(facts, book, {
+  const components = createComponents()
+  const operations = facts.paid.map((priced) => [priced.route, paidOperation(components, priced, facts)] as const)
+  return contract(facts, components, {
     title: facts.config.service.name,
     description: `${tagline(facts)} These are the paid operations; the free ones are in [openapi.full.json](${facts.origin}/openapi.full.json).`,
     used: facts.paid.map(({ route }) => tagOf(route)),
@@ -37,13 +37,13 @@ export function payableContract(facts: Facts): JsonObject {
 
 /** `/openapi.full.json`: everything else at this host. Reads, quotes, statuses, documents, `/mcp`, and what webhooks say. */
 export function fullContract(facts: Facts): JsonObject {
-  const book = createBook()
+  const components = createComponents()
   const free = facts.routes.filter((route): route is FreeRoute => route.kind === 'free')
-  const operations = free.map((route) => [route, freeOperation(book, route)] as const)
-  const mcp = mcpOperation(book, facts)
+  const operations = free.map((route) => [route, freeOperation(components, route)] as const)
+  const mcp = mcpOperation(components, facts)
   const paths = { ...pathsOf(facts, operations), ...(mcp ? { '/mcp': { post: mcp } } : {}) }
-  const webhooks = webhookOperations(book, facts)
-  return contract(facts, book, {
+  const webhooks = webhookOperations(components, facts)
+  return contract(facts, components, {
     title: `${facts.config.service.name}: free operations`,
     description: `${tagline(facts)} These are the free operations; the paid ones are in [openapi.json](${facts.origin}/openapi.json).`,
     used: [...free.map(tagOf), ...(mcp ? (['mcp'] as const) : []), 'webhooks'],
@@ -62,7 +62,7 @@ type Parts = {
   readonly webhooks?: JsonObject
 }
 
-function contract(facts: Facts, book: Book, parts: Parts): JsonObject {
+function contract(facts: Facts, components: Components, parts: Parts): JsonObject {
   const { origin, config } = facts
   const { contactEmail } = config.service
   const used = Object.entries(tagsOf(facts)).filter(([name]) => parts.used.includes(name))
@@ -82,7 +82,7 @@ function contract(facts: Facts, book: Book, parts: Parts): JsonObject {
     ...parts.members,
     paths: parts.paths,
     ...(parts.webhooks ? { webhooks: parts.webhooks } : {}),
-    components: book.components(),
+    components: components.all(),
   }
 }
 

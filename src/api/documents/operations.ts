@@ -2,26 +2,26 @@ import type * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
 import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
 import type { FreeRoute, Route } from '../../domain/route.ts'
-import { inlineSchema } from './json-schema.ts'
 import { noInput } from '../mcp/listing.ts'
+import type { Components } from './components.ts'
 import type { Facts, PricedRoute } from './facts.ts'
+import { inlineSchema } from './json-schema.ts'
 import { paymentInfo } from './payment-info.ts'
 import { content, freeResponses, JSON_TYPE, paidResponses, paymentSecurity } from './responses.ts'
-import type { Book } from './components.ts'
 
 /** A row that sells, as an OpenAPI operation. */
-export function paidOperation(book: Book, priced: PricedRoute, { config }: Facts): JsonObject {
+export function paidOperation(components: Components, priced: PricedRoute, { config }: Facts): JsonObject {
   const { route } = priced
   const { rail } = route.offer
   const probe = route.hasPriceProbe ? ' A GET on this path tells the price and never sells.' : ''
   return {
     ...common(route),
     description: `${route.description}${probe}`,
-    security: [paymentSecurity(book, rail.name)],
+    security: [paymentSecurity(components, rail.name)],
     'x-payment-info': paymentInfo(priced, config.limits.quantityMax),
-    parameters: callHeaders(book),
-    ...(route.method === 'GET' ? {} : { requestBody: paidBody(book, priced) }),
-    responses: paidResponses(book, {
+    parameters: callHeaders(components),
+    ...(route.method === 'GET' ? {} : { requestBody: paidBody(components, priced) }),
+    responses: paidResponses(components, {
       rail: rail.name,
       result: route.result,
       isRateLimited: route.isRateLimited,
@@ -29,17 +29,17 @@ export function paidOperation(book: Book, priced: PricedRoute, { config }: Facts
   }
 }
 
-function paidBody(book: Book, { route }: PricedRoute): JsonObject {
+function paidBody(components: Components, { route }: PricedRoute): JsonObject {
   const { body, example } = route
   return {
     // Empty is a question for the price, which is why it may be left out.
     required: false,
-    ...content(book.schema(body ?? noInput, 'input'), JSON_TYPE, example),
+    ...content(components.schema(body ?? noInput, 'input'), JSON_TYPE, example),
   }
 }
 
 /** A row that costs nothing, as an OpenAPI operation. */
-export function freeOperation(book: Book, route: FreeRoute): JsonObject {
+export function freeOperation(components: Components, route: FreeRoute): JsonObject {
   const { params, query, body, example, result, contentType, statuses, bucket } = route
   const parameters = [...parametersIn('path', params), ...parametersIn('query', query, example ?? {})]
   return {
@@ -47,9 +47,11 @@ export function freeOperation(book: Book, route: FreeRoute): JsonObject {
     description: route.description,
     security: [],
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(body ? { requestBody: { required: true, ...content(book.schema(body, 'input'), JSON_TYPE, example) } } : {}),
-    responses: freeResponses(book, {
-      answer: answerOf(book, contentType, result),
+    ...(body
+      ? { requestBody: { required: true, ...content(components.schema(body, 'input'), JSON_TYPE, example) } }
+      : {}),
+    responses: freeResponses(components, {
+      answer: answerOf(components, contentType, result),
       statuses,
       takesParameters: params !== null || query !== null || body !== null,
       isCounted: bucket !== null,
@@ -58,11 +60,11 @@ export function freeOperation(book: Book, route: FreeRoute): JsonObject {
 }
 
 /** A page that is data as well (`/errors`) comes in whichever form is asked for. */
-function answerOf(book: Book, contentType: string, result: z.ZodType | null): JsonObject {
+function answerOf(components: Components, contentType: string, result: z.ZodType | null): JsonObject {
   const mediaType = contentType.split(';')[0]!
   const text = { [mediaType]: { schema: { type: 'string' } } }
   if (!result) return { content: text }
-  const data = content(book.schema(result, 'output'), mediaType === 'text/html' ? JSON_TYPE : mediaType)
+  const data = content(components.schema(result, 'output'), mediaType === 'text/html' ? JSON_TYPE : mediaType)
   return mediaType === 'text/html' ? { content: { ...(data['content'] as JsonObject), ...text } } : data
 }
 
@@ -118,19 +120,19 @@ function parametersIn(
   }))
 }
 
-function callHeaders(book: Book): readonly JsonObject[] {
+function callHeaders(components: Components): readonly JsonObject[] {
   return [
-    headerParameter(book, 'Idempotency-Key', {
+    headerParameter(components, 'Idempotency-Key', {
       description: 'Your own name for this purchase: the same key never buys twice',
       schema: { type: 'string', pattern: IDEMPOTENCY_KEY.source },
     }),
-    headerParameter(book, 'X-Flow-Id', {
+    headerParameter(components, 'X-Flow-Id', {
       description: 'Your own name for the conversation; it comes back in every answer',
       schema: { type: 'string', maxLength: 128 },
     }),
   ]
 }
 
-function headerParameter(book: Book, name: string, members: JsonObject): JsonObject {
-  return book.shared('parameters', name, () => ({ name, in: 'header', required: false, ...members }))
+function headerParameter(components: Components, name: string, members: JsonObject): JsonObject {
+  return components.shared('parameters', name, () => ({ name, in: 'header', required: false, ...members }))
 }

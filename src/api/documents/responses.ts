@@ -5,7 +5,7 @@ import type { RailName } from '../../domain/rail.ts'
 import { HEADER as MPP } from '../../rails/mpp/wire.ts'
 import { HEADER as X402, X402_VERSION } from '../../rails/x402/wire.ts'
 import { problemSchema } from '../http/problem-body.ts'
-import type { Book } from './components.ts'
+import type { Components } from './components.ts'
 
 /** What each protocol adds to a paid route: where the payment goes in, and what comes back. */
 type Carrier = {
@@ -69,8 +69,8 @@ const carriers: Readonly<Record<RailName, Carrier>> = {
   },
 }
 
-export function paymentSecurity(book: Book, rail: RailName): JsonObject {
-  book.shared('securitySchemes', rail, () => carriers[rail].credential)
+export function paymentSecurity(components: Components, rail: RailName): JsonObject {
+  components.shared('securitySchemes', rail, () => carriers[rail].credential)
   return { [rail]: [] }
 }
 
@@ -84,35 +84,35 @@ const pendingSchema = z
 
 /** Every answer of a paid route. */
 export function paidResponses(
-  book: Book,
+  components: Components,
   { rail, result, isRateLimited }: { rail: RailName; result: z.ZodType; isRateLimited: boolean },
 ): JsonObject {
   const { challengeHeader, receiptHeader, challenge } = carriers[rail]
-  const receipt = header(book, receiptHeader, 'Proof of the payment')
-  const bought = book.schema(result, 'output')
+  const receipt = header(components, receiptHeader, 'Proof of the payment')
+  const bought = components.schema(result, 'output')
   return {
     200: { description: 'Paid and delivered', headers: receipt, ...content(bought) },
     202: {
       description: 'Paid, and delivery is still under way: poll statusUrl, do not pay again',
-      headers: { ...receipt, ...retryAfter(book) },
-      ...content({ allOf: [bought, book.schema(pendingSchema, 'output')] }),
+      headers: { ...receipt, ...retryAfter(components) },
+      ...content({ allOf: [bought, components.schema(pendingSchema, 'output')] }),
     },
-    400: problemResponse(book, 400),
-    402: book.shared('responses', `PaymentRequired_${rail}`, () => ({
+    400: problemResponse(components, 400),
+    402: components.shared('responses', `PaymentRequired_${rail}`, () => ({
       description: `${words(402)} Nothing was taken; paying is safe.`,
-      headers: header(book, challengeHeader, 'The challenge to pay'),
-      ...content({ allOf: [book.schema(problemSchema(), 'output'), book.schema(challenge, 'output')] }),
+      headers: header(components, challengeHeader, 'The challenge to pay'),
+      ...content({ allOf: [components.schema(problemSchema(), 'output'), components.schema(challenge, 'output')] }),
     })),
-    ...Object.fromEntries([403, 404, 409].map((status) => [status, problemResponse(book, status)])),
-    ...(isRateLimited ? { 429: problemResponse(book, 429) } : {}),
-    503: problemResponse(book, 503),
-    ...anyProblem(book),
+    ...Object.fromEntries([403, 404, 409].map((status) => [status, problemResponse(components, status)])),
+    ...(isRateLimited ? { 429: problemResponse(components, 429) } : {}),
+    503: problemResponse(components, 503),
+    ...anyProblem(components),
   }
 }
 
 /** Every answer of a free route. */
 export function freeResponses(
-  book: Book,
+  components: Components,
   route: {
     readonly answer: JsonObject
     readonly statuses: readonly number[]
@@ -126,14 +126,14 @@ export function freeResponses(
     ...statuses.filter((status) => status >= 400 && status !== 503),
     ...(isCounted ? [429] : []),
   ]
-  const moving = { description: 'Known, and still moving: ask again', headers: retryAfter(book), ...answer }
+  const moving = { description: 'Known, and still moving: ask again', headers: retryAfter(components), ...answer }
   return {
     200: { description: statuses.includes(202) ? 'Nothing more will happen' : 'The answer', ...answer },
     ...(statuses.includes(202) ? { 202: moving } : {}),
     // Where 503 is an answer of its own, it has the shape of the answer.
     ...(statuses.includes(503) ? { 503: { description: 'Not now', ...answer } } : {}),
-    ...Object.fromEntries(failures.map((status) => [status, problemResponse(book, status)])),
-    ...anyProblem(book),
+    ...Object.fromEntries(failures.map((status) => [status, problemResponse(components, status)])),
+    ...anyProblem(components),
   }
 }
 
@@ -143,19 +143,19 @@ export function content(schema: JsonObject, mediaType = JSON_TYPE, example: Json
   return { content: { [mediaType]: { schema, ...(example ? { example } : {}) } } }
 }
 
-function problemResponse(book: Book, status: number): JsonObject {
-  return book.shared('responses', `Problem_${status}`, () => ({
+function problemResponse(components: Components, status: number): JsonObject {
+  return components.shared('responses', `Problem_${status}`, () => ({
     description: words(status),
-    ...(status === 429 || status === 503 ? { headers: retryAfter(book) } : {}),
-    ...content(book.schema(problemSchema(), 'output')),
+    ...(status === 429 || status === 503 ? { headers: retryAfter(components) } : {}),
+    ...content(components.schema(problemSchema(), 'output')),
   }))
 }
 
 /** What may also come, from any route: a wrong method, a body too large, a fault of ours. */
-function anyProblem(book: Book): JsonObject {
-  const problem = book.shared('responses', 'Problem', () => ({
+function anyProblem(components: Components): JsonObject {
+  const problem = components.shared('responses', 'Problem', () => ({
     description: 'Any other error: its code is explained at /errors.',
-    ...content(book.schema(problemSchema(), 'output')),
+    ...content(components.schema(problemSchema(), 'output')),
   }))
   return { '4XX': problem, '5XX': problem }
 }
@@ -166,10 +166,15 @@ function words(status: number): string {
   return `One of: ${codes.join(', ')}.`
 }
 
-function retryAfter(book: Book): JsonObject {
-  return header(book, 'Retry-After', 'Seconds to wait', 'integer')
+function retryAfter(components: Components): JsonObject {
+  return header(components, 'Retry-After', 'Seconds to wait', 'integer')
 }
 
-function header(book: Book, name: string, description: string, type: 'string' | 'integer' = 'string'): JsonObject {
-  return { [name]: book.shared('headers', name, () => ({ description, schema: { type } })) }
+function header(
+  components: Components,
+  name: string,
+  description: string,
+  type: 'string' | 'integer' = 'string',
+): JsonObject {
+  return { [name]: components.shared('headers', name, () => ({ description, schema: { type } })) }
 }

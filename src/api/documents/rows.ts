@@ -1,31 +1,17 @@
 import * as z from 'zod'
 import { free, type Host, type Route } from '../../domain/route.ts'
-import {
-  API_CATALOG_TYPE,
-  apiCatalog,
-  apiCatalogSchema,
-  linkHeader,
-  robotsText,
-  sitemapText,
-} from './crawlers.ts'
+import { docsHeaders, docsPage } from '../pages/docs.ts'
+import { errorsRoute } from '../pages/errors.ts'
+import { homeHeaders, homePage } from '../pages/home.ts'
+import { API_CATALOG_TYPE, apiCatalog, apiCatalogSchema, linkHeader, robotsText, sitemapText } from './crawlers.ts'
+import { createDocumentCache } from './document-cache.ts'
 import { createFacts, type FactsOptions } from './facts.ts'
 import { llmsFullText, llmsText } from './llms.ts'
-import {
-  AI_CATALOG_TYPE,
-  aiCatalog,
-  aiCatalogSchema,
-  CARD_TYPE,
-  serverCard,
-  serverCardSchema,
-} from './mcp-card.ts'
+import { AI_CATALOG_TYPE, aiCatalog, aiCatalogSchema, CARD_TYPE, serverCard, serverCardSchema } from './mcp-card.ts'
 import { mppManifest, mppManifestSchema } from './mpp.ts'
 import { fullContract, payableContract } from './openapi.ts'
-import { createPress } from './document-cache.ts'
 import { skillIndex, skillIndexSchema, skillText } from './skill.ts'
 import { discoveryResources, resourcesSchema, x402Manifest, x402ManifestSchema } from './x402.ts'
-import { errorsRoute } from '../pages/errors.ts'
-import { docsHeaders, docsPage } from '../pages/docs.ts'
-import { homeHeaders, homePage } from '../pages/home.ts'
 
 const MARKDOWN = 'text/markdown; charset=utf-8'
 const PLAIN = 'text/plain; charset=utf-8'
@@ -43,78 +29,78 @@ export type DocumentOptions = Omit<FactsOptions, 'routes'> & {
 /** What agents, crawlers and people read of this shop. All of it is written from the rows of the table. */
 export function documentRows(options: DocumentOptions): readonly Route[] {
   const { indexVerification } = options.config.service
-  const press = createPress(createFacts({ ...options, routes: () => [...options.others, ...rows] }))
+  const printed = createDocumentCache(createFacts({ ...options, routes: () => [...options.others, ...rows] }))
   const everywhere = { host: 'both', cache } as const
   const rows: readonly Route[] = [
     free('GET /', {
       ...everywhere,
       summary: 'This shop, for people',
       contentType: HTML,
-      handle: press.text(homePage, { ...homeHeaders, Link: linkHeader() }),
+      handle: printed.text(homePage, { ...homeHeaders, Link: linkHeader() }),
     }),
     free('GET /docs', {
       ...everywhere,
       summary: 'Both contracts, in a viewer',
       contentType: HTML,
-      handle: press.text(docsPage, docsHeaders),
+      handle: printed.text(docsPage, docsHeaders),
     }),
     errorsRoute(options.config.service.name),
     free('GET /openapi.json', {
       ...everywhere,
       summary: 'The contract of the paid operations',
       result: openapiSchema,
-      handle: press.json(payableContract),
+      handle: printed.json(payableContract),
     }),
     free('GET /openapi.full.json', {
       ...everywhere,
       summary: 'The contract of the free operations and webhooks',
       result: openapiSchema,
-      handle: press.json(fullContract),
+      handle: printed.json(fullContract),
     }),
-    ...protocolRows(options.others, press),
-    ...mcpRows(press),
+    ...protocolRows(options.others, printed),
+    ...mcpRows(printed),
     free('GET /llms.txt', {
       ...everywhere,
       summary: 'How to buy here, for models',
       contentType: PLAIN,
-      handle: press.text(llmsText),
+      handle: printed.text(llmsText),
     }),
     free('GET /llms-full.txt', {
       ...everywhere,
       summary: 'The whole contract as one text',
       contentType: PLAIN,
-      handle: press.text(llmsFullText),
+      handle: printed.text(llmsFullText),
     }),
     free('GET /skill.md', {
       ...everywhere,
       summary: 'This shop as an Agent Skill',
       contentType: MARKDOWN,
-      handle: press.text(skillText),
+      handle: printed.text(skillText),
     }),
     free('GET /.well-known/agent-skills/index.json', {
       ...everywhere,
       summary: 'Agent Skills of this host',
       result: skillIndexSchema,
-      handle: press.json(skillIndex),
+      handle: printed.json(skillIndex),
     }),
     free('GET /.well-known/api-catalog', {
       ...everywhere,
       summary: 'The APIs of this host (RFC 9727)',
       contentType: API_CATALOG_TYPE,
       result: apiCatalogSchema,
-      handle: press.json(apiCatalog),
+      handle: printed.json(apiCatalog),
     }),
     free('GET /robots.txt', {
       ...everywhere,
       summary: 'What crawlers may read',
       contentType: PLAIN,
-      handle: press.text(robotsText),
+      handle: printed.text(robotsText),
     }),
     free('GET /sitemap.xml', {
       ...everywhere,
       summary: 'Pages of this host',
       contentType: 'application/xml',
-      handle: press.text(sitemapText),
+      handle: printed.text(sitemapText),
     }),
     ...(indexVerification === null
       ? []
@@ -130,10 +116,10 @@ export function documentRows(options: DocumentOptions): readonly Route[] {
   return rows
 }
 
-type Press = ReturnType<typeof createPress>
+type DocumentCache = ReturnType<typeof createDocumentCache>
 
 /** A protocol that is switched off has no documents; at a host that sells nothing for it, they are elsewhere. */
-function protocolRows(others: readonly Route[], press: Press): readonly Route[] {
+function protocolRows(others: readonly Route[], printed: DocumentCache): readonly Route[] {
   const hostOf = (rail: 'x402' | 'mpp'): Host | null => {
     const routes = others.filter((route) => route.kind === 'paid' && route.offer.rail.name === rail)
     if (routes.length === 0) return null
@@ -149,14 +135,14 @@ function protocolRows(others: readonly Route[], press: Press): readonly Route[] 
             cache,
             summary: 'The x402 routes as a Bazaar lists them',
             result: resourcesSchema,
-            handle: press.json(discoveryResources),
+            handle: printed.json(discoveryResources),
           }),
           free('GET /.well-known/x402', {
             host: x402,
             cache,
             summary: 'The x402 routes, fulfilment and refund policy',
             result: x402ManifestSchema,
-            handle: press.json(x402Manifest),
+            handle: printed.json(x402Manifest),
           }),
         ]
       : []),
@@ -167,7 +153,7 @@ function protocolRows(others: readonly Route[], press: Press): readonly Route[] 
             cache,
             summary: 'The MPP routes, and how to pay them',
             result: mppManifestSchema,
-            handle: press.json(mppManifest),
+            handle: printed.json(mppManifest),
           }),
         ]
       : []),
@@ -175,7 +161,7 @@ function protocolRows(others: readonly Route[], press: Press): readonly Route[] 
 }
 
 /** `/mcp` is on the x402 host, and so is what tells of it. */
-function mcpRows(press: Press): readonly Route[] {
+function mcpRows(printed: DocumentCache): readonly Route[] {
   const card = {
     host: 'x402',
     cache: { maxAgeSeconds: 3_600 },
@@ -184,14 +170,14 @@ function mcpRows(press: Press): readonly Route[] {
     result: serverCardSchema,
   } as const
   return [
-    free('GET /mcp/server-card', { ...card, handle: press.json(serverCard) }),
-    free('GET /.well-known/mcp/server-card.json', { ...card, handle: press.json(serverCard) }),
+    free('GET /mcp/server-card', { ...card, handle: printed.json(serverCard) }),
+    free('GET /.well-known/mcp/server-card.json', { ...card, handle: printed.json(serverCard) }),
     free('GET /.well-known/ai-catalog.json', {
       ...card,
       summary: 'AI artifacts of this host',
       contentType: AI_CATALOG_TYPE,
       result: aiCatalogSchema,
-      handle: press.json(aiCatalog),
+      handle: printed.json(aiCatalog),
     }),
   ]
 }

@@ -3,9 +3,9 @@ import type { JsonObject } from '../../base/json.ts'
 import { type EventType, eventDescriptions, eventTypes, recordedReportSchema } from '../../domain/event.ts'
 import type { EventSubject } from '../../domain/good.ts'
 import { arrivalSchema } from '../../domain/till.ts'
+import type { Components } from './components.ts'
 import type { Facts } from './facts.ts'
 import { content } from './responses.ts'
-import type { Book } from './components.ts'
 
 const HEADERS = {
   'webhook-id': 'Names the message; the same for every try',
@@ -14,9 +14,9 @@ const HEADERS = {
 } as const
 
 /** What a receiver of webhooks is sent: OpenAPI's own section for it. */
-export function webhookOperations(book: Book, { paid }: Facts): JsonObject {
+export function webhookOperations(components: Components, { paid }: Facts): JsonObject {
   const parameters = Object.entries(HEADERS).map(([name, description]) =>
-    book.shared('parameters', name, () => ({
+    components.shared('parameters', name, () => ({
       name,
       in: 'header',
       required: true,
@@ -26,7 +26,7 @@ export function webhookOperations(book: Book, { paid }: Facts): JsonObject {
   )
   const operations: [EventType, JsonObject][] = []
   for (const type of eventTypes) {
-    const objects = objectsOf(type, paid).map((schema) => book.schema(schema, 'output'))
+    const objects = objectsOf(type, paid).map((schema) => components.schema(schema, 'output'))
     const [only] = objects
     // Nobody hears of what is not sold here.
     if (!only) continue

@@ -8,20 +8,20 @@ import type { HttpRequest } from '../http/request.ts'
 import type { RateLimiter } from './rate-limit.ts'
 
 /** What every payment passes before it is looked at, whatever carried it here. */
-export type Turnstile = {
+export type PaymentGate = {
   /** Runs a purchase that somebody sent a payment for, unless there is no room, or this caller has sent too many bad ones. */
   admit(request: HttpRequest, payment: Sent, buy: () => Promise<Outcome>): Promise<Outcome>
 }
 
 export type Sent = { readonly route: PaidRoute; readonly incoming: Incoming }
 
-export type TurnstileOptions = {
+export type PaymentGateOptions = {
   readonly checkout: Checkout
   readonly limiter: RateLimiter
   readonly limits: Pick<Limits, 'purchasesMax'>
 }
 
-export function createTurnstile({ checkout, limiter, limits }: TurnstileOptions): Turnstile {
+export function createPaymentGate({ checkout, limiter, limits }: PaymentGateOptions): PaymentGate {
   let underWay = 0
 
   /** Purchases wait for chains and game backends; whatever these do, there is room left for those who only read. */

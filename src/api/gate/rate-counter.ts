@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 
 /** So many calls in one window, for each caller. */
-export type Allowance = { readonly name: string; readonly quota: number; readonly windowMs: number }
+export type RateQuota = { readonly name: string; readonly quota: number; readonly windowMs: number }
 
 /** What is left after a call was counted, or why it was not. */
 export type Grant = { readonly isGranted: boolean; readonly left: number; readonly resetSeconds: number }
@@ -20,7 +20,7 @@ type Entry = {
 export type Report = { readonly name: string; readonly window: number; readonly hits: number }
 
 /** Counts the calls of many callers, in bounded memory, and lets other replicas' counts in. */
-export type Counter = {
+export type RateCounter = {
   take(caller: string): Grant
   /** Looks without counting. */
   peek(caller: string): Grant
@@ -31,8 +31,8 @@ export type Counter = {
   readonly size: number
 }
 
-export type CounterOptions = {
-  readonly allowance: Allowance
+export type RateCounterOptions = {
+  readonly allowance: RateQuota
   readonly callersMax: number
   readonly clock: Clock
   /** Called when there is something new to report. */
@@ -42,7 +42,7 @@ export type CounterOptions = {
 /** Fewer calls than this part of the quota cannot matter, and nobody else is told of them: an ordinary client causes no write at all. */
 const HOT_PART = 1 / 60
 
-export function createCounter({ allowance, callersMax, clock, onHot }: CounterOptions): Counter {
+export function createRateCounter({ allowance, callersMax, clock, onHot }: RateCounterOptions): RateCounter {
   const { name, quota, windowMs } = allowance
   const hotFrom = Math.max(1, Math.floor(quota * HOT_PART))
   const hot = new Map<string, Entry>()

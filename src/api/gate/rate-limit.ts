@@ -2,11 +2,11 @@ import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Limits } from '../../config/limits.ts'
-import { type Counter, createCounter, type Grant } from './rate-counter.ts'
 import { createClientFinder } from '../http/client-address.ts'
-import type { HttpRequest } from '../http/request.ts'
-import { createSharing, type SharedCounts } from './rate-sharing.ts'
 import type { Headers } from '../http/reply.ts'
+import type { HttpRequest } from '../http/request.ts'
+import { createRateCounter, type Grant, type RateCounter } from './rate-counter.ts'
+import { createSharing, type SharedCounts } from './rate-sharing.ts'
 
 export type Bucket = 'unpaid' | 'quote' | 'read'
 
@@ -41,7 +41,7 @@ export const RATE_WINDOW_SECONDS = 60
 /** About 20 MB when all of it is used. */
 const CALLERS_MAX = 100_000
 
-type Limit = { readonly counter: Counter; readonly policy: string; readonly name: string }
+type Limit = { readonly counter: RateCounter; readonly policy: string; readonly name: string }
 
 export function createRateLimiter({ limits, proxyHops, shared, clock, log }: RateLimiterOptions): RateLimiter {
   const clientOf = createClientFinder(proxyHops)
@@ -49,7 +49,7 @@ export function createRateLimiter({ limits, proxyHops, shared, clock, log }: Rat
   const sharing = shared ? createSharing(() => all.map(({ counter }) => counter), shared, { clock, log }) : null
 
   function limit(name: string, quota: number): Limit {
-    const counter = createCounter({
+    const counter = createRateCounter({
       allowance: { name, quota, windowMs: RATE_WINDOW_SECONDS * 1000 },
       callersMax: CALLERS_MAX,
       clock,

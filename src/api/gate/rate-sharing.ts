@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
-import type { Counter, Report } from './rate-counter.ts'
+import type { RateCounter, Report } from './rate-counter.ts'
 
 /** Where replicas put their counts together. */
 export type SharedCounts = {
@@ -22,7 +22,7 @@ const FORGET_EVERY_MS = 60_000
 
 /** While the store is away each replica limits by its own count: less exact, never open. */
 export function createSharing(
-  counters: () => readonly Counter[],
+  counters: () => readonly RateCounter[],
   shared: SharedCounts,
   { clock, log }: { readonly clock: Clock; readonly log: Log },
 ): Sharing {

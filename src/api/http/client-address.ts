@@ -11,7 +11,7 @@ export function createClientFinder(proxyHops: number): (request: HttpRequest) =>
   function socketKey(socket: Socket): string {
     let key = known.get(socket)
     if (key === undefined) {
-      key = allowanceKey(socket.remoteAddress ?? '')
+      key = clientKey(socket.remoteAddress ?? '')
       known.set(socket, key)
     }
     return key
@@ -22,12 +22,12 @@ export function createClientFinder(proxyHops: number): (request: HttpRequest) =>
     if (proxyHops === 0) return socketKey(socket)
     const forwarded = request.header('x-forwarded-for')?.split(',').at(-proxyHops)
     const address = forwarded === undefined ? '' : withoutPort(forwarded.trim())
-    return isIP(address) ? allowanceKey(address) : socketKey(socket)
+    return isIP(address) ? clientKey(address) : socketKey(socket)
   }
 }
 
 /** IPv4 as it is. An IPv6 customer owns a /64 and may come from anywhere in it, so that is one caller. */
-export function allowanceKey(address: string): string {
+export function clientKey(address: string): string {
   const [bare = ''] = address.split('%')
   if (isIPv4(bare)) return bare
   if (!isIP(bare)) return 'unknown'

@@ -22,7 +22,7 @@ export function allHeaders({ fixed, headers }: Pick<Reply, 'fixed' | 'headers'>)
   return fixed ? { ...fixed, ...headers } : headers
 }
 
-/** Answers one path. `params` are what stands in the path's placeholders. */
+/** Replies one path. `params` are what stands in the path's placeholders. */
 export type Handler = (request: HttpRequest, params: Readonly<Record<string, string>>) => Promise<Reply>
 
 /** A promise only for a stream, which ends when its signal says so; it resolves when the last byte was handed over. */

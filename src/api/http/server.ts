@@ -5,10 +5,10 @@ import type { Log } from '../../base/log.ts'
 import { Problem } from '../../base/problem.ts'
 import type { HttpConfig } from '../../config/config.ts'
 import type { Limits } from '../../config/limits.ts'
-import { discardRest, type HttpRequest, requestOf } from './request.ts'
+import { discardRest } from './body.ts'
 import { createHeadWriter } from './head.ts'
-import type { HttpApp } from '../app.ts'
 import { type Reply, rawReply, send } from './reply.ts'
+import { type HttpRequest, requestOf } from './request.ts'
 import { createConnectionCap, createPipelines, createWriteWatch, type Exchange } from './sockets.ts'
 
 export type HttpServer = {
@@ -17,6 +17,16 @@ export type HttpServer = {
   drain(): Promise<void>
   /** Cuts whatever is left. */
   close(): Promise<void>
+}
+
+/** What answers requests. The server knows nothing else of the shop. */
+export type HttpApp = {
+  /** Never rejects: whatever goes wrong is an answer too. */
+  answer(request: HttpRequest): Promise<Reply>
+  /** Is it to be answered however much is under way? */
+  isVital(request: HttpRequest): boolean
+  /** The answer to what never became a request, or will not be looked at. */
+  refusal(problem: Problem): Reply
 }
 
 export type ServerOptions = {

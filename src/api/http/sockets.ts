@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { allowanceKey } from './client-address.ts'
+import { clientKey } from './client-address.ts'
 
 // What a socket may hold before it is cut. Whoever does not read what they asked for costs the memory of all of it and gets nothing done.
 
@@ -125,7 +125,7 @@ function hasUnsent(socket: Socket): boolean {
 export function createConnectionCap(perClientMax: number): (socket: Socket) => void {
   const open = new Map<string, number>()
   return (socket) => {
-    const client = allowanceKey(socket.remoteAddress ?? '')
+    const client = clientKey(socket.remoteAddress ?? '')
     const count = open.get(client) ?? 0
     if (count >= perClientMax) {
       socket.destroy()

@@ -1,16 +1,16 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { Log } from '../../base/log.ts'
 import { isProblem } from '../../base/problem.ts'
-import type { HttpRequest } from '../http/request.ts'
 import { asProblem } from '../http/problem-body.ts'
+import type { HttpRequest } from '../http/request.ts'
 import type { ProblemResults } from './problem-result.ts'
 import { CODE, isObject, type Members, RpcError } from './protocol.ts'
 import type { McpServer, McpTool, ResourceContent, ToolCall, ToolResult } from './server.ts'
 
-/** The methods that do something, the same in both eras. */
+/** The methods that do something, the same in both dialects. */
 export type Calls = {
   callTool(params: Members, call: ToolCall): Promise<ToolResult>
-  /** Null: there is no such resource; each era has its own code for that. */
+  /** Null: there is no such resource; each dialect has its own code for that. */
   readResource(uri: string, http: HttpRequest): Promise<{ readonly contents: readonly JsonObject[] } | null>
 }
 

@@ -2,7 +2,7 @@ import type { HttpRequest } from '../http/request.ts'
 import type { Members, RpcId } from './protocol.ts'
 
 /** One dialect of the protocol. */
-export type Era = {
+export type Dialect = {
   /** The whole answer as JSON text; throws RpcError otherwise. */
   answer(question: Question): Promise<string>
 }

@@ -2,14 +2,15 @@ import { stringify } from '../../base/json.ts'
 import type { Log } from '../../base/log.ts'
 import { isProblem } from '../../base/problem.ts'
 import type { HttpConfig } from '../../config/config.ts'
+import { readBody } from '../http/body.ts'
 import { preflightHeaders } from '../http/cors.ts'
-import { type HttpRequest, readBody } from '../http/request.ts'
 import type { Handler, Headers, Reply } from '../http/reply.ts'
+import type { HttpRequest } from '../http/request.ts'
 import { createCalls } from './calls.ts'
-import { createDoor, type Door } from './origin-check.ts'
 import { legacyEra } from './legacy.ts'
 import { readMessage } from './message.ts'
 import { modernEra } from './modern.ts'
+import { createOriginCheck, type OriginCheck } from './origin-check.ts'
 import type { ProblemResults } from './problem-result.ts'
 import { CODE, isObject, META, type Members, MODERN_REVISIONS, RpcError, type RpcId } from './protocol.ts'
 import type { McpServer } from './server.ts'
@@ -38,22 +39,22 @@ export function createMcpEndpoint({
   problemResult,
   log,
 }: McpEndpointOptions): McpEndpoint {
-  const door = createDoor(config)
+  const originCheck = createOriginCheck(config)
   const calls = createCalls(server, problemResult, log)
-  const eras = { legacy: legacyEra(server, calls), modern: modernEra(server, calls) }
+  const dialects = { legacy: legacyEra(server, calls), modern: modernEra(server, calls) }
 
   async function converse(http: HttpRequest): Promise<Reply> {
     const question = readMessage(await readBody(http, bodyBytesMax))
     if (question === null) {
       count(http)
-      return { status: 202, headers: door.headers(http), body: null }
+      return { status: 202, headers: originCheck.headers(http), body: null }
     }
     const { id, method, params } = question
     try {
       if (!COUNTED_INSIDE.has(method)) count(http)
       if (!isObject(params)) throw new RpcError(CODE.invalidParams, 'params must be an object', { status: 400 })
-      const era = isModern(params, http) ? eras.modern : eras.legacy
-      return json(http, door, 200, await era.answer({ id, method, params, http }))
+      const dialect = isModern(params, http) ? dialects.modern : dialects.legacy
+      return json(http, originCheck, 200, await dialect.answer({ id, method, params, http }))
     } catch (error) {
       return refuse(http, error, id)
     }
@@ -64,15 +65,15 @@ export function createMcpEndpoint({
     if (code === CODE.internalError && !isProblem(error, 'overloaded')) log.error('MCP request failed', { error })
     // An error that no question can be named for has no id: MCP's schema knows no null there.
     const body = { jsonrpc: '2.0', ...(id === undefined ? {} : { id }), error: { code, message, data } }
-    return json(http, door, status, stringify(body), refusalHeaders(status, error))
+    return json(http, originCheck, status, stringify(body), refusalHeaders(status, error))
   }
 
   return async (http) => {
     try {
-      door.admit(http)
+      originCheck.admit(http)
       if (http.method !== 'POST') count(http)
       if (http.method === 'OPTIONS')
-        return { status: 204, headers: { ...preflightHeaders(['POST']), ...door.headers(http) }, body: null }
+        return { status: 204, headers: { ...preflightHeaders(['POST']), ...originCheck.headers(http) }, body: null }
       assertConversation(http)
       return await converse(http)
     } catch (error) {
@@ -120,6 +121,6 @@ function asRpcError(error: unknown): RpcError {
   return new RpcError(CODE.internalError, 'Internal error; nothing was taken', { status: 500 })
 }
 
-function json(http: HttpRequest, door: Door, status: number, body: string, extra: Headers = {}): Reply {
-  return { status, headers: { ...door.headers(http), ...extra, 'Content-Type': 'application/json' }, body }
+function json(http: HttpRequest, originCheck: OriginCheck, status: number, body: string, extra: Headers = {}): Reply {
+  return { status, headers: { ...originCheck.headers(http), ...extra, 'Content-Type': 'application/json' }, body }
 }

@@ -1,25 +1,25 @@
 import { type JsonObject, stringify } from '../../base/json.ts'
 import { isProblem } from '../../base/problem.ts'
 import type { FreeCall, FreeRoute } from '../../domain/route.ts'
-import type { ToolFace } from '../../domain/tool-description.ts'
-import { parseWith } from '../http/parse.ts'
+import type { ToolDescription } from '../../domain/tool-description.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
+import { parseWith } from '../http/parse.ts'
 import { inputSchemaOf, listingOf, noInput, outputSchemaOf } from './listing.ts'
 import { type McpTool, type ToolResult, text } from './server.ts'
 
 /** A free route as a tool: the same schema, the same handler, the same answer. */
-export function freeTool(face: ToolFace, rows: readonly FreeRoute[], limiter: RateLimiter): McpTool {
+export function freeTool(tool: ToolDescription, rows: readonly FreeRoute[], limiter: RateLimiter): McpTool {
   const [row] = rows
-  if (!row?.result) throw new TypeError(`tool ${face.name} has no route that answers JSON`)
+  if (!row?.result) throw new TypeError(`tool ${tool.name} has no route that answers JSON`)
   const { bucket } = row
   return {
-    listing: listingOf(face, {
-      inputSchema: inputSchemaOf(face.input ?? parametersOf(row)),
+    listing: listingOf(tool, {
+      inputSchema: inputSchemaOf(tool.input ?? parametersOf(row)),
       outputSchema: outputSchemaOf(row.result),
     }),
     async call(input, { http }) {
       if (bucket) limiter.take(bucket, http)
-      return answered(await ask(rows, requestOf(face, input)))
+      return answered(await ask(rows, requestOf(tool, input)))
     },
   }
 }
@@ -57,7 +57,7 @@ function parametersOf(row: FreeRoute) {
   return row[placeOf(row)] ?? noInput
 }
 
-export function requestOf({ input: schema, request }: ToolFace, input: JsonObject): JsonObject {
+export function requestOf({ input: schema, request }: ToolDescription, input: JsonObject): JsonObject {
   const parsed = schema ? parseWith(schema, input) : input
   return request ? request(parsed) : parsed
 }

@@ -1,11 +1,11 @@
 import { stringify } from '../../base/json.ts'
 import type { Calls } from './calls.ts'
-import { type Era, envelope } from './dialect.ts'
+import { type Dialect, envelope } from './dialect.ts'
 import { CODE, isObject, LEGACY_REVISIONS, RpcError } from './protocol.ts'
 import type { McpServer } from './server.ts'
 
 /** Revisions up to 2025-11-25. Stateless: `initialize` is answered and forgotten, and no session is ever issued. */
-export function legacyEra(server: McpServer, calls: Calls): Era {
+export function legacyEra(server: McpServer, calls: Calls): Dialect {
   const { info: serverInfo, instructions, tools, resources, templates } = server
   const capabilities = { tools: {}, ...(resources.length > 0 ? { resources: {} } : {}), ...server.capabilities.legacy }
   const welcome = new Map<string, string>(
@@ -40,7 +40,7 @@ export function legacyEra(server: McpServer, calls: Calls): Era {
           const meta = isObject(params['_meta']) ? params['_meta'] : {}
           return envelope(
             id,
-            stringify(await calls.callTool(params, { era: 'legacy', meta, clientCapabilities: {}, http })),
+            stringify(await calls.callTool(params, { dialect: 'legacy', meta, clientCapabilities: {}, http })),
           )
         }
         case 'resources/read': {
@@ -55,7 +55,7 @@ export function legacyEra(server: McpServer, calls: Calls): Era {
     },
   }
 
-  /** The requested revision when it is known, otherwise our newest of this era: the client then decides. Never an error. */
+  /** The requested revision when it is known, otherwise our newest of this dialect: the client then decides. Never an error. */
   function negotiate(requested: unknown): string {
     if (typeof requested !== 'string')
       throw new RpcError(CODE.invalidParams, 'params.protocolVersion must be a string', {

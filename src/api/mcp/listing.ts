@@ -1,11 +1,11 @@
 import * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
-import type { ToolFace } from '../../domain/tool-description.ts'
+import type { ToolDescription } from '../../domain/tool-description.ts'
 import { inlineSchema } from '../documents/json-schema.ts'
 
 export const noInput = z.strictObject({})
 
-type Effect = ToolFace['effect']
+type Effect = ToolDescription['effect']
 
 /**
  * Hosts skip the confirmation of a tool that only reads, and may repeat an idempotent one by themselves: nothing that costs money says
@@ -20,7 +20,10 @@ const HINTS: Readonly<Record<Effect, JsonObject>> = {
 type Schemas = { readonly inputSchema: JsonObject; readonly outputSchema?: JsonObject; readonly _meta?: JsonObject }
 
 /** A tool as `tools/list` prints it. */
-export function listingOf({ name, title, description, effect }: Omit<ToolFace, 'input' | 'request'>, schemas: Schemas) {
+export function listingOf(
+  { name, title, description, effect }: Omit<ToolDescription, 'input' | 'request'>,
+  schemas: Schemas,
+) {
   return { name, title, description, ...schemas, annotations: { title, ...HINTS[effect] } }
 }
 

@@ -3,10 +3,10 @@ import type { Log } from '../../base/log.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
 import type { Config } from '../../config/config.ts'
 import type { Route } from '../../domain/route.ts'
+import type { PaymentGate } from '../gate/payment-gate.ts'
+import type { RateLimiter } from '../gate/rate-limit.ts'
 import type { HttpRequest } from '../http/request.ts'
 import { otherHostOf } from '../shop/hosts.ts'
-import type { RateLimiter } from '../gate/rate-limit.ts'
-import type { Turnstile } from '../gate/payment-gate.ts'
 import { bindings } from './bindings.ts'
 import { createMcpEndpoint, type McpEndpoint } from './endpoint.ts'
 import { isPaid } from './offered.ts'
@@ -21,7 +21,7 @@ export type McpOptions = {
   readonly version: string
   readonly checkout: Checkout
   readonly limiter: RateLimiter
-  readonly turnstile: Turnstile
+  readonly paymentGate: PaymentGate
   readonly random: Random
   readonly log: Log
 }
@@ -39,7 +39,7 @@ export function createMcp({
   version,
   checkout,
   limiter,
-  turnstile,
+  paymentGate,
   random,
   log,
 }: McpOptions): McpEndpoint {
@@ -53,7 +53,7 @@ export function createMcp({
     tools: toolsOf(routes, {
       checkout,
       limiter,
-      turnstile,
+      paymentGate,
       random,
       problemResult,
       urlOf: (route) => otherHostOf(http, route) + route.path,

@@ -1,6 +1,6 @@
 import { stringify } from '../../base/json.ts'
 import type { Calls } from './calls.ts'
-import { type Era, envelope, type Question } from './dialect.ts'
+import { type Dialect, envelope, type Question } from './dialect.ts'
 import { CODE, isObject, META, type Members, MODERN_REVISIONS, RpcError, SUPPORTED_REVISIONS } from './protocol.ts'
 import type { McpServer } from './server.ts'
 
@@ -9,9 +9,9 @@ const LIST_TTL_MS = 60_000
 
 /**
  * Revision 2026-07-28: no handshake, every request carries its own envelope, and headers repeat what a proxy may want to see. Clients
- * of both eras fall back to `initialize` only on errors they do not know, so codes and statuses here are exact.
+ * of both dialects fall back to `initialize` only on errors they do not know, so codes and statuses here are exact.
  */
-export function modernEra(server: McpServer, calls: Calls): Era {
+export function modernEra(server: McpServer, calls: Calls): Dialect {
   const { info, instructions, tools, resources, templates } = server
   const hasResources = resources.length > 0
   const capabilities = { tools: {}, ...(hasResources ? { resources: {} } : {}), ...server.capabilities.modern }
@@ -40,7 +40,10 @@ export function modernEra(server: McpServer, calls: Calls): Era {
         case 'server/discover':
           return envelope(id, discovery)
         case 'tools/call':
-          return envelope(id, complete(await calls.callTool(params, { era: 'modern', meta, clientCapabilities, http })))
+          return envelope(
+            id,
+            complete(await calls.callTool(params, { dialect: 'modern', meta, clientCapabilities, http })),
+          )
         case 'resources/read': {
           const { uri } = params
           const found = typeof uri === 'string' ? await calls.readResource(uri, http) : null

@@ -1,14 +1,14 @@
 import type { PaidRoute, Route } from '../../domain/route.ts'
-import type { ToolFace } from '../../domain/tool-description.ts'
+import type { ToolDescription } from '../../domain/tool-description.ts'
 
 /** A tool, and the rows that stand behind it. */
-export type Offered = { readonly face: ToolFace; readonly rows: readonly Route[] }
+export type Offered = { readonly tool: ToolDescription; readonly rows: readonly Route[] }
 
-/** Rows that share a tool's name are one tool, with the face of the first. */
+/** Rows that share a tool's name are one tool, described as the first. */
 export function offeredBy(routes: readonly Route[]): readonly Offered[] {
-  const faces = routes.flatMap((row) => row.tools.map((face) => ({ face, row })))
-  return [...Map.groupBy(faces, ({ face }) => face.name).values()].map((shown) => ({
-    face: shown[0]!.face,
+  const tools = routes.flatMap((row) => row.tools.map((tool) => ({ tool, row })))
+  return [...Map.groupBy(tools, ({ tool }) => tool.name).values()].map((shown) => ({
+    tool: shown[0]!.tool,
     rows: shown.map(({ row }) => row),
   }))
 }

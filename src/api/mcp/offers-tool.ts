@@ -2,15 +2,15 @@ import * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
 import { formatUsd } from '../../base/money.ts'
 import type { FreeRoute, Route } from '../../domain/route.ts'
-import type { CatalogSchema } from '../shop/catalog.ts'
-import { parseWith } from '../http/parse.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
+import { parseWith } from '../http/parse.ts'
+import type { CatalogSchema } from '../shop/catalog.ts'
 import { answered, callRoute } from './free-tool.ts'
 import { inputSchemaOf, listingOf, outputSchemaOf, withArgument } from './listing.ts'
 import { isPaid, type Offered } from './offered.ts'
 import type { McpTool } from './server.ts'
 
-const face = {
+const tool = {
   name: 'list_offers',
   title: 'List offers',
   description:
@@ -65,7 +65,7 @@ export function offersTool(
 
   return [
     {
-      listing: listingOf(face, { inputSchema, outputSchema: outputSchemaOf(outputOf(result)) }),
+      listing: listingOf(tool, { inputSchema, outputSchema: outputSchemaOf(outputOf(result)) }),
       async call(input, { http }) {
         if (catalog.bucket) limiter.take(catalog.bucket, http)
         const { surface, rail, ...recipient } = input
@@ -97,14 +97,14 @@ function toolAt(routes: readonly Route[], surface: string, ending: string): stri
 }
 
 /** A paid tool whose price is the same for everybody. */
-function serviceOf({ face, rows }: Offered): readonly Service[] {
+function serviceOf({ tool, rows }: Offered): readonly Service[] {
   const [first, ...rest] = rows.filter(isPaid)
   if (first?.offer.price.kind !== 'fixed') return []
   return [
     {
       surface: first.surface,
-      tool: face.name,
-      title: face.title,
+      tool: tool.name,
+      title: tool.title,
       priceUsd: formatUsd(first.offer.price.amount),
       protocols: [first, ...rest].map(({ offer }) => offer.rail.name),
     },

@@ -4,7 +4,7 @@ import type { HttpRequest } from '../http/request.ts'
 import { CODE, RpcError } from './protocol.ts'
 
 /** Who may come in. A web page elsewhere must not speak to a shop through its visitor's browser (DNS rebinding). */
-export type Door = {
+export type OriginCheck = {
   /** Throws 403. */
   admit(http: HttpRequest): void
   /** What every answer to this caller carries. */
@@ -14,7 +14,7 @@ export type Door = {
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
 const PLAIN = { 'Cache-Control': 'no-store' }
 
-export function createDoor({ host, port, baseUrl, x402BaseUrl, mcpOrigins }: HttpConfig): Door {
+export function createOriginCheck({ host, port, baseUrl, x402BaseUrl, mcpOrigins }: HttpConfig): OriginCheck {
   const own = [baseUrl, x402BaseUrl].map((url) => new URL(url))
   const origins = new Set([...own.map(({ origin }) => origin), ...mcpOrigins])
   // In public, a proxy decides which names lead here. On loopback nobody does, and a foreign name means a rebinding.

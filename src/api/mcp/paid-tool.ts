@@ -9,11 +9,11 @@ import { purchase } from '../../checkout/purchase.ts'
 import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
 import type { Incoming, Rail } from '../../domain/rail.ts'
 import type { PaidRoute } from '../../domain/route.ts'
-import type { ToolFace } from '../../domain/tool-description.ts'
-import { flowIdOf } from '../http/request.ts'
-import { parseWith } from '../http/parse.ts'
+import type { ToolDescription } from '../../domain/tool-description.ts'
+import type { PaymentGate } from '../gate/payment-gate.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
-import type { Turnstile } from '../gate/payment-gate.ts'
+import { parseWith } from '../http/parse.ts'
+import { flowIdOf } from '../http/request.ts'
 import { bindings } from './bindings.ts'
 import { requestOf } from './free-tool.ts'
 import { inputSchemaOf, listingOf, mergedInputs, noInput, withArgument } from './listing.ts'
@@ -26,7 +26,7 @@ import type { McpTool, ToolCall, ToolResult } from './server.ts'
 export type PaidToolOptions = {
   readonly checkout: Checkout
   readonly limiter: RateLimiter
-  readonly turnstile: Turnstile
+  readonly paymentGate: PaymentGate
   readonly random: Random
   readonly problemResult: ProblemResults
   /** Every rail that is switched on, whether this tool takes it or not. */
@@ -36,20 +36,20 @@ export type PaidToolOptions = {
 }
 
 /** A good with all the rails it is offered on, a row for each. It is sold by the very `purchase` that sells it over HTTP. */
-export function paidTool(face: ToolFace, rows: readonly PaidRoute[], options: PaidToolOptions): McpTool {
-  const { checkout, limiter, turnstile, random, problemResult, rails, urlOf } = options
+export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], options: PaidToolOptions): McpTool {
+  const { checkout, limiter, paymentGate, random, problemResult, rails, urlOf } = options
   const { summary } = rows[0]!
-  const resource = { url: `mcp://tool/${face.name}`, scope: `MCP ${face.name}`, description: summary }
+  const resource = { url: `mcp://tool/${tool.name}`, scope: `MCP ${tool.name}`, description: summary }
   const isRateLimited = rows.some((row) => row.isRateLimited)
-  const outcomeResult = createOutcomeResults(face.pollWith ?? 'get_purchase_status', problemResult)
+  const outcomeResult = createOutcomeResults(tool.pollWith ?? 'get_purchase_status', problemResult)
 
   return {
-    listing: paidListing(face, rows),
+    listing: paidListing(tool, rows),
 
     async call(input, call) {
       const paidOn = paidRail(rails, call)
       if (!paidOn && isRateLimited) limiter.take('unpaid', call.http)
-      const { request, idempotencyKey } = readInput(face, input)
+      const { request, idempotencyKey } = readInput(tool, input)
       const flowId = flowIdOf(call.http, random)
       // Bound to the tool and to these arguments, a challenge buys nothing else. What is empty binds nothing, as over HTTP.
       const body = Object.keys(request).length === 0 ? null : Buffer.from(canonical(request))
@@ -81,7 +81,7 @@ export function paidTool(face: ToolFace, rows: readonly PaidRoute[], options: Pa
       if (!row) return demand(new Problem('payment_terms_mismatch', `This tool takes no payment by ${paidOn.name}.`))
       try {
         const sent = { route: row, incoming: incomingOf(call) }
-        const outcome = await turnstile.admit(call.http, sent, () => attempt(row, sent.incoming))
+        const outcome = await paymentGate.admit(call.http, sent, () => attempt(row, sent.incoming))
         if (outcome.kind !== 'challenged') return outcomeResult(outcome, call)
         return await demand(outcome.problem, { row, outcome })
       } catch (error) {
@@ -133,22 +133,22 @@ const idempotencyKeyField = z
   .regex(IDEMPOTENCY_KEY)
   .describe('Your own name for this purchase, 8 to 128 visible ASCII characters: the same key never buys twice')
 
-function readInput(face: ToolFace, input: JsonObject): { request: JsonObject; idempotencyKey: string | null } {
-  if (face.effect !== 'spends') return { request: requestOf(face, input), idempotencyKey: null }
+function readInput(tool: ToolDescription, input: JsonObject): { request: JsonObject; idempotencyKey: string | null } {
+  if (tool.effect !== 'spends') return { request: requestOf(tool, input), idempotencyKey: null }
   const { idempotencyKey, ...own } = input
   const key = parseWith(z.object({ idempotencyKey: idempotencyKeyField.optional() }), { idempotencyKey })
-  return { request: requestOf(face, own), idempotencyKey: key.idempotencyKey ?? null }
+  return { request: requestOf(tool, own), idempotencyKey: key.idempotencyKey ?? null }
 }
 
 /** No output schema: clients of SDK v1 hold even an error's `structuredContent` against it, and the challenge stands there. */
-function paidListing(face: ToolFace, rows: readonly PaidRoute[]) {
+function paidListing(tool: ToolDescription, rows: readonly PaidRoute[]) {
   const [row] = rows
   const { price } = row!.offer
-  const inputSchema = mergedInputs(rows.map(({ body }) => inputSchemaOf(face.input ?? body ?? noInput)))
+  const inputSchema = mergedInputs(rows.map(({ body }) => inputSchemaOf(tool.input ?? body ?? noInput)))
   const names = rows.map(({ offer }) => offer.rail.name)
-  return listingOf(face, {
+  return listingOf(tool, {
     inputSchema:
-      face.effect === 'spends' ? withArgument(inputSchema, 'idempotencyKey', idempotencyKeyField) : inputSchema,
+      tool.effect === 'spends' ? withArgument(inputSchema, 'idempotencyKey', idempotencyKeyField) : inputSchema,
     _meta: {
       'sutler/payment': {
         protocols: names,

@@ -29,8 +29,8 @@ export function paymentRequired(asked: PaymentRequired, call: ToolCall): ToolRes
   const error = refusal?.message ?? 'Payment required: pay, and repeat this call with the same arguments.'
   const meta = withError(Object.assign({}, ...challenges.map(({ wire }) => wire.meta())), error)
   const required = x402Required(meta)
-  if (call.era === 'legacy' && call.http.query('challenge') === 'error') throw asError(meta, reason)
-  if (call.era === 'modern' && required && knowsX402(call.clientCapabilities))
+  if (call.dialect === 'legacy' && call.http.query('challenge') === 'error') throw asError(meta, reason)
+  if (call.dialect === 'modern' && required && knowsX402(call.clientCapabilities))
     return { resultType: 'payment_required', paymentRequired: required, _meta: meta }
   return {
     content: [...(required ? [text(stringify(required))] : []), text(explain(asked))],

@@ -10,7 +10,7 @@ export const META = {
   serverInfo: 'io.modelcontextprotocol/serverInfo',
 } as const
 
-/** JSON-RPC's own codes, MCP's, and the two of the MPP transport, which the modern era gave to another meaning. */
+/** JSON-RPC's own codes, MCP's, and the two of the MPP transport, which the modern dialect gave to another meaning. */
 export const CODE = {
   parseError: -32700,
   invalidRequest: -32600,
@@ -24,7 +24,7 @@ export const CODE = {
   paymentRefused: -32043,
 } as const
 
-/** An answer that is a JSON-RPC error. The modern era gives some of them an HTTP status of their own. */
+/** An answer that is a JSON-RPC error. The modern dialect gives some of them an HTTP status of their own. */
 export class RpcError extends Error {
   readonly code: number
   readonly status: number

@@ -23,7 +23,7 @@ export type McpTool = {
 
 /** One call, beside its arguments. */
 export type ToolCall = {
-  readonly era: 'legacy' | 'modern'
+  readonly dialect: 'legacy' | 'modern'
   /** `_meta` of the request: where payments travel. */
   readonly meta: Members
   readonly clientCapabilities: Members
@@ -37,7 +37,7 @@ export type ToolResult = {
   readonly structuredContent?: JsonObject
   readonly isError?: boolean
   readonly _meta?: Members
-  /** The modern era has other ends than `complete`. */
+  /** The modern dialect has other ends than `complete`. */
   readonly resultType?: string
   readonly paymentRequired?: JsonObject
 }

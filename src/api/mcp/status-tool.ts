@@ -3,14 +3,14 @@ import type { JsonObject } from '../../base/json.ts'
 import { statuses } from '../../domain/order.ts'
 import type { FreeRoute, Route } from '../../domain/route.ts'
 import { referenceParams } from '../../domain/route.ts'
+import type { RateLimiter } from '../gate/rate-limit.ts'
 import { parseWith } from '../http/parse.ts'
 import { paymentSchema } from '../shop/purchase-status.ts'
-import type { RateLimiter } from '../gate/rate-limit.ts'
 import { answered, callRoute } from './free-tool.ts'
 import { inputSchemaOf, listingOf, outputSchemaOf } from './listing.ts'
 import type { McpTool } from './server.ts'
 
-const face = {
+const tool = {
   name: 'get_purchase_status',
   title: 'Purchase status',
   description:
@@ -32,7 +32,7 @@ export function statusTool(routes: readonly Route[], limiter: RateLimiter): read
   const statusRows = routes.filter((row): row is FreeRoute => row.kind === 'free' && row.path.endsWith('/{paymentTx}'))
   return [
     {
-      listing: listingOf(face, { inputSchema: inputSchemaOf(referenceParams), outputSchema: outputSchemaOf(output) }),
+      listing: listingOf(tool, { inputSchema: inputSchemaOf(referenceParams), outputSchema: outputSchemaOf(output) }),
       async call(input, { http }) {
         if (payments.bucket) limiter.take(payments.bucket, http)
         const { paymentTx } = parseWith(referenceParams, input)

@@ -11,10 +11,10 @@ export function toolsOf(routes: readonly Route[], options: Omit<PaidToolOptions,
   const { limiter } = options
   const rails = [...new Set(routes.filter(isPaid).map(({ offer }) => offer.rail))]
   const offered = offeredBy(routes)
-  const own = offered.map(({ face, rows }) => {
+  const own = offered.map(({ tool, rows }) => {
     const paid = rows.filter(isPaid)
-    if (paid.length > 0) return paidTool(face, paid, { ...options, rails })
-    return freeTool(face, rows as readonly FreeRoute[], limiter)
+    if (paid.length > 0) return paidTool(tool, paid, { ...options, rails })
+    return freeTool(tool, rows as readonly FreeRoute[], limiter)
   })
   return [...offersTool(routes, offered, limiter), ...own, ...statusTool(routes, limiter)]
 }

@@ -4,10 +4,11 @@ import { type JsonObject, parseStrictJson, stringify } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Secret } from '../../base/secret.ts'
 import type { Limits } from '../../config/limits.ts'
-import { type HttpRequest, queryOf, readBody } from '../http/request.ts'
-import { parseWith } from '../http/parse.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
+import { readBody } from '../http/body.ts'
+import { parseWith } from '../http/parse.ts'
 import type { Handler, Reply } from '../http/reply.ts'
+import { type HttpRequest, queryOf } from '../http/request.ts'
 
 // Routes for the people who run the shop. They are a table of their own: what is not in the public table is in no public document.
 

@@ -15,7 +15,7 @@ import { type EventLog, presentEvent } from './event-stream.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
 /** What the operator's routes work with. */
-export type OperatorDesk = {
+export type OperatorContext = {
   readonly checkout: Checkout
   readonly events: EventLog
   readonly webhooks: Webhooks
@@ -45,8 +45,8 @@ const id = z.strictObject({ id: z.string().min(1).max(64) })
 const by = z.string().min(1).max(100).default('operator').describe('Who decided it')
 const reason = z.string().min(1).max(300)
 
-export function operatorRows(desk: OperatorDesk): readonly OperatorRoute[] {
-  const { checkout, events, webhooks } = desk
+export function operatorRows(context: OperatorContext): readonly OperatorRoute[] {
+  const { checkout, events, webhooks } = context
   return [
     operator('GET /events', {
       summary: 'What happened, in order; as a page, or as a stream with Accept: text/event-stream',
@@ -65,7 +65,7 @@ export function operatorRows(desk: OperatorDesk): readonly OperatorRoute[] {
     }),
     operator('GET /metrics', {
       summary: 'Figures in the format of Prometheus',
-      handle: async () => ({ body: await desk.metrics(), contentType: 'text/plain; version=0.0.4; charset=utf-8' }),
+      handle: async () => ({ body: await context.metrics(), contentType: 'text/plain; version=0.0.4; charset=utf-8' }),
     }),
     operator('POST /operator/orders/{id}/refund', {
       summary: 'Send the money of a delivered order back to its payer, in full',
@@ -79,13 +79,13 @@ export function operatorRows(desk: OperatorDesk): readonly OperatorRoute[] {
     }),
     operator('POST /operator/reconcile', {
       summary: 'Compare the books with the chain now, and name every difference',
-      handle: async () => ({ body: { tills: (await desk.reconcile()).map(presentReport) } }),
+      handle: async () => ({ body: { tills: (await context.reconcile()).map(presentReport) } }),
     }),
     operator('POST /operator/arrivals/{id}', {
       summary: 'Decide about money that came without a purchase: refund it, or keep it',
       params: id,
       body: z.strictObject({ decision: z.enum(['refund', 'keep']), by }),
-      handle: async ({ params, body }) => ({ body: await desk.decideArrival(params.id, body) }),
+      handle: async ({ params, body }) => ({ body: await context.decideArrival(params.id, body) }),
     }),
     ...webhookRows(webhooks),
   ]

@@ -4,8 +4,8 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { sha256Hex } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
-import { corsHeaders } from '../http/cors.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
+import { corsHeaders } from '../http/cors.ts'
 import type { Handler, Headers, Reply } from '../http/reply.ts'
 
 const { resolve } = createRequire(import.meta.url)

@@ -2,17 +2,17 @@ import type { RailName } from '../../domain/rail.ts'
 import { atMostOneRecipient, listingFields, recipientOf } from '../../domain/recipient.ts'
 import { free, type Host, type Route } from '../../domain/route.ts'
 import { catalogSchema, createCatalog, LISTING_SECONDS, offersSchema, type Stall } from './catalog.ts'
-import type { Desk } from './row-context.ts'
+import type { ShopContext } from './shop-context.ts'
 
-export function catalogRows(desk: Desk, selling: readonly Route[]): readonly Route[] {
-  const stalls = desk.surfaces.flatMap(({ name }): readonly Stall[] => {
-    const surface = desk.open.get(name)
+export function catalogRows(context: ShopContext, selling: readonly Route[]): readonly Route[] {
+  const stalls = context.surfaces.flatMap(({ name }): readonly Stall[] => {
+    const surface = context.open.get(name)
     return surface?.shelf ? [{ shelf: surface.shelf, rails: surface.rails }] : []
   })
-  const catalog = createCatalog(desk, stalls, selling)
-  const query = atMostOneRecipient(listingFields(desk.limits))
+  const catalog = createCatalog(context, stalls, selling)
+  const query = atMostOneRecipient(listingFields(context.limits))
   const listing = { query, statuses: [404], cache: { maxAgeSeconds: LISTING_SECONDS } } as const
-  const offersResult = offersSchema(desk.surfaces)
+  const offersResult = offersSchema(context.surfaces)
 
   const offers = ({ shelf }: Stall, path: `/${string}`, host: Host, railAt: (host: Host) => RailName) =>
     free(`GET ${path}`, {
@@ -32,7 +32,7 @@ export function catalogRows(desk: Desk, selling: readonly Route[]): readonly Rou
       summary: 'Everything on sale, with prices',
       description:
         'The discovery catalog. Anonymous, or with the prices of one player when exactly one recipient is named.',
-      result: catalogSchema(desk.surfaces),
+      result: catalogSchema(context.surfaces),
       handle: ({ query, host }) => catalog.whole(host, recipientOf(query)),
     }),
     ...stalls.flatMap((stall) => {

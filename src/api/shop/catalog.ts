@@ -1,15 +1,15 @@
 import { dirname } from 'node:path/posix'
 import * as z from 'zod'
+import { cachedRead } from '../../base/cached-read.ts'
 import { type Clock, isoTime } from '../../base/clock.ts'
 import { type JsonObject, sha256Hex, stringify } from '../../base/json.ts'
-import { recently } from '../../base/cached-read.ts'
 import type { CatalogEntry, CatalogItem, Recipient, Shelf } from '../../domain/catalog.ts'
 import type { SurfaceName } from '../../domain/good.ts'
 import type { RailName } from '../../domain/rail.ts'
 import type { FreeAnswer, Host, PaidRoute, Route } from '../../domain/route.ts'
 import type { Surface } from '../../surfaces/surface.ts'
-import type { Desk } from './row-context.ts'
 import { servesHere } from './hosts.ts'
+import type { ShopContext } from './shop-context.ts'
 
 /** The version of the discovery catalog (contract 9.3). */
 const CATALOG_VERSION = 1
@@ -34,7 +34,7 @@ type Stand = Omit<CatalogEntry, 'items'>
  * out as it is; a personal one is written for its reader and kept by nobody.
  */
 export function createCatalog(
-  { checkout, rails, urlOf }: Desk,
+  { checkout, rails, urlOf }: ShopContext,
   stalls: readonly Stall[],
   selling: readonly Route[],
 ): Catalog {
@@ -99,7 +99,7 @@ export function createCatalog(
 }
 
 /** One entry for each surface and rail that this host serves, told from the route table: its first paid route is the way in. */
-function standsAt(host: Host, selling: readonly Route[], urlOf: Desk['urlOf']): readonly Stand[] {
+function standsAt(host: Host, selling: readonly Route[], urlOf: ShopContext['urlOf']): readonly Stand[] {
   const paid = selling.filter((route): route is PaidRoute => route.kind === 'paid' && servesHere(host, route))
   const stands = new Map<string, Stand>()
   for (const route of paid) {
@@ -150,7 +150,7 @@ function personal(content: JsonObject, recipient: Recipient, clock: Clock): Free
 /** A text on the wall: taken down and written anew only when what it says has changed. */
 function createBulletin(clock: Clock, content: () => Promise<JsonObject>): () => Promise<FreeAnswer> {
   let last: { readonly digest: string; readonly answer: FreeAnswer } | null = null
-  return recently(clock, LOOK_AGAIN_MS, async () => {
+  return cachedRead(clock, LOOK_AGAIN_MS, async () => {
     const now = await content()
     const digest = sha256Hex(stringify(now))
     if (last?.digest !== digest) {

@@ -8,7 +8,7 @@ import { problemBody, typeOf } from '../http/problem-body.ts'
 import type { Headers, Reply } from '../http/reply.ts'
 
 /** What the core came to, as HTTP. `extra` are headers that belong to the exchange: what is left of an allowance, the flow. */
-export type Answers = {
+export type Replies = {
   outcome(outcome: Outcome, flowId: string, extra: Headers): Reply
   /** The id is what a client reports and the log knows; one is made where nothing was logged. */
   problem(problem: Problem, extra?: Headers, requestId?: string): Reply
@@ -21,7 +21,7 @@ const paidHeaders = { ...jsonHeaders, 'Cache-Control': 'private, no-store', Vary
 /** A kept 402 or error would be shown to somebody who has paid meanwhile. */
 const unpaidHeaders = { ...jsonHeaders, 'Cache-Control': 'no-store', Vary: VARY }
 
-export function createAnswers({ errorsUrl, random }: { errorsUrl: string; random: Random }): Answers {
+export function createReplies({ errorsUrl, random }: { errorsUrl: string; random: Random }): Replies {
   const bodyOf = (problem: Problem, requestId = newId('req', random)): JsonObject =>
     problemBody(problem, { requestId, errorsUrl })
 

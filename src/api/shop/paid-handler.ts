@@ -9,17 +9,19 @@ import type { Limits } from '../../config/limits.ts'
 import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
 import type { Incoming, Resource } from '../../domain/rail.ts'
 import type { PaidRoute } from '../../domain/route.ts'
-import type { Answers } from './outcome-reply.ts'
-import { assertAcceptsJson, flowIdOf, type HttpRequest, hasPayment, isEmptyBody, readBody } from '../http/request.ts'
-import { parseWith } from '../http/parse.ts'
+import type { PaymentGate } from '../gate/payment-gate.ts'
+import { hasPayment } from '../gate/payment-header.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
+import { isEmptyBody, readBody } from '../http/body.ts'
+import { parseWith } from '../http/parse.ts'
 import type { Headers, Reply } from '../http/reply.ts'
-import type { Turnstile } from '../gate/payment-gate.ts'
+import { assertAcceptsJson, flowIdOf, type HttpRequest } from '../http/request.ts'
+import type { Replies } from './outcome-reply.ts'
 
-export type SellingOptions = {
+export type PaidHandlerOptions = {
   readonly checkout: Checkout
-  readonly answers: Answers
-  readonly turnstile: Turnstile
+  readonly replies: Replies
+  readonly paymentGate: PaymentGate
   readonly limiter: RateLimiter
   readonly http: HttpConfig
   readonly limits: Limits
@@ -27,7 +29,7 @@ export type SellingOptions = {
 }
 
 /** A paid row as an HTTP handler. The gate stands in here, never on a path pattern beside it. */
-export type Selling = {
+export type PaidHandler = {
   sell(request: HttpRequest, route: PaidRoute): Promise<Reply>
   /** What a GET on a buy path answers: the price, and never a purchase. */
   tellPrice(request: HttpRequest, route: PaidRoute): Promise<Reply>
@@ -37,15 +39,15 @@ const noMeta = () => undefined
 const NOTHING_SENT: Incoming = { header: () => undefined, meta: noMeta }
 const UNLIMITED: Headers = {}
 
-export function createSelling({
+export function createPaidHandler({
   checkout,
-  answers,
-  turnstile,
+  replies,
+  paymentGate,
   limiter,
   http,
   limits,
   random,
-}: SellingOptions): Selling {
+}: PaidHandlerOptions): PaidHandler {
   // One for each route, so that a rail may know it again and need not write the same terms twice.
   const resources = new WeakMap<PaidRoute, Resource>()
 
@@ -85,11 +87,11 @@ export function createSelling({
       const flowId = flowIdOf(request, random)
       const incoming = isPaid ? { header: request.header, meta: noMeta } : NOTHING_SENT
       const extra = !isPaid && route.isRateLimited ? limiter.take('unpaid', request) : UNLIMITED
-      // Before the turnstile: whoever lets us wait for the body must not keep a place there.
+      // Before the paymentGate: whoever lets us wait for the body must not keep a place there.
       const bytes = await readBody(request, limits.bodyBytesMax)
       const buy = () => purchase(checkout, route.offer, callOf(request, route, incoming, bytes, flowId))
-      const outcome = isPaid ? turnstile.admit(request, { route, incoming }, buy) : buy()
-      return answers.outcome(await outcome, flowId, extra)
+      const outcome = isPaid ? paymentGate.admit(request, { route, incoming }, buy) : buy()
+      return replies.outcome(await outcome, flowId, extra)
     },
 
     async tellPrice(request, route) {
@@ -112,7 +114,7 @@ export function createSelling({
         flowId,
         idempotencyKey: null,
       })
-      return answers.outcome(outcome, flowId, extra)
+      return replies.outcome(outcome, flowId, extra)
     },
   }
 }

@@ -55,6 +55,6 @@ async function helped({ log, chainId, signer }: Lane, { nonce, step }: Send, hel
     await help()
   } catch (error) {
     if (error instanceof LeaseLost) throw error
-    log.warn('a transaction could not be helped along', { chainId, signer, nonce, step, error })
+    log.warn('transaction could not be sped up', { chainId, signer, nonce, step, error })
   }
 }

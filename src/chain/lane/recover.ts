@@ -35,6 +35,6 @@ async function adopt(
   const send: Send = { chainId, signer, nonce, orderId, step, call, versions: [version], landing: null }
   // A nonce that looked unused to a node which lagged may have been filled in; what landed under it is this.
   if (!(await journal.record(lease, send)) && !(await journal.claimGap(lease, send))) return false
-  log.error('the journal had lost a transaction', { chainId, signer, nonce, orderId, step, hash })
+  log.error('journal lacked a transaction that is on the chain', { chainId, signer, nonce, orderId, step, hash })
   return true
 }

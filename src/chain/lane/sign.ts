@@ -123,6 +123,6 @@ async function addVersion(lane: Lane, lease: Lease, send: Send, version: SignedV
   if (!(await journal.addVersion(lease, send, version)))
     return (await journal.find(chainId, signer, orderId, step)) ?? send
   const { hash, isVoid } = version
-  log.warn('signed again for the same nonce', { chainId, signer, nonce, step, hash, isVoid })
+  log.warn('transaction replaced at the same nonce', { chainId, signer, nonce, step, hash, isVoid })
   return { ...send, versions: [...send.versions, version] }
 }

@@ -4,8 +4,8 @@ import { Challenge } from 'mppx'
 import { validate } from 'mppx/discovery'
 import { systemClock } from '../../base/clock.ts'
 import { fetchWithin } from '../bounded-fetch.ts'
-import { type Check, type Finding, look, Trouble } from './finding.ts'
 import { compareClocks } from './configuration-checks.ts'
+import { type Check, type Finding, look, Trouble } from './finding.ts'
 
 // The running shop as a scanner or a stranger sees it: nothing is asked that costs anything, and nothing is paid.
 

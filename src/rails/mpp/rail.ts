@@ -11,7 +11,7 @@ import { memoBehind } from '../../chain/tip20.ts'
 import { refundTransfer } from '../../chain/transfer.ts'
 import type { Credential, Rail, Terms, Verified } from '../../domain/rail.ts'
 import { createBalances } from '../balances.ts'
-import { type DepthRule, isDeepEnough } from '../confirmations.ts'
+import { type ConfirmationRule, isConfirmed } from '../confirmations.ts'
 import { wasSignedByAccessKey } from './access-key.ts'
 import {
   bodyDigest,
@@ -41,7 +41,7 @@ import {
   problemUri,
 } from './wire.ts'
 
-export type MppOptions = DepthRule & {
+export type MppOptions = ConfirmationRule & {
   readonly network: string
   readonly chainId: number
   readonly currency: { readonly address: Address; readonly code: string }
@@ -74,7 +74,7 @@ export function mppRail(options: MppOptions): Rail {
     ...options,
     terms,
     isOffered: modes.includes('push'),
-    isDeep: (blockNumber, amount) => isDeepEnough(options, blockNumber, amount),
+    isDeep: (blockNumber, amount) => isConfirmed(options, blockNumber, amount),
     isByAccessKey: (transaction) => wasSignedByAccessKey(rpc, transaction),
   }
   const issue = challengeIssuer(options)

@@ -6,7 +6,7 @@ import { pollUntil, type RawReceipt, type Receipt, readReceipt, receiptIn } from
 import { type Rpc, RpcError } from '../../chain/rpc.ts'
 import { findMemoTransfers, type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
-import { type DepthRule, isDeepEnough, settledAtDepth } from '../confirmations.ts'
+import { type ConfirmationRule, isConfirmed, settledOnceConfirmed } from '../confirmations.ts'
 import { isBoundTo } from './memo.ts'
 
 /** What an open order keeps of its payment: enough to send it again, or to find it. Wiped as soon as the outcome is known. */
@@ -56,7 +56,7 @@ export function paidFor(receipt: Receipt, charge: Charge): MemoTransfer | null {
 const MARGIN_MS = 60_000
 
 export function createChargeSettler(
-  options: DepthRule & {
+  options: ConfirmationRule & {
     readonly rpc: Rpc
     readonly log: Log
     readonly waitMs: number
@@ -71,7 +71,7 @@ export function createChargeSettler(
     const { asset: currency, payTo: recipient, amount } = order
     const paid = paidFor(receipt, { challengeId, realm, currency, recipient, amount })
     if (!paid || paid.amount !== amount || !sameAddress(paid.from, order.payer)) return null
-    return settledAtDepth(options, order, receipt, paid.from)
+    return settledOnceConfirmed(options, order, receipt, paid.from)
   }
 
   /** The node's refusal of these bytes, or null when it took them, has them, or may have them. Never repeated here: the next look does. */
@@ -143,7 +143,7 @@ export function createChargeSettler(
       const outcome = (receipt && (await judge(order, receipt))) ?? (await byMemo(order, kept))
       if (outcome) return outcome
       // Mined, and it paid nothing. A block that is not deep may be replaced by one in which it does.
-      if (receipt && (await isDeepEnough(options, receipt.blockNumber, order.amount)))
+      if (receipt && (await isConfirmed(options, receipt.blockNumber, order.amount)))
         return {
           kind: 'refused',
           code: 'payment_verification_failed',

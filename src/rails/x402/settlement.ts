@@ -5,7 +5,7 @@ import { type Authorization, findAuthorization, isAuthorizationUsed, moves, paid
 import { type Receipt, readReceipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
-import { type DepthRule, settledAtDepth } from '../confirmations.ts'
+import { type ConfirmationRule, settledOnceConfirmed } from '../confirmations.ts'
 
 /** What an open order keeps of its payment. Wiped as soon as the outcome is known. */
 export type KeptPayment = {
@@ -41,14 +41,14 @@ export function keptPayment(order: PaidOrder): KeptPayment {
 }
 
 export function createSettlementReader(
-  options: DepthRule & { readonly rpc: Rpc; readonly asset: Address },
+  options: ConfirmationRule & { readonly rpc: Rpc; readonly asset: Address },
 ): SettlementReader {
   const { rpc, head, clock, asset } = options
 
   async function judge(order: PaidOrder, receipt: Receipt): Promise<SettleOutcome | null> {
     const { authorization } = keptPayment(order)
     if (!paidBy(receipt, asset, authorization)) return null
-    return settledAtDepth(options, order, receipt, order.payer)
+    return settledOnceConfirmed(options, order, receipt, order.payer)
   }
 
   /** The chain's own time counts: ours may be wrong, and only a node that has passed the deadline can say that a payment never came. */

@@ -10,8 +10,8 @@ import {
   trialProblem,
   withExecution,
 } from './action.ts'
-import { allowanceFinding, balanceFinding, purseHolds, readPurse } from './spending-limits.ts'
 import type { Accelerate } from './schema.ts'
+import { allowanceFinding, balanceFinding, purseHolds, readSpendingLimits } from './spending-limits.ts'
 
 /** Measured: 183,000 with one timer, and 28,000 for each further one that is shortened. */
 const GAS_MAX = 1_000_000n
@@ -44,23 +44,23 @@ export function accelerateGood(craft: Craft, defaultAmount: bigint): Good<Accele
       const charge = chargeOf(input, defaultAmount)
       await assertReady(craft, actionOf(input, charge))
       const amount = BigInt(charge.amount)
-      const [purse, trial] = await Promise.all([
-        readPurse(craft, input.user),
+      const [spending, trial] = await Promise.all([
+        readSpendingLimits(craft, input.user),
         trialProblem(craft, actionOf(input, charge)),
       ])
       const asked = [
         payerFinding(craft, input.user, payer),
         { check: 'amount', problem: ifCode(trial, 'quantity_out_of_range') },
-        balanceFinding(purse, amount),
-        await allowanceFinding(craft, purse, amount),
+        balanceFinding(spending, amount),
+        await allowanceFinding(craft, spending, amount),
         // A paused controller does not look at timers, so nothing is said of them.
-        ...(purse.isPaused ? [] : [{ check: 'timer', problem: ifCode(trial, 'nothing_to_accelerate') }]),
-        pausedFinding(purse.isPaused),
+        ...(spending.isPaused ? [] : [{ check: 'timer', problem: ifCode(trial, 'nothing_to_accelerate') }]),
+        pausedFinding(spending.isPaused),
       ]
       return {
         findings: withExecution(asked, trial),
         plan: charge,
-        holds: purseHolds(purse, amount),
+        holds: purseHolds(spending, amount),
       }
     },
 

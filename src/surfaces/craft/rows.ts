@@ -12,8 +12,8 @@ import {
   referenceParams,
   STATUS_ANSWERS,
 } from '../../domain/route.ts'
-import type { ToolFace } from '../../domain/tool-description.ts'
-import type { RowDesk } from '../surface.ts'
+import type { ToolDescription } from '../../domain/tool-description.ts'
+import type { RowContext } from '../surface.ts'
 import { chargeOf } from './accelerate.ts'
 import { type CraftConfig, craftConfigSchema } from './config.ts'
 import type { Accelerate, Burn, CraftSchemas } from './schema.ts'
@@ -39,17 +39,17 @@ const craftQuoteSchema = quoteSchema
 
 const CONFIG_SECONDS = 30
 
-export function craftRows(desk: RowDesk, craft: CraftCounter, rail: RailName): readonly Route[] {
+export function craftRows(context: RowContext, craft: CraftCounter, rail: RailName): readonly Route[] {
   const burn = craft.burn.get(rail)
   const accelerate = craft.accelerate.get(rail)
   if (!burn || !accelerate) return []
   const common = { surface: 'craft', host: hostOf(rail) } as const
   const path = `/craft/${rail}` as const
   const urls = {
-    burn: desk.urlOf(rail, `${path}/burn`),
-    accelerate: desk.urlOf(rail, `${path}/accelerate`),
-    quote: desk.urlOf(rail, `${path}/quote`),
-    status: desk.urlOf(rail, `${path}/actions/{paymentTx}`),
+    burn: context.urlOf(rail, `${path}/burn`),
+    accelerate: context.urlOf(rail, `${path}/accelerate`),
+    quote: context.urlOf(rail, `${path}/quote`),
+    status: context.urlOf(rail, `${path}/actions/{paymentTx}`),
   }
 
   const quoteAction = async (body: z.output<CraftSchemas['quote']>): Promise<FreeAnswer> => {
@@ -106,12 +106,12 @@ export function craftRows(desk: RowDesk, craft: CraftCounter, rail: RailName): r
       summary: 'Speed up crafting timers',
       description: 'Charges an approved amount of the craft token and shortens the running timers of the payer.',
     }),
-    craftStatusRow(desk, rail),
+    craftStatusRow(context, rail),
   ]
 }
 
 /** Model vendors refuse a union at the root of a tool's arguments, so the quote is two tools, one for each type. */
-function quoteTools({ burn, accelerate }: CraftSchemas): readonly ToolFace[] {
+function quoteTools({ burn, accelerate }: CraftSchemas): readonly ToolDescription[] {
   return [
     { ...faces.quoteCraftBurn, input: burn, request: (input) => ({ type: 'burn', ...input }) },
     { ...faces.quoteCraftAccelerate, input: accelerate, request: (input) => ({ type: 'accelerate', ...input }) },
@@ -130,7 +130,7 @@ function paymentTerms({ rail, price }: Offer<Burn>): JsonObject {
 }
 
 /** Also where the shop sells none any more: what was sold is still told. */
-export function craftStatusRow(desk: RowDesk, rail: RailName): Route {
+export function craftStatusRow(context: RowContext, rail: RailName): Route {
   return free(`GET /craft/${rail}/actions/{paymentTx}`, {
     surface: 'craft',
     host: hostOf(rail),
@@ -139,7 +139,7 @@ export function craftStatusRow(desk: RowDesk, rail: RailName): Route {
     params: referenceParams,
     statuses: STATUS_ANSWERS,
     result: craftActionSchema,
-    handle: ({ params }) => desk.purchaseStatus('craft', rail, params.paymentTx),
+    handle: ({ params }) => context.purchaseStatus('craft', rail, params.paymentTx),
   })
 }
 

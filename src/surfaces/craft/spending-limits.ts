@@ -5,7 +5,7 @@ import type { Finding, Hold } from '../../domain/good.ts'
 import type { Craft } from './action.ts'
 
 /** What a user's craft tokens still allow us to charge. */
-export type Purse = { readonly isPaused: boolean; readonly allowance: Means; readonly balance: Means }
+export type SpendingLimits = { readonly isPaused: boolean; readonly allowance: Means; readonly balance: Means }
 
 /** One limit that lies on the chain. */
 export type Means = {
@@ -31,7 +31,7 @@ export type Means = {
  *   3. the open holds again. One that is in neither list was taken after that block, so the charge behind it is in no block we read.
  *   4. allowance, balance, and which of those orders were charged, all as of that block and no other.
  */
-export async function readPurse({ controller, holds, head }: Craft, user: Address): Promise<Purse> {
+export async function readSpendingLimits({ controller, holds, head }: Craft, user: Address): Promise<SpendingLimits> {
   const { chainId, address, contract, read } = controller
   const token = await controller.token()
   const names = {
@@ -74,7 +74,7 @@ function sum(held: readonly { readonly quantity: bigint }[]): bigint {
   return held.reduce((total, { quantity }) => total + quantity, 0n)
 }
 
-export function purseHolds({ allowance, balance }: Purse, amount: bigint): readonly Hold[] {
+export function purseHolds({ allowance, balance }: SpendingLimits, amount: bigint): readonly Hold[] {
   return [
     holdOf(allowance, amount, 'allowance_insufficient', 'allowance'),
     holdOf(balance, amount, 'balance_insufficient', 'balance'),
@@ -91,7 +91,7 @@ function holdOf(
   return { resource, quantity, limit, seenVersion: version, refusal: { code, detail } }
 }
 
-export function balanceFinding({ balance }: Purse, amount: bigint): Finding {
+export function balanceFinding({ balance }: SpendingLimits, amount: bigint): Finding {
   const { onChain, promised } = balance
   if (promised + amount <= onChain) return { check: 'balance', problem: null }
   const detail = `The user has ${onChain} atomic units of the craft token${setAside(promised)}; ${amount} are needed.`
@@ -99,7 +99,11 @@ export function balanceFinding({ balance }: Purse, amount: bigint): Finding {
 }
 
 /** The new allowance covers this action and all that are still open: an approval replaces the one before. */
-export async function allowanceFinding({ controller }: Craft, { allowance }: Purse, amount: bigint): Promise<Finding> {
+export async function allowanceFinding(
+  { controller }: Craft,
+  { allowance }: SpendingLimits,
+  amount: bigint,
+): Promise<Finding> {
   const { onChain, promised } = allowance
   if (promised + amount <= onChain) return { check: 'allowance', problem: null }
   const token = await controller.token()

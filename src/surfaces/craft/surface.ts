@@ -48,7 +48,7 @@ function open(parts: SurfaceParts): OpenSurface | null {
       accelerate: { user: NOBODY, amount: defaultAmount.toString() },
     },
   }
-  return { rails: [...counter.burn.keys()], rows: (desk, rail) => craftRows(desk, counter, rail) }
+  return { rails: [...counter.burn.keys()], rows: (context, rail) => craftRows(context, counter, rail) }
 }
 
 const place = (rail: RailName) => ({ host: rail, path: `/craft/${rail}/actions` })

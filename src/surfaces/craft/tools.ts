@@ -1,4 +1,4 @@
-import { DELIVERED, type ToolFace } from '../../domain/tool-description.ts'
+import { DELIVERED, type ToolDescription } from '../../domain/tool-description.ts'
 
 // What a model reads before it decides to spend somebody's money. All of it is written here and reviewed here.
 export const faces = {
@@ -44,4 +44,4 @@ export const faces = {
       'Free. What became of a paid craft action: its status, transaction, timers, and a refund if there is one.',
     effect: 'reads',
   },
-} as const satisfies Record<string, ToolFace>
+} as const satisfies Record<string, ToolDescription>

@@ -9,11 +9,11 @@ import { commonMembers, type PurchaseView, publicMembers } from '../../domain/of
 import { purchaseFields } from '../../domain/purchase-fields.ts'
 import type { Reports } from '../../store/reports.ts'
 import type { ReportTx } from './schema.ts'
-import type { Witness } from './transaction-lookup.ts'
+import type { TransactionLookup } from './transaction-lookup.ts'
 
 export type TxReportOptions = {
   readonly reports: Reports
-  readonly witness: Witness
+  readonly transactions: TransactionLookup
   readonly clock: Clock
   readonly random: Random
   readonly payerProblem: (payer: Address) => Problem | null
@@ -23,7 +23,7 @@ export type TxReportOptions = {
  * A note that a user made a transaction. It is written down with whoever paid for it, whatever the chain says, and gives nobody any power
  * over that user.
  */
-export function txReport({ reports, witness, clock, random, payerProblem }: TxReportOptions): Good<ReportTx> {
+export function txReport({ reports, transactions, clock, random, payerProblem }: TxReportOptions): Good<ReportTx> {
   return {
     name: 'txReport',
     surface: 'gateway',
@@ -34,7 +34,7 @@ export function txReport({ reports, witness, clock, random, payerProblem }: TxRe
     },
 
     async deliver({ userId, txHash }, _plan, { orderId, payer }) {
-      const chain = await witness.wordOn(txHash as Hash)
+      const chain = await transactions.find(txHash as Hash)
       const standing = await reports.record({
         reportId: newId('rep', random),
         userId,

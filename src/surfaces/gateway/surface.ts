@@ -6,7 +6,7 @@ import { type OpenSurface, type Surface, type SurfaceParts, toldGood } from '../
 import { healthProbe, presentHealth, publishHealth } from './probe.ts'
 import { presentReport, publishReport, txReport } from './report.ts'
 import { type GatewayCounter, gatewayRows } from './rows.ts'
-import { createWitness } from './transaction-lookup.ts'
+import { createTransactionLookup } from './transaction-lookup.ts'
 
 /** Both cost 0.001 USD (contract 8.3), and both exist on x402 only. */
 const price = { kind: 'fixed', amount: parseUsd('0.001') } as const satisfies Price<never>
@@ -18,9 +18,9 @@ const WITNESS_MS = 2_000
 function open(parts: SurfaceParts): OpenSurface {
   const { config, clock, random, log, database, chainOf, offersOn, payerProblem } = parts
   const chains = knownChains(config).map(({ network, chain }) => ({ network, rpc: chainOf(chain).rpc }))
-  const witness = createWitness({ chains, clock, log, waitMs: WITNESS_MS })
+  const transactions = createTransactionLookup({ chains, clock, log, waitMs: WITNESS_MS })
   const health = healthProbe({ payerProblem })
-  const report = txReport({ reports: createReports(database), witness, clock, random, payerProblem })
+  const report = txReport({ reports: createReports(database), transactions, clock, random, payerProblem })
   const counter: GatewayCounter = {
     health: offersOn({ good: health, price }, RAILS),
     report: offersOn({ good: report, price }, RAILS),

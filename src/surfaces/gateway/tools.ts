@@ -1,4 +1,4 @@
-import type { ToolFace } from '../../domain/tool-description.ts'
+import type { ToolDescription } from '../../domain/tool-description.ts'
 
 // What a model reads before it decides to spend somebody's money. All of it is written here and reviewed here.
 export const faces = {
@@ -14,4 +14,4 @@ export const faces = {
     description: 'PAID 0.001 USD, by x402 only. Proves with a real settlement that paying works, and how fast.',
     effect: 'costs',
   },
-} as const satisfies Record<string, ToolFace>
+} as const satisfies Record<string, ToolDescription>

@@ -6,25 +6,28 @@ import type { Rpc } from '../../chain/rpc.ts'
 import type { ChainWord } from '../../store/reports.ts'
 
 /** Asks the chains that we know about a transaction. */
-export type Witness = {
+export type TransactionLookup = {
   /** Null when none of them has seen it, or none answered in time: a report does not wait for a chain. */
-  wordOn(hash: Hash): Promise<ChainWord | null>
+  find(hash: Hash): Promise<ChainWord | null>
 }
 
-export type WitnessOptions = {
+export type TransactionLookupOptions = {
   readonly chains: readonly { readonly network: string; readonly rpc: Rpc }[]
   readonly clock: Clock
   readonly log: Log
   readonly waitMs: number
 }
 
-export function createWitness({ chains, clock, log, waitMs }: WitnessOptions): Witness {
-  async function ask({ network, rpc }: WitnessOptions['chains'][number], hash: Hash): Promise<ChainWord | null> {
+export function createTransactionLookup({ chains, clock, log, waitMs }: TransactionLookupOptions): TransactionLookup {
+  async function ask(
+    { network, rpc }: TransactionLookupOptions['chains'][number],
+    hash: Hash,
+  ): Promise<ChainWord | null> {
     try {
       const receipt = await readReceipt(rpc, hash)
       return receipt && { network, status: receipt.succeeded ? 'success' : 'reverted' }
     } catch (error) {
-      log.warn('a chain could not be asked about a reported transaction', { network, hash, error })
+      log.warn('reported transaction could not be looked up', { network, hash, error })
       return null
     }
   }
@@ -36,7 +39,7 @@ export function createWitness({ chains, clock, log, waitMs }: WitnessOptions): W
   }
 
   return {
-    async wordOn(hash) {
+    async find(hash) {
       const timer = new AbortController()
       const timeUp = clock.sleep(waitMs, timer.signal).then(() => null)
       try {

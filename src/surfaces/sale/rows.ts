@@ -4,7 +4,7 @@ import { asQuery } from '../../domain/query.ts'
 import { quote, quoteSchema } from '../../domain/quote.ts'
 import type { RailName } from '../../domain/rail.ts'
 import { free, paid, type Route, referenceParams, STATUS_ANSWERS } from '../../domain/route.ts'
-import type { RowDesk } from '../surface.ts'
+import type { RowContext } from '../surface.ts'
 import type { SaleBuy, saleBuySchema } from './schema.ts'
 import { faces } from './tools.ts'
 import { salePurchaseSchema, saleStatusSchema } from './view.ts'
@@ -15,10 +15,10 @@ export type SaleCounter = {
   readonly example: JsonObject
 }
 
-export function saleRows(desk: RowDesk, sale: SaleCounter, rail: RailName): readonly Route[] {
+export function saleRows(context: RowContext, sale: SaleCounter, rail: RailName): readonly Route[] {
   const offer = sale.offers.get(rail)
   if (!offer) return []
-  const buyUrl = desk.urlOf(rail, `/agentic/${rail}/buy`)
+  const buyUrl = context.urlOf(rail, `/agentic/${rail}/buy`)
   const quoted = {
     surface: 'sale',
     host: rail,
@@ -50,12 +50,12 @@ export function saleRows(desk: RowDesk, sale: SaleCounter, rail: RailName): read
       body: sale.schema,
       handle: ({ body }) => quote(offer, body, buyUrl),
     }),
-    saleStatusRow(desk, rail),
+    saleStatusRow(context, rail),
   ]
 }
 
 /** Also where the shop sells none any more: what was sold is still told. */
-export function saleStatusRow(desk: RowDesk, rail: RailName): Route {
+export function saleStatusRow(context: RowContext, rail: RailName): Route {
   return free(`GET /agentic/${rail}/purchases/{paymentTx}`, {
     surface: 'sale',
     host: rail,
@@ -63,6 +63,6 @@ export function saleStatusRow(desk: RowDesk, rail: RailName): Route {
     params: referenceParams,
     statuses: STATUS_ANSWERS,
     result: saleStatusSchema,
-    handle: ({ params }) => desk.purchaseStatus('sale', rail, params.paymentTx),
+    handle: ({ params }) => context.purchaseStatus('sale', rail, params.paymentTx),
   })
 }

@@ -34,7 +34,7 @@ function open({ config, clock, chainOf, offersOn, ownAddresses, payerProblem }: 
   }
   return {
     rails: [...counter.offers.keys()],
-    rows: (desk, rail) => saleRows(desk, counter, rail),
+    rows: (context, rail) => saleRows(context, counter, rail),
     shelf: saleShelf(lots, clock),
   }
 }

@@ -1,4 +1,4 @@
-import { DELIVERED, type ToolFace } from '../../domain/tool-description.ts'
+import { DELIVERED, type ToolDescription } from '../../domain/tool-description.ts'
 
 // What a model reads before it decides to spend somebody's money. All of it is written here and reviewed here.
 export const faces = {
@@ -15,4 +15,4 @@ export const faces = {
     description: `PAID. Mints NFTs of a sale to the beneficiary wallet; this cannot be undone. Call quote_sale_lot first. ${DELIVERED}`,
     effect: 'spends',
   },
-} as const satisfies Record<string, ToolFace>
+} as const satisfies Record<string, ToolDescription>

@@ -1,7 +1,7 @@
 import { sameAddress } from '../../base/address.ts'
+import { cachedRead } from '../../base/cached-read.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
-import { recently } from '../../base/cached-read.ts'
 import type { Waypoint } from '../../base/waypoint.ts'
 import type { GameCall, GameCalls } from '../../store/game-calls.ts'
 import type { GameBackend, GameDelivery, Grant, Item, Player, PlayerKey } from './game.ts'
@@ -128,7 +128,7 @@ export function httpGame(options: HttpGameOptions): GameBackend {
       await client.read({ method: 'GET', path: '/health' }, healthAnswer)
     },
 
-    items: recently(clock, ITEMS_MS, readItems),
+    items: cachedRead(clock, ITEMS_MS, readItems),
 
     async findPlayer(key) {
       const body = { [key.kind]: key.value }

@@ -6,7 +6,7 @@ import { quote, quoteSchema } from '../../domain/quote.ts'
 import type { RailName } from '../../domain/rail.ts'
 import { exactlyOneRecipient } from '../../domain/recipient.ts'
 import { free, paid, type Route, referenceParams, STATUS_ANSWERS } from '../../domain/route.ts'
-import type { RowDesk } from '../surface.ts'
+import type { RowContext } from '../surface.ts'
 import { playerLookupSchema, playerLookupStatusSchema } from './lookup.ts'
 import { recipientKinds, type ShopBuy, type shopBuyFields } from './schema.ts'
 import { faces } from './tools.ts'
@@ -20,13 +20,13 @@ export type ShopCounter = {
   readonly example: JsonObject
 }
 
-export function shopRows(desk: RowDesk, shop: ShopCounter, rail: RailName): readonly Route[] {
+export function shopRows(context: RowContext, shop: ShopCounter, rail: RailName): readonly Route[] {
   const offer = shop.offers.get(rail)
   if (!offer) return []
   const lookup = shop.lookup.get(rail)
   const fields = shop.fields(rail)
   const body: z.ZodType<ShopBuy> = exactlyOneRecipient(fields, recipientKinds(rail))
-  const buyUrl = desk.urlOf(rail, `/shop/${rail}/buy`)
+  const buyUrl = context.urlOf(rail, `/shop/${rail}/buy`)
   const quoted = {
     surface: 'shop',
     host: rail,
@@ -59,7 +59,7 @@ export function shopRows(desk: RowDesk, shop: ShopCounter, rail: RailName): read
       body,
       handle: ({ body }) => quote(offer, body, buyUrl),
     }),
-    shopStatusRow(desk, rail, lookup !== undefined),
+    shopStatusRow(context, rail, lookup !== undefined),
   ]
 }
 
@@ -78,7 +78,7 @@ function lookupRow(offer: Offer<JsonObject>, rail: RailName): Route {
 }
 
 /** Also where the shop sells none any more: what was sold is still told. */
-export function shopStatusRow(desk: RowDesk, rail: RailName, hasLookup: boolean): Route {
+export function shopStatusRow(context: RowContext, rail: RailName, hasLookup: boolean): Route {
   return free(`GET /shop/${rail}/purchases/{paymentTx}`, {
     surface: 'shop',
     host: rail,
@@ -86,6 +86,6 @@ export function shopStatusRow(desk: RowDesk, rail: RailName, hasLookup: boolean)
     params: referenceParams,
     statuses: STATUS_ANSWERS,
     result: hasLookup ? z.union([shopStatusSchema, playerLookupStatusSchema]) : shopStatusSchema,
-    handle: ({ params }) => desk.purchaseStatus('shop', rail, params.paymentTx),
+    handle: ({ params }) => context.purchaseStatus('shop', rail, params.paymentTx),
   })
 }

@@ -34,7 +34,7 @@ function open(parts: SurfaceParts): OpenSurface {
   }
   return {
     rails: [...counter.offers.keys()],
-    rows: (desk, rail) => shopRows(desk, counter, rail),
+    rows: (context, rail) => shopRows(context, counter, rail),
     shelf: shopShelf(game),
   }
 }
@@ -50,7 +50,7 @@ export const shop: Surface = {
     shopItem: toldGood({ present: presentItem, publish: publishItem }, place),
     playerLookup: toldGood({ present: presentLookup, publish: publishLookup }, place),
   }),
-  statusRow: (desk, rail) => shopStatusRow(desk, rail, true),
+  statusRow: (context, rail) => shopStatusRow(context, rail, true),
   open,
 }
 

@@ -1,4 +1,4 @@
-import { DELIVERED, type ToolFace } from '../../domain/tool-description.ts'
+import { DELIVERED, type ToolDescription } from '../../domain/tool-description.ts'
 
 // What a model reads before it decides to spend somebody's money. All of it is written here and reviewed here.
 export const faces = {
@@ -22,4 +22,4 @@ export const faces = {
       'PAID 0.02 USD, by MPP only. Tells which player is linked to the wallet that pays: nickname, level and wallets.',
     effect: 'costs',
   },
-} as const satisfies Record<string, ToolFace>
+} as const satisfies Record<string, ToolDescription>

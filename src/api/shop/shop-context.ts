@@ -3,11 +3,11 @@ import type { HttpConfig } from '../../config/config.ts'
 import type { Limits } from '../../config/limits.ts'
 import type { SurfaceName } from '../../domain/good.ts'
 import type { Rail, RailName } from '../../domain/rail.ts'
-import type { OpenSurface, RowDesk, Surface } from '../../surfaces/surface.ts'
+import type { OpenSurface, RowContext, Surface } from '../../surfaces/surface.ts'
 import { purchaseStatus } from './purchase-status.ts'
 
 /** What the rows of the route table are built with. */
-export type Desk = RowDesk & {
+export type ShopContext = RowContext & {
   readonly checkout: Checkout
   readonly http: HttpConfig
   readonly limits: Limits
@@ -19,9 +19,9 @@ export type Desk = RowDesk & {
   readonly open: ReadonlyMap<SurfaceName, OpenSurface>
 }
 
-export type DeskParts = Omit<Desk, keyof RowDesk>
+export type ShopContextParts = Omit<ShopContext, keyof RowContext>
 
-export function createDesk(parts: DeskParts): Desk {
+export function createShopContext(parts: ShopContextParts): ShopContext {
   const { checkout, http } = parts
   return {
     ...parts,
