@@ -16,6 +16,7 @@ type Plan = { readonly files: readonly string[]; readonly env: Readonly<Record<s
 type Step = { readonly name: string; readonly isGood: boolean; readonly seconds: number }
 
 const root = join(import.meta.dirname, '..')
+const LIGHT_HOOKS = join(import.meta.dirname, 'support/light-hooks.ts')
 /** A test that hangs fails. One that is asked for more says itself how long that may take. */
 const TEST_MS_MAX = 600_000
 
@@ -36,7 +37,11 @@ async function main(args: readonly string[]): Promise<void> {
     steps.push(await run('lint', join(root, 'node_modules/.bin/biome'), ['check', '--error-on-warnings']))
     await template
     // One more than there are cores: some mostly wait.
-    const flags = [`--test-concurrency=${availableParallelism() + 1}`, `--test-timeout=${TEST_MS_MAX}`]
+    const flags = [
+      `--test-concurrency=${availableParallelism() + 1}`,
+      `--test-timeout=${TEST_MS_MAX}`,
+      `--import=${LIGHT_HOOKS}`,
+    ]
     steps.push(await run('tests', process.execPath, ['--test', ...flags, ...files]))
   } finally {
     await server?.stop()

@@ -85,7 +85,7 @@ export const arcade: Surface = {
   hasShelf: true,
   deliveryMs: () => 60_000,
   goods: () => ({ arcadeRide: told, arcadeTicket: told }),
-  statusRow: (desk, rail) =>
+  statusRow: (context, rail) =>
     free(`GET /arcade/${rail}/purchases/{paymentTx}`, {
       surface: 'arcade',
       host: rail,
@@ -93,16 +93,16 @@ export const arcade: Surface = {
       params: referenceParams,
       statuses: STATUS_ANSWERS,
       result: status,
-      handle: ({ params }) => desk.purchaseStatus('arcade', rail, params.paymentTx),
+      handle: ({ params }) => context.purchaseStatus('arcade', rail, params.paymentTx),
     }),
   open({ offersOn }) {
     const rideOffers = offersOn({ good: rideGood, price: ridePrice })
     const ticketOffers = offersOn({ good: ticketGood, price: { kind: 'fixed', amount: parseUsd('0.05') } })
     return {
       rails: [...rideOffers.keys()],
-      rows(desk, rail) {
+      rows(context, rail) {
         const ride = rideOffers.get(rail)!
-        const buyUrl = desk.urlOf(rail, `/arcade/${rail}/buy`)
+        const buyUrl = context.urlOf(rail, `/arcade/${rail}/buy`)
         return [
           paid(`POST /arcade/${rail}/buy`, {
             surface: 'arcade',
@@ -142,7 +142,7 @@ export const arcade: Surface = {
             ],
             handle: ({ body }) => quote(ride, body, buyUrl),
           }),
-          arcade.statusRow(desk, rail)!,
+          arcade.statusRow(context, rail)!,
         ]
       },
       shelf: {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { describe, test } from 'node:test'
-import { createCounter } from '../../src/api/gate/rate-counter.ts'
-import { allowanceKey, createClientFinder } from '../../src/api/http/client-address.ts'
+import { createRateCounter } from '../../src/api/gate/rate-counter.ts'
+import { clientKey, createClientFinder } from '../../src/api/http/client-address.ts'
 import type { HttpRequest } from '../../src/api/http/request.ts'
 import type { Clock } from '../../src/base/clock.ts'
 
@@ -23,7 +23,7 @@ const perMinute = (quota: number) => ({ name: 'unpaid', quota, windowMs: 60_000 
 describe('an allowance', () => {
   test('is granted to the last call and not to the next, and is whole again when its window ends', () => {
     const clock = standingClock()
-    const counter = createCounter({ allowance: perMinute(3), callersMax: 10, clock })
+    const counter = createRateCounter({ allowance: perMinute(3), callersMax: 10, clock })
     assert.deepEqual(
       [1, 2, 3, 4].map(() => counter.take('a').isGranted),
       [true, true, true, false],
@@ -38,14 +38,14 @@ describe('an allowance', () => {
 
   test('windows of different callers do not end in the same second', () => {
     const clock = standingClock()
-    const counter = createCounter({ allowance: perMinute(3), callersMax: 1_000, clock })
+    const counter = createRateCounter({ allowance: perMinute(3), callersMax: 1_000, clock })
     const resets = new Set(Array.from({ length: 200 }, (_, i) => counter.take(`10.0.0.${i}`).resetSeconds))
     assert.ok(resets.size > 30, `${resets.size} different seconds`)
   })
 
   test('R-05: what others counted is taken in, and what they count meanwhile is reckoned with', () => {
     const clock = standingClock()
-    const counter = createCounter({ allowance: perMinute(90), callersMax: 10, clock, onHot: () => {} })
+    const counter = createRateCounter({ allowance: perMinute(90), callersMax: 10, clock, onHot: () => {} })
     for (let i = 0; i < 10; i++) counter.take('a')
     const [report] = counter.unreported()
     assert.equal(report?.hits, 10)
@@ -67,7 +67,7 @@ describe('an allowance', () => {
       const totals = new Map<number, number>()
       const replica = () => {
         let isHot = false
-        const counter = createCounter({
+        const counter = createRateCounter({
           allowance: perMinute(quota),
           callersMax: 10,
           clock,
@@ -96,7 +96,7 @@ describe('an allowance', () => {
 
   test('R-05: a caller who comes seldom is nobody else’s business', () => {
     let woken = 0
-    const counter = createCounter({
+    const counter = createRateCounter({
       allowance: perMinute(120),
       callersMax: 10,
       clock: standingClock(),
@@ -109,7 +109,7 @@ describe('an allowance', () => {
   })
 
   test('R-06: a million callers are counted in bounded memory', () => {
-    const counter = createCounter({ allowance: perMinute(3), callersMax: 10_000, clock: standingClock() })
+    const counter = createRateCounter({ allowance: perMinute(3), callersMax: 10_000, clock: standingClock() })
     for (let i = 0; i < 1_000_000; i++)
       counter.take(`2001:db8:${(i >> 16).toString(16)}:${(i & 0xffff).toString(16)}::/64`)
     assert.ok(counter.size <= 10_000, `${counter.size} are remembered`)
@@ -137,7 +137,7 @@ describe('R-03: whom an allowance belongs to', () => {
     ['nonsense', 'unknown'],
     ['', 'unknown'],
   ] as const)
-    test(`${address || 'no address'} counts as ${key}`, () => assert.equal(allowanceKey(address), key))
+    test(`${address || 'no address'} counts as ${key}`, () => assert.equal(clientKey(address), key))
 
   const from = (remoteAddress: string, forwarded?: string) =>
     ({ header: () => forwarded, incoming: { socket: { remoteAddress } as Socket } }) as unknown as HttpRequest

@@ -1,7 +1,7 @@
 import type { PrivateKeyAccount } from 'viem/accounts'
 import type { Hash } from '../../src/base/address.ts'
-import type { BooksPolicy } from '../../src/checkout/reconcile-context.ts'
 import { reconcile, type TillReport } from '../../src/checkout/reconcile.ts'
+import type { ReconcilePolicy } from '../../src/checkout/reconcile-context.ts'
 import { post } from '../support/buyers.ts'
 import type { RailUnderTest } from '../support/credentials.ts'
 import type { TestShop } from '../support/shop.ts'
@@ -70,11 +70,11 @@ export const TOMORROW = { orphanAfterSeconds: 0, refundAfterSeconds: 86_400 }
 export async function reconcileRail(
   { service }: Pick<TestShop, 'service'>,
   rail: RailUnderTest,
-  policy: Partial<BooksPolicy> = {},
+  policy: Partial<ReconcilePolicy> = {},
 ): Promise<TillReport> {
-  const { books } = service.operations
-  const tills = books.tills.filter((till) => till.rail.name === rail.rail)
-  const [report] = await reconcile({ ...books, tills, policy: { ...books.policy, ...policy } })
+  const { reconcileContext } = service.operations
+  const tills = reconcileContext.tills.filter((till) => till.rail.name === rail.rail)
+  const [report] = await reconcile({ ...reconcileContext, tills, policy: { ...reconcileContext.policy, ...policy } })
   return report!
 }
 

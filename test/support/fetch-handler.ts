@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
-import { requestOf } from '../../src/api/http/request.ts'
 import type { Handler } from '../../src/api/http/reply.ts'
+import { requestOf } from '../../src/api/http/request.ts'
 
 /** A handler as a function of the Fetch API, for tests and benches that need no socket. */
 export function asFetch(handler: Handler): (request: Request) => Promise<Response> {

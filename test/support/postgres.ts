@@ -54,12 +54,12 @@ export function postgresUrl(): Promise<string> {
 
 export type TestDatabase = { readonly url: string; drop(): Promise<void> }
 
-/** An empty database with all migrations, copied from a template: about 50 ms. */
+/** An empty database with all migrations, copied file by file from a template: 25 ms of work instead of 214 by way of the log. */
 export async function createDatabase(): Promise<TestDatabase> {
   const admin = await postgresUrl()
   const name = `sutler_test_${randomBytes(6).toString('hex')}`
   const template = await createTemplate(admin)
-  await onServer(admin, (client) => client.query(`create database ${name} template ${template}`))
+  await onServer(admin, (client) => client.query(`create database ${name} template ${template} strategy file_copy`))
   return {
     url: withDatabase(admin, name),
     drop: () =>
