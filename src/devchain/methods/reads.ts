@@ -1,10 +1,10 @@
-import { type Hex, toHex } from '../base/hex.ts'
-import { type Block, blockGasUsed } from './block.ts'
-import { RpcError } from './errors.ts'
-import { logsOf, matches, type Place } from './ledger.ts'
-import type { Methods, Node } from './node.ts'
+import { type Hex, toHex } from '../../base/hex.ts'
+import { type Block, blockGasUsed } from '../blocks/block.ts'
+import { logsOf, matches, type Place } from '../blocks/ledger.ts'
+import { RpcError } from '../errors.ts'
+import type { Methods, Node } from '../node.ts'
+import { quantity } from '../quantity.ts'
 import { readAddress, readBlock, readHash, readLogFilter, readLogRange, readNumber, readQuantity } from './params.ts'
-import { quantity } from './quantity.ts'
 import { viewBlock, viewLog, viewMined, viewPending, viewReceipt } from './view.ts'
 
 const FEE_HISTORY_MAX = 1_024

@@ -1,13 +1,13 @@
-import { type Hash, ZERO_ADDRESS } from '../base/address.ts'
-import { leastGas } from './admission.ts'
-import { invalidParams, RpcError } from './errors.ts'
-import { effectiveGasPrice } from './fees.ts'
-import { intrinsicGas } from './gas.ts'
-import type { BlockContext, Outcome } from './machine.ts'
-import { REVERT } from './machine.ts'
-import type { Methods, Node } from './node.ts'
+import { type Hash, ZERO_ADDRESS } from '../../base/address.ts'
+import { invalidParams, RpcError } from '../errors.ts'
+import { effectiveGasPrice } from '../evm/fees.ts'
+import type { BlockContext, Outcome } from '../evm/machine.ts'
+import { REVERT } from '../evm/machine.ts'
+import type { Methods, Node } from '../node.ts'
+import { greater, lesser, quantity } from '../quantity.ts'
+import { leastGas } from '../transactions/admission.ts'
+import { intrinsicGas } from '../transactions/gas.ts'
 import { type CallRequest, readBlock, readCallRequest, readObject } from './params.ts'
-import { greater, lesser, quantity } from './quantity.ts'
 
 const ZERO_HASH: Hash = `0x${'0'.repeat(64)}`
 

@@ -1,9 +1,9 @@
 import type { StateManagerInterface } from '@ethereumjs/common'
 import { OriginalStorageCache } from '@ethereumjs/statemanager'
 import { Account, type Address as EvmAddress } from '@ethereumjs/util'
-import type { Address } from '../base/address.ts'
-import { type Hex, toHex } from '../base/hex.ts'
-import { keccak256 } from '../base/keccak.ts'
+import type { Address } from '../../base/address.ts'
+import { type Hex, toHex } from '../../base/hex.ts'
+import { keccak256 } from '../../base/keccak.ts'
 
 /** Contract code with its hash in both forms, so that no lookup hashes or decodes. */
 export type Code = { readonly hash: Hex; readonly hashBytes: Uint8Array; readonly bytes: Uint8Array }

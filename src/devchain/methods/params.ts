@@ -1,8 +1,8 @@
-import { type Address, type Hash, isAddress, isHash } from '../base/address.ts'
-import type { Hex } from '../base/hex.ts'
-import { invalidParams } from './errors.ts'
-import type { Ledger, LogFilter } from './ledger.ts'
-import type { AccessList, Call } from './machine.ts'
+import { type Address, type Hash, isAddress, isHash } from '../../base/address.ts'
+import type { Hex } from '../../base/hex.ts'
+import type { Ledger, LogFilter } from '../blocks/ledger.ts'
+import { invalidParams } from '../errors.ts'
+import type { AccessList, Call } from '../evm/machine.ts'
 
 // JSON-RPC parameters come from anybody. What leaves these functions is checked, and addresses and hashes are in lower case.
 

@@ -1,9 +1,9 @@
 import { createCustomCommon, Hardfork, Mainnet } from '@ethereumjs/common'
 import { type CustomPrecompile, createEVM, EVMError } from '@ethereumjs/evm'
 import { Address as EvmAddress } from '@ethereumjs/util'
-import type { Address } from '../base/address.ts'
-import { fromHex, type Hex, toHex } from '../base/hex.ts'
-import { lesser } from './quantity.ts'
+import type { Address } from '../../base/address.ts'
+import { fromHex, type Hex, toHex } from '../../base/hex.ts'
+import { lesser } from '../quantity.ts'
 import { ecrecover } from './secp256k1.ts'
 import type { State } from './state.ts'
 
