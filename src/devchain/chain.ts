@@ -6,10 +6,12 @@ import { type Arrivals, createArrivals } from './blocks/arrivals.ts'
 import { createMining } from './blocks/mining.ts'
 import { AnswerLost, DevChainError, RpcError } from './errors.ts'
 import { addressesIn, createFaults, type Faults, noFaults } from './faults.ts'
+import { accountMethods } from './methods/accounts.ts'
+import { blockMethods } from './methods/blocks.ts'
 import { callMethods } from './methods/calls.ts'
 import { devMethods, faultMethods } from './methods/development.ts'
+import { factMethods } from './methods/facts.ts'
 import { readNumber } from './methods/params.ts'
-import { accountMethods, chainMethods } from './methods/reads.ts'
 import { sendMethods } from './methods/sends.ts'
 import { type Methods, type Node, openNode } from './node.ts'
 import { createQueue, type Queue } from './queue.ts'
@@ -56,7 +58,8 @@ export async function createDevChain(options: DevChainOptions): Promise<DevChain
   const mining = createMining(node, arrivals)
   const automine = blockTimeMs === undefined
   const methods: Methods = {
-    ...chainMethods(node),
+    ...factMethods(node),
+    ...blockMethods(node),
     ...accountMethods(node),
     ...callMethods(node),
     ...sendMethods({ node, mining, faults, automine }),

@@ -1,6 +1,7 @@
 import type { Address } from '../../base/address.ts'
 import { fromHex, type Hex, toHex } from '../../base/hex.ts'
-import { type Code, makeCode, noCode, type Write } from '../evm/state.ts'
+import type { Write } from '../evm/cells.ts'
+import { type Code, makeCode, noCode } from '../evm/code.ts'
 import { quantity } from '../quantity.ts'
 import type { Block, MinedTransaction, Override } from './block.ts'
 

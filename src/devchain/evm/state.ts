@@ -3,32 +3,10 @@ import { OriginalStorageCache } from '@ethereumjs/statemanager'
 import { Account, type Address as EvmAddress } from '@ethereumjs/util'
 import type { Address } from '../../base/address.ts'
 import { type Hex, toHex } from '../../base/hex.ts'
-import { keccak256 } from '../../base/keccak.ts'
+import { type AccountRecord, type Cells, type Change, createCells, type Write } from './cells.ts'
+import { makeCode, noCode } from './code.ts'
 
-/** Contract code with its hash in both forms, so that no lookup hashes or decodes. */
-export type Code = { readonly hash: Hex; readonly hashBytes: Uint8Array; readonly bytes: Uint8Array }
-export type AccountRecord = { readonly nonce: bigint; readonly balance: bigint; readonly code: Code }
-
-/** A new value for one cell of the state; undefined means absent. Storage keys are an address and a slot's 64 digits. */
-export type Write =
-  | Cell<'account', AccountRecord>
-  | Cell<'storage', Uint8Array>
-  /** Nonces beside the account's own: Tempo's two-dimensional ones, by `address:nonceKey`. */
-  | Cell<'nonce', bigint>
-
-type Cell<Table extends string, Value> = {
-  readonly table: Table
-  readonly key: string
-  readonly after: Value | undefined
-}
-
-/** A write that can be taken back. */
-export type Change = Write & { readonly before: Write['after'] }
-
-/**
- * The accounts of the chain in flat maps under one undo log: a checkpoint is a position in the log, and a revert walks back to
- * it. EthereumJS brings a manager that copies every map at each call frame and one that hashes tries; neither is needed here.
- */
+/** The accounts of the chain. It is also what EthereumJS asks for as a state manager. */
 export type State = StateManagerInterface & {
   account(address: Address): AccountRecord
   setAccount(address: Address, fields: Partial<AccountRecord>): void
@@ -37,144 +15,64 @@ export type State = StateManagerInterface & {
   setNonce(key: string, value: bigint): void
   /** Runs `work` and leaves no trace of it. */
   dryRun<T>(work: () => Promise<T>): Promise<T>
-  /** Everything that changed since the last call, each cell once; the undo log starts anew. */
   takeChanges(): readonly Change[]
   /** Forgets everything that changed since then. */
   dropChanges(): void
-  /** Writes past the undo log. Returns what it takes to go back. */
   apply(writes: readonly Write[]): readonly Change[]
   unapply(changes: readonly Change[]): void
 }
 
 const EMPTY = new Uint8Array()
-export const noCode = makeCode(EMPTY)
 const noAccount: AccountRecord = { nonce: 0n, balance: 0n, code: noCode }
 
-export function makeCode(bytes: Uint8Array): Code {
-  const hashBytes = keccak256(bytes)
-  return { hash: toHex(hashBytes), hashBytes, bytes }
-}
-
 export function createState(): State {
-  const accounts = new Map<string, AccountRecord>()
-  const nonces = new Map<string, bigint>()
-  const storage = nestedTable()
-  const tables = { account: plainTable(accounts), nonce: plainTable(nonces), storage }
-  const undo: { table: keyof typeof tables; key: string; before: unknown }[] = []
-  const checkpoints: number[] = []
-
-  function put(table: keyof typeof tables, key: string, value: unknown): void {
-    undo.push({ table, key, before: tables[table].get(key) })
-    tables[table].set(key, value as never)
-  }
-
-  function rewind(position: number): void {
-    for (let i = undo.length - 1; i >= position; i--) {
-      const { table, key, before } = undo[i]!
-      tables[table].set(key, before as never)
-    }
-    undo.length = position
-  }
-
-  function account(address: string): AccountRecord {
-    return accounts.get(address.toLowerCase()) ?? noAccount
-  }
-
-  function setAccount(address: string, fields: Partial<AccountRecord>): void {
-    put('account', address.toLowerCase(), { ...account(address), ...fields })
-  }
-
-  async function getStorage(address: EvmAddress, slot: Uint8Array): Promise<Uint8Array> {
-    return storage.get(cellKey(address, slot)) ?? EMPTY
-  }
-
-  async function clearStorage(address: EvmAddress): Promise<void> {
-    for (const key of storage.keysOf(keyOf(address))) put('storage', key, undefined)
-  }
-
-  const originalStorageCache = new OriginalStorageCache(getStorage)
-
+  const cells = createCells()
+  const { takeChanges, apply, unapply } = cells
   return {
-    account,
-    setAccount,
-    slot: (address, slot) => storage.get(address.toLowerCase() + slot.slice(2)) ?? EMPTY,
-    nonce: (key) => nonces.get(key) ?? 0n,
-    setNonce: (key, value) => put('nonce', key, value),
-
+    ...managerOf(cells),
+    account: (address) => accountAt(cells, address.toLowerCase()),
+    setAccount: (address, fields) => setAccount(cells, address.toLowerCase(), fields),
+    slot: (address, slot) => cells.storage.get(address.toLowerCase() + slot.slice(2)) ?? EMPTY,
+    nonce: (key) => cells.nonce.get(key) ?? 0n,
+    setNonce: (key, after) => cells.put({ table: 'nonce', key, after }),
     async dryRun(work) {
-      const position = undo.length
+      const position = cells.position()
       try {
         return await work()
       } finally {
-        rewind(position)
+        cells.rewind(position)
       }
     },
-    takeChanges() {
-      const first = new Map<string, (typeof undo)[number]>()
-      for (const entry of undo) {
-        const cell = `${entry.table} ${entry.key}`
-        if (!first.has(cell)) first.set(cell, entry)
-      }
-      undo.length = 0
-      return [...first.values()].flatMap(({ table, key, before }) => {
-        const after = tables[table].get(key)
-        return isSame(before, after) ? [] : [{ table, key, before, after } as Change]
-      })
-    },
-    dropChanges: () => rewind(0),
-    apply(writes) {
-      return writes.map((write) => {
-        const before = tables[write.table].get(write.key)
-        tables[write.table].set(write.key, write.after as never)
-        return { ...write, before } as Change
-      })
-    },
-    unapply(changes) {
-      for (const { table, key, before } of changes.toReversed()) tables[table].set(key, before as never)
-    },
+    takeChanges,
+    dropChanges: () => cells.rewind(0),
+    apply,
+    unapply,
+  }
+}
 
-    // From here on: what EthereumJS asks of a state manager.
-    async getAccount(address) {
-      const record = accounts.get(keyOf(address))
-      return record && new Account(record.nonce, record.balance, undefined, record.code.hashBytes)
-    },
-    async putAccount(address, fields) {
-      const key = keyOf(address)
-      // The EVM never changes a code hash by itself: code arrives through putCode.
-      const { code } = accounts.get(key) ?? noAccount
-      put('account', key, fields && { nonce: fields.nonce, balance: fields.balance, code })
-    },
-    async modifyAccountFields(address, { nonce, balance }) {
-      setAccount(keyOf(address), {
-        ...(nonce === undefined ? {} : { nonce }),
-        ...(balance === undefined ? {} : { balance }),
-      })
-    },
-    async deleteAccount(address) {
-      put('account', keyOf(address), undefined)
-      await clearStorage(address)
-    },
-    async putCode(address, bytes) {
-      setAccount(keyOf(address), { code: makeCode(bytes) })
-    },
-    getCode: async (address) => account(keyOf(address)).code.bytes,
-    getCodeSize: async (address) => account(keyOf(address)).code.bytes.length,
-    getStorage,
-    async putStorage(address, slot, value) {
-      put('storage', cellKey(address, slot), value.length === 0 ? undefined : value)
-    },
-    clearStorage,
+function accountAt(cells: Cells, key: string): AccountRecord {
+  return cells.account.get(key) ?? noAccount
+}
+
+function setAccount(cells: Cells, key: string, fields: Partial<AccountRecord>): void {
+  cells.put({ table: 'account', key, after: { ...accountAt(cells, key), ...fields } })
+}
+
+/** What EthereumJS asks of a state manager. */
+function managerOf(cells: Cells): StateManagerInterface {
+  const checkpoints: number[] = []
+  return {
+    ...accountsOf(cells),
+    ...storageOf(cells),
     async checkpoint() {
-      checkpoints.push(undo.length)
+      checkpoints.push(cells.position())
     },
     async commit() {
       checkpoints.pop()
     },
     async revert() {
-      rewind(checkpoints.pop()!)
+      cells.rewind(checkpoints.pop()!)
     },
-    originalStorageCache,
-    clearCaches: () => originalStorageCache.clear(),
     // No tries, so no roots. Nothing in the execution of a transaction asks for one.
     getStateRoot: async () => new Uint8Array(32),
     setStateRoot: () => Promise.reject(new TypeError('the dev chain has no state roots')),
@@ -185,15 +83,52 @@ export function createState(): State {
   }
 }
 
-/** The EVM writes every account that it touches, mostly as it was. */
-function isSame(before: unknown, after: unknown): boolean {
-  if (before === after) return true
-  if (!isAccount(before) || !isAccount(after)) return false
-  return before.nonce === after.nonce && before.balance === after.balance && before.code === after.code
+function accountsOf(cells: Cells) {
+  return {
+    async getAccount(address) {
+      const record = cells.account.get(keyOf(address))
+      return record && new Account(record.nonce, record.balance, undefined, record.code.hashBytes)
+    },
+    async putAccount(address, fields) {
+      const key = keyOf(address)
+      // The EVM never changes a code hash by itself: code arrives through putCode.
+      const { code } = accountAt(cells, key)
+      cells.put({ table: 'account', key, after: fields && { nonce: fields.nonce, balance: fields.balance, code } })
+    },
+    async modifyAccountFields(address, { nonce, balance }) {
+      setAccount(cells, keyOf(address), {
+        ...(nonce === undefined ? {} : { nonce }),
+        ...(balance === undefined ? {} : { balance }),
+      })
+    },
+    async deleteAccount(address) {
+      cells.put({ table: 'account', key: keyOf(address), after: undefined })
+      clearStorage(cells, address)
+    },
+    async putCode(address, bytes) {
+      setAccount(cells, keyOf(address), { code: makeCode(bytes) })
+    },
+    getCode: async (address) => accountAt(cells, keyOf(address)).code.bytes,
+    getCodeSize: async (address) => accountAt(cells, keyOf(address)).code.bytes.length,
+  } satisfies Partial<StateManagerInterface>
 }
 
-function isAccount(value: unknown): value is AccountRecord {
-  return typeof value === 'object' && value !== null && 'code' in value
+function storageOf(cells: Cells) {
+  const getStorage = async (address: EvmAddress, slot: Uint8Array) => cells.storage.get(cellKey(address, slot)) ?? EMPTY
+  const originalStorageCache = new OriginalStorageCache(getStorage)
+  return {
+    getStorage,
+    async putStorage(address, slot, value) {
+      cells.put({ table: 'storage', key: cellKey(address, slot), after: value.length === 0 ? undefined : value })
+    },
+    clearStorage: async (address) => clearStorage(cells, address),
+    originalStorageCache,
+    clearCaches: () => originalStorageCache.clear(),
+  } satisfies Partial<StateManagerInterface>
+}
+
+function clearStorage(cells: Cells, address: EvmAddress): void {
+  for (const key of cells.storage.keysOf(keyOf(address))) cells.put({ table: 'storage', key, after: undefined })
 }
 
 function keyOf(address: EvmAddress): Address {
@@ -202,34 +137,4 @@ function keyOf(address: EvmAddress): Address {
 
 function cellKey(address: EvmAddress, slot: Uint8Array): string {
   return toHex(address.bytes) + toHex(slot).slice(2)
-}
-
-type Table<Value> = { get(key: string): Value | undefined; set(key: string, value: Value | undefined): void }
-
-function plainTable<Value>(map: Map<string, Value>): Table<Value> {
-  return {
-    get: (key) => map.get(key),
-    set(key, value) {
-      if (value === undefined) map.delete(key)
-      else map.set(key, value)
-    },
-  }
-}
-
-const ADDRESS_LENGTH = 42
-
-/** Slots by address and slot: each creation of a contract asks for the slots of one address, and must not walk over all. */
-function nestedTable(): Table<Uint8Array> & { keysOf(address: string): string[] } {
-  const byAddress = new Map<string, Map<string, Uint8Array>>()
-  return {
-    get: (key) => byAddress.get(key.slice(0, ADDRESS_LENGTH))?.get(key.slice(ADDRESS_LENGTH)),
-    set(key, value) {
-      const address = key.slice(0, ADDRESS_LENGTH)
-      const slots = byAddress.get(address) ?? new Map<string, Uint8Array>()
-      byAddress.set(address, slots)
-      if (value === undefined) slots.delete(key.slice(ADDRESS_LENGTH))
-      else slots.set(key.slice(ADDRESS_LENGTH), value)
-    },
-    keysOf: (address) => [...(byAddress.get(address)?.keys() ?? [])].map((slot) => address + slot),
-  }
 }
