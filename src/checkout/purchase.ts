@@ -29,14 +29,14 @@ export async function purchase<Input extends JsonObject>(
   offer: Offer<Input>,
   request: PurchaseRequest<Input>,
 ): Promise<Outcome> {
+  const call = { checkout, offer, request }
   try {
     const credential = offer.rail.read(request.incoming)
-    if (credential) return await buyOrReplay({ checkout, offer, request, credential })
-    const price = await priceShown(offer, request)
-    return challenge(checkout, offer, request, price, request.isProbe ? ASKED_PRICE : ASKED_UNPAID)
+    if (credential) return await buyOrReplay({ ...call, credential })
+    return await challenge(call, request.isProbe ? ASKED_PRICE : ASKED_UNPAID)
   } catch (error) {
     if (!isProblem(error) || error.status !== 402) throw error
-    return challenge(checkout, offer, request, await priceShown(offer, request), error)
+    return challenge(call, error)
   }
 }
 
@@ -64,14 +64,13 @@ async function buyOrReplay<Input extends JsonObject>(call: PaidCall<Input>): Pro
 }
 
 /** 402, and why. */
-function challenge<Input extends JsonObject>(
-  { meter }: Checkout,
-  { good, rail }: Offer<Input>,
-  request: PurchaseRequest<Input>,
-  price: Usd,
+async function challenge<Input extends JsonObject>(
+  { checkout, offer, request }: Omit<PaidCall<Input>, 'credential'>,
   problem: Problem,
-): Outcome {
-  meter.challenged(good.surface, rail.name, problem.code)
+): Promise<Outcome> {
+  const { good, rail } = offer
+  const price = await priceShown(offer, request)
+  checkout.meter.challenged(good.surface, rail.name, problem.code)
   return { kind: 'challenged', problem, price, wire: rail.challenge(termsOf({ good }, request, price), problem) }
 }
 
@@ -141,7 +140,7 @@ async function answer<Input extends JsonObject>(call: PaidCall<Input>, opened: W
       await waypoint('order.opened')
       const until = clock.now() + limits.waitMsMax
       // A step may take longer than the caller is made to wait; the work goes on then, and the answer is 202.
-      void runShared(checkout, opened.order, opened.lease, until)
+      void runShared(checkout, opened, { untilMs: until })
       const end = await waitFor(checkout, opened.order, until)
       await waypoint('answer.ready')
       return said(offer, end, false)
