@@ -5,6 +5,7 @@ import type { OperatorRoute } from '../api/operator/route.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
+import type { Exchange } from '../base/outgoing.ts'
 import type { Waypoint } from '../base/waypoint.ts'
 import type { ChainAccess } from '../chain/access.ts'
 import type { Checkout } from '../checkout/checkout.ts'
@@ -20,7 +21,7 @@ import type { Orders } from '../store/orders.ts'
 import type { ShopTerms } from '../store/shop-terms.ts'
 import { createWebhooks, type Webhooks } from '../webhooks/endpoints.ts'
 import { RETRY_SECONDS } from '../webhooks/lane.ts'
-import { createPost, systemResolve } from '../webhooks/post.ts'
+import { createPost, type Post, systemResolve } from '../webhooks/post.ts'
 import type { Resolve } from '../webhooks/target.ts'
 import { startWebhookWorker, type WebhookWorker } from '../webhooks/worker.ts'
 import { openEventLog } from './event-log.ts'
@@ -44,8 +45,11 @@ export type OperationsParts = {
   readonly waypoint: Waypoint
   readonly orders: Orders
   readonly past: readonly ShopTerms[]
+  readonly exchange: Exchange
   /** Names of webhook receivers; tests bring their own. */
   readonly resolve?: Resolve | undefined
+  /** Carries webhooks; over the network unless a test brings its own way. */
+  readonly post?: Post | undefined
 }
 
 /** Everything around the counter that keeps an eye on it: events, webhooks, the books, health and figures. */
@@ -68,7 +72,7 @@ export type Operations = {
 const RESCAN_BLOCKS = 128n
 
 export function createOperations(parts: OperationsParts): Operations {
-  const { config, database, journal, rails, chainOf, meter, clock, random, log, waypoint, past } = parts
+  const { config, database, journal, rails, chainOf, meter, clock, random, log, waypoint, past, exchange } = parts
   const { operations } = config
   const { resolve = systemResolve } = parts
   const signers = createSigners(config, chainOf)
@@ -79,7 +83,7 @@ export function createOperations(parts: OperationsParts): Operations {
   const webhooks = createWebhooks({ db: database, random, resolve, policy, onChanged: () => worker?.lookAround() })
   const wallets = () => readWallets(signers, tills, operations)
   const chains = [...new Map(signers.map(({ rpc, head }) => [rpc, { rpc, head }])).values()]
-  const health = createHealth({ config, database, chains, gate, wallets, clock })
+  const health = createHealth({ config, database, chains, gate, wallets, clock, exchange })
   const events = openEventLog(database, clock)
   let worker: WebhookWorker | undefined
   let reconciler: Reconciler | undefined
@@ -95,7 +99,7 @@ export function createOperations(parts: OperationsParts): Operations {
     start() {
       worker = startWebhookWorker({
         db: database,
-        post: createPost({ clock, resolve, policy }),
+        post: parts.post ?? createPost({ clock, resolve, policy }),
         retrySeconds: RETRY_SECONDS,
         clock,
         random,

@@ -99,7 +99,8 @@ const WORK_MS_MAX = 30_000
 const QUEUE_MAX = 1000
 const PING = statement('select 1')
 
-function createDatabase(backend: Backend, options: DatabaseOptions): Database {
+/** `openDatabase` for a backend that is open already. */
+export function createDatabase(backend: Backend, options: DatabaseOptions): Database {
   const { pool } = backend
   const { clock, random, queueMax = QUEUE_MAX } = options
   const { connect, takeBack } = createLender(pool, queueMax)
