@@ -1,4 +1,4 @@
-import type { Lease } from '../store/jobs.ts'
+import type { Lease } from '../domain/lease.ts'
 import type { Checkout } from './checkout.ts'
 import { doubted, runShared } from './run.ts'
 

@@ -23,7 +23,7 @@ import type { SurfaceName } from '../domain/good.ts'
 import type { Route } from '../domain/route.ts'
 import { addHits, forgetHits } from '../store/counters.ts'
 import type { Database } from '../store/db.ts'
-import { claim, enqueueLeased, extend, forget, ORDER_ATTEMPTS_MAX, release } from '../store/jobs.ts'
+import { claim, enqueueLeased, extend, forget, release } from '../store/jobs.ts'
 import { createJournal } from '../store/journal.ts'
 import { createOrders } from '../store/orders.ts'
 import { addStrike } from '../store/strikes.ts'
@@ -165,8 +165,7 @@ async function openDoor(config: Config, ground: Ground, counter: Counter): Promi
 
 function orderJobs(database: Database): OrderJobs {
   return {
-    begin: (key, leaseSeconds) =>
-      enqueueLeased(database, { kind: 'order', key, leaseSeconds, maxAttempts: ORDER_ATTEMPTS_MAX }),
+    begin: (key, leaseSeconds) => enqueueLeased(database, { kind: 'order', key, leaseSeconds }),
     forget: (lease) => forget(database, lease),
     claim: (limit, leaseSeconds) => claim(database, { kinds: ['order'], limit, leaseSeconds }),
     extend: (lease, leaseSeconds) => extend(database, lease, leaseSeconds),

@@ -7,7 +7,7 @@ import type { Rpc } from '../chain/rpc.ts'
 import type { LedgerGate } from '../checkout/ledger-gate.ts'
 import type { Config } from '../config/config.ts'
 import type { Database } from '../store/db.ts'
-import { countJobs } from '../store/jobs.ts'
+import { oldestDueSeconds } from '../store/jobs.ts'
 import type { WalletBalance } from './wallets.ts'
 
 export type HealthParts = {
@@ -66,7 +66,7 @@ function runChecks(parts: HealthParts): Promise<readonly HealthCheck[]> {
       return ok('The spent payments are known.')
     }),
     check('worker', 'warn', async () => {
-      const lag = Math.round((await countJobs(database)).find(({ kind }) => kind === 'order')?.oldestDueSeconds ?? 0)
+      const lag = Math.round(await oldestDueSeconds(database, 'order'))
       return lag > LAG_SECONDS_MAX
         ? { status: 'warn', detail: `The oldest order has been waiting for ${lag} seconds.` }
         : ok('Open orders are worked on.')

@@ -12,13 +12,12 @@ export type OpenSale = {
   readonly example: string
 }
 
-// Whatever is not finished has a job, waiting or buried.
+// Whatever is not finished has a job.
 const OPEN = statement<OpenSale>(`
   select o.good, o.rail, o.network, count(*)::int as count, min(o.id) as example
   from jobs j
   join orders o on o.id = j.key
   where j.kind = 'order'
-    and j.state <> 'done'
   group by o.good, o.rail, o.network
   order by o.good, o.rail, o.network`)
 

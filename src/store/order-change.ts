@@ -55,7 +55,6 @@ const HELD = `
     where kind = $1
       and key = $2
       and lease = $3
-      and state = 'waiting'
     for update`
 
 // The state, its event, the holds and the job move together or not at all, and only for the one who holds the lease.

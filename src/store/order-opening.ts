@@ -3,13 +3,13 @@ import { type JsonObject, stringify } from '../base/json.ts'
 import { Problem } from '../base/problem.ts'
 import type { EventType } from '../domain/event.ts'
 import type { GoodName, Hold, SurfaceName } from '../domain/good.ts'
+import type { Lease } from '../domain/lease.ts'
 import type { Order } from '../domain/order.ts'
 import type { Payment, RailName } from '../domain/rail.ts'
 import type { Database, Queryable, Transaction } from './db.ts'
 import { type Exposure, liabilities, refundsToday, struckUntil, type TooExposed, tooExposed } from './exposure.ts'
 import { isForeignKeyViolation, isUniqueViolation } from './fault.ts'
 import { type HoldRefusal, recordHolds, takeHolds } from './holds.ts'
-import { type Lease, ORDER_ATTEMPTS_MAX } from './jobs.ts'
 import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './order-row.ts'
 import { statement } from './statement.ts'
 
@@ -94,8 +94,8 @@ const OPEN = statement<{ created_at: Date; lease: string }>(`
     select id, 1, $22, $23
     from opened
   ), queued as (
-    insert into jobs (kind, key, attempts, max_attempts, lease, run_at)
-    select 'order', id, 1, ${ORDER_ATTEMPTS_MAX}, gen_random_uuid(), clock_timestamp() + make_interval(secs => $24)
+    insert into jobs (kind, key, lease, run_at)
+    select 'order', id, gen_random_uuid(), clock_timestamp() + make_interval(secs => $24)
     from opened
     returning lease
   )

@@ -1,8 +1,9 @@
 import { isoTime } from '../base/clock.ts'
 import { stringify } from '../base/json.ts'
+import type { Lease } from '../domain/lease.ts'
 import type { Database, Queryable, Transaction } from './db.ts'
 import { type EventRow, fromEventRow, type LoggedEvent, type Placed } from './events.ts'
-import { type Lease, leaseHeld } from './jobs.ts'
+import { leaseHeld } from './jobs.ts'
 import { statement } from './statement.ts'
 import { laneKind } from './webhook-endpoints.ts'
 
@@ -39,8 +40,8 @@ export type LoggedDelivery = {
 }
 
 const QUEUE = `
-  insert into jobs (kind, key, payload, max_attempts)
-  select '${laneKind('')}' || endpoint_id, subject, jsonb_build_object('through', max(position)::text), 2147483647
+  insert into jobs (kind, key, payload)
+  select '${laneKind('')}' || endpoint_id, subject, jsonb_build_object('through', max(position)::text)
   from queued
   group by endpoint_id, subject
   order by endpoint_id, subject
