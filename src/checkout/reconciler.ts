@@ -1,4 +1,5 @@
 import { claim, enqueue, type Job, release } from '../store/jobs.ts'
+import { forgetStrikes } from '../store/strikes.ts'
 import { forgetAbandoned, whileHeld } from './held.ts'
 import { reconcileTill } from './reconcile.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
@@ -41,6 +42,7 @@ export function startReconciler(context: ReconcileContext, everySeconds: number)
         for (const job of await claim(db, { kinds: [RECONCILE], limit: tills.length, leaseSeconds: LEASE_SECONDS }))
           await work(job)
         await forgetAbandoned(db)
+        await forgetStrikes(db)
       } catch (error) {
         log.warn('reconciliation could not begin', { error })
       }

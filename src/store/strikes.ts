@@ -30,6 +30,7 @@ export async function addStrike(queryable: Queryable, { subjects, points, second
   if (lower.length > 0) await queryable.query(ADD, [lower, points, seconds])
 }
 
+/** Those that count no more: a table that anybody can fill is emptied by somebody. */
 export async function forgetStrikes(queryable: Queryable): Promise<void> {
   await queryable.query(FORGET)
 }
