@@ -115,16 +115,6 @@ export const fixtureServer: McpServer = {
       read: async () => ({ blob: PIXEL }),
     },
   ],
-  templates: [
-    {
-      listing: { uriTemplate: 'test://template/{id}/data', name: 'template', mimeType: 'application/json' },
-      async read(uri) {
-        const [, id] = /^test:\/\/template\/([^/]+)\/data$/.exec(uri) ?? []
-        if (id === undefined) return null
-        return { text: JSON.stringify({ id, templateTest: true, data: `Data for ID: ${id}` }) }
-      },
-    },
-  ],
   capabilities: { legacy: {}, modern: {} },
 }
 

@@ -42,12 +42,7 @@ export function createCalls(server: McpServer, problemResult: ProblemResults, lo
 
     async readResource(uri, http) {
       const known = resources.get(uri)
-      if (known) return contents(uri, known.listing.mimeType, await known.read(http))
-      for (const { listing, read } of server.templates) {
-        const content = await read(uri)
-        if (content) return contents(uri, listing.mimeType, content)
-      }
-      return null
+      return known ? contents(uri, known.listing.mimeType, await known.read(http)) : null
     },
   }
 }

@@ -7,9 +7,9 @@ import { preflightHeaders } from '../http/cors.ts'
 import type { Handler, Headers, Reply } from '../http/reply.ts'
 import type { HttpRequest } from '../http/request.ts'
 import { createCalls } from './calls.ts'
-import { legacyEra } from './legacy.ts'
+import { legacyDialect } from './legacy.ts'
 import { readMessage } from './message.ts'
-import { modernEra } from './modern.ts'
+import { modernDialect } from './modern.ts'
 import { createOriginCheck, type OriginCheck } from './origin-check.ts'
 import type { ProblemResults } from './problem-result.ts'
 import { CODE, isObject, META, type Members, MODERN_REVISIONS, RpcError, type RpcId } from './protocol.ts'
@@ -41,7 +41,7 @@ export function createMcpEndpoint({
 }: McpEndpointOptions): McpEndpoint {
   const originCheck = createOriginCheck(config)
   const calls = createCalls(server, problemResult, log)
-  const dialects = { legacy: legacyEra(server, calls), modern: modernEra(server, calls) }
+  const dialects = { legacy: legacyDialect(server, calls), modern: modernDialect(server, calls) }
 
   async function converse(http: HttpRequest): Promise<Reply> {
     const question = readMessage(await readBody(http, bodyBytesMax))

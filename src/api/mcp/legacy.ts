@@ -5,8 +5,8 @@ import { CODE, isObject, LEGACY_REVISIONS, RpcError } from './protocol.ts'
 import type { McpServer } from './server.ts'
 
 /** Revisions up to 2025-11-25. Stateless: `initialize` is answered and forgotten, and no session is ever issued. */
-export function legacyEra(server: McpServer, calls: Calls): Dialect {
-  const { info: serverInfo, instructions, tools, resources, templates } = server
+export function legacyDialect(server: McpServer, calls: Calls): Dialect {
+  const { info: serverInfo, instructions, tools, resources } = server
   const capabilities = { tools: {}, ...(resources.length > 0 ? { resources: {} } : {}), ...server.capabilities.legacy }
   const welcome = new Map<string, string>(
     LEGACY_REVISIONS.map((protocolVersion) => [
@@ -17,7 +17,7 @@ export function legacyEra(server: McpServer, calls: Calls): Dialect {
   const lists = new Map([['tools/list', stringify({ tools: tools.map(({ listing }) => listing) })]])
   if (resources.length > 0) {
     lists.set('resources/list', stringify({ resources: resources.map(({ listing }) => listing) }))
-    lists.set('resources/templates/list', stringify({ resourceTemplates: templates.map(({ listing }) => listing) }))
+    lists.set('resources/templates/list', stringify({ resourceTemplates: [] }))
   }
 
   return {

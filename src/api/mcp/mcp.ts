@@ -59,7 +59,6 @@ export function createMcp({
       urlOf: (route) => otherHostOf(http, route) + route.path,
     }),
     resources: resourcesOf(routes, limiter),
-    templates: [],
     capabilities: {
       legacy: Object.assign({}, ...declared.map(({ legacy }) => legacy)),
       modern: Object.assign({}, ...declared.map(({ modern }) => modern)),

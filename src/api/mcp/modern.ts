@@ -11,8 +11,8 @@ const LIST_TTL_MS = 60_000
  * Revision 2026-07-28: no handshake, every request carries its own envelope, and headers repeat what a proxy may want to see. Clients
  * of both dialects fall back to `initialize` only on errors they do not know, so codes and statuses here are exact.
  */
-export function modernEra(server: McpServer, calls: Calls): Dialect {
-  const { info, instructions, tools, resources, templates } = server
+export function modernDialect(server: McpServer, calls: Calls): Dialect {
+  const { info, instructions, tools, resources } = server
   const hasResources = resources.length > 0
   const capabilities = { tools: {}, ...(hasResources ? { resources: {} } : {}), ...server.capabilities.modern }
   const meta = { [META.serverInfo]: info }
@@ -21,7 +21,7 @@ export function modernEra(server: McpServer, calls: Calls): Dialect {
   const lists = new Map([['tools/list', list({ tools: tools.map(({ listing }) => listing) })]])
   if (hasResources) {
     lists.set('resources/list', list({ resources: resources.map(({ listing }) => listing) }))
-    lists.set('resources/templates/list', list({ resourceTemplates: templates.map(({ listing }) => listing) }))
+    lists.set('resources/templates/list', list({ resourceTemplates: [] }))
   }
   const discovery = list({ supportedVersions: SUPPORTED_REVISIONS, capabilities, instructions })
   const complete = (result: Members) =>

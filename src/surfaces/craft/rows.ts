@@ -17,7 +17,7 @@ import type { RowContext } from '../surface.ts'
 import { chargeOf } from './accelerate.ts'
 import { type CraftConfig, craftConfigSchema } from './config.ts'
 import type { Accelerate, Burn, CraftSchemas } from './schema.ts'
-import { faces } from './tools.ts'
+import { toolTexts } from './tools.ts'
 import { accelerateActionSchema, burnActionSchema, craftActionSchema } from './view.ts'
 
 export type CraftCounter = {
@@ -68,7 +68,7 @@ export function craftRows(context: RowContext, craft: CraftCounter, rail: RailNa
     free(`GET ${path}/config`, {
       ...common,
       summary: 'Craft configuration: contracts, limits, approvals, payment terms',
-      tools: [faces.craftConfig],
+      tools: [toolTexts.craftConfig],
       result: craftConfigSchema,
       cache: { maxAgeSeconds: CONFIG_SECONDS },
       handle: async () => ({
@@ -92,7 +92,7 @@ export function craftRows(context: RowContext, craft: CraftCounter, rail: RailNa
       body: craft.schemas.burn,
       example: craft.examples.burn,
       result: burnActionSchema,
-      tools: [faces.craftBurn],
+      tools: [toolTexts.craftBurn],
       summary: 'Burn approved NFTs for crafting',
       description: 'Transfers 1 to 20 approved ERC-721 tokens of the payer to the craft controller, all or none.',
     }),
@@ -102,7 +102,7 @@ export function craftRows(context: RowContext, craft: CraftCounter, rail: RailNa
       body: craft.schemas.accelerate,
       example: craft.examples.accelerate,
       result: accelerateActionSchema,
-      tools: [faces.craftAccelerate],
+      tools: [toolTexts.craftAccelerate],
       summary: 'Speed up crafting timers',
       description: 'Charges an approved amount of the craft token and shortens the running timers of the payer.',
     }),
@@ -113,8 +113,8 @@ export function craftRows(context: RowContext, craft: CraftCounter, rail: RailNa
 /** Model vendors refuse a union at the root of a tool's arguments, so the quote is two tools, one for each type. */
 function quoteTools({ burn, accelerate }: CraftSchemas): readonly ToolDescription[] {
   return [
-    { ...faces.quoteCraftBurn, input: burn, request: (input) => ({ type: 'burn', ...input }) },
-    { ...faces.quoteCraftAccelerate, input: accelerate, request: (input) => ({ type: 'accelerate', ...input }) },
+    { ...toolTexts.quoteCraftBurn, input: burn, request: (input) => ({ type: 'burn', ...input }) },
+    { ...toolTexts.quoteCraftAccelerate, input: accelerate, request: (input) => ({ type: 'accelerate', ...input }) },
   ]
 }
 
@@ -135,7 +135,7 @@ export function craftStatusRow(context: RowContext, rail: RailName): Route {
     surface: 'craft',
     host: hostOf(rail),
     summary: 'Status of a paid craft action',
-    tools: [faces.craftAction],
+    tools: [toolTexts.craftAction],
     params: referenceParams,
     statuses: STATUS_ANSWERS,
     result: craftActionSchema,

@@ -5,7 +5,7 @@ import { paid, type Route } from '../../domain/route.ts'
 import { healthSchema } from './probe.ts'
 import { reportResultSchema } from './report.ts'
 import { type ReportTx, reportSchema } from './schema.ts'
-import { faces } from './tools.ts'
+import { toolTexts } from './tools.ts'
 
 export type GatewayCounter = {
   readonly health: ReadonlyMap<RailName, Offer<JsonObject>>
@@ -27,7 +27,7 @@ function healthRow(offer: Offer<JsonObject>): Route {
     body: null,
     example: {},
     result: healthSchema,
-    tools: [faces.checkGateway],
+    tools: [toolTexts.checkGateway],
     summary: 'Paid health probe',
     description: 'Performs a real settlement and tells how long it took.',
   })
@@ -43,7 +43,7 @@ function reportRow(offer: Offer<ReportTx>): Route {
     // The first call may be empty, and the route is never limited (contract 4.2.3, contract 4.2.6).
     bodyIsBound: false,
     isRateLimited: false,
-    tools: [faces.reportTransaction],
+    tools: [toolTexts.reportTransaction],
     summary: 'Report a transaction hash',
     description: 'Records the hash of a successful transaction for a user. Only the paid call records it.',
   })

@@ -1,7 +1,7 @@
 import type { ToolDescription } from '../../domain/tool-description.ts'
 
 // What a model reads before it decides to spend somebody's money. All of it is written here and reviewed here.
-export const faces = {
+export const toolTexts = {
   reportTransaction: {
     name: 'report_transaction',
     title: 'Report a transaction',

@@ -9,7 +9,7 @@ import { free, paid, type Route, referenceParams, STATUS_ANSWERS } from '../../d
 import type { RowContext } from '../surface.ts'
 import { playerLookupSchema, playerLookupStatusSchema } from './lookup.ts'
 import { recipientKinds, type ShopBuy, type shopBuyFields } from './schema.ts'
-import { faces } from './tools.ts'
+import { toolTexts } from './tools.ts'
 import { shopPurchaseSchema, shopStatusSchema } from './view.ts'
 
 export type ShopCounter = {
@@ -43,7 +43,7 @@ export function shopRows(context: RowContext, shop: ShopCounter, rail: RailName)
       example: shop.example,
       result: shopPurchaseSchema,
       hasPriceProbe: true,
-      tools: [faces.buyShopItem],
+      tools: [toolTexts.buyShopItem],
       summary: 'Buy game items for a player',
       description: `Pays for an item at the player's own price and delivers it to the player. The recipient is exactly one of ${recipientKinds(rail).join(', ')}.`,
     }),
@@ -55,7 +55,7 @@ export function shopRows(context: RowContext, shop: ShopCounter, rail: RailName)
     }),
     free(`POST /shop/${rail}/quote`, {
       ...quoted,
-      tools: [faces.quoteShopItem],
+      tools: [toolTexts.quoteShopItem],
       body,
       handle: ({ body }) => quote(offer, body, buyUrl),
     }),
@@ -70,7 +70,7 @@ function lookupRow(offer: Offer<JsonObject>, rail: RailName): Route {
     body: null,
     example: {},
     result: playerLookupSchema,
-    tools: [faces.lookupPlayer],
+    tools: [toolTexts.lookupPlayer],
     summary: 'Look up the player linked to the paying wallet',
     description:
       'Returns the player linked to the verified sender of the payment. A payer without a player is not charged.',

@@ -1,7 +1,7 @@
 import { DELIVERED, type ToolDescription } from '../../domain/tool-description.ts'
 
 // What a model reads before it decides to spend somebody's money. All of it is written here and reviewed here.
-export const faces = {
+export const toolTexts = {
   quoteShopItem: {
     name: 'quote_shop_item',
     title: 'Quote an in-game item',
