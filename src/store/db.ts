@@ -4,9 +4,9 @@ import type { Clock } from '../base/clock.ts'
 import type { DataFolder } from '../base/data-folder.ts'
 import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
-import type { Backend, Engine } from './backend.ts'
+import type { Backend, EngineName } from './backend.ts'
 import { openEmbedded } from './embedded/embedded.ts'
-import { asProblem, isConnectionLost, isTransient, StoreFault } from './fault.ts'
+import { asStoreProblem, isConnectionLost, isTransient, StoreFault } from './fault.ts'
 import { createLender } from './pool.ts'
 import { answerMsMax, openPostgres } from './postgres.ts'
 import { type Statement, statement } from './statement.ts'
@@ -62,7 +62,7 @@ export type DatabaseStatus = {
 }
 
 export type Database = Queryable & {
-  readonly engine: Engine
+  readonly engine: EngineName
   /** For people: which server or folder, which version. Holds no password. */
   readonly description: string
   /**
@@ -122,7 +122,7 @@ export function createDatabase(backend: Backend, options: DatabaseOptions): Data
       return await send(client, sql, values)
     } catch (error) {
       failure = error
-      throw asProblem(error)
+      throw asStoreProblem(error)
     } finally {
       // `pool.query` would close the connection after any error, even a broken unique key.
       if (client) takeBack(client, failure, isConnectionLost(failure))
@@ -165,7 +165,7 @@ export function createDatabase(backend: Backend, options: DatabaseOptions): Data
           return await attempt(work, settings)
         } catch (error) {
           const isTooLate = round >= attemptsMax || clock.now() - begun >= retryMsMax
-          if (isTooLate || !isTransient(error)) throw asProblem(error)
+          if (isTooLate || !isTransient(error)) throw asStoreProblem(error)
           await clock.sleep(jitterMs(round, random))
         }
       }

@@ -19,7 +19,7 @@ import { assertWithin, type RefundBudget } from './refund-budget.ts'
 import { statement } from './statement.ts'
 
 /** A step of an order's life. What is absent stays as it is. */
-export type Change = {
+export type OrderChange = {
   readonly to: OrderStatus
   readonly at: number
   readonly paymentTx?: Hash | undefined
@@ -39,7 +39,7 @@ export type Change = {
   readonly sends?: number | undefined
 }
 
-export type RefundChange = Change & {
+export type RefundChange = OrderChange & {
   readonly refund: Refund
   /** For a refund that nobody decided; RefundsUsedUp is thrown when it would go beyond. */
   readonly budget?: RefundBudget | undefined
@@ -131,7 +131,7 @@ const CHANGE = statement<{ sequence: number }>(`
 export async function changeOrder(
   queryable: Queryable,
   { order, lease }: LeasedOrder,
-  change: Change,
+  change: OrderChange,
   event: OrderEvent,
 ): Promise<Order | null> {
   assertAllowed(order, change)
@@ -166,7 +166,7 @@ export async function changeOrder(
 }
 
 /** The table in `domain/order.ts` is the law: whoever asks for anything else has a bug, and is not served. */
-function assertAllowed({ id, status }: Order, { to, refund }: Change): void {
+function assertAllowed({ id, status }: Order, { to, refund }: OrderChange): void {
   if (!transitions[status].includes(to)) throw new TypeError(`order ${id} is ${status} and cannot become ${to}`)
   const needsRefund = to === 'refunding' || to === 'refunded'
   if (needsRefund !== (refund !== undefined))
@@ -174,7 +174,7 @@ function assertAllowed({ id, status }: Order, { to, refund }: Change): void {
 }
 
 /** The order as it will be, so that its event and its answer can be written in the same statement. */
-export function changed(order: Order, change: Change): Order {
+export function changed(order: Order, change: OrderChange): Order {
   const { to, at, paymentTx, settledAt } = change
   return {
     ...order,

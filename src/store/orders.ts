@@ -6,12 +6,12 @@ import type { Arrival } from '../domain/till.ts'
 import { strayArrival } from './arrivals.ts'
 import type { Database } from './db.ts'
 import {
-  type Change,
   changeOrder,
   changeRefund,
   countAttempt,
   letGo,
   markInDoubt,
+  type OrderChange,
   type OrderEvent,
   type PlanOutcome,
   type RefundChange,
@@ -32,7 +32,7 @@ export type Orders = {
   /** Money that reached us with this transaction, and that no order has. */
   stray(transaction: string): Promise<Arrival | null>
   list(filter: OrderFilter): Promise<readonly Order[]>
-  change(leased: LeasedOrder, change: Change, event: OrderEvent): Promise<Order | null>
+  change(leased: LeasedOrder, change: OrderChange, event: OrderEvent): Promise<Order | null>
   changeRefund(leased: LeasedOrder, change: RefundChange, event: OrderEvent): Promise<Order | null>
   /** What went back to payers within a day without anybody having decided it, orphans included. */
   refundedToday(): Promise<bigint>

@@ -11,7 +11,7 @@ import { laneKind } from './webhook-endpoints.ts'
 // says through which position there is something to send: whoever finishes the lane must have seen that far.
 
 /** One try, as the log keeps it. */
-export type DeliveryAnswer = {
+export type WebhookAnswer = {
   readonly at: number
   /** Null: there was no answer. */
   readonly status: number | null
@@ -155,7 +155,7 @@ export async function recordDelivery(
     readonly endpointId: string
     readonly eventKey: string
     readonly state: DeliveryState
-    readonly answer: DeliveryAnswer
+    readonly answer: WebhookAnswer
   },
 ): Promise<boolean> {
   const { endpointId, eventKey, state, answer } = delivery
@@ -227,7 +227,7 @@ const BACKLOG = statement<{ endpoint_id: string; pending: number; dead: number; 
   group by w.id
   order by w.id`)
 
-export type Backlog = {
+export type WebhookBacklog = {
   readonly endpointId: string
   readonly pending: number
   readonly dead: number
@@ -235,7 +235,7 @@ export type Backlog = {
 }
 
 /** What enabled endpoints have not heard yet. */
-export async function webhookBacklog(queryable: Queryable): Promise<readonly Backlog[]> {
+export async function webhookBacklog(queryable: Queryable): Promise<readonly WebhookBacklog[]> {
   const { rows } = await queryable.query(BACKLOG)
   return rows.map(({ endpoint_id, pending, dead, oldest_seconds }) => ({
     endpointId: endpoint_id,

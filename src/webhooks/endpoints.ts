@@ -16,7 +16,7 @@ import {
 import { type DeliveryFilter, type LoggedDelivery, listDeliveries, replayDeliveries } from '../store/webhooks.ts'
 import { pumpEvents } from './pump.ts'
 import { newWebhookSecret } from './sign.ts'
-import { addressOf, type Resolve, readTarget, type TargetPolicy } from './target.ts'
+import { type Resolve, reachableAddress, readTarget, type TargetPolicy } from './target.ts'
 
 /** What the command line and the operator API do with webhooks. */
 export type Webhooks = {
@@ -61,7 +61,7 @@ export function createWebhooks(options: {
   return {
     async add({ url, description, eventTypes }) {
       const target = readTarget(url, policy)
-      await addressOf(target, resolve, policy).catch((cause) => {
+      await reachableAddress(target, resolve, policy).catch((cause) => {
         if (cause instanceof Problem) throw cause
         throw new Problem('invalid_request', `The webhook URL cannot be used: ${target.hostname} is not known.`, {
           cause,

@@ -6,12 +6,12 @@ import type { Database } from '../store/db.ts'
 import { type Job, release } from '../store/jobs.ts'
 import { type Endpoint, findEndpoint, setEndpointState } from '../store/webhook-endpoints.ts'
 import {
-  type DeliveryAnswer,
   type DeliveryState,
   finishLane,
   nextDeliveries,
   type PendingDelivery,
   recordDelivery,
+  type WebhookAnswer,
 } from '../store/webhooks.ts'
 import type { Post } from './post.ts'
 import { bodyOf, signedHeaders } from './sign.ts'
@@ -93,8 +93,8 @@ async function deliver({ parts, endpoint, job, stop }: Turn, pending: PendingDel
   const body = bodyOf(event)
   const headers = signedHeaders({ id: event.id, body, atMs: begun }, endpoint.secrets)
   const answer = await post({ url: endpoint.url, headers, body }, stop).then(
-    ({ status, text }): DeliveryAnswer => ({ at: begun, status, ms: clock.now() - begun, text }),
-    (error: Error): DeliveryAnswer => ({
+    ({ status, text }): WebhookAnswer => ({ at: begun, status, ms: clock.now() - begun, text }),
+    (error: Error): WebhookAnswer => ({
       at: begun,
       status: null,
       ms: clock.now() - begun,

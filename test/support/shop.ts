@@ -15,14 +15,14 @@ import { seedSandboxGame } from '../../src/sandbox/players.ts'
 import { startWorld, type World } from '../../src/sandbox/world.ts'
 import type { Parts } from '../../src/service/parts.ts'
 import { type Service, startService } from '../../src/service/service.ts'
-import type { Engine } from '../../src/store/backend.ts'
+import type { EngineName } from '../../src/store/backend.ts'
 import type { Database } from '../../src/store/db.ts'
 import { openStore, type TestStore } from './database.ts'
 import { watchLeaks } from './leaks.ts'
 
 export type ShopOptions = {
   /** PostgreSQL unless the test is about the embedded store: it starts faster. */
-  readonly engine?: Engine
+  readonly engine?: EngineName
   readonly env?: Readonly<Record<string, string>>
   readonly configure?: (config: Config) => Config
   readonly waypoint?: Waypoint

@@ -1,10 +1,10 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
-import type { RateCounter, Report } from './rate-counter.ts'
+import type { RateCounter, RateReport } from './rate-counter.ts'
 
 /** Where replicas put their counts together. */
 export type SharedCounts = {
-  add(reports: readonly Report[]): Promise<readonly Report[]>
+  add(reports: readonly RateReport[]): Promise<readonly RateReport[]>
   /** Drops what is over. */
   forget(): Promise<void>
 }
@@ -73,6 +73,6 @@ export function createSharing(
   }
 }
 
-function keyOf({ name, window }: Report): string {
+function keyOf({ name, window }: RateReport): string {
   return `${window} ${name}`
 }

@@ -1,7 +1,7 @@
 import { stringify } from '../../base/json.ts'
 import type { Calls } from './calls.ts'
-import { type Dialect, envelope, type Question } from './dialect.ts'
-import { CODE, isObject, META, type Members, MODERN_REVISIONS, RpcError, SUPPORTED_REVISIONS } from './protocol.ts'
+import { type Dialect, envelope, type McpRequest } from './dialect.ts'
+import { CODE, isObject, McpError, META, type Members, MODERN_REVISIONS, SUPPORTED_REVISIONS } from './protocol.ts'
 import type { McpServer } from './server.ts'
 
 /** Lists change only with a new start of the service. */
@@ -33,7 +33,7 @@ export function modernDialect(server: McpServer, calls: Calls): Dialect {
       const { meta, clientCapabilities } = openEnvelope(question)
       const list = lists.get(method)
       if (list !== undefined) {
-        if (params['cursor'] !== undefined) throw new RpcError(CODE.invalidParams, 'Unknown cursor: lists are one page')
+        if (params['cursor'] !== undefined) throw new McpError(CODE.invalidParams, 'Unknown cursor: lists are one page')
         return envelope(id, list)
       }
       switch (method) {
@@ -47,25 +47,25 @@ export function modernDialect(server: McpServer, calls: Calls): Dialect {
         case 'resources/read': {
           const { uri } = params
           const found = typeof uri === 'string' ? await calls.readResource(uri, http) : null
-          if (!found) throw new RpcError(CODE.invalidParams, 'Resource not found', { data: { uri: String(uri) } })
+          if (!found) throw new McpError(CODE.invalidParams, 'Resource not found', { data: { uri: String(uri) } })
           return envelope(id, complete({ ...found, ttlMs: 0, cacheScope: 'public' }))
         }
         default:
-          throw new RpcError(CODE.methodNotFound, 'Method not found', { status: 404 })
+          throw new McpError(CODE.methodNotFound, 'Method not found', { status: 404 })
       }
     },
   }
 }
 
 /** Holds the envelope against the headers that repeat it. */
-function openEnvelope({ method, params, http }: Question): { meta: Members; clientCapabilities: Members } {
+function openEnvelope({ method, params, http }: McpRequest): { meta: Members; clientCapabilities: Members } {
   const meta = isObject(params['_meta']) ? params['_meta'] : {}
   const revision = meta[META.revision]
   if (typeof revision !== 'string') throw missing(META.revision)
   const header = http.header('mcp-protocol-version')
   if (header !== revision) throw mismatch('MCP-Protocol-Version', header, revision)
   if (!(MODERN_REVISIONS as readonly string[]).includes(revision))
-    throw new RpcError(CODE.unsupportedRevision, 'Unsupported protocol version', {
+    throw new McpError(CODE.unsupportedRevision, 'Unsupported protocol version', {
       status: 400,
       data: { supported: SUPPORTED_REVISIONS, requested: revision },
     })
@@ -95,13 +95,13 @@ function decoded(header: string): string {
   return encoded === undefined ? header : Buffer.from(encoded, 'base64').toString('utf8')
 }
 
-function missing(key: string): RpcError {
-  return new RpcError(CODE.invalidParams, `Missing required _meta["${key}"]`, { status: 400 })
+function missing(key: string): McpError {
+  return new McpError(CODE.invalidParams, `Missing required _meta["${key}"]`, { status: 400 })
 }
 
-function mismatch(header: string, said: string | undefined, meant: string): RpcError {
+function mismatch(header: string, said: string | undefined, meant: string): McpError {
   const what = said === undefined ? 'is missing' : `is '${said.slice(0, 128)}'`
-  return new RpcError(
+  return new McpError(
     CODE.headerMismatch,
     `Header mismatch: ${header} ${what}, the body says '${meant.slice(0, 128)}'`,
     {

@@ -1,7 +1,7 @@
 import type { HttpConfig } from '../../config/config.ts'
 import { corsHeaders } from '../http/cors.ts'
 import type { HttpRequest } from '../http/request.ts'
-import { CODE, RpcError } from './protocol.ts'
+import { CODE, McpError } from './protocol.ts'
 
 /** Who may come in. A web page elsewhere must not speak to a shop through its visitor's browser (DNS rebinding). */
 export type OriginCheck = {
@@ -40,6 +40,6 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\./.test(host)
 }
 
-function forbidden(header: string): RpcError {
-  return new RpcError(CODE.invalidRequest, `Forbidden: ${header} not allowed`, { status: 403 })
+function forbidden(header: string): McpError {
+  return new McpError(CODE.invalidRequest, `Forbidden: ${header} not allowed`, { status: 403 })
 }

@@ -20,7 +20,7 @@ import { inputSchemaOf, listingOf, mergedInputs, noInput, withArgument } from '.
 import { createOutcomeResults } from './outcome-result.ts'
 import { type Challenged, paymentRequired } from './payment-required.ts'
 import type { ProblemResults } from './problem-result.ts'
-import { CODE, RpcError } from './protocol.ts'
+import { CODE, McpError } from './protocol.ts'
 import type { McpTool, ToolCall, ToolResult } from './server.ts'
 
 export type PaidToolOptions = {
@@ -104,7 +104,7 @@ function incomingOf({ meta }: ToolCall): Incoming {
 function paidRail(rails: readonly Rail[], call: ToolCall): Rail | null {
   const incoming = incomingOf(call)
   const [first = null, second] = rails.filter((rail) => carries(rail, incoming))
-  if (second) throw new RpcError(CODE.invalidParams, 'Attach exactly one payment in _meta; nothing was taken')
+  if (second) throw new McpError(CODE.invalidParams, 'Attach exactly one payment in _meta; nothing was taken')
   return first
 }
 

@@ -3,7 +3,7 @@ import { formatUsd } from '../../base/money.ts'
 import type { Problem } from '../../base/problem.ts'
 import type { Outcome } from '../../checkout/answer.ts'
 import { knowsX402, mppRequired, withError, x402Required } from './bindings.ts'
-import { CODE, type Members, RpcError } from './protocol.ts'
+import { CODE, McpError, type Members } from './protocol.ts'
 import { type ToolCall, type ToolResult, text } from './server.ts'
 
 export type Challenged = Extract<Outcome, { kind: 'challenged' }>
@@ -54,9 +54,9 @@ function explain({ challenges, refusal, summary, httpUrls }: PaymentRequired): s
  * Some clients of MPP know only the error that its draft defines; they ask for it with `?challenge=error`. It is not the default:
  * hosts of 2025-11-25 take -32042 for a URL to open, and 2026-07-28 forbids it.
  */
-function asError(meta: Members, reason: Problem): RpcError {
+function asError(meta: Members, reason: Problem): McpError {
   const data = { httpStatus: 402, challenges: [], ...mppRequired(meta), x402: x402Required(meta) }
-  return new RpcError(codeOf(reason), reason.message, { data })
+  return new McpError(codeOf(reason), reason.message, { data })
 }
 
 function codeOf({ code }: Problem): number {

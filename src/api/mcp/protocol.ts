@@ -25,13 +25,13 @@ export const CODE = {
 } as const
 
 /** An answer that is a JSON-RPC error. The modern dialect gives some of them an HTTP status of their own. */
-export class RpcError extends Error {
+export class McpError extends Error {
   readonly code: number
   readonly status: number
   readonly data: unknown
   constructor(code: number, message: string, extra: { readonly status?: number; readonly data?: unknown } = {}) {
     super(message)
-    this.name = 'RpcError'
+    this.name = 'McpError'
     this.code = code
     this.status = extra.status ?? 200
     this.data = extra.data

@@ -18,7 +18,10 @@ export function craftSchemas({ nftsMax, defaultAmount, maxAmount }: CraftBounds)
       .array(nft)
       .min(1)
       .max(nftsMax)
-      .refine((nfts) => new Set(nfts.map(nameOf)).size === nfts.length, rule('duplicate_nft', 'an NFT is listed twice'))
+      .refine(
+        (nfts) => new Set(nfts.map(nftName)).size === nfts.length,
+        rule('duplicate_nft', 'an NFT is listed twice'),
+      )
       .describe('The NFTs to burn, all in one transaction; each must be approved for the craft controller'),
   })
   const accelerate = z.strictObject({
@@ -45,6 +48,6 @@ export type Accelerate = z.output<CraftSchemas['accelerate']>
 export type Nft = Burn['nfts'][number]
 
 /** One name per token, however its address and number were written. */
-export function nameOf({ contract, tokenId }: { readonly contract: string; readonly tokenId: string }): string {
+export function nftName({ contract, tokenId }: { readonly contract: string; readonly tokenId: string }): string {
   return `${contract.toLowerCase()}:${tokenId}`
 }

@@ -7,7 +7,7 @@ import { Problem } from '../../base/problem.ts'
 import type { BatchReader } from '../../chain/batch.ts'
 import { type Contract, decodeEventLog, eventTopic } from '../../chain/contract.ts'
 import { blockTime, type HeadSource } from '../../chain/head.ts'
-import type { Log } from '../../chain/receipt.ts'
+import type { EvmLog } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 
 export type SaleContract = Contract<typeof saleLots.abi>
@@ -69,7 +69,7 @@ export function createLots(options: {
     const fromBlock = `0x${(number > HISTORY_BLOCKS ? number - HISTORY_BLOCKS : 0n).toString(16)}`
     const topics = [LOT_SET, `0x${BigInt(saleId).toString(16).padStart(64, '0')}`]
     const filter = { address: contract.address, topics, fromBlock, toBlock: 'latest' }
-    const logs = await rpc.request<readonly Log[]>('eth_getLogs', [filter])
+    const logs = await rpc.request<readonly EvmLog[]>('eth_getLogs', [filter])
     return logs.flatMap((log) => {
       const event = decodeEventLog(saleAbi, log)
       return event?.eventName === 'LotSet'
@@ -128,7 +128,7 @@ function asLot(saleId: number, { exists, minted, terms }: ChainLot): Lot | null 
   }
 }
 
-export function stateOf(lot: Lot, nowMs: number): LotState {
+export function lotStateOf(lot: Lot, nowMs: number): LotState {
   if (lot.opensAt !== null && nowMs < lot.opensAt) return 'not_yet'
   if (lot.closesAt !== null && nowMs >= lot.closesAt) return 'closed'
   return lot.minted >= lot.supply ? 'sold_out' : 'open'

@@ -5,7 +5,7 @@ import { formatUsd } from '../../base/money.ts'
 import type { Shelf } from '../../domain/catalog.ts'
 import { commonMembers, type PurchaseView, publicMembers } from '../../domain/offer.ts'
 import { publicFields, purchaseFields } from '../../domain/purchase-fields.ts'
-import { type Lots, stateOf } from './lots.ts'
+import { type Lots, lotStateOf } from './lots.ts'
 import type { SaleBuy } from './schema.ts'
 
 export const salePurchaseSchema = z
@@ -50,7 +50,7 @@ export function saleShelf(lots: Lots, clock: Clock): Shelf {
         displayName: lot.name,
         description: lot.description,
         price: { amount: formatUsd(lot.unitPrice), currency },
-        available: stateOf(lot, now) === 'open',
+        available: lotStateOf(lot, now) === 'open',
       }))
     },
   }
