@@ -40,7 +40,7 @@ const AUTHORIZATION_STATE = selector('authorizationState(address,bytes32)')
 const wordOfAddress = (address: string): string => address.slice(2).toLowerCase().padStart(64, '0')
 const wordOfUint = (value: bigint | string | number): string => BigInt(value).toString(16).padStart(64, '0')
 
-export type Domain = {
+type Domain = {
   readonly name: string
   readonly version: string
   readonly chainId: number
@@ -177,7 +177,7 @@ function isTo(log: EvmLog, address: Address): boolean {
   return log.topics[2]?.slice(26).toLowerCase() === address.slice(2).toLowerCase()
 }
 
-export type AuthorizationTrace = { readonly kind: 'used' | 'cancelled'; readonly transaction: Hash }
+type AuthorizationTrace = { readonly kind: 'used' | 'cancelled'; readonly transaction: Hash }
 
 /** Where on the chain an authorization was used up, searching from a block that is known to be earlier. */
 export async function findAuthorization(

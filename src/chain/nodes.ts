@@ -14,7 +14,7 @@ export type RpcNode = {
 
 export type NodeHead = { readonly number: bigint; readonly timestampMs: number; readonly baseFee: bigint }
 
-export type Nodes = {
+type Nodes = {
   readonly all: readonly RpcNode[]
   /** Whom to ask, best first. Those that lag are not among them. */
   inOrder(): readonly RpcNode[]

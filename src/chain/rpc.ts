@@ -41,7 +41,7 @@ export class ChainSilent extends Problem {
 
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024
 
-export type RpcOptions = {
+type RpcOptions = {
   readonly chainId: number
   readonly transports: readonly RpcTransport[]
   readonly clock: Clock

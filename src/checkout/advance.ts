@@ -13,7 +13,7 @@ import { answerOf } from './answer.ts'
 import type { Checkout } from './checkout.ts'
 
 /** An order, and what it takes to carry it one step further. */
-export type OrderRun = LeasedOrder & { readonly checkout: Checkout; readonly offer: Offer }
+type OrderRun = LeasedOrder & { readonly checkout: Checkout; readonly offer: Offer }
 
 /**
  * Carries an order one step further, from whatever state a request, a crash or another process left it in. The request that opened the
@@ -53,7 +53,7 @@ export function offerOf({ offers }: Checkout, order: Order): Offer {
   return offer
 }
 
-export type Step =
+type Step =
   | { readonly kind: 'moved'; readonly order: Order }
   /** Nothing to do before `waitMs` have passed. */
   | { readonly kind: 'waiting'; readonly order: Order; readonly waitMs: number; readonly detail: string }

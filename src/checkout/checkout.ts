@@ -62,7 +62,7 @@ export type SentBack =
   /** A purchase has it, and nothing goes back. */
   | { readonly kind: 'claimed' }
 
-export type CheckoutLimits = {
+type CheckoutLimits = {
   /** For so long a quoted price holds. */
   readonly challengeTtlMs: number
   /** Orders of one payer whose payment has not landed yet. */

@@ -26,7 +26,7 @@ export type TillReport = {
   readonly items: readonly ReportItem[]
 }
 
-export type ReportItem = {
+type ReportItem = {
   readonly kind: ArrivalState | 'missing' | 'lost' | MissingSend['kind']
   /** The arrival, or the order, that it is about. */
   readonly id: string
@@ -59,7 +59,7 @@ export async function reconcileTill(context: ReconcileContext, till: Till, lease
   return report(context, till, scan, await till.watchSends(lease))
 }
 
-export type TillScan = {
+type TillScan = {
   /** Where the reading stood before. */
   readonly mark: TillMark
   readonly blocks: { readonly from: bigint; readonly to: bigint }

@@ -3,7 +3,7 @@ import type { Checkout } from './checkout.ts'
 import { doubted, runShared } from './run.ts'
 
 /** Finds orders that nobody works on, after a crash, an outage or a long wait, and drives them on. */
-export type Worker = {
+type Worker = {
   /** Resolves when the work at hand has been put down, that of answered requests too; other processes go on with the rest. */
   stop(): Promise<void>
 }

@@ -12,7 +12,7 @@ import { earlierRails } from './retired.ts'
 import { readService } from './service.ts'
 
 /** What every mode has. The sandbox adds chains, keys and contracts of its own. */
-export type CommonConfig = Omit<Config, 'mode' | 'receipts' | 'x402' | 'mpp' | 'retired' | 'game'>
+type CommonConfig = Omit<Config, 'mode' | 'receipts' | 'x402' | 'mpp' | 'retired' | 'game'>
 
 export type LoadedConfig =
   | {

@@ -21,7 +21,7 @@ export type Node = {
 }
 
 /** A method of JSON-RPC. `height` is the head as this request may see it; it is lower than the real one under a fault. */
-export type RpcMethod = (params: readonly unknown[], height: number) => unknown
+type RpcMethod = (params: readonly unknown[], height: number) => unknown
 export type Methods = Readonly<Record<string, RpcMethod>>
 
 export async function openNode(options: {

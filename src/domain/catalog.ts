@@ -34,7 +34,7 @@ export type Shelf = {
   items(currency: string, recipient: Recipient | null): Promise<readonly CatalogItem[]>
 }
 
-export type ShelfListing = {
+type ShelfListing = {
   readonly summary: string
   path(rail: RailName): `/${string}`
   /** One more address, the same at every host. */

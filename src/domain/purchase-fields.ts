@@ -3,11 +3,11 @@ import { statuses } from './order.ts'
 
 // What the answers of all purchases have in common, once, for the documents and for the tests that hold live answers against them.
 
-export const priceSchema = z
+const priceSchema = z
   .object({ amount: z.string().describe('Decimal dollars'), currency: z.string(), atomic: z.string() })
   .meta({ id: 'Price' })
 
-export const refundSchema = z
+const refundSchema = z
   .object({
     refundId: z.string(),
     status: z.enum(['refunding', 'refunded']),

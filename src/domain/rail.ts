@@ -85,7 +85,7 @@ export type Payment = {
 }
 
 /** Money moved, and we saw it on the chain. */
-export type Settlement = {
+type Settlement = {
   readonly transaction: Hash
   readonly network: string
   readonly payer: Address

@@ -5,7 +5,7 @@ import type { Offer } from './offer.ts'
 import type { RailName } from './rail.ts'
 import type { ToolDescription } from './tool-description.ts'
 
-export type Method = 'GET' | 'POST'
+type Method = 'GET' | 'POST'
 type Key = `${Method} /${string}`
 
 /** Which of the two public hosts answers a route. When both are one origin, everything answers there. */
@@ -61,7 +61,7 @@ export type FreeAnswer = {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-export type Cache = 'no-store' | 'private' | { readonly maxAgeSeconds: number }
+type Cache = 'no-store' | 'private' | { readonly maxAgeSeconds: number }
 
 export type FreeRoute = Common & {
   readonly kind: 'free'

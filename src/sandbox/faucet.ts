@@ -9,7 +9,7 @@ import type { DevChain } from '../devchain/chain.ts'
 import { type Act, invocation } from './deployer.ts'
 import type { World } from './world.ts'
 
-export type Funding = {
+type Funding = {
   /** What this call added, in whole units. */
   readonly funded: {
     readonly gas: string

@@ -8,7 +8,7 @@ import type { OpenSurface, Surface, SurfaceParts } from '../surfaces/surface.ts'
 import type { OpenRail } from './rails.ts'
 import type { Telling } from './telling.ts'
 
-export type OffersOptions = Omit<SurfaceParts, 'offersOn' | 'ownAddresses' | 'payerProblem'> & {
+type OffersOptions = Omit<SurfaceParts, 'offersOn' | 'ownAddresses' | 'payerProblem'> & {
   readonly surfaces: readonly Surface[]
   readonly rails: readonly OpenRail[]
   readonly telling: Telling

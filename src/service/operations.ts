@@ -32,7 +32,7 @@ import { createSigners, isJournalBehind } from './signers.ts'
 import { createTills } from './tills.ts'
 import { readWallets } from './wallets.ts'
 
-export type OperationsParts = {
+type OperationsParts = {
   readonly config: Config
   readonly database: Database
   readonly journal: Journal

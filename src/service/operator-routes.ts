@@ -22,7 +22,7 @@ import type { Webhooks } from '../webhooks/endpoints.ts'
 import { readGauges } from './gauges.ts'
 import type { WalletBalance } from './wallets.ts'
 
-export type OperatorRoutesParts = {
+type OperatorRoutesParts = {
   readonly config: Config
   readonly database: Database
   readonly meter: ShopMeter

@@ -15,7 +15,7 @@ import type { ShopTerms } from '../store/shop-terms.ts'
 import type { OpenRail } from './rails.ts'
 import type { Signer } from './signers.ts'
 
-export type TillParts = {
+type TillParts = {
   readonly rails: readonly OpenRail[]
   readonly signers: readonly Signer[]
   readonly database: Database

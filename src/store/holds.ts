@@ -68,7 +68,7 @@ async function isStale(tx: Transaction, { resource, seenVersion }: Hold): Promis
   return BigInt(rows[0]?.version ?? 0) !== seenVersion
 }
 
-export type HeldQuantity = { readonly resource: string; readonly orderId: string; readonly quantity: bigint }
+type HeldQuantity = { readonly resource: string; readonly orderId: string; readonly quantity: bigint }
 
 export type HoldBook = {
   /** How much was ever given back of each. Read before a limit is read from outside, and handed in with the hold. */

@@ -24,7 +24,7 @@ export type PersonalRow = {
   readonly limitLeft: number | null
 }
 
-export type NewGrant = {
+type NewGrant = {
   readonly orderId: string
   readonly playerId: string
   readonly itemId: string

@@ -4,7 +4,7 @@ import type { Queryable } from './db.ts'
 import { type Statement, statement } from './statement.ts'
 
 /** A job is known by its key, which is unique among the jobs of a kind, so the same work is never queued twice. */
-export type JobName = { readonly kind: string; readonly key: string }
+type JobName = { readonly kind: string; readonly key: string }
 
 /** Work that must happen at least once: it is tried until whoever holds it deletes it. */
 export type Job = Lease & { readonly payload: JsonObject }

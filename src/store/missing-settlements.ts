@@ -4,7 +4,7 @@ import type { Queryable } from './db.ts'
 import { statement } from './statement.ts'
 
 /** An order that counts as paid, whose payment the chain does not show. */
-export type MissingSettlement = {
+type MissingSettlement = {
   readonly orderId: string
   readonly transaction: Hash
   readonly amount: bigint
@@ -39,7 +39,7 @@ const FIND = statement(`
     and not exists (select from arrivals a where a.order_id = o.id and a.state = 'matched')
   on conflict (order_id) do nothing`)
 
-export type MissingSearch = {
+type MissingSearch = {
   readonly till: string
   readonly network: string
   readonly asset: string

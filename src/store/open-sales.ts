@@ -4,7 +4,7 @@ import type { Queryable } from './db.ts'
 import { statement } from './statement.ts'
 
 /** What is sold and not finished: so many orders for a good, paid on a rail and a network. */
-export type OpenSale = {
+type OpenSale = {
   readonly good: GoodName
   readonly rail: RailName
   readonly network: string

@@ -14,7 +14,7 @@ export type PlayerRow = {
   readonly rehearses: Rehearsal | null
 }
 
-export type PlayerField = 'nickname' | 'address' | 'playerId'
+type PlayerField = 'nickname' | 'address' | 'playerId'
 
 export type Players = {
   find(field: PlayerField, value: string): Promise<PlayerRow | null>
@@ -82,7 +82,7 @@ export function createPlayers(db: Database): Players {
 }
 
 /** The same letters may be typed in two ways (a letter with its accent, or both apart); they are one name. Nothing else is folded. */
-export function canonicalNickname(nickname: string): string {
+function canonicalNickname(nickname: string): string {
   return nickname.normalize('NFC')
 }
 

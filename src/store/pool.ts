@@ -17,7 +17,7 @@ export function createConnectionPool(config: pg.PoolConfig, log: Log): pg.Pool {
 const DOUBT_MS_MAX = 1_500
 
 /** Hands out connections, and distrusts them all when one of them goes silent. */
-export type Lender = {
+type Lender = {
   /** Throws `overloaded` when too many wait already. */
   connect(): Promise<pg.PoolClient>
   /** Whatever a connection was used for, this is how it came back. */

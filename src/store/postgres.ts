@@ -4,7 +4,7 @@ import type { Backend } from './backend.ts'
 import { asStoreProblem, StoreFault } from './fault.ts'
 import { createConnectionPool } from './pool.ts'
 
-export type PostgresOptions = {
+type PostgresOptions = {
   readonly url: string
   readonly poolSize?: number
   readonly waitMsMax?: number
@@ -68,7 +68,7 @@ export function answerMsMax(statementMsMax: number): number {
   return statementMsMax + ANSWER_MARGIN_MS
 }
 
-export type Server = {
+type Server = {
   readonly version: string
   readonly version_num: number
   readonly is_standby: boolean

@@ -76,7 +76,7 @@ const ADVANCE = statement(`
       alive_at = now()
   where id = $1`)
 
-export type Scan = { readonly fromBlock: bigint; readonly toBlock: bigint; readonly transfers: readonly Transfer[] }
+type Scan = { readonly fromBlock: bigint; readonly toBlock: bigint; readonly transfers: readonly Transfer[] }
 
 /**
  * Writes down what the chain shows of a range of blocks, and moves the mark on. What was seen there before and is gone now, the chain has

@@ -13,7 +13,7 @@ export type Timeline = {
   readonly sends: readonly Send[]
 }
 
-export type TimelineEvent = { readonly sequence: number; readonly type: EventType; readonly at: number }
+type TimelineEvent = { readonly sequence: number; readonly type: EventType; readonly at: number }
 
 const EVENTS = statement<{ sequence: number; type: EventType; created_at: Date }>(`
   select sequence, type, created_at

@@ -45,7 +45,7 @@ const INSERT = statement<Row>(`
   values ($1, $2, $3, $4, $5)
   returning ${COLUMNS}`)
 
-export type NewEndpoint = Pick<Endpoint, 'id' | 'url' | 'description' | 'eventTypes'> & { readonly secret: Secret }
+type NewEndpoint = Pick<Endpoint, 'id' | 'url' | 'description' | 'eventTypes'> & { readonly secret: Secret }
 
 export async function insertEndpoint(queryable: Queryable, endpoint: NewEndpoint): Promise<Endpoint> {
   const { id, url, description, eventTypes, secret } = endpoint

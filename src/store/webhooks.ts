@@ -94,7 +94,7 @@ const REQUEUE = statement(`
   ${QUEUE},
       run_at = least(jobs.run_at, case when jobs.lease is null then now() else jobs.run_at end)`)
 
-export type ReplayRange = {
+type ReplayRange = {
   readonly after: bigint
   readonly through: bigint
   /** What is sent again: the dead letters, or all, delivered or not. What was never queued for this endpoint is always among them. */

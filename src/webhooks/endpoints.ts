@@ -33,7 +33,7 @@ export type Webhooks = {
   deliveries(id: string, filter: DeliveryFilter): Promise<readonly LoggedDelivery[]>
 }
 
-export type NewWebhook = {
+type NewWebhook = {
   readonly url: string
   readonly description: string
   /** Null: every type. */

@@ -5,12 +5,12 @@ import { isIP } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 import { portOf, type Resolve, reachableAddress, readTarget, type TargetPolicy } from './target.ts'
 
-export type PostAnswer = { readonly status: number; readonly text: string }
+type PostAnswer = { readonly status: number; readonly text: string }
 
 /** Sends one message and reads the answer. Throws when there is none. */
 export type Post = (message: PostMessage, stop: AbortSignal) => Promise<PostAnswer>
 
-export type PostMessage = {
+type PostMessage = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string

@@ -14,7 +14,7 @@ export type WebhookWorker = {
   stop(): Promise<void>
 }
 
-export type WebhookWorkerOptions = LaneParts & {
+type WebhookWorkerOptions = LaneParts & {
   /** Called when new events are in the log. */
   onPlaced(): void
 }

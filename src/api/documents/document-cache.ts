@@ -2,10 +2,10 @@ import { sha256Hex, stringify } from '../../base/json.ts'
 import type { FreeAnswer, Host } from '../../domain/route.ts'
 import type { Facts, FactsSource } from './facts.ts'
 
-export type Printed = (call: { readonly host: Host }) => Promise<FreeAnswer>
+type Printed = (call: { readonly host: Host }) => Promise<FreeAnswer>
 
 /** Writes a document when the facts have changed, and hands out the same text until they change again. */
-export type DocumentCache = {
+type DocumentCache = {
   text(write: (facts: Facts) => string, headers?: Readonly<Record<string, string>>): Printed
   json(write: (facts: Facts) => unknown): Printed
 }

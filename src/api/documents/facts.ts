@@ -13,7 +13,7 @@ import { servesHere } from '../shop/hosts.ts'
 import type { ShopContext } from '../shop/shop-context.ts'
 import { ownershipProofs } from './ownership.ts'
 
-export type Range = { readonly lowest: Usd; readonly highest: Usd }
+type Range = { readonly lowest: Usd; readonly highest: Usd }
 
 /** A paid route, and between which unit prices it sells now; null where the price is fixed, or nothing is on the shelf. */
 export type PricedRoute = { readonly route: PaidRoute; readonly range: Range | null }
@@ -57,7 +57,7 @@ export type FactsOptions = {
 
 /** A price on the shelf shows in a document this soon. Clients may keep a document for longer than that. */
 const LOOK_AGAIN_MS = 2_000
-export const SANDBOX_PATH = '/sandbox'
+const SANDBOX_PATH = '/sandbox'
 
 export function createFacts(options: FactsOptions): FactsSource {
   const sources = new Map<Host, () => Promise<Facts>>()
@@ -116,7 +116,7 @@ async function itemsOf(catalog: FreeRoute, host: Host): Promise<readonly ListedI
   return (JSON.parse(body as string) as z.output<CatalogSchema>).items
 }
 
-export function originOf(host: Host, { baseUrl, x402BaseUrl }: HttpConfig): string {
+function originOf(host: Host, { baseUrl, x402BaseUrl }: HttpConfig): string {
   return host === 'x402' ? x402BaseUrl : baseUrl
 }
 

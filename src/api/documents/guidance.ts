@@ -21,7 +21,7 @@ export function soldHere({ paid, surfaces }: Facts): string {
   )
 }
 
-export function railsOf({ paid }: Facts): readonly Rail[] {
+function railsOf({ paid }: Facts): readonly Rail[] {
   return [...new Set(paid.map(({ route }) => route.offer.rail))]
 }
 
@@ -68,6 +68,6 @@ export function priceWords({ route, range }: PricedRoute): string {
   return range ? `from ${formatUsd(range.lowest)} USD` : 'nothing on sale now'
 }
 
-export function joined(words: readonly string[], last: 'and' | 'or'): string {
+function joined(words: readonly string[], last: 'and' | 'or'): string {
   return words.length < 2 ? (words[0] ?? '') : `${words.slice(0, -1).join(', ')} ${last} ${words.at(-1)}`
 }

@@ -24,7 +24,7 @@ function inlined(value: unknown, definitions: JsonObject): unknown {
 }
 
 /** A schema that refers to those with an id of their own (`.meta({ id })`), and these by their id. */
-export type ReferringSchema = {
+type ReferringSchema = {
   readonly schema: JsonObject
   readonly components: Readonly<Record<string, JsonObject>>
 }

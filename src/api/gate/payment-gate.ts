@@ -13,9 +13,9 @@ export type PaymentGate = {
   admit(request: HttpRequest, payment: Sent, buy: () => Promise<Outcome>): Promise<Outcome>
 }
 
-export type Sent = { readonly route: PaidRoute; readonly incoming: Incoming }
+type Sent = { readonly route: PaidRoute; readonly incoming: Incoming }
 
-export type PaymentGateOptions = {
+type PaymentGateOptions = {
   readonly checkout: Checkout
   readonly limiter: RateLimiter
   readonly limits: Pick<Limits, 'purchasesMax'>

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 
 /** So many calls in one window, for each caller. */
-export type RateQuota = { readonly name: string; readonly quota: number; readonly windowMs: number }
+type RateQuota = { readonly name: string; readonly quota: number; readonly windowMs: number }
 
 /** What is left after a call was counted, or why it was not. */
 export type RateGrant = { readonly isGranted: boolean; readonly left: number; readonly resetSeconds: number }
@@ -31,7 +31,7 @@ export type RateCounter = {
   readonly size: number
 }
 
-export type RateCounterOptions = {
+type RateCounterOptions = {
   readonly allowance: RateQuota
   readonly callersMax: number
   readonly clock: Clock

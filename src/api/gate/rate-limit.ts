@@ -8,7 +8,7 @@ import type { HttpRequest } from '../http/request.ts'
 import { createRateCounter, type RateCounter, type RateGrant } from './rate-counter.ts'
 import { createSharing, type SharedCounts } from './rate-sharing.ts'
 
-export type Bucket = 'unpaid' | 'quote' | 'read'
+type Bucket = 'unpaid' | 'quote' | 'read'
 
 /** Who calls how often (D9.2). Counted in memory; nothing here waits. */
 export type RateLimiter = {
@@ -28,7 +28,7 @@ export type RateLimiter = {
   stop(): Promise<void>
 }
 
-export type RateLimiterOptions = {
+type RateLimiterOptions = {
   readonly limits: Pick<Limits, 'rate' | 'replaysPerPayment'>
   readonly proxyHops: number
   /** Null where there is only one process to count. */

@@ -9,7 +9,7 @@ export type SharedCounts = {
   forget(): Promise<void>
 }
 
-export type Sharing = {
+type Sharing = {
   /** There is something to report. Returns at once: no request ever waits for the store to be counted. */
   wake(): void
   stop(): Promise<void>

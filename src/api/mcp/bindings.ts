@@ -13,7 +13,7 @@ type Binding = {
   readonly capabilities: { readonly legacy: JsonObject; readonly modern: JsonObject }
 }
 
-export const X402_EXTENSION = 'org.x402/payment'
+const X402_EXTENSION = 'org.x402/payment'
 
 const experimental: JsonObject = { payment: { methods: { [METHOD]: { intents: [INTENT] } } } }
 

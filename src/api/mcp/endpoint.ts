@@ -15,7 +15,7 @@ import type { ProblemResults } from './problem-result.ts'
 import { CODE, isObject, McpError, META, type Members, MODERN_REVISIONS, type RpcId } from './protocol.ts'
 import type { McpServer } from './server.ts'
 
-export type McpEndpointOptions = {
+type McpEndpointOptions = {
   readonly server: McpServer
   readonly http: HttpConfig
   readonly bodyBytesMax: number

@@ -15,7 +15,7 @@ import { resourcesOf } from './resources.ts'
 import type { McpServer } from './server.ts'
 import { toolsOf } from './tools.ts'
 
-export type McpOptions = {
+type McpOptions = {
   readonly routes: readonly Route[]
   readonly config: Pick<Config, 'http' | 'limits' | 'service'>
   readonly version: string

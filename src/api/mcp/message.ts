@@ -3,7 +3,7 @@ import { isProblem } from '../../base/problem.ts'
 import { CODE, isObject, McpError, type RpcId } from './protocol.ts'
 
 /** A question that wants an answer. */
-export type RpcRequest = { readonly id: RpcId; readonly method: string; readonly params: unknown }
+type RpcRequest = { readonly id: RpcId; readonly method: string; readonly params: unknown }
 
 /** A payment inside `_meta` echoes its challenge, JSON Schemas included, a few levels below the envelope. */
 const DEPTH_MAX = 32

@@ -5,7 +5,7 @@ import { withChallengeId } from './bindings.ts'
 import type { ProblemResults } from './problem-result.ts'
 import { type ToolCall, type ToolResult, text } from './server.ts'
 
-export type Taken = Exclude<Outcome, { kind: 'challenged' }>
+type Taken = Exclude<Outcome, { kind: 'challenged' }>
 
 const REPLAYED_META = 'sutler/replayed'
 

@@ -8,7 +8,7 @@ import { type ToolCall, type ToolResult, text } from './server.ts'
 
 export type Challenged = Extract<Outcome, { kind: 'challenged' }>
 
-export type PaymentRequired = {
+type PaymentRequired = {
   /** One for each protocol that these arguments can be paid with; at least one. */
   readonly challenges: readonly Challenged[]
   /** Why a payment that was sent is not taken; null when none was. */

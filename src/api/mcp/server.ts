@@ -29,7 +29,7 @@ export type ToolCall = {
   readonly http: HttpRequest
 }
 
-export type ContentBlock = { readonly type: string } & JsonObject
+type ContentBlock = { readonly type: string } & JsonObject
 
 export type ToolResult = {
   readonly content?: readonly ContentBlock[]

@@ -10,7 +10,7 @@ import type { Timeline } from '../../store/timeline.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
 /** What operators may see of the book of purchases, what they may hurry, and what only they can know. */
-export type OrderContext = {
+type OrderContext = {
   list(filter: OrderFilter): Promise<readonly Order[]>
   timeline(reference: string): Promise<Timeline | null>
   /** Makes an order due now. False when somebody is at work on it. */
@@ -70,7 +70,7 @@ export function orderRows({ list, timeline, hurry, decide }: OrderContext): read
   ]
 }
 
-export type OrderQuery = {
+type OrderQuery = {
   readonly status?: Order['status'] | undefined
   readonly open?: 'true' | 'false' | undefined
   readonly before?: string | undefined

@@ -15,7 +15,7 @@ import { type EventLog, presentEvent } from './event-stream.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
 /** What the operator's routes work with. */
-export type OperatorContext = {
+type OperatorContext = {
   readonly checkout: Checkout
   readonly events: EventLog
   readonly webhooks: Webhooks
@@ -195,7 +195,7 @@ function presentDelivery({ position, ...rest }: LoggedDelivery): JsonObject {
 }
 
 /** Amounts as text: they do not fit a JSON number. */
-export function presentReport(report: TillReport): JsonObject {
+function presentReport(report: TillReport): JsonObject {
   const { blocks, arrived, difference, items, ...till } = report
   return {
     ...till,

@@ -4,7 +4,7 @@ import { keccak256 } from '../../base/keccak.ts'
 import type { CellChange } from '../evm/cells.ts'
 import type { EvmLog } from '../evm/machine.ts'
 
-export type Receipt = {
+type Receipt = {
   readonly succeeded: boolean
   readonly gasUsed: bigint
   readonly gasPrice: bigint

@@ -11,7 +11,7 @@ import { EXPIRING_NONCE_KEY } from '../transactions/gas.ts'
 import type { MinedTransaction } from './block.ts'
 
 /** How one transaction enters a block: its nonce is counted, its fee held, its calls run, and what it used is charged. */
-export type Inclusion = {
+type Inclusion = {
   nonceOf(from: Address, nonceKey: bigint): bigint
   /** Throws RpcError when the transaction does not fit. Leaves its fee held: for a dry run. */
   check(transaction: Transaction, context: BlockContext): Promise<void>

@@ -24,7 +24,7 @@ export type Ledger = {
 }
 
 /** How many of the newest blocks can be taken back, and have their state asked for. Nodes keep 128. */
-export const HISTORY_BLOCKS = 2_048
+const HISTORY_BLOCKS = 2_048
 
 export function createLedger(genesis: Block): Ledger {
   const blocks: Block[] = [genesis]

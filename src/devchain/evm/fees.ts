@@ -9,7 +9,7 @@ import { FEE_MANAGER_ADDRESS, isTip20, PATH_USD_ADDRESS, type Rules, SYSTEM_ADDR
 import type { BlockContext, Call, EvmLog, Machine } from './machine.ts'
 import type { State } from './state.ts'
 
-export type FeeTerms = {
+type FeeTerms = {
   readonly from: Address
   readonly feePayer: Address
   readonly feeToken?: Address | undefined
@@ -20,7 +20,7 @@ export type FeeTerms = {
 }
 
 /** The highest possible fee, set aside before the transaction runs. */
-export type HeldFee = {
+type HeldFee = {
   readonly price: bigint
   readonly feeToken: Address | null
   /** Gives back what was not used. Returns the logs that paying left behind. */

@@ -20,7 +20,7 @@ export type BlockContext = {
   readonly randomness: Hex
 }
 
-export type Message = {
+type Message = {
   readonly calls: readonly Call[]
   readonly from: Address
   readonly gas: bigint

@@ -9,7 +9,7 @@ import { type Line, WireSocket } from './bridge.ts'
 import { freeBytes, judgeDisk } from './disk.ts'
 import type { FromWorker, ToWorker, WorkerOptions } from './messages.ts'
 
-export type EmbeddedOptions = {
+type EmbeddedOptions = {
   readonly dataDir: string
   /** The same folder, when whoever opens the store has claimed it already. */
   readonly folder?: DataFolder

@@ -77,7 +77,7 @@ export const craftConfigSchema = z
   .meta({ id: 'CraftConfig', description: 'Everything an agent must know before its first craft action' })
 
 /** What depends on the rail that is asked. */
-export type CraftTerms = {
+type CraftTerms = {
   readonly protocol: string
   readonly payment: JsonObject
   readonly routes: Readonly<Record<string, string>>

@@ -7,7 +7,7 @@ import { type Lot, type Lots, lotStateOf, type SaleContract } from './lots.ts'
 import { gasMaxOf, type MintOptions, mint, mintProblem, suspectsOf } from './mint.ts'
 import type { SaleBuy } from './schema.ts'
 
-export type SaleOptions = MintOptions & {
+type SaleOptions = MintOptions & {
   readonly lots: Lots
   /** Addresses that hold the shop's own money or code: a beneficiary among them is a mistake. */
   readonly ownAddresses: readonly Address[]

@@ -27,7 +27,7 @@ export type Lot = {
   readonly closesAt: number | null
 }
 
-export type LotState = 'open' | 'not_yet' | 'closed' | 'sold_out'
+type LotState = 'open' | 'not_yet' | 'closed' | 'sold_out'
 
 export type Lots = {
   /** At most two seconds old: for listings and for the price of an unpaid call. */

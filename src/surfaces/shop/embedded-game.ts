@@ -5,7 +5,7 @@ import type { GrantRow, ItemRow, Items, PersonalRow } from '../../store/items.ts
 import type { Players, Rehearsal } from '../../store/players.ts'
 import type { GameBackend, GameDelivery, Grant, Item, PersonalOffer } from './game.ts'
 
-export type EmbeddedGameOptions = {
+type EmbeddedGameOptions = {
   readonly players: Players
   readonly items: Items
   readonly clock: Clock

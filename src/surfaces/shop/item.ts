@@ -11,7 +11,7 @@ import type { GameBackend, Item, PersonalOffer } from './game.ts'
 import { findRecipient, recipientMissing } from './recipient.ts'
 import type { ShopBuy } from './schema.ts'
 
-export type ShopItemOptions = {
+type ShopItemOptions = {
   readonly game: GameBackend
   readonly holds: HoldBook
   /** How long delivery is tried before the money goes back. */
