@@ -11,8 +11,8 @@ import type { Offer, OfferKey, Told } from '../domain/offer.ts'
 import type { Order } from '../domain/order.ts'
 import type { Astray, RailName } from '../domain/rail.ts'
 import type { Priority } from '../store/jobs.ts'
-import type { Orders } from '../store/orders.ts'
-import type { Strike } from '../store/strikes.ts'
+import type { Orders } from '../store/orders/orders.ts'
+import type { Strike } from '../store/orders/strikes.ts'
 import type { ReceiptSigner } from './receipt.ts'
 
 /** What every purchase needs, whatever is bought and however it is paid. */

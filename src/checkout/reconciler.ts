@@ -1,5 +1,5 @@
 import { claim, enqueue, type Job, release } from '../store/jobs.ts'
-import { forgetStrikes } from '../store/strikes.ts'
+import { forgetStrikes } from '../store/orders/strikes.ts'
 import { forgetAbandoned, whileHeld } from './held.ts'
 import { reconcileTill } from './reconcile.ts'
 import type { ReconcileContext } from './reconcile-context.ts'

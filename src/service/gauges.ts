@@ -2,7 +2,7 @@ import type { Gauge, Sample } from '../base/metrics.ts'
 import type { Database, DatabaseStatus } from '../store/db.ts'
 import { type Figures, readFigures } from '../store/figures.ts'
 import { oldestDueSeconds } from '../store/jobs.ts'
-import { type WebhookBacklog, webhookBacklog } from '../store/webhooks.ts'
+import { type WebhookBacklog, webhookBacklog } from '../store/webhooks/deliveries.ts'
 import type { WalletBalance } from './wallets.ts'
 
 /** What all replicas share, read when somebody asks for the figures. */

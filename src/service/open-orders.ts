@@ -3,7 +3,7 @@ import type { ReconcileContext } from '../checkout/reconcile-context.ts'
 import type { SurfaceName } from '../domain/good.ts'
 import { type Offer, type OfferKey, offerKey } from '../domain/offer.ts'
 import type { Database } from '../store/db.ts'
-import { openSales, strandedMoney, wasSold } from '../store/open-sales.ts'
+import { openSales, strandedMoney, wasSold } from '../store/orders/open-sales.ts'
 import type { OpenSurface, Surface } from '../surfaces/surface.ts'
 
 /**

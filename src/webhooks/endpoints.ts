@@ -5,6 +5,12 @@ import type { EventType } from '../domain/event.ts'
 import type { Database } from '../store/db.ts'
 import { lastPosition } from '../store/events.ts'
 import {
+  type DeliveryFilter,
+  type LoggedDelivery,
+  listDeliveries,
+  replayDeliveries,
+} from '../store/webhooks/deliveries.ts'
+import {
   deleteEndpoint,
   type Endpoint,
   findEndpoint,
@@ -12,8 +18,7 @@ import {
   listEndpoints,
   rotateSecret,
   setEndpointState,
-} from '../store/webhook-endpoints.ts'
-import { type DeliveryFilter, type LoggedDelivery, listDeliveries, replayDeliveries } from '../store/webhooks.ts'
+} from '../store/webhooks/endpoints.ts'
 import { pumpEvents } from './pump.ts'
 import { newWebhookSecret } from './sign.ts'
 import { type Resolve, reachableAddress, readTarget, type TargetPolicy } from './target.ts'

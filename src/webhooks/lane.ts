@@ -4,7 +4,6 @@ import type { Log } from '../base/log.ts'
 import type { Waypoint } from '../base/waypoint.ts'
 import type { Database } from '../store/db.ts'
 import { type Job, release } from '../store/jobs.ts'
-import { type Endpoint, findEndpoint, setEndpointState } from '../store/webhook-endpoints.ts'
 import {
   type DeliveryState,
   finishLane,
@@ -12,7 +11,8 @@ import {
   type PendingDelivery,
   recordDelivery,
   type WebhookAnswer,
-} from '../store/webhooks.ts'
+} from '../store/webhooks/deliveries.ts'
+import { type Endpoint, findEndpoint, setEndpointState } from '../store/webhooks/endpoints.ts'
 import type { Post } from './post.ts'
 import { bodyOf, signedHeaders } from './sign.ts'
 

@@ -1,6 +1,6 @@
 import { createWakeSignal, type WakeSignal } from '../base/wake-signal.ts'
 import { claim, type Job } from '../store/jobs.ts'
-import { type Endpoint, laneKind, listEndpoints } from '../store/webhook-endpoints.ts'
+import { type Endpoint, laneKind, listEndpoints } from '../store/webhooks/endpoints.ts'
 import { enabledEndpoint, type LaneParts, LEASE_SECONDS, workLane } from './lane.ts'
 import { pumpEvents } from './pump.ts'
 

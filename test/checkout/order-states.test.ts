@@ -14,11 +14,11 @@ import {
   transitions,
 } from '../../src/domain/order.ts'
 import type { Payment } from '../../src/domain/rail.ts'
-import { createHoldBook } from '../../src/store/holds.ts'
 import { claim } from '../../src/store/jobs.ts'
-import { createJournal } from '../../src/store/journal.ts'
-import type { OrderChange } from '../../src/store/order-change.ts'
-import { createOrders, type Orders } from '../../src/store/orders.ts'
+import type { OrderChange } from '../../src/store/orders/change.ts'
+import { createHoldBook } from '../../src/store/orders/holds.ts'
+import { createOrders, type Orders } from '../../src/store/orders/orders.ts'
+import { createJournal } from '../../src/store/sends/journal.ts'
 import { engines, openStore, type TestStore } from '../support/database.ts'
 import { verifies } from '../support/verifies.ts'
 

@@ -4,9 +4,9 @@ import type { Json, JsonObject } from '../../base/json.ts'
 import { formatUsd, usd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
 import { isFinal, type Order, statuses } from '../../domain/order.ts'
-import type { GameVerdict } from '../../store/game-calls.ts'
-import type { OrderFilter } from '../../store/orders.ts'
-import type { Timeline } from '../../store/timeline.ts'
+import type { GameVerdict } from '../../store/game/calls.ts'
+import type { OrderFilter } from '../../store/orders/orders.ts'
+import type { Timeline } from '../../store/orders/timeline.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
 /** What operators may see of the book of purchases, what they may hurry, and what only they can know. */

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { newId, type Random } from '../../base/id.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { addressField, nicknameField } from '../../domain/fields.ts'
-import type { PlayerRow, Players } from '../../store/players.ts'
+import type { PlayerRow, Players } from '../../store/game/players.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
 const LISTED_MAX = 1_000

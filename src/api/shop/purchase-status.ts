@@ -10,7 +10,7 @@ import { type Order, statusCodeOf } from '../../domain/order.ts'
 import type { RailName } from '../../domain/rail.ts'
 import type { FreeAnswer } from '../../domain/route.ts'
 import { type Arrival, refundOf } from '../../domain/till.ts'
-import type { FoundOrder } from '../../store/orders.ts'
+import type { FoundOrder } from '../../store/orders/orders.ts'
 
 export const STATUS_SECONDS = 2
 

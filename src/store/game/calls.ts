@@ -1,7 +1,7 @@
-import type { Lease } from '../domain/lease.ts'
-import type { Database } from './db.ts'
-import { leaseHeld } from './jobs.ts'
-import { statement } from './statement.ts'
+import type { Lease } from '../../domain/lease.ts'
+import type { Database } from '../db.ts'
+import { leaseHeld } from '../jobs.ts'
+import { statement } from '../statement.ts'
 
 /** A delivery that a studio's own backend was asked for. */
 export type GameCall = {

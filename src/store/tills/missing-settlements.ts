@@ -1,7 +1,7 @@
-import type { Hash } from '../base/address.ts'
-import type { OrderStatus } from '../domain/order.ts'
-import type { Queryable } from './db.ts'
-import { statement } from './statement.ts'
+import type { Hash } from '../../base/address.ts'
+import type { OrderStatus } from '../../domain/order.ts'
+import type { Queryable } from '../db.ts'
+import { statement } from '../statement.ts'
 
 /** An order that counts as paid, whose payment the chain does not show. */
 type MissingSettlement = {

@@ -1,11 +1,11 @@
-import type { Address, Hash } from '../base/address.ts'
-import type { Hex } from '../base/hex.ts'
-import { stringify } from '../base/json.ts'
-import { type Call, GAP, type Journal, type Landing, type Send, type SignedVersion } from '../domain/journal.ts'
-import { type Lease, LeaseLost } from '../domain/lease.ts'
-import type { Database, Queryable } from './db.ts'
-import { leaseHeld } from './jobs.ts'
-import { statement } from './statement.ts'
+import type { Address, Hash } from '../../base/address.ts'
+import type { Hex } from '../../base/hex.ts'
+import { stringify } from '../../base/json.ts'
+import { type Call, GAP, type Journal, type Landing, type Send, type SignedVersion } from '../../domain/journal.ts'
+import { type Lease, LeaseLost } from '../../domain/lease.ts'
+import type { Database, Queryable } from '../db.ts'
+import { leaseHeld } from '../jobs.ts'
+import { statement } from '../statement.ts'
 
 export type SendRow = {
   chain_id: string

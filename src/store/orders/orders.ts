@@ -1,10 +1,11 @@
-import type { JsonObject } from '../base/json.ts'
-import type { Hold } from '../domain/good.ts'
-import type { LeasedOrder, Order, OrderStatus } from '../domain/order.ts'
-import { isPrivateIdentity } from '../domain/rail.ts'
-import type { Arrival } from '../domain/till.ts'
-import { strayArrival } from './arrivals.ts'
-import type { Database } from './db.ts'
+import type { JsonObject } from '../../base/json.ts'
+import type { Hold } from '../../domain/good.ts'
+import type { LeasedOrder, Order, OrderStatus } from '../../domain/order.ts'
+import { isPrivateIdentity } from '../../domain/rail.ts'
+import type { Arrival } from '../../domain/till.ts'
+import type { Database } from '../db.ts'
+import { statement } from '../statement.ts'
+import { strayArrival } from '../tills/arrivals.ts'
 import {
   changeOrder,
   changeRefund,
@@ -16,11 +17,10 @@ import {
   type PlanOutcome,
   type RefundChange,
   setPlan,
-} from './order-change.ts'
-import { findByIdentities, type Opening, type OpenOutcome, openOrder } from './order-opening.ts'
-import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './order-row.ts'
+} from './change.ts'
+import { findByIdentities, type Opening, type OpenOutcome, openOrder } from './opening.ts'
 import { refundedToday } from './refund-budget.ts'
-import { statement } from './statement.ts'
+import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './row.ts'
 
 /** The book of purchases. Every method that changes an order demands its lease. */
 export type Orders = {

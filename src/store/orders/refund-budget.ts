@@ -1,6 +1,6 @@
-import type { Queryable, Transaction } from './db.ts'
+import type { Queryable, Transaction } from '../db.ts'
+import { statement } from '../statement.ts'
 import { refundsToday } from './exposure.ts'
-import { statement } from './statement.ts'
 
 /** What goes back without anybody having decided it is bounded. Null: no bound of this kind. */
 export type RefundBudget = {

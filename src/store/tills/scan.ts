@@ -1,7 +1,7 @@
-import { newId, type Random } from '../base/id.ts'
-import type { Transfer } from '../domain/till.ts'
-import type { Database, Queryable } from './db.ts'
-import { statement } from './statement.ts'
+import { newId, type Random } from '../../base/id.ts'
+import type { Transfer } from '../../domain/till.ts'
+import type { Database, Queryable } from '../db.ts'
+import { statement } from '../statement.ts'
 
 const ADD_TILL = statement(`
   insert into tills (id, first_block, checked_block)

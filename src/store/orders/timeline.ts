@@ -1,10 +1,10 @@
-import type { EventType } from '../domain/event.ts'
-import type { Send } from '../domain/journal.ts'
-import type { Order } from '../domain/order.ts'
-import type { Database } from './db.ts'
-import { sendsOf } from './journal.ts'
+import type { EventType } from '../../domain/event.ts'
+import type { Send } from '../../domain/journal.ts'
+import type { Order } from '../../domain/order.ts'
+import type { Database } from '../db.ts'
+import { sendsOf } from '../sends/journal.ts'
+import { statement } from '../statement.ts'
 import { createOrders } from './orders.ts'
-import { statement } from './statement.ts'
 
 /** Everything that is written down about one order: what it is, what happened to it, and what was signed for it. */
 export type Timeline = {

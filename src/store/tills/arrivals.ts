@@ -1,11 +1,11 @@
-import type { Address, Hash } from '../base/address.ts'
-import { type JsonObject, stringify } from '../base/json.ts'
-import type { EventType } from '../domain/event.ts'
-import type { OrderStatus } from '../domain/order.ts'
-import type { Arrival, ArrivalState } from '../domain/till.ts'
-import type { Database, Queryable } from './db.ts'
-import { assertWithin, type RefundBudget } from './refund-budget.ts'
-import { statement } from './statement.ts'
+import type { Address, Hash } from '../../base/address.ts'
+import { type JsonObject, stringify } from '../../base/json.ts'
+import type { EventType } from '../../domain/event.ts'
+import type { OrderStatus } from '../../domain/order.ts'
+import type { Arrival, ArrivalState } from '../../domain/till.ts'
+import type { Database, Queryable } from '../db.ts'
+import { assertWithin, type RefundBudget } from '../orders/refund-budget.ts'
+import { statement } from '../statement.ts'
 
 type Row = {
   id: string

@@ -1,11 +1,11 @@
-import { isoTime } from '../base/clock.ts'
-import { stringify } from '../base/json.ts'
-import type { Lease } from '../domain/lease.ts'
-import type { Database, Queryable, Transaction } from './db.ts'
-import { type EventRow, fromEventRow, type LoggedEvent, type Placed } from './events.ts'
-import { leaseHeld } from './jobs.ts'
-import { statement } from './statement.ts'
-import { laneKind } from './webhook-endpoints.ts'
+import { isoTime } from '../../base/clock.ts'
+import { stringify } from '../../base/json.ts'
+import type { Lease } from '../../domain/lease.ts'
+import type { Database, Queryable, Transaction } from '../db.ts'
+import { type EventRow, fromEventRow, type LoggedEvent, type Placed } from '../events.ts'
+import { leaseHeld } from '../jobs.ts'
+import { statement } from '../statement.ts'
+import { laneKind } from './endpoints.ts'
 
 // One row per event and endpoint; one job ("lane") per endpoint and object, which sends what is pending, oldest first. The job's payload
 // says through which position there is something to send: whoever finishes the lane must have seen that far.

@@ -1,9 +1,9 @@
-import type { Address } from '../base/address.ts'
-import { stringify } from '../base/json.ts'
-import { parseUsd } from '../base/money.ts'
-import type { Database } from './db.ts'
+import type { Address } from '../../base/address.ts'
+import { stringify } from '../../base/json.ts'
+import { parseUsd } from '../../base/money.ts'
+import type { Database } from '../db.ts'
+import { statement } from '../statement.ts'
 import type { Rehearsal } from './players.ts'
-import { statement } from './statement.ts'
 
 export type SeedItem = {
   readonly id: string

@@ -1,9 +1,9 @@
-import type { Hash } from '../base/address.ts'
-import { isoTime } from '../base/clock.ts'
-import { type JsonObject, stringify } from '../base/json.ts'
-import type { EventType } from '../domain/event.ts'
-import type { Hold } from '../domain/good.ts'
-import { NOT_A_DELIVERY } from '../domain/journal.ts'
+import type { Hash } from '../../base/address.ts'
+import { isoTime } from '../../base/clock.ts'
+import { type JsonObject, stringify } from '../../base/json.ts'
+import type { EventType } from '../../domain/event.ts'
+import type { Hold } from '../../domain/good.ts'
+import { NOT_A_DELIVERY } from '../../domain/journal.ts'
 import {
   type Answer,
   type Failure,
@@ -12,11 +12,11 @@ import {
   type OrderStatus,
   type Refund,
   transitions,
-} from '../domain/order.ts'
-import type { Database, Queryable } from './db.ts'
+} from '../../domain/order.ts'
+import type { Database, Queryable } from '../db.ts'
+import { statement } from '../statement.ts'
 import { type HoldRefusal, recordHolds, takeHolds } from './holds.ts'
 import { assertWithin, type RefundBudget } from './refund-budget.ts'
-import { statement } from './statement.ts'
 
 /** A step of an order's life. What is absent stays as it is. */
 export type OrderChange = {

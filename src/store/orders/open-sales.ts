@@ -1,7 +1,7 @@
-import type { GoodName } from '../domain/good.ts'
-import type { RailName } from '../domain/rail.ts'
-import type { Queryable } from './db.ts'
-import { statement } from './statement.ts'
+import type { GoodName } from '../../domain/good.ts'
+import type { RailName } from '../../domain/rail.ts'
+import type { Queryable } from '../db.ts'
+import { statement } from '../statement.ts'
 
 /** What is sold and not finished: so many orders for a good, paid on a rail and a network. */
 type OpenSale = {

@@ -1,6 +1,6 @@
-import type { Hold } from '../domain/good.ts'
-import type { Database, Transaction } from './db.ts'
-import { statement } from './statement.ts'
+import type { Hold } from '../../domain/good.ts'
+import type { Database, Transaction } from '../db.ts'
+import { statement } from '../statement.ts'
 
 const PREPARE = statement(`
   insert into hold_totals (resource)

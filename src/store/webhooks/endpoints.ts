@@ -1,7 +1,7 @@
-import { Secret } from '../base/secret.ts'
-import type { EventType } from '../domain/event.ts'
-import type { Database, Queryable } from './db.ts'
-import { statement } from './statement.ts'
+import { Secret } from '../../base/secret.ts'
+import type { EventType } from '../../domain/event.ts'
+import type { Database, Queryable } from '../db.ts'
+import { statement } from '../statement.ts'
 
 /** Somebody's address that wants to hear of events. */
 export type Endpoint = {

@@ -1,7 +1,7 @@
-import type { Address } from '../base/address.ts'
-import { checksumAddress } from '../base/address.ts'
-import type { Database } from './db.ts'
-import { statement } from './statement.ts'
+import type { Address } from '../../base/address.ts'
+import { checksumAddress } from '../../base/address.ts'
+import type { Database } from '../db.ts'
+import { statement } from '../statement.ts'
 
 /** What deliveries to a test player do: refused for good, late, or failed at first. */
 export type Rehearsal = 'refusal' | 'delay' | 'stumble'

@@ -1,8 +1,8 @@
-import type { Hash } from '../base/address.ts'
-import type { SendWatch, WatchedSend } from '../domain/send-watch.ts'
-import type { Queryable } from './db.ts'
+import type { Hash } from '../../base/address.ts'
+import type { SendWatch, WatchedSend } from '../../domain/send-watch.ts'
+import type { Queryable } from '../db.ts'
+import { statement } from '../statement.ts'
 import { type SendRow, sendOf } from './journal.ts'
-import { statement } from './statement.ts'
 
 /** Whose deliveries and refunds are meant: those of orders that were paid to one till, and of money that came there without one. */
 export type WatchScope = {

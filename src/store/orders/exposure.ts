@@ -1,6 +1,6 @@
-import type { Payment } from '../domain/rail.ts'
-import type { Queryable } from './db.ts'
-import { statement } from './statement.ts'
+import type { Payment } from '../../domain/rail.ts'
+import type { Queryable } from '../db.ts'
+import { statement } from '../statement.ts'
 import { STRIKE_POINTS_MAX } from './strikes.ts'
 
 /** How far the shop goes with one payer, and with all of them together. Held against what all replicas have opened. */

@@ -1,5 +1,5 @@
-import type { Queryable } from './db.ts'
-import { statement } from './statement.ts'
+import type { Queryable } from '../db.ts'
+import { statement } from '../statement.ts'
 
 /** So many points, and nothing is taken from the subject until they are forgotten. */
 export const STRIKE_POINTS_MAX = 3

@@ -1,9 +1,9 @@
-import { type Usd, usd } from '../base/money.ts'
-import { type Lease, LeaseLost } from '../domain/lease.ts'
-import type { Database } from './db.ts'
-import { isCheckViolation } from './fault.ts'
-import { leaseHeld } from './jobs.ts'
-import { statement } from './statement.ts'
+import { type Usd, usd } from '../../base/money.ts'
+import { type Lease, LeaseLost } from '../../domain/lease.ts'
+import type { Database } from '../db.ts'
+import { isCheckViolation } from '../fault.ts'
+import { leaseHeld } from '../jobs.ts'
+import { statement } from '../statement.ts'
 
 export type ItemRow = {
   readonly id: string

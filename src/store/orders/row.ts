@@ -1,8 +1,8 @@
-import type { Address, Hash } from '../base/address.ts'
-import type { JsonObject } from '../base/json.ts'
-import type { GoodName, SurfaceName } from '../domain/good.ts'
-import type { Failure, Order, OrderStatus, Refund } from '../domain/order.ts'
-import type { Funds, RailName } from '../domain/rail.ts'
+import type { Address, Hash } from '../../base/address.ts'
+import type { JsonObject } from '../../base/json.ts'
+import type { GoodName, SurfaceName } from '../../domain/good.ts'
+import type { Failure, Order, OrderStatus, Refund } from '../../domain/order.ts'
+import type { Funds, RailName } from '../../domain/rail.ts'
 
 /** An order as the database returns it, with its refund beside it. */
 export type OrderRow = {
