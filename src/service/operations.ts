@@ -8,6 +8,7 @@ import { operatorRows } from '../api/operator/rows.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
+import type { Exchange } from '../base/outgoing.ts'
 import { createWakeSignal, type WakeSignal } from '../base/wake-signal.ts'
 import type { Waypoint } from '../base/waypoint.ts'
 import type { ChainAccess } from '../chain/access.ts'
@@ -31,7 +32,7 @@ import type { ShopTerms } from '../store/shop-terms.ts'
 import { readTimeline } from '../store/timeline.ts'
 import { createWebhooks, type Webhooks } from '../webhooks/endpoints.ts'
 import { RETRY_SECONDS } from '../webhooks/lane.ts'
-import { createPost, systemResolve } from '../webhooks/post.ts'
+import { createPost, type Post, systemResolve } from '../webhooks/post.ts'
 import { pumpEvents } from '../webhooks/pump.ts'
 import type { Resolve } from '../webhooks/target.ts'
 import { startWebhookWorker } from '../webhooks/worker.ts'
@@ -55,8 +56,11 @@ export type OperationsParts = {
   readonly waypoint: Waypoint
   readonly orders: Orders
   readonly past: readonly ShopTerms[]
+  readonly exchange: Exchange
   /** Names of webhook receivers; tests bring their own. */
   readonly resolve?: Resolve | undefined
+  /** Carries webhooks; over the network unless a test brings its own way. */
+  readonly post?: Post | undefined
 }
 
 /** Everything around the counter that keeps an eye on it: events, webhooks, the books, health and figures. */
@@ -92,6 +96,7 @@ export function createOperations(parts: OperationsParts): Operations {
     waypoint,
     orders,
     past,
+    exchange,
     resolve = systemResolve,
   } = parts
   const { operations, limits, blockedPayers } = config
@@ -120,7 +125,7 @@ export function createOperations(parts: OperationsParts): Operations {
   const webhooks = createWebhooks({ db: database, random, resolve, policy, onChanged: () => lookAround() })
   const wallets = () => readWallets(signers, tills, operations)
   const chains = [...new Map(signers.map(({ rpc, head }) => [rpc, { rpc, head }])).values()]
-  const health = createHealth({ config, database, chains, gate, wallets, clock })
+  const health = createHealth({ config, database, chains, gate, wallets, clock, exchange })
   const stopping = new AbortController()
   const listeners = new Set<WakeSignal>()
   const running: { stop(): Promise<void> }[] = []
@@ -185,7 +190,7 @@ export function createOperations(parts: OperationsParts): Operations {
     start() {
       const worker = startWebhookWorker({
         db: database,
-        post: createPost({ clock, resolve, policy }),
+        post: parts.post ?? createPost({ clock, resolve, policy }),
         retrySeconds: RETRY_SECONDS,
         clock,
         random,

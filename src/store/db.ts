@@ -100,7 +100,8 @@ const WORK_MS_MAX = 30_000
 const QUEUE_MAX = 1000
 const PING = statement('select 1')
 
-function createDatabase(backend: Backend, options: DatabaseOptions): Database {
+/** `openDatabase` for a backend that is open already. */
+export function createDatabase(backend: Backend, options: DatabaseOptions): Database {
   const { pool } = backend
   const lender = createLender(pool)
   const { clock, random, queueMax = QUEUE_MAX } = options
