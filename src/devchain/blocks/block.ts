@@ -1,8 +1,8 @@
-import type { Address, Hash } from '../base/address.ts'
-import { fromHex, type Hex, toHex } from '../base/hex.ts'
-import { keccak256 } from '../base/keccak.ts'
-import type { Log } from './machine.ts'
-import type { Change } from './state.ts'
+import type { Address, Hash } from '../../base/address.ts'
+import { fromHex, type Hex, toHex } from '../../base/hex.ts'
+import { keccak256 } from '../../base/keccak.ts'
+import type { Change } from '../evm/cells.ts'
+import type { Log } from '../evm/machine.ts'
 
 export type Receipt = {
   readonly succeeded: boolean

@@ -1,7 +1,7 @@
-import type { Address, Hash } from '../base/address.ts'
-import type { Hex } from '../base/hex.ts'
-import type { Json } from '../base/json.ts'
-import type { AccessList, Call } from './machine.ts'
+import type { Address, Hash } from '../../base/address.ts'
+import type { Hex } from '../../base/hex.ts'
+import type { Json } from '../../base/json.ts'
+import type { AccessList, Call } from '../evm/machine.ts'
 
 /** A transaction as it arrived: read, and nothing proved yet. Every type is reduced to what execution needs. */
 export type Envelope = {

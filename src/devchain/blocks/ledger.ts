@@ -1,7 +1,7 @@
-import type { Address, Hash } from '../base/address.ts'
-import type { Hex } from '../base/hex.ts'
+import type { Address, Hash } from '../../base/address.ts'
+import type { Hex } from '../../base/hex.ts'
+import type { Log } from '../evm/machine.ts'
 import type { Block, MinedTransaction } from './block.ts'
-import type { Log } from './machine.ts'
 
 export type Place = { readonly block: Block; readonly index: number; readonly transaction: MinedTransaction }
 export type PlacedLog = { readonly log: Log; readonly logIndex: number; readonly place: Place }

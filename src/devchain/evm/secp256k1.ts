@@ -1,7 +1,7 @@
 import * as secp from 'tiny-secp256k1'
-import type { Address } from '../base/address.ts'
-import { toHex } from '../base/hex.ts'
-import { keccak256 } from '../base/keccak.ts'
+import type { Address } from '../../base/address.ts'
+import { toHex } from '../../base/hex.ts'
+import { keccak256 } from '../../base/keccak.ts'
 
 // WebAssembly: 0.56 ms for a recovery that takes 3.5 ms in JavaScript. It is the largest single cost of a transaction.
 

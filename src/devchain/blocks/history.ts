@@ -1,12 +1,13 @@
-import type { Clock } from '../base/clock.ts'
-import { fromHex } from '../base/hex.ts'
+import type { Clock } from '../../base/clock.ts'
+import { fromHex } from '../../base/hex.ts'
+import { RpcError } from '../errors.ts'
+import { makeCode } from '../evm/code.ts'
+import type { State } from '../evm/state.ts'
+import type { Rules } from '../rules.ts'
 import { type Block, sealBlock } from './block.ts'
-import { RpcError } from './errors.ts'
 import { type Journal, noJournal, openJournal } from './journal.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { createCodec } from './record.ts'
-import type { Rules } from './rules.ts'
-import { makeCode, type State } from './state.ts'
 
 /** The blocks, the state they led to, and the journal of both, kept in step. The past can be visited and taken back. */
 export type History = {

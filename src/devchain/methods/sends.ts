@@ -1,11 +1,11 @@
-import type { Hash } from '../base/address.ts'
-import type { Transaction } from './envelope.ts'
-import { RpcError } from './errors.ts'
-import type { Faults } from './faults.ts'
-import type { Mining } from './mining.ts'
-import type { Methods, Node } from './node.ts'
+import type { Hash } from '../../base/address.ts'
+import type { Mining } from '../blocks/mining.ts'
+import { RpcError } from '../errors.ts'
+import type { Faults } from '../faults.ts'
+import type { Methods, Node } from '../node.ts'
+import type { Transaction } from '../transactions/envelope.ts'
+import { readTransaction } from '../transactions/transaction.ts'
 import { readData } from './params.ts'
-import { readTransaction } from './transaction.ts'
 
 /** The way in for transactions. */
 export function sendMethods(options: {

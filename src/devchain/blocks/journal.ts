@@ -1,7 +1,7 @@
 import { open, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
-import { DevChainError } from './errors.ts'
+import { DevChainError } from '../errors.ts'
 
 /**
  * An append-only file of JSON records. Records appended while the disk is busy are written together, as one frame, and one

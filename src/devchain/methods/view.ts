@@ -1,12 +1,12 @@
-import { ZERO_ADDRESS } from '../base/address.ts'
-import type { Hex } from '../base/hex.ts'
-import { type Block, blockGasUsed, bloomOf } from './block.ts'
-import type { Envelope, Signers, Transaction } from './envelope.ts'
-import { effectiveGasPrice } from './fees.ts'
-import { logsOf, type Place, type PlacedLog } from './ledger.ts'
-import { quantity } from './quantity.ts'
-import type { Rules } from './rules.ts'
-import { decodeEnvelope } from './transaction.ts'
+import { ZERO_ADDRESS } from '../../base/address.ts'
+import type { Hex } from '../../base/hex.ts'
+import { type Block, blockGasUsed, bloomOf } from '../blocks/block.ts'
+import { logsOf, type Place, type PlacedLog } from '../blocks/ledger.ts'
+import { effectiveGasPrice } from '../evm/fees.ts'
+import { quantity } from '../quantity.ts'
+import type { Rules } from '../rules.ts'
+import type { Envelope, Signers, Transaction } from '../transactions/envelope.ts'
+import { decodeEnvelope } from '../transactions/transaction.ts'
 
 // How blocks, transactions, receipts and logs look in JSON-RPC answers.
 

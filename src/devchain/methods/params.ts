@@ -1,8 +1,9 @@
-import { type Address, type Hash, isAddress, isHash } from '../base/address.ts'
-import type { Hex } from '../base/hex.ts'
-import { invalidParams } from './errors.ts'
-import type { Ledger, LogFilter } from './ledger.ts'
-import type { AccessList, Call } from './machine.ts'
+import { type Address, type Hash, isAddress, isHash } from '../../base/address.ts'
+import type { Hex } from '../../base/hex.ts'
+import type { Block } from '../blocks/block.ts'
+import type { Ledger, LogFilter } from '../blocks/ledger.ts'
+import { invalidParams } from '../errors.ts'
+import type { AccessList, Call } from '../evm/machine.ts'
 
 // JSON-RPC parameters come from anybody. What leaves these functions is checked, and addresses and hashes are in lower case.
 
@@ -54,6 +55,12 @@ export function readBlock(value: unknown, height: number, ledger: Ledger): numbe
   if (typeof value === 'string') return isHash(value) ? numberOf(value, height, ledger) : readNumber(value)
   const { blockHash, blockNumber } = readObject(value)
   return blockHash === undefined ? readBlock(blockNumber, height, ledger) : numberOf(blockHash, height, ledger)
+}
+
+/** The block itself, if the head at `height` has come so far. */
+export function findBlock(value: unknown, height: number, ledger: Ledger): Block | undefined {
+  const number = readBlock(value, height, ledger)
+  return number === undefined || number > height ? undefined : ledger.block(number)
 }
 
 function numberOf(hash: unknown, height: number, ledger: Ledger): number | undefined {

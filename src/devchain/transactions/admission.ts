@@ -1,8 +1,8 @@
+import { RpcError } from '../errors.ts'
+import { greater } from '../quantity.ts'
+import type { Rules } from '../rules.ts'
 import type { Transaction } from './envelope.ts'
-import { RpcError } from './errors.ts'
 import { EXPIRING_NONCE_KEY, floorGas } from './gas.ts'
-import { greater } from './quantity.ts'
-import type { Rules } from './rules.ts'
 
 /** Tempo, before its fork T11: an expiring transaction may live this long (TIP-1009). */
 const EXPIRY_SECONDS_MAX = 30

@@ -1,11 +1,11 @@
-import type { Address, Hash } from '../base/address.ts'
+import type { Address, Hash } from '../../base/address.ts'
+import { invalidParams, type RpcError } from '../errors.ts'
+import type { Node } from '../node.ts'
+import type { Rules } from '../rules.ts'
+import type { Transaction } from '../transactions/envelope.ts'
+import { decodeEnvelope } from '../transactions/transaction.ts'
 import type { Arrivals } from './arrivals.ts'
 import type { Block, MinedTransaction } from './block.ts'
-import type { Transaction } from './envelope.ts'
-import { invalidParams, type RpcError } from './errors.ts'
-import type { Node } from './node.ts'
-import type { Rules } from './rules.ts'
-import { decodeEnvelope } from './transaction.ts'
 
 /** When blocks are made, and of what. */
 export type Mining = {

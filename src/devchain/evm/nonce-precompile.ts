@@ -1,7 +1,7 @@
 import type { CustomPrecompile } from '@ethereumjs/evm'
-import type { Address } from '../base/address.ts'
-import { fromHex, toHex } from '../base/hex.ts'
-import { NONCE_PRECOMPILE_ADDRESS } from './rules.ts'
+import type { Address } from '../../base/address.ts'
+import { fromHex, toHex } from '../../base/hex.ts'
+import { NONCE_PRECOMPILE_ADDRESS } from '../rules.ts'
 import type { State } from './state.ts'
 
 const GET_NONCE = '0x89535803'

@@ -1,5 +1,5 @@
-import { fromHex } from '../base/hex.ts'
-import type { AccessList, Call } from './machine.ts'
+import { fromHex } from '../../base/hex.ts'
+import type { AccessList, Call } from '../evm/machine.ts'
 
 export type SignatureType = 'secp256k1' | 'p256' | 'webAuthn'
 export const EXPIRING_NONCE_KEY = 2n ** 256n - 1n

@@ -1,8 +1,8 @@
-import type { Address, Hash } from '../base/address.ts'
+import type { Address, Hash } from '../../base/address.ts'
+import { RpcError } from '../errors.ts'
+import type { Rules } from '../rules.ts'
 import type { Transaction } from './envelope.ts'
-import { RpcError } from './errors.ts'
 import { EXPIRING_NONCE_KEY } from './gas.ts'
-import type { Rules } from './rules.ts'
 
 /** Transactions that were taken and are not in a block yet, oldest first. */
 export type Pool = {

@@ -1,5 +1,5 @@
-import type { Hash } from '../base/address.ts'
-import type { Clock } from '../base/clock.ts'
+import type { Hash } from '../../base/address.ts'
+import type { Clock } from '../../base/clock.ts'
 
 /** Lets a caller wait until a transaction is in a block. */
 export type Arrivals = {

@@ -1,8 +1,9 @@
-import type { Address } from '../base/address.ts'
-import { fromHex, type Hex, toHex } from '../base/hex.ts'
+import type { Address } from '../../base/address.ts'
+import { fromHex, type Hex, toHex } from '../../base/hex.ts'
+import type { Write } from '../evm/cells.ts'
+import { type Code, makeCode, noCode } from '../evm/code.ts'
+import { quantity } from '../quantity.ts'
 import type { Block, MinedTransaction, Override } from './block.ts'
-import { quantity } from './quantity.ts'
-import { type Code, makeCode, noCode, type Write } from './state.ts'
 
 /** What the journal says happened, in order. Replaying the writes rebuilds the chain without running anything. */
 export type Event =

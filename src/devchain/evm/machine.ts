@@ -1,9 +1,9 @@
 import { createCustomCommon, Hardfork, Mainnet } from '@ethereumjs/common'
 import { type CustomPrecompile, createEVM, EVMError } from '@ethereumjs/evm'
 import { Address as EvmAddress } from '@ethereumjs/util'
-import type { Address } from '../base/address.ts'
-import { fromHex, type Hex, toHex } from '../base/hex.ts'
-import { lesser } from './quantity.ts'
+import type { Address } from '../../base/address.ts'
+import { fromHex, type Hex, toHex } from '../../base/hex.ts'
+import { lesser } from '../quantity.ts'
 import { ecrecover } from './secp256k1.ts'
 import type { State } from './state.ts'
 
@@ -69,78 +69,13 @@ export async function createMachine(options: {
   })
   const precompileAddresses = [...evm.precompiles.keys()]
 
-  function warmUp({ from, accessList = [] }: Message): void {
-    for (const address of precompileAddresses) evm.journal.addAlwaysWarmAddress(address)
-    evm.journal.addAlwaysWarmAddress(from.toLowerCase())
-    for (const { address, storageKeys } of accessList) {
-      evm.journal.addAlwaysWarmAddress(address.toLowerCase())
-      for (const slot of storageKeys) evm.journal.addAlwaysWarmSlot(address.toLowerCase(), slot.toLowerCase())
-    }
-  }
-
-  async function runCalls(message: Message, block: BlockContext): Promise<Outcome> {
-    const caller = new EvmAddress(fromHex(message.from))
-    const header = headerOf(block)
-    const logs: Log[] = []
-    let gasLeft = message.gas
-    let refund = 0n
-    let output: Hex = '0x'
-    let created: Address | null = null
-    for (const { to, value, data } of message.calls) {
-      if (to) evm.journal.addAlwaysWarmAddress(to.toLowerCase())
-      const { execResult, createdAddress } = await evm.runCall({
-        block: header,
-        caller,
-        origin: caller,
-        gasPrice: message.gasPrice,
-        gasLimit: gasLeft,
-        value,
-        data: fromHex(data),
-        // EthereumJS takes the address of a creation from the nonce before the last count.
-        skipNonceIncrement: to !== null || message.nonceCounted === true,
-        ...(to === null ? {} : { to: new EvmAddress(fromHex(to)) }),
-      })
-      gasLeft -= execResult.executionGasUsed
-      output = toHex(execResult.returnValue)
-      if (execResult.exceptionError) {
-        const gasSpent = message.gas - gasLeft
-        return {
-          gasUsed: gasSpent,
-          gasSpent,
-          output,
-          failure: execResult.exceptionError.error,
-          created: null,
-          logs: [],
-        }
-      }
-      refund += execResult.gasRefund ?? 0n
-      if (createdAddress) created = toHex(createdAddress.bytes)
-      for (const [address, topics, data] of execResult.logs ?? []) {
-        logs.push({ address: toHex(address), topics: topics.map(toHex), data: toHex(data) })
-      }
-      // EIP-6780: an account dies only in the transaction that made it.
-      for (const address of execResult.selfdestruct?.keys() ?? []) {
-        if (execResult.createdAddresses?.has(address)) await evm.journal.deleteAccount(new EvmAddress(fromHex(address)))
-      }
-    }
-    const gasSpent = message.gas - gasLeft
-    return {
-      gasUsed: gasSpent - lesser(refund, gasSpent / 5n),
-      gasSpent,
-      output,
-      failure: null,
-      created,
-      logs,
-    }
-  }
-
   return {
     async run(message, block) {
-      warmUp(message)
+      warmUp(evm, precompileAddresses, message)
       await evm.journal.checkpoint()
       let outcome: Outcome | undefined
       try {
-        outcome = await runCalls(message, block)
+        outcome = await runCalls(evm, message, block)
         return outcome
       } finally {
         if (outcome?.failure === null) await evm.journal.commit()
@@ -151,6 +86,65 @@ export async function createMachine(options: {
       }
     },
   }
+}
+
+type Evm = Awaited<ReturnType<typeof createEVM>>
+
+function warmUp(evm: Evm, precompileAddresses: readonly string[], { from, accessList = [] }: Message): void {
+  for (const address of precompileAddresses) evm.journal.addAlwaysWarmAddress(address)
+  evm.journal.addAlwaysWarmAddress(from.toLowerCase())
+  for (const { address, storageKeys } of accessList) {
+    evm.journal.addAlwaysWarmAddress(address.toLowerCase())
+    for (const slot of storageKeys) evm.journal.addAlwaysWarmSlot(address.toLowerCase(), slot.toLowerCase())
+  }
+}
+
+async function runCalls(evm: Evm, message: Message, block: BlockContext): Promise<Outcome> {
+  const logs: Log[] = []
+  let gasLeft = message.gas
+  let refund = 0n
+  let output: Hex = '0x'
+  let created: Address | null = null
+  for (const call of message.calls) {
+    const { execResult, createdAddress } = await runCall(evm, call, { message, block, gasLimit: gasLeft })
+    gasLeft -= execResult.executionGasUsed
+    output = toHex(execResult.returnValue)
+    if (execResult.exceptionError) {
+      const gasSpent = message.gas - gasLeft
+      const failure = execResult.exceptionError.error
+      return { gasUsed: gasSpent, gasSpent, output, failure, created: null, logs: [] }
+    }
+    refund += execResult.gasRefund ?? 0n
+    if (createdAddress) created = toHex(createdAddress.bytes)
+    for (const [address, topics, data] of execResult.logs ?? []) {
+      logs.push({ address: toHex(address), topics: topics.map(toHex), data: toHex(data) })
+    }
+    // EIP-6780: an account dies only in the transaction that made it.
+    for (const address of execResult.selfdestruct?.keys() ?? []) {
+      if (execResult.createdAddresses?.has(address)) await evm.journal.deleteAccount(new EvmAddress(fromHex(address)))
+    }
+  }
+  const gasSpent = message.gas - gasLeft
+  return { gasUsed: gasSpent - lesser(refund, gasSpent / 5n), gasSpent, output, failure: null, created, logs }
+}
+
+type CallTerms = { readonly message: Message; readonly block: BlockContext; readonly gasLimit: bigint }
+
+function runCall(evm: Evm, { to, value, data }: Call, { message, block, gasLimit }: CallTerms) {
+  const caller = new EvmAddress(fromHex(message.from))
+  if (to) evm.journal.addAlwaysWarmAddress(to.toLowerCase())
+  return evm.runCall({
+    block: headerOf(block),
+    caller,
+    origin: caller,
+    gasPrice: message.gasPrice,
+    gasLimit,
+    value,
+    data: fromHex(data),
+    // EthereumJS takes the address of a creation from the nonce before the last count.
+    skipNonceIncrement: to !== null || message.nonceCounted === true,
+    ...(to === null ? {} : { to: new EvmAddress(fromHex(to)) }),
+  })
 }
 
 function headerOf({ number, timestamp, baseFeePerGas, gasLimit, randomness }: BlockContext) {
