@@ -3,11 +3,10 @@ import { parseStrictJson, sha256Hex, stringify } from '../base/json.ts'
 import type { Log } from '../base/log.ts'
 import { Problem } from '../base/problem.ts'
 import type { Checkout } from '../checkout/checkout.ts'
-import type { HttpConfig } from '../config/config.ts'
+import { type HttpConfig, publicUrls } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
 import type { FreeRoute, Host, Route } from '../domain/route.ts'
 import type { PaymentGate } from './gate/payment-gate.ts'
-import { hasPayment } from './gate/payment-header.ts'
 import type { RateLimiter } from './gate/rate-limit.ts'
 import { readBody } from './http/body.ts'
 import { corsHeaders, preflightHeaders } from './http/cors.ts'
@@ -18,7 +17,7 @@ import { assertAcceptsJson, flowIdOf, type HttpRequest, queryOf } from './http/r
 import { createRouter } from './http/router.ts'
 import type { HttpApp } from './http/server.ts'
 import type { AnsweredRequest } from './operator/metrics.ts'
-import { createHostFinder, otherHostOf, servesHere } from './shop/hosts.ts'
+import { createHostFinder, servesHere } from './shop/hosts.ts'
 import { createReplies } from './shop/outcome-reply.ts'
 import { createPaidHandler } from './shop/paid-handler.ts'
 
@@ -52,8 +51,8 @@ type Place = {
 export function createHttpApp(options: HttpOptions): HttpApp {
   const { routes, others, checkout, http, limits, limiter, paymentGate, observe, random, log } = options
   const replies = createReplies({ errorsUrl: `${http.baseUrl}/errors`, random })
-  const { sell, tellPrice } = createPaidHandler({ checkout, replies, paymentGate, limiter, http, limits, random })
-  const hostOf = createHostFinder(http)
+  const { sell, tellPrice } = createPaidHandler({ checkout, replies, paymentGate, limiter, limits, random })
+  const hostOf = createHostFinder(publicUrls(http))
   const router = createRouter(
     new Map<string, Handler>([
       ...[...placesOf(routes)].map(([path, place]) => [path, watched(path, serveAt(place))] as const),
@@ -88,7 +87,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
       const counted = limiter.take('read', request)
       if (method === 'OPTIONS') return { status: 204, fixed: anywhere, headers: counted, body: null }
       const detail = `There is no ${method} ${path.slice(0, 100)} here.`
-      if (!hasPayment(request)) throw new Problem('route_not_found', detail)
+      if (!paymentGate.isPaid(request)) throw new Problem('route_not_found', detail)
       // What was sold here once may be shown here again, and a payer who pushes has paid before we hear of it.
       throw new Problem(
         'route_not_found',
@@ -115,7 +114,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   }
 
   function elsewhere(route: { readonly host: Host; readonly path: string }): Problem {
-    return new Problem('route_not_found', `This route is served at ${otherHostOf(http, route)}${route.path}.`)
+    return new Problem('route_not_found', `This route is served at ${route.host}${route.path}.`)
   }
 
   // Not async: a promise around the promise of its answer would cost each request three turns of the queue.

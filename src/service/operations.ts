@@ -21,6 +21,7 @@ import type { Config } from '../config/config.ts'
 import type { Journal } from '../domain/journal.ts'
 import type { Route } from '../domain/route.ts'
 import { presentArrival, REFUND_AT_LEAST } from '../domain/till.ts'
+import type { RailAccount } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
 import { lastPosition, readEvents } from '../store/events.ts'
 import { createGameCalls } from '../store/game-calls.ts'
@@ -44,6 +45,8 @@ import { readWallets } from './wallets.ts'
 
 export type OperationsParts = {
   readonly config: Config
+  /** Where the rails are paid, and were. */
+  readonly accounts: readonly RailAccount[]
   readonly database: Database
   readonly journal: Journal
   readonly rails: readonly OpenRail[]
@@ -81,6 +84,7 @@ const RESCAN_BLOCKS = 128n
 export function createOperations(parts: OperationsParts): Operations {
   const {
     config,
+    accounts,
     database,
     journal,
     rails,
@@ -95,7 +99,7 @@ export function createOperations(parts: OperationsParts): Operations {
     resolve = systemResolve,
   } = parts
   const { operations, limits, blockedPayers } = config
-  const signers = createSigners(config, chainOf)
+  const signers = createSigners(accounts, config.game, chainOf)
   const tills = createTills({ rails, signers, database, past, log })
   const reconcileContext: ReconcileContext = {
     db: database,
@@ -120,7 +124,8 @@ export function createOperations(parts: OperationsParts): Operations {
   const webhooks = createWebhooks({ db: database, random, resolve, policy, onChanged: () => lookAround() })
   const wallets = () => readWallets(signers, tills, operations)
   const chains = [...new Map(signers.map(({ rpc, head }) => [rpc, { rpc, head }])).values()]
-  const health = createHealth({ config, database, chains, gate, wallets, clock })
+  const outside = accounts.flatMap(({ isSelling, outside }) => (isSelling ? outside : []))
+  const health = createHealth({ database, chains, outside, gate, wallets, clock })
   const stopping = new AbortController()
   const listeners = new Set<WakeSignal>()
   const running: { stop(): Promise<void> }[] = []

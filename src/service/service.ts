@@ -21,8 +21,11 @@ import type { Checkout } from '../checkout/checkout.ts'
 import { createReceiptSigner } from '../checkout/receipt.ts'
 import { sendBack } from '../checkout/send-back.ts'
 import { startWorker } from '../checkout/worker.ts'
-import type { Config, RetiredRail } from '../config/config.ts'
+import { type Config, mcpBaseUrl } from '../config/config.ts'
+import { declareRail } from '../domain/rail.ts'
 import type { Route } from '../domain/route.ts'
+import { accountsOf, addressFinder, type RailKind } from '../rails/kind.ts'
+import { rails as allRails } from '../rails/rails.ts'
 import { addHits, forgetHits } from '../store/counters.ts'
 import { type Database, openDatabase } from '../store/db.ts'
 import { StoreFault } from '../store/fault.ts'
@@ -30,7 +33,6 @@ import { claim, enqueueLeased, extend, forget, ORDER_ATTEMPTS_MAX, release } fro
 import { createJournal } from '../store/journal.ts'
 import { migrate, pendingMigrations } from '../store/migrate.ts'
 import { createOrders } from '../store/orders.ts'
-import { listTerms, recordTerms, type ShopTerms } from '../store/shop-terms.ts'
 import { addStrike } from '../store/strikes.ts'
 import type { Surface } from '../surfaces/surface.ts'
 import type { Resolve } from '../webhooks/target.ts'
@@ -38,7 +40,7 @@ import { createChains } from './chains.ts'
 import { pairOffers } from './offers.ts'
 import { assertAllFinishable, assertAllReturnable, soldBefore } from './open-orders.ts'
 import { createOperations, type Operations } from './operations.ts'
-import { createRails, sellingRails } from './rails.ts'
+import { openRails, recordedTerms, sellingRails } from './rails.ts'
 import { surfaces as allSurfaces } from './surfaces.ts'
 import { createTelling } from './telling.ts'
 import { keepTime } from './time.ts'
@@ -53,6 +55,8 @@ export type Parts = {
   readonly transports?: ReadonlyMap<number, RpcTransport | readonly RpcTransport[]>
   /** All that can be sold, where that is more than what comes with the program. */
   readonly surfaces?: readonly Surface[]
+  /** All ways to pay, where these are more than what comes with the program. */
+  readonly rails?: readonly RailKind[]
   /** A database that is open already; the service then leaves it open. */
   readonly database?: Database
   /** Orders then move only while a request drives them. */
@@ -80,7 +84,8 @@ export type Service = {
 /** The only place where all parts meet. */
 export async function startService(config: Config, parts: Parts = {}): Promise<Service> {
   const { random = systemRandom, waypoint = noWaypoint, transports = new Map(), startsCold = false } = parts
-  const { surfaces = allSurfaces } = parts
+  const { surfaces = allSurfaces, rails: kinds = allRails } = parts
+  for (const { name } of kinds) declareRail(name)
   const ownClock = syncedClock(systemClock)
   const { clock = ownClock } = parts
   const log = parts.log ?? createLog({ level: config.logLevel, clock, write: (line) => process.stderr.write(line) })
@@ -94,17 +99,35 @@ export async function startService(config: Config, parts: Parts = {}): Promise<S
   const journal = createJournal(database)
   const chainOf = createChains({ limits, journal, clock, log, waypoint, transports })
   const { name: serviceName } = config.service
-  const past = await recordedTerms(database, config)
-  const telling = createTelling(config, surfaces, past)
+  const { http } = config
+  const accounts = accountsOf(kinds, config)
+  const sellingAccounts = accounts.filter(({ isSelling }) => isSelling)
+  const addressOf = addressFinder(kinds, http)
+  const past = await recordedTerms(database, accounts)
+  const telling = createTelling({ config, surfaces, addressOf, past })
   const { secondOpinionFrom } = config.operations
-  const railParts = { limits, clock, log, waypoint, serviceName, startsCold, past, secondOpinionFrom }
-  const rails = createRails(config, chainOf, railParts)
+  const railParts = { http, limits, clock, log, waypoint, serviceName, startsCold, past, secondOpinionFrom }
+  const rails = openRails(accounts, chainOf, railParts)
   const build = { config, clock, random, log, waypoint, database, chainOf }
-  const { open, offers } = pairOffers({ ...build, surfaces, rails, telling })
+  const { open, offers } = pairOffers({ ...build, surfaces, accounts: sellingAccounts, rails, telling })
   await assertAllFinishable(database, offers)
   const meter = createShopMeter(() => operations.wake())
   const orders = createOrders(database)
-  const around = { config, database, journal, rails, chainOf, meter, clock, random, log, waypoint, orders, past }
+  const around = {
+    config,
+    accounts,
+    database,
+    journal,
+    rails,
+    chainOf,
+    meter,
+    clock,
+    random,
+    log,
+    waypoint,
+    orders,
+    past,
+  }
   const operations = createOperations({ ...around, resolve: parts.resolve })
   await assertAllReturnable(database, operations.reconcileContext)
   const checkout: Checkout = {
@@ -141,13 +164,22 @@ export async function startService(config: Config, parts: Parts = {}): Promise<S
     strike: (strike) => addStrike(database, strike),
     running: new Map(),
   }
-  const context = createShopContext({ checkout, http: config.http, limits, rails: sellingRails(rails), surfaces, open })
+  const context = createShopContext({
+    checkout,
+    mainHost: http.baseUrl,
+    hostOf: addressOf,
+    limits,
+    rails: sellingRails(rails),
+    surfaces,
+    open,
+  })
   const rows = [
-    ...routes(context, await soldBefore(database, surfaces, open)),
+    ...routes(context, await soldBefore(database, surfaces, kinds, open)),
     ...operations.publicRoutes(checkout),
     ...extraRoutes,
   ]
-  const table = [...rows, ...documentRows({ context, config, version: VERSION, others: rows })]
+  const treasuryKeys = sellingAccounts.map(({ treasuryKey }) => treasuryKey)
+  const table = [...rows, ...documentRows({ context, config, treasuryKeys, version: VERSION, others: rows })]
   const limiter = createRateLimiter({
     limits,
     proxyHops: config.http.proxyHops,
@@ -155,10 +187,11 @@ export async function startService(config: Config, parts: Parts = {}): Promise<S
     clock,
     log,
   })
-  const paymentGate = createPaymentGate({ checkout, limiter, limits })
+  const paymentGate = createPaymentGate({ checkout, rails: kinds, limiter, limits })
   const selling = { routes: table, checkout, limiter, paymentGate, random, log }
-  const mcp = createMcp({ ...selling, config, version: VERSION })
-  const others = new Map<string, Other>([['/mcp', { host: 'x402', handle: mcp }]])
+  const references = kinds.map(({ reference }) => reference)
+  const mcp = createMcp({ ...selling, config, references, version: VERSION })
+  const others = new Map<string, Other>([['/mcp', { host: mcpBaseUrl(http), handle: mcp }]])
   const operatorParts = { routes: operations.operatorRoutes(checkout), token: config.operatorToken }
   for (const [path, handle] of operatorHandlers({ ...operatorParts, limits, limiter }))
     others.set(path, { host: 'both', handle })
@@ -195,22 +228,6 @@ export async function startService(config: Config, parts: Parts = {}): Promise<S
       if (!parts.database) await database.close()
     },
   }
-}
-
-/** What this shop has asked for, now and by earlier configurations. */
-async function recordedTerms(database: Database, { x402, mpp, retired }: Config): Promise<readonly ShopTerms[]> {
-  const open: readonly RetiredRail[] = [
-    ...(x402 ? [{ rail: 'x402' as const, config: x402 }] : []),
-    ...(mpp ? [{ rail: 'mpp' as const, config: mpp }] : []),
-  ]
-  for (const one of [...retired, ...open]) await recordTerms(database, termsOf(one))
-  return listTerms(database)
-}
-
-function termsOf({ rail, config }: RetiredRail): ShopTerms {
-  if (rail === 'x402') return { rail, ...config, realm: null }
-  const { network, realm, recipient: payTo, currency } = config
-  return { rail, network, realm, payTo, asset: currency.address, currency: currency.code }
 }
 
 /** So many may wait; the next one is told to come back. */

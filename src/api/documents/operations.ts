@@ -17,12 +17,12 @@ export function paidOperation(components: Components, priced: PricedRoute, { con
   return {
     ...common(route),
     description: `${route.description}${probe}`,
-    security: [paymentSecurity(components, rail.name)],
+    security: [paymentSecurity(components, rail)],
     'x-payment-info': paymentInfo(priced, config.limits.quantityMax),
     parameters: callHeaders(components),
     ...(route.method === 'GET' ? {} : { requestBody: paidBody(components, priced) }),
     responses: paidResponses(components, {
-      rail: rail.name,
+      rail,
       result: route.result,
       isRateLimited: route.isRateLimited,
     }),
@@ -72,7 +72,7 @@ function common(route: Route): JsonObject {
   return { operationId: operationId(route), tags: [tagOf(route)], summary: route.summary }
 }
 
-/** `GET /craft/mpp/actions/{paymentTx}` is `getCraftMppActionsByPaymentTx`: never written by hand, so never twice the same. */
+/** `GET /craft/tab/actions/{paymentTx}` is `getCraftTabActionsByPaymentTx`: never written by hand, so never twice the same. */
 export function operationId({ method, path }: Pick<Route, 'method' | 'path'>): string {
   const words = path
     .split('/')

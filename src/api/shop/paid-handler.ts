@@ -4,13 +4,11 @@ import { Problem } from '../../base/problem.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
 import type { PurchaseRequest } from '../../checkout/paid-call.ts'
 import { purchase } from '../../checkout/purchase.ts'
-import type { HttpConfig } from '../../config/config.ts'
 import type { Limits } from '../../config/limits.ts'
 import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
 import type { Incoming, Resource } from '../../domain/rail.ts'
 import type { PaidRoute } from '../../domain/route.ts'
 import type { PaymentGate } from '../gate/payment-gate.ts'
-import { hasPayment } from '../gate/payment-header.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
 import { isEmptyBody, readBody } from '../http/body.ts'
 import { parseWith } from '../http/parse.ts'
@@ -23,7 +21,6 @@ export type PaidHandlerOptions = {
   readonly replies: Replies
   readonly paymentGate: PaymentGate
   readonly limiter: RateLimiter
-  readonly http: HttpConfig
   readonly limits: Limits
   readonly random: Random
 }
@@ -44,7 +41,6 @@ export function createPaidHandler({
   replies,
   paymentGate,
   limiter,
-  http,
   limits,
   random,
 }: PaidHandlerOptions): PaidHandler {
@@ -54,7 +50,7 @@ export function createPaidHandler({
   function resourceAt(route: PaidRoute): Resource {
     let resource = resources.get(route)
     if (resource === undefined) {
-      resource = resourceOf(http, route)
+      resource = resourceOf(route)
       resources.set(route, resource)
     }
     return resource
@@ -83,7 +79,7 @@ export function createPaidHandler({
   return {
     async sell(request, route) {
       assertAcceptsJson(request)
-      const isPaid = hasPayment(request)
+      const isPaid = paymentGate.isPaid(request)
       const flowId = flowIdOf(request, random)
       const incoming = isPaid ? { header: request.header, meta: noMeta } : NOTHING_SENT
       const extra = !isPaid && route.isRateLimited ? limiter.take('unpaid', request) : UNLIMITED
@@ -96,7 +92,7 @@ export function createPaidHandler({
 
     async tellPrice(request, route) {
       assertAcceptsJson(request)
-      const isPaid = hasPayment(request)
+      const isPaid = paymentGate.isPaid(request)
       const extra = limiter.take('unpaid', request)
       if (isPaid)
         throw new Problem(
@@ -120,10 +116,9 @@ export function createPaidHandler({
 }
 
 /** Public addresses come from configuration: a Host header must not decide what a payer signs. */
-export function resourceOf(http: HttpConfig, route: PaidRoute): Resource {
-  const base = route.host === 'mpp' ? http.baseUrl : http.x402BaseUrl
+export function resourceOf(route: PaidRoute): Resource {
   return {
-    url: base + route.path,
+    url: route.offer.rail.baseUrl + route.path,
     scope: `${route.method} ${route.path}`,
     description: route.summary,
     discovery: route.discovery,
