@@ -16,6 +16,7 @@ import type { Config } from '../config/config.ts'
 import type { Journal } from '../domain/journal.ts'
 import type { Route } from '../domain/route.ts'
 import { REFUND_AT_LEAST, type Till } from '../domain/till.ts'
+import type { RailAccount } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
 import type { Orders } from '../store/orders.ts'
 import type { ShopTerms } from '../store/shop-terms.ts'
@@ -34,6 +35,8 @@ import { readWallets } from './wallets.ts'
 
 export type OperationsParts = {
   readonly config: Config
+  /** Where the rails are paid, and were. */
+  readonly accounts: readonly RailAccount[]
   readonly database: Database
   readonly journal: Journal
   readonly rails: readonly OpenRail[]
@@ -72,10 +75,10 @@ export type Operations = {
 const RESCAN_BLOCKS = 128n
 
 export function createOperations(parts: OperationsParts): Operations {
-  const { config, database, journal, rails, chainOf, meter, clock, random, log, waypoint, past, exchange } = parts
+  const { config, accounts, database, journal, rails, chainOf, meter, clock, random, log, waypoint, past } = parts
   const { operations } = config
   const { resolve = systemResolve } = parts
-  const signers = createSigners(config, chainOf)
+  const signers = createSigners(accounts, config.game, chainOf)
   const tills = createTills({ rails, signers, database, past, log })
   const reconcileContext = reconcileContextOf(parts, tills)
   const gate = createLedgerGate(reconcileContext, () => isJournalBehind(signers, journal))
@@ -83,7 +86,8 @@ export function createOperations(parts: OperationsParts): Operations {
   const webhooks = createWebhooks({ db: database, random, resolve, policy, onChanged: () => worker?.lookAround() })
   const wallets = () => readWallets(signers, tills, operations)
   const chains = [...new Map(signers.map(({ rpc, head }) => [rpc, { rpc, head }])).values()]
-  const health = createHealth({ config, database, chains, gate, wallets, clock, exchange })
+  const outside = accounts.flatMap(({ isSelling, outside }) => (isSelling ? outside : []))
+  const health = createHealth({ database, chains, outside, gate, wallets, clock })
   const events = openEventLog(database, clock)
   let worker: WebhookWorker | undefined
   let reconciler: Reconciler | undefined
