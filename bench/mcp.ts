@@ -122,8 +122,10 @@ const shape = {
     .regex(/^0x[0-9a-fA-F]{40}$/)
     .describe('EVM wallet address that receives the minted NFTs'),
 }
-const faces = [saleFaces, shopFaces, craftFaces, gatewayFaces].flatMap((one): ToolDescription[] => Object.values(one))
-const tools = [...faces, saleFaces.quoteSaleLot, saleFaces.buySaleLot].map((face, index) => ({
+const toolTexts = [saleFaces, shopFaces, craftFaces, gatewayFaces].flatMap((one): ToolDescription[] =>
+  Object.values(one),
+)
+const tools = [...toolTexts, saleFaces.quoteSaleLot, saleFaces.buySaleLot].map((face, index) => ({
   ...face,
   name: `${face.name}_${index}`,
 }))

@@ -9,16 +9,14 @@ import { type Jwks, readJwks } from '../base/jws.ts'
 import { formatUsd, parseUsd } from '../base/money.ts'
 import { verifyReceipt } from '../checkout/receipt.ts'
 import type { RailName } from '../domain/rail.ts'
+import { clientOf, clients } from '../rails/clients.ts'
 import { boundedFetch } from './bounded-fetch.ts'
 import { Refusal } from './command.ts'
-import { payingFetch } from './payer.ts'
 import { type Step, watchedFetch } from './watched-fetch.ts'
 
 /** What the sandbox gives an agent that has nothing: play money, and a player. */
 export type Sandbox = {
-  readonly chains: {
-    readonly x402: { readonly chainId: number; readonly rpcUrl: string }
-    readonly mpp: { readonly chainId: number; readonly rpcUrl: string }
+  readonly chains: Readonly<Record<RailName, { readonly chainId: number; readonly rpcUrl: string }>> & {
     readonly game: { readonly rpcUrl: string }
   }
 }
@@ -86,7 +84,7 @@ export type AgentOptions = {
   readonly clock: Clock
 }
 
-/** An agent with a wallet of its own. It knows the two protocols and what it is told by the shop; nothing else. */
+/** An agent with a wallet of its own. It knows the protocols and what it is told by the shop; nothing else. */
 export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
   const { chains } = sandbox
   const publicClient = gameChain(chains.game.rpcUrl)
@@ -100,12 +98,10 @@ export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
       tell(step, account.address, say)
     }, clock)
     const rail = railOf(await boundedFetch(operation.url, unpaid(operation.method)))
-    const purse = { account, rpcUrl: chains.mpp.rpcUrl, max: parseUsd('1000.00') }
-    const response = await payingFetch(
-      rail,
-      purse,
-      watched,
-    )(operation.url, {
+    const client = clientOf(rail)
+    const purse = { account, rpcUrl: chainOf(rail).rpcUrl, max: parseUsd('1000.00') }
+    const pay = await client.pay(purse, watched)
+    const response = await pay(operation.url, {
       method: operation.method,
       ...(body === null ? {} : { body: stringify(body), headers: { 'content-type': 'application/json' } }),
     })
@@ -114,13 +110,13 @@ export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
     const challenge = steps.find((step) => step.kind === 'challenge')
     const settlement = steps.find((step) => step.kind === 'settlement')
     if (!challenge || !settlement) throw new Refusal('not_settled', `${operation.path} sold without a settlement`)
-    await assertLanded(chains[rail].rpcUrl, settlement.transaction)
+    await assertLanded(chainOf(rail).rpcUrl, settlement.transaction)
     if (answer.saleTx) await assertOwned(publicClient, account.address, answer.nfts ?? [])
     say('delivery', describe(answer))
     if (answer.receipt) {
       verifyReceipt(answer.receipt, await publishedKeys())
       say('receipt', 'signed by the shop; verified with its published key')
-    } else say('receipt', `in the header ${rail === 'x402' ? 'PAYMENT-RESPONSE' : 'Payment-Receipt'}`)
+    } else say('receipt', `in the header ${client.receiptHeader}`)
     const { price } = challenge
     return {
       operation,
@@ -129,6 +125,12 @@ export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
       paymentTx: settlement.transaction,
       deliveryTx: answer.saleTx ?? answer.actionTx ?? null,
     }
+  }
+
+  function chainOf(rail: RailName) {
+    const chain = chains[rail]
+    if (!chain) throw new Refusal('no_chain', `the sandbox has no chain for ${rail}`)
+    return chain
   }
 
   async function publishedKeys(): Promise<Jwks> {
@@ -228,8 +230,10 @@ function describe(answer: Answer): string {
   return reportId ? `recorded as ${reportId}` : `settled in ${latencyMs} ms`
 }
 
-function railOf({ status, headers }: Response): RailName {
-  if (status === 402) return headers.has('payment-required') ? 'x402' : 'mpp'
+function railOf(response: Response): RailName {
+  const { status } = response
+  const client = clients.find(({ priceIn }) => status === 402 && priceIn(response) !== null)
+  if (client) return client.name
   throw new Refusal('no_challenge', `a paid route answered ${status} to a request without payment`)
 }
 
