@@ -1,5 +1,7 @@
 import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
+import type { Exchange } from '../base/outgoing.ts'
 import type { Secret } from '../base/secret.ts'
 import type { Waypoint } from '../base/waypoint.ts'
 import type { ChainAccess } from '../chain/access.ts'
@@ -50,7 +52,7 @@ export type RailCheck = {
 export type OutsideService = Omit<RailCheck, 'look'> & {
   readonly name: string
   /** Is it up? Rejects when nothing answers. */
-  ask(): Promise<{ readonly isWell: boolean; readonly detail: string }>
+  ask(exchange: Exchange): Promise<{ readonly isWell: boolean; readonly detail: string }>
   /** Does it do what we need it for? */
   look(): Promise<string>
 }
@@ -65,6 +67,8 @@ export type RailParts = {
   readonly clock: Clock
   readonly log: Log
   readonly waypoint: Waypoint
+  readonly random: Random
+  readonly exchange: Exchange
   readonly serviceName: string
   readonly startsCold: boolean
   /** What this shop asked for before, by earlier configurations too. */

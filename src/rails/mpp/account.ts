@@ -54,7 +54,7 @@ function checkToken({ currency }: MppConfig): RailCheck {
 }
 
 function open(config: MppConfig, { rpc, head, sender }: ChainAccess, parts: RailParts): Rail {
-  const { limits, clock, log, waypoint, startsCold, past, secondOpinionFrom, http } = parts
+  const { limits, clock, log, waypoint, random, startsCold, past, secondOpinionFrom, http } = parts
   const { network, currency, recipient, realm, secrets, modes } = config
   const depth = {
     head,
@@ -86,6 +86,7 @@ function open(config: MppConfig, { rpc, head, sender }: ChainAccess, parts: Rail
     ...depth,
     settler: createChargeSettler({ ...depth, rpc, log, waitMs: limits.receiptWaitMs, waypoint }),
     verifier,
+    random,
     treasury: sender(config.treasuryKey),
   })
 }

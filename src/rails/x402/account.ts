@@ -67,10 +67,10 @@ function createFacilitator(
   { facilitator, asset }: X402Config,
   { rpc, head, sender }: ChainAccess,
   reader: SettlementReader,
-  { limits, clock, log }: RailParts,
+  { limits, clock, log, exchange }: RailParts,
 ): Facilitator {
   if (facilitator.kind === 'inproc')
     return inprocFacilitator({ rpc, head, asset, reader, settler: sender(facilitator.settlerKey), now: clock.now })
   const { url, headers } = facilitator
-  return remoteFacilitator({ url, headers, timeoutMs: limits.facilitatorTimeoutMs, rpc, reader, log })
+  return remoteFacilitator({ url, headers, timeoutMs: limits.facilitatorTimeoutMs, rpc, reader, log, exchange })
 }
