@@ -141,6 +141,16 @@ test('the other rails sell beside it, and the interface gives it no more than it
     assert.equal((await fetch(shop.url + path, post({}))).status, 404, path)
 })
 
+test('an agent in a browser may send it, and read what it is asked and given', async () => {
+  const preflight = await fetch(`${shop.url}/arcade/voucher/buy`, { method: 'OPTIONS' })
+  for (const name of ['voucher', 'voucher-book', 'payment-signature', 'authorization'])
+    assert.ok(preflight.headers.get('access-control-allow-headers')!.split(', ').includes(name), name)
+  const { headers } = await fetch(`${shop.url}/arcade/voucher/buy`, post({ ride: 'comet', seats: 1 }))
+  for (const name of ['Voucher-Required', 'Voucher-Receipt'])
+    assert.ok(headers.get('access-control-expose-headers')!.split(', ').includes(name), name)
+  assert.equal(headers.get('vary'), 'Voucher, Authorization, PAYMENT-SIGNATURE, Origin')
+})
+
 test('an agent finds it with list_offers and in the tools', async () => {
   const { structuredContent } = await callTool(`${shop.url}/mcp`, 'list_offers', { rail: 'voucher' })
   const { offers, services } = structuredContent as Record<'offers' | 'services', { protocols: string[] }[]>

@@ -45,6 +45,7 @@ const traits: RailTraits = {
   reference: 'voucher slip',
   headers: {
     credential: { name: 'Voucher', scheme: null },
+    alsoSent: ['voucher-book'],
     challenge: 'Voucher-Required',
     receipt: 'Voucher-Receipt',
   },
