@@ -68,6 +68,7 @@ export type RailParts = {
   readonly log: Log
   readonly waypoint: Waypoint
   readonly random: Random
+  /** Asks what is outside: a facilitator. */
   readonly exchange: Exchange
   readonly serviceName: string
   readonly startsCold: boolean

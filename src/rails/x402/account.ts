@@ -36,7 +36,7 @@ export function accountOf(config: X402Config, { isSelling }: Pick<RailAccount, '
 }
 
 function open(config: X402Config, access: ChainAccess, parts: RailParts): Rail {
-  const { limits, clock, http, serviceName, secondOpinionFrom } = parts
+  const { limits, clock, random, http, serviceName, secondOpinionFrom } = parts
   const { rpc, head } = access
   const { asset, network, assetName, assetVersion, payTo } = config
   const { chainId } = config.chain
@@ -60,6 +60,7 @@ function open(config: X402Config, access: ChainAccess, parts: RailParts): Rail {
     reader,
     treasury: access.sender(config.treasuryKey),
     clock,
+    random,
   })
 }
 
