@@ -73,7 +73,8 @@ export type Operations = {
 const RESCAN_BLOCKS = 128n
 
 export function createOperations(parts: OperationsParts): Operations {
-  const { config, accounts, database, journal, rails, chainOf, meter, clock, random, log, waypoint, past } = parts
+  const { config, accounts, database, journal, rails, chainOf, meter, clock, random, log, waypoint, past, exchange } =
+    parts
   const { operations } = config
   const { resolve = systemResolve } = parts
   const signers = createSigners(accounts, config.game, chainOf)
@@ -85,7 +86,7 @@ export function createOperations(parts: OperationsParts): Operations {
   const wallets = () => readWallets(signers, tills, operations)
   const chains = [...new Map(signers.map(({ rpc, head }) => [rpc, { rpc, head }])).values()]
   const outside = accounts.flatMap(({ isSelling, outside }) => (isSelling ? outside : []))
-  const health = createHealth({ database, chains, outside, gate, wallets, clock })
+  const health = createHealth({ database, chains, outside, gate, wallets, clock, exchange })
   const events = openEventLog(database, clock)
   let worker: WebhookWorker | undefined
   let reconciler: Reconciler | undefined
