@@ -123,7 +123,7 @@ async function byMemo(
   if (memo === null) return null
   const { rpc } = options
   const { amount, asset, payTo, payer } = order
-  const found = await findMemoTransfers(rpc, asset, payTo, memo, BigInt(fromBlock))
+  const found = await findMemoTransfers(rpc, asset, { to: payTo, memo }, BigInt(fromBlock))
   for (const { transaction } of found.filter((one) => one.amount === amount && sameAddress(one.from, payer))) {
     const receipt = await readReceipt(rpc, transaction)
     if (!receipt)
