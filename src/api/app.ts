@@ -18,7 +18,7 @@ import type { AnsweredRequest } from './operator/metrics.ts'
 import { createHostFinder, servesHere } from './shop/hosts.ts'
 import { createReplies, type Replies } from './shop/outcome-reply.ts'
 
-export type HttpOptions = {
+type HttpOptions = {
   readonly routes: readonly Route[]
   /** What is served beside the table, by path: another protocol, the operator's own routes. */
   readonly others: ReadonlyMap<string, Other>

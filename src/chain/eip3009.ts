@@ -183,8 +183,7 @@ type AuthorizationTrace = { readonly kind: 'used' | 'cancelled'; readonly transa
 export async function findAuthorization(
   rpc: Rpc,
   token: Address,
-  from: Address,
-  nonce: Hash,
+  { from, nonce }: Pick<Authorization, 'from' | 'nonce'>,
   fromBlock: bigint,
 ): Promise<AuthorizationTrace | null> {
   const topics = [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], `0x${wordOfAddress(from)}`, nonce.toLowerCase()]

@@ -29,8 +29,7 @@ export function memoBehind(receipt: Receipt, token: Address, transferLogIndex: n
 export async function findMemoTransfers(
   rpc: Rpc,
   token: Address,
-  to: Address,
-  memo: Hex,
+  { to, memo }: Pick<MemoTransfer, 'to' | 'memo'>,
   fromBlock: bigint,
 ): Promise<readonly MemoTransfer[]> {
   const topics = [TRANSFER_WITH_MEMO, null, `0x${to.slice(2).toLowerCase().padStart(64, '0')}`, memo]

@@ -60,7 +60,7 @@ export type McpBinding = {
 }
 
 /** Where the published interface treats the rails differently. Every other good is sold on every rail. */
-export type RailPrivileges = {
+type RailPrivileges = {
   /** The gateway's paid probes are sold on it. */
   readonly hasProbes: boolean
   /** A request may name whoever pays it as the one who is served, and the player behind them is looked up. */

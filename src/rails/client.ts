@@ -24,7 +24,7 @@ export type RailClient = {
   contractErrors?(contract: object): Promise<readonly string[]>
 }
 
-export type Purse = {
+type Purse = {
   readonly account: PrivateKeyAccount
   /** Where the chain of the payment is asked, if the client asks; undefined: at the network's public address. */
   readonly rpcUrl: string | undefined
@@ -42,7 +42,7 @@ export type AskedPrice = {
   readonly payTo: string
 }
 
-export type Judgement = {
+type Judgement = {
   readonly words: string
   /** The resource that the challenge names; null where it names none. */
   readonly url: string | null

@@ -10,7 +10,7 @@ import type { Database } from '../store/db.ts'
 import { oldestDueSeconds } from '../store/jobs.ts'
 import type { WalletBalance } from './wallets.ts'
 
-export type HealthParts = {
+type HealthParts = {
   readonly database: Database
   readonly chains: readonly { readonly rpc: Rpc; readonly head: HeadSource }[]
   /** What the rails that sell need beside their chains. */

@@ -9,7 +9,7 @@ import type { OpenSurface, Surface, SurfaceParts } from '../surfaces/surface.ts'
 import type { OpenRail } from './rails.ts'
 import type { Telling } from './telling.ts'
 
-export type OffersOptions = Omit<SurfaceParts, 'offersOn' | 'networks' | 'ownAddresses' | 'payerProblem'> & {
+type OffersOptions = Omit<SurfaceParts, 'offersOn' | 'networks' | 'ownAddresses' | 'payerProblem'> & {
   /** Where the rails that sell are paid. */
   readonly accounts: readonly RailAccount[]
   readonly surfaces: readonly Surface[]

@@ -77,7 +77,7 @@ function common(route: Route): JsonObject {
 }
 
 /** `GET /craft/tab/actions/{paymentTx}` is `getCraftTabActionsByPaymentTx`: never written by hand, so never twice the same. */
-export function operationId({ method, path }: Pick<Route, 'method' | 'path'>): string {
+function operationId({ method, path }: Pick<Route, 'method' | 'path'>): string {
   const words = path
     .split('/')
     .flatMap((segment) => (segment.startsWith('{') ? ['by', segment.slice(1, -1)] : segment.split(/[^A-Za-z0-9]+/)))

@@ -21,7 +21,7 @@ const HTML = 'text/html; charset=utf-8'
 const cache = { maxAgeSeconds: 300 } as const
 const openapiSchema = z.looseObject({ openapi: z.literal('3.1.0') })
 
-export type DocumentOptions = Omit<FactsOptions, 'routes'> & {
+type DocumentOptions = Omit<FactsOptions, 'routes'> & {
   /** Every other row of the table. */
   readonly others: readonly Route[]
 }

@@ -10,7 +10,7 @@ import { createCalls } from './calls.ts'
 import { legacyDialect } from './legacy.ts'
 import { readMessage } from './message.ts'
 import { modernDialect } from './modern.ts'
-import { createOriginCheck, type OriginCheck } from './origin-check.ts'
+import { createOriginCheck } from './origin-check.ts'
 import type { ProblemResults } from './problem-result.ts'
 import { CODE, isObject, McpError, META, type Members, MODERN_REVISIONS, type RpcId } from './protocol.ts'
 import type { McpServer } from './server.ts'
@@ -54,18 +54,18 @@ export function createMcpEndpoint({
       if (!COUNTED_INSIDE.has(method)) count(http)
       if (!isObject(params)) throw new McpError(CODE.invalidParams, 'params must be an object', { status: 400 })
       const dialect = isModern(params, http) ? dialects.modern : dialects.legacy
-      return json(http, originCheck, 200, await dialect.answer({ id, method, params, http }))
+      return json(200, await dialect.answer({ id, method, params, http }), originCheck.headers(http))
     } catch (error) {
       return refuse(http, error, id)
     }
   }
 
   function refuse(http: HttpRequest, error: unknown, id?: RpcId): Reply {
-    const { code, message, status, data } = asRpcError(error)
+    const { code, message, status, data } = asMcpError(error)
     if (code === CODE.internalError && !isProblem(error, 'overloaded')) log.error('MCP request failed', { error })
     // An error that no question can be named for has no id: MCP's schema knows no null there.
     const body = { jsonrpc: '2.0', ...(id === undefined ? {} : { id }), error: { code, message, data } }
-    return json(http, originCheck, status, stringify(body), refusalHeaders(status, error))
+    return json(status, stringify(body), { ...originCheck.headers(http), ...refusalHeaders(status, error) })
   }
 
   return async (http) => {
@@ -113,7 +113,7 @@ function assertConversation(http: HttpRequest): void {
 }
 
 /** Transport problems keep their status; anything unknown is a fault of ours and says nothing of itself. */
-function asRpcError(error: unknown): McpError {
+function asMcpError(error: unknown): McpError {
   if (error instanceof McpError) return error
   if (isProblem(error, 'overloaded')) return new McpError(CODE.internalError, error.message, { status: error.status })
   if (isProblem(error) && error.status < 500)
@@ -121,6 +121,6 @@ function asRpcError(error: unknown): McpError {
   return new McpError(CODE.internalError, 'Internal error; nothing was taken', { status: 500 })
 }
 
-function json(http: HttpRequest, originCheck: OriginCheck, status: number, body: string, extra: Headers = {}): Reply {
-  return { status, headers: { ...originCheck.headers(http), ...extra, 'Content-Type': 'application/json' }, body }
+function json(status: number, body: string, headers: Headers): Reply {
+  return { status, headers: { ...headers, 'Content-Type': 'application/json' }, body }
 }

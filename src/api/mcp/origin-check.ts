@@ -4,7 +4,7 @@ import type { HttpRequest } from '../http/request.ts'
 import { CODE, McpError } from './protocol.ts'
 
 /** Who may come in. A web page elsewhere must not speak to a shop through its visitor's browser (DNS rebinding). */
-export type OriginCheck = {
+type OriginCheck = {
   /** Throws 403. */
   admit(http: HttpRequest): void
   /** What every answer to this caller carries. */

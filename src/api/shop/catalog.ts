@@ -20,7 +20,7 @@ const LOOK_AGAIN_MS = 2_000
 /** A shelf, and the rails on which its goods are sold. */
 export type Stall = { readonly shelf: Shelf; readonly rails: readonly RailName[] }
 
-export type Catalog = {
+type Catalog = {
   /** Everything that one of our hosts sells. */
   whole(host: Host, recipient: Recipient | null): Promise<FreeAnswer>
   /** What is on one shelf, priced in the money of one rail. */

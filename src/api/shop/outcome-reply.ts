@@ -14,7 +14,7 @@ export type Replies = {
   problem(problem: Problem, extra?: Headers, requestId?: string): Reply
 }
 
-export type ReplyOptions = { readonly errorsUrl: string; readonly random: Random }
+type ReplyOptions = { readonly errorsUrl: string; readonly random: Random }
 
 const RETRY_SECONDS = 2
 

@@ -17,7 +17,7 @@ export type ShopContext = RowContext & {
   readonly open: ReadonlyMap<SurfaceName, OpenSurface>
 }
 
-export type ShopContextParts = Omit<ShopContext, 'urlOf' | 'purchaseStatus'>
+type ShopContextParts = Omit<ShopContext, 'urlOf' | 'purchaseStatus'>
 
 export function createShopContext(parts: ShopContextParts): ShopContext {
   const { checkout, hostOf } = parts

@@ -34,7 +34,7 @@ import { traits } from './traits.ts'
 import type { TransactionVerifier } from './verifier.ts'
 import { encodeReceipt, HEADER, META, type MppCredential, problemUri } from './wire.ts'
 
-export type MppOptions = ConfirmationRule & {
+type MppOptions = ConfirmationRule & {
   readonly baseUrl: string
   readonly network: string
   readonly chainId: number

@@ -27,7 +27,7 @@ export type ChargeSettler = {
 }
 
 /** What a challenge asked for, as it was when it was issued: a shop may change its name and its till while money is on its way. */
-export type Charge = {
+type Charge = {
   readonly challengeId: string
   readonly realm: string
   readonly currency: Address
@@ -55,7 +55,7 @@ export function paidFor(receipt: Receipt, charge: Charge): MemoTransfer | null {
 /** Clocks of chains and replicas differ, and blocks take their time: be sure before saying "never". */
 const MARGIN_MS = 60_000
 
-export type SettlerOptions = ConfirmationRule & {
+type SettlerOptions = ConfirmationRule & {
   readonly rpc: Rpc
   readonly log: Log
   readonly waitMs: number
@@ -123,7 +123,7 @@ async function byMemo(
   if (memo === null) return null
   const { rpc } = options
   const { amount, asset, payTo, payer } = order
-  const found = await findMemoTransfers(rpc, asset, payTo, memo, BigInt(fromBlock))
+  const found = await findMemoTransfers(rpc, asset, { to: payTo, memo }, BigInt(fromBlock))
   for (const { transaction } of found.filter((one) => one.amount === amount && sameAddress(one.from, payer))) {
     const receipt = await readReceipt(rpc, transaction)
     if (!receipt)
@@ -161,7 +161,7 @@ async function absent({ rpc, clock, head }: SettlerOptions, order: PaidOrder, ha
   }
 }
 
-export function keptPayment(order: PaidOrder): KeptPayment {
+function keptPayment(order: PaidOrder): KeptPayment {
   if (order.authorization === null) throw new TypeError(`order ${order.id} has no payment to settle`)
   return order.authorization as unknown as KeptPayment
 }

@@ -21,7 +21,7 @@ import { traits } from './traits.ts'
 import { verifyPayment } from './verify.ts'
 import { encode, HEADER, identityOf, META, type Payload } from './wire.ts'
 
-export type X402Options = {
+type X402Options = {
   readonly money: Money
   readonly baseUrl: string
   readonly currency: string

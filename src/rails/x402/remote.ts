@@ -46,7 +46,7 @@ const unsettledSchema = z.object({ success: said, transaction: text, errorReason
 
 type Settled = { readonly success: boolean; readonly transaction: string; readonly errorReason: string | null }
 
-export type RemoteOptions = {
+type RemoteOptions = {
   readonly url: string
   readonly headers: Readonly<Record<string, Secret>>
   readonly timeoutMs: number

@@ -21,7 +21,7 @@ import {
 } from './terms.ts'
 import type { Payload } from './wire.ts'
 
-export type VerifyOptions = {
+type VerifyOptions = {
   readonly money: Money
   readonly rpc: Rpc
   readonly head: HeadSource

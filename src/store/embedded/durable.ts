@@ -26,6 +26,7 @@ export function durableFiles(folder: string, reserve: Reserve, onAbort: () => vo
       syncs++
       return sync(files, stream)
     }
+    // biome-ignore lint/complexity/useMaxParams: the shape is Emscripten's
     operations.write = (stream, buffer, offset, length, position) => {
       const written = writeSome(() => write(stream, buffer, offset, length, position))
       if (written === length || !reserve.spend())
