@@ -15,7 +15,7 @@ export type Told = {
 /** A payment that was made, and every answer it got. */
 export type Credential = { readonly value: string; readonly answers: Told[]; isUnderWay: number }
 
-export type Habit = 'honest' | 'careless'
+export type Habit = 'honest' | 'careless' | 'enemy'
 
 /** One payer's purchase: each payer has one, so the chain's word on a payer is its word on a purchase. */
 export type Purchase = {

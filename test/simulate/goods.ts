@@ -33,6 +33,13 @@ export function goodsFor(game: 'embedded' | 'http'): readonly Good[] {
   return [lot(392), lot(392), lot(399), ...items.map(item), burn, report, probe, lookup]
 }
 
+/** Of those that every shop has. */
+export function goodCalled(name: string): Good {
+  const found = goodsFor('http').find((good) => good.name === name)
+  if (!found) throw new TypeError(`nothing is called ${name}`)
+  return found
+}
+
 function lot(saleId: number): Good {
   return {
     name: `lot ${saleId}`,

@@ -6,6 +6,7 @@ import type { Database } from '../../src/store/db.ts'
 import type { Purchase } from './book.ts'
 import { word } from './goods.ts'
 import type { Universe } from './universe.ts'
+import { VICTIM } from './world.ts'
 
 type Row = { id: string; status: OrderStatus; good: string; refunds: string[] | null }
 
@@ -20,6 +21,7 @@ export async function judge(universe: Universe): Promise<readonly string[]> {
   for (const purchase of universe.purchases) found.push(...(await judgePurchase(universe, purchase)))
   found.push(...(await judgeEvents(universe)))
   found.push(...judgeReceiver(universe))
+  found.push(...(await judgeVictim(universe)))
   const { game } = universe
   if (game && game.stock.left < 0) found.push(`sold more than there is: ${game.stock.left}`)
   return found
@@ -75,6 +77,13 @@ async function transfers(
     way.rail === 'x402' ? [world.native, config.x402!.asset] : [world.tempo, config.mpp!.currency.address]
   const logs = await chain.logs({ address: token, topics: [TRANSFER, word(from), word(to)] })
   return logs.map(({ data }) => BigInt(data))
+}
+
+/** Whoever only gave an allowance away, long ago, has bought nothing. */
+async function judgeVictim({ world }: Universe): Promise<readonly string[]> {
+  const { address, nfts } = world.payers[VICTIM]!
+  const gone = await world.native.logs({ address: nfts[0]!.contract, topics: [TRANSFER, word(address)] })
+  return gone.length > 0 ? [`acted for another: ${gone.length} tokens of the victim are gone`] : []
 }
 
 /** Payments that the chain dropped for good after they had counted, and that people were told of. */

@@ -1,3 +1,4 @@
+import { judgeBooks } from './books.ts'
 import type { Coverage } from './coverage.ts'
 import type { Fault } from './faults.ts'
 import { isAtRest, judge } from './judge.ts'
@@ -61,7 +62,7 @@ async function comeToRest(universe: Universe): Promise<readonly string[]> {
     quietSince = isQuiet ? (quietSince ?? sim.now()) : null
     const isLate = sim.now() >= deadline
     if (!isLate && (quietSince === null || sim.now() - quietSince < AFTERCARE_MS)) continue
-    const violations = await judge(universe)
+    const violations = [...(await judge(universe)), ...(isQuiet ? await judgeBooks(universe) : [])]
     if (isLate || violations.length === 0) return violations
     quietSince = sim.now()
   }

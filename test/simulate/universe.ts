@@ -1,5 +1,6 @@
 import type { OutgoingRequest } from '../../src/base/outgoing.ts'
 import type { Config } from '../../src/config/config.ts'
+import { attack, enemyOf } from './actors/enemy.ts'
 import { createFacilitator, FACILITATOR_URL } from './actors/facilitator.ts'
 import { createGame, GAME_SECRET, GAME_URL, type Game } from './actors/game.ts'
 import { createOperator, OPERATOR_TOKEN, type Operator } from './actors/operator.ts'
@@ -151,7 +152,8 @@ export async function openUniverse(seed: number, stage: Stage, options: Universe
     return lost ? null : heard
   }
 
-  const purchases = purchasesOf(seed, setting.game, world.payers).filter(
+  const enemy = enemyOf(seed, world.payers)
+  const purchases = [...purchasesOf(seed, setting.game, world.payers), ...(enemy ? [enemy.purchase] : [])].filter(
     ({ index }) => options.only?.includes(index) ?? true,
   )
   let open = purchases.length
@@ -176,8 +178,12 @@ export async function openUniverse(seed: number, stage: Stage, options: Universe
   startWeather(universe)
   void operator.register()
   startOperatorDeeds(universe)
-  for (const purchase of purchases)
-    void buy(universe, purchase, sim.actor(`payer${purchase.index}`)).finally(() => open--)
+  for (const purchase of purchases) {
+    const actor = sim.actor(`${purchase.habit === 'enemy' ? 'enemy' : 'payer'}${purchase.index}`)
+    const errand =
+      enemy?.purchase === purchase ? attack(universe, purchase, enemy.move, actor) : buy(universe, purchase, actor)
+    void errand.finally(() => open--)
+  }
   return universe
 }
 

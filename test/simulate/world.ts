@@ -2,20 +2,24 @@ import { encodeFunctionData } from 'viem'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { burnableCollection } from '../../src/artifacts/BurnableCollection.ts'
 import { craftToken } from '../../src/artifacts/CraftToken.ts'
+import { testTip20 } from '../../src/artifacts/TestTip20.ts'
 import type { Address } from '../../src/base/address.ts'
 import type { Hex } from '../../src/base/hex.ts'
 import type { Config } from '../../src/config/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { BURIAL } from '../../src/config/networks.ts'
 import { createDevChain, type DevChain } from '../../src/devchain/chain.ts'
+import { PATH_USD_ADDRESS } from '../../src/devchain/rules.ts'
 import { fund } from '../../src/sandbox/faucet.ts'
 import { giveGas, startWorld, type World } from '../../src/sandbox/world.ts'
+import { signTempo } from '../devchain/tempo-signing.ts'
 import { FACILITATOR_KEY } from './actors/facilitator.ts'
 import { createSimChain, type SimChain } from './chain.ts'
 import { FOUNDING_MS } from './process.ts'
 
 export type Payer = {
   readonly account: PrivateKeyAccount
+  readonly key: Hex
   readonly address: Address
   readonly nickname: string
   readonly nfts: readonly { readonly contract: Address; readonly tokenId: string }[]
@@ -32,7 +36,10 @@ export type SimWorld = {
   rewind(): Promise<void>
 }
 
-export const PAYERS = 8
+const PAYERS = 8
+/** Who attacks, and whose allowance they hold. */
+export const ENEMY = 7
+export const VICTIM = 6
 /** Older than any depth that anybody asks for. */
 const BLOCKS_BEFORE = 200
 
@@ -54,6 +61,7 @@ export async function foundWorld(): Promise<SimWorld> {
   const world = await startWorld(loaded, { native, tempo, close: async () => {} })
   const payers: Payer[] = []
   for (let index = 0; index < PAYERS; index++) payers.push(await newPayer(world, native, index))
+  await allow(tempo, payers[VICTIM]!, payers[ENEMY]!.address)
   await giveGas(native, privateKeyToAccount(FACILITATOR_KEY).address, 10n ** 20n)
   isFounded = true
   await mining
@@ -96,7 +104,8 @@ function asInProduction(config: Config): Config {
 }
 
 async function newPayer(world: World, native: DevChain, index: number): Promise<Payer> {
-  const account = privateKeyToAccount(`0x${(0x51a0001 + index).toString(16).padStart(64, '0')}`)
+  const key: Hex = `0x${(0x51a0001 + index).toString(16).padStart(64, '0')}`
+  const account = privateKeyToAccount(key)
   const { nfts } = await fund(world, account.address)
   const { collections, craftController, craftToken: token } = world.contracts
   const approvals = [
@@ -118,7 +127,14 @@ async function newPayer(world: World, native: DevChain, index: number): Promise<
     },
   ]
   for (const [nonce, { to, data }] of approvals.entries()) await sendPlain(native, account, { nonce, to, data })
-  return { account, address: account.address, nickname: `Payer${index}`, nfts }
+  return { account, key, address: account.address, nickname: `Payer${index}`, nfts }
+}
+
+/** For something else, long ago. */
+async function allow(tempo: DevChain, { key }: Payer, spender: Address): Promise<void> {
+  const data = encodeFunctionData({ abi: testTip20.abi, functionName: 'approve', args: [spender, 1_000_000n] })
+  const raw = signTempo(key, { calls: [{ to: PATH_USD_ADDRESS, data }] })
+  await tempo.request({ method: 'eth_sendRawTransaction', params: [raw] })
 }
 
 async function sendPlain(

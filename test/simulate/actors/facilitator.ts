@@ -29,37 +29,41 @@ const abi = [
 
 type Authorization = Record<'from' | 'to' | 'nonce', Hex> & Record<'value' | 'validAfter' | 'validBefore', string>
 type Asked = {
-  readonly paymentPayload: { readonly payload: { readonly authorization: Authorization; readonly signature: Hex } }
-  readonly paymentRequirements: { readonly asset: Address; readonly network: string }
+  readonly paymentPayload: {
+    readonly payload: { readonly authorization: Authorization; readonly signature: Hex }
+    readonly accepted: { readonly asset: Address }
+  }
+  readonly paymentRequirements: { readonly network: string }
+}
+
+const account = privateKeyToAccount(FACILITATOR_KEY)
+
+/** Brings a payment to the chain. Whoever holds the signed payload can do it. */
+export async function sendAuthorization(native: SimChain, asked: Pick<Asked, 'paymentPayload'>): Promise<Hex> {
+  const { authorization, signature } = asked.paymentPayload.payload
+  const { from, to, value, validAfter, validBefore, nonce } = authorization
+  const times = [BigInt(value), BigInt(validAfter), BigInt(validBefore)] as const
+  const data = encodeFunctionData({
+    abi,
+    functionName: 'transferWithAuthorization',
+    args: [from, to, ...times, nonce, signature],
+  })
+  const count = await native.ask({ method: 'eth_getTransactionCount', params: [account.address, 'pending'] })
+  const raw = await account.signTransaction({
+    type: 'eip1559',
+    chainId: native.chainId,
+    nonce: Number(count),
+    to: asked.paymentPayload.accepted.asset,
+    data,
+    gas: 200_000n,
+    maxFeePerGas: 10n ** 12n,
+    maxPriorityFeePerGas: 0n,
+  })
+  return (await native.ask({ method: 'eth_sendRawTransaction', params: [raw] })) as Hex
 }
 
 /** Somebody else who brings x402 payments to the chain, and may say anything about it. */
 export function createFacilitator(native: SimChain, manner: Manner): Partner {
-  const account = privateKeyToAccount(FACILITATOR_KEY)
-
-  async function send({ paymentPayload, paymentRequirements }: Asked): Promise<Hex> {
-    const { authorization, signature } = paymentPayload.payload
-    const { from, to, value, validAfter, validBefore, nonce } = authorization
-    const times = [BigInt(value), BigInt(validAfter), BigInt(validBefore)] as const
-    const data = encodeFunctionData({
-      abi,
-      functionName: 'transferWithAuthorization',
-      args: [from, to, ...times, nonce, signature],
-    })
-    const count = await native.ask({ method: 'eth_getTransactionCount', params: [account.address, 'pending'] })
-    const raw = await account.signTransaction({
-      type: 'eip1559',
-      chainId: native.chainId,
-      nonce: Number(count),
-      to: paymentRequirements.asset,
-      data,
-      gas: 200_000n,
-      maxFeePerGas: 10n ** 12n,
-      maxPriorityFeePerGas: 0n,
-    })
-    return (await native.ask({ method: 'eth_sendRawTransaction', params: [raw] })) as Hex
-  }
-
   async function settle(asked: Asked): Promise<Reaction> {
     const { network } = asked.paymentRequirements
     const payer = asked.paymentPayload.payload.authorization.from
@@ -67,7 +71,7 @@ export function createFacilitator(native: SimChain, manner: Manner): Partner {
       answered(200, { success, transaction, network, payer, ...(errorReason ? { errorReason } : {}) })
     const current = manner()
     if (current === 'claims what it did not') return said(true, `0x${'ab'.repeat(32)}`)
-    const transaction = await send(asked)
+    const transaction = await sendAuthorization(native, asked)
     if (current === 'loses answers') return silence
     if (current === 'denies what it did') return said(false, '', 'unexpected_settle_error')
     const reaction = said(true, transaction)

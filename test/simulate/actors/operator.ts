@@ -1,3 +1,4 @@
+import type { Address } from '../../../src/base/address.ts'
 import { Secret } from '../../../src/base/secret.ts'
 import { type Chance, chanceOf } from '../chance.ts'
 import { countOther } from '../coverage.ts'
@@ -12,6 +13,14 @@ export const OPERATOR_TOKEN = new Secret('the-token-of-whoever-runs-this-univers
 type Deed = Extract<Fault, { kind: 'operator' }>['deed']
 type Listed = { readonly orderId: string; readonly status: string; readonly good: string }
 type Item = { readonly kind: string; readonly id: string }
+/** What reconciliation says about one till, in atomic units. */
+export type Report = {
+  readonly network: string
+  readonly asset: Address
+  readonly payTo: Address
+  readonly difference: string
+  readonly items: readonly Item[]
+}
 
 /** Somebody who runs the shop, and does the right things at bad moments. */
 export type Operator = {
@@ -21,7 +30,7 @@ export type Operator = {
   do(deed: Deed): Promise<void>
   /** What nobody but a person decides. */
   tidyUp(): Promise<void>
-  reconcile(): Promise<readonly { readonly difference: string; readonly items: readonly Item[] }[] | null>
+  reconcile(): Promise<readonly Report[] | null>
 }
 
 export function createOperator(universe: Universe): Operator {
@@ -76,7 +85,6 @@ export function createOperator(universe: Universe): Operator {
   }
 
   async function reconcile() {
-    type Report = { readonly difference: string; readonly items: readonly Item[] }
     return (await call<{ tills: readonly Report[] }>('POST', '/operator/reconcile'))?.tills ?? null
   }
 

@@ -68,7 +68,7 @@ async function show(
   return (await Promise.all(asks)).at(-1) ?? null
 }
 
-async function ask(
+export async function ask(
   universe: Universe,
   { index, payer, good, way }: Purchase,
   actor: Actor,
@@ -96,7 +96,7 @@ async function ask(
   return heard
 }
 
-async function pay(
+export async function pay(
   { sim, world }: Universe,
   purchase: Purchase,
   actor: Actor,
