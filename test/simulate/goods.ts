@@ -28,9 +28,11 @@ export const word = (address: Address): Hex => `0x${address.slice(2).toLowerCase
 const BOTH: readonly RailName[] = ['x402', 'mpp']
 const BURNED = 2
 
-export function goodsFor(game: 'embedded' | 'http'): readonly Good[] {
+/** All, or those whose name begins so. */
+export function goodsFor(game: 'embedded' | 'http', named = ''): readonly Good[] {
   const items = game === 'http' ? [PLENTY, SCARCE, SCARCE] : ['keys:5', 'founders-cloak:1']
-  return [lot(392), lot(392), lot(399), ...items.map(item), burn, report, probe, lookup]
+  const all = [lot(392), lot(392), lot(399), ...items.map(item), burn, report, probe, lookup]
+  return all.filter(({ name }) => name.startsWith(named))
 }
 
 /** Of those that every shop has. */

@@ -38,6 +38,7 @@ async function judgePurchase(universe: Universe, purchase: Purchase): Promise<re
   const { rows } = await store.db.query<Row>(ORDERS, [payer.address])
   const byHand = rows.filter(({ refunds }) => refunds?.some((by) => by !== 'automatic')).length
   const lost = await lostOf(store.db, rows)
+  const dust = await dustOf(store.db, payer.address)
   const told = [
     `payer${index} ${good.name} by ${way.name}`,
     `paid ${paid.join('+') || 0}, delivered ${delivered}, sent back ${back.join('+') || 0}`,
@@ -49,7 +50,7 @@ async function judgePurchase(universe: Universe, purchase: Purchase): Promise<re
   const balance = delivered + back.length - paid.length
   if (paid.length > credentials.length) say('charged without a payment')
   if (balance > byHand + lost) say(delivered > 0 && back.length > 0 ? 'delivered and sent back' : 'given without money')
-  if (balance < 0) say('paid for nothing')
+  if (balance < -dust) say('paid for nothing')
   if (back.some((amount) => !paid.includes(amount)) && lost === 0) say('not sent back in full')
   if (rows.some(({ status }) => !isFinal(status))) say('stuck')
   const deceived = credentials.filter(({ answers }) => answers.at(-1)?.status === 402).length
@@ -76,7 +77,8 @@ async function transfers(
   const [chain, token] =
     way.rail === 'x402' ? [world.native, config.x402!.asset] : [world.tempo, config.mpp!.currency.address]
   const logs = await chain.logs({ address: token, topics: [TRANSFER, word(from), word(to)] })
-  return logs.map(({ data }) => BigInt(data))
+  // A transfer of nothing is no payment, however often it is shown.
+  return logs.map(({ data }) => BigInt(data)).filter((amount) => amount > 0n)
 }
 
 /** Whoever only gave an allowance away, long ago, has bought nothing. */
@@ -94,6 +96,15 @@ async function lostOf(db: Database, rows: readonly Row[]): Promise<number> {
     [ids],
   )
   return lost[0]!.count
+}
+
+/** Money that bought nothing and is too little to be sent back. */
+async function dustOf(db: Database, payer: Address): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    `select count(*)::int as count from arrivals where lower(sender) = lower($1) and state = 'dust'`,
+    [payer],
+  )
+  return rows[0]!.count
 }
 
 /** Every object's changes are numbered from one, without a gap, and placed in that order. */

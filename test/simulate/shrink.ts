@@ -1,6 +1,6 @@
 import type { Fault } from './faults.ts'
 import { runUniverse, type Verdict } from './run.ts'
-import type { Stage } from './universe.ts'
+import type { Stage, UniverseOptions } from './universe.ts'
 
 /** What is needed for a violation, and nothing else. */
 export type Shrunk = { readonly plan: readonly Fault[]; readonly only: readonly number[]; readonly runs: number }
@@ -13,7 +13,11 @@ export const kindOf = (violation: string) => violation.split(':')[0]!
  * Leaves out one purchase or fault after the other, as long as the same kind of thing goes wrong. What is left out moves the rest a
  * little, so it goes round until nothing more can be left out.
  */
-export async function shrink(stage: Stage, { seed, plan, purchases, violations }: Verdict): Promise<Shrunk> {
+export async function shrink(
+  stage: Stage,
+  { seed, plan, purchases, violations }: Verdict,
+  aim: UniverseOptions,
+): Promise<Shrunk> {
   const kind = kindOf(violations[0]!)
   let kept = { plan, only: purchases }
   let runs = 0
@@ -21,7 +25,7 @@ export async function shrink(stage: Stage, { seed, plan, purchases, violations }
   async function stillFails(smaller: typeof kept): Promise<boolean> {
     if (runs >= RUNS_MAX) return false
     runs++
-    const { violations: found } = await runUniverse(seed, stage, smaller)
+    const { violations: found } = await runUniverse(seed, stage, { ...aim, ...smaller })
     return found.some((violation) => kindOf(violation) === kind)
   }
 

@@ -17,9 +17,7 @@ const STATEMENT_MS_MAX = 6_500
 const LATENCY_MS = 4
 const NEXT_DUE = `select min(run_at) as due from jobs where state = 'waiting'`
 /** Loops that look again and again whether there is anything for them. (Endpoints have secrets that run out; here nobody rotates them.) */
-const POLLED = new Set(['db select events', 'db select webhook_endpoints'])
-/** Written by the same loops, and mostly to no effect. */
-const OFTEN_NOTHING = new Set(['db insert jobs', 'db delete jobs', 'db claim'])
+const POLLED = new Set(['db select events', 'db select webhook_endpoints', 'db insert jobs'])
 
 const NEVER = Number.POSITIVE_INFINITY
 const NONE: Result<never> = { rows: [], rowCount: 0 }
@@ -30,19 +28,34 @@ export function gatedDatabase(sim: Scheduler, db: Database, gate: Gate, memory: 
   const through = <Answer>(label: string, run: () => Promise<Answer>) =>
     gate({ label, latencyMs: LATENCY_MS, patienceMs: STATEMENT_MS_MAX, run, failure: cut })
 
-  async function remembered<Row>(key: string, isPure: boolean, run: () => Promise<Result<Row>>): Promise<Result<Row>> {
-    const kept = isPure ? memory.read.get(key) : undefined
+  /** Asked only if something was written since it was last asked the same. */
+  async function remembered<Row>(key: string, run: () => Promise<Result<Row>>): Promise<Result<Row>> {
+    const kept = memory.read.get(key)
     if (kept?.version === memory.version) return kept.result as Result<Row>
     const result = await run()
-    if (isPure) memory.read.set(key, { version: memory.version, result })
+    memory.read.set(key, { version: memory.version, result })
     return result
   }
 
   async function claimed<Row>(key: string, run: () => Promise<Result<Row>>): Promise<Result<Row>> {
     const result = await run()
-    if (result.rows.length > 0) return result
-    const { rows } = await db.query<{ due: Date | null }>(NEXT_DUE)
+    if (result.rows.length > 0) {
+      memory.version++
+      return result
+    }
+    const { rows } = await remembered(NEXT_DUE, () => db.query<{ due: Date | null }>(NEXT_DUE))
     memory.idle.set(key, { version: memory.version, untilMs: rows[0]!.due?.getTime() ?? NEVER })
+    return result
+  }
+
+  /** A plain statement that changed no row has changed nothing, and will not before somebody else has. */
+  async function written<Row>(key: string, text: string, run: () => Promise<Result<Row>>): Promise<Result<Row>> {
+    const kept = memory.read.get(key)
+    if (kept?.version === memory.version) return kept.result as Result<Row>
+    const result = await run()
+    const isNothing = !COMPOSED.test(text) && result.rows.length === 0 && !result.rowCount
+    if (!isNothing) memory.version++
+    else if (!IMPURE.test(text)) memory.read.set(key, { version: memory.version, result })
     return result
   }
 
@@ -52,18 +65,15 @@ export function gatedDatabase(sim: Scheduler, db: Database, gate: Gate, memory: 
       const text = typeof sql === 'string' ? sql : sql.text
       const label = labelOf(text)
       const key = `${text}\n${JSON.stringify(values ?? [])}`
-      const isPure = label.startsWith('db select') && (!IMPURE.test(text) || POLLED.has(label))
-      const idle = OFTEN_NOTHING.has(label) ? memory.idle.get(key) : undefined
+      const idle = memory.idle.get(key)
       if (idle?.version === memory.version && sim.now() < idle.untilMs) return NONE
-      const kept = isPure && POLLED.has(label) ? memory.read.get(key) : undefined
+      const kept = POLLED.has(label) ? memory.read.get(key) : undefined
       if (kept?.version === memory.version) return kept.result as never
-      return through(label, async () => {
-        const run = () => db.query(sql, values)
-        const result = label === 'db claim' ? await claimed(key, run) : await remembered(key, isPure, run)
-        const isNothing = OFTEN_NOTHING.has(label) && result.rows.length === 0 && !result.rowCount
-        if (isNothing && label === 'db insert jobs') memory.idle.set(key, { version: memory.version, untilMs: NEVER })
-        if (!label.startsWith('db select') && !isNothing) memory.version++
-        return result
+      const run = () => db.query(sql, values)
+      return through(label, () => {
+        if (label === 'db claim') return claimed(key, run)
+        if (!label.startsWith('db select')) return written(key, text, run)
+        return IMPURE.test(text) && !POLLED.has(label) ? run() : remembered(key, run)
       })
     },
     async transaction(work, settings) {
@@ -83,6 +93,8 @@ export function gatedDatabase(sim: Scheduler, db: Database, gate: Gate, memory: 
   }
 }
 
+/** Its parts may write whatever the whole of it returns. */
+const COMPOSED = /^\s*with\b/
 const IMPURE = /\bnow\(\)|clock_timestamp|random|for (no key )?update|for (key )?share|nextval/
 
 const labels = new Map<string, string>()

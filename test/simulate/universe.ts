@@ -7,16 +7,14 @@ import { createOperator, OPERATOR_TOKEN, type Operator } from './actors/operator
 import { buy, purchasesOf } from './actors/payer.ts'
 import { createReceiver, type Receiver } from './actors/receiver.ts'
 import type { Purchase } from './book.ts'
-import { type Chance, chanceOf } from './chance.ts'
+import { chanceOf } from './chance.ts'
 import { type Coverage, newCoverage } from './coverage.ts'
 import type { MemoryStore, StoreTime } from './engine.ts'
-import { type Fault, planOf } from './faults.ts'
-import { gateOf } from './gate.ts'
+import { type Fault, type FaultKind, planOf } from './faults.ts'
+import { createFleet, type Fleet } from './fleet.ts'
+import { goodsFor } from './goods.ts'
 import { enterUniverse } from './process.ts'
-import { type Replica, startReplica } from './replica.ts'
-import { type Asked, askApp, type Heard } from './request.ts'
-import { type Actor, createScheduler, type Scheduler } from './scheduler.ts'
-import { gatedDatabase, newMemory } from './store-gate.ts'
+import { createScheduler, type Scheduler } from './scheduler.ts'
 import { createStrikes, type Strikes } from './strikes.ts'
 import { startWeather } from './weather.ts'
 import type { SimWorld } from './world.ts'
@@ -27,13 +25,17 @@ export type Stage = { readonly world: SimWorld; readonly store: MemoryStore; rea
 export type UniverseOptions = {
   /** Instead of what the seed planned. */
   readonly plan?: readonly Fault[]
+  /** Only faults of these kinds. */
+  readonly kinds?: readonly FaultKind[]
+  /** Everybody buys goods whose name begins so. */
+  readonly goods?: string
   /** Only these purchases, by their number. */
   readonly only?: readonly number[]
   readonly isTold?: boolean
 }
 
 /** The seed's choice of a shop. */
-export type Setting = {
+type Setting = {
   readonly replicas: number
   readonly game: 'embedded' | 'http'
   readonly facilitator: 'inproc' | 'remote'
@@ -44,17 +46,13 @@ export type Universe = {
   readonly sim: Scheduler
   readonly world: SimWorld
   readonly store: MemoryStore
-  readonly config: Config
-  readonly setting: Setting
   readonly plan: readonly Fault[]
   readonly purchases: readonly Purchase[]
   readonly game: Game | null
   readonly receiver: Receiver
   readonly operator: Operator
-  readonly strikes: Strikes
   readonly coverage: Coverage
-  /** Asks a replica that the asker picks; null when there is none, or when its answer gets lost. */
-  ask(chance: Chance, asker: Actor, asked: Asked, from: string): Promise<Heard | null>
+  readonly ask: Fleet['ask']
   /** Payers that have not left yet. */
   open(): number
   isHealing(): boolean
@@ -64,7 +62,7 @@ export type Universe = {
 
 export async function openUniverse(seed: number, stage: Stage, options: UniverseOptions = {}): Promise<Universe> {
   const { world, store, time } = stage
-  const plan = options.plan ?? planOf(seed)
+  const plan = options.plan ?? planOf(seed, options.kinds)
   const setting = settingOf(seed)
   const coverage = newCoverage()
   const sim = createScheduler({
@@ -77,88 +75,18 @@ export async function openUniverse(seed: number, stage: Stage, options: Universe
   world.setTime(sim.now)
   await store.reset()
   await world.rewind()
+  const { game, receiver, partner } = partnersOf(world, sim, setting, () => strikes)
   const config = configOf(world.config, setting)
-  const healer = sim.actor('world')
-  const replicas: (Replica | null)[] = []
-  const lives: number[] = []
-  let isHealing = false
-  const strikes = createStrikes({
-    plan,
-    world,
-    now: sim.now,
-    coverage,
-    tell: sim.tell,
-    kill(actor, backAfterMs) {
-      const index = Number(/^shop(\d+)/.exec(actor.name)![1])
-      sim.kill(actor)
-      replicas[index] = null
-      void sim
-        .clockOf(healer)
-        .sleep(backAfterMs)
-        .then(() => start(index))
-    },
-  })
-  const game = setting.game === 'http' ? createGame(world.payers, sim.now, () => strikes.manner('game')) : null
-  const receiver = createReceiver(() => strikes.manner('receiver'))
-  const facilitator = createFacilitator(world.native, () => strikes.manner('facilitator'))
-  const partner = (request: OutgoingRequest) =>
-    request.url.startsWith(GAME_URL) ? game!.partner(request) : facilitator(request)
-  const memory = newMemory()
-  const wires = chanceOf(seed, 'wires')
-
-  /** A process starts, and is started again if that fails. */
-  function start(index: number): void {
-    lives[index] = (lives[index] ?? 0) + 1
-    const actor = sim.actor(`shop${index}.${lives[index]}`)
-    actor.clockOffMs = strikes.clockOffMs(index)
-    const gate = gateOf(sim, actor, wires, strikes.mishap)
-    const chains = [world.native, world.tempo]
-    startReplica({
-      sim,
-      actor,
-      config,
-      gate,
-      database: gatedDatabase(sim, store.db, gate, memory),
-      nodes: chains.map((chain) => ({ chain, node: chain.node(strikes.lags) })),
-      random: chanceOf(seed, actor.name),
-      partner,
-      post: receiver.post,
-    }).then(
-      (replica) => {
-        replicas[index] = replica
-        sim.tell(`${actor.name} is open`)
-      },
-      (error: Error) => {
-        sim.tell(`${actor.name} could not start: ${error.message}`)
-        sim.kill(actor)
-        void sim
-          .clockOf(healer)
-          .sleep(1_000)
-          .then(() => start(index))
-      },
-    )
-  }
-
-  async function ask(chance: Chance, asker: Actor, asked: Asked, from: string): Promise<Heard | null> {
-    await sim.point(asker, `asks ${asked.path.split('?')[0]!.replace(/ord_\w+|arr_\w+/, '{id}')}`)
-    const open = replicas.filter((one) => one !== null && one !== undefined)
-    if (open.length === 0) return null
-    const { actor, app } = chance.pick(open)
-    await sim.point(actor, 'http request')
-    const heard = await askApp(app, asked, from)
-    await sim.point(actor, 'http answer')
-    const { lost, delayMs } = strikes.mishap(actor, 'http answer')
-    await sim.clockOf(asker).sleep(1 + wires.below(40) + delayMs)
-    return lost ? null : heard
-  }
-
+  const fleet = createFleet({ seed, sim, world, store, config, strikes: () => strikes, partner, post: receiver.post })
+  const strikes = createStrikes({ plan, world, now: sim.now, coverage, tell: sim.tell, kill: fleet.kill })
   const enemy = enemyOf(seed, world.payers)
-  const purchases = [...purchasesOf(seed, setting.game, world.payers), ...(enemy ? [enemy.purchase] : [])].filter(
-    ({ index }) => options.only?.includes(index) ?? true,
-  )
+  const payers = purchasesOf(seed, goodsFor(setting.game, options.goods), world.payers)
+  const isThere = ({ index }: Purchase) => options.only?.includes(index) ?? true
+  const purchases = [...payers, ...(enemy ? [enemy.purchase] : [])].filter(isThere)
   let open = purchases.length
+  let isHealing = false
   const universe: Universe = {
-    ...{ seed, sim, world, store, config, setting, plan, purchases, game, receiver, strikes, coverage, ask },
+    ...{ seed, sim, world, store, plan, purchases, game, receiver, coverage, ask: fleet.ask },
     get operator() {
       return operator
     },
@@ -167,27 +95,35 @@ export async function openUniverse(seed: number, stage: Stage, options: Universe
     heal() {
       isHealing = true
       strikes.heal()
-      for (const replica of replicas) if (replica) replica.actor.clockOffMs = 0
+      fleet.setClocks()
     },
-    end() {
-      for (const replica of replicas) if (replica) sim.kill(replica.actor)
-    },
+    end: fleet.end,
   }
   const operator = createOperator(universe)
-  for (let index = 0; index < setting.replicas; index++) start(index)
+  for (let index = 0; index < setting.replicas; index++) fleet.start(index)
   startWeather(universe)
-  void operator.register()
-  startOperatorDeeds(universe)
+  startOperator(universe)
   for (const purchase of purchases) {
-    const actor = sim.actor(`${purchase.habit === 'enemy' ? 'enemy' : 'payer'}${purchase.index}`)
-    const errand =
-      enemy?.purchase === purchase ? attack(universe, purchase, enemy.move, actor) : buy(universe, purchase, actor)
+    const isEnemy = enemy?.purchase === purchase
+    const actor = sim.actor(`${isEnemy ? 'enemy' : 'payer'}${purchase.index}`)
+    const errand = isEnemy ? attack(universe, purchase, enemy.move, actor) : buy(universe, purchase, actor)
     void errand.finally(() => open--)
   }
   return universe
 }
 
-function startOperatorDeeds({ plan, sim, operator }: Universe): void {
+/** Everybody outside, each as the plan has them at the moment. */
+function partnersOf(world: SimWorld, sim: Scheduler, { game: kind }: Setting, strikes: () => Strikes) {
+  const game = kind === 'http' ? createGame(world.payers, sim.now, () => strikes().manner('game')) : null
+  const receiver = createReceiver(() => strikes().manner('receiver'))
+  const facilitator = createFacilitator(world.native, () => strikes().manner('facilitator'))
+  const partner = (request: OutgoingRequest) =>
+    game && request.url.startsWith(GAME_URL) ? game.partner(request) : facilitator(request)
+  return { game, receiver, partner }
+}
+
+function startOperator({ plan, sim, operator }: Universe): void {
+  void operator.register()
   for (const fault of plan) {
     if (fault.kind !== 'operator') continue
     void sim

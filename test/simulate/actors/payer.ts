@@ -1,7 +1,7 @@
 import type { Credential, Purchase, Told } from '../book.ts'
 import { toldOf } from '../book.ts'
 import { type Chance, chanceOf } from '../chance.ts'
-import { goodsFor } from '../goods.ts'
+import type { Good } from '../goods.ts'
 import type { Heard } from '../request.ts'
 import type { Actor } from '../scheduler.ts'
 import type { Universe } from '../universe.ts'
@@ -14,12 +14,12 @@ const PAUSE_MS = 2_000
 const PAYMENTS_MAX = 2
 
 /** Who buys what, how and when: each by a chance of their own, so that one can be left out. */
-export function purchasesOf(seed: number, game: 'embedded' | 'http', payers: readonly Payer[]): readonly Purchase[] {
+export function purchasesOf(seed: number, goods: readonly Good[], payers: readonly Payer[]): readonly Purchase[] {
   const all = chanceOf(seed, 'payers')
   const count = 1 + all.below(4)
   return payers.slice(0, count).map((payer, index): Purchase => {
     const chance = chanceOf(seed, `payer ${index}`)
-    const good = chance.pick(goodsFor(game))
+    const good = chance.pick(goods)
     return {
       index,
       payer,
