@@ -9,7 +9,7 @@ import type { ChainAccess } from '../chain/access.ts'
 import type { ChainConfig, Config } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
 import type { Shelf } from '../domain/catalog.ts'
-import type { GoodName, SurfaceName } from '../domain/good.ts'
+import type { GoodName, PriceTag, SurfaceName } from '../domain/good.ts'
 import type { Offer } from '../domain/offer.ts'
 import type { RailName } from '../domain/rail.ts'
 import type { FreeAnswer, Route } from '../domain/route.ts'
@@ -79,7 +79,7 @@ export type SurfaceParts = {
    * to the checkout all the same.
    */
   offersOn<Input extends JsonObject>(
-    what: Pick<Offer<Input>, 'good' | 'price'>,
+    what: Pick<Offer<Input>, 'good'> & { readonly price: PriceTag<Input> },
     only?: readonly RailName[],
   ): ReadonlyMap<RailName, Offer<Input>>
   /** Where goods must never go: the shop's own tills, tokens and contracts. */

@@ -12,7 +12,7 @@ import type { Receipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import type { Limits } from '../../config/limits.ts'
-import type { Good, Hold, Price } from '../../domain/good.ts'
+import type { Good, Hold, LivePrice } from '../../domain/good.ts'
 import { type Lot, type Lots, type SaleContract, saleAbi, stateOf } from './lots.ts'
 import type { SaleBuy } from './schema.ts'
 
@@ -143,7 +143,7 @@ export function saleLot(options: SaleOptions): Good<SaleBuy> {
   }
 }
 
-export function salePrice(lots: Lots, clock: Clock): Price<SaleBuy> {
+export function salePrice(lots: Lots, clock: Clock): LivePrice<SaleBuy> {
   return {
     kind: 'live',
     async of(input) {
