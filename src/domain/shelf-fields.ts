@@ -81,8 +81,14 @@ export const timeField = z
     message: 'is not a time with its zone; write for example 2026-12-24T18:00:00Z',
     abort: true,
   })
-  .refine((value) => !Number.isNaN(Date.parse(value)), { message: 'is no moment of any calendar' })
+  .refine(isOnCalendar, { message: 'is on no calendar; write for example 2026-12-24T18:00:00Z' })
   .transform((value) => Date.parse(value))
+
+/** JavaScript takes the 31st of February for the 3rd of March. */
+function isOnCalendar(value: string): boolean {
+  const [year, month, day] = value.slice(0, 10).split('-').map(Number) as [number, number, number]
+  return !Number.isNaN(Date.parse(value)) && day <= new Date(Date.UTC(year, month, 0)).getUTCDate()
+}
 
 export const yesField = z.boolean({ error: 'is yes or no' })
 
