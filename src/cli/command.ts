@@ -120,9 +120,12 @@ export class UsageFault extends Error {
 /** It made sense and was refused, or could not be done: exit code 1. The message says what to do next. */
 export class Refusal extends Error {
   readonly code: string
-  constructor(code: string, message: string, options?: ErrorOptions) {
+  /** The members of the request that the shop does not take. */
+  readonly wrong: readonly string[]
+  constructor(code: string, message: string, options?: ErrorOptions & { readonly wrong?: readonly string[] }) {
     super(message, options)
     this.name = 'Refusal'
     this.code = code
+    this.wrong = options?.wrong ?? []
   }
 }

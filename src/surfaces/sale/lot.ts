@@ -173,6 +173,8 @@ function saleProblem(lot: Lot | null, { saleId, quantity }: SaleBuy, nowMs: numb
         : null
     case 'sold_out':
       return new Problem('sold_out', `Lot ${saleId} is sold out; nothing was taken.`)
+    case 'paused':
+      return new Problem('sale_not_active', 'The sale contract is paused; nothing was taken.')
     case 'closed':
       return new Problem('sale_not_active', `Sale ${saleId} is closed; nothing was taken.`)
     case 'not_yet':
