@@ -1,11 +1,8 @@
-import { discountRows } from '../api/operator/discount-rows.ts'
 import { type EventLog, streamEvents } from '../api/operator/event-stream.ts'
 import { healthRows } from '../api/operator/health-rows.ts'
-import { itemRows } from '../api/operator/item-rows.ts'
 import type { ShopMeter } from '../api/operator/metrics.ts'
 import { orderRows } from '../api/operator/order-rows.ts'
 import { playerRows } from '../api/operator/player-rows.ts'
-import { listedGoods, priceRows } from '../api/operator/price-rows.ts'
 import type { OperatorRoute } from '../api/operator/route.ts'
 import { operatorRows } from '../api/operator/rows.ts'
 import type { Clock } from '../base/clock.ts'
@@ -25,15 +22,11 @@ import type { Journal } from '../domain/journal.ts'
 import type { Route } from '../domain/route.ts'
 import { presentArrival, REFUND_AT_LEAST } from '../domain/till.ts'
 import type { Database } from '../store/db.ts'
-import type { Doer } from '../store/deeds.ts'
-import { listDiscounts, setDiscount } from '../store/discounts.ts'
 import { lastPosition, readEvents } from '../store/events.ts'
 import { createGameCalls } from '../store/game-calls.ts'
-import { changeGoodPrices, readGoodPrices } from '../store/good-prices.ts'
 import { hurry } from '../store/jobs.ts'
 import type { Orders } from '../store/orders.ts'
 import { createPlayers } from '../store/players.ts'
-import { changeShelf, listShelf } from '../store/shelf.ts'
 import type { ShopTerms } from '../store/shop-terms.ts'
 import { readTimeline } from '../store/timeline.ts'
 import { createWebhooks, type Webhooks } from '../webhooks/endpoints.ts'
@@ -43,6 +36,7 @@ import { pumpEvents } from '../webhooks/pump.ts'
 import type { Resolve } from '../webhooks/target.ts'
 import { startWebhookWorker } from '../webhooks/worker.ts'
 import { readGauges } from './gauges.ts'
+import { goodsRows } from './goods-desk.ts'
 import { createHealth } from './health.ts'
 import type { OpenRail } from './rails.ts'
 import { createSigners, isJournalBehind } from './signers.ts'
@@ -146,8 +140,6 @@ export function createOperations(parts: OperationsParts): Operations {
     stream: (after) => streamEvents({ db: database, clock, waitForNews, stop: stopping.signal }, after),
   }
 
-  const doer = (by: string): Doer => ({ by, at: clock.now(), random })
-
   async function waitForNews(ms: number): Promise<void> {
     const wakeSignal = createWakeSignal(clock)
     listeners.add(wakeSignal)
@@ -187,24 +179,9 @@ export function createOperations(parts: OperationsParts): Operations {
         },
       }),
       ...(config.game.backend.kind === 'embedded'
-        ? [
-            ...playerRows({ players: createPlayers(database), random, nicknameLengthMax: limits.nicknameLengthMax }),
-            ...itemRows({
-              list: () => listShelf(database),
-              change: (by, changes, how) => changeShelf(database, doer(by), changes, how),
-            }),
-            ...discountRows({
-              nicknameLengthMax: limits.nicknameLengthMax,
-              list: (limit) => listDiscounts(database, limit),
-              set: (by, discount) => setDiscount(database, doer(by), discount),
-            }),
-          ]
+        ? playerRows({ players: createPlayers(database), random, nicknameLengthMax: limits.nicknameLengthMax })
         : []),
-      ...priceRows({
-        goods: listedGoods(checkout.offers.values()),
-        read: () => readGoodPrices(database),
-        change: (by, changes) => changeGoodPrices(database, doer(by), changes),
-      }),
+      ...goodsRows({ config, database, chainOf, clock, random, offers: checkout.offers.values() }),
     ],
     wake: () => wake(),
     start() {
