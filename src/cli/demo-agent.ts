@@ -89,7 +89,7 @@ export type AgentOptions = {
 /** An agent with a wallet of its own. It knows the two protocols and what it is told by the shop; nothing else. */
 export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
   const { chains } = sandbox
-  const publicClient = createPublicClient({ chain: baseSepolia, transport: http(chains.game.rpcUrl) })
+  const publicClient = gameChain(chains.game.rpcUrl)
   const wallet = createWalletClient({ account, chain: baseSepolia, transport: http(chains.game.rpcUrl) })
   let keys: Jwks | null = null
 
@@ -114,8 +114,8 @@ export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
     const challenge = steps.find((step) => step.kind === 'challenge')
     const settlement = steps.find((step) => step.kind === 'settlement')
     if (!challenge || !settlement) throw new Refusal('not_settled', `${operation.path} sold without a settlement`)
-    await assertLanded(rail, settlement.transaction)
-    if (answer.saleTx) await assertOwned(answer.nfts ?? [])
+    await assertLanded(chains[rail].rpcUrl, settlement.transaction)
+    if (answer.saleTx) await assertOwned(publicClient, account.address, answer.nfts ?? [])
     say('delivery', describe(answer))
     if (answer.receipt) {
       verifyReceipt(answer.receipt, await publishedKeys())
@@ -129,28 +129,6 @@ export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
       paymentTx: settlement.transaction,
       deliveryTx: answer.saleTx ?? answer.actionTx ?? null,
     }
-  }
-
-  /** The chain is asked, not the shop. */
-  async function assertLanded(rail: RailName, transaction: string): Promise<void> {
-    const { rpcUrl } = chains[rail]
-    const receipt = await rpc<{ status: Hex } | null>(rpcUrl, 'eth_getTransactionReceipt', [transaction])
-    if (receipt?.status !== '0x1') throw new Refusal('not_landed', `${transaction} is not on the chain`)
-  }
-
-  async function assertOwned(nfts: readonly Nft[]): Promise<void> {
-    const owners = await Promise.all(
-      nfts.map(({ contract, tokenId }) =>
-        publicClient.readContract({
-          address: contract,
-          abi: erc721Abi,
-          functionName: 'ownerOf',
-          args: [BigInt(tokenId)],
-        }),
-      ),
-    )
-    if (owners.length === 0 || !owners.every((owner) => sameAddress(owner, account.address)))
-      throw new Refusal('not_delivered', 'the shop says that it minted, and the chain shows another owner')
   }
 
   async function publishedKeys(): Promise<Jwks> {
@@ -176,6 +154,26 @@ export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
 }
 
 export type Agent = ReturnType<typeof createAgent>
+
+/** The chain is asked, not the shop. */
+async function assertLanded(rpcUrl: string, transaction: string): Promise<void> {
+  const receipt = await rpc<{ status: Hex } | null>(rpcUrl, 'eth_getTransactionReceipt', [transaction])
+  if (receipt?.status !== '0x1') throw new Refusal('not_landed', `${transaction} is not on the chain`)
+}
+
+function gameChain(rpcUrl: string) {
+  return createPublicClient({ chain: baseSepolia, transport: http(rpcUrl) })
+}
+
+async function assertOwned(client: ReturnType<typeof gameChain>, buyer: Address, nfts: readonly Nft[]): Promise<void> {
+  const owners = await Promise.all(
+    nfts.map(({ contract, tokenId }) =>
+      client.readContract({ address: contract, abi: erc721Abi, functionName: 'ownerOf', args: [BigInt(tokenId)] }),
+    ),
+  )
+  if (owners.length === 0 || !owners.every((owner) => sameAddress(owner, buyer)))
+    throw new Refusal('not_delivered', 'the shop says that it minted, and the chain shows another owner')
+}
 
 type Nft = { readonly contract: Address; readonly tokenId: string }
 

@@ -24,7 +24,7 @@ export type ListedPrice = {
   readonly kind: 'listed'
   /** Where nobody has set another. */
   readonly usual: Usd
-  now(): Promise<Usd>
+  now(): Usd | Promise<Usd>
   /** Is it the price, or was it at any moment since? Asked of the truth itself, not of a copy. */
   was(price: Usd, since: number): Promise<boolean>
 }

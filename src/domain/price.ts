@@ -1,6 +1,6 @@
 import { type Usd, usd } from '../base/money.ts'
 import { isProblem, Problem } from '../base/problem.ts'
-import type { Price } from './good.ts'
+import type { LivePrice, Price } from './good.ts'
 import type { Credential } from './rail.ts'
 
 /** What a request costs, and what speaks against selling it though its money has moved. */
@@ -8,7 +8,7 @@ export type Quoted = { readonly price: Usd; readonly objection?: Problem | undef
 
 const NO_PRICE = usd(0n)
 
-export function priceOf<Input>(price: Price<Input>, input: Input): Promise<Usd> {
+export function priceOf<Input>(price: Price<Input>, input: Input): Usd | Promise<Usd> {
   return price.kind === 'listed' ? price.now() : price.of(input).then(assertPriced)
 }
 
@@ -19,8 +19,11 @@ function assertPriced(price: Usd): Usd {
 }
 
 /** A price question is answered with the lowest price there is; a payment of it is good only for a request that costs just that. */
-export async function probePrice<Input>(price: Price<Input>): Promise<Usd> {
-  if (price.kind === 'listed') return price.now()
+export function probePrice<Input>(price: Price<Input>): Usd | Promise<Usd> {
+  return price.kind === 'listed' ? price.now() : lowestPrice(price)
+}
+
+async function lowestPrice<Input>(price: LivePrice<Input>): Promise<Usd> {
   const range = await price.range()
   if (!range) throw new Problem('item_unavailable', 'Nothing is on sale here right now.')
   return range.lowest

@@ -1,6 +1,6 @@
 import type { HealthCheck } from '../api/operator/health-rows.ts'
 import type { Clock } from '../base/clock.ts'
-import { exchange } from '../base/outgoing.ts'
+import { type Exchange, systemExchange } from '../base/outgoing.ts'
 import { isProblem } from '../base/problem.ts'
 import type { HeadSource } from '../chain/head.ts'
 import type { Rpc } from '../chain/rpc.ts'
@@ -17,6 +17,7 @@ export type HealthParts = {
   readonly gate: LedgerGate
   wallets(): Promise<readonly WalletBalance[]>
   readonly clock: Clock
+  readonly exchange?: Exchange
 }
 
 const CACHE_MS = 2_000
@@ -38,7 +39,7 @@ export function createHealth(parts: HealthParts): () => Promise<readonly HealthC
 }
 
 function runChecks(parts: HealthParts): Promise<readonly HealthCheck[]> {
-  const { config, database, chains, gate, wallets, clock } = parts
+  const { config, database, chains, gate, wallets, clock, exchange = systemExchange } = parts
   const { x402 } = config
   const check = (name: string, severity: 'warn' | 'fail', ask: () => Promise<Finding>) =>
     within(clock, ask()).then(
@@ -57,7 +58,9 @@ function runChecks(parts: HealthParts): Promise<readonly HealthCheck[]> {
       return ok('The store answers.')
     }),
     ...chains.map(({ rpc, head }) => check(`chain ${rpc.chainId}`, 'fail', () => askChain(rpc, head))),
-    ...(facilitator?.kind === 'remote' ? [check('facilitator', 'fail', () => askFacilitator(facilitator))] : []),
+    ...(facilitator?.kind === 'remote'
+      ? [check('facilitator', 'fail', () => askFacilitator(exchange, facilitator))]
+      : []),
     check('ledger', 'fail', async () => {
       gate.assertOpen()
       return ok('The spent payments are known.')
@@ -91,10 +94,10 @@ async function askChain(rpc: Rpc, head: HeadSource): Promise<Finding> {
     : { status: 'warn', detail: `${doubtful} of its RPC addresses are silent or lag.` }
 }
 
-async function askFacilitator(facilitator: {
-  readonly url: string
-  readonly headers: Readonly<Record<string, { reveal(): string }>>
-}): Promise<Finding> {
+async function askFacilitator(
+  exchange: Exchange,
+  facilitator: { readonly url: string; readonly headers: Readonly<Record<string, { reveal(): string }>> },
+): Promise<Finding> {
   const { status } = await exchange({
     url: `${facilitator.url}/supported`,
     method: 'GET',

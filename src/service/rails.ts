@@ -1,5 +1,7 @@
 import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
+import type { Exchange } from '../base/outgoing.ts'
 import type { Waypoint } from '../base/waypoint.ts'
 import type { ChainAccess } from '../chain/access.ts'
 import { secondOpinion } from '../chain/agreed.ts'
@@ -27,6 +29,8 @@ export type RailParts = {
   readonly clock: Clock
   readonly log: Log
   readonly waypoint: Waypoint
+  readonly random: Random
+  readonly exchange: Exchange
   readonly serviceName: string
   readonly startsCold: boolean
   /** What this shop asked for before, by earlier configurations too. */
@@ -69,7 +73,7 @@ export function sellingRails(rails: readonly OpenRail[]): readonly Rail[] {
 }
 
 function createX402(config: X402Config, chain: ChainAccess, parts: RailParts): Rail {
-  const { limits, clock, log, serviceName, secondOpinionFrom } = parts
+  const { limits, clock, log, serviceName, secondOpinionFrom, exchange } = parts
   const { rpc, head } = chain
   const { asset, network, assetName, assetVersion, payTo } = config
   const reader = createSettlementReader({
@@ -97,6 +101,7 @@ function createX402(config: X402Config, chain: ChainAccess, parts: RailParts): R
           rpc,
           reader,
           log,
+          exchange,
         })
   const money = {
     network,
@@ -121,7 +126,7 @@ function createX402(config: X402Config, chain: ChainAccess, parts: RailParts): R
 }
 
 function createMpp(config: MppConfig, chain: ChainAccess, parts: RailParts): Rail {
-  const { limits, clock, log, waypoint, startsCold, past, secondOpinionFrom } = parts
+  const { limits, clock, log, waypoint, random, startsCold, past, secondOpinionFrom } = parts
   const { rpc, head } = chain
   const { network, currency, recipient, realm, secrets, modes } = config
   const depth = {
@@ -160,6 +165,7 @@ function createMpp(config: MppConfig, chain: ChainAccess, parts: RailParts): Rai
     ...depth,
     settler,
     verifier,
+    random,
     treasury: chain.sender(config.treasuryKey),
   })
 }

@@ -1,6 +1,7 @@
-import { cachedRead } from '../base/cached-read.ts'
+import { cachedValue } from '../base/cached-read.ts'
 import type { Clock } from '../base/clock.ts'
 import { formatUsd, type Usd, usd } from '../base/money.ts'
+import { whenThere } from '../base/when-there.ts'
 import type { Database, Queryable } from './db.ts'
 import { type Doer, recordDeeds } from './deeds.ts'
 import { statement } from './statement.ts'
@@ -11,7 +12,7 @@ export type PricedGood = { readonly good: string; readonly usual: Usd }
 /** What goods without a shelf cost: the program's own price, or the one that an operator has set. */
 export type GoodPrices = {
   /** At most two seconds old, on every replica. */
-  now(good: PricedGood): Promise<Usd>
+  now(good: PricedGood): Usd | Promise<Usd>
   /** Does it cost so much, or did it at any moment since? Read now. */
   was(good: PricedGood, price: Usd, since: number): Promise<boolean>
 }
@@ -35,9 +36,9 @@ const WAS = statement<{ held: boolean }>(`
           and replaced_at > $4) as held`)
 
 export function createGoodPrices(db: Database, clock: Clock): GoodPrices {
-  const recent = cachedRead(clock, CACHE_MS, () => readGoodPrices(db))
+  const recent = cachedValue(clock, CACHE_MS, () => readGoodPrices(db))
   return {
-    now: async ({ good, usual }) => (await recent()).get(good) ?? usual,
+    now: ({ good, usual }) => whenThere(recent(), (prices) => prices.get(good) ?? usual),
     async was({ good, usual }, price, since) {
       const { rows } = await db.query(WAS, [good, usual.toString(), price.toString(), new Date(since)])
       return rows[0]?.held === true

@@ -1,12 +1,10 @@
 import type { JsonObject } from '../base/json.ts'
-import type { EventType } from '../domain/event.ts'
 import type { Hold } from '../domain/good.ts'
-import type { Order, OrderStatus, Refund } from '../domain/order.ts'
+import type { LeasedOrder, Order, OrderStatus } from '../domain/order.ts'
 import { isPrivateIdentity } from '../domain/rail.ts'
 import type { Arrival } from '../domain/till.ts'
 import { strayArrival } from './arrivals.ts'
 import type { Database } from './db.ts'
-import type { Lease } from './jobs.ts'
 import {
   type Change,
   changeOrder,
@@ -14,15 +12,15 @@ import {
   countAttempt,
   letGo,
   markInDoubt,
+  type OrderEvent,
   type PlanOutcome,
+  type RefundChange,
   setPlan,
 } from './order-change.ts'
 import { findByIdentities, type Opening, type OpenOutcome, openOrder } from './order-opening.ts'
 import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './order-row.ts'
-import { type RefundBudget, refundedToday } from './refund-budget.ts'
+import { refundedToday } from './refund-budget.ts'
 import { statement } from './statement.ts'
-
-type OrderEvent = { readonly type: EventType; readonly data: JsonObject }
 
 /** The book of purchases. Every method that changes an order demands its lease. */
 export type Orders = {
@@ -34,22 +32,18 @@ export type Orders = {
   /** Money that reached us with this transaction, and that no order has. */
   stray(transaction: string): Promise<Arrival | null>
   list(filter: OrderFilter): Promise<readonly Order[]>
-  change(lease: Lease, order: Order, change: Change, event: OrderEvent): Promise<Order | null>
-  changeRefund(
-    lease: Lease,
-    order: Order,
-    change: Change & { readonly refund: Refund },
-    event: OrderEvent,
-    /** For a refund that nobody decided; throws RefundsUsedUp when it would go beyond. */
-    budget?: RefundBudget,
-  ): Promise<Order | null>
+  change(leased: LeasedOrder, change: Change, event: OrderEvent): Promise<Order | null>
+  changeRefund(leased: LeasedOrder, change: RefundChange, event: OrderEvent): Promise<Order | null>
   /** What went back to payers within a day without anybody having decided it, orphans included. */
   refundedToday(): Promise<bigint>
-  markInDoubt(lease: Lease, order: Order): Promise<Order | null>
-  countAttempt(lease: Lease, order: Order): Promise<Order | null>
+  markInDoubt(leased: LeasedOrder): Promise<Order | null>
+  countAttempt(leased: LeasedOrder): Promise<Order | null>
   /** Gives back what was set aside for a payment that does not land. */
-  letGo(lease: Lease, order: Order): Promise<Order | null>
-  setPlan(lease: Lease, order: Order, plan: JsonObject, holds: readonly Hold[]): Promise<PlanOutcome>
+  letGo(leased: LeasedOrder): Promise<Order | null>
+  setPlan(
+    leased: LeasedOrder,
+    checked: { readonly plan: JsonObject; readonly holds: readonly Hold[] },
+  ): Promise<PlanOutcome>
 }
 
 /** `isOwn`: found by a name that only the buyer and we know. */
@@ -115,12 +109,12 @@ export function createOrders(db: Database): Orders {
       const { rows } = await db.query(LIST, [statuses ?? null, before === undefined ? null : new Date(before), limit])
       return rows.map(fromOrderRow)
     },
-    change: (lease, order, change, event) => changeOrder(db, lease, order, change, event),
-    changeRefund: (lease, order, change, event, budget) => changeRefund(db, lease, order, change, event, budget),
+    change: (leased, change, event) => changeOrder(db, leased, change, event),
+    changeRefund: (leased, change, event) => changeRefund(db, leased, change, event),
     refundedToday: () => refundedToday(db),
-    markInDoubt: (lease, order) => markInDoubt(db, lease, order),
-    countAttempt: (lease, order) => countAttempt(db, lease, order),
-    letGo: (lease, order) => letGo(db, lease, order),
-    setPlan: (lease, order, plan, holds) => setPlan(db, lease, order, plan, holds),
+    markInDoubt: (leased) => markInDoubt(db, leased),
+    countAttempt: (leased) => countAttempt(db, leased),
+    letGo: (leased) => letGo(db, leased),
+    setPlan: (leased, checked) => setPlan(db, leased, checked),
   }
 }

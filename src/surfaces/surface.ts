@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/id.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { Log } from '../base/log.ts'
+import type { Exchange } from '../base/outgoing.ts'
 import type { Problem } from '../base/problem.ts'
 import type { Waypoint } from '../base/waypoint.ts'
 import type { ChainAccess } from '../chain/access.ts'
@@ -72,6 +73,8 @@ export type SurfaceParts = {
   readonly random: Random
   readonly log: Log
   readonly waypoint: Waypoint
+  /** How services outside are asked. */
+  readonly exchange: Exchange
   readonly database: Database
   readonly chainOf: (chain: ChainConfig) => ChainAccess
   /**

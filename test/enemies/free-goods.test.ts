@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { orderCount, setLot, until, verdict } from '../checkout/counter.ts'
+import { orderCount, setLot, verdict } from '../checkout/counter.ts'
 import { encoded, paymentFor, requiredOf } from '../checkout/x402-wallet.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { startShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 
 // A transfer of nothing is no payment, so what costs nothing is not for sale.
 

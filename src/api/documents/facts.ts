@@ -22,10 +22,12 @@ export type ListedItem = z.output<CatalogSchema>['items'][number]
 
 /**
  * Everything one of our hosts has to tell, at one moment. Each document is written from this alone, so no two of them can disagree, and
- * as long as it is the very same object, nothing that was written has to be written again.
+ * as long as its revision is the same, nothing that was written has to be written again.
  */
 export type Facts = {
   readonly host: Host
+  /** Counts the changes of what this host has to tell. */
+  readonly revision: number
   /** Public address of this host. */
   readonly origin: string
   readonly config: Config
@@ -100,7 +102,10 @@ function factsAt(host: Host, { context, config, version, routes }: FactsOptions)
     const unpriced = { paid: paid.map(unpricedNow), items: [] }
     const live = await look().catch(() => last?.live ?? unpriced)
     const digest = stringify([live.paid.map(({ amount, range }) => [amount, range]), live.items])
-    if (last?.digest !== digest) last = { digest, live, facts: { ...fixed, ...live, since: isoTime(clock.now()) } }
+    if (last?.digest !== digest) {
+      const revision = (last?.facts.revision ?? 0) + 1
+      last = { digest, live, facts: { ...fixed, ...live, revision, since: isoTime(clock.now()) } }
+    }
     return last.facts
   })
 }

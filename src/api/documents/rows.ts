@@ -4,7 +4,7 @@ import { docsHeaders, docsPage } from '../pages/docs.ts'
 import { errorsRoute } from '../pages/errors.ts'
 import { homeHeaders, homePage } from '../pages/home.ts'
 import { API_CATALOG_TYPE, apiCatalog, apiCatalogSchema, linkHeader, robotsText, sitemapText } from './crawlers.ts'
-import { createDocumentCache } from './document-cache.ts'
+import { createDocumentCache, type DocumentCache } from './document-cache.ts'
 import { createFacts, type FactsOptions } from './facts.ts'
 import { llmsFullText, llmsText } from './llms.ts'
 import { AI_CATALOG_TYPE, aiCatalog, aiCatalogSchema, CARD_TYPE, serverCard, serverCardSchema } from './mcp-card.ts'
@@ -26,12 +26,27 @@ export type DocumentOptions = Omit<FactsOptions, 'routes'> & {
   readonly others: readonly Route[]
 }
 
+const everywhere = { host: 'both', cache } as const
+
 /** What agents, crawlers and people read of this shop. All of it is written from the rows of the table. */
 export function documentRows(options: DocumentOptions): readonly Route[] {
-  const { indexVerification } = options.config.service
+  const { name, indexVerification } = options.config.service
   const printed = createDocumentCache(createFacts({ ...options, routes: () => [...options.others, ...rows] }))
-  const everywhere = { host: 'both', cache } as const
   const rows: readonly Route[] = [
+    ...pageRows(printed),
+    errorsRoute(name),
+    ...contractRows(printed),
+    ...protocolRows(options.others, printed),
+    ...mcpRows(printed),
+    ...modelRows(printed),
+    ...crawlerRows(printed),
+    ...(indexVerification === null ? [] : [verificationRow(indexVerification)]),
+  ]
+  return rows
+}
+
+function pageRows(printed: DocumentCache): readonly Route[] {
+  return [
     free('GET /', {
       ...everywhere,
       summary: 'This shop, for people',
@@ -44,21 +59,28 @@ export function documentRows(options: DocumentOptions): readonly Route[] {
       contentType: HTML,
       handle: printed.text(docsPage, docsHeaders),
     }),
-    errorsRoute(options.config.service.name),
+  ]
+}
+
+function contractRows(printed: DocumentCache): readonly Route[] {
+  return [
     free('GET /openapi.json', {
       ...everywhere,
       summary: 'The contract of the paid operations',
       result: openapiSchema,
-      handle: printed.json(payableContract),
+      handle: printed.prepared(payableContract),
     }),
     free('GET /openapi.full.json', {
       ...everywhere,
       summary: 'The contract of the free operations and webhooks',
       result: openapiSchema,
-      handle: printed.json(fullContract),
+      handle: printed.prepared(fullContract),
     }),
-    ...protocolRows(options.others, printed),
-    ...mcpRows(printed),
+  ]
+}
+
+function modelRows(printed: DocumentCache): readonly Route[] {
+  return [
     free('GET /llms.txt', {
       ...everywhere,
       summary: 'How to buy here, for models',
@@ -83,6 +105,11 @@ export function documentRows(options: DocumentOptions): readonly Route[] {
       result: skillIndexSchema,
       handle: printed.json(skillIndex),
     }),
+  ]
+}
+
+function crawlerRows(printed: DocumentCache): readonly Route[] {
+  return [
     free('GET /.well-known/api-catalog', {
       ...everywhere,
       summary: 'The APIs of this host (RFC 9727)',
@@ -102,21 +129,17 @@ export function documentRows(options: DocumentOptions): readonly Route[] {
       contentType: 'application/xml',
       handle: printed.text(sitemapText),
     }),
-    ...(indexVerification === null
-      ? []
-      : [
-          free('GET /.well-known/402index-verify.txt', {
-            ...everywhere,
-            summary: 'Proof for 402index.io',
-            contentType: PLAIN,
-            handle: async () => ({ body: indexVerification }),
-          }),
-        ]),
   ]
-  return rows
 }
 
-type DocumentCache = ReturnType<typeof createDocumentCache>
+function verificationRow(indexVerification: string): Route {
+  return free('GET /.well-known/402index-verify.txt', {
+    ...everywhere,
+    summary: 'Proof for 402index.io',
+    contentType: PLAIN,
+    handle: async () => ({ body: indexVerification }),
+  })
+}
 
 /** A protocol that is switched off has no documents; at a host that sells nothing for it, they are elsewhere. */
 function protocolRows(others: readonly Route[], printed: DocumentCache): readonly Route[] {

@@ -10,7 +10,7 @@ import type { Timeline } from '../../store/timeline.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
 /** What operators may see of the book of purchases, what they may hurry, and what only they can know. */
-export type OrderDesk = {
+export type OrderContext = {
   list(filter: OrderFilter): Promise<readonly Order[]>
   timeline(reference: string): Promise<Timeline | null>
   /** Makes an order due now. False when somebody is at work on it. */
@@ -26,7 +26,7 @@ const LIMIT_MAX = 500
 
 const reference = z.strictObject({ id: z.string().min(1).max(128) })
 
-export function orderRows({ list, timeline, hurry, decide }: OrderDesk): readonly OperatorRoute[] {
+export function orderRows({ list, timeline, hurry, decide }: OrderContext): readonly OperatorRoute[] {
   async function find(id: string): Promise<Timeline> {
     const found = await timeline(id)
     if (!found) throw new Problem('order_not_found', `There is no order ${id.slice(0, 80)}.`)

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { type Hash, isHash } from '../../base/address.ts'
 import { stringify } from '../../base/json.ts'
 import type { Log } from '../../base/log.ts'
-import { exchange } from '../../base/outgoing.ts'
+import { type Exchange, systemExchange } from '../../base/outgoing.ts'
 import { Problem, type ProblemCode } from '../../base/problem.ts'
 import type { Secret } from '../../base/secret.ts'
 import { readReceipt } from '../../chain/receipt.ts'
@@ -53,8 +53,9 @@ export function remoteFacilitator(options: {
   rpc: Rpc
   reader: SettlementReader
   log: Log
+  exchange?: Exchange
 }): Facilitator {
-  const { url, headers, timeoutMs, rpc, reader, log } = options
+  const { url, headers, timeoutMs, rpc, reader, log, exchange = systemExchange } = options
 
   async function ask(
     step: 'verify' | 'settle',

@@ -59,7 +59,7 @@ const place = (rail: RailName) => ({ host: rail, path: `/shop/${rail}/purchases`
 /** Room after the last moment at which a request could still wait for a test player's late delivery. */
 const REHEARSED_DELAY_MS = 2_000
 
-function createGame({ config, clock, log, database, waypoint }: SurfaceParts): GameBackend {
+function createGame({ config, clock, log, database, waypoint, exchange }: SurfaceParts): GameBackend {
   const { limits, game } = config
   if (game.backend.kind === 'embedded')
     return embeddedGame({
@@ -71,7 +71,7 @@ function createGame({ config, clock, log, database, waypoint }: SurfaceParts): G
     })
   const { url, secret } = game.backend
   return httpGame({
-    client: createGameClient({ url, secret, timeoutMs: limits.gameTimeoutMs, clock }),
+    client: createGameClient({ url, secret, timeoutMs: limits.gameTimeoutMs, clock, exchange }),
     calls: createGameCalls(database),
     clock,
     log,
