@@ -95,6 +95,46 @@ export const commands: readonly Entry[] = [
     load: () => import('./players.ts').then(({ addPlayer }) => addPlayer),
   },
   {
+    name: 'lots list',
+    summary: 'Lots of the sale contract: price, supply, window, state',
+    load: () => import('./lots.ts').then(({ listLots }) => listLots),
+  },
+  {
+    name: 'lots hide',
+    summary: 'Stop selling a lot; nothing changes on the chain',
+    load: () => import('./lots.ts').then(({ hideLot }) => hideLot),
+  },
+  {
+    name: 'lots show',
+    summary: 'Sell a hidden lot again',
+    load: () => import('./lots.ts').then(({ showLot }) => showLot),
+  },
+  {
+    name: 'lots describe',
+    summary: 'Name, description and picture that listings show',
+    load: () => import('./lots.ts').then(({ describeLot }) => describeLot),
+  },
+  {
+    name: 'lots add',
+    summary: 'Make a lot on the chain: signed here, or written for a Safe',
+    load: () => import('./lot-terms.ts').then(({ addLot }) => addLot),
+  },
+  {
+    name: 'lots change',
+    summary: 'Change price, supply or window of a lot on the chain',
+    load: () => import('./lot-terms.ts').then(({ changeLot }) => changeLot),
+  },
+  {
+    name: 'lots import',
+    summary: 'Describe, hide and show lots by a CSV file',
+    load: () => import('./lots.ts').then(({ importLots }) => importLots),
+  },
+  {
+    name: 'lots export',
+    summary: 'The lots as a CSV file',
+    load: () => import('./lots.ts').then(({ exportLots }) => exportLots),
+  },
+  {
     name: 'items list',
     summary: 'Items of the embedded game: price, stock, limits, window',
     load: () => import('./items.ts').then(({ listItems }) => listItems),

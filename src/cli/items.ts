@@ -135,7 +135,9 @@ export const importItems = importCommand(table)
 export const exportItems = exportCommand(table)
 
 function set(call: Call, command: string, path: string, more: JsonObject): Promise<Output> {
-  return withLineThatWorks(call, command, terms, () => send(call, path, { ...membersOf(call, terms), ...more }))
+  return withLineThatWorks(call, { command, options: terms, others: ['by'] }, () =>
+    send(call, path, { ...membersOf(call, terms), ...more }),
+  )
 }
 
 function put(call: Call, change: JsonObject): Promise<Output> {

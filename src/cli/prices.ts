@@ -50,7 +50,7 @@ export const changePrice: Command = {
     const view = await operatorClient(call)
       .post<PriceView>(path, request)
       .catch((error) => {
-        if (!(error instanceof Refusal) || !error.wrong.includes('price')) throw error
+        if (!(error instanceof Refusal) || !error.wrong.some(({ member }) => member === 'price')) throw error
         const works = `this would work: sutler prices change ${good} 0.05`
         throw new Refusal(error.code, `${error.message.replace(/^\//, '')}; nothing was changed\n  ${works}`)
       })

@@ -29,37 +29,32 @@ export function membersOf(call: Call, options: Readonly<Record<string, Said>>): 
   )
 }
 
-/** What the shop does not take is told with the line that it would. */
+/** What the shop does not take is told with the line that it would. `others` are options that the line keeps as they were typed. */
 export async function withLineThatWorks<Result>(
   call: Call,
-  command: string,
-  options: Readonly<Record<string, Said>>,
+  { command, options, others }: { command: string; options: Readonly<Record<string, Said>>; others: readonly string[] },
   work: () => Promise<Result>,
 ): Promise<Result> {
   try {
     return await work()
   } catch (error) {
     if (!(error instanceof Refusal) || error.wrong.length === 0) throw error
-    const line = lineThatWorks(call, command, options, error.wrong)
-    if (line === null) throw error
-    const message = error.message.replace(/\.? ?(Nothing was changed)?\.?$/, '').replace(/^\//, '--')
-    throw new Refusal(error.code, `${message}; nothing was changed\n  this would work: ${line}`)
+    const { wrong } = error
+    const named = Object.entries(options)
+    const places = wrong.map(({ member }) => named.find(([, option]) => option.member === member)?.[0])
+    if (places.includes(undefined)) throw error
+    const faults = wrong.map(({ detail }, index) => `--${places[index]} ${detail}`)
+    const words = named.flatMap(([name, { example }]) => {
+      const value = places.includes(name) ? example : call.option(name)
+      return value === undefined ? [] : [`--${name}`, quoted(value)]
+    })
+    const kept = others.flatMap((name) => {
+      const value = call.option(name)
+      return value === undefined ? [] : [`--${name}`, quoted(value)]
+    })
+    const line = ['sutler', command, ...call.args.map(quoted), ...words, ...kept].join(' ')
+    throw new Refusal(error.code, `${faults.join('; ')}; nothing was changed\n  this would work: ${line}`)
   }
-}
-
-function lineThatWorks(
-  call: Call,
-  command: string,
-  options: Readonly<Record<string, Said>>,
-  wrong: readonly string[],
-): string | null {
-  const known = Object.entries(options)
-  if (!wrong.every((member) => known.some(([, option]) => option.member === member))) return null
-  const words = known.flatMap(([name, { member, example }]) => {
-    const value = wrong.includes(member) ? example : call.option(name)
-    return value === undefined ? [] : [`--${name}`, quoted(value)]
-  })
-  return ['sutler', command, ...call.args.map(quoted), ...words].join(' ')
 }
 
 function quoted(word: string): string {
