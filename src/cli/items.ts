@@ -1,4 +1,3 @@
-import { presentItem } from '../api/operator/item-rows.ts'
 import type { JsonObject } from '../base/json.ts'
 import { listShelf } from '../store/shelf.ts'
 import { type Call, type Command, operatorOptions, UsageFault } from './command.ts'
@@ -66,7 +65,11 @@ export const listItems: Command = {
     const items = await readShopOrStore(
       call,
       async (client) => (await client.get<{ items: ItemView[] }>('/operator/items')).items,
-      async (database) => (await listShelf(database)).map(presentItem) as ItemView[],
+      async (database) => {
+        // Only here: every other command would wait for it too.
+        const { presentItem } = await import('../api/operator/item-rows.ts')
+        return (await listShelf(database)).map(presentItem) as ItemView[]
+      },
     )
     return { json: { items }, text: itemsText(items, call.terminal) }
   },

@@ -1,6 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import { type Chain, createPublicClient, createWalletClient, http } from 'viem'
-import { privateKeyToAccount } from 'viem/accounts'
+import type { Chain } from 'viem'
 import type { Address } from '../base/address.ts'
 import { systemClock } from '../base/clock.ts'
 import type { Hex } from '../base/hex.ts'
@@ -58,6 +57,10 @@ function batchText({ chainId, to, data, what }: Unsigned): string {
 
 /** Safe to run again: what it sends makes the chain so, and changes nothing where it is so already. */
 async function send(call: Call, { chainId, to, data, what }: Unsigned): Promise<Hex> {
+  const [{ createPublicClient, createWalletClient, http }, { privateKeyToAccount }] = await Promise.all([
+    import('viem'),
+    import('viem/accounts'),
+  ])
   const account = privateKeyToAccount(await readKey(call.option('key-file')!))
   const url = rpcUrl(call, chainId)
   const coin = { name: 'coin', symbol: 'COIN', decimals: 18 }
