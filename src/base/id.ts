@@ -26,7 +26,7 @@ const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 /** Two letters for each ten bits. */
 const PAIRS = Array.from({ length: 1024 }, (_, bits) => ALPHABET[bits >> 5]! + ALPHABET[bits & 31]!)
 
-export type IdPrefix =
+type IdPrefix =
   | 'ord'
   | 'arr'
   | 'req'

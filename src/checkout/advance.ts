@@ -2,18 +2,18 @@ import { newId } from '../base/id.ts'
 import { isProblem } from '../base/problem.ts'
 import { eventTypeOf } from '../domain/event.ts'
 import { assertPassed, type Buyer, type Delivery } from '../domain/good.ts'
+import type { Lease } from '../domain/lease.ts'
 import { type Offer, offerKey, type Told, viewOf } from '../domain/offer.ts'
 import { type Failure, isFinal, type LeasedOrder, type Order, type Refund } from '../domain/order.ts'
 import type { SettleOutcome } from '../domain/rail.ts'
-import type { Lease } from '../store/jobs.ts'
-import { type Change, changed, type RefundChange } from '../store/order-change.ts'
-import { type RefundBudget, RefundsUsedUp } from '../store/refund-budget.ts'
-import { STRIKE_POINTS_MAX } from '../store/strikes.ts'
+import { changed, type OrderChange, type RefundChange } from '../store/orders/change.ts'
+import { type RefundBudget, RefundsUsedUp } from '../store/orders/refund-budget.ts'
+import { STRIKE_POINTS_MAX } from '../store/orders/strikes.ts'
 import { answerOf } from './answer.ts'
 import type { Checkout } from './checkout.ts'
 
 /** An order, and what it takes to carry it one step further. */
-export type OrderRun = LeasedOrder & { readonly checkout: Checkout; readonly offer: Offer }
+type OrderRun = LeasedOrder & { readonly checkout: Checkout; readonly offer: Offer }
 
 /**
  * Carries an order one step further, from whatever state a request, a crash or another process left it in. The request that opened the
@@ -53,7 +53,7 @@ export function offerOf({ offers }: Checkout, order: Order): Offer {
   return offer
 }
 
-export type Step =
+type Step =
   | { readonly kind: 'moved'; readonly order: Order }
   /** Nothing to do before `waitMs` have passed. */
   | { readonly kind: 'waiting'; readonly order: Order; readonly waitMs: number; readonly detail: string }
@@ -265,7 +265,7 @@ async function refund(run: OrderRun): Promise<Step> {
   return next
 }
 
-type Move = Omit<Change, 'at' | 'release' | 'isLast'>
+type Move = Omit<OrderChange, 'at' | 'release' | 'isLast'>
 
 function move(run: OrderRun, to: Move): Promise<Step> {
   return apply(run, completed(run, to))
@@ -281,7 +281,7 @@ async function confirm(run: OrderRun, to: Move): Promise<Step> {
 }
 
 /** The one place where an order changes its state: with the state go its event, its holds and its job. */
-async function apply(run: OrderRun, change: Change): Promise<Step> {
+async function apply(run: OrderRun, change: OrderChange): Promise<Step> {
   const { checkout, offer, order } = run
   const next = await checkout.orders.change(run, change, eventOf(offer, changed(order, change)))
   return stepTo(checkout, next)
@@ -301,7 +301,7 @@ async function moveRefund(run: OrderRun, to: Move & Pick<RefundChange, 'refund' 
   return stepTo(checkout, next)
 }
 
-function completed({ checkout }: OrderRun, to: Move): Change {
+function completed({ checkout }: OrderRun, to: Move): OrderChange {
   const released = to.to === 'confirmed' ? 'unkept' : to.to === 'failed' || to.to === 'expired' ? 'all' : 'none'
   return { ...to, at: checkout.clock.now(), release: released, isLast: isFinal(to.to) }
 }

@@ -6,8 +6,8 @@ import { assertPassed, type Checked } from '../domain/good.ts'
 import { type Offer, viewOf } from '../domain/offer.ts'
 import type { Order } from '../domain/order.ts'
 import type { Payment } from '../domain/rail.ts'
-import type { Exposure } from '../store/exposure.ts'
-import { asOpened, type Opening, type OpenOutcome } from '../store/order-opening.ts'
+import type { Exposure } from '../store/orders/exposure.ts'
+import { asOpened, type Opening, type OpenOutcome } from '../store/orders/opening.ts'
 import type { PaidCall } from './paid-call.ts'
 
 /** Written, or perhaps written: the store did not say. */

@@ -5,7 +5,7 @@ import { beginRefund } from './advance.ts'
 import type { Checkout } from './checkout.ts'
 import { runShared } from './run.ts'
 
-export type RefundRequest = {
+type RefundRequest = {
   /** Told to the buyer. */
   readonly reason: string
   /** Who decided it. */

@@ -1,9 +1,9 @@
-import type { Lease } from '../store/jobs.ts'
+import type { Lease } from '../domain/lease.ts'
 import type { Checkout } from './checkout.ts'
 import { doubted, runShared } from './run.ts'
 
 /** Finds orders that nobody works on, after a crash, an outage or a long wait, and drives them on. */
-export type Worker = {
+type Worker = {
   /** Resolves when the work at hand has been put down, that of answered requests too; other processes go on with the rest. */
   stop(): Promise<void>
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../base/json.ts'
-import { listShelf } from '../store/shelf.ts'
+import { listShelf } from '../store/game/shelf.ts'
 import { type Call, type Command, operatorOptions, UsageFault } from './command.ts'
 import type { Output } from './output.ts'
 import { membersOf, type Said, typed, withLineThatWorks } from './said-options.ts'

@@ -6,7 +6,7 @@ import { isPublishedAddress, isPublishedSecret } from './published.ts'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** One thing that is wrong with the configuration, and how to mend it. */
-export type ConfigIssue = { readonly option: string; readonly message: string }
+type ConfigIssue = { readonly option: string; readonly message: string }
 
 /** All faults at once: nobody should have to start five times to learn five mistakes. */
 export class ConfigFault extends Error {

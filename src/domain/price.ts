@@ -4,7 +4,7 @@ import type { LivePrice, Price } from './good.ts'
 import type { Credential } from './rail.ts'
 
 /** What a request costs, and what speaks against selling it though its money has moved. */
-export type Quoted = { readonly price: Usd; readonly objection?: Problem | undefined }
+type Quoted = { readonly price: Usd; readonly objection?: Problem | undefined }
 
 const NO_PRICE = usd(0n)
 

@@ -6,7 +6,7 @@ import { lastPosition, readEvents } from '../store/events.ts'
 import { pumpEvents } from '../webhooks/pump.ts'
 
 /** The log of events as operators read it, and whoever listens to it at this moment. */
-export type OpenEventLog = EventLog & {
+type OpenEventLog = EventLog & {
   /** This process has placed new events. */
   announce(): void
   /** Ends the streams. */

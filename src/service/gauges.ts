@@ -1,8 +1,8 @@
 import type { Gauge, Sample } from '../base/metrics.ts'
 import type { Database, DatabaseStatus } from '../store/db.ts'
 import { type Figures, readFigures } from '../store/figures.ts'
-import { countJobs, type JobCounts } from '../store/jobs.ts'
-import { type Backlog, webhookBacklog } from '../store/webhooks.ts'
+import { oldestDueSeconds } from '../store/jobs.ts'
+import { type WebhookBacklog, webhookBacklog } from '../store/webhooks/deliveries.ts'
 import type { WalletBalance } from './wallets.ts'
 
 /** What all replicas share, read when somebody asks for the figures. */
@@ -10,24 +10,23 @@ export async function readGauges(
   database: Database,
   wallets: () => Promise<readonly WalletBalance[]>,
 ): Promise<readonly Gauge[]> {
-  const [figures, jobs, backlog, balances] = await Promise.all([
+  const [figures, lagSeconds, backlog, balances] = await Promise.all([
     readFigures(database),
-    countJobs(database),
+    oldestDueSeconds(database, 'order'),
     webhookBacklog(database),
     // Figures of the store are worth having while a chain is silent.
     wallets().catch((): readonly WalletBalance[] => []),
   ])
   return [
-    ...orderGauges(figures, jobs),
+    ...orderGauges(figures, lagSeconds),
     ...webhookGauges(backlog),
     ...walletGauges(balances),
     ...processGauges(database.status()),
   ]
 }
 
-function orderGauges(figures: Figures, jobs: readonly JobCounts[]): readonly Gauge[] {
+function orderGauges(figures: Figures, lagSeconds: number): readonly Gauge[] {
   const { openOrders, unknownOutcomes, refundsOpen, strayArrivals, missingSettlements } = figures
-  const orderJobs = jobs.find(({ kind }) => kind === 'order')
   return [
     gauge(
       'sutler_orders_open',
@@ -55,15 +54,11 @@ function orderGauges(figures: Figures, jobs: readonly JobCounts[]): readonly Gau
       'Payments that the chain no longer shows, by state.',
       missingSettlements.map(({ state, count }) => ({ labels: { state }, value: count })),
     ),
-    gauge(
-      'sutler_worker_lag_seconds',
-      'How long the oldest due order has waited for a worker.',
-      only(orderJobs?.oldestDueSeconds ?? 0),
-    ),
+    gauge('sutler_worker_lag_seconds', 'How long the oldest due order has waited for a worker.', only(lagSeconds)),
   ]
 }
 
-function webhookGauges(backlog: readonly Backlog[]): readonly Gauge[] {
+function webhookGauges(backlog: readonly WebhookBacklog[]): readonly Gauge[] {
   return [
     gauge(
       'sutler_webhook_pending',

@@ -7,7 +7,7 @@ import type { GameConfig, SaleConfig } from '../config/config.ts'
 import type { Database } from '../store/db.ts'
 import { type Doer, recordDeeds } from '../store/deeds.ts'
 import { changeLotNotes, readLotNotes } from '../store/lot-notes.ts'
-import { readLots, saleAbi, stateOf } from '../surfaces/sale/lots.ts'
+import { readLots, saleAbi, lotStateOf } from '../surfaces/sale/lots.ts'
 
 export type LotDeskParts = {
   readonly sale: SaleConfig
@@ -29,7 +29,7 @@ export function createLotDesk({ sale, chain, chainOf, database, clock, doer }: L
     chainId: chain.chainId,
     async lots() {
       const now = clock.now()
-      return (await readLots(contract, read, null)).map((lot) => ({ ...lot, state: stateOf(lot, now) }))
+      return (await readLots(contract, read, null)).map((lot) => ({ ...lot, state: lotStateOf(lot, now) }))
     },
     isOffered: (saleId) => sale.saleIds === null || sale.saleIds.includes(saleId),
     notes: () => readLotNotes(database, sale.contract),

@@ -5,7 +5,6 @@ import type { OperatorRoute } from '../api/operator/route.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
-import type { Exchange } from '../base/outgoing.ts'
 import type { Waypoint } from '../base/waypoint.ts'
 import type { ChainAccess } from '../chain/access.ts'
 import type { Checkout } from '../checkout/checkout.ts'
@@ -16,8 +15,9 @@ import type { Config } from '../config/config.ts'
 import type { Journal } from '../domain/journal.ts'
 import type { Route } from '../domain/route.ts'
 import { REFUND_AT_LEAST, type Till } from '../domain/till.ts'
+import type { RailAccount } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
-import type { Orders } from '../store/orders.ts'
+import type { Orders } from '../store/orders/orders.ts'
 import type { ShopTerms } from '../store/shop-terms.ts'
 import { createWebhooks, type Webhooks } from '../webhooks/endpoints.ts'
 import { RETRY_SECONDS } from '../webhooks/lane.ts'
@@ -32,8 +32,10 @@ import { createSigners, isJournalBehind } from './signers.ts'
 import { createTills } from './tills.ts'
 import { readWallets } from './wallets.ts'
 
-export type OperationsParts = {
+type OperationsParts = {
   readonly config: Config
+  /** Where the rails are paid, and were. */
+  readonly accounts: readonly RailAccount[]
   readonly database: Database
   readonly journal: Journal
   readonly rails: readonly OpenRail[]
@@ -45,7 +47,6 @@ export type OperationsParts = {
   readonly waypoint: Waypoint
   readonly orders: Orders
   readonly past: readonly ShopTerms[]
-  readonly exchange: Exchange
   /** Names of webhook receivers; tests bring their own. */
   readonly resolve?: Resolve | undefined
   /** Carries webhooks; over the network unless a test brings its own way. */
@@ -72,10 +73,11 @@ export type Operations = {
 const RESCAN_BLOCKS = 128n
 
 export function createOperations(parts: OperationsParts): Operations {
-  const { config, database, journal, rails, chainOf, meter, clock, random, log, waypoint, past, exchange } = parts
+  const { config, accounts, database, journal, rails, chainOf, meter, clock, random, log, waypoint, past, exchange } =
+    parts
   const { operations } = config
   const { resolve = systemResolve } = parts
-  const signers = createSigners(config, chainOf)
+  const signers = createSigners(accounts, config.game, chainOf)
   const tills = createTills({ rails, signers, database, past, log })
   const reconcileContext = reconcileContextOf(parts, tills)
   const gate = createLedgerGate(reconcileContext, () => isJournalBehind(signers, journal))
@@ -83,7 +85,8 @@ export function createOperations(parts: OperationsParts): Operations {
   const webhooks = createWebhooks({ db: database, random, resolve, policy, onChanged: () => worker?.lookAround() })
   const wallets = () => readWallets(signers, tills, operations)
   const chains = [...new Map(signers.map(({ rpc, head }) => [rpc, { rpc, head }])).values()]
-  const health = createHealth({ config, database, chains, gate, wallets, clock, exchange })
+  const outside = accounts.flatMap(({ isSelling, outside }) => (isSelling ? outside : []))
+  const health = createHealth({ database, chains, outside, gate, wallets, clock, exchange })
   const events = openEventLog(database, clock)
   let worker: WebhookWorker | undefined
   let reconciler: Reconciler | undefined

@@ -15,16 +15,16 @@ import type { ReconcileContext } from '../checkout/reconcile-context.ts'
 import type { ChainConfig, Config } from '../config/config.ts'
 import { presentArrival } from '../domain/till.ts'
 import type { Database } from '../store/db.ts'
-import { createGameCalls, type GameVerdict } from '../store/game-calls.ts'
+import { createGameCalls, type GameVerdict } from '../store/game/calls.ts'
+import { createPlayers } from '../store/game/players.ts'
 import { hurry } from '../store/jobs.ts'
-import { createPlayers } from '../store/players.ts'
-import { readTimeline } from '../store/timeline.ts'
+import { readTimeline } from '../store/orders/timeline.ts'
 import type { Webhooks } from '../webhooks/endpoints.ts'
 import { readGauges } from './gauges.ts'
 import { goodsRows } from './goods-desk.ts'
 import type { WalletBalance } from './wallets.ts'
 
-export type OperatorRoutesParts = {
+type OperatorRoutesParts = {
   readonly config: Config
   readonly database: Database
   readonly chainOf: (chain: ChainConfig) => ChainAccess

@@ -4,9 +4,9 @@ import type { Clock } from '../base/clock.ts'
 import type { DataFolder } from '../base/data-folder.ts'
 import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
-import type { Backend, Engine } from './backend.ts'
+import type { Backend, EngineName } from './backend.ts'
 import { openEmbedded } from './embedded/embedded.ts'
-import { asProblem, isConnectionLost, isTransient, StoreFault } from './fault.ts'
+import { asStoreProblem, isConnectionLost, isTransient, StoreFault } from './fault.ts'
 import { createLender } from './pool.ts'
 import { answerMsMax, openPostgres } from './postgres.ts'
 import { type Statement, statement } from './statement.ts'
@@ -33,7 +33,7 @@ export type DatabaseOptions = {
 }
 
 /** `int8` and `numeric` arrive as strings, `timestamptz` as `Date`, `jsonb` parsed: the defaults of `pg`, on both engines. */
-export type Result<Row> = { readonly rows: readonly Row[]; readonly rowCount: number | null }
+type Result<Row> = { readonly rows: readonly Row[]; readonly rowCount: number | null }
 
 /** A database or a transaction: whatever runs SQL. Statements are for the code, plain text for migrations and tools. */
 export type Queryable = {
@@ -43,7 +43,7 @@ export type Queryable = {
 /** One statement at a time: await each before the next. */
 export type Transaction = Queryable & { readonly __transaction: true }
 
-export type TransactionOptions = {
+type TransactionOptions = {
   readonly isolation?: 'read committed' | 'repeatable read' | 'serializable'
   readonly readOnly?: boolean
   readonly attemptsMax?: number
@@ -62,7 +62,7 @@ export type DatabaseStatus = {
 }
 
 export type Database = Queryable & {
-  readonly engine: Engine
+  readonly engine: EngineName
   /** For people: which server or folder, which version. Holds no password. */
   readonly description: string
   /**
@@ -100,7 +100,7 @@ const QUEUE_MAX = 1000
 const PING = statement('select 1')
 
 /** `openDatabase` for a backend that is open already. */
-export function createDatabase(backend: Backend, options: DatabaseOptions): Database {
+function createDatabase(backend: Backend, options: DatabaseOptions): Database {
   const { pool } = backend
   const { clock, random, queueMax = QUEUE_MAX } = options
   const { connect, takeBack } = createLender(pool, queueMax)
@@ -122,7 +122,7 @@ export function createDatabase(backend: Backend, options: DatabaseOptions): Data
       return await send(client, sql, values)
     } catch (error) {
       failure = error
-      throw asProblem(error)
+      throw asStoreProblem(error)
     } finally {
       // `pool.query` would close the connection after any error, even a broken unique key.
       if (client) takeBack(client, failure, isConnectionLost(failure))
@@ -165,7 +165,7 @@ export function createDatabase(backend: Backend, options: DatabaseOptions): Data
           return await attempt(work, settings)
         } catch (error) {
           const isTooLate = round >= attemptsMax || clock.now() - begun >= retryMsMax
-          if (isTooLate || !isTransient(error)) throw asProblem(error)
+          if (isTooLate || !isTransient(error)) throw asStoreProblem(error)
           await clock.sleep(jitterMs(round, random))
         }
       }

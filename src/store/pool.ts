@@ -4,7 +4,7 @@ import { Problem } from '../base/problem.ts'
 import { isSilent } from './fault.ts'
 
 /** A pool of `pg` in which a broken connection is never more than a failed query. Idle connections stay, with their plans. */
-export function createPool(config: pg.PoolConfig, log: Log): pg.Pool {
+export function createConnectionPool(config: pg.PoolConfig, log: Log): pg.Pool {
   const pool = new pg.Pool({ ...config, idleTimeoutMillis: 0 })
   // An idle connection that breaks leaves the pool by itself; whoever comes next gets a new one.
   pool.on('error', (error) => log.warn('idle database connection lost', { error }))
@@ -17,7 +17,7 @@ export function createPool(config: pg.PoolConfig, log: Log): pg.Pool {
 const DOUBT_MS_MAX = 1_500
 
 /** Hands out connections, and distrusts them all when one of them goes silent. */
-export type Lender = {
+type Lender = {
   /** Throws `overloaded` when too many wait already. */
   connect(): Promise<pg.PoolClient>
   /** Whatever a connection was used for, this is how it came back. */

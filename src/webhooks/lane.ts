@@ -4,15 +4,15 @@ import type { Log } from '../base/log.ts'
 import type { Waypoint } from '../base/waypoint.ts'
 import type { Database } from '../store/db.ts'
 import { type Job, release } from '../store/jobs.ts'
-import { type Endpoint, findEndpoint, setEndpointState } from '../store/webhook-endpoints.ts'
 import {
-  type DeliveryAnswer,
   type DeliveryState,
   finishLane,
   nextDeliveries,
   type PendingDelivery,
   recordDelivery,
-} from '../store/webhooks.ts'
+  type WebhookAnswer,
+} from '../store/webhooks/deliveries.ts'
+import { type Endpoint, findEndpoint, setEndpointState } from '../store/webhooks/endpoints.ts'
 import type { Post } from './post.ts'
 import { bodyOf, signedHeaders } from './sign.ts'
 
@@ -93,8 +93,8 @@ async function deliver({ parts, endpoint, job, stop }: Turn, pending: PendingDel
   const body = bodyOf(event)
   const headers = signedHeaders({ id: event.id, body, atMs: begun }, endpoint.secrets)
   const answer = await post({ url: endpoint.url, headers, body }, stop).then(
-    ({ status, text }): DeliveryAnswer => ({ at: begun, status, ms: clock.now() - begun, text }),
-    (error: Error): DeliveryAnswer => ({
+    ({ status, text }): WebhookAnswer => ({ at: begun, status, ms: clock.now() - begun, text }),
+    (error: Error): WebhookAnswer => ({
       at: begun,
       status: null,
       ms: clock.now() - begun,

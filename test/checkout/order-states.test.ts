@@ -14,11 +14,11 @@ import {
   transitions,
 } from '../../src/domain/order.ts'
 import type { Payment } from '../../src/domain/rail.ts'
-import { createHoldBook } from '../../src/store/holds.ts'
 import { claim } from '../../src/store/jobs.ts'
-import { createJournal } from '../../src/store/journal.ts'
-import type { Change } from '../../src/store/order-change.ts'
-import { createOrders, type Orders } from '../../src/store/orders.ts'
+import type { OrderChange } from '../../src/store/orders/change.ts'
+import { createHoldBook } from '../../src/store/orders/holds.ts'
+import { createOrders, type Orders } from '../../src/store/orders/orders.ts'
+import { createJournal } from '../../src/store/sends/journal.ts'
 import { engines, openStore, type TestStore } from '../support/database.ts'
 import { verifies } from '../support/verifies.ts'
 
@@ -94,7 +94,7 @@ for (const engine of engines) {
     }
 
     /** The change that leads to a status; `isLast` stays false so that the lease can be used again. */
-    function changeTo(to: OrderStatus): Change {
+    function changeTo(to: OrderStatus): OrderChange {
       const paid = to === 'settled' ? { paymentTx: HASH, settledAt: Date.now() } : {}
       const back =
         to === 'refunding'
@@ -105,7 +105,7 @@ for (const engine of engines) {
       return { to, at: Date.now(), release: 'none', isLast: false, ...paid, ...back }
     }
 
-    function apply(held: LeasedOrder, change: Change): Promise<Order | null> {
+    function apply(held: LeasedOrder, change: OrderChange): Promise<Order | null> {
       const event = { type: 'order.confirmed', data: { to: change.to } } as const
       return change.refund
         ? orders.changeRefund(held, { ...change, refund: change.refund }, event)

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
 import { nicknameField } from '../../domain/fields.ts'
 import { byField, itemIdField } from '../../domain/shelf-fields.ts'
-import type { Discount } from '../../store/discounts.ts'
+import type { Discount } from '../../store/game/discounts.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
 export type DiscountDesk = {

@@ -22,7 +22,7 @@ import {
   type ShelfItem,
   type ShelfMode,
   type ShelfOutcome,
-} from '../../store/shelf.ts'
+} from '../../store/game/shelf.ts'
 import { type OperatorRoute, operator } from './route.ts'
 import { type Column, cell, readSheet, refused, type Sheet } from './sheet.ts'
 

@@ -12,9 +12,9 @@ import { type HttpRequest, queryOf } from '../http/request.ts'
 
 // Routes for the people who run the shop. They are a table of their own: what is not in the public table is in no public document.
 
-export type OperatorMethod = 'GET' | 'POST' | 'DELETE'
+type OperatorMethod = 'GET' | 'POST' | 'DELETE'
 
-export type OperatorCall<Params, Query, Body> = {
+type OperatorCall<Params, Query, Body> = {
   readonly params: Params
   readonly query: Query
   readonly body: Body
@@ -22,7 +22,7 @@ export type OperatorCall<Params, Query, Body> = {
   header(name: string): string | undefined
 }
 
-export type OperatorAnswer = {
+type OperatorAnswer = {
   readonly status?: number
   readonly body: JsonObject | string | AsyncIterable<string>
   readonly contentType?: string
@@ -58,7 +58,7 @@ export function operator<Params extends z.ZodType, Query extends z.ZodType, Body
   return { method, path, summary, params, query, body, bodyBytesMax, handle: row.handle as OperatorRoute['handle'] }
 }
 
-export type OperatorOptions = {
+type OperatorOptions = {
   readonly routes: readonly OperatorRoute[]
   /** Null switches the operator's routes off: nobody can tell that there are any. */
   readonly token: Secret | null

@@ -1,16 +1,16 @@
 import type { Address, Hash } from '../../base/address.ts'
 import { fromHex, type Hex, toHex } from '../../base/hex.ts'
 import { keccak256 } from '../../base/keccak.ts'
-import type { Change } from '../evm/cells.ts'
-import type { Log } from '../evm/machine.ts'
+import type { CellChange } from '../evm/cells.ts'
+import type { EvmLog } from '../evm/machine.ts'
 
-export type Receipt = {
+type Receipt = {
   readonly succeeded: boolean
   readonly gasUsed: bigint
   readonly gasPrice: bigint
   readonly created: Address | null
   readonly feeToken: Address | null
-  readonly logs: readonly Log[]
+  readonly logs: readonly EvmLog[]
 }
 
 /** The raw bytes are the truth about a transaction; what a receipt does not show is decoded from them again. */
@@ -37,7 +37,7 @@ export type Block = {
   readonly transactions: readonly MinedTransaction[]
   readonly overrides: readonly Override[]
   /** What the block did to the state; null once it is too old to be taken back. */
-  readonly changes: readonly Change[] | null
+  readonly changes: readonly CellChange[] | null
 }
 
 /** Gives the block its hash. It commits to what the block holds, not to Ethereum's tries: the dev chain has none. */
@@ -52,7 +52,7 @@ export function blockGasUsed({ transactions }: Block): bigint {
 }
 
 /** The 2048-bit filter over addresses and topics that lets clients skip blocks (yellow paper, 4.3.1). */
-export function bloomOf(logs: readonly Log[]): Hex {
+export function bloomOf(logs: readonly EvmLog[]): Hex {
   const bloom = new Uint8Array(256)
   for (const value of new Set(logs.flatMap(({ address, topics }) => [address, ...topics]))) {
     const hash = keccak256(fromHex(value))

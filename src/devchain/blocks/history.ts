@@ -5,7 +5,7 @@ import { makeCode } from '../evm/code.ts'
 import type { State } from '../evm/state.ts'
 import type { Rules } from '../rules.ts'
 import { type Block, sealBlock } from './block.ts'
-import { type Journal, noJournal, openJournal } from './journal.ts'
+import { type BlockJournal, noJournal, openJournal } from './journal.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { createCodec } from './record.ts'
 
@@ -50,7 +50,7 @@ export async function openHistory(options: {
     else replayed.ledger.push(block)
   }
 
-  const journal: Journal =
+  const journal: BlockJournal =
     path === null ? noJournal : await openJournal(path, `sutler-devchain 1 ${rules.chainId}`, replay)
   let { timeOffset } = replayed
   const ledger = replayed.ledger ?? (await start())

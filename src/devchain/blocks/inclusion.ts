@@ -1,6 +1,6 @@
 import type { Address } from '../../base/address.ts'
-import type { Fees } from '../evm/fees.ts'
-import { type BlockContext, type Machine, type Outcome, REVERT } from '../evm/machine.ts'
+import type { FeeCollector } from '../evm/fees.ts'
+import { type BlockContext, type Machine, REVERT, type RunOutcome } from '../evm/machine.ts'
 import { twoDimensionalKey } from '../evm/nonce-precompile.ts'
 import type { State } from '../evm/state.ts'
 import { greater } from '../quantity.ts'
@@ -11,7 +11,7 @@ import { EXPIRING_NONCE_KEY } from '../transactions/gas.ts'
 import type { MinedTransaction } from './block.ts'
 
 /** How one transaction enters a block: its nonce is counted, its fee held, its calls run, and what it used is charged. */
-export type Inclusion = {
+type Inclusion = {
   nonceOf(from: Address, nonceKey: bigint): bigint
   /** Throws RpcError when the transaction does not fit. Leaves its fee held: for a dry run. */
   check(transaction: Transaction, context: BlockContext): Promise<void>
@@ -23,7 +23,7 @@ export type InclusionOptions = {
   readonly rules: Rules
   readonly state: State
   readonly machine: Machine
-  readonly fees: Fees
+  readonly fees: FeeCollector
   /** Whether this transaction reverts whatever it does. Asked once per execution. */
   readonly reverts: (transaction: Transaction) => boolean
 }
@@ -48,7 +48,7 @@ export function createInclusion({ rules, state, machine, fees, reverts }: Inclus
     })
   }
 
-  async function execute(transaction: Transaction, context: BlockContext, gasPrice: bigint): Promise<Outcome> {
+  async function execute(transaction: Transaction, context: BlockContext, gasPrice: bigint): Promise<RunOutcome> {
     if (reverts(transaction)) return forcedRevert
     const { calls, from, accessList, nonceKey } = transaction
     const gas = transaction.gas - transaction.intrinsicGas
@@ -81,11 +81,11 @@ export function createInclusion({ rules, state, machine, fees, reverts }: Inclus
   }
 }
 
-const forcedRevert: Outcome = { gasUsed: 0n, gasSpent: 0n, output: '0x', failure: REVERT, created: null, logs: [] }
+const forcedRevert: RunOutcome = { gasUsed: 0n, gasSpent: 0n, output: '0x', failure: REVERT, created: null, logs: [] }
 
 function mined(
   { hash, raw, type, from, feePayer, calls }: Transaction,
-  { failure, created }: Outcome,
+  { failure, created }: RunOutcome,
   receipt: Omit<MinedTransaction['receipt'], 'succeeded' | 'created'>,
 ): MinedTransaction {
   const to = calls[0]!.to

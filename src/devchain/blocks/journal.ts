@@ -8,7 +8,7 @@ import { DevChainError } from '../errors.ts'
  * `fdatasync` makes them durable. A frame is a line: length and CRC-32 of the payload in hexadecimal, then the payload, a JSON
  * array of records. The next frame is only written after the last one is safe, so only the last frame can ever be torn.
  */
-export type Journal = {
+export type BlockJournal = {
   append(record: unknown): void
   /** Resolves when everything appended so far is on disk. Rejects for good once a write has failed. */
   settled(): Promise<void>
@@ -16,13 +16,17 @@ export type Journal = {
 }
 
 /** For a chain that lives in memory only. */
-export const noJournal: Journal = { append() {}, settled: async () => {}, close: async () => {} }
+export const noJournal: BlockJournal = { append() {}, settled: async () => {}, close: async () => {} }
 
 /**
  * Opens or creates the file, hands every record to `replay` in order, and cuts off a torn last frame: nobody was told that it
  * happened. `title` is the first line; a file with another one belongs to something else.
  */
-export async function openJournal(path: string, title: string, replay: (record: unknown) => void): Promise<Journal> {
+export async function openJournal(
+  path: string,
+  title: string,
+  replay: (record: unknown) => void,
+): Promise<BlockJournal> {
   const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null
     throw unwritable(path, error)
@@ -41,7 +45,7 @@ export async function openJournal(path: string, title: string, replay: (record: 
 
 type File = Awaited<ReturnType<typeof open>>
 
-function appender(path: string, file: File, length: number): Journal {
+function appender(path: string, file: File, length: number): BlockJournal {
   let position = length
   let collecting: string[] | null = null
   /** The end of the newest batch. A batch waits for the one before it, and fails with it. */

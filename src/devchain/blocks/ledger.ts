@@ -1,10 +1,10 @@
 import type { Address, Hash } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
-import type { Log } from '../evm/machine.ts'
+import type { EvmLog } from '../evm/machine.ts'
 import type { Block, MinedTransaction } from './block.ts'
 
 export type Place = { readonly block: Block; readonly index: number; readonly transaction: MinedTransaction }
-export type PlacedLog = { readonly log: Log; readonly logIndex: number; readonly place: Place }
+export type PlacedLog = { readonly log: EvmLog; readonly logIndex: number; readonly place: Place }
 
 /** Null stands for "any" and a list for "one of", as in `eth_getLogs`. All values in lower case. */
 export type LogFilter = {
@@ -24,7 +24,7 @@ export type Ledger = {
 }
 
 /** How many of the newest blocks can be taken back, and have their state asked for. Nodes keep 128. */
-export const HISTORY_BLOCKS = 2_048
+const HISTORY_BLOCKS = 2_048
 
 export function createLedger(genesis: Block): Ledger {
   const blocks: Block[] = [genesis]
@@ -64,7 +64,7 @@ export function logsOf(block: Block): PlacedLog[] {
   )
 }
 
-export function matches({ address, topics }: Log, filter: LogFilter): boolean {
+export function matches({ address, topics }: EvmLog, filter: LogFilter): boolean {
   if (filter.addresses !== null && !filter.addresses.includes(address)) return false
   // A filter longer than the log's topics asks for a topic that is not there, even where it takes any.
   if (filter.topics.length > topics.length) return false

@@ -19,7 +19,7 @@ export type Miner = {
   mine(content: BlockContent): Promise<Block>
 }
 
-export type BlockContent = {
+type BlockContent = {
   /** Hands out transactions until it gives none. */
   readonly next?: () => Transaction | undefined
   /** Hears of a transaction that turned out not to fit: expired while it waited, or its payer is broke by now. */

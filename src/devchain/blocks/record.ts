@@ -6,7 +6,7 @@ import { quantity } from '../quantity.ts'
 import type { Block, MinedTransaction, Override } from './block.ts'
 
 /** What the journal says happened, in order. Replaying the writes rebuilds the chain without running anything. */
-export type Event =
+type Event =
   | {
       readonly kind: 'block'
       readonly block: Omit<Block, 'changes'>

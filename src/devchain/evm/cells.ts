@@ -16,7 +16,7 @@ type Cell<Table extends string, Value> = {
 }
 
 /** A write that can be taken back. */
-export type Change = Write & { readonly before: Write['after'] }
+export type CellChange = Write & { readonly before: Write['after'] }
 
 const tablesOf = () => ({
   account: plainTable<AccountRecord>(),
@@ -39,15 +39,15 @@ export type Cells = {
   position(): number
   rewind(position: number): void
   /** Everything that changed since the last call, each cell once; the undo log starts anew. */
-  takeChanges(): readonly Change[]
+  takeChanges(): readonly CellChange[]
   /** Writes past the undo log. Returns what it takes to go back. */
-  apply(writes: readonly Write[]): readonly Change[]
-  unapply(changes: readonly Change[]): void
+  apply(writes: readonly Write[]): readonly CellChange[]
+  unapply(changes: readonly CellChange[]): void
 }
 
 export function createCells(): Cells {
   const tables = tablesOf()
-  const undo: Pick<Change, 'table' | 'key' | 'before'>[] = []
+  const undo: Pick<CellChange, 'table' | 'key' | 'before'>[] = []
   const set = (table: keyof Tables, key: string, value: Write['after']) => tables[table].set(key, value as never)
 
   return {
@@ -73,14 +73,14 @@ export function createCells(): Cells {
       undo.length = 0
       return [...first.values()].flatMap(({ table, key, before }) => {
         const after = tables[table].get(key)
-        return isSame(before, after) ? [] : [{ table, key, before, after } as Change]
+        return isSame(before, after) ? [] : [{ table, key, before, after } as CellChange]
       })
     },
     apply(writes) {
       return writes.map((write) => {
         const before = tables[write.table].get(write.key)
         set(write.table, write.key, write.after)
-        return { ...write, before } as Change
+        return { ...write, before } as CellChange
       })
     },
     unapply(changes) {

@@ -6,10 +6,10 @@ import type { Hex } from '../../base/hex.ts'
 import { RpcError } from '../errors.ts'
 import { lesser } from '../quantity.ts'
 import { FEE_MANAGER_ADDRESS, isTip20, PATH_USD_ADDRESS, type Rules, SYSTEM_ADDRESS } from '../rules.ts'
-import type { BlockContext, Call, Log, Machine } from './machine.ts'
+import type { BlockContext, Call, EvmLog, Machine } from './machine.ts'
 import type { State } from './state.ts'
 
-export type FeeTerms = {
+type FeeTerms = {
   readonly from: Address
   readonly feePayer: Address
   readonly feeToken?: Address | undefined
@@ -20,15 +20,15 @@ export type FeeTerms = {
 }
 
 /** The highest possible fee, set aside before the transaction runs. */
-export type HeldFee = {
+type HeldFee = {
   readonly price: bigint
   readonly feeToken: Address | null
   /** Gives back what was not used. Returns the logs that paying left behind. */
-  settle(gasUsed: bigint): Promise<readonly Log[]>
+  settle(gasUsed: bigint): Promise<readonly EvmLog[]>
 }
 
 /** How gas is paid for. `hold` changes the state, or throws the node's refusal when the payer cannot afford it. */
-export type Fees = {
+export type FeeCollector = {
   hold(terms: FeeTerms, block: BlockContext): Promise<HeldFee>
   feeTokenOf(payer: Address, block: BlockContext): Promise<Address>
 }
@@ -38,7 +38,7 @@ export function effectiveGasPrice(fees: Pick<FeeTerms, 'maxFeePerGas' | 'maxPrio
 }
 
 /** In the chain's own coin. */
-export function nativeFees({ rules, state }: { rules: Rules; state: State }): Fees {
+export function nativeFees({ rules, state }: { rules: Rules; state: State }): FeeCollector {
   return {
     async hold(terms) {
       const { from, gas, calls } = terms
@@ -69,7 +69,7 @@ const balanceOf = AbiFunction.fromAbi(testTip20.abi, 'balanceOf')
 const userTokens = AbiFunction.fromAbi(testFeeManager.abi, 'userTokens')
 
 /** In a TIP-20 token, as on Tempo. No fee market between tokens: whatever the payer chose is what they pay with. */
-export function tip20Fees({ rules, state, machine }: { rules: Rules; state: State; machine: Machine }): Fees {
+export function tip20Fees({ rules, state, machine }: { rules: Rules; state: State; machine: Machine }): FeeCollector {
   async function system(to: Address, data: Hex, block: BlockContext) {
     const calls = [{ to, value: 0n, data }]
     return machine.run({ calls, from: SYSTEM_ADDRESS, gas: 1_000_000n, gasPrice: 0n }, block)

@@ -8,7 +8,7 @@ import { ecrecover } from './secp256k1.ts'
 import type { State } from './state.ts'
 
 export type Call = { readonly to: Address | null; readonly value: bigint; readonly data: Hex }
-export type Log = { readonly address: Address; readonly topics: readonly Hex[]; readonly data: Hex }
+export type EvmLog = { readonly address: Address; readonly topics: readonly Hex[]; readonly data: Hex }
 export type AccessList = readonly { readonly address: Address; readonly storageKeys: readonly Hex[] }[]
 
 /** What a running contract can learn about the block it runs in. */
@@ -20,7 +20,7 @@ export type BlockContext = {
   readonly randomness: Hex
 }
 
-export type Message = {
+type Message = {
   readonly calls: readonly Call[]
   readonly from: Address
   readonly gas: bigint
@@ -30,7 +30,7 @@ export type Message = {
   readonly nonceCounted?: boolean
 }
 
-export type Outcome = {
+export type RunOutcome = {
   /** After refunds: what the sender pays for. */
   readonly gasUsed: bigint
   /** Before refunds: what has to be there while it runs. */
@@ -39,13 +39,13 @@ export type Outcome = {
   /** Null when all calls went through. `revert` comes with output; the rest are words of the EVM, such as `out of gas`. */
   readonly failure: string | null
   readonly created: Address | null
-  readonly logs: readonly Log[]
+  readonly logs: readonly EvmLog[]
 }
 
 /** Runs messages on the state. The only place that knows EthereumJS's machine. */
 export type Machine = {
   /** Runs the calls in order, all or none: after a failure the state is as before. */
-  run(message: Message, block: BlockContext): Promise<Outcome>
+  run(message: Message, block: BlockContext): Promise<RunOutcome>
 }
 
 export const REVERT = EVMError.errorMessages.REVERT
@@ -73,7 +73,7 @@ export async function createMachine(options: {
     async run(message, block) {
       warmUp(evm, precompileAddresses, message)
       await evm.journal.checkpoint()
-      let outcome: Outcome | undefined
+      let outcome: RunOutcome | undefined
       try {
         outcome = await runCalls(evm, message, block)
         return outcome
@@ -99,8 +99,8 @@ function warmUp(evm: Evm, precompileAddresses: readonly string[], { from, access
   }
 }
 
-async function runCalls(evm: Evm, message: Message, block: BlockContext): Promise<Outcome> {
-  const logs: Log[] = []
+async function runCalls(evm: Evm, message: Message, block: BlockContext): Promise<RunOutcome> {
+  const logs: EvmLog[] = []
   let gasLeft = message.gas
   let refund = 0n
   let output: Hex = '0x'

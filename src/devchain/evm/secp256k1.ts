@@ -7,7 +7,7 @@ import { keccak256 } from '../../base/keccak.ts'
 
 const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
 
-export type Signature = { readonly r: bigint; readonly s: bigint; readonly yParity: number }
+type Signature = { readonly r: bigint; readonly s: bigint; readonly yParity: number }
 
 /** The address that signed, in lower case, or null. Refuses the malleable half of the curve, as nodes do (EIP-2). */
 export function recoverSigner(digest: Uint8Array, { r, s, yParity }: Signature): Address | null {

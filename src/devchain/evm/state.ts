@@ -3,7 +3,7 @@ import { OriginalStorageCache } from '@ethereumjs/statemanager'
 import { Account, type Address as EvmAddress } from '@ethereumjs/util'
 import type { Address } from '../../base/address.ts'
 import { type Hex, toHex } from '../../base/hex.ts'
-import { type AccountRecord, type Cells, type Change, createCells, type Write } from './cells.ts'
+import { type AccountRecord, type CellChange, type Cells, createCells, type Write } from './cells.ts'
 import { makeCode, noCode } from './code.ts'
 
 /** The accounts of the chain. It is also what EthereumJS asks for as a state manager. */
@@ -15,11 +15,11 @@ export type State = StateManagerInterface & {
   setNonce(key: string, value: bigint): void
   /** Runs `work` and leaves no trace of it. */
   dryRun<T>(work: () => Promise<T>): Promise<T>
-  takeChanges(): readonly Change[]
+  takeChanges(): readonly CellChange[]
   /** Forgets everything that changed since then. */
   dropChanges(): void
-  apply(writes: readonly Write[]): readonly Change[]
-  unapply(changes: readonly Change[]): void
+  apply(writes: readonly Write[]): readonly CellChange[]
+  unapply(changes: readonly CellChange[]): void
 }
 
 const EMPTY = new Uint8Array()

@@ -68,7 +68,7 @@ function numberOf(hash: unknown, height: number, ledger: Ledger): number | undef
   return number === undefined || number > height ? undefined : number
 }
 
-export type LogRange = { readonly from: number; readonly to: number }
+type LogRange = { readonly from: number; readonly to: number }
 
 /** Null when the filter names a block that is not there. */
 export function readLogRange(value: unknown, height: number, ledger: Ledger): LogRange | null {

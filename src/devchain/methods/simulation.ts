@@ -1,7 +1,7 @@
 import { ZERO_ADDRESS } from '../../base/address.ts'
 import { RpcError } from '../errors.ts'
 import { effectiveGasPrice } from '../evm/fees.ts'
-import { type BlockContext, type Outcome, REVERT } from '../evm/machine.ts'
+import { type BlockContext, REVERT, type RunOutcome } from '../evm/machine.ts'
 import type { Node } from '../node.ts'
 import { greater, lesser } from '../quantity.ts'
 import { leastGas } from '../transactions/admission.ts'
@@ -40,7 +40,7 @@ export async function estimateGas(node: Node, request: CallRequest, context: Blo
  * As the transaction would run, when the request says what it would pay: the price is what a contract sees, and the fee is held
  * first, so a payer who owns exactly the price fails here too. Without fees both the price and the base fee are zero, as nodes have it.
  */
-async function simulate(node: Node, request: CallRequest, context: BlockContext, gas: bigint): Promise<Outcome> {
+async function simulate(node: Node, request: CallRequest, context: BlockContext, gas: bigint): Promise<RunOutcome> {
   const { rules, state, machine } = node
   const { calls, from = ZERO_ADDRESS, accessList, maxFeePerGas } = request
   if (!maxFeePerGas) {
@@ -87,7 +87,7 @@ function gasLimit({ rules, state }: Node, request: CallRequest): bigint {
   return lesser(most, state.account(from).balance / maxFeePerGas)
 }
 
-function failureOf({ failure, output }: Outcome): RpcError {
+function failureOf({ failure, output }: RunOutcome): RpcError {
   if (failure !== REVERT) return new RpcError(-32000, failure ?? 'execution failed')
   const reason = revertReason(output)
   return new RpcError(3, reason === null ? 'execution reverted' : `execution reverted: ${reason}`, output)

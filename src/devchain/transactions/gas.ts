@@ -1,10 +1,10 @@
 import { fromHex } from '../../base/hex.ts'
 import type { AccessList, Call } from '../evm/machine.ts'
 
-export type SignatureType = 'secp256k1' | 'p256' | 'webAuthn'
+type SignatureType = 'secp256k1' | 'p256' | 'webAuthn'
 export const EXPIRING_NONCE_KEY = 2n ** 256n - 1n
 
-export type GasTerms = {
+type GasTerms = {
   readonly calls: readonly Call[]
   readonly accessList?: AccessList
   readonly signatureType?: SignatureType

@@ -23,7 +23,7 @@ export type Pool = {
 
 const POOL_MAX = 5_000
 
-export function createPool(options: {
+export function createTransactionPool(options: {
   readonly rules: Rules
   readonly nonceOf: (from: Address, nonceKey: bigint) => bigint
 }): Pool {

@@ -3,7 +3,7 @@ import { NodeFS } from '@electric-sql/pglite/nodefs'
 import { syncPath } from '../../base/data-folder.ts'
 import type { Reserve } from './reserve.ts'
 
-export type DurableFiles = {
+type DurableFiles = {
   readonly fs: NodeFS
   /** How often the engine had bytes forced to the disk. */
   syncs(): number

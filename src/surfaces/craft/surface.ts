@@ -2,7 +2,7 @@ import './problems.ts'
 import { parseUsd } from '../../base/money.ts'
 import type { PriceTag } from '../../domain/good.ts'
 import type { RailName } from '../../domain/rail.ts'
-import { createHoldBook } from '../../store/holds.ts'
+import { createHoldBook } from '../../store/orders/holds.ts'
 import { type OpenSurface, type Surface, type SurfaceParts, toldGood } from '../surface.ts'
 import { accelerateGood } from './accelerate.ts'
 import type { Craft } from './action.ts'
@@ -51,7 +51,7 @@ function open(parts: SurfaceParts): OpenSurface | null {
   return { rails: [...counter.burn.keys()], rows: (context, rail) => craftRows(context, counter, rail) }
 }
 
-const place = (rail: RailName) => ({ host: rail, path: `/craft/${rail}/actions` })
+const place = (rail: RailName) => `/craft/${rail}/actions`
 
 /** Actions on a user's own tokens, carried out by the studio's craft controller. */
 export const craft: Surface = {

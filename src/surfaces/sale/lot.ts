@@ -3,11 +3,11 @@ import type { Clock } from '../../base/clock.ts'
 import { rangeOf, times, usd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Good, Hold, LivePrice } from '../../domain/good.ts'
-import { type Lot, type Lots, type SaleContract, stateOf } from './lots.ts'
-import { gasMaxOf, type MintOptions, mint, suspectsOf, trialProblem } from './mint.ts'
+import { type Lot, type Lots, lotStateOf, type SaleContract } from './lots.ts'
+import { gasMaxOf, type MintOptions, mint, mintProblem, suspectsOf } from './mint.ts'
 import type { SaleBuy } from './schema.ts'
 
-export type SaleOptions = MintOptions & {
+type SaleOptions = MintOptions & {
   readonly lots: Lots
   /** Addresses that hold the shop's own money or code: a beneficiary among them is a mistake. */
   readonly ownAddresses: readonly Address[]
@@ -43,7 +43,7 @@ export function saleLot(options: SaleOptions): Good<SaleBuy> {
       await minter.assertFunded(gasMaxOf(input))
       await minter.assertClear()
       const hold = supplyHold(contract, standing, input.quantity)
-      const trial = { check: 'mint', problem: await trialProblem(options, input) }
+      const trial = { check: 'mint', problem: await mintProblem(options, input) }
       return { findings: [...findings, trial], plan: {}, holds: [hold], suspects }
     },
 
@@ -79,7 +79,7 @@ export function salePrice(lots: Lots, clock: Clock): LivePrice<SaleBuy> {
       return each * BigInt(quantity) === price && lots.priceWas(saleId, usd(each), since)
     },
     async range() {
-      const open = [...(await lots.recent()).values()].filter((lot) => stateOf(lot, clock.now()) === 'open')
+      const open = [...(await lots.recent()).values()].filter((lot) => lotStateOf(lot, clock.now()) === 'open')
       return rangeOf(open.map(({ unitPrice }) => unitPrice))
     },
   }
@@ -88,7 +88,7 @@ export function salePrice(lots: Lots, clock: Clock): LivePrice<SaleBuy> {
 function saleProblem(lot: Lot | null, { saleId, quantity }: SaleBuy, nowMs: number): Problem | null {
   if (!lot) return new Problem('sale_not_found', `There is no sale ${saleId}; read /catalog for those that are open.`)
   const left = lot.supply - lot.minted
-  switch (stateOf(lot, nowMs)) {
+  switch (lotStateOf(lot, nowMs)) {
     case 'open':
       return left < BigInt(quantity)
         ? new Problem('sold_out', `Only ${left} of lot ${saleId} are left; nothing was taken.`)

@@ -7,7 +7,7 @@ import { Problem } from '../../base/problem.ts'
 import type { BatchReader } from '../../chain/batch.ts'
 import { type Contract, decodeEventLog, eventTopic } from '../../chain/contract.ts'
 import { blockTime, type HeadSource } from '../../chain/head.ts'
-import type { Log } from '../../chain/receipt.ts'
+import type { EvmLog } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { LotNote } from '../../store/lot-notes.ts'
 
@@ -31,7 +31,7 @@ export type Lot = {
   readonly isPaused: boolean
 }
 
-export type LotState = 'open' | 'not_yet' | 'closed' | 'sold_out' | 'paused'
+type LotState = 'open' | 'not_yet' | 'closed' | 'sold_out' | 'paused'
 
 export type Lots = {
   /** All that is offered, at most two seconds old: for listings and for the price of an unpaid call. */
@@ -86,7 +86,7 @@ export function createLots(options: LotsOptions): Lots {
     const fromBlock = `0x${(number > HISTORY_BLOCKS ? number - HISTORY_BLOCKS : 0n).toString(16)}`
     const topics = [LOT_SET, `0x${BigInt(saleId).toString(16).padStart(64, '0')}`]
     const filter = { address: contract.address, topics, fromBlock, toBlock: 'latest' }
-    const logs = await rpc.request<readonly Log[]>('eth_getLogs', [filter])
+    const logs = await rpc.request<readonly EvmLog[]>('eth_getLogs', [filter])
     return logs.flatMap((log) => {
       const event = decodeEventLog(saleAbi, log)
       return event?.eventName === 'LotSet'
@@ -203,7 +203,7 @@ function told(lot: Lot, note: LotNote | undefined): Lot {
   }
 }
 
-export function stateOf(lot: Lot, nowMs: number): LotState {
+export function lotStateOf(lot: Lot, nowMs: number): LotState {
   if (lot.isPaused) return 'paused'
   if (lot.opensAt !== null && nowMs < lot.opensAt) return 'not_yet'
   if (lot.closesAt !== null && nowMs >= lot.closesAt) return 'closed'

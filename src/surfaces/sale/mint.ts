@@ -38,7 +38,7 @@ export function gasMaxOf({ quantity }: SaleBuy): bigint {
 }
 
 /** A mint that would fail is refused while it is free: a beneficiary without a receiver, a paused contract. */
-export async function trialProblem({ contract, minter, clock }: MintOptions, input: SaleBuy): Promise<Problem | null> {
+export async function mintProblem({ contract, minter, clock }: MintOptions, input: SaleBuy): Promise<Problem | null> {
   const trialKey = orderKey(`trial ${clock.now()} ${input.beneficiary}`)
   try {
     await contract.simulate(await minter.terms(gasMaxOf(input)), mintCall(contract, trialKey, input))

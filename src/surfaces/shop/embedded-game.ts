@@ -1,11 +1,11 @@
 import { type Clock, isoTime } from '../../base/clock.ts'
 import { discounted } from '../../base/money.ts'
 import type { Waypoint } from '../../base/waypoint.ts'
-import type { GrantRow, ItemRow, Items, PersonalRow } from '../../store/items.ts'
-import type { Players, Rehearsal } from '../../store/players.ts'
+import type { GrantRow, ItemRow, Items, PersonalRow } from '../../store/game/items.ts'
+import type { Players, Rehearsal } from '../../store/game/players.ts'
 import type { GameBackend, GameDelivery, Grant, Item, PersonalOffer } from './game.ts'
 
-export type EmbeddedGameOptions = {
+type EmbeddedGameOptions = {
   readonly players: Players
   readonly items: Items
   readonly clock: Clock

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import type { Waypoint } from '../../base/waypoint.ts'
-import type { GameCall, GameCalls } from '../../store/game-calls.ts'
+import type { GameCall, GameCalls } from '../../store/game/calls.ts'
 import type { GameDelivery, Grant } from './game.ts'
 import { type GameClient, GameSilent } from './game-client.ts'
 import { type DeliveryAnswer, deliveryAnswer } from './game-wire.ts'

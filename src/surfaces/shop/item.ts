@@ -5,13 +5,13 @@ import { Problem } from '../../base/problem.ts'
 import type { Recipient } from '../../domain/catalog.ts'
 import type { Finding, Good, Hold, LivePrice } from '../../domain/good.ts'
 import { recipientOf } from '../../domain/recipient.ts'
-import type { HoldBook } from '../../store/holds.ts'
-import { limitResource } from '../../store/items.ts'
+import { limitResource } from '../../store/game/items.ts'
+import type { HoldBook } from '../../store/orders/holds.ts'
 import type { GameBackend, Item, PersonalOffer } from './game.ts'
 import { findRecipient, recipientMissing } from './recipient.ts'
 import type { ShopBuy } from './schema.ts'
 
-export type ShopItemOptions = {
+type ShopItemOptions = {
   readonly game: GameBackend
   readonly holds: HoldBook
   /** How long delivery is tried before the money goes back. */
