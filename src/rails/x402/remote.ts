@@ -157,7 +157,7 @@ export async function supportedBy(
   exchange: Exchange,
   timeoutMs: number,
 ): Promise<{ readonly status: number; kinds(): readonly { readonly scheme: string; readonly network: string }[] }> {
-  const { status, text } = await systemExchange({
+  const { status, text } = await exchange({
     url: `${url}/supported`,
     method: 'GET',
     headers: revealed(headers),
