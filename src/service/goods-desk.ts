@@ -11,8 +11,8 @@ import type { Offer } from '../domain/offer.ts'
 import type { Database } from '../store/db.ts'
 import type { Doer } from '../store/deeds.ts'
 import { listDiscounts, setDiscount } from '../store/game/discounts.ts'
-import { changeGoodPrices, readGoodPrices } from '../store/good-prices.ts'
 import { changeShelf, listShelf } from '../store/game/shelf.ts'
+import { changeGoodPrices, readGoodPrices } from '../store/good-prices.ts'
 import { createLotDesk } from './lot-desk.ts'
 
 export type GoodsDeskParts = {

@@ -7,7 +7,7 @@ import type { GameConfig, SaleConfig } from '../config/config.ts'
 import type { Database } from '../store/db.ts'
 import { type Doer, recordDeeds } from '../store/deeds.ts'
 import { changeLotNotes, readLotNotes } from '../store/lot-notes.ts'
-import { readLots, saleAbi, lotStateOf } from '../surfaces/sale/lots.ts'
+import { lotStateOf, readLots, saleAbi } from '../surfaces/sale/lots.ts'
 
 export type LotDeskParts = {
   readonly sale: SaleConfig

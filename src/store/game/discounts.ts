@@ -1,7 +1,7 @@
 import type { Database, Queryable } from '../db.ts'
 import { type Doer, recordDeeds } from '../deeds.ts'
-import { canonicalNickname } from './players.ts'
 import { statement } from '../statement.ts'
+import { canonicalNickname } from './players.ts'
 
 /** What one player pays less for one item. */
 export type Discount = { readonly itemId: string; readonly nickname: string; readonly basisPoints: number }

@@ -3,8 +3,8 @@ import { type JsonObject, stringify } from '../../base/json.ts'
 import { formatUsd, type Usd } from '../../base/money.ts'
 import type { Database, Queryable, Transaction } from '../db.ts'
 import { type Doer, recordDeeds } from '../deeds.ts'
-import { fromRow, type Row } from './items.ts'
 import { statement } from '../statement.ts'
+import { fromRow, type Row } from './items.ts'
 
 /** An item as whoever runs the shop sees it. */
 export type ShelfItem = {
