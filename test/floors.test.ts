@@ -169,6 +169,28 @@ test('what leaves the house goes through a door with a budget', () => {
   assert.deepEqual(leaks, [])
 })
 
+test('no field that Node does not document is read or written', () => {
+  /** Names with an underscore that are not of Node's inside. */
+  const others = ['_meta', '_zod', '_PostgresMainLoopOnce']
+  const found = production.flatMap(({ file, text }) =>
+    [...text.matchAll(/(?:\.|\[')(_[a-zA-Z]\w*)/g)]
+      .filter(([, name]) => !others.includes(name!))
+      .map(([, name]) => `${file}: ${name}`),
+  )
+  assert.deepEqual(found, [])
+  const bySymbol = production.filter(({ text }) => text.includes('getOwnPropertySymbols')).map(({ file }) => file)
+  assert.deepEqual(bySymbol, [])
+})
+
+test('nothing is kept by the identity of an object', () => {
+  /** What is made once belongs into what is made once: a compiled route, a prepared document. */
+  const allowed: Readonly<Record<string, string>> = {
+    'src/rails/x402/required.ts': 'the forms of a 402 go with the resource that a caller hands in again and again',
+  }
+  const keepers = production.filter(({ text }) => /new Weak(?:Map|Set|Ref)\b/.test(text)).map(({ file }) => file)
+  assert.deepEqual(keepers, Object.keys(allowed))
+})
+
 test('nothing is left half done', () => {
   const marker = new RegExp(`\\b(${['TODO', 'FIXME', 'XXX', 'HACK'].join('|')})\\b`)
   assert.deepEqual(

@@ -124,8 +124,7 @@ function serveAt(place: Place, hostOf: HostFinder, { limiter }: HttpOptions): Ha
   }
 }
 
-function serveOther(path: string, { host, handle }: Other, hostOf: HostFinder, options: HttpOptions): Handler {
-  const { limiter } = options
+function serveOther(path: string, { host, handle }: Other, hostOf: HostFinder, { limiter }: HttpOptions): Handler {
   return (request, params) => {
     if (servesHere(hostOf(request), { host })) return handle(request, params)
     limiter.take('read', request)
@@ -133,8 +132,8 @@ function serveOther(path: string, { host, handle }: Other, hostOf: HostFinder, o
   }
 }
 
-function elsewhere(route: { readonly host: Host; readonly path: string }): Problem {
-  return new Problem('route_not_found', `This route is served at ${route.host}${route.path}.`)
+function elsewhere({ host, path }: { readonly host: Host; readonly path: string }): Problem {
+  return new Problem('route_not_found', `This route is served at ${host}${path}.`)
 }
 
 /** A path that nothing is at. */

@@ -16,9 +16,7 @@ import { type Step, watchedFetch } from './watched-fetch.ts'
 
 /** What the sandbox gives an agent that has nothing: play money, and a player. */
 export type Sandbox = {
-  readonly chains: Readonly<Record<RailName, { readonly chainId: number; readonly rpcUrl: string }>> & {
-    readonly game: { readonly rpcUrl: string }
-  }
+  readonly chains: Readonly<Record<RailName | 'game', { readonly chainId: number; readonly rpcUrl: string }>>
 }
 
 /** Something the contract says can be bought. */
@@ -86,9 +84,9 @@ export type AgentOptions = {
 
 /** An agent with a wallet of its own. It knows the protocols and what it is told by the shop; nothing else. */
 export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
-  const { chains } = sandbox
-  const publicClient = gameChain(chains.game.rpcUrl)
-  const wallet = createWalletClient({ account, chain: baseSepolia, transport: http(chains.game.rpcUrl) })
+  const { rpcUrl: gameUrl } = chainOf(sandbox, 'game')
+  const publicClient = gameChain(gameUrl)
+  const wallet = createWalletClient({ account, chain: baseSepolia, transport: http(gameUrl) })
   let keys: Jwks | null = null
 
   async function buy(operation: Operation, body: object | null, say: Say): Promise<Bought> {
@@ -99,8 +97,8 @@ export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
     }, clock)
     const rail = railOf(await boundedFetch(operation.url, unpaid(operation.method)))
     const client = clientOf(rail)
-    const purse = { account, rpcUrl: chainOf(rail).rpcUrl, max: parseUsd('1000.00') }
-    const pay = await client.pay(purse, watched)
+    const { rpcUrl } = chainOf(sandbox, rail)
+    const pay = await client.pay({ account, rpcUrl, max: parseUsd('1000.00') }, watched)
     const response = await pay(operation.url, {
       method: operation.method,
       ...(body === null ? {} : { body: stringify(body), headers: { 'content-type': 'application/json' } }),
@@ -110,7 +108,7 @@ export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
     const challenge = steps.find((step) => step.kind === 'challenge')
     const settlement = steps.find((step) => step.kind === 'settlement')
     if (!challenge || !settlement) throw new Refusal('not_settled', `${operation.path} sold without a settlement`)
-    await assertLanded(chainOf(rail).rpcUrl, settlement.transaction)
+    await assertLanded(rpcUrl, settlement.transaction)
     if (answer.saleTx) await assertOwned(publicClient, account.address, answer.nfts ?? [])
     say('delivery', describe(answer))
     if (answer.receipt) {
@@ -125,12 +123,6 @@ export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
       paymentTx: settlement.transaction,
       deliveryTx: answer.saleTx ?? answer.actionTx ?? null,
     }
-  }
-
-  function chainOf(rail: RailName) {
-    const chain = chains[rail]
-    if (!chain) throw new Refusal('no_chain', `the sandbox has no chain for ${rail}`)
-    return chain
   }
 
   async function publishedKeys(): Promise<Jwks> {
@@ -156,6 +148,12 @@ export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
 }
 
 export type Agent = ReturnType<typeof createAgent>
+
+function chainOf({ chains }: Sandbox, name: string) {
+  const chain = chains[name]
+  if (!chain) throw new Refusal('no_chain', `the sandbox does not tell of the chain of ${name}`)
+  return chain
+}
 
 /** The chain is asked, not the shop. */
 async function assertLanded(rpcUrl: string, transaction: string): Promise<void> {

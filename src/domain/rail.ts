@@ -9,15 +9,19 @@ import type { RailDocuments } from './rail-documents.ts'
 /** How a purchase is paid. The name is part of paths, documents and orders, and never changes. */
 export type RailName = string
 
-const names: RailName[] = []
+const declared: RailTraits[] = []
 
-/** Each rail names itself as it is defined, so that schemas list all there are. */
-export function declareRail(name: RailName): void {
-  if (!names.includes(name)) names.push(name)
+/** Every rail is declared before anything is served, so that schemas and headers tell of all there are. */
+export function declareRails(rails: readonly RailTraits[]): void {
+  declared.push(...rails.filter(({ name }) => !declared.some((known) => known.name === name)))
 }
 
-/** Made when it is first asked for: by then every rail has named itself. */
-export const railNameSchema = z.lazy(() => z.enum(names))
+export function declaredRails(): readonly RailTraits[] {
+  return declared
+}
+
+/** Made when it is first asked for: by then all of them are declared. */
+export const railNameSchema = z.lazy(() => z.enum(declared.map(({ name }) => name)))
 
 /** What is to be known of a protocol before anybody opens it. */
 export type RailTraits = {
@@ -34,6 +38,8 @@ export type RailTraits = {
 export type RailHeaders = {
   /** Carries the payment; where there is a scheme, only when it begins with that word. */
   readonly credential: { readonly name: string; readonly scheme: string | null }
+  /** What else its clients send. */
+  readonly alsoSent: readonly string[]
   readonly challenge: string
   readonly receipt: string
 }

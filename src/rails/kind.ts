@@ -52,7 +52,7 @@ export type RailCheck = {
 export type OutsideService = Omit<RailCheck, 'look'> & {
   readonly name: string
   /** Is it up? Rejects when nothing answers. */
-  ask(): Promise<{ readonly isWell: boolean; readonly detail: string }>
+  ask(exchange: Exchange): Promise<{ readonly isWell: boolean; readonly detail: string }>
   /** Does it do what we need it for? */
   look(): Promise<string>
 }

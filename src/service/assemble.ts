@@ -92,7 +92,8 @@ type Counter = {
   readonly meter: ShopMeter
   readonly context: ShopContext
   readonly open: ReadonlyMap<SurfaceName, OpenSurface>
-  readonly sellingAccounts: readonly RailAccount[]
+  /** Where the rails that sell are paid. */
+  readonly accounts: readonly RailAccount[]
 }
 
 /** Rails, goods and books: what sells, whoever asks and however. */
@@ -103,15 +104,15 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   const journal = createJournal(database)
   const chainOf = createChains({ limits, journal, clock, log, waypoint, transports })
   const accounts = accountsOf(kinds, config)
-  const sellingAccounts = accounts.filter(({ isSelling }) => isSelling)
-  const addressOf = addressFinder(kinds, http)
+  const selling = accounts.filter(({ isSelling }) => isSelling)
+  const hostOf = addressFinder(kinds, http)
   const past = await recordedTerms(database, accounts)
-  const telling = createTelling({ config, surfaces, addressOf, past })
+  const telling = createTelling({ config, surfaces, hostOf, past })
   const { secondOpinionFrom } = config.operations
   const railParts = { ...sources, http, limits, serviceName: config.service.name, startsCold, past, secondOpinionFrom }
   const rails = openRails(accounts, chainOf, railParts)
-  const build = { ...sources, config, database, chainOf }
-  const { open, offers } = pairOffers({ ...build, surfaces, accounts: sellingAccounts, rails, telling })
+  const goods = { ...sources, config, database, chainOf, surfaces }
+  const { open, offers } = pairOffers({ ...goods, accounts: selling, rails, telling })
   await assertAllFinishable(database, offers)
   const meter = createShopMeter(() => operations.wake())
   const orders = createOrders(database)
@@ -121,7 +122,7 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   const receipts = createReceiptSigner({
     key: readSigningKey(config.receipts.key),
     retired: config.receipts.retired,
-    issuer: config.http.baseUrl,
+    issuer: http.baseUrl,
   })
   const checkout: Checkout = {
     ...{ clock, random, log, waypoint, limits, orders, offers, meter, receipts },
@@ -138,29 +139,29 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
     strike: (strike) => addStrike(database, strike),
     running: new Map(),
   }
-  const hosts = { mainHost: http.baseUrl, hostOf: addressOf }
+  const hosts = { hostOf, mainHost: http.baseUrl }
   const context = createShopContext({ checkout, ...hosts, limits, rails: sellingRails(rails), surfaces, open })
-  return { checkout, operations, meter, context, open, sellingAccounts }
+  return { checkout, operations, meter, context, open, accounts: selling }
 }
 
 type Door = { readonly app: HttpApp; readonly table: readonly Route[]; readonly limiter: RateLimiter }
 
 /** The route table and everything that is served beside it, as one function from requests to answers. */
 async function openDoor(config: Config, ground: Ground, counter: Counter): Promise<Door> {
-  const { clock, random, log, database, surfaces, rails: kinds, extraRoutes } = ground
-  const { checkout, operations, meter, context, open, sellingAccounts } = counter
+  const { clock, random, log, database, surfaces, rails, extraRoutes } = ground
+  const { checkout, operations, meter, context, open, accounts } = counter
   const { limits, http } = config
   const rows = [
-    ...routes(context, await soldBefore(database, surfaces, kinds, open)),
+    ...routes(context, await soldBefore(database, surfaces, rails, open)),
     ...operations.publicRoutes(checkout),
     ...extraRoutes,
   ]
-  const treasuryKeys = sellingAccounts.map(({ treasuryKey }) => treasuryKey)
+  const treasuryKeys = accounts.map(({ treasuryKey }) => treasuryKey)
   const table = [...rows, ...documentRows({ context, config, treasuryKeys, version: VERSION, others: rows })]
   const limiter = createRateLimiter({ limits, proxyHops: http.proxyHops, shared: sharedCounts(database), clock, log })
-  const paymentGate = createPaymentGate({ checkout, rails: kinds, limiter, limits })
+  const paymentGate = createPaymentGate({ checkout, rails, limiter, limits })
   const selling = { routes: table, checkout, limiter, paymentGate, random, log }
-  const references = kinds.map(({ reference }) => reference)
+  const references = rails.map(({ reference }) => reference)
   const mcp = createMcp({ ...selling, config, references, version: VERSION })
   const others = new Map<string, Other>([['/mcp', { host: mcpBaseUrl(http), handle: mcp }]])
   const operatorParts = { routes: operations.operatorRoutes(checkout), token: config.operatorToken }

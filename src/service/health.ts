@@ -1,5 +1,6 @@
 import type { HealthCheck } from '../api/operator/health-rows.ts'
 import type { Clock } from '../base/clock.ts'
+import { type Exchange, systemExchange } from '../base/outgoing.ts'
 import { isProblem } from '../base/problem.ts'
 import type { HeadSource } from '../chain/head.ts'
 import type { Rpc } from '../chain/rpc.ts'
@@ -17,6 +18,7 @@ type HealthParts = {
   readonly gate: LedgerGate
   wallets(): Promise<readonly WalletBalance[]>
   readonly clock: Clock
+  readonly exchange?: Exchange
 }
 
 const CACHE_MS = 2_000
@@ -37,7 +39,7 @@ export function createHealth(parts: HealthParts): () => Promise<readonly HealthC
 }
 
 function runChecks(parts: HealthParts): Promise<readonly HealthCheck[]> {
-  const { database, chains, outside, gate, wallets, clock } = parts
+  const { database, chains, outside, gate, wallets, clock, exchange = systemExchange } = parts
   const check = (name: string, severity: 'warn' | 'fail', ask: () => Promise<Finding>) =>
     within(clock, ask()).then(
       (finding) => ({ name, ...finding }),
@@ -56,7 +58,7 @@ function runChecks(parts: HealthParts): Promise<readonly HealthCheck[]> {
     ...chains.map(({ rpc, head }) => check(`chain ${rpc.chainId}`, 'fail', () => askChain(rpc, head))),
     ...outside.map(({ name, ask }) =>
       check(name, 'fail', async () => {
-        const { isWell, detail } = await ask()
+        const { isWell, detail } = await ask(exchange)
         return { status: isWell ? 'ok' : 'fail', detail }
       }),
     ),

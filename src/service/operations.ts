@@ -5,6 +5,7 @@ import type { OperatorRoute } from '../api/operator/route.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
+import type { Exchange } from '../base/outgoing.ts'
 import type { Waypoint } from '../base/waypoint.ts'
 import type { ChainAccess } from '../chain/access.ts'
 import type { Checkout } from '../checkout/checkout.ts'
@@ -47,6 +48,7 @@ type OperationsParts = {
   readonly waypoint: Waypoint
   readonly orders: Orders
   readonly past: readonly ShopTerms[]
+  readonly exchange: Exchange
   /** Names of webhook receivers; tests bring their own. */
   readonly resolve?: Resolve | undefined
   /** Carries webhooks; over the network unless a test brings its own way. */
@@ -73,7 +75,8 @@ export type Operations = {
 const RESCAN_BLOCKS = 128n
 
 export function createOperations(parts: OperationsParts): Operations {
-  const { config, accounts, database, journal, rails, chainOf, meter, clock, random, log, waypoint, past } = parts
+  const { config, accounts, database, journal, rails, chainOf, meter, clock, random, log, waypoint, past, exchange } =
+    parts
   const { operations } = config
   const { resolve = systemResolve } = parts
   const signers = createSigners(accounts, config.game, chainOf)
@@ -85,7 +88,7 @@ export function createOperations(parts: OperationsParts): Operations {
   const wallets = () => readWallets(signers, tills, operations)
   const chains = [...new Map(signers.map(({ rpc, head }) => [rpc, { rpc, head }])).values()]
   const outside = accounts.flatMap(({ isSelling, outside }) => (isSelling ? outside : []))
-  const health = createHealth({ database, chains, outside, gate, wallets, clock })
+  const health = createHealth({ database, chains, outside, gate, wallets, clock, exchange })
   const events = openEventLog(database, clock)
   let worker: WebhookWorker | undefined
   let reconciler: Reconciler | undefined

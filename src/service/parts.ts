@@ -5,7 +5,7 @@ import { type Exchange, systemExchange } from '../base/outgoing.ts'
 import { noWaypoint, type Waypoint } from '../base/waypoint.ts'
 import type { RpcTransport } from '../chain/transport.ts'
 import type { Config } from '../config/config.ts'
-import { declareRail } from '../domain/rail.ts'
+import { declareRails } from '../domain/rail.ts'
 import type { Route } from '../domain/route.ts'
 import type { RailKind } from '../rails/kind.ts'
 import { rails as allRails } from '../rails/rails.ts'
@@ -58,10 +58,10 @@ export type Ground = Required<Omit<Parts, 'furnish' | 'resolve' | 'post'>> & {
 export async function layGround(config: Config, parts: Parts): Promise<Ground> {
   const { random = systemRandom, exchange = systemExchange, waypoint = noWaypoint, surfaces = allSurfaces } = parts
   const { rails = allRails, transports = new Map(), withoutWorker = false, startsCold = false, resolve, post } = parts
-  for (const { name } of rails) declareRail(name)
   const ownClock = parts.clock ? null : syncedClock(systemClock)
   const clock = parts.clock ?? ownClock ?? systemClock
   const log = parts.log ?? createLog({ level: config.logLevel, clock, write: (line) => process.stderr.write(line) })
+  declareRails(rails)
   const database = parts.database ?? (await openStore(config, { clock, random, log }))
   await bringUpToDate(database, config, log)
   const extraRoutes = (await parts.furnish?.(database)) ?? []

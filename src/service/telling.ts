@@ -17,17 +17,17 @@ export function createTelling(parts: {
   readonly config: Config
   readonly surfaces: readonly Surface[]
   /** Public address of a rail's routes. */
-  readonly addressOf: (rail: RailName) => string
+  readonly hostOf: (rail: RailName) => string
   readonly past: readonly ShopTerms[]
 }): Telling {
-  const { config, surfaces, addressOf, past } = parts
+  const { config, surfaces, hostOf, past } = parts
   const goods = new Map<GoodName, ToldGood>(surfaces.flatMap((surface) => Object.entries(surface.goods(config))))
 
   const of: Telling['of'] = (good, rail) => {
     const told = goods.get(good)
     if (!told) throw new Error(`no surface tells of ${good}`)
     const { present, publish, place } = told
-    return { present, publish, statusUrl: (reference) => `${addressOf(rail)}${place(rail)}/${reference}` }
+    return { present, publish, statusUrl: (reference) => `${hostOf(rail)}${place(rail)}/${reference}` }
   }
   return {
     of,

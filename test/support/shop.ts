@@ -33,6 +33,7 @@ export type ShopOptions = {
   readonly wrapTransport?: (chainId: number, transport: RpcTransport) => RpcTransport | readonly RpcTransport[]
   readonly withoutWorker?: boolean
   readonly surfaces?: Parts['surfaces']
+  readonly rails?: Parts['rails']
   readonly poolSize?: number
   /** Stands between the shop and its store. */
   readonly wrapDatabase?: (database: Database) => Database
@@ -67,7 +68,7 @@ export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
   const config = configure(impatient(world.config))
   leaks.guard(config)
   const transports = transportsOf(chains, options.wrapTransport)
-  const { waypoint, surfaces, withoutWorker = false } = options
+  const { waypoint, surfaces, rails, withoutWorker = false } = options
   const parts = {
     startsCold: true,
     clock,
@@ -76,6 +77,7 @@ export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
     withoutWorker,
     ...(waypoint ? { waypoint } : {}),
     ...(surfaces ? { surfaces } : {}),
+    ...(rails ? { rails } : {}),
   }
   const service = await startService(config, { ...parts, database: options.wrapDatabase?.(store.db) ?? store.db })
   const replicas: Service[] = []

@@ -74,25 +74,8 @@ export function createServing({ app, limits, log, pipelines, writes, draining }:
     }
     if (!incoming.complete && !isBodyRefused) await discardRest(incoming)
     const isLast = !incoming.complete || draining.aborted
-    const sent = deliver(exchange, isLast ? closing(reply) : reply)
+    const sent = deliver(exchange, isLast ? closing(reply) : reply, writes, draining)
     if (sent !== undefined) await sent
-  }
-
-  /** Nothing to wait for where the system took all of it at once, as it nearly always does. */
-  function deliver(exchange: Exchange, reply: Reply): Promise<void> | undefined {
-    const sending = send(exchange, reply, draining)
-    if (sending === undefined && isHandedOver(exchange.outgoing)) return undefined
-    return watched(exchange, sending)
-  }
-
-  async function watched(exchange: Exchange, sending: Promise<void> | undefined): Promise<void> {
-    const end = writes.begin(exchange.incoming.socket)
-    try {
-      if (sending !== undefined) await sending
-      if (!isHandedOver(exchange.outgoing)) await finished(exchange)
-    } finally {
-      end()
-    }
   }
 
   return {
@@ -117,6 +100,27 @@ export function createServing({ app, limits, log, pipelines, writes, draining }:
         onIdle = resolve
       })
     },
+  }
+}
+
+/** Nothing to wait for where the system took all of it at once, as it nearly always does. */
+function deliver(
+  exchange: Exchange,
+  reply: Reply,
+  writes: WriteWatch,
+  draining: AbortSignal,
+): Promise<void> | undefined {
+  const sending = send(exchange, reply, draining)
+  return sending === undefined && isHandedOver(exchange.outgoing) ? undefined : watched(exchange, sending, writes)
+}
+
+async function watched(exchange: Exchange, sending: Promise<void> | undefined, writes: WriteWatch): Promise<void> {
+  const end = writes.begin(exchange.incoming.socket)
+  try {
+    if (sending !== undefined) await sending
+    if (!isHandedOver(exchange.outgoing)) await finished(exchange)
+  } finally {
+    end()
   }
 }
 

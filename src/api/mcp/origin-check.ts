@@ -16,6 +16,7 @@ const PLAIN = { 'Cache-Control': 'no-store' }
 
 export function createOriginCheck(config: HttpConfig): OriginCheck {
   const { host, port, mcpOrigins } = config
+  const cors = corsHeaders()
   const own = publicUrls(config).map((url) => new URL(url))
   const origins = new Set([...own.map(({ origin }) => origin), ...mcpOrigins])
   // In public, a proxy decides which names lead here. On loopback nobody does, and a foreign name means a rebinding.
@@ -32,7 +33,7 @@ export function createOriginCheck(config: HttpConfig): OriginCheck {
     headers(http) {
       const origin = http.header('origin')
       if (origin === undefined || !origins.has(origin)) return PLAIN
-      return { ...PLAIN, ...corsHeaders, 'Access-Control-Allow-Origin': origin, Vary: 'Origin' }
+      return { ...PLAIN, ...cors, 'Access-Control-Allow-Origin': origin, Vary: 'Origin' }
     },
   }
 }

@@ -88,15 +88,16 @@ export function createCatalog(
     return bulletin()
   }
 
+  // Not async: a promise around the promise of the answer would cost each reader three turns of the queue.
   return {
-    async whole(host, recipient) {
-      if (recipient) return personal(await wholeContent(host, recipient), recipient, clock)
-      return anonymous(host, () => wholeContent(host, null))
-    },
-    async offers(surface, rail, recipient) {
-      if (recipient) return personal(await offersContent(surface, rail, recipient), recipient, clock)
-      return anonymous(`${surface}/${rail}`, () => offersContent(surface, rail, null))
-    },
+    whole: (host, recipient) =>
+      recipient
+        ? personal(wholeContent(host, recipient), recipient, clock)
+        : anonymous(host, () => wholeContent(host, null)),
+    offers: (surface, rail, recipient) =>
+      recipient
+        ? personal(offersContent(surface, rail, recipient), recipient, clock)
+        : anonymous(`${surface}/${rail}`, () => offersContent(surface, rail, null)),
   }
 }
 
@@ -145,8 +146,8 @@ function listingOf(content: JsonObject, recipient: Recipient | null, clock: Cloc
   return { version: CATALOG_VERSION, generatedAt: isoTime(clock.now()), recipient: claimed, ...content }
 }
 
-function personal(content: JsonObject, recipient: Recipient, clock: Clock): FreeAnswer {
-  return { body: listingOf(content, recipient, clock), headers: { 'Cache-Control': 'private, no-store' } }
+async function personal(content: Promise<JsonObject>, recipient: Recipient, clock: Clock): Promise<FreeAnswer> {
+  return { body: listingOf(await content, recipient, clock), headers: { 'Cache-Control': 'private, no-store' } }
 }
 
 /** A text on the wall: taken down and written anew only when what it says has changed. */

@@ -54,7 +54,7 @@ function checkToken({ currency }: MppConfig): RailCheck {
 }
 
 function open(config: MppConfig, { rpc, head, sender }: ChainAccess, parts: RailParts): Rail {
-  const { limits, clock, random, log, waypoint, startsCold, past, secondOpinionFrom, http } = parts
+  const { limits, clock, log, waypoint, random, startsCold, past, secondOpinionFrom, http } = parts
   const { network, currency, recipient, realm, secrets, modes } = config
   const depth = {
     head,

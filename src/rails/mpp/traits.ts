@@ -11,6 +11,7 @@ export const traits: RailTraits = {
   reference: 'MPP challenge id',
   headers: {
     credential: { name: HEADER.credential, scheme: 'Payment' },
+    alsoSent: ['accept-payment'],
     challenge: HEADER.challenge,
     receipt: HEADER.receipt,
   },

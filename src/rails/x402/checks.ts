@@ -1,4 +1,5 @@
 import { parseAbi } from 'viem/utils'
+import { systemExchange } from '../../base/outgoing.ts'
 import { contractAt } from '../../chain/contract.ts'
 import type { X402Config } from '../../config/config.ts'
 import { DECIMALS, type OutsideService, type RailCheck } from '../kind.ts'
@@ -10,7 +11,8 @@ const tokenAbi = parseAbi([
   'function decimals() view returns (uint8)',
 ])
 
-const ANSWER_MS_MAX = 10_000
+const ASKED_MS_MAX = 3_000
+const LOOKED_AT_MS_MAX = 10_000
 
 /** What payers sign names the token by its name and version: a wrong word, and every signature is refused. */
 export function checkToken({ asset, assetName, assetVersion, currency }: X402Config): RailCheck {
@@ -42,14 +44,14 @@ export function outsideOf({ facilitator, network }: X402Config): readonly Outsid
   return [
     {
       ...facts,
-      async ask() {
-        const { status } = await supportedBy(facilitator)
+      async ask(exchange) {
+        const { status } = await supportedBy(facilitator, exchange, ASKED_MS_MAX)
         return status === 200
           ? { isWell: true, detail: 'The facilitator answers.' }
           : { isWell: false, detail: `It answers ${status}.` }
       },
       async look() {
-        const { status, kinds } = await supportedBy(facilitator, ANSWER_MS_MAX)
+        const { status, kinds } = await supportedBy(facilitator, systemExchange, LOOKED_AT_MS_MAX)
         if (status < 200 || status > 299) throw new Error(`It answers ${status}.`)
         if (!kinds().some((kind) => kind.scheme === 'exact' && kind.network === network))
           throw new Error(`It does not settle exact payments on ${network}; choose another one.`)

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { type Hash, isHash } from '../../base/address.ts'
 import { stringify } from '../../base/json.ts'
 import type { Log } from '../../base/log.ts'
-import { type Exchange, systemExchange } from '../../base/outgoing.ts'
+import type { Exchange } from '../../base/outgoing.ts'
 import { Problem, type ProblemCode } from '../../base/problem.ts'
 import type { Secret } from '../../base/secret.ts'
 import { readReceipt } from '../../chain/receipt.ts'
@@ -150,14 +150,14 @@ async function settle(options: RemoteOptions, asked: Asked): Promise<Settled | n
 }
 
 const SUPPORTED_BYTES_MAX = 1 << 20
-const SUPPORTED_MS_MAX = 3_000
 
 /** Whether a facilitator is there, and what it settles. */
 export async function supportedBy(
   { url, headers }: Pick<RemoteOptions, 'url' | 'headers'>,
-  timeoutMs = SUPPORTED_MS_MAX,
+  exchange: Exchange,
+  timeoutMs: number,
 ): Promise<{ readonly status: number; kinds(): readonly { readonly scheme: string; readonly network: string }[] }> {
-  const { status, text } = await systemExchange({
+  const { status, text } = await exchange({
     url: `${url}/supported`,
     method: 'GET',
     headers: revealed(headers),

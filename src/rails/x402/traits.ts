@@ -9,6 +9,7 @@ export const traits: RailTraits = {
   reference: 'EIP-3009 nonce',
   headers: {
     credential: { name: HEADER.signature, scheme: null },
+    alsoSent: ['x-payment'],
     challenge: HEADER.required,
     receipt: HEADER.response,
   },
