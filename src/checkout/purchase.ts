@@ -80,11 +80,17 @@ function challenge<Input extends JsonObject>(
   return { kind: 'challenged', why, problem, price, wire: rail.challenge(termsOf({ good }, request, price), problem) }
 }
 
+/**
+ * A price may be shown for a moment after it was replaced: replicas keep a reading for two seconds, an import commits a moment after it
+ * wrote, and the clock of the store is not ours. Whoever was quoted in that moment is owed the whole life of the quote.
+ */
+const PRICE_LAG_MS = 10_000
+
 /** A payment that nobody has seen before. */
 async function buy<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
   const { checkout, offer, request, credential } = call
   const input = request.parse()
-  const quotedSince = checkout.clock.now() - checkout.limits.challengeTtlMs
+  const quotedSince = checkout.clock.now() - checkout.limits.challengeTtlMs - PRICE_LAG_MS
   const quoted = await agreedPrice(offer.price, input, credential, quotedSince)
   const verified = await verify(call, termsOf(offer, request, quoted.price))
   switch (verified.kind) {

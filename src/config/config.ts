@@ -137,9 +137,18 @@ export type OperationsConfig = {
   readonly secondOpinionFrom: Usd | null
 }
 
+export type SaleConfig = {
+  readonly contract: Address
+  /** Only these lots are offered; null: all that the contract has. */
+  readonly saleIds: readonly number[] | null
+  /** The one that examples buy. */
+  readonly exampleSaleId: number
+  readonly minterKey: Secret
+}
+
 export type GameConfig = {
   readonly chain: ChainConfig
-  readonly sale: { readonly contract: Address; readonly saleIds: readonly number[]; readonly minterKey: Secret } | null
+  readonly sale: SaleConfig | null
   readonly craft: {
     readonly controller: Address
     readonly crafterKey: Secret

@@ -3,7 +3,15 @@ import { readJwks, readSigningKey } from '../base/jws.ts'
 import { parseUsd, type Usd } from '../base/money.ts'
 import { Secret } from '../base/secret.ts'
 import { readChain, readSecondOpinion, refuseLoneNodes } from './chain.ts'
-import type { Config, GameConfig, HttpConfig, OperationsConfig, ReceiptConfig, RetiredRail } from './config.ts'
+import type {
+  Config,
+  GameConfig,
+  HttpConfig,
+  OperationsConfig,
+  ReceiptConfig,
+  RetiredRail,
+  SaleConfig,
+} from './config.ts'
 import { defaultLimits, type Limits } from './limits.ts'
 import { ConfigFault, type Environment, list, type OptionReader, optionReader } from './options.ts'
 import { SANDBOX_OPERATOR_TOKEN } from './published.ts'
@@ -222,13 +230,7 @@ function readGame(read: OptionReader): GameConfig {
       what: "RPC addresses of the game's chain, separated by commas",
       paysGasInCoin: true,
     }),
-    sale: hasSale
-      ? {
-          contract: read.address('SUTLER_SALE_CONTRACT', 'the sale contract'),
-          saleIds: readSaleIds(read),
-          minterKey: read.privateKey('SUTLER_MINTER_KEY', 'the key with the minter role'),
-        }
-      : null,
+    sale: hasSale ? readSale(read) : null,
     craft: hasCraft
       ? {
           controller: read.address('SUTLER_CRAFT_CONTROLLER', 'the craft controller'),
@@ -251,10 +253,19 @@ function readBackend(read: OptionReader): GameConfig['backend'] {
   }
 }
 
-function readSaleIds(read: OptionReader): readonly number[] {
-  return list(read.required('SUTLER_SALE_IDS', 'the sale ids on offer, separated by commas')).map((id) =>
-    /^\d{1,15}$/.test(id) ? Number(id) : read.fault('SUTLER_SALE_IDS', `${id} is not a sale id`, 0),
-  )
+function readSale(read: OptionReader): SaleConfig {
+  const named = read.optional('SUTLER_SALE_IDS')
+  const saleIds = named === undefined ? null : list(named).map((id) => readSaleId(read, id))
+  return {
+    contract: read.address('SUTLER_SALE_CONTRACT', 'the sale contract'),
+    saleIds,
+    exampleSaleId: saleIds?.[0] ?? 1,
+    minterKey: read.privateKey('SUTLER_MINTER_KEY', 'the key with the minter role'),
+  }
+}
+
+function readSaleId(read: OptionReader, id: string): number {
+  return /^\d{1,15}$/.test(id) ? Number(id) : read.fault('SUTLER_SALE_IDS', `${id} is not a sale id`, 0)
 }
 
 /** The names that production would read, for a sandbox that was given some of them. */

@@ -17,6 +17,8 @@ export type CatalogItem = {
   readonly available?: boolean
   /** How many of it one player may buy, where there is such a limit. */
   readonly limitPerPlayer?: number
+  /** Where it can be seen. */
+  readonly picture?: string
 }
 
 /** Who a listing is personalised for. In a listing every identifier is a claim: nobody proved anything. */

@@ -65,7 +65,8 @@ export function sandboxConfig({ common, protocols, backend }: SandboxLoaded): Co
       chain: nativeChain,
       sale: {
         contract: contracts.sale,
-        saleIds: seedLots.map(({ saleId }) => saleId),
+        saleIds: null,
+        exampleSaleId: seedLots[0]!.saleId,
         minterKey: sandboxKey('minter'),
       },
       craft: {

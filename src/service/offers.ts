@@ -1,10 +1,12 @@
 import type { Address } from '../base/address.ts'
+import type { Usd } from '../base/money.ts'
 import { Problem } from '../base/problem.ts'
 import type { Config } from '../config/config.ts'
-import type { SurfaceName } from '../domain/good.ts'
+import type { GoodName, ListedPrice, SurfaceName } from '../domain/good.ts'
 import { type Offer, type OfferKey, offerKey } from '../domain/offer.ts'
 import type { RailName } from '../domain/rail.ts'
 import type { RailAccount } from '../rails/kind.ts'
+import { createGoodPrices, type GoodPrices } from '../store/good-prices.ts'
 import type { OpenSurface, Surface, SurfaceParts } from '../surfaces/surface.ts'
 import type { OpenRail } from './rails.ts'
 import type { Telling } from './telling.ts'
@@ -24,14 +26,16 @@ export function pairOffers({ surfaces, accounts, rails, telling, ...options }: O
 } {
   const { config } = options
   const offers = new Map<OfferKey, Offer>()
+  const prices = createGoodPrices(options.database, options.clock)
   const parts: SurfaceParts = {
     ...options,
     offersOn(what, isSoldOn = () => true) {
       const sold = new Map<RailName, Offer<never>>()
+      const price = what.price.kind === 'fixed' ? listed(prices, what.good.name, what.price.amount) : what.price
       for (const { rail, isSelling } of rails) {
         if (!isSoldOn(rail)) continue
         // The map forgets which input an offer takes; an order's row remembers, because its input was parsed for that very offer.
-        const offer = { ...what, rail, ...telling.of(what.good.name, rail.name) } as unknown as Offer
+        const offer = { ...what, price, rail, ...telling.of(what.good.name, rail.name) } as unknown as Offer
         const key = offerKey({ good: offer.good.name, rail: rail.name, network: rail.network })
         if (!offers.has(key)) offers.set(key, offer)
         if (isSelling && !config.notSold.has(offer.good.surface)) sold.set(rail.name, offer as never)
@@ -51,6 +55,16 @@ export function pairOffers({ surfaces, accounts, rails, telling, ...options }: O
     if (opened) open.set(surface.name, opened)
   }
   return { open, offers }
+}
+
+/** Every good without a shelf has its price in the same book, whichever surface it is of. */
+function listed(prices: GoodPrices, good: GoodName, usual: Usd): ListedPrice {
+  return {
+    kind: 'listed',
+    usual,
+    now: () => prices.now({ good, usual }),
+    was: (price, since) => prices.was({ good, usual }, price, since),
+  }
 }
 
 /** Each chain once; the names are those that payments go by. */

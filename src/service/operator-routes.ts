@@ -7,11 +7,12 @@ import { operatorRows } from '../api/operator/rows.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
+import type { ChainAccess } from '../chain/access.ts'
 import type { Checkout } from '../checkout/checkout.ts'
 import { decideArrival } from '../checkout/orphans.ts'
 import { reconcile } from '../checkout/reconcile.ts'
 import type { ReconcileContext } from '../checkout/reconcile-context.ts'
-import type { Config } from '../config/config.ts'
+import type { ChainConfig, Config } from '../config/config.ts'
 import { presentArrival } from '../domain/till.ts'
 import type { Database } from '../store/db.ts'
 import { createGameCalls, type GameVerdict } from '../store/game/calls.ts'
@@ -20,11 +21,13 @@ import { hurry } from '../store/jobs.ts'
 import { readTimeline } from '../store/orders/timeline.ts'
 import type { Webhooks } from '../webhooks/endpoints.ts'
 import { readGauges } from './gauges.ts'
+import { goodsRows } from './goods-desk.ts'
 import type { WalletBalance } from './wallets.ts'
 
 type OperatorRoutesParts = {
   readonly config: Config
   readonly database: Database
+  readonly chainOf: (chain: ChainConfig) => ChainAccess
   readonly meter: ShopMeter
   readonly clock: Clock
   readonly random: Random
@@ -60,6 +63,7 @@ export function operatorRoutes(parts: OperatorRoutesParts, checkout: Checkout): 
     ...(config.game.backend.kind === 'embedded'
       ? playerRows({ players: createPlayers(database), random, nicknameLengthMax })
       : []),
+    ...goodsRows({ ...parts, offers: checkout.offers.values() }),
   ]
 }
 

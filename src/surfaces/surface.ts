@@ -10,7 +10,7 @@ import type { ChainAccess } from '../chain/access.ts'
 import type { ChainConfig, Config } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
 import type { Shelf } from '../domain/catalog.ts'
-import type { GoodName, SurfaceName } from '../domain/good.ts'
+import type { GoodName, PriceTag, SurfaceName } from '../domain/good.ts'
 import type { Offer } from '../domain/offer.ts'
 import type { Rail, RailName } from '../domain/rail.ts'
 import type { FreeAnswer, Host, Route } from '../domain/route.ts'
@@ -88,7 +88,7 @@ export type SurfaceParts = {
    * to the checkout all the same.
    */
   offersOn<Input extends JsonObject>(
-    what: Pick<Offer<Input>, 'good' | 'price'>,
+    what: Pick<Offer<Input>, 'good'> & { readonly price: PriceTag<Input> },
     isSoldOn?: (rail: Rail) => boolean,
   ): ReadonlyMap<RailName, Offer<Input>>
   /** Where goods must never go: the shop's own tills, tokens and contracts. */

@@ -37,7 +37,6 @@ before(async () => {
     configure: (config) => ({
       ...config,
       limits: { ...config.limits, receiptWaitMs: 300, waitMsMax: 20_000 },
-      game: { ...config.game, sale: { ...config.game.sale!, saleIds: [...config.game.sale!.saleIds, FEW, CLOSING] } },
     }),
   })
   for (const lot of [FEW, CLOSING]) await setLot(shop, lot, { price: '0.25', supply: 5n })

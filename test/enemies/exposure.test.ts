@@ -23,7 +23,6 @@ async function start(limits: object = {}, more: Parameters<typeof startShop>[0] 
     configure: (config) => ({
       ...config,
       limits: { ...config.limits, waitMsMax: 400, receiptWaitMs: 100, leaseSeconds: 2, ...limits },
-      game: { ...config.game, sale: { ...config.game.sale!, saleIds: [...config.game.sale!.saleIds, RARE] } },
     }),
   })
   await setLot(shop, RARE, { price: '250.00', supply: 3n })

@@ -24,7 +24,6 @@ test('E8: payments whose nonce their payer spends elsewhere do not close the sho
     configure: (config) => ({
       ...config,
       limits: { ...config.limits, waitMsMax: 400, receiptWaitMs: 100, leaseSeconds: 2, holdMsMax: 0 },
-      game: { ...config.game, sale: { ...config.game.sale!, saleIds: [...config.game.sale!.saleIds, RARE] } },
     }),
   })
   try {

@@ -16,8 +16,8 @@ import { ownershipProofs } from './ownership.ts'
 
 type Range = { readonly lowest: Usd; readonly highest: Usd }
 
-/** A paid route, and between which unit prices it sells now; null where the price is fixed, or nothing is on the shelf. */
-export type PricedRoute = { readonly route: PaidRoute; readonly range: Range | null }
+/** A paid route and what it costs now: one price for all, or between which unit prices it sells. Both null: nothing is on the shelf. */
+export type PricedRoute = { readonly route: PaidRoute; readonly amount: Usd | null; readonly range: Range | null }
 
 export type ListedItem = z.output<CatalogSchema>['items'][number]
 
@@ -103,16 +103,15 @@ function factsAt(host: Host, { context, config, treasuryKeys, version, routes }:
   }
 
   async function look(): Promise<Live> {
-    const priced = paid.map(async (route) => ({ route, range: await rangeOf(route) }))
-    return { paid: await Promise.all(priced), items: catalog ? await itemsOf(catalog, host) : [] }
+    return { paid: await Promise.all(paid.map(pricedNow)), items: catalog ? await itemsOf(catalog, host) : [] }
   }
 
   let last: { readonly digest: string; readonly live: Live; readonly facts: Facts } | null = null
   return cachedRead(clock, LOOK_AGAIN_MS, async () => {
     // A contract is worth reading while a chain or a game is out of reach; its prices are then the last that were seen.
-    const unpriced = { paid: paid.map((route) => ({ route, range: null })), items: [] }
+    const unpriced = { paid: paid.map(unpricedNow), items: [] }
     const live = await look().catch(() => last?.live ?? unpriced)
-    const digest = stringify([live.paid.map(({ range }) => range), live.items])
+    const digest = stringify([live.paid.map(({ amount, range }) => [amount, range]), live.items])
     if (last?.digest !== digest) {
       const revision = (last?.facts.revision ?? 0) + 1
       last = { digest, live, facts: { ...fixed, ...live, revision, since: isoTime(clock.now()) } }
@@ -121,8 +120,15 @@ function factsAt(host: Host, { context, config, treasuryKeys, version, routes }:
   })
 }
 
-async function rangeOf({ offer }: PaidRoute): Promise<Range | null> {
-  return offer.price.kind === 'fixed' ? null : offer.price.range()
+async function pricedNow(route: PaidRoute): Promise<PricedRoute> {
+  const { price } = route.offer
+  if (price.kind === 'listed') return { route, amount: await price.now(), range: null }
+  return { route, amount: null, range: await price.range() }
+}
+
+function unpricedNow(route: PaidRoute): PricedRoute {
+  const { price } = route.offer
+  return { route, amount: price.kind === 'listed' ? price.usual : null, range: null }
 }
 
 async function itemsOf(catalog: FreeRoute, host: Host): Promise<readonly ListedItem[]> {
@@ -132,7 +138,6 @@ async function itemsOf(catalog: FreeRoute, host: Host): Promise<readonly ListedI
 }
 
 /** The lowest price of a route; null when nothing is on the shelf. */
-export function lowestPrice({ route, range }: PricedRoute): Usd | null {
-  const { price } = route.offer
-  return price.kind === 'fixed' ? price.amount : (range?.lowest ?? null)
+export function lowestPrice({ amount, range }: PricedRoute): Usd | null {
+  return amount ?? range?.lowest ?? null
 }

@@ -61,9 +61,8 @@ export function guidance(facts: Facts): string {
 }
 
 /** What a route costs, in words. */
-export function priceWords({ route, range }: PricedRoute): string {
-  const { price } = route.offer
-  if (price.kind === 'fixed') return `${formatUsd(price.amount)} USD`
+export function priceWords({ amount, range }: PricedRoute): string {
+  if (amount !== null) return `${formatUsd(amount)} USD`
   return range ? `from ${formatUsd(range.lowest)} USD` : 'nothing on sale now'
 }
 

@@ -61,8 +61,10 @@ function challengeOf(priced: PricedRoute): JsonObject | null {
   return JSON.parse(`{${members}}`) as JsonObject
 }
 
-function costOf({ items }: Facts, { surface, example, offer }: PaidRoute): string | null {
-  if (offer.price.kind === 'fixed') return formatUsd(offer.price.amount)
+function costOf({ items, paid }: Facts, route: PaidRoute): string | null {
+  const { surface, example } = route
+  const fixed = paid.find((priced) => priced.route === route)?.amount ?? null
+  if (fixed !== null) return formatUsd(fixed)
   const wanted = String(example['saleId'] ?? example['itemId'])
   return items.find((item) => item.surface === surface && item.id === wanted)?.price.amount ?? null
 }

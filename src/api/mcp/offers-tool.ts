@@ -62,7 +62,6 @@ export function offersTool(
     (schema, [name, field]) => withArgument(schema, name, field),
     recipient,
   )
-  const services = offered.flatMap(serviceOf)
 
   return [
     {
@@ -79,6 +78,7 @@ export function offersTool(
           buyTool: toolAt(routes, item.surface, '/buy'),
         }))
         const { version, generatedAt, recipient: seenBy } = whole
+        const services = (await Promise.all(offered.map(serviceOf))).flat()
         return answered({
           version,
           generatedAt,
@@ -98,15 +98,15 @@ function toolAt(routes: readonly Route[], surface: string, ending: string): stri
 }
 
 /** A paid tool whose price is the same for everybody. */
-function serviceOf({ tool, rows }: Offered): readonly Service[] {
+async function serviceOf({ tool, rows }: Offered): Promise<readonly Service[]> {
   const [first, ...rest] = rows.filter(isPaid)
-  if (first?.offer.price.kind !== 'fixed') return []
+  if (first?.offer.price.kind !== 'listed') return []
   return [
     {
       surface: first.surface,
       tool: tool.name,
       title: tool.title,
-      priceUsd: formatUsd(first.offer.price.amount),
+      priceUsd: formatUsd(await first.offer.price.now()),
       protocols: [first, ...rest].map(({ offer }) => offer.rail.name),
     },
   ]

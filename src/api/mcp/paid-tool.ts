@@ -1,7 +1,6 @@
 import * as z from 'zod'
 import type { Random } from '../../base/id.ts'
 import { canonical, type JsonObject } from '../../base/json.ts'
-import { formatUsd } from '../../base/money.ts'
 import { isProblem, Problem } from '../../base/problem.ts'
 import type { Outcome } from '../../checkout/answer.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
@@ -150,7 +149,8 @@ function paidListing(tool: ToolDescription, rows: readonly PaidRoute[]) {
     _meta: {
       'sutler/payment': {
         protocols: rails.map(({ name }) => name),
-        price: price.kind === 'fixed' ? `${formatUsd(price.amount)} USD` : 'quoted',
+        // No amount: clients keep the list for as long as they run. `list_offers` tells what is asked now, and so does the challenge.
+        price: price.kind === 'listed' ? 'listed' : 'quoted',
       },
       ...Object.assign({}, ...rails.map(({ mcp }) => mcp.toolMeta)),
     },

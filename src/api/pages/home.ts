@@ -81,7 +81,7 @@ function itemRow(item: ListedItem, rails: Facts['rails']): TableRow {
 }
 
 function servicesSection({ paid }: Facts): Html {
-  const services = paid.filter(({ route }) => route.offer.price.kind === 'fixed')
+  const services = paid.filter(({ amount }) => amount !== null)
   if (services.length === 0) return html``
   return html`<h2>At a fixed price</h2>
 ${table('At a fixed price', ['What', 'Route', 'Price', 'Pay with'], services.map(serviceRow))}`

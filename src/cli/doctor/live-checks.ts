@@ -128,7 +128,12 @@ async function checkChallenges(url: string, contract: Contract): Promise<readonl
       return look(check, async () => {
         const init = method === 'GET' ? {} : { method, body: '{}', headers: { 'content-type': 'application/json' } }
         const response = await ask(`${url}${path}`, init)
-        if (response.status === 409) throw new Trouble('warn', await detailOf(response), 'Put something on the shelf.')
+        if (response.status === 409)
+          throw new Trouble(
+            'warn',
+            await detailOf(response),
+            'Put something on the shelf: `sutler items add --help`, `sutler lots add --help`.',
+          )
         if (response.status !== 402) throw new Trouble('fail', `It answers ${response.status} to an unpaid call.`, fix)
         judgeHeaders(response)
         return judgeChallenge(response, server + path, fix)

@@ -13,6 +13,11 @@ export type ItemRow = {
   readonly stock: { readonly left: number; readonly delivered: number } | null
   readonly limitPerPlayer: number | null
   readonly levelMin: number
+  /** Where it can be seen. */
+  readonly picture: string | null
+  /** Milliseconds; null means no bound. */
+  readonly opensAt: number | null
+  readonly closesAt: number | null
 }
 
 /** An item as one player sees it. */
@@ -24,6 +29,8 @@ export type PersonalRow = {
   readonly limitLeft: number | null
 }
 
+type EarlierPrice = { readonly price: Usd; readonly discountPoints: number }
+
 type NewGrant = {
   readonly orderId: string
   readonly playerId: string
@@ -33,13 +40,13 @@ type NewGrant = {
 
 export type GrantRow = NewGrant & { readonly grantedAt: number }
 
-/** The shelf of the embedded game, and the ledger of what left it. */
+/** The shelf of the embedded game as buyers see it, without what is hidden, and the ledger of what left it. */
 export type Items = {
   list(): Promise<readonly ItemRow[]>
   /** Every item, or the named one only. */
   forPlayer(playerId: string, itemId: string | null): Promise<readonly PersonalRow[]>
-  /** List prices that an item had, and that were replaced after this moment. */
-  pricesUntil(itemId: string, since: number): Promise<readonly Usd[]>
+  /** What an item cost this player, before discount and with it, until it was replaced after this moment. */
+  earlierPrices(playerId: string, itemId: string, since: number): Promise<readonly EarlierPrice[]>
   granted(orderId: string): Promise<GrantRow | null>
   /** Gives the items under the lease, once per order: the second call returns what the first one gave. Null when the stock does not reach. */
   grant(lease: Lease, grant: NewGrant): Promise<GrantRow | null>
@@ -50,7 +57,7 @@ export function limitResource(itemId: string, playerId: string): string {
   return `limit:${itemId}:${playerId}`
 }
 
-type Row = {
+export type Row = {
   id: string
   name: string
   description: string
@@ -59,11 +66,15 @@ type Row = {
   delivered: string
   limit_per_player: number | null
   level_min: number
+  picture: string | null
+  opens_at: Date | null
+  closes_at: Date | null
 }
 
 const LIST = statement<Row>(`
   select *
   from items
+  where not hidden
   order by position, id`)
 
 // What an open order was given already is still counted by its hold; counting it here as well would refuse the next order too early.
@@ -85,14 +96,43 @@ const FOR_PLAYER = statement<Row & { level: number; basis_points: number; bought
   from items i
   left join players p on p.id = $1
   left join discounts d on d.player_id = $1 and d.item_id = i.id
-  where $2::text is null or i.id = $2
+  where not i.hidden
+    and ($2::text is null or i.id = $2)
   order by i.position, i.id`)
 
-const EARLIER_PRICES = statement<{ price: string }>(`
-  select distinct price
-  from item_prices
-  where item_id = $1
-    and replaced_at > $2`)
+// Price and discount as they stood together just before each change of either: no pair that never was.
+const EARLIER_PRICES = statement<{ price: string; basis_points: number }>(`
+  with changes as (
+    select replaced_at
+    from item_prices
+    where item_id = $2
+      and replaced_at > $3
+    union
+    select replaced_at
+    from earlier_discounts
+    where item_id = $2
+      and player_id = $1
+      and replaced_at > $3
+  )
+  select distinct
+         coalesce((
+           select p.price
+           from item_prices p
+           where p.item_id = i.id
+             and p.replaced_at >= c.replaced_at
+           order by p.replaced_at
+           limit 1), i.price) as price,
+         coalesce((
+           select e.basis_points
+           from earlier_discounts e
+           where e.item_id = i.id
+             and e.player_id = $1
+             and e.replaced_at >= c.replaced_at
+           order by e.replaced_at
+           limit 1), d.basis_points, 0) as basis_points
+  from changes c
+  join items i on i.id = $2
+  left join discounts d on d.player_id = $1 and d.item_id = i.id`)
 
 type LedgerRow = { effect_key: string; player_id: string; item_id: string; quantity: string; granted_at: Date }
 
@@ -140,9 +180,9 @@ export function createItems(db: Database): Items {
         limitLeft: row.limit_per_player === null ? null : Math.max(0, row.limit_per_player - Number(row.bought)),
       }))
     },
-    async pricesUntil(itemId, since) {
-      const { rows } = await db.query(EARLIER_PRICES, [itemId, new Date(since)])
-      return rows.map(({ price }) => usd(BigInt(price)))
+    async earlierPrices(playerId, itemId, since) {
+      const { rows } = await db.query(EARLIER_PRICES, [playerId, itemId, new Date(since)])
+      return rows.map(({ price, basis_points }) => ({ price: usd(BigInt(price)), discountPoints: basis_points }))
     },
     async grant(lease, { orderId, playerId, itemId, quantity }) {
       const held = [lease.kind, lease.key, lease.lease]
@@ -159,7 +199,7 @@ export function createItems(db: Database): Items {
   }
 }
 
-function fromRow(row: Row): ItemRow {
+export function fromRow(row: Row): ItemRow {
   return {
     id: row.id,
     name: row.name,
@@ -168,6 +208,9 @@ function fromRow(row: Row): ItemRow {
     stock: row.stock === null ? null : { left: Number(row.stock), delivered: Number(row.delivered) },
     limitPerPlayer: row.limit_per_player,
     levelMin: row.level_min,
+    picture: row.picture,
+    opensAt: row.opens_at?.getTime() ?? null,
+    closesAt: row.closes_at?.getTime() ?? null,
   }
 }
 

@@ -82,7 +82,7 @@ export function createPlayers(db: Database): Players {
 }
 
 /** The same letters may be typed in two ways (a letter with its accent, or both apart); they are one name. Nothing else is folded. */
-function canonicalNickname(nickname: string): string {
+export function canonicalNickname(nickname: string): string {
   return nickname.normalize('NFC')
 }
 

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
 import type { Offer } from '../../domain/offer.ts'
+import { probePrice } from '../../domain/price.ts'
 import { quote, quoteSchema } from '../../domain/quote.ts'
 import type { RailName } from '../../domain/rail.ts'
 import {
@@ -72,7 +73,7 @@ export function craftRows(context: RowContext, craft: CraftCounter, rail: RailNa
       result: craftConfigSchema,
       cache: { maxAgeSeconds: CONFIG_SECONDS },
       handle: async () => ({
-        body: await craft.config({ protocol: rail, payment: paymentTerms(burn), routes: urls }),
+        body: await craft.config({ protocol: rail, payment: await paymentTerms(burn), routes: urls }),
       }),
     }),
     free(`POST ${path}/quote`, {
@@ -123,8 +124,8 @@ function about(members: JsonObject, { body }: { readonly body: JsonObject }): Fr
 }
 
 /** The rail's terms under the names that the contract gives them (contract 5.4.1 and those after it). Its documents nest what is special to a protocol; here it lies flat. */
-function paymentTerms({ rail, price }: Offer<Burn>): JsonObject {
-  const { protocols, offers: _, ...terms } = rail.describe(price.kind === 'fixed' ? price.amount : null)
+async function paymentTerms({ rail, price }: Offer<Burn>): Promise<JsonObject> {
+  const { protocols, offers: _, ...terms } = rail.describe(await probePrice(price))
   const [own] = protocols as readonly Readonly<Partial<Record<RailName, JsonObject>>>[]
   return { ...terms, ...own?.[rail.name] }
 }

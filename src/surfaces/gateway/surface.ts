@@ -1,5 +1,5 @@
 import { parseUsd } from '../../base/money.ts'
-import type { Price } from '../../domain/good.ts'
+import type { PriceTag } from '../../domain/good.ts'
 import type { Rail } from '../../domain/rail.ts'
 import { createReports } from '../../store/reports.ts'
 import { type OpenSurface, type Surface, type SurfaceParts, toldGood } from '../surface.ts'
@@ -9,7 +9,7 @@ import { type GatewayCounter, gatewayRows } from './rows.ts'
 import { createTransactionLookup } from './transaction-lookup.ts'
 
 /** Both cost 0.001 USD (contract 8.3), and both exist only where the interface says so. */
-const price = { kind: 'fixed', amount: parseUsd('0.001') } as const satisfies Price<never>
+const price = { kind: 'fixed', amount: parseUsd('0.001') } as const satisfies PriceTag<never>
 const isSoldOn = ({ privileges }: Rail) => privileges.hasProbes
 
 /** A report waits no longer than this for the chains; it is recorded whatever they say. */

@@ -2,7 +2,7 @@ import { type Address, sameAddress } from '../../base/address.ts'
 import type { Clock } from '../../base/clock.ts'
 import { rangeOf, times, usd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
-import type { Good, Hold, Price } from '../../domain/good.ts'
+import type { Good, Hold, LivePrice } from '../../domain/good.ts'
 import { type Lot, type Lots, lotStateOf, type SaleContract } from './lots.ts'
 import { gasMaxOf, type MintOptions, mint, mintProblem, suspectsOf } from './mint.ts'
 import type { SaleBuy } from './schema.ts'
@@ -65,7 +65,7 @@ function supplyHold(contract: SaleContract, { lot, own }: Standing, quantity: nu
   }
 }
 
-export function salePrice(lots: Lots, clock: Clock): Price<SaleBuy> {
+export function salePrice(lots: Lots, clock: Clock): LivePrice<SaleBuy> {
   return {
     kind: 'live',
     async of(input) {
@@ -95,6 +95,8 @@ function saleProblem(lot: Lot | null, { saleId, quantity }: SaleBuy, nowMs: numb
         : null
     case 'sold_out':
       return new Problem('sold_out', `Lot ${saleId} is sold out; nothing was taken.`)
+    case 'paused':
+      return new Problem('sale_not_active', 'The sale contract is paused; nothing was taken.')
     case 'closed':
       return new Problem('sale_not_active', `Sale ${saleId} is closed; nothing was taken.`)
     case 'not_yet':

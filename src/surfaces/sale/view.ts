@@ -51,6 +51,7 @@ export function saleShelf(lots: Lots, clock: Clock): Shelf {
         description: lot.description,
         price: { amount: formatUsd(lot.unitPrice), currency },
         available: lotStateOf(lot, now) === 'open',
+        ...(lot.picture === null ? {} : { picture: lot.picture }),
       }))
     },
   }
