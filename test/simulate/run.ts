@@ -26,6 +26,10 @@ const LOOK_MS = 5_000
 const AFTERCARE_MS = 35_000
 const TIDY_EVERY = 12
 
+/** No time mends these. */
+const isForGood = (violation: string) =>
+  /^(delivered and sent back|402 and taken|acted for another|charged without a payment)/.test(violation)
+
 /** One universe, from its first moment until everything has come to rest. */
 export async function runUniverse(seed: number, stage: Stage, options: UniverseOptions = {}): Promise<Verdict> {
   const universe = await openUniverse(seed, stage, options)
@@ -63,7 +67,7 @@ async function comeToRest(universe: Universe): Promise<readonly string[]> {
     const isLate = sim.now() >= deadline
     if (!isLate && (quietSince === null || sim.now() - quietSince < AFTERCARE_MS)) continue
     const violations = [...(await judge(universe)), ...(isQuiet ? await judgeBooks(universe) : [])]
-    if (isLate || violations.length === 0) return violations
+    if (isLate || violations.length === 0 || violations.some(isForGood)) return violations
     quietSince = sim.now()
   }
 }
