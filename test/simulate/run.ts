@@ -34,7 +34,7 @@ const isForGood = (violation: string) =>
 export async function runUniverse(seed: number, stage: Stage, options: UniverseOptions = {}): Promise<Verdict> {
   const universe = await openUniverse(seed, stage, options)
   const { sim, plan, purchases, coverage } = universe
-  await sim.run(() => universe.open() === 0 && sim.now() >= START_MS + TROUBLE_MS, START_MS + TROUBLE_MS)
+  await sim.run(() => false, START_MS + troubleMs(plan))
   await sim.run(() => universe.open() === 0, START_MS + HOUR_MS)
   universe.heal()
   sim.tell('the world heals')
@@ -52,6 +52,12 @@ export async function runUniverse(seed: number, stage: Stage, options: UniverseO
     coverage,
     history: sim.history,
   }
+}
+
+/** What lasts may outlast every payer: a refund is sent long after its buyer was told of it. */
+function troubleMs(plan: readonly Fault[]): number {
+  const ends = plan.map((fault) => (fault.kind === 'lag' ? fault.fromMs + fault.forMs : 0))
+  return Math.max(TROUBLE_MS, ...ends)
 }
 
 async function comeToRest(universe: Universe): Promise<readonly string[]> {
