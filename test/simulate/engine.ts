@@ -86,7 +86,10 @@ function overWire(engine: PGlite, time: StoreTime): Database {
     hangUp() {},
   }
   const stream = () => new WireSocket(async () => line)
-  const pool = createConnectionPool({ max: 1, user: 'postgres', database: 'postgres', ssl: false, stream } as never, silentLog)
+  const pool = createConnectionPool(
+    { max: 1, user: 'postgres', database: 'postgres', ssl: false, stream } as never,
+    silentLog,
+  )
   const backend: Backend = {
     engine: 'embedded',
     description: 'memory',
