@@ -20,6 +20,36 @@ export const commands: readonly Entry[] = [
     load: () => import('./doctor.ts').then(({ doctor }) => doctor),
   },
   {
+    name: 'contracts deploy',
+    summary: 'Make the contracts of the shop, or go on with it, and check them on the chain',
+    load: () => import('./contracts/deploy.ts').then(({ deployContracts }) => deployContracts),
+  },
+  {
+    name: 'contracts status',
+    summary: 'Code, roles and pause of the contracts, as the chain has them',
+    load: () => import('./contracts/status.ts').then(({ contractsStatus }) => contractsStatus),
+  },
+  {
+    name: 'contracts grant',
+    summary: 'Give an address a role on the contracts',
+    load: () => import('./contracts/deeds.ts').then(({ grantRole }) => grantRole),
+  },
+  {
+    name: 'contracts revoke',
+    summary: 'Take a role away',
+    load: () => import('./contracts/deeds.ts').then(({ revokeRole }) => revokeRole),
+  },
+  {
+    name: 'contracts pause',
+    summary: 'Stop mints and craft actions at once',
+    load: () => import('./contracts/deeds.ts').then(({ pauseContracts }) => pauseContracts),
+  },
+  {
+    name: 'contracts unpause',
+    summary: 'Let them go on',
+    load: () => import('./contracts/deeds.ts').then(({ unpauseContracts }) => unpauseContracts),
+  },
+  {
     name: 'offers',
     summary: 'What is on sale, for everybody or for one player',
     load: () => import('./offers.ts').then(({ offers }) => offers),

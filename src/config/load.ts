@@ -3,7 +3,15 @@ import { readJwks, readSigningKey } from '../base/jws.ts'
 import { parseUsd, type Usd } from '../base/money.ts'
 import { Secret } from '../base/secret.ts'
 import { readChain, readSecondOpinion, refuseLoneNodes } from './chain.ts'
-import type { Config, GameConfig, HttpConfig, OperationsConfig, ReceiptConfig, RetiredRail } from './config.ts'
+import type {
+  ChainConfig,
+  Config,
+  GameConfig,
+  HttpConfig,
+  OperationsConfig,
+  ReceiptConfig,
+  RetiredRail,
+} from './config.ts'
 import { defaultLimits, type Limits } from './limits.ts'
 import { ConfigFault, type Environment, list, type OptionReader, optionReader } from './options.ts'
 import { SANDBOX_OPERATOR_TOKEN } from './published.ts'
@@ -57,7 +65,7 @@ function isOpen({ x402, mpp }: Config, { rail, config }: RetiredRail): boolean {
 
 function readCommon(read: OptionReader, mode: 'sandbox' | 'production'): CommonConfig {
   const dataDir = read.text('SUTLER_DATA_DIR', './data')
-  const url = read.optional('DATABASE_URL')
+  const url = read.optionalSecret('DATABASE_URL')
   if (url !== undefined && !/^postgres(ql)?:\/\//.test(url))
     read.fault('DATABASE_URL', 'must start with postgres://', null)
   return {
@@ -210,13 +218,11 @@ function readGame(read: OptionReader): GameConfig {
   const chainId = read.integer('SUTLER_GAME_CHAIN_ID', 8453, { min: 1, max: Number.MAX_SAFE_INTEGER })
   const hasSale = read.optional('SUTLER_SALE_CONTRACT') !== undefined
   const hasCraft = read.optional('SUTLER_CRAFT_CONTROLLER') !== undefined
+  // Keys may be there before the contracts are.
+  if (!hasSale) read.skip('SUTLER_MINTER_KEY', 'SUTLER_MINTER_KEY_FILE', 'SUTLER_SALE_IDS')
+  if (!hasCraft) read.skip('SUTLER_CRAFTER_KEY', 'SUTLER_CRAFTER_KEY_FILE')
   return {
-    chain: readChain(read, {
-      prefix: 'SUTLER_GAME',
-      chainId,
-      what: "RPC addresses of the game's chain, separated by commas",
-      paysGasInCoin: true,
-    }),
+    chain: readGameChain(read, chainId),
     sale: hasSale
       ? {
           contract: read.address('SUTLER_SALE_CONTRACT', 'the sale contract'),
@@ -234,6 +240,11 @@ function readGame(read: OptionReader): GameConfig {
       : null,
     backend: readBackend(read),
   }
+}
+
+export function readGameChain(read: OptionReader, chainId: number): ChainConfig {
+  const what = "RPC addresses of the game's chain, separated by commas"
+  return readChain(read, { prefix: 'SUTLER_GAME', chainId, what, paysGasInCoin: true })
 }
 
 function readBackend(read: OptionReader): GameConfig['backend'] {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { type Address, hasWrongChecksum, isAddress, ZERO_ADDRESS } from '../base/address.ts'
 import { Secret } from '../base/secret.ts'
 import { isPublishedAddress, isPublishedSecret } from './published.ts'
@@ -50,6 +50,8 @@ export function optionReader(env: Environment) {
     fault,
     text: (option: string, fallback: string): string => raw(option) ?? fallback,
     optional: (option: string): string | undefined => raw(option),
+    /** Options that mean something elsewhere, or later. */
+    skip: (...options: readonly string[]): void => options.forEach(raw),
     required(option: string, what: string): string {
       return raw(option) ?? fault(option, `is missing; set it to ${what}`, '')
     },
@@ -101,6 +103,11 @@ export function optionReader(env: Environment) {
           new Secret(''),
         )
       return new Secret(value)
+    },
+    /** A text with a secret in it, which the caller reads; undefined when neither the option nor its file is set. */
+    optionalSecret(option: string): string | undefined {
+      const isSet = [option, `${option}_FILE`].some((name) => raw(name) !== undefined)
+      return isSet ? (secretText(option, '') ?? undefined) : undefined
     },
     /** A key in a form of its own, which the caller reads. */
     keyText(option: string, what: string): Secret {
@@ -155,14 +162,26 @@ export function optionReader(env: Environment) {
     if (file !== undefined && value !== undefined)
       return fault(option, `is set twice: give either ${option} or ${option}_FILE`, null)
     if (file === undefined) return value ?? fault(option, `is missing; set it (or ${option}_FILE) to ${what}`, null)
-    try {
-      return readFileSync(file, 'utf8').trim()
-    } catch {
-      return fault(`${option}_FILE`, `names a file that cannot be read: ${file}`, null)
-    }
+    const { text, trouble } = readSecretFile(file)
+    return trouble === null ? text : fault(`${option}_FILE`, `names a file ${trouble}`, null)
   }
 
   return read
+}
+
+const READ_BY_OTHERS = 0o004
+
+/** A secret from a file of its own. Whoever can log in to the machine must not be able to read it. */
+export function readSecretFile(
+  file: string,
+): { readonly text: string; readonly trouble: null } | { readonly text: null; readonly trouble: string } {
+  try {
+    if ((statSync(file).mode & READ_BY_OTHERS) !== 0)
+      return { text: null, trouble: `that every user of this machine can read; run: chmod 600 ${file}` }
+    return { text: readFileSync(file, 'utf8').trim(), trouble: null }
+  } catch {
+    return { text: null, trouble: `that cannot be read: ${file}` }
+  }
 }
 
 export type OptionReader = ReturnType<typeof optionReader>

@@ -101,7 +101,7 @@ function readSinceBlock(read: OptionReader, option: string): bigint | null {
 }
 
 function readHeaders(read: OptionReader, option: string): Readonly<Record<string, Secret>> {
-  const text = read.optional(option)
+  const text = read.optionalSecret(option)
   if (text === undefined) return {}
   try {
     return Object.fromEntries(

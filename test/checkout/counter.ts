@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { saleLots } from '../../src/artifacts/SaleLots.ts'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
 import { parseUsd } from '../../src/base/money.ts'
+import { invocation } from '../../src/chain/act.ts'
 import type { RailName } from '../../src/domain/rail.ts'
-import { invocation } from '../../src/sandbox/deployer.ts'
 import type { TestShop } from '../support/shop.ts'
 
 /** A paid answer, whatever it says. */
