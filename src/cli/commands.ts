@@ -15,9 +15,29 @@ export const commands: readonly Entry[] = [
     load: () => import('./demo.ts').then(({ demo }) => demo),
   },
   {
+    name: 'init',
+    summary: 'Begin a shop for real money here: keys, secrets and a complete .env',
+    load: () => import('./init.ts').then(({ init }) => init),
+  },
+  {
     name: 'doctor',
     summary: 'Check configuration, store, chains, keys and the running shop; prints a grade',
     load: () => import('./doctor.ts').then(({ doctor }) => doctor),
+  },
+  {
+    name: 'keys list',
+    summary: 'Every key: what it is for, its address, what it has, and its roles on the chain',
+    load: () => import('./keys/list.ts').then(({ listKeys }) => listKeys),
+  },
+  {
+    name: 'keys make',
+    summary: 'Make the key of a role that has none',
+    load: () => import('./keys/make.ts').then(({ makeKeyCommand }) => makeKeyCommand),
+  },
+  {
+    name: 'keys rotate',
+    summary: 'Put a new key in the place of an old one, when that has finished its work',
+    load: () => import('./keys/rotate.ts').then(({ rotateKey }) => rotateKey),
   },
   {
     name: 'contracts deploy',

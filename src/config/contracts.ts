@@ -3,6 +3,7 @@ import type { Secret } from '../base/secret.ts'
 import type { ChainConfig } from './config.ts'
 import { readGameChain } from './load.ts'
 import { ConfigFault, type Environment, optionReader, readSecretFile } from './options.ts'
+import type { SigningKey } from './signing-key.ts'
 
 /** What it takes to make contracts and to look after them. They come before the shop, so nothing else need be complete. */
 export type ContractsConfig = {
@@ -10,8 +11,8 @@ export type ContractsConfig = {
   /** Null until they are there. */
   readonly sale: Address | null
   readonly craft: Address | null
-  readonly minterKey: Secret | null
-  readonly crafterKey: Secret | null
+  readonly minterKey: SigningKey | null
+  readonly crafterKey: SigningKey | null
   /** False: the surface is switched off. */
   readonly sellsLots: boolean
   readonly sellsCraft: boolean
@@ -23,7 +24,7 @@ export function readContractsConfig(env: Environment): ContractsConfig {
   const isSet = (option: string) => [option, `${option}_FILE`].some((name) => read.optional(name) !== undefined)
   const chainId = read.integer('SUTLER_GAME_CHAIN_ID', 8453, { min: 1, max: Number.MAX_SAFE_INTEGER })
   const addressOf = (option: string) => (isSet(option) ? read.address(option, '') : null)
-  const keyOf = (option: string) => (isSet(option) ? read.privateKey(option, '') : null)
+  const keyOf = (option: string) => (isSet(option) ? read.signingKey(option, '') : null)
   const config: ContractsConfig = {
     chain: readGameChain(read, chainId),
     sale: addressOf('SUTLER_SALE_CONTRACT'),

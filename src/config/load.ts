@@ -18,6 +18,7 @@ import { SANDBOX_OPERATOR_TOKEN } from './published.ts'
 import { type Protocols, readRails } from './rails.ts'
 import { earlierRails } from './retired.ts'
 import { readService } from './service.ts'
+import type { SigningKey } from './signing-key.ts'
 
 /** What every mode has. The sandbox adds chains, keys and contracts of its own. */
 export type CommonConfig = Omit<Config, 'mode' | 'receipts' | 'x402' | 'mpp' | 'retired' | 'game'>
@@ -48,6 +49,7 @@ export function loadConfig(env: Environment): LoadedConfig {
     refuseSharedKeys(read, loaded)
     refuseLoneNodes(read, loaded.config)
   }
+  read.skip('SUTLER_SIGNER_URL', 'SUTLER_SIGNER_TOKEN', 'SUTLER_SIGNER_TOKEN_FILE')
   read.refuseUnknown('SUTLER_', productionOptions(env, protocols, common.http))
   if (read.issues.length > 0) throw new ConfigFault(read.issues)
   return loaded
@@ -227,13 +229,13 @@ function readGame(read: OptionReader): GameConfig {
       ? {
           contract: read.address('SUTLER_SALE_CONTRACT', 'the sale contract'),
           saleIds: readSaleIds(read),
-          minterKey: read.privateKey('SUTLER_MINTER_KEY', 'the key with the minter role'),
+          minterKey: read.signingKey('SUTLER_MINTER_KEY', 'the key with the minter role'),
         }
       : null,
     craft: hasCraft
       ? {
           controller: read.address('SUTLER_CRAFT_CONTROLLER', 'the craft controller'),
-          crafterKey: read.privateKey('SUTLER_CRAFTER_KEY', "the key with the controller's operator role"),
+          crafterKey: read.signingKey('SUTLER_CRAFTER_KEY', "the key with the controller's operator role"),
           defaultAmount: read.bigint('SUTLER_CRAFT_DEFAULT_AMOUNT', 10n ** 18n),
           maxAmount: read.bigint('SUTLER_CRAFT_MAX_AMOUNT', 1000n * 10n ** 18n),
         }
@@ -274,7 +276,7 @@ function productionOptions(env: Environment, protocols: Protocols, http: HttpCon
 function refuseSharedKeys(read: OptionReader, loaded: LoadedConfig): void {
   if (loaded.mode !== 'production') return
   const { x402, mpp, game } = loaded.config
-  const keys: [string, Secret | undefined][] = [
+  const keys: [string, SigningKey | undefined][] = [
     ['SUTLER_X402_SETTLER_KEY', x402?.facilitator.kind === 'inproc' ? x402.facilitator.settlerKey : undefined],
     ['SUTLER_X402_TREASURY_KEY', x402?.treasuryKey],
     ['SUTLER_MPP_TREASURY_KEY', mpp?.treasuryKey],
@@ -283,7 +285,7 @@ function refuseSharedKeys(read: OptionReader, loaded: LoadedConfig): void {
   ]
   const seen = new Map<string, string>()
   for (const [option, key] of keys) {
-    const value = key?.reveal().toLowerCase()
+    const value = (key instanceof Secret ? key.reveal() : key?.address)?.toLowerCase()
     if (!value) continue
     const other = seen.get(value)
     // The two treasuries are on two chains and may be one person's key; a key with a role on a contract may be nothing else.

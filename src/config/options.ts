@@ -1,7 +1,8 @@
 import { readFileSync, statSync } from 'node:fs'
-import { type Address, hasWrongChecksum, isAddress, ZERO_ADDRESS } from '../base/address.ts'
+import { type Address, checksumAddress, hasWrongChecksum, isAddress, ZERO_ADDRESS } from '../base/address.ts'
 import { Secret } from '../base/secret.ts'
 import { isPublishedAddress, isPublishedSecret } from './published.ts'
+import type { RemoteSigner, SigningKey } from './signing-key.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -21,6 +22,7 @@ export class ConfigFault extends Error {
 }
 
 const SECRET_LENGTH_MIN = 32
+const AT_SIGNER = 'signer:'
 const PRIVATE_KEY = /^0x[0-9a-fA-F]{64}$/
 /** Values from examples and documentation that somebody will forget to change. */
 const WEAK = /change.?me|example|secret123|password|^(.)\1+$/i
@@ -125,6 +127,22 @@ export function optionReader(env: Environment) {
         return fault(option, 'is a well-known test key; make one of your own', new Secret(''))
       return new Secret(value)
     },
+    /** A private key, or `signer:0x…`: the key with this address, which only the signer has. */
+    signingKey(option: string, what: string): SigningKey {
+      const isSet = [option, `${option}_FILE`].some((name) => raw(name) !== undefined)
+      const value = isSet ? (secretText(option, what) ?? '') : ''
+      if (!value.startsWith(AT_SIGNER))
+        return read.privateKey(option, `${what}, or to signer:0x… for one that a signer has`)
+      const address = value.slice(AT_SIGNER.length)
+      const signer = readSigner(option)
+      if (!isAddress(address) || hasWrongChecksum(address))
+        return fault(option, `names a key of the signer by something that is no address: ${address}`, {
+          address: ZERO_ADDRESS,
+          signer,
+        })
+      if (isPublishedAddress(address)) fault(option, 'is an address whose key everybody knows', null)
+      return { address: checksumAddress(address), signer }
+    },
     url(option: string, value: string, { secure }: { secure: boolean }): string {
       let parsed: URL
       try {
@@ -154,6 +172,20 @@ export function optionReader(env: Environment) {
         fault(name, `is not an option; did you mean ${nearest(name, [...known])}?`, null)
       }
     },
+  }
+
+  function readSigner(option: string): RemoteSigner {
+    const url = raw('SUTLER_SIGNER_URL')
+    if (url === undefined)
+      return fault(option, 'is a key of the signer, and SUTLER_SIGNER_URL does not say where that is', {
+        url: '',
+        token: null,
+      })
+    const hasToken = ['SUTLER_SIGNER_TOKEN', 'SUTLER_SIGNER_TOKEN_FILE'].some((name) => raw(name) !== undefined)
+    return {
+      url: read.url('SUTLER_SIGNER_URL', url, { secure: true }),
+      token: hasToken ? read.secret('SUTLER_SIGNER_TOKEN', 'the token that the signer asks for') : null,
+    }
   }
 
   function secretText(option: string, what: string): string | null {

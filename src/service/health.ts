@@ -8,6 +8,7 @@ import type { LedgerGate } from '../checkout/ledger-gate.ts'
 import type { Config } from '../config/config.ts'
 import type { Database } from '../store/db.ts'
 import { countJobs } from '../store/jobs.ts'
+import type { Signer } from './signers.ts'
 import type { WalletBalance } from './wallets.ts'
 
 export type HealthParts = {
@@ -15,6 +16,8 @@ export type HealthParts = {
   readonly database: Database
   readonly chains: readonly { readonly rpc: Rpc; readonly head: HeadSource }[]
   readonly gate: LedgerGate
+  /** Keys that lie elsewhere. */
+  readonly signers?: readonly Pick<Signer, 'role' | 'sender'>[]
   wallets(): Promise<readonly WalletBalance[]>
   readonly clock: Clock
 }
@@ -38,7 +41,7 @@ export function createHealth(parts: HealthParts): () => Promise<readonly HealthC
 }
 
 function runChecks(parts: HealthParts): Promise<readonly HealthCheck[]> {
-  const { config, database, chains, gate, wallets, clock } = parts
+  const { config, database, chains, gate, signers = [], wallets, clock } = parts
   const { x402 } = config
   const check = (name: string, severity: 'warn' | 'fail', ask: () => Promise<Finding>) =>
     within(clock, ask()).then(
@@ -68,6 +71,7 @@ function runChecks(parts: HealthParts): Promise<readonly HealthCheck[]> {
         ? { status: 'warn', detail: `The oldest order has been waiting for ${lag} seconds.` }
         : ok('Open orders are worked on.')
     }),
+    ...(signers.length > 0 ? [check('signers', 'warn', () => askSigners(signers))] : []),
     check('wallets', 'warn', async () => {
       const low = (await wallets()).filter(({ isLow }) => isLow)
       const named = low.map(({ role, chainId, unit }) => `${role} on ${chainId} (${unit === 'wei' ? 'gas' : 'money'})`)
@@ -89,6 +93,20 @@ async function askChain(rpc: Rpc, head: HeadSource): Promise<Finding> {
   return doubtful === 0
     ? ok('The chain answers.')
     : { status: 'warn', detail: `${doubtful} of its RPC addresses are silent or lag.` }
+}
+
+/** What needs no signature of ours is still sold, so this alone does not close the shop. */
+async function askSigners(signers: NonNullable<HealthParts['signers']>): Promise<Finding> {
+  const answers = await Promise.all(
+    signers.map(({ role, sender }) =>
+      sender.assertReady().then(
+        () => null,
+        (error: Error) => `${role}: ${error.message}`,
+      ),
+    ),
+  )
+  const troubles = [...new Set(answers.filter((trouble) => trouble !== null))]
+  return troubles.length === 0 ? ok('All keys can sign.') : { status: 'warn', detail: troubles.join(' ') }
 }
 
 async function askFacilitator(facilitator: {

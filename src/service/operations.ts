@@ -120,7 +120,8 @@ export function createOperations(parts: OperationsParts): Operations {
   const webhooks = createWebhooks({ db: database, random, resolve, policy, onChanged: () => lookAround() })
   const wallets = () => readWallets(signers, tills, operations)
   const chains = [...new Map(signers.map(({ rpc, head }) => [rpc, { rpc, head }])).values()]
-  const health = createHealth({ config, database, chains, gate, wallets, clock })
+  const remote = signers.filter(({ isRemote }) => isRemote)
+  const health = createHealth({ config, database, chains, gate, signers: remote, wallets, clock })
   const stopping = new AbortController()
   const listeners = new Set<WakeSignal>()
   const running: { stop(): Promise<void> }[] = []

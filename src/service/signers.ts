@@ -1,9 +1,10 @@
-import type { Secret } from '../base/secret.ts'
+import { Secret } from '../base/secret.ts'
 import type { ChainAccess } from '../chain/access.ts'
 import type { HeadSource } from '../chain/head.ts'
 import type { Rpc } from '../chain/rpc.ts'
 import type { Sender } from '../chain/sender.ts'
 import type { ChainConfig, Config, MppConfig, X402Config } from '../config/config.ts'
+import type { SigningKey } from '../config/signing-key.ts'
 import type { Journal } from '../domain/journal.ts'
 
 /** A key of ours on one chain, by what it is for. */
@@ -14,15 +15,18 @@ export type Signer = {
   readonly head: HeadSource
   /** Tempo has no coin of its own: fees are paid in the token. */
   readonly paysGasInCoin: boolean
+  /** Somebody else holds the key and signs with it. */
+  readonly isRemote: boolean
 }
 
 export function createSigners(config: Config, chainOf: (chain: ChainConfig) => ChainAccess): readonly Signer[] {
   const { x402, mpp, retired, game } = config
   const signers: Signer[] = []
-  const add = (role: string, chain: ChainConfig, key: Secret | undefined) => {
+  const add = (role: string, chain: ChainConfig, key: SigningKey | undefined) => {
     if (!key) return
     const { rpc, head, sender } = chainOf(chain)
-    signers.push({ role, sender: sender(key), rpc, head, paysGasInCoin: chain.paysGasInCoin })
+    const isRemote = !(key instanceof Secret)
+    signers.push({ role, sender: sender(key), rpc, head, paysGasInCoin: chain.paysGasInCoin, isRemote })
   }
   const onX402 = ({ chain, facilitator, treasuryKey }: X402Config) => {
     add('settler', chain, facilitator.kind === 'inproc' ? facilitator.settlerKey : undefined)

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { createWallet } from '../../chain/wallet.ts'
+import { addressOf } from '../../chain/wallet.ts'
 import type { Place } from '../../setup/contract-roles.ts'
 import { birthsOf, placesOf } from '../../setup/deployment.ts'
 import { SetupFault } from '../../setup/fault.ts'
@@ -31,8 +31,8 @@ export const contractsStatus: Command = {
     const facts = await contractFacts(rpc, {
       places,
       terms: plan?.terms ?? null,
-      minter: minterKey ? createWallet(minterKey).address : null,
-      crafter: crafterKey ? createWallet(crafterKey).address : null,
+      minter: minterKey ? addressOf(minterKey) : null,
+      crafter: crafterKey ? addressOf(crafterKey) : null,
     })
     const isGood = facts.every(({ isRight }) => isRight)
     return {

@@ -1,9 +1,9 @@
 import { type Address, type Hash, isAddress } from '../../base/address.ts'
 import { toHex } from '../../base/hex.ts'
 import { keccak256 } from '../../base/keccak.ts'
-import type { Secret } from '../../base/secret.ts'
-import { createWallet } from '../../chain/wallet.ts'
+import { addressOf } from '../../chain/wallet.ts'
 import type { ContractsConfig } from '../../config/contracts.ts'
+import type { SigningKey } from '../../config/signing-key.ts'
 import type { DeploymentTerms } from '../../setup/deployment.ts'
 import { SetupFault } from '../../setup/fault.ts'
 import { type Call, type Option, UsageFault } from '../command.ts'
@@ -119,7 +119,7 @@ function secondsOf(call: Call, option: string, fallback: number): number {
 
 type Holder = {
   readonly option: string
-  readonly key: Secret | null
+  readonly key: SigningKey | null
   readonly variable: string
   readonly surface: string
 }
@@ -127,7 +127,7 @@ type Holder = {
 function keyHolder(call: Call, { option, key, variable, surface }: Holder): Address {
   const given = addressOption(call, option)
   if (given !== null) return given
-  if (key !== null) return createWallet(key).address
+  if (key !== null) return addressOf(key)
   throw new SetupFault(
     'no_key_holder',
     `it is not known who is to have the role of the ${option}; nothing was sent. Make the key with \`sutler keys make ${option}\`, ` +

@@ -10,7 +10,7 @@ import { noWaypoint } from '../../base/waypoint.ts'
 import type { ChainAccess } from '../../chain/access.ts'
 import { contractAt } from '../../chain/contract.ts'
 import type { Rpc } from '../../chain/rpc.ts'
-import { createWallet } from '../../chain/wallet.ts'
+import { addressOf } from '../../chain/wallet.ts'
 import type { ChainConfig, Config } from '../../config/config.ts'
 import type { Journal } from '../../domain/journal.ts'
 import { createChains } from '../../service/chains.ts'
@@ -124,8 +124,8 @@ function checkDecimals(rpc: Rpc, token: Address, code: string): Promise<Finding>
 
 function checkContracts(rpc: Rpc, { sale, craft }: Config['game']): readonly Promise<Finding>[] {
   return [
-    ...(sale ? [checkRole(rpc, sale.contract, 'MINTER_ROLE', createWallet(sale.minterKey).address)] : []),
-    ...(craft ? [checkRole(rpc, craft.controller, 'OPERATOR_ROLE', createWallet(craft.crafterKey).address)] : []),
+    ...(sale ? [checkRole(rpc, sale.contract, 'MINTER_ROLE', addressOf(sale.minterKey))] : []),
+    ...(craft ? [checkRole(rpc, craft.controller, 'OPERATOR_ROLE', addressOf(craft.crafterKey))] : []),
     ...(sale ? [checkPause(rpc, sale.contract, 'sale')] : []),
     ...(craft ? [checkPause(rpc, craft.controller, 'craft controller')] : []),
   ]
@@ -155,7 +155,7 @@ function checkPause(rpc: Rpc, contract: Address, name: string): Promise<Finding>
 function checkRecipients({ x402, mpp, game }: Config): readonly Finding[] {
   const hot = [x402?.treasuryKey, mpp?.treasuryKey, game.sale?.minterKey, game.craft?.crafterKey]
     .filter((key) => key !== undefined)
-    .map((key) => createWallet(key).address)
+    .map(addressOf)
   const recipients = [x402?.payTo, mpp?.recipient].filter((address) => address !== undefined)
   const exposed = recipients.filter((recipient) => hot.some((address) => sameAddress(address, recipient)))
   if (exposed.length === 0)
