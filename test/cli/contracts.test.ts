@@ -102,7 +102,7 @@ test('whatever is wrong is told with what was not done and what would work', asy
     [['deploy'], /no key to sign with; nothing was sent\. Make one with `sutler keys make deployer`/],
     [deploy, /none is named; nothing was sent\. Add --craft-token/],
     [[...deploy, '--only', 'shop'], /--only takes sale or craft, not shop; nothing was sent/],
-    [[...deploy, '--only', 'sale', '--owner', '0x12'], /--owner 0x12 is not an address .* nothing was sent/],
+    [[...deploy, '--only', 'sale', '--owner', '0x12'], /--owner 0x12 is not an address .* nothing was done/],
     [['deploy', '--only', 'sale', '--unsigned', 'x.json'], /say with --owner which Safe/],
     [
       ['deploy', '--only', 'sale', '--key-file', 'open.key'],

@@ -125,8 +125,8 @@ export function outcomeJson(outcome: Outcome) {
 /** An address that somebody typed. */
 export function readAddress(text: string, what: string, command: string): Address {
   if (!isAddress(text))
-    throw new UsageFault(`${what} ${text} is not an address (0x and 40 digits); nothing was sent`, command)
+    throw new UsageFault(`${what} ${text} is not an address (0x and 40 digits); nothing was done`, command)
   if (hasWrongChecksum(text))
-    throw new UsageFault(`${what} ${text} has a wrong checksum: a digit is mistyped; nothing was sent`, command)
+    throw new UsageFault(`${what} ${text} has a wrong checksum: a digit is mistyped; nothing was done`, command)
   return checksumAddress(text)
 }
