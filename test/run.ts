@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
-import { globSync, readFileSync } from 'node:fs'
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { writeGroups } from './groups.ts'
 import { embeddedTemplate } from './support/embedded.ts'
 import { startPostgres } from './support/postgres.ts'
 
@@ -32,6 +33,7 @@ async function main(args: readonly string[]): Promise<void> {
   const server = process.env['TEST_DATABASE_URL'] ? null : await startPostgres()
   if (server) process.env['TEST_DATABASE_URL'] = server.url
   const steps: Step[] = []
+  const folder = mkdtempSync(join(tmpdir(), 'sutler-test-'))
   try {
     steps.push(await run('types', join(root, 'node_modules/.bin/tsc'), []))
     steps.push(await run('lint', join(root, 'node_modules/.bin/biome'), ['check', '--error-on-warnings']))
@@ -42,9 +44,10 @@ async function main(args: readonly string[]): Promise<void> {
       `--test-timeout=${TEST_MS_MAX}`,
       `--import=${LIGHT_HOOKS}`,
     ]
-    steps.push(await run('tests', process.execPath, ['--test', ...flags, ...files]))
+    steps.push(await run('tests', process.execPath, ['--test', ...flags, ...writeGroups(files, folder)]))
   } finally {
     await server?.stop()
+    rmSync(folder, { recursive: true })
   }
   for (const { name, isGood, seconds } of steps) {
     console.log(`${isGood ? 'passed' : 'FAILED'}  ${name}  ${seconds.toFixed(1)} s`)

@@ -3,7 +3,7 @@ import https from 'node:https'
 
 // Whatever we ask of other people's servers goes through here. They may be slow, endless, hacked or somebody else's by now.
 
-export type OutgoingRequest = {
+type OutgoingRequest = {
   readonly url: string
   readonly method: string
   readonly headers?: Readonly<Record<string, string>>
@@ -14,12 +14,15 @@ export type OutgoingRequest = {
   readonly bytesMax: number
 }
 
-export type OutgoingAnswer = {
+type OutgoingAnswer = {
   readonly status: number
   /** By lower-case name, as Node joins them. */
   readonly headers: Readonly<http.IncomingHttpHeaders>
   readonly text: string
 }
+
+/** How others are asked. Whoever is built with one can be asked, in a test, without a network. */
+export type Exchange = (request: OutgoingRequest) => Promise<OutgoingAnswer>
 
 /** No usable answer. */
 export class OutgoingFailure extends Error {
@@ -45,8 +48,8 @@ const clients = {
  * One question and one answer, sent once and never elsewhere: a redirect is a failure, because what we send is meant for whoever was
  * configured, and so are our keys. Nothing is unpacked: nobody was asked to compress, and a few bytes may unpack to gigabytes.
  */
-export function exchange({ url, timeoutMs, bytesMax, ...asked }: OutgoingRequest): Promise<OutgoingAnswer> {
-  return new Promise((resolve, reject) => {
+export const systemExchange: Exchange = ({ url, timeoutMs, bytesMax, ...asked }) =>
+  new Promise((resolve, reject) => {
     const target = new URL(url)
     const { request, agent } = clients[target.protocol as keyof typeof clients]
     const { method, body = '' } = asked
@@ -98,7 +101,6 @@ export function exchange({ url, timeoutMs, bytesMax, ...asked }: OutgoingRequest
     outgoing.on('close', () => fail(new Error('the connection was closed')))
     outgoing.end(body)
   })
-}
 
 function refusalOf({ statusCode = 0, headers }: http.IncomingMessage): Error | null {
   if (statusCode >= 300 && statusCode < 400) return new Error(`status ${statusCode}: redirects are not followed`)

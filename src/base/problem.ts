@@ -1,5 +1,5 @@
 /** What happened to the payer's money, as far as this answer can know. */
-export type Taken = false | true | 'unknown'
+type Taken = false | true | 'unknown'
 
 /** What a client should do next. */
 export type RetryAction = 'none' | 'fix_request' | 'fix_state' | 'wait_same_credential' | 'poll' | 'new_payment'
@@ -257,7 +257,7 @@ export function declareProblems<Table extends Record<string, ProblemKind>>(decla
 
 export type FieldError = { readonly pointer: string; readonly code: string; readonly detail: string }
 
-export type ProblemExtra = {
+type ProblemExtra = {
   readonly cause?: unknown
   readonly errors?: readonly FieldError[]
   readonly taken?: Taken

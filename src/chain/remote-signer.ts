@@ -2,7 +2,7 @@ import { type Address, checksumAddress, sameAddress } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
 import { fromHex, type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
-import { exchange } from '../base/outgoing.ts'
+import { systemExchange } from '../base/outgoing.ts'
 import { isProblem, Problem } from '../base/problem.ts'
 import type { RemoteKey } from '../config/signing-key.ts'
 import { recoverSigner } from './secp256k1.ts'
@@ -36,11 +36,13 @@ export function remoteSigner({ address, signer }: RemoteKey, clock: Clock): Sign
   async function ask(request: { path: string; body?: string; timeoutMs: number }): Promise<string> {
     const { path, body, timeoutMs } = request
     const asked = { url: `${url}${path}`, method: body === undefined ? 'GET' : 'POST', headers, timeoutMs }
-    const { status, text } = await exchange({ ...asked, bytesMax: ANSWER_BYTES_MAX, ...(body ? { body } : {}) }).catch(
-      (cause: Error) => {
-        throw unavailable(`does not answer (${cause.message})`, cause)
-      },
-    )
+    const { status, text } = await systemExchange({
+      ...asked,
+      bytesMax: ANSWER_BYTES_MAX,
+      ...(body ? { body } : {}),
+    }).catch((cause: Error) => {
+      throw unavailable(`does not answer (${cause.message})`, cause)
+    })
     if (status === 200) return text
     if (status === 404) identifier = null
     throw unavailable(`answers ${status}`)

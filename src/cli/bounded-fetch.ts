@@ -1,4 +1,4 @@
-import { exchange } from '../base/outgoing.ts'
+import { systemExchange } from '../base/outgoing.ts'
 
 const ANSWER_MS_MAX = 60_000
 const ANSWER_BYTES_MAX = 32 << 20
@@ -14,7 +14,7 @@ export function fetchWithin(timeoutMs: number): typeof fetch {
     const { url, method } = request
     const body = method === 'GET' || method === 'HEAD' ? {} : { body: await request.text() }
     const headers = Object.fromEntries(request.headers)
-    const answer = await exchange({ url, method, headers, ...body, timeoutMs, bytesMax: ANSWER_BYTES_MAX })
+    const answer = await systemExchange({ url, method, headers, ...body, timeoutMs, bytesMax: ANSWER_BYTES_MAX })
     const { status, text } = answer
     const pairs = Object.entries(answer.headers).flatMap(([name, value]) =>
       [value ?? []].flat().map((one): [string, string] => [name, one]),

@@ -145,6 +145,106 @@ export const commands: readonly Entry[] = [
     load: () => import('./players.ts').then(({ addPlayer }) => addPlayer),
   },
   {
+    name: 'lots list',
+    summary: 'Lots of the sale contract: price, supply, window, state',
+    load: () => import('./lots.ts').then(({ listLots }) => listLots),
+  },
+  {
+    name: 'lots hide',
+    summary: 'Stop selling a lot; nothing changes on the chain',
+    load: () => import('./lots.ts').then(({ hideLot }) => hideLot),
+  },
+  {
+    name: 'lots show',
+    summary: 'Sell a hidden lot again',
+    load: () => import('./lots.ts').then(({ showLot }) => showLot),
+  },
+  {
+    name: 'lots describe',
+    summary: 'Name, description and picture that listings show',
+    load: () => import('./lots.ts').then(({ describeLot }) => describeLot),
+  },
+  {
+    name: 'lots add',
+    summary: 'Make a lot on the chain: signed here, or written for a Safe',
+    load: () => import('./lot-terms.ts').then(({ addLot }) => addLot),
+  },
+  {
+    name: 'lots change',
+    summary: 'Change price, supply or window of a lot on the chain',
+    load: () => import('./lot-terms.ts').then(({ changeLot }) => changeLot),
+  },
+  {
+    name: 'lots import',
+    summary: 'Describe, hide and show lots by a CSV file',
+    load: () => import('./lots.ts').then(({ importLots }) => importLots),
+  },
+  {
+    name: 'lots export',
+    summary: 'The lots as a CSV file',
+    load: () => import('./lots.ts').then(({ exportLots }) => exportLots),
+  },
+  {
+    name: 'items list',
+    summary: 'Items of the embedded game: price, stock, limits, window',
+    load: () => import('./items.ts').then(({ listItems }) => listItems),
+  },
+  {
+    name: 'items add',
+    summary: 'Put a new item on the shelf',
+    load: () => import('./items.ts').then(({ addItem }) => addItem),
+  },
+  {
+    name: 'items change',
+    summary: 'Change what an item costs, says, or how many there are',
+    load: () => import('./items.ts').then(({ changeItem }) => changeItem),
+  },
+  {
+    name: 'items hide',
+    summary: 'Take an item off the shelf; `items show` puts it back',
+    load: () => import('./items.ts').then(({ hideItem }) => hideItem),
+  },
+  {
+    name: 'items show',
+    summary: 'Put a hidden item back on the shelf',
+    load: () => import('./items.ts').then(({ showItem }) => showItem),
+  },
+  {
+    name: 'items discount',
+    summary: 'What one player pays less for an item',
+    load: () => import('./discounts.ts').then(({ discountItem }) => discountItem),
+  },
+  {
+    name: 'items import',
+    summary: 'Add and change items by a CSV file, all of its lines or none',
+    load: () => import('./items.ts').then(({ importItems }) => importItems),
+  },
+  {
+    name: 'items export',
+    summary: 'The shelf as a CSV file',
+    load: () => import('./items.ts').then(({ exportItems }) => exportItems),
+  },
+  {
+    name: 'prices list',
+    summary: 'What probes, look-ups and craft actions cost',
+    load: () => import('./prices.ts').then(({ listPrices }) => listPrices),
+  },
+  {
+    name: 'prices change',
+    summary: 'Set one of those prices, or take it back to the usual one',
+    load: () => import('./prices.ts').then(({ changePrice }) => changePrice),
+  },
+  {
+    name: 'prices import',
+    summary: 'Set those prices by a CSV file',
+    load: () => import('./prices.ts').then(({ importPrices }) => importPrices),
+  },
+  {
+    name: 'prices export',
+    summary: 'Those prices as a CSV file',
+    load: () => import('./prices.ts').then(({ exportPrices }) => exportPrices),
+  },
+  {
     name: 'migrate',
     summary: 'Bring the store up to date, or copy it to PostgreSQL',
     load: () => import('./migrate.ts').then(({ migrateStore }) => migrateStore),

@@ -138,13 +138,18 @@ export type OperationsConfig = {
   readonly secondOpinionFrom: Usd | null
 }
 
+export type SaleConfig = {
+  readonly contract: Address
+  /** Only these lots are offered; null: all that the contract has. */
+  readonly saleIds: readonly number[] | null
+  /** The one that examples buy. */
+  readonly exampleSaleId: number
+  readonly minterKey: SigningKey
+}
+
 export type GameConfig = {
   readonly chain: ChainConfig
-  readonly sale: {
-    readonly contract: Address
-    readonly saleIds: readonly number[]
-    readonly minterKey: SigningKey
-  } | null
+  readonly sale: SaleConfig | null
   readonly craft: {
     readonly controller: Address
     readonly crafterKey: SigningKey
@@ -161,4 +166,25 @@ export type GameConfig = {
 export function confirmationsFor(tiers: readonly ConfirmationTier[]): (amount: bigint) => number {
   const sorted = tiers.toSorted((a, b) => (a.fromAmount < b.fromAmount ? 1 : -1))
   return (amount) => sorted.find(({ fromAmount }) => amount >= fromAmount)?.blocks ?? 1
+}
+
+/** Every public address of this shop, the main one first. */
+export function publicUrls({ baseUrl, x402BaseUrl }: HttpConfig): readonly string[] {
+  return [...new Set([baseUrl, x402BaseUrl])]
+}
+
+/** The public address that serves `/mcp`. */
+export function mcpBaseUrl({ x402BaseUrl }: HttpConfig): string {
+  return x402BaseUrl
+}
+
+/** The same configuration with its chains reached in another way. */
+export function withChains(config: Config, at: (chain: ChainConfig) => ChainConfig): Config {
+  const { x402, mpp, game } = config
+  return {
+    ...config,
+    x402: x402 && { ...x402, chain: at(x402.chain) },
+    mpp: mpp && { ...mpp, chain: at(mpp.chain) },
+    game: { ...game, chain: at(game.chain) },
+  }
 }

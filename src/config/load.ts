@@ -11,6 +11,7 @@ import type {
   OperationsConfig,
   ReceiptConfig,
   RetiredRail,
+  SaleConfig,
 } from './config.ts'
 import { defaultLimits, type Limits } from './limits.ts'
 import { ConfigFault, type Environment, list, type OptionReader, optionReader } from './options.ts'
@@ -21,7 +22,7 @@ import { readService } from './service.ts'
 import type { SigningKey } from './signing-key.ts'
 
 /** What every mode has. The sandbox adds chains, keys and contracts of its own. */
-export type CommonConfig = Omit<Config, 'mode' | 'receipts' | 'x402' | 'mpp' | 'retired' | 'game'>
+type CommonConfig = Omit<Config, 'mode' | 'receipts' | 'x402' | 'mpp' | 'retired' | 'game'>
 
 export type LoadedConfig =
   | {
@@ -92,6 +93,11 @@ function readCommon(read: OptionReader, mode: 'sandbox' | 'production'): CommonC
 }
 
 const SURFACES = ['sale', 'shop', 'gateway', 'craft'] as const
+
+/** The options that switch off a rail or a surface, in words. */
+export const SWITCHES = 'SUTLER_X402, SUTLER_MPP, SUTLER_SALE, SUTLER_SHOP, SUTLER_GATEWAY or SUTLER_CRAFT'
+/** The options that say where a shop is reached, in words. */
+export const ADDRESS_OPTIONS = 'SUTLER_BASE_URL and SUTLER_X402_BASE_URL'
 
 function readNotSold(read: OptionReader): ReadonlySet<string> {
   const off = SURFACES.filter((surface) => !read.flag(`SUTLER_${surface.toUpperCase()}`, true))
@@ -225,13 +231,7 @@ function readGame(read: OptionReader): GameConfig {
   if (!hasCraft) read.skip('SUTLER_CRAFTER_KEY', 'SUTLER_CRAFTER_KEY_FILE')
   return {
     chain: readGameChain(read, chainId),
-    sale: hasSale
-      ? {
-          contract: read.address('SUTLER_SALE_CONTRACT', 'the sale contract'),
-          saleIds: readSaleIds(read),
-          minterKey: read.signingKey('SUTLER_MINTER_KEY', 'the key with the minter role'),
-        }
-      : null,
+    sale: hasSale ? readSale(read) : null,
     craft: hasCraft
       ? {
           controller: read.address('SUTLER_CRAFT_CONTROLLER', 'the craft controller'),
@@ -259,10 +259,19 @@ function readBackend(read: OptionReader): GameConfig['backend'] {
   }
 }
 
-function readSaleIds(read: OptionReader): readonly number[] {
-  return list(read.required('SUTLER_SALE_IDS', 'the sale ids on offer, separated by commas')).map((id) =>
-    /^\d{1,15}$/.test(id) ? Number(id) : read.fault('SUTLER_SALE_IDS', `${id} is not a sale id`, 0),
-  )
+function readSale(read: OptionReader): SaleConfig {
+  const named = read.optional('SUTLER_SALE_IDS')
+  const saleIds = named === undefined ? null : list(named).map((id) => readSaleId(read, id))
+  return {
+    contract: read.address('SUTLER_SALE_CONTRACT', 'the sale contract'),
+    saleIds,
+    exampleSaleId: saleIds?.[0] ?? 1,
+    minterKey: read.signingKey('SUTLER_MINTER_KEY', 'the key with the minter role'),
+  }
+}
+
+function readSaleId(read: OptionReader, id: string): number {
+  return /^\d{1,15}$/.test(id) ? Number(id) : read.fault('SUTLER_SALE_IDS', `${id} is not a sale id`, 0)
 }
 
 /** The names that production would read, for a sandbox that was given some of them. */

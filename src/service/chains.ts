@@ -12,7 +12,7 @@ import type { ChainConfig } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
 import type { Journal } from '../domain/journal.ts'
 
-export type ChainParts = {
+type ChainParts = {
   readonly limits: Limits
   readonly journal: Journal
   readonly clock: Clock

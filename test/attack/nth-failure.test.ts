@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { startWorker } from '../../src/checkout/worker.ts'
-import { until } from '../checkout/rail.cases.ts'
 import { type Flow, flows, judge } from '../crash/flows.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { createFaultLine } from '../support/faults.ts'
 import { plainTransports, startShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 import { createWeather } from '../support/weather.ts'
 
 // Every call to a chain and every commit fails in turn, before and after it happened, while a node lags or gas is dear. Charged once and delivered once, charged once and

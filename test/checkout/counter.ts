@@ -5,6 +5,7 @@ import { parseUsd } from '../../src/base/money.ts'
 import { invocation } from '../../src/chain/act.ts'
 import type { RailName } from '../../src/domain/rail.ts'
 import type { TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 
 /** A paid answer, whatever it says. */
 export type Said = {
@@ -34,11 +35,6 @@ export async function verdict(response: Response): Promise<readonly [number, str
 export async function orderCount({ store }: Pick<TestShop, 'store'>): Promise<number> {
   const { rows } = await store.db.query<{ n: number }>('select count(*)::int as n from orders')
   return rows[0]!.n
-}
-
-/** Waits for a condition of the running shop; the run's own time limit ends what never comes true. */
-export async function until(condition: () => Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 20))
 }
 
 /** The purchase when nothing more will happen to it. */

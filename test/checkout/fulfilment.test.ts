@@ -13,8 +13,9 @@ import { nftsOf, transfers } from '../crash/flows.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
-import { ended, orderCount, said, setLot, until, verdict } from './counter.ts'
+import { ended, orderCount, said, setLot, verdict } from './counter.ts'
 import { createMeddler } from './meddler.ts'
 import { encoded, paymentFor, requiredOf } from './x402-wallet.ts'
 
@@ -36,7 +37,6 @@ before(async () => {
     configure: (config) => ({
       ...config,
       limits: { ...config.limits, receiptWaitMs: 300, waitMsMax: 20_000 },
-      game: { ...config.game, sale: { ...config.game.sale!, saleIds: [...config.game.sale!.saleIds, FEW, CLOSING] } },
     }),
   })
   for (const lot of [FEW, CLOSING]) await setLot(shop, lot, { price: '0.25', supply: 5n })

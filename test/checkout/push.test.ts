@@ -3,8 +3,9 @@ import { after, before, type TestContext, test } from 'node:test'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest } from '../support/credentials.ts'
 import { erc20Balance, nftOwner, startShop, type TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
-import { ended, hastyReplica, movableClock, orderCount, said, setLot, until, verdict } from './counter.ts'
+import { ended, hastyReplica, movableClock, orderCount, said, setLot, verdict } from './counter.ts'
 import { createMeddler } from './meddler.ts'
 import { type Asked, challengeOf, credentialOf, type MppWallet, memoOf, mppWallet, payingCall } from './mpp-wallet.ts'
 
@@ -24,7 +25,6 @@ before(async () => {
     configure: (config) => ({
       ...config,
       limits: { ...config.limits, receiptWaitMs: 200, leaseSeconds: 2 },
-      game: { ...config.game, sale: { ...config.game.sale!, saleIds: [...config.game.sale!.saleIds, ...OWN_LOTS] } },
     }),
   })
   hasty = await hastyReplica(shop)

@@ -4,6 +4,7 @@ import type { PrivateKeyAccount } from 'viem/accounts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { edited, type RailUnderTest } from '../support/credentials.ts'
 import { nftOwner, startShop, type TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
 
 type Bought = {
@@ -230,9 +231,4 @@ export function railCases(rail: RailUnderTest): void {
       assert.equal(owner.toLowerCase(), buyer.address.toLowerCase())
     })
   })
-}
-
-/** Waits for a condition of the running shop; the run's own time limit ends what never comes true. */
-export async function until(condition: () => Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 20))
 }

@@ -8,8 +8,9 @@ import { nftsOf, transfers } from '../crash/flows.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
-import { said, until } from './counter.ts'
+import { said } from './counter.ts'
 
 // The store goes away. Before the order is written nothing is taken; from the commit on, nobody is told that nothing was.
 

@@ -10,8 +10,9 @@ import type { RailName } from '../../src/domain/rail.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
-import { ended, movableClock, said, setLot, until, verdict } from './counter.ts'
+import { ended, movableClock, said, setLot, verdict } from './counter.ts'
 import { type Answer, createMeddler, Refused } from './meddler.ts'
 import { challengeOf, credentialOf, mppWallet, payingCall } from './mpp-wallet.ts'
 import { encoded, paymentFor, requiredOf } from './x402-wallet.ts'
@@ -34,7 +35,6 @@ async function start(clock: Clock = systemClock): Promise<TestShop> {
     configure: (config) => ({
       ...config,
       limits: { ...config.limits, waitMsMax: 700, receiptWaitMs: 150, leaseSeconds: 2 },
-      game: { ...config.game, sale: { ...config.game.sale!, saleIds: [...config.game.sale!.saleIds, RARE] } },
     }),
   })
   await setLot(started, RARE, { price: '0.25', supply: 1n })

@@ -10,6 +10,7 @@ import { fund } from '../../src/sandbox/faucet.ts'
 import { mined, type Wallet, wallet } from '../devchain/support.ts'
 import { mppPayer, type Pay, post, x402Payer } from '../support/buyers.ts'
 import type { TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 
 export type Nft = { readonly contract: Address; readonly tokenId: string }
 export type Protocol = 'x402' | 'mpp'
@@ -136,13 +137,14 @@ async function call(
 
 /** Reads the status until nothing more will happen. */
 export async function finalStatus(statusUrl: string): Promise<unknown> {
-  for (;;) {
+  let body: unknown
+  await until(async () => {
     const response = await fetch(statusUrl)
-    const body = await response.json()
-    if (response.status === 200) return body
-    if (response.status !== 202) throw new Error(`${statusUrl} answered ${response.status}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+    body = await response.json()
+    if (response.status !== 200 && response.status !== 202) throw new Error(`${statusUrl} answered ${response.status}`)
+    return response.status === 200
+  })
+  return body
 }
 
 /** What the payer of an action got back, as the chain shows it. */

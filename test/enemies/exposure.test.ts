@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { Secret } from '../../src/base/secret.ts'
-import { orderCount, said, setLot, until, verdict } from '../checkout/counter.ts'
+import { orderCount, said, setLot, verdict } from '../checkout/counter.ts'
 import { challengeOf, credentialOf, mppWallet, payingCall } from '../checkout/mpp-wallet.ts'
 import { encoded, paymentFor, requiredOf, sendFrom } from '../checkout/x402-wallet.ts'
 import { asOperator } from '../operations/desk.ts'
@@ -11,6 +11,7 @@ import { transfer } from '../operations/strangers.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
 
 // How far the shop goes with one payer is decided before anything is spent, and over all replicas.
@@ -23,7 +24,6 @@ async function start(limits: object = {}, more: Parameters<typeof startShop>[0] 
     configure: (config) => ({
       ...config,
       limits: { ...config.limits, waitMsMax: 400, receiptWaitMs: 100, leaseSeconds: 2, ...limits },
-      game: { ...config.game, sale: { ...config.game.sale!, saleIds: [...config.game.sale!.saleIds, RARE] } },
     }),
   })
   await setLot(shop, RARE, { price: '250.00', supply: 3n })

@@ -1,21 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { orderCount, setLot, until, verdict } from '../checkout/counter.ts'
+import { orderCount, setLot, verdict } from '../checkout/counter.ts'
 import { encoded, paymentFor, requiredOf } from '../checkout/x402-wallet.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { startShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 
 // A transfer of nothing is no payment, so what costs nothing is not for sale.
 
 const FREE = 78
 
 test('E5: a lot without a price is not sold, and neither is one that had none a moment ago', async () => {
-  const shop = await startShop({
-    configure: (config) => ({
-      ...config,
-      game: { ...config.game, sale: { ...config.game.sale!, saleIds: [...config.game.sale!.saleIds, FREE] } },
-    }),
-  })
+  const shop = await startShop()
   try {
     await setLot(shop, FREE, { price: '0.00', supply: 30n })
     const wallet = await fundedWallet(shop)

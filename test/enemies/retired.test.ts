@@ -3,11 +3,12 @@ import { after, before, describe, test } from 'node:test'
 import type { Config, RetiredRail } from '../../src/config/config.ts'
 import type { RailName } from '../../src/domain/rail.ts'
 import type { Service } from '../../src/service/service.ts'
-import { ended, type Said, said, until, verdict } from '../checkout/counter.ts'
+import { ended, type Said, said, verdict } from '../checkout/counter.ts'
 import { mppStranger } from '../operations/strangers.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
 
 // A shop that stops selling on a rail, a surface or a network has customers all the same: those who paid.
@@ -37,9 +38,9 @@ async function openOrder(rail: RailUnderTest): Promise<Said> {
   return said(response)
 }
 
-const switchedOff: Record<RailName, (config: Config) => Config> = {
-  x402: (config) => ({ ...config, x402: null, retired: [{ rail: 'x402', config: config.x402! }] }),
-  mpp: (config) => ({ ...config, mpp: null, retired: [{ rail: 'mpp', config: config.mpp! }] }),
+const switchedOff = {
+  x402: (config: Config): Config => ({ ...config, x402: null, retired: [{ rail: 'x402', config: config.x402! }] }),
+  mpp: (config: Config): Config => ({ ...config, mpp: null, retired: [{ rail: 'mpp', config: config.mpp! }] }),
 }
 
 function open(configure: (config: Config) => Config): Promise<Service> {

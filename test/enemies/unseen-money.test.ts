@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { after, before, type TestContext, test } from 'node:test'
 import { generatePrivateKey } from 'viem/accounts'
 import type { Clock } from '../../src/base/clock.ts'
-import { movableClock, said, until } from '../checkout/counter.ts'
+import { movableClock, said } from '../checkout/counter.ts'
 import { createMeddler } from '../checkout/meddler.ts'
 import { type Asked, challengeOf, credentialOf, type MppWallet, mppWallet, payingCall } from '../checkout/mpp-wallet.ts'
 import { post } from '../support/buyers.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
 
 // Nothing durable for money nobody has seen; and never "pay again" for money that is on the chain.

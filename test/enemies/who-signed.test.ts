@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { encodeFunctionData } from 'viem'
 import { testTip20 } from '../../src/artifacts/TestTip20.ts'
-import { said, until } from '../checkout/counter.ts'
+import { said } from '../checkout/counter.ts'
 import { challengeOf, credentialOf, type MppWallet, memoOf, mppWallet } from '../checkout/mpp-wallet.ts'
 import { type Nft, newCrafter, readyCrafter } from '../craft/workshop.ts'
 import { post } from '../support/buyers.ts'
 import { erc20Balance, nftOwner, startShop, type TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
 
 // A payer is whoever signed the transfer. Who was allowed to spend for somebody else is not that somebody.

@@ -1,13 +1,12 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { nodeHead } from '../../src/api/http/head.ts'
-import { send } from '../../src/api/http/reply.ts'
 import { requestOf } from '../../src/api/http/request.ts'
+import { send } from '../../src/api/http/send.ts'
 import type { McpEndpoint } from '../../src/api/mcp/endpoint.ts'
 import { createMcpEndpoint } from '../../src/api/mcp/endpoint.ts'
 import { createProblemResults } from '../../src/api/mcp/problem-result.ts'
-import { RpcError } from '../../src/api/mcp/protocol.ts'
+import { McpError } from '../../src/api/mcp/protocol.ts'
 import { type McpServer, type McpTool, type ToolCall, type ToolResult, text } from '../../src/api/mcp/server.ts'
 import { systemRandom } from '../../src/base/id.ts'
 import type { JsonObject } from '../../src/base/json.ts'
@@ -83,7 +82,7 @@ const tools: readonly McpTool[] = [
   tool('json_schema_2020_12_tool', says(text('ok')), SCHEMA_2020),
   tool('test_missing_capability', (_input, { clientCapabilities }) => {
     if (clientCapabilities['sampling'] === undefined)
-      throw new RpcError(-32021, 'Missing required client capability', {
+      throw new McpError(-32021, 'Missing required client capability', {
         status: 400,
         data: { requiredCapabilities: { sampling: {} } },
       })
@@ -115,16 +114,6 @@ export const fixtureServer: McpServer = {
       read: async () => ({ blob: PIXEL }),
     },
   ],
-  templates: [
-    {
-      listing: { uriTemplate: 'test://template/{id}/data', name: 'template', mimeType: 'application/json' },
-      async read(uri) {
-        const [, id] = /^test:\/\/template\/([^/]+)\/data$/.exec(uri) ?? []
-        if (id === undefined) return null
-        return { text: JSON.stringify({ id, templateTest: true, data: `Data for ID: ${id}` }) }
-      },
-    },
-  ],
   capabilities: { legacy: {}, modern: {} },
 }
 
@@ -147,7 +136,8 @@ export function fixtureEndpoint(http: HttpConfig, log = silentLog): McpEndpoint 
 export async function startFixture(): Promise<{ readonly url: string; stop(): Promise<void> }> {
   const stopping = new AbortController()
   const server = createServer(async (incoming, outgoing) => {
-    await send(outgoing, await endpoint(requestOf(incoming), {}), nodeHead, () => stopping.signal)
+    const exchange = { incoming, outgoing, peer: 'unknown', onGone() {} }
+    await send(exchange, await endpoint(requestOf(incoming), {}), stopping.signal)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo

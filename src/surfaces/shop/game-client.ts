@@ -1,6 +1,6 @@
 import type * as z from 'zod'
 import type { Clock } from '../../base/clock.ts'
-import { exchange, OutgoingFailure } from '../../base/outgoing.ts'
+import { type Exchange, OutgoingFailure, systemExchange } from '../../base/outgoing.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Secret } from '../../base/secret.ts'
 import {
@@ -20,7 +20,7 @@ export type GameClient = {
   send<Answer>(request: GameRequest, schema: z.ZodType<Answer>): Promise<Answer>
 }
 
-export type GameRequest = {
+type GameRequest = {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly body?: unknown
@@ -41,11 +41,12 @@ export class GameSilent extends Problem {
   }
 }
 
-export type GameClientOptions = {
+type GameClientOptions = {
   readonly url: string
   readonly secret: Secret
   readonly timeoutMs: number
   readonly clock: Clock
+  readonly exchange?: Exchange
 }
 
 const ANSWER_BYTES_MAX = 1024 * 1024
@@ -58,7 +59,9 @@ class TooLate extends Error {
   }
 }
 
-export function createGameClient({ url, secret, timeoutMs, clock }: GameClientOptions): GameClient {
+export function createGameClient(options: GameClientOptions): GameClient {
+  const { url, secret, timeoutMs, clock, exchange = systemExchange } = options
+
   async function ask<Answer>(
     { method, path, body, at = clock.now() }: GameRequest,
     schema: z.ZodType<Answer>,

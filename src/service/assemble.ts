@@ -1,0 +1,205 @@
+import { createHttpApp, type Other } from '../api/app.ts'
+import { documentRows } from '../api/documents/rows.ts'
+import { createPaymentGate } from '../api/gate/payment-gate.ts'
+import { createRateLimiter, RATE_WINDOW_SECONDS, type RateLimiter } from '../api/gate/rate-limit.ts'
+import type { SharedCounts } from '../api/gate/rate-sharing.ts'
+import type { HttpApp } from '../api/http/serving.ts'
+import { createMcp } from '../api/mcp/mcp.ts'
+import { createShopMeter, type ShopMeter } from '../api/operator/metrics.ts'
+import { operatorHandlers } from '../api/operator/route.ts'
+import { assetHandlers } from '../api/pages/assets.ts'
+import { routes } from '../api/routes.ts'
+import { createShopContext, type ShopContext } from '../api/shop/shop-context.ts'
+import type { Clock } from '../base/clock.ts'
+import { readSigningKey } from '../base/jws.ts'
+import type { Log } from '../base/log.ts'
+import { Secret } from '../base/secret.ts'
+import { VERSION } from '../base/version.ts'
+import type { Checkout, OrderJobs } from '../checkout/checkout.ts'
+import { createReceiptSigner } from '../checkout/receipt.ts'
+import { sendBack } from '../checkout/send-back.ts'
+import { startWorker } from '../checkout/worker.ts'
+import { type Config, mcpBaseUrl } from '../config/config.ts'
+import type { SurfaceName } from '../domain/good.ts'
+import type { Route } from '../domain/route.ts'
+import { accountsOf, addressFinder, type RailAccount } from '../rails/kind.ts'
+import { addHits, forgetHits } from '../store/counters.ts'
+import type { Database } from '../store/db.ts'
+import { claim, enqueueLeased, extend, forget, release } from '../store/jobs.ts'
+import { createOrders } from '../store/orders/orders.ts'
+import { addStrike } from '../store/orders/strikes.ts'
+import { createJournal } from '../store/sends/journal.ts'
+import type { OpenSurface } from '../surfaces/surface.ts'
+import { createChains } from './chains.ts'
+import { pairOffers } from './offers.ts'
+import { assertAllFinishable, assertAllReturnable, soldBefore } from './open-orders.ts'
+import { createOperations, type Operations } from './operations.ts'
+import { type Ground, layGround, type Parts } from './parts.ts'
+import { openRails, recordedTerms, sellingRails } from './rails.ts'
+import { createTelling } from './telling.ts'
+import { keepTime } from './time.ts'
+
+/** A shop that could sell, and waits to be told to begin: everything but the socket. */
+export type Assembly = {
+  readonly app: HttpApp
+  readonly checkout: Checkout
+  readonly operations: Operations
+  readonly routes: readonly Route[]
+  readonly database: Database
+  readonly clock: Clock
+  readonly log: Log
+  /** Learns which payments are spent, and takes up what is open. */
+  begin(): Promise<void>
+  /** Begins nothing more. `answered` settles when everybody who was let in has their answer; only then does the work behind it end. */
+  end(answered: () => Promise<void>): Promise<void>
+}
+
+/** The only place where all parts meet. */
+export async function assemble(config: Config, parts: Parts = {}): Promise<Assembly> {
+  const ground = await layGround(config, parts)
+  const { database, clock, ownClock, log } = ground
+  const stopping = new AbortController()
+  if (ownClock) await keepTime(ownClock, database, log, stopping.signal)
+  const counter = await openCounter(config, ground)
+  const { checkout, operations } = counter
+  const { app, table, limiter } = await openDoor(config, ground, counter)
+  let worker: ReturnType<typeof startWorker> | null = null
+  return {
+    app,
+    checkout,
+    operations,
+    routes: table,
+    database,
+    clock,
+    log,
+    async begin() {
+      await operations.gate.open(stopping.signal)
+      if (ground.withoutWorker) return
+      worker = startWorker(checkout)
+      operations.start()
+    },
+    async end(answered) {
+      stopping.abort()
+      const halted = Promise.all([worker?.stop(), operations.stop(), limiter.stop()])
+      await answered()
+      await Promise.all([halted, ...checkout.running.values()])
+    },
+  }
+}
+
+type Counter = {
+  readonly checkout: Checkout
+  readonly operations: Operations
+  readonly meter: ShopMeter
+  readonly context: ShopContext
+  readonly open: ReadonlyMap<SurfaceName, OpenSurface>
+  /** Where the rails that sell are paid. */
+  readonly accounts: readonly RailAccount[]
+}
+
+/** Rails, goods and books: what sells, whoever asks and however. */
+async function openCounter(config: Config, ground: Ground): Promise<Counter> {
+  const { clock, random, log, waypoint, exchange, database, transports, surfaces, rails: kinds, startsCold } = ground
+  const { limits, http } = config
+  const sources = { clock, random, log, waypoint, exchange }
+  const journal = createJournal(database)
+  const chainOf = createChains({ limits, journal, clock, log, waypoint, transports })
+  const accounts = accountsOf(kinds, config)
+  const selling = accounts.filter(({ isSelling }) => isSelling)
+  const hostOf = addressFinder(kinds, http)
+  const past = await recordedTerms(database, accounts)
+  const telling = createTelling({ config, surfaces, hostOf, past })
+  const { secondOpinionFrom } = config.operations
+  const railParts = { ...sources, http, limits, serviceName: config.service.name, startsCold, past, secondOpinionFrom }
+  const rails = openRails(accounts, chainOf, railParts)
+  const goods = { ...sources, config, database, chainOf, surfaces }
+  const { open, offers } = pairOffers({ ...goods, accounts: selling, rails, telling })
+  await assertAllFinishable(database, offers)
+  const meter = createShopMeter(() => operations.wake())
+  const orders = createOrders(database)
+  const around = { ...sources, config, accounts, database, journal, rails, chainOf, meter, orders, past }
+  const operations = createOperations({ ...around, resolve: ground.resolve, post: ground.post })
+  await assertAllReturnable(database, operations.reconcileContext)
+  const receipts = createReceiptSigner({
+    key: readSigningKey(config.receipts.key),
+    retired: config.receipts.retired,
+    issuer: http.baseUrl,
+  })
+  const checkout: Checkout = {
+    ...{ clock, random, log, waypoint, limits, orders, offers, meter, receipts },
+    jobs: orderJobs(database),
+    byRecords: telling.byRecords,
+    ensureRoom() {
+      database.ensureRoom()
+      operations.gate.assertOpen()
+    },
+    isBlocked: operations.reconcileContext.isBlocked,
+    sendBack: (rail, astray) => sendBack(operations.reconcileContext, rail, astray),
+    paymentUrl: (rail, reference) => context.urlOf(rail, `/payments/${reference}`),
+    enterWaitingRoom: createWaitingRoom(limits.waitingMax),
+    strike: (strike) => addStrike(database, strike),
+    running: new Map(),
+  }
+  const hosts = { hostOf, mainHost: http.baseUrl }
+  const context = createShopContext({ checkout, ...hosts, limits, rails: sellingRails(rails), surfaces, open })
+  return { checkout, operations, meter, context, open, accounts: selling }
+}
+
+type Door = { readonly app: HttpApp; readonly table: readonly Route[]; readonly limiter: RateLimiter }
+
+/** The route table and everything that is served beside it, as one function from requests to answers. */
+async function openDoor(config: Config, ground: Ground, counter: Counter): Promise<Door> {
+  const { clock, random, log, database, surfaces, rails, extraRoutes } = ground
+  const { checkout, operations, meter, context, open, accounts } = counter
+  const { limits, http } = config
+  const rows = [
+    ...routes(context, await soldBefore(database, surfaces, rails, open)),
+    ...operations.publicRoutes(checkout),
+    ...extraRoutes,
+  ]
+  const treasuryKeys = accounts.map(({ treasuryKey }) => treasuryKey).filter((key) => key instanceof Secret)
+  const table = [...rows, ...documentRows({ context, config, treasuryKeys, version: VERSION, others: rows })]
+  const limiter = createRateLimiter({ limits, proxyHops: http.proxyHops, shared: sharedCounts(database), clock, log })
+  const paymentGate = createPaymentGate({ checkout, rails, limiter, limits })
+  const selling = { routes: table, checkout, limiter, paymentGate, random, log }
+  const references = rails.map(({ reference }) => reference)
+  const mcp = createMcp({ ...selling, config, references, version: VERSION })
+  const others = new Map<string, Other>([['/mcp', { host: mcpBaseUrl(http), handle: mcp }]])
+  const operatorParts = { routes: operations.operatorRoutes(checkout), token: config.operatorToken }
+  for (const [path, handle] of operatorHandlers({ ...operatorParts, limits, limiter }))
+    others.set(path, { host: 'both', handle })
+  for (const [path, handle] of assetHandlers(limiter)) others.set(path, { host: 'both', handle })
+  const app = createHttpApp({ ...selling, others, http, limits, observe: meter.answered })
+  return { app, table, limiter }
+}
+
+function orderJobs(database: Database): OrderJobs {
+  return {
+    begin: (key, leaseSeconds) => enqueueLeased(database, { kind: 'order', key, leaseSeconds }),
+    forget: (lease) => forget(database, lease),
+    claim: (limit, leaseSeconds) => claim(database, { kinds: ['order'], limit, leaseSeconds }),
+    extend: (lease, leaseSeconds) => extend(database, lease, leaseSeconds),
+    release: (lease, delaySeconds, priority) => release(database, lease, delaySeconds, priority),
+  }
+}
+
+/** So many may wait; the next one is told to come back. */
+function createWaitingRoom(places: number): () => (() => void) | null {
+  let taken = 0
+  return () => {
+    if (taken >= places) return null
+    taken++
+    return () => {
+      taken--
+    }
+  }
+}
+
+/** The embedded engine has one process, which knows all there is to count. */
+function sharedCounts(database: Database): SharedCounts | null {
+  if (database.engine === 'embedded') return null
+  return {
+    add: (reports) => addHits(database, reports, 2 * RATE_WINDOW_SECONDS),
+    forget: () => forgetHits(database),
+  }
+}

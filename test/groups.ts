@@ -1,0 +1,57 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+// Half of what a test file cost was to load the shop and to run its code cold. Files that stand beside each other therefore share a process,
+// one after the other: each is a suite of its own, so what it sets up before and after its tests stays its own.
+
+/** So many files share a process. More would leave one core idle at the end. */
+const GROUP_MAX = 6
+
+/** These take longest, so they begin first. Each has a process to itself. */
+const LONG = [
+  'test/crash/kill.test.ts',
+  'test/browser/pages.test.ts',
+  'test/package/pack.test.ts',
+  'test/cli/commands.test.ts',
+  'test/crash/sandbox.test.ts',
+  'test/browser/pay.test.ts',
+  'test/store/embedded.test.ts',
+]
+
+/** Who waits for something while it is loaded cannot be loaded inside a suite. */
+const WAITS_AT_LOAD = /^(?:(?:export )?(?:const|let) .*= )?await /m
+
+export type Group = readonly [string, ...string[]]
+
+export function groupsOf(files: readonly string[]): readonly Group[] {
+  const alone = files.filter((file) => LONG.includes(file) || WAITS_AT_LOAD.test(readFileSync(file, 'utf8')))
+  const together = files.filter((file) => !alone.includes(file))
+  const pieces = Math.ceil(together.length / GROUP_MAX)
+  const startOf = (piece: number) => Math.round((piece * together.length) / pieces)
+  return [
+    ...alone.toSorted((a, b) => LONG.indexOf(a) - LONG.indexOf(b)).map((file): Group => [file]),
+    ...Array.from({ length: pieces }, (_, i) => together.slice(startOf(i), startOf(i + 1)) as unknown as Group),
+  ]
+}
+
+/** A file that the runner can be given, for each group. */
+export function writeGroups(files: readonly string[], folder: string): readonly string[] {
+  return groupsOf(files).map((group) => {
+    if (group.length === 1) return group[0]
+    const name = join(folder, `${group[0].replaceAll('/', '-')}.mjs`)
+    writeFileSync(name, suitesOf(group))
+    return name
+  })
+}
+
+function suitesOf(group: Group): string {
+  const lines = group.map(
+    (file) => `describe('${file}', () => void load(${JSON.stringify(join(process.cwd(), file))}))`,
+  )
+  return `import { createRequire } from 'node:module'
+import { describe } from 'node:test'
+
+const load = createRequire(import.meta.url)
+${lines.join('\n')}
+`
+}
