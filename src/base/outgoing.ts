@@ -3,7 +3,7 @@ import https from 'node:https'
 
 // Whatever we ask of other people's servers goes through here. They may be slow, endless, hacked or somebody else's by now.
 
-type OutgoingRequest = {
+export type OutgoingRequest = {
   readonly url: string
   readonly method: string
   readonly headers?: Readonly<Record<string, string>>
@@ -14,7 +14,7 @@ type OutgoingRequest = {
   readonly bytesMax: number
 }
 
-type OutgoingAnswer = {
+export type OutgoingAnswer = {
   readonly status: number
   /** By lower-case name, as Node joins them. */
   readonly headers: Readonly<http.IncomingHttpHeaders>

@@ -2,7 +2,7 @@
  * The steps of a purchase at which a process may die. Each is passed just before or just after an outside effect or a commit;
  * the crash tests kill a real server at every one of them. In production a waypoint does nothing.
  */
-const waypoints = [
+export const waypoints = [
   'order.opening',
   'order.opened',
   'settle.begun',

@@ -2,7 +2,7 @@ import type { JsonObject } from '../base/json.ts'
 import { listShelf } from '../store/game/shelf.ts'
 import { type Call, type Command, operatorOptions, UsageFault } from './command.ts'
 import type { Output } from './output.ts'
-import { membersOf, type Said, typed, withLineThatWorks } from './said-options.ts'
+import { membersOf, type Said, said, typed, withLineThatWorks } from './said-options.ts'
 import { operatorClient } from './shop-client.ts'
 import { readShopOrStore } from './store-access.ts'
 import { byOf, byOption, exportCommand, importCommand, type Table } from './table-file.ts'
@@ -23,31 +23,45 @@ type ItemView = JsonObject & {
   readonly did?: 'added' | 'changed' | 'nothing'
 }
 
-const said = (member: string, value: string, example: string, read: Said['read'], about: string): Said => ({
-  member,
-  value,
-  example,
-  read,
-  about,
-})
-
 const terms: Readonly<Record<string, Said>> = {
-  name: said('name', 'text', 'Torch', typed.text, 'what people call it'),
-  price: said('price', 'dollars', '1.50', typed.text, 'for one piece, such as 1.50'),
-  description: said('description', 'text', 'Burns for an hour.', typed.text, 'one or two sentences'),
-  stock: said('stock', 'n', '100', typed.whole, 'how many are left to sell; endless: no end to it'),
-  supply: said('supply', 'n', '100', typed.whole, 'the same, counted with what was delivered; sales do not change it'),
-  limit: said('limitPerPlayer', 'n', '5', typed.whole, 'how many one player may buy; none: as many as there are'),
-  level: said('levelMin', 'n', '1', typed.whole, 'the level that a player needs'),
-  opens: said('opensAt', 'time', '2026-12-24T18:00:00Z', typed.optional, 'when its sale begins; none: at once'),
-  closes: said('closesAt', 'time', '2026-12-26T18:00:00Z', typed.optional, 'when its sale ends; none: never'),
-  picture: said(
-    'picture',
-    'url',
-    'https://example.com/torch.png',
-    typed.optional,
-    'where it can be seen; none: nowhere',
-  ),
+  name: said('name', typed.text, { value: 'text', example: 'Torch', about: 'what people call it' }),
+  price: said('price', typed.text, { value: 'dollars', example: '1.50', about: 'for one piece, such as 1.50' }),
+  description: said('description', typed.text, {
+    value: 'text',
+    example: 'Burns for an hour.',
+    about: 'one or two sentences',
+  }),
+  stock: said('stock', typed.whole, {
+    value: 'n',
+    example: '100',
+    about: 'how many are left to sell; endless: no end to it',
+  }),
+  supply: said('supply', typed.whole, {
+    value: 'n',
+    example: '100',
+    about: 'the same, counted with what was delivered; sales do not change it',
+  }),
+  limit: said('limitPerPlayer', typed.whole, {
+    value: 'n',
+    example: '5',
+    about: 'how many one player may buy; none: as many as there are',
+  }),
+  level: said('levelMin', typed.whole, { value: 'n', example: '1', about: 'the level that a player needs' }),
+  opens: said('opensAt', typed.optional, {
+    value: 'time',
+    example: '2026-12-24T18:00:00Z',
+    about: 'when its sale begins; none: at once',
+  }),
+  closes: said('closesAt', typed.optional, {
+    value: 'time',
+    example: '2026-12-26T18:00:00Z',
+    about: 'when its sale ends; none: never',
+  }),
+  picture: said('picture', typed.optional, {
+    value: 'url',
+    example: 'https://example.com/torch.png',
+    about: 'where it can be seen; none: nowhere',
+  }),
 }
 
 const settings = { ...operatorOptions, ...terms, ...byOption }

@@ -3,7 +3,7 @@ import type { Hex } from '../base/hex.ts'
 import type { JsonObject } from '../base/json.ts'
 import { type Call, type Command, operatorOptions, UsageFault } from './command.ts'
 import type { Output } from './output.ts'
-import { membersOf, type Said, typed, withLineThatWorks } from './said-options.ts'
+import { membersOf, type Said, said, typed, withLineThatWorks } from './said-options.ts'
 import { operatorClient } from './shop-client.ts'
 import { assertSigning, signingOptions, signOrWrite } from './sign-or-write.ts'
 import { byOf, byOption } from './table-file.ts'
@@ -17,27 +17,29 @@ type Prepared = JsonObject & {
   readonly after: JsonObject & { readonly name: string; readonly price: string; readonly supply: string }
 }
 
-const said = (member: string, value: string, example: string, read: Said['read'], about: string): Said => ({
-  member,
-  value,
-  example,
-  read,
-  about,
-})
-
 const terms: Readonly<Record<string, Said>> = {
-  name: said('name', 'text', 'Season Pass', typed.text, 'its name on the chain'),
-  price: said('price', 'dollars', '9.00', typed.text, 'for one piece, such as 9.00'),
-  supply: said('supply', 'n', '1000', typed.whole, 'how many there ever are, minted ones among them'),
-  uri: said(
-    'uri',
-    'url',
-    'https://example.com/pass.json',
-    typed.text,
-    'metadata of its tokens: https, ipfs, ar or data',
-  ),
-  opens: said('opensAt', 'time', '2026-12-24T18:00:00Z', typed.optional, 'when its sale begins; none: at once'),
-  closes: said('closesAt', 'time', '2026-12-26T18:00:00Z', typed.optional, 'when its sale ends; none: never'),
+  name: said('name', typed.text, { value: 'text', example: 'Season Pass', about: 'its name on the chain' }),
+  price: said('price', typed.text, { value: 'dollars', example: '9.00', about: 'for one piece, such as 9.00' }),
+  supply: said('supply', typed.whole, {
+    value: 'n',
+    example: '1000',
+    about: 'how many there ever are, minted ones among them',
+  }),
+  uri: said('uri', typed.text, {
+    value: 'url',
+    example: 'https://example.com/pass.json',
+    about: 'metadata of its tokens: https, ipfs, ar or data',
+  }),
+  opens: said('opensAt', typed.optional, {
+    value: 'time',
+    example: '2026-12-24T18:00:00Z',
+    about: 'when its sale begins; none: at once',
+  }),
+  closes: said('closesAt', typed.optional, {
+    value: 'time',
+    example: '2026-12-26T18:00:00Z',
+    about: 'when its sale ends; none: never',
+  }),
 }
 
 const others = [...Object.keys(signingOptions), 'by']

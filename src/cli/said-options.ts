@@ -10,6 +10,11 @@ export type Said = Option & {
   readonly read: (typed: string) => Json
 }
 
+/** One term: the member it sets, how it is read, and what is said of it. */
+export function said(member: string, read: Said['read'], words: Pick<Said, 'value' | 'example' | 'about'>): Said {
+  return { member, read, ...words }
+}
+
 /** What people type for what JSON has a null for. */
 const NOTHING = ['none', 'endless', '']
 

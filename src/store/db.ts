@@ -33,7 +33,7 @@ export type DatabaseOptions = {
 }
 
 /** `int8` and `numeric` arrive as strings, `timestamptz` as `Date`, `jsonb` parsed: the defaults of `pg`, on both engines. */
-type Result<Row> = { readonly rows: readonly Row[]; readonly rowCount: number | null }
+export type Result<Row> = { readonly rows: readonly Row[]; readonly rowCount: number | null }
 
 /** A database or a transaction: whatever runs SQL. Statements are for the code, plain text for migrations and tools. */
 export type Queryable = {
@@ -100,7 +100,7 @@ const QUEUE_MAX = 1000
 const PING = statement('select 1')
 
 /** `openDatabase` for a backend that is open already. */
-function createDatabase(backend: Backend, options: DatabaseOptions): Database {
+export function createDatabase(backend: Backend, options: DatabaseOptions): Database {
   const { pool } = backend
   const { clock, random, queueMax = QUEUE_MAX } = options
   const { connect, takeBack } = createLender(pool, queueMax)

@@ -10,7 +10,7 @@ type PostAnswer = { readonly status: number; readonly text: string }
 /** Sends one message and reads the answer. Throws when there is none. */
 export type Post = (message: PostMessage, stop: AbortSignal) => Promise<PostAnswer>
 
-type PostMessage = {
+export type PostMessage = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string

@@ -11,7 +11,7 @@ import { createDatabase, type Database } from '../../src/store/db.ts'
 import { type Line, WireSocket } from '../../src/store/embedded/bridge.ts'
 import { joined } from '../../src/store/embedded/bytes.ts'
 import { migrate } from '../../src/store/migrate.ts'
-import { createPool } from '../../src/store/pool.ts'
+import { createConnectionPool } from '../../src/store/pool.ts'
 
 /** The real schema, driver and `Database`, over an engine in this thread and in memory. */
 export type MemoryStore = {
@@ -86,7 +86,7 @@ function overWire(engine: PGlite, time: StoreTime): Database {
     hangUp() {},
   }
   const stream = () => new WireSocket(async () => line)
-  const pool = createPool({ max: 1, user: 'postgres', database: 'postgres', ssl: false, stream } as never, silentLog)
+  const pool = createConnectionPool({ max: 1, user: 'postgres', database: 'postgres', ssl: false, stream } as never, silentLog)
   const backend: Backend = {
     engine: 'embedded',
     description: 'memory',

@@ -1,4 +1,4 @@
-import type { HttpApp } from '../../src/api/http/server.ts'
+import type { HttpApp } from '../../src/api/http/serving.ts'
 import { syncedClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
 import { type Exchange, OutgoingFailure } from '../../src/base/outgoing.ts'

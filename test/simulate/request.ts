@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { allHeaders } from '../../src/api/http/reply.ts'
 import { requestOf } from '../../src/api/http/request.ts'
-import type { HttpApp } from '../../src/api/http/server.ts'
+import type { HttpApp } from '../../src/api/http/serving.ts'
 
 export type Asked = {
   readonly method: string
@@ -46,6 +46,8 @@ function incomingOf({ method, path, headers = {}, body }: Asked, from: string): 
   return incoming as unknown as IncomingMessage
 }
 
-function lowered(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+/** A flat list of names and values, as they go out. */
+function lowered(headers: readonly string[]): Record<string, string> {
+  const pairs = headers.flatMap((name, i) => (i % 2 === 0 ? [[name.toLowerCase(), headers[i + 1]!] as const] : []))
+  return Object.fromEntries(pairs)
 }

@@ -26,11 +26,15 @@ const LOOK_MS = 5_000
 const AFTERCARE_MS = 35_000
 const TIDY_EVERY = 12
 
+/** No time mends these. */
+const isForGood = (violation: string) =>
+  /^(delivered and sent back|402 and taken|acted for another|charged without a payment)/.test(violation)
+
 /** One universe, from its first moment until everything has come to rest. */
 export async function runUniverse(seed: number, stage: Stage, options: UniverseOptions = {}): Promise<Verdict> {
   const universe = await openUniverse(seed, stage, options)
   const { sim, plan, purchases, coverage } = universe
-  await sim.run(() => universe.open() === 0 && sim.now() >= START_MS + TROUBLE_MS, START_MS + TROUBLE_MS)
+  await sim.run(() => false, START_MS + troubleMs(plan))
   await sim.run(() => universe.open() === 0, START_MS + HOUR_MS)
   universe.heal()
   sim.tell('the world heals')
@@ -50,6 +54,12 @@ export async function runUniverse(seed: number, stage: Stage, options: UniverseO
   }
 }
 
+/** What lasts may outlast every payer: a refund is sent long after its buyer was told of it. */
+function troubleMs(plan: readonly Fault[]): number {
+  const ends = plan.map((fault) => (fault.kind === 'lag' ? fault.fromMs + fault.forMs : 0))
+  return Math.max(TROUBLE_MS, ...ends)
+}
+
 async function comeToRest(universe: Universe): Promise<readonly string[]> {
   const { sim, operator } = universe
   const deadline = sim.now() + HEALING_MS_MAX
@@ -63,7 +73,7 @@ async function comeToRest(universe: Universe): Promise<readonly string[]> {
     const isLate = sim.now() >= deadline
     if (!isLate && (quietSince === null || sim.now() - quietSince < AFTERCARE_MS)) continue
     const violations = [...(await judge(universe)), ...(isQuiet ? await judgeBooks(universe) : [])]
-    if (isLate || violations.length === 0) return violations
+    if (isLate || violations.length === 0 || violations.some(isForGood)) return violations
     quietSince = sim.now()
   }
 }

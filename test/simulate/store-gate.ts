@@ -1,5 +1,5 @@
 import type { Database, Result } from '../../src/store/db.ts'
-import { asProblem } from '../../src/store/fault.ts'
+import { asStoreProblem } from '../../src/store/fault.ts'
 import type { Gate } from './gate.ts'
 import type { Scheduler } from './scheduler.ts'
 
@@ -24,7 +24,7 @@ const NONE: Result<never> = { rows: [], rowCount: 0 }
 
 /** One replica's way to the store. A statement is one step, and so is a transaction: the embedded engine has one session. */
 export function gatedDatabase(sim: Scheduler, db: Database, gate: Gate, memory: StoreMemory): Database {
-  const cut = () => asProblem(Object.assign(new Error('Connection terminated'), { code: 'ECONNRESET' }))
+  const cut = () => asStoreProblem(Object.assign(new Error('Connection terminated'), { code: 'ECONNRESET' }))
   const through = <Answer>(label: string, run: () => Promise<Answer>) =>
     gate({ label, latencyMs: LATENCY_MS, patienceMs: STATEMENT_MS_MAX, run, failure: cut })
 
