@@ -22,10 +22,11 @@ const below: Record<string, readonly string[]> = (() => {
     surfaces: second,
     checkout: second,
     webhooks: second,
+    setup: second,
     api: third,
     sandbox: [...third, 'api', 'devchain'],
     service: fourth,
-    cli: [...fourth, 'service'],
+    cli: [...fourth, 'service', 'setup'],
   }
 })()
 

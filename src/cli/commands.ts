@@ -15,9 +15,59 @@ export const commands: readonly Entry[] = [
     load: () => import('./demo.ts').then(({ demo }) => demo),
   },
   {
+    name: 'init',
+    summary: 'Begin a shop for real money here: keys, secrets and a complete .env',
+    load: () => import('./init.ts').then(({ init }) => init),
+  },
+  {
     name: 'doctor',
     summary: 'Check configuration, store, chains, keys and the running shop; prints a grade',
     load: () => import('./doctor.ts').then(({ doctor }) => doctor),
+  },
+  {
+    name: 'keys list',
+    summary: 'Every key: what it is for, its address, what it has, and its roles on the chain',
+    load: () => import('./keys/list.ts').then(({ listKeys }) => listKeys),
+  },
+  {
+    name: 'keys make',
+    summary: 'Make the key of a role that has none',
+    load: () => import('./keys/make.ts').then(({ makeKeyCommand }) => makeKeyCommand),
+  },
+  {
+    name: 'keys rotate',
+    summary: 'Put a new key in the place of an old one, when that has finished its work',
+    load: () => import('./keys/rotate.ts').then(({ rotateKey }) => rotateKey),
+  },
+  {
+    name: 'contracts deploy',
+    summary: 'Make the contracts of the shop, or go on with it, and check them on the chain',
+    load: () => import('./contracts/deploy.ts').then(({ deployContracts }) => deployContracts),
+  },
+  {
+    name: 'contracts status',
+    summary: 'Code, roles and pause of the contracts, as the chain has them',
+    load: () => import('./contracts/status.ts').then(({ contractsStatus }) => contractsStatus),
+  },
+  {
+    name: 'contracts grant',
+    summary: 'Give an address a role on the contracts',
+    load: () => import('./contracts/deeds.ts').then(({ grantRole }) => grantRole),
+  },
+  {
+    name: 'contracts revoke',
+    summary: 'Take a role away',
+    load: () => import('./contracts/deeds.ts').then(({ revokeRole }) => revokeRole),
+  },
+  {
+    name: 'contracts pause',
+    summary: 'Stop mints and craft actions at once',
+    load: () => import('./contracts/deeds.ts').then(({ pauseContracts }) => pauseContracts),
+  },
+  {
+    name: 'contracts unpause',
+    summary: 'Let them go on',
+    load: () => import('./contracts/deeds.ts').then(({ unpauseContracts }) => unpauseContracts),
   },
   {
     name: 'offers',

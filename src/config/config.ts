@@ -5,6 +5,7 @@ import type { LogLevel } from '../base/log.ts'
 import type { Usd } from '../base/money.ts'
 import type { Secret } from '../base/secret.ts'
 import type { Limits } from './limits.ts'
+import type { SigningKey } from './signing-key.ts'
 
 /** The resolved configuration. Everything past `config/` sees only this; nothing else reads the environment. */
 export type Config = {
@@ -86,9 +87,9 @@ export type X402Config = {
   readonly currency: string
   readonly payTo: Address
   readonly facilitator:
-    | { readonly kind: 'inproc'; readonly settlerKey: Secret }
+    | { readonly kind: 'inproc'; readonly settlerKey: SigningKey }
     | { readonly kind: 'remote'; readonly url: string; readonly headers: Readonly<Record<string, Secret>> }
-  readonly treasuryKey: Secret
+  readonly treasuryKey: SigningKey
   readonly confirmations: readonly ConfirmationTier[]
   /** Where a new store begins to read who paid; null: at the newest block. */
   readonly sinceBlock: bigint | null
@@ -102,7 +103,7 @@ export type MppConfig = {
   readonly realm: string
   readonly secrets: readonly [Secret, ...Secret[]]
   readonly modes: readonly ('pull' | 'push')[]
-  readonly treasuryKey: Secret
+  readonly treasuryKey: SigningKey
   readonly confirmations: readonly ConfirmationTier[]
   readonly sinceBlock: bigint | null
 }
@@ -143,7 +144,7 @@ export type SaleConfig = {
   readonly saleIds: readonly number[] | null
   /** The one that examples buy. */
   readonly exampleSaleId: number
-  readonly minterKey: Secret
+  readonly minterKey: SigningKey
 }
 
 export type GameConfig = {
@@ -151,7 +152,7 @@ export type GameConfig = {
   readonly sale: SaleConfig | null
   readonly craft: {
     readonly controller: Address
-    readonly crafterKey: Secret
+    readonly crafterKey: SigningKey
     /** Atomic units of the craft token that an accelerate without an amount charges. */
     readonly defaultAmount: bigint
     readonly maxAmount: bigint

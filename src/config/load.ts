@@ -4,6 +4,7 @@ import { parseUsd, type Usd } from '../base/money.ts'
 import { Secret } from '../base/secret.ts'
 import { readChain, readSecondOpinion, refuseLoneNodes } from './chain.ts'
 import type {
+  ChainConfig,
   Config,
   GameConfig,
   HttpConfig,
@@ -18,6 +19,7 @@ import { SANDBOX_OPERATOR_TOKEN } from './published.ts'
 import { type Protocols, readRails } from './rails.ts'
 import { earlierRails } from './retired.ts'
 import { readService } from './service.ts'
+import type { SigningKey } from './signing-key.ts'
 
 /** What every mode has. The sandbox adds chains, keys and contracts of its own. */
 type CommonConfig = Omit<Config, 'mode' | 'receipts' | 'x402' | 'mpp' | 'retired' | 'game'>
@@ -48,6 +50,7 @@ export function loadConfig(env: Environment): LoadedConfig {
     refuseSharedKeys(read, loaded)
     refuseLoneNodes(read, loaded.config)
   }
+  read.skip('SUTLER_SIGNER_URL', 'SUTLER_SIGNER_TOKEN', 'SUTLER_SIGNER_TOKEN_FILE')
   read.refuseUnknown('SUTLER_', productionOptions(env, protocols, common.http))
   if (read.issues.length > 0) throw new ConfigFault(read.issues)
   return loaded
@@ -65,7 +68,7 @@ function isOpen({ x402, mpp }: Config, { rail, config }: RetiredRail): boolean {
 
 function readCommon(read: OptionReader, mode: 'sandbox' | 'production'): CommonConfig {
   const dataDir = read.text('SUTLER_DATA_DIR', './data')
-  const url = read.optional('DATABASE_URL')
+  const url = read.optionalSecret('DATABASE_URL')
   if (url !== undefined && !/^postgres(ql)?:\/\//.test(url))
     read.fault('DATABASE_URL', 'must start with postgres://', null)
   return {
@@ -223,24 +226,27 @@ function readGame(read: OptionReader): GameConfig {
   const chainId = read.integer('SUTLER_GAME_CHAIN_ID', 8453, { min: 1, max: Number.MAX_SAFE_INTEGER })
   const hasSale = read.optional('SUTLER_SALE_CONTRACT') !== undefined
   const hasCraft = read.optional('SUTLER_CRAFT_CONTROLLER') !== undefined
+  // Keys may be there before the contracts are.
+  if (!hasSale) read.skip('SUTLER_MINTER_KEY', 'SUTLER_MINTER_KEY_FILE', 'SUTLER_SALE_IDS')
+  if (!hasCraft) read.skip('SUTLER_CRAFTER_KEY', 'SUTLER_CRAFTER_KEY_FILE')
   return {
-    chain: readChain(read, {
-      prefix: 'SUTLER_GAME',
-      chainId,
-      what: "RPC addresses of the game's chain, separated by commas",
-      paysGasInCoin: true,
-    }),
+    chain: readGameChain(read, chainId),
     sale: hasSale ? readSale(read) : null,
     craft: hasCraft
       ? {
           controller: read.address('SUTLER_CRAFT_CONTROLLER', 'the craft controller'),
-          crafterKey: read.privateKey('SUTLER_CRAFTER_KEY', "the key with the controller's operator role"),
+          crafterKey: read.signingKey('SUTLER_CRAFTER_KEY', "the key with the controller's operator role"),
           defaultAmount: read.bigint('SUTLER_CRAFT_DEFAULT_AMOUNT', 10n ** 18n),
           maxAmount: read.bigint('SUTLER_CRAFT_MAX_AMOUNT', 1000n * 10n ** 18n),
         }
       : null,
     backend: readBackend(read),
   }
+}
+
+export function readGameChain(read: OptionReader, chainId: number): ChainConfig {
+  const what = "RPC addresses of the game's chain, separated by commas"
+  return readChain(read, { prefix: 'SUTLER_GAME', chainId, what, paysGasInCoin: true })
 }
 
 function readBackend(read: OptionReader): GameConfig['backend'] {
@@ -260,7 +266,7 @@ function readSale(read: OptionReader): SaleConfig {
     contract: read.address('SUTLER_SALE_CONTRACT', 'the sale contract'),
     saleIds,
     exampleSaleId: saleIds?.[0] ?? 1,
-    minterKey: read.privateKey('SUTLER_MINTER_KEY', 'the key with the minter role'),
+    minterKey: read.signingKey('SUTLER_MINTER_KEY', 'the key with the minter role'),
   }
 }
 
@@ -279,7 +285,7 @@ function productionOptions(env: Environment, protocols: Protocols, http: HttpCon
 function refuseSharedKeys(read: OptionReader, loaded: LoadedConfig): void {
   if (loaded.mode !== 'production') return
   const { x402, mpp, game } = loaded.config
-  const keys: [string, Secret | undefined][] = [
+  const keys: [string, SigningKey | undefined][] = [
     ['SUTLER_X402_SETTLER_KEY', x402?.facilitator.kind === 'inproc' ? x402.facilitator.settlerKey : undefined],
     ['SUTLER_X402_TREASURY_KEY', x402?.treasuryKey],
     ['SUTLER_MPP_TREASURY_KEY', mpp?.treasuryKey],
@@ -288,7 +294,7 @@ function refuseSharedKeys(read: OptionReader, loaded: LoadedConfig): void {
   ]
   const seen = new Map<string, string>()
   for (const [option, key] of keys) {
-    const value = key?.reveal().toLowerCase()
+    const value = (key instanceof Secret ? key.reveal() : key?.address)?.toLowerCase()
     if (!value) continue
     const other = seen.get(value)
     // The two treasuries are on two chains and may be one person's key; a key with a role on a contract may be nothing else.

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs'
-import { type Address, hasWrongChecksum, isAddress, ZERO_ADDRESS } from '../base/address.ts'
+import { readFileSync, statSync } from 'node:fs'
+import { type Address, checksumAddress, hasWrongChecksum, isAddress, ZERO_ADDRESS } from '../base/address.ts'
 import { Secret } from '../base/secret.ts'
 import { isPublishedAddress, isPublishedSecret } from './published.ts'
+import type { RemoteSigner, SigningKey } from './signing-key.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -21,6 +22,7 @@ export class ConfigFault extends Error {
 }
 
 const SECRET_LENGTH_MIN = 32
+const AT_SIGNER = 'signer:'
 const PRIVATE_KEY = /^0x[0-9a-fA-F]{64}$/
 /** Values from examples and documentation that somebody will forget to change. */
 const WEAK = /change.?me|example|secret123|password|^(.)\1+$/i
@@ -31,7 +33,8 @@ const WEAK = /change.?me|example|secret123|password|^(.)\1+$/i
  */
 export function optionReader(env: Environment) {
   const source = sourceOf(env)
-  return { ...source, ...plainValues(source), ...addresses(source), ...secrets(source), ...refusals(source, env) }
+  const plain = { ...source, ...plainValues(source), ...addresses(source), ...secrets(source) }
+  return { ...plain, ...signingKeys(plain), ...refusals(source, env) }
 }
 
 export type OptionReader = ReturnType<typeof optionReader>
@@ -57,7 +60,10 @@ function sourceOf(env: Environment) {
     return optional(option) ?? fault(option, `is missing; set it to ${what}`, '')
   }
 
-  return { issues, known: known as ReadonlySet<string>, fault, optional, required }
+  /** Options that mean something elsewhere, or later. */
+  const skip = (...options: readonly string[]): void => options.forEach(optional)
+
+  return { issues, known: known as ReadonlySet<string>, fault, optional, required, skip }
 }
 
 function plainValues({ fault, optional }: Source) {
@@ -124,14 +130,16 @@ function secrets({ fault, optional }: Source) {
     if (file !== undefined && value !== undefined)
       return fault(option, `is set twice: give either ${option} or ${option}_FILE`, null)
     if (file === undefined) return value ?? fault(option, `is missing; set it (or ${option}_FILE) to ${what}`, null)
-    try {
-      return readFileSync(file, 'utf8').trim()
-    } catch {
-      return fault(`${option}_FILE`, `names a file that cannot be read: ${file}`, null)
-    }
+    const { text, trouble } = readSecretFile(file)
+    return trouble === null ? text : fault(`${option}_FILE`, `names a file ${trouble}`, null)
   }
 
   return {
+    /** A text with a secret in it, which the caller reads; undefined when neither the option nor its file is set. */
+    optionalSecret(option: string): string | undefined {
+      const isSet = [option, `${option}_FILE`].some((name) => optional(name) !== undefined)
+      return isSet ? (secretText(option, '') ?? undefined) : undefined
+    },
     /** `NAME`, or a file named by `NAME_FILE`, as container platforms hand secrets in. */
     secret(option: string, what: string): Secret {
       const value = secretText(option, what)
@@ -166,6 +174,54 @@ function secrets({ fault, optional }: Source) {
         return fault(option, 'is a well-known test key; make one of your own', new Secret(''))
       return new Secret(value)
     },
+  }
+}
+
+type Plain = Source & ReturnType<typeof addresses> & ReturnType<typeof secrets>
+
+function signingKeys({ fault, optional, optionalSecret, privateKey, secret, url }: Plain) {
+  function readSigner(option: string): RemoteSigner {
+    const place = optional('SUTLER_SIGNER_URL')
+    if (place === undefined) {
+      const message = 'is a key of the signer, and SUTLER_SIGNER_URL does not say where that is'
+      return fault(option, message, { url: '', token: null })
+    }
+    const hasToken = ['SUTLER_SIGNER_TOKEN', 'SUTLER_SIGNER_TOKEN_FILE'].some((name) => optional(name) !== undefined)
+    return {
+      url: url('SUTLER_SIGNER_URL', place, { secure: true }),
+      token: hasToken ? secret('SUTLER_SIGNER_TOKEN', 'the token that the signer asks for') : null,
+    }
+  }
+
+  return {
+    /** A private key, or `signer:0x…`: the key with this address, which only the signer has. */
+    signingKey(option: string, what: string): SigningKey {
+      const value = optional(option) ?? (optional(`${option}_FILE`) === undefined ? '' : (optionalSecret(option) ?? ''))
+      if (!value.startsWith(AT_SIGNER)) return privateKey(option, `${what}, or to signer:0x… for one that a signer has`)
+      const address = value.slice(AT_SIGNER.length)
+      const signer = readSigner(option)
+      if (!isAddress(address) || hasWrongChecksum(address)) {
+        const message = `names a key of the signer by something that is no address: ${address}`
+        return fault(option, message, { address: ZERO_ADDRESS, signer })
+      }
+      if (isPublishedAddress(address)) fault(option, 'is an address whose key everybody knows', null)
+      return { address: checksumAddress(address), signer }
+    },
+  }
+}
+
+const READ_BY_OTHERS = 0o004
+
+/** A secret from a file of its own. Whoever can log in to the machine must not be able to read it. */
+export function readSecretFile(
+  file: string,
+): { readonly text: string; readonly trouble: null } | { readonly text: null; readonly trouble: string } {
+  try {
+    if ((statSync(file).mode & READ_BY_OTHERS) !== 0)
+      return { text: null, trouble: `that every user of this machine can read; run: chmod 600 ${file}` }
+    return { text: readFileSync(file, 'utf8').trim(), trouble: null }
+  } catch {
+    return { text: null, trouble: `that cannot be read: ${file}` }
   }
 }
 

@@ -2,12 +2,12 @@ import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
 import type { Exchange } from '../base/outgoing.ts'
-import type { Secret } from '../base/secret.ts'
 import type { Waypoint } from '../base/waypoint.ts'
 import type { ChainAccess } from '../chain/access.ts'
 import type { Rpc } from '../chain/rpc.ts'
 import type { ChainConfig, Config, ConfirmationTier, HttpConfig } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
+import type { SigningKey } from '../config/signing-key.ts'
 import type { Rail, RailName, RailTraits } from '../domain/rail.ts'
 import type { ShopTerms } from '../store/shop-terms.ts'
 
@@ -30,9 +30,9 @@ export type RailAccount = Omit<ShopTerms, 'rail'> & {
   readonly chain: ChainConfig
   readonly confirmations: readonly ConfirmationTier[]
   readonly sinceBlock: bigint | null
-  readonly treasuryKey: Secret
+  readonly treasuryKey: SigningKey
   /** Keys that write to its chain beside the treasury, by what they are for. */
-  readonly otherKeys: readonly { readonly role: string; readonly key: Secret }[]
+  readonly otherKeys: readonly { readonly role: string; readonly key: SigningKey }[]
   /** What else must be up before it can settle, beside its chain. */
   readonly outside: readonly OutsideService[]
   /** What the doctor looks at on its chain before money is taken. */

@@ -4,9 +4,9 @@ import type { Address } from '../base/address.ts'
 import type { Hex } from '../base/hex.ts'
 import { formatUsd, usd } from '../base/money.ts'
 import { Problem } from '../base/problem.ts'
+import { type Act, invocation } from '../chain/act.ts'
 import { sandboxDollars } from '../config/sandbox.ts'
 import type { DevChain } from '../devchain/chain.ts'
-import { type Act, invocation } from './deployer.ts'
 import type { World } from './world.ts'
 
 type Funding = {

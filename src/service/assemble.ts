@@ -13,6 +13,7 @@ import { createShopContext, type ShopContext } from '../api/shop/shop-context.ts
 import type { Clock } from '../base/clock.ts'
 import { readSigningKey } from '../base/jws.ts'
 import type { Log } from '../base/log.ts'
+import { Secret } from '../base/secret.ts'
 import { VERSION } from '../base/version.ts'
 import type { Checkout, OrderJobs } from '../checkout/checkout.ts'
 import { createReceiptSigner } from '../checkout/receipt.ts'
@@ -156,7 +157,7 @@ async function openDoor(config: Config, ground: Ground, counter: Counter): Promi
     ...operations.publicRoutes(checkout),
     ...extraRoutes,
   ]
-  const treasuryKeys = accounts.map(({ treasuryKey }) => treasuryKey)
+  const treasuryKeys = accounts.map(({ treasuryKey }) => treasuryKey).filter((key) => key instanceof Secret)
   const table = [...rows, ...documentRows({ context, config, treasuryKeys, version: VERSION, others: rows })]
   const limiter = createRateLimiter({ limits, proxyHops: http.proxyHops, shared: sharedCounts(database), clock, log })
   const paymentGate = createPaymentGate({ checkout, rails, limiter, limits })

@@ -7,7 +7,7 @@ import { createHeadSource } from '../chain/head.ts'
 import { createRpc, httpTransport } from '../chain/rpc.ts'
 import { createSender, type Sender } from '../chain/sender.ts'
 import type { RpcTransport } from '../chain/transport.ts'
-import { createWallet } from '../chain/wallet.ts'
+import { openWallet } from '../chain/wallet.ts'
 import type { ChainConfig } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
 import type { Journal } from '../domain/journal.ts'
@@ -49,7 +49,7 @@ function createAccess(
     rpc,
     head,
     sender(key) {
-      const wallet = createWallet(key)
+      const wallet = openWallet(key, clock)
       const sender =
         senders.get(wallet.address) ??
         createSender({

@@ -8,6 +8,7 @@ import type { LedgerGate } from '../checkout/ledger-gate.ts'
 import type { OutsideService } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
 import { oldestDueSeconds } from '../store/jobs.ts'
+import type { Signer } from './signers.ts'
 import type { WalletBalance } from './wallets.ts'
 
 type HealthParts = {
@@ -16,6 +17,8 @@ type HealthParts = {
   /** What the rails that sell need beside their chains. */
   readonly outside: readonly OutsideService[]
   readonly gate: LedgerGate
+  /** Keys that lie elsewhere. */
+  readonly signers?: readonly Pick<Signer, 'role' | 'sender'>[]
   wallets(): Promise<readonly WalletBalance[]>
   readonly clock: Clock
   readonly exchange?: Exchange
@@ -39,7 +42,7 @@ export function createHealth(parts: HealthParts): () => Promise<readonly HealthC
 }
 
 function runChecks(parts: HealthParts): Promise<readonly HealthCheck[]> {
-  const { database, chains, outside, gate, wallets, clock, exchange = systemExchange } = parts
+  const { database, chains, outside, gate, signers = [], wallets, clock, exchange = systemExchange } = parts
   const check = (name: string, severity: 'warn' | 'fail', ask: () => Promise<Finding>) =>
     within(clock, ask()).then(
       (finding) => ({ name, ...finding }),
@@ -72,6 +75,7 @@ function runChecks(parts: HealthParts): Promise<readonly HealthCheck[]> {
         ? { status: 'warn', detail: `The oldest order has been waiting for ${lag} seconds.` }
         : ok('Open orders are worked on.')
     }),
+    ...(signers.length > 0 ? [check('signers', 'warn', () => askSigners(signers))] : []),
     check('wallets', 'warn', async () => {
       const low = (await wallets()).filter(({ isLow }) => isLow)
       const named = low.map(({ role, chainId, unit }) => `${role} on ${chainId} (${unit === 'wei' ? 'gas' : 'money'})`)
@@ -93,6 +97,20 @@ async function askChain(rpc: Rpc, head: HeadSource): Promise<Finding> {
   return doubtful === 0
     ? ok('The chain answers.')
     : { status: 'warn', detail: `${doubtful} of its RPC addresses are silent or lag.` }
+}
+
+/** What needs no signature of ours is still sold, so this alone does not close the shop. */
+async function askSigners(signers: NonNullable<HealthParts['signers']>): Promise<Finding> {
+  const answers = await Promise.all(
+    signers.map(({ role, sender }) =>
+      sender.assertReady().then(
+        () => null,
+        (error: Error) => `${role}: ${error.message}`,
+      ),
+    ),
+  )
+  const troubles = [...new Set(answers.filter((trouble) => trouble !== null))]
+  return troubles.length === 0 ? ok('All keys can sign.') : { status: 'warn', detail: troubles.join(' ') }
 }
 
 async function within<Result>(clock: Clock, work: Promise<Result>): Promise<Result> {

@@ -88,7 +88,8 @@ export function createOperations(parts: OperationsParts): Operations {
   const wallets = () => readWallets(signers, tills, operations)
   const chains = [...new Map(signers.map(({ rpc, head }) => [rpc, { rpc, head }])).values()]
   const outside = accounts.flatMap(({ isSelling, outside }) => (isSelling ? outside : []))
-  const health = createHealth({ database, chains, outside, gate, wallets, clock, exchange })
+  const remote = signers.filter(({ isRemote }) => isRemote)
+  const health = createHealth({ database, chains, outside, gate, signers: remote, wallets, clock, exchange })
   const events = openEventLog(database, clock)
   let worker: WebhookWorker | undefined
   let reconciler: Reconciler | undefined

@@ -1,9 +1,10 @@
-import type { Secret } from '../base/secret.ts'
+import { Secret } from '../base/secret.ts'
 import type { ChainAccess } from '../chain/access.ts'
 import type { HeadSource } from '../chain/head.ts'
 import type { Rpc } from '../chain/rpc.ts'
 import type { Sender } from '../chain/sender.ts'
 import type { ChainConfig, GameConfig } from '../config/config.ts'
+import type { SigningKey } from '../config/signing-key.ts'
 import type { Journal } from '../domain/journal.ts'
 import type { RailAccount } from '../rails/kind.ts'
 
@@ -15,6 +16,8 @@ export type Signer = {
   readonly head: HeadSource
   /** Tempo has no coin of its own: fees are paid in the token. */
   readonly paysGasInCoin: boolean
+  /** Somebody else holds the key and signs with it. */
+  readonly isRemote: boolean
 }
 
 export function createSigners(
@@ -23,10 +26,11 @@ export function createSigners(
   chainOf: (chain: ChainConfig) => ChainAccess,
 ): readonly Signer[] {
   const signers: Signer[] = []
-  const add = (role: string, chain: ChainConfig, key: Secret | undefined) => {
+  const add = (role: string, chain: ChainConfig, key: SigningKey | undefined) => {
     if (!key) return
     const { rpc, head, sender } = chainOf(chain)
-    signers.push({ role, sender: sender(key), rpc, head, paysGasInCoin: chain.paysGasInCoin })
+    const isRemote = !(key instanceof Secret)
+    signers.push({ role, sender: sender(key), rpc, head, paysGasInCoin: chain.paysGasInCoin, isRemote })
   }
   for (const { chain, otherKeys, treasuryKey } of accounts) {
     for (const { role, key } of otherKeys) add(role, chain, key)

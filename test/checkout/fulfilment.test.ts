@@ -5,7 +5,7 @@ import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount, privat
 import { saleLots } from '../../src/artifacts/SaleLots.ts'
 import { ZERO_ADDRESS } from '../../src/base/address.ts'
 import { noWaypoint, type Waypoint, type WaypointName } from '../../src/base/waypoint.ts'
-import { invocation } from '../../src/sandbox/deployer.ts'
+import { invocation } from '../../src/chain/act.ts'
 import { addressOf } from '../../src/sandbox/world.ts'
 import { deafReceiver } from '../artifacts/DeafReceiver.ts'
 import { rejectingReceiver } from '../artifacts/RejectingReceiver.ts'

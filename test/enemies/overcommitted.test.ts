@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Hex, maxUint256 } from 'viem'
 import { privateKeyToAccount, privateKeyToAddress } from 'viem/accounts'
+import type { Secret } from '../../src/base/secret.ts'
 import { noWaypoint, type Waypoint } from '../../src/base/waypoint.ts'
 import { ended, orderCount, said, setLot, verdict } from '../checkout/counter.ts'
 import { challengeOf, credentialOf, mppWallet, payingCall } from '../checkout/mpp-wallet.ts'
@@ -30,7 +31,7 @@ test('E8: payments whose nonce their payer spends elsewhere do not close the sho
     await setLot(shop, RARE, { price: '250.00', supply: 30n })
     const { currency, treasuryKey } = shop.config.mpp!
     const [enemy, honest] = [await mppWallet(shop), await mppWallet(shop)]
-    const key = treasuryKey.reveal() as Hex
+    const key = (treasuryKey as Secret).reveal() as Hex
     const float = await erc20Balance(shop.chains.tempo, currency.address, privateKeyToAddress(key))
     // Enough is left to send one of them back, and not two.
     const spend = [{ to: currency.address, data: transfer(honest.address, float - 300_000_000n) }]
@@ -77,7 +78,7 @@ test('E6: what could be sent back is promised once, however many ask for it at t
   })
   try {
     const { asset, treasuryKey } = shop.config.x402!
-    const treasury = privateKeyToAccount(treasuryKey.reveal() as Hex)
+    const treasury = privateKeyToAccount((treasuryKey as Secret).reveal() as Hex)
     const buyers = await Promise.all(Array.from({ length: BUYERS }, () => fundedWallet(shop)))
     const balance = await erc20Balance(shop.chains.native, asset, treasury.address)
     const url = `${shop.url}/shop/x402/buy`

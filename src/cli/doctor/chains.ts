@@ -1,6 +1,4 @@
-import { keccak256, toBytes } from 'viem'
 import { craftController } from '../../artifacts/CraftController.ts'
-import { saleLots } from '../../artifacts/SaleLots.ts'
 import { type Address, sameAddress } from '../../base/address.ts'
 import { systemClock } from '../../base/clock.ts'
 import type { Hex } from '../../base/hex.ts'
@@ -8,16 +6,18 @@ import { silentLog } from '../../base/log.ts'
 import { formatUsd, usd } from '../../base/money.ts'
 import { noWaypoint } from '../../base/waypoint.ts'
 import type { ChainAccess } from '../../chain/access.ts'
+import { readCode } from '../../chain/code.ts'
 import { contractAt } from '../../chain/contract.ts'
 import type { Rpc } from '../../chain/rpc.ts'
-import { createWallet } from '../../chain/wallet.ts'
+import { addressOf } from '../../chain/wallet.ts'
 import type { ChainConfig, Config } from '../../config/config.ts'
 import type { Journal } from '../../domain/journal.ts'
 import { accountsOf, type RailAccount, sellingAccounts } from '../../rails/kind.ts'
 import { rails } from '../../rails/rails.ts'
 import { createChains } from '../../service/chains.ts'
-import { createSigners } from '../../service/signers.ts'
+import { createSigners, type Signer } from '../../service/signers.ts'
 import { readWallets } from '../../service/wallets.ts'
+import { hasRole } from '../../setup/contract-roles.ts'
 import { type Finding, look, Trouble } from './finding.ts'
 
 const HEAD_AGE_MS_MAX = 60_000
@@ -49,7 +49,8 @@ export async function checkChains(config: Config): Promise<readonly Finding[]> {
     ...(isSilent(game.chain) ? [] : checkContracts(chainOf(game.chain).rpc, game)),
   ])
   const wallets = configs.some(isSilent) ? [] : await checkWallets(config, accounts, chainOf)
-  return [...heads, ...rest, ...checkRecipients(accounts, game), ...wallets]
+  const signers = await checkSigners(createSigners(accountsOf(rails, config), game, chainOf))
+  return [...heads, ...rest, ...checkRecipients(accounts, game), ...signers, ...wallets]
 }
 
 /** The doctor has no use for a journal: it never sends. */
@@ -95,29 +96,34 @@ function checkHead(rpc: Rpc, mode: Config['mode']): Promise<Finding> {
 
 function checkContracts(rpc: Rpc, { sale, craft }: Config['game']): readonly Promise<Finding>[] {
   return [
-    ...(sale ? [checkRole(rpc, sale.contract, 'MINTER_ROLE', createWallet(sale.minterKey).address)] : []),
-    ...(craft ? [checkRole(rpc, craft.controller, 'OPERATOR_ROLE', createWallet(craft.crafterKey).address)] : []),
+    ...(sale ? [checkRole(rpc, sale.contract, 'MINTER_ROLE', addressOf(sale.minterKey))] : []),
+    ...(craft ? [checkRole(rpc, craft.controller, 'OPERATOR_ROLE', addressOf(craft.crafterKey))] : []),
     ...(sale ? [checkPause(rpc, sale.contract, 'sale')] : []),
     ...(craft ? [checkPause(rpc, craft.controller, 'craft controller')] : []),
   ]
 }
 
 function checkRole(rpc: Rpc, contract: Address, role: string, holder: Address): Promise<Finding> {
-  const fix = `Have the owner of ${contract} call grantRole(${role}, ${holder}).`
+  const name = role === 'MINTER_ROLE' ? 'minter' : 'crafter'
+  const fix = `Give the key its role: \`sutler contracts grant ${name} ${holder} --key-file <owner's key>\`, or --unsigned for its Safe.`
   return look({ area: 'keys', what: role, fix }, async () => {
-    const id = keccak256(toBytes(role))
-    // Both contracts keep their roles in the same way.
-    const has = await contractAt(rpc, contract, saleLots.abi).read('hasRole', [id, holder])
-    if (!has) throw new Trouble('fail', `${holder} may not act on ${contract}.`, fix)
+    if ((await readCode(rpc, contract)) === '0x')
+      throw new Trouble(
+        'fail',
+        `Nothing stands at ${contract}.`,
+        'Make the contracts with `sutler contracts deploy`, or correct the address.',
+      )
+    if (!(await hasRole(rpc, contract, role, holder)))
+      throw new Trouble('fail', `${holder} may not act on ${contract}.`, fix)
     return `${holder} has it on ${contract}`
   })
 }
 
 function checkPause(rpc: Rpc, contract: Address, name: string): Promise<Finding> {
-  const fix = `Have the owner of ${contract} call unpause() when selling may go on.`
+  const fix = "When selling may go on: `sutler contracts unpause --key-file <owner's key>`, or --unsigned for its Safe."
   return look({ area: 'chains', what: name, fix }, async () => {
     if (await contractAt(rpc, contract, craftController.abi).read('paused', []))
-      throw new Trouble('warn', `${contract} is paused.`, fix)
+      throw new Trouble('fail', `${contract} is paused.`, fix)
     return `at ${contract}`
   })
 }
@@ -126,13 +132,26 @@ function checkPause(rpc: Rpc, contract: Address, name: string): Promise<Finding>
 function checkRecipients(accounts: readonly RailAccount[], { sale, craft }: Config['game']): readonly Finding[] {
   const hot = [...accounts.map(({ treasuryKey }) => treasuryKey), sale?.minterKey, craft?.crafterKey]
     .filter((key) => key !== undefined)
-    .map((key) => createWallet(key).address)
+    .map(addressOf)
   const recipients = accounts.map(({ payTo }) => payTo)
   const exposed = recipients.filter((recipient) => hot.some((address) => sameAddress(address, recipient)))
   if (exposed.length === 0)
     return [{ area: 'keys', what: 'recipient', severity: 'ok', detail: 'is no key of this machine', fix: null }]
   const fix = 'Receive money at an address whose key is offline, and fund the hot keys from there.'
   return [{ area: 'keys', what: 'recipient', severity: 'warn', detail: `${exposed[0]} is a hot key.`, fix }]
+}
+
+function checkSigners(signers: readonly Signer[]): Promise<readonly Finding[]> {
+  const fix = 'Start the signer at SUTLER_SIGNER_URL, and see that it has this key and answers within two seconds.'
+  const remote = signers.filter(({ isRemote }) => isRemote)
+  return Promise.all(
+    remote.map(({ role, sender, rpc }) =>
+      look({ area: 'keys', what: `signer of ${role} on ${rpc.chainId}`, fix }, async () => {
+        await sender.assertReady()
+        return `signs for ${sender.address}`
+      }),
+    ),
+  )
 }
 
 async function checkWallets(
@@ -143,13 +162,16 @@ async function checkWallets(
   const tills = accounts.map(({ network, asset }) => ({ rail: { network, asset } }))
   const signers = createSigners(accountsOf(rails, config), config.game, chainOf)
   const wallets = await readWallets(signers, tills, config.operations)
+  // Not even a handful of transactions: then what it is for cannot be sold.
+  const { gasLowWei } = config.operations
+  const isEmpty = (unit: 'wei' | 'token', amount: bigint) => unit === 'wei' && amount < gasLowWei / 100n
   return wallets.map(({ role, chainId, address, unit, amount, isLow }): Finding => {
     const shown =
       unit === 'wei' ? `${(Number(amount) / 1e18).toFixed(6)} for gas` : `${formatUsd(usd(amount))} for refunds`
     return {
       area: 'keys',
       what: `${role} on ${chainId}`,
-      severity: isLow ? 'warn' : 'ok',
+      severity: isEmpty(unit, amount) ? 'fail' : isLow ? 'warn' : 'ok',
       detail: `${address} has ${shown}`,
       fix: isLow ? `Send ${unit === 'wei' ? "the chain's coin" : 'stablecoin'} to ${address}.` : null,
     }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
 import { type Config, withChains } from '../../config/config.ts'
+import { readKeyring } from '../../config/keyring.ts'
 import { type LoadedConfig, loadConfig } from '../../config/load.ts'
 import { ConfigFault, type Environment } from '../../config/options.ts'
 import { sellingAccounts } from '../../rails/kind.ts'
@@ -39,7 +40,10 @@ export function readConfiguration(
     detail: `${config.mode}, public at ${config.http.baseUrl}`,
     fix: null,
   }
-  return { config, findings: [mode, ...(config.mode === 'production' ? advice(config) : [])] }
+  return {
+    config,
+    findings: [mode, ...(config.mode === 'production' ? [...advice(config), ...missingContracts(env, config)] : [])],
+  }
 }
 
 function withRpc(config: Config, url: string): Config {
@@ -69,6 +73,25 @@ function advice({ http, operatorToken, store, service }: Config): readonly Findi
       ? [warn('contact', 'Directories and buyers find no address.', 'Set SUTLER_CONTACT_EMAIL.')]
       : []),
   ]
+}
+
+/** Whoever has made the key of a surface wants to sell there. */
+function missingContracts(env: Environment, { game, notSold }: Config): readonly Finding[] {
+  const { keys } = readKeyring(env)
+  const isSet = (role: string) => keys.some((key) => key.role.contractRole === role && key.isSet)
+  const missing = [
+    ...(!game.sale && !notSold.has('sale') && isSet('minter') ? ['sale'] : []),
+    ...(!game.craft && !notSold.has('craft') && isSet('crafter') ? ['craft'] : []),
+  ]
+  const token = missing.includes('craft') ? ' --craft-token <address or Name:SYMBOL>' : ''
+  const fix = `Run \`sutler contracts deploy --key-file keys/deployer.key --owner <cold address>${token}\`; it fills in the addresses.`
+  return missing.map((name) => ({
+    area: 'configuration',
+    what: `${name} contract`,
+    severity: 'fail',
+    detail: 'There is a key for it and no contract.',
+    fix,
+  }))
 }
 
 export async function checkStore(config: Config, isRunning: boolean): Promise<readonly Finding[]> {

@@ -35,6 +35,7 @@ export async function checkFront(url: string): Promise<readonly Finding[]> {
       return `OpenAPI ${openapi}`
     }),
     await look({ ...documents, what: '/catalog' }, () => catalog(url)),
+    await look({ area: 'shop', what: 'shelves', fix: SHELVE }, () => shelves(url)),
     await look({ ...documents, what: 'CORS' }, () => preflight(url)),
     await look({ ...documents, what: 'errors' }, () => errors(url)),
     await look({ ...documents, what: 'MCP' }, () => initialize(url)),
@@ -128,12 +129,7 @@ async function checkChallenges(url: string, contract: Contract): Promise<readonl
       return look(check, async () => {
         const init = method === 'GET' ? {} : { method, body: '{}', headers: { 'content-type': 'application/json' } }
         const response = await ask(`${url}${path}`, init)
-        if (response.status === 409)
-          throw new Trouble(
-            'warn',
-            await detailOf(response),
-            'Put something on the shelf: `sutler items add --help`, `sutler lots add --help`.',
-          )
+        if (response.status === 409) throw new Trouble('warn', await detailOf(response), SHELVE)
         if (response.status !== 402) throw new Trouble('fail', `It answers ${response.status} to an unpaid call.`, fix)
         judgeHeaders(response)
         return judgeChallenge(response, server + path, fix)
@@ -173,9 +169,27 @@ async function catalog(url: string): Promise<string> {
   if (version !== 1) throw new Error(`Its version is ${version}, not 1.`)
   if (!response.headers.has('etag') || !/max-age=\d+/.test(response.headers.get('cache-control') ?? ''))
     throw new Trouble('warn', 'It cannot be cached: ETag or max-age is missing.', fix)
-  if (items.length === 0) throw new Trouble('warn', 'Nothing is on the shelves.', 'Put lots or items on sale.')
   return `version ${version}, ${items.length} items`
 }
+
+const SHELVE = 'Put something on the shelf: `sutler items add --help`, `sutler lots add --help`.'
+
+type Entry = { readonly surface: string; readonly items: readonly { readonly available: boolean }[] }
+
+/** What is sold one by one must be there; probes and craft actions need no shelf. */
+async function shelves(url: string): Promise<string> {
+  const { entries } = await json<{ entries: readonly Entry[] }>(`${url}/catalog`)
+  const shelved = [...new Set(entries.map(({ surface }) => surface))].filter((name) => SHELVED.includes(name))
+  const countOf = (name: string) =>
+    Math.max(...entries.filter(({ surface }) => surface === name).map((one) => one.items.filter(isAvailable).length))
+  const empty = shelved.filter((name) => countOf(name) === 0)
+  if (empty.length === 0) return shelved.map((name) => `${countOf(name)} in ${name}`).join(', ') || 'none are needed'
+  const severity = empty.length === shelved.length ? 'fail' : 'warn'
+  throw new Trouble(severity, `Nothing is on sale in ${empty.join(' and ')}.`, SHELVE)
+}
+
+const SHELVED: readonly string[] = ['sale', 'shop']
+const isAvailable = ({ available }: { readonly available: boolean }) => available
 
 async function preflight(url: string): Promise<string> {
   const { status, headers } = await ask(`${url}/catalog`, {
