@@ -156,9 +156,7 @@ test('a key is rotated when its work is done, and not before; the old file stays
   assert.equal(readFileSync('.env', 'utf8'), before)
   // The settler has signed nothing.
   assert.equal((await run('keys', 'rotate', 'settler')).code, 0)
-  await store.db.query("update jobs set state = 'done', finished_at = now() where key = $1", [
-    orderId,
-  ])
+  await store.db.query("update jobs set state = 'done', finished_at = now() where key = $1", [orderId])
   const rotated = await run('keys', 'rotate', 'minter', '--json')
   assert.equal(rotated.code, 0, rotated.stderr)
   const { path, address, oldAddress, next } = JSON.parse(rotated.stdout) as Record<string, string> & { next: string[] }
