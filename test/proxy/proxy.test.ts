@@ -19,7 +19,7 @@ import { type Replica, replicaAt } from './replica.ts'
 
 const BUYERS = 4
 /** So many purchases before something happens, and so many after it. */
-const PURCHASES = Number(process.env['TEST_PROXY_PURCHASES'] ?? 8)
+const PURCHASES = Number(process.env['TEST_PROXY_PURCHASES'] ?? 3)
 
 const bought = flows.filter(({ ends, rail }) => ends === 'delivered' && rail.name !== 'mpp push')
 
