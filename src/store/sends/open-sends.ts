@@ -4,14 +4,19 @@ import { statement } from '../statement.ts'
 /** What one key has signed for orders or refunds that are not finished. */
 export type OpenSends = { readonly count: number; readonly example: string | null }
 
-// What a key has signed only that key can sign again, so it must stay until this is empty.
+const HAS_SENDS = statement<{ has_sends: boolean }>(`
+  select to_regclass('sends') is not null as has_sends`)
+
+// Whatever is not finished has a job. What a key has signed only that key can sign again, so it must stay until this is empty.
 const OPEN = statement<OpenSends>(`
   select count(distinct s.order_id)::int as count, min(s.order_id) as example
   from sends s
   where lower(s.signer) = lower($1)
-    and (exists (select from jobs j where j.key = s.order_id and j.state <> 'done')
+    and (exists (select from jobs j where j.key = s.order_id)
       or exists (select from arrivals a where a.id = s.order_id and a.state = 'refunding'))`)
 
 export async function openSendsOf(queryable: Queryable, signer: string): Promise<OpenSends> {
-  return (await queryable.query(OPEN, [signer])).rows[0]!
+  // A database that no shop has started on has nothing of anybody's.
+  const { has_sends } = (await queryable.query(HAS_SENDS)).rows[0]!
+  return has_sends ? (await queryable.query(OPEN, [signer])).rows[0]! : { count: 0, example: null }
 }
