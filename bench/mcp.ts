@@ -21,10 +21,10 @@ import { systemRandom } from '../src/base/id.ts'
 import { silentLog } from '../src/base/log.ts'
 import { defaultLimits } from '../src/config/limits.ts'
 import type { ToolDescription } from '../src/domain/tool-description.ts'
-import { faces as craftFaces } from '../src/surfaces/craft/tools.ts'
-import { faces as gatewayFaces } from '../src/surfaces/gateway/tools.ts'
-import { faces as saleFaces } from '../src/surfaces/sale/tools.ts'
-import { faces as shopFaces } from '../src/surfaces/shop/tools.ts'
+import { toolTexts as craftFaces } from '../src/surfaces/craft/tools.ts'
+import { toolTexts as gatewayFaces } from '../src/surfaces/gateway/tools.ts'
+import { toolTexts as saleFaces } from '../src/surfaces/sale/tools.ts'
+import { toolTexts as shopFaces } from '../src/surfaces/shop/tools.ts'
 import { median } from './measured.ts'
 import { numbersOf, type Report, report } from './report.ts'
 
@@ -122,8 +122,10 @@ const shape = {
     .regex(/^0x[0-9a-fA-F]{40}$/)
     .describe('EVM wallet address that receives the minted NFTs'),
 }
-const faces = [saleFaces, shopFaces, craftFaces, gatewayFaces].flatMap((one): ToolDescription[] => Object.values(one))
-const tools = [...faces, saleFaces.quoteSaleLot, saleFaces.buySaleLot].map((face, index) => ({
+const toolTexts = [saleFaces, shopFaces, craftFaces, gatewayFaces].flatMap((one): ToolDescription[] =>
+  Object.values(one),
+)
+const tools = [...toolTexts, saleFaces.quoteSaleLot, saleFaces.buySaleLot].map((face, index) => ({
   ...face,
   name: `${face.name}_${index}`,
 }))
@@ -163,7 +165,6 @@ const starters: Readonly<Record<Name, () => Promise<number>>> = {
           call: async (given) => ({ content: [text(JSON.stringify(input.parse(given)))] }),
         })),
         resources: [],
-        templates: [],
         capabilities: { legacy: {}, modern: {} },
       },
       // The port is not known yet, so the check of the Host header, one look into a set, is left to the public form.

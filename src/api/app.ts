@@ -2,12 +2,11 @@ import { newId, type Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
 import { Problem } from '../base/problem.ts'
 import type { Checkout } from '../checkout/checkout.ts'
-import type { HttpConfig } from '../config/config.ts'
+import { type HttpConfig, publicUrls } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
 import type { Host, Route } from '../domain/route.ts'
 import { compilePlaces, type Place } from './compile.ts'
 import type { PaymentGate } from './gate/payment-gate.ts'
-import { hasPayment } from './gate/payment-header.ts'
 import type { RateLimiter } from './gate/rate-limit.ts'
 import { preflightHeaders } from './http/cors.ts'
 import { asProblem } from './http/problem-body.ts'
@@ -16,10 +15,10 @@ import { flowIdOf, type HttpRequest } from './http/request.ts'
 import { createRouter } from './http/router.ts'
 import type { HttpApp } from './http/serving.ts'
 import type { AnsweredRequest } from './operator/metrics.ts'
-import { createHostFinder, otherHostOf, servesHere } from './shop/hosts.ts'
+import { createHostFinder, servesHere } from './shop/hosts.ts'
 import { createReplies, type Replies } from './shop/outcome-reply.ts'
 
-export type HttpOptions = {
+type HttpOptions = {
   readonly routes: readonly Route[]
   /** What is served beside the table, by path: another protocol, the operator's own routes. */
   readonly others: ReadonlyMap<string, Other>
@@ -42,7 +41,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   const { routes, others, http, random } = options
   const replies = createReplies({ errorsUrl: `${http.baseUrl}/errors`, random })
   const failure = createFailure(replies, options)
-  const hostOf = createHostFinder(http)
+  const hostOf = createHostFinder(publicUrls(http))
   const watched = watcher(options, failure)
   const router = createRouter(
     new Map<string, Handler>([
@@ -102,7 +101,7 @@ function watcher({ checkout: { clock }, observe }: HttpOptions, failure: Failure
 }
 
 /** A path of the table. */
-function serveAt(place: Place, hostOf: HostFinder, { http, limiter }: HttpOptions): Handler {
+function serveAt(place: Place, hostOf: HostFinder, { limiter }: HttpOptions): Handler {
   /** What leads nowhere costs its sender as much as what leads somewhere: a preflight, a wrong path, a wrong method. */
   const count = (request: HttpRequest) => (place.isRateLimited ? limiter.take('read', request) : {})
 
@@ -118,28 +117,27 @@ function serveAt(place: Place, hostOf: HostFinder, { http, limiter }: HttpOption
       if (handle) return handle(request, params, host)
     }
     count(request)
-    if (!isHere) throw elsewhere(http, place.rows[0]!.route)
+    if (!isHere) throw elsewhere(place.rows[0]!.route)
     throw new Problem('method_not_allowed', `Use ${place.methods.join(' or ')} here.`, {
       headers: { Allow: place.allow },
     })
   }
 }
 
-function serveOther(path: string, { host, handle }: Other, hostOf: HostFinder, options: HttpOptions): Handler {
-  const { http, limiter } = options
+function serveOther(path: string, { host, handle }: Other, hostOf: HostFinder, { limiter }: HttpOptions): Handler {
   return (request, params) => {
     if (servesHere(hostOf(request), { host })) return handle(request, params)
     limiter.take('read', request)
-    throw elsewhere(http, { host, path })
+    throw elsewhere({ host, path })
   }
 }
 
-function elsewhere(http: HttpConfig, route: { readonly host: Host; readonly path: string }): Problem {
-  return new Problem('route_not_found', `This route is served at ${otherHostOf(http, route)}${route.path}.`)
+function elsewhere({ host, path }: { readonly host: Host; readonly path: string }): Problem {
+  return new Problem('route_not_found', `This route is served at ${host}${path}.`)
 }
 
 /** A path that nothing is at. */
-function createNowhere({ limiter }: HttpOptions, failure: Failure): (request: HttpRequest) => Reply {
+function createNowhere({ limiter, paymentGate }: HttpOptions, failure: Failure): (request: HttpRequest) => Reply {
   const preflight = headerList(preflightHeaders(['GET', 'POST']))
   return (request) => {
     const { method, path } = request
@@ -147,7 +145,7 @@ function createNowhere({ limiter }: HttpOptions, failure: Failure): (request: Ht
       const counted = limiter.take('read', request)
       if (method === 'OPTIONS') return { status: 204, fixed: preflight, headers: counted, body: null }
       const detail = `There is no ${method} ${path.slice(0, 100)} here.`
-      if (!hasPayment(request)) throw new Problem('route_not_found', detail)
+      if (!paymentGate.isPaid(request)) throw new Problem('route_not_found', detail)
       // What was sold here once may be shown here again, and a payer who pushes has paid before we hear of it.
       throw new Problem(
         'route_not_found',

@@ -6,15 +6,15 @@ import { compilePaid, type PaidHandlerOptions } from './shop/paid-handler.ts'
 
 // Whatever of a route does not change between requests is made here, when the service starts, and nothing of it is looked up later.
 
-export type CompileOptions = PaidHandlerOptions & FreeHandlerOptions
+type CompileOptions = PaidHandlerOptions & FreeHandlerOptions
 
 /** A row of the table, ready to answer: its resource, its headers and the rules for what it takes are inside its handlers. */
-export type Compiled = {
+type Compiled = {
   readonly route: Route
   readonly handlers: MethodHandlers
 }
 
-export function compile(route: Route, options: CompileOptions): Compiled {
+function compile(route: Route, options: CompileOptions): Compiled {
   return { route, handlers: route.kind === 'paid' ? compilePaid(route, options) : compileFree(route, options) }
 }
 

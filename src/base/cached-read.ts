@@ -15,3 +15,28 @@ export function cachedRead<Value>(clock: Clock, maxAgeMs: number, read: () => Pr
     return value
   }
 }
+
+/** The same for what is asked so often that even a turn of waiting costs: a reading that is there is handed out at once. */
+export function cachedValue<Value>(
+  clock: Clock,
+  maxAgeMs: number,
+  read: () => Promise<Value>,
+): () => Value | Promise<Value> {
+  let last: { readonly at: number; readonly value: Value } | null = null
+  let reading: Promise<Value> | null = null
+  async function readAnew(at: number): Promise<Value> {
+    try {
+      const value = await read()
+      last = { at, value }
+      return value
+    } finally {
+      reading = null
+    }
+  }
+  return () => {
+    const now = clock.now()
+    if (last !== null && now - last.at <= maxAgeMs) return last.value
+    reading ??= readAnew(now)
+    return reading
+  }
+}

@@ -26,7 +26,21 @@ const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 /** Two letters for each ten bits. */
 const PAIRS = Array.from({ length: 1024 }, (_, bits) => ALPHABET[bits >> 5]! + ALPHABET[bits & 31]!)
 
-export type IdPrefix = 'ord' | 'arr' | 'req' | 'flow' | 'evt' | 'rep' | 'rfd' | 'whk' | 'msg' | 'job' | 'ply' | 'qte'
+type IdPrefix =
+  | 'ord'
+  | 'arr'
+  | 'req'
+  | 'flow'
+  | 'evt'
+  | 'rep'
+  | 'rfd'
+  | 'whk'
+  | 'msg'
+  | 'job'
+  | 'ply'
+  | 'qte'
+  | 'deed'
+  | 'call'
 
 /** `ord_` and 26 letters: 128 random bits and two that are nothing. Nothing about order or time can be read from an id (A-07). */
 export function newId(prefix: IdPrefix, random: Random): string {

@@ -15,7 +15,7 @@ import type { Secret } from './secret.ts'
 // JSON Web Signatures (RFC 7515) with ES256 only: one algorithm leaves nothing to be confused about.
 
 /** A public key as it is published. */
-export type PublicJwk = {
+type PublicJwk = {
   readonly kty: 'EC'
   readonly crv: 'P-256'
   readonly x: string

@@ -1,17 +1,17 @@
 // Prometheus' text format, written by hand: it is a page of code, and a client library would be a dependency in every process.
 
-export type Labels = Readonly<Record<string, string>>
+type Labels = Readonly<Record<string, string>>
 
 /** The values of a family's labels, in the order in which it names them. Whole numbers may stand as they are. */
-export type LabelValues = readonly (string | number)[]
+type LabelValues = readonly (string | number)[]
 
-export type Counter = { add(...labels: LabelValues): void }
-export type Histogram = { observe(value: number, ...labels: LabelValues): void }
+type Counter = { add(...labels: LabelValues): void }
+type Histogram = { observe(value: number, ...labels: LabelValues): void }
 /** A value that is read when somebody asks. */
 export type Sample = { readonly labels: Labels; readonly value: number }
 export type Gauge = { readonly name: string; readonly help: string; readonly samples: readonly Sample[] }
 
-export type Metrics = {
+type Metrics = {
   counter(name: string, help: string, labels: readonly string[]): Counter
   histogram(name: string, help: string, labels: readonly string[], bounds: readonly number[]): Histogram
   /** Everything counted so far, and the gauges beside it. */

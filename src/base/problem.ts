@@ -1,5 +1,5 @@
 /** What happened to the payer's money, as far as this answer can know. */
-export type Taken = false | true | 'unknown'
+type Taken = false | true | 'unknown'
 
 /** What a client should do next. */
 export type RetryAction = 'none' | 'fix_request' | 'fix_state' | 'wait_same_credential' | 'poll' | 'new_payment'
@@ -204,6 +204,7 @@ const common = {
   store_full: { status: 503, title: 'Store is full', ...waitSame, advice: RETRY_SAME },
   shop_overcommitted: { status: 503, title: 'The shop could not refund this now', ...waitSame, advice: RETRY_SAME },
   relayer_unfunded: { status: 503, title: 'The shop has no gas left', ...waitSame, advice: RETRY_SAME },
+  signer_unavailable: { status: 503, title: 'A key of the shop cannot sign', ...waitSame, advice: RETRY_SAME },
   overloaded: { status: 503, title: 'Overloaded', ...waitSame, advice: RETRY_SAME },
   internal_error: {
     status: 500,
@@ -256,7 +257,7 @@ export function declareProblems<Table extends Record<string, ProblemKind>>(decla
 
 export type FieldError = { readonly pointer: string; readonly code: string; readonly detail: string }
 
-export type ProblemExtra = {
+type ProblemExtra = {
   readonly cause?: unknown
   readonly errors?: readonly FieldError[]
   readonly taken?: Taken

@@ -19,7 +19,7 @@ export function secondOpinion(rpc: Rpc, fromAmount: bigint | null): SecondOpinio
 }
 
 /** Every node is asked afresh, so it does not matter which of them the receipt at hand came from. */
-export async function agreedReceipt(rpc: Rpc, receipt: Receipt, confirmations: bigint): Promise<boolean> {
+async function agreedReceipt(rpc: Rpc, receipt: Receipt, confirmations: bigint): Promise<boolean> {
   const { transactionHash, blockNumber } = receipt
   const [shown, heads] = await Promise.all([
     rpc.everyone<RawReceipt | null>('eth_getTransactionReceipt', [transactionHash]),

@@ -4,7 +4,7 @@ import { keccak256 } from '../base/keccak.ts'
 import type { Rpc } from './rpc.ts'
 
 /** What stands at an address: nothing for a plain key. */
-export type Code = Hex
+type Code = Hex
 
 /** A key that delegates to a contract (EIP-7702) is still a person's key. */
 const DELEGATION = '0xef0100'

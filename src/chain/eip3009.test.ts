@@ -15,7 +15,7 @@ import {
   revertText,
   transferCall,
 } from './eip3009.ts'
-import type { Log, Receipt } from './receipt.ts'
+import type { EvmLog, Receipt } from './receipt.ts'
 import { RpcError } from './rpc.ts'
 import { addressOfKey, recoverSigner, signDigest } from './secp256k1.ts'
 
@@ -133,7 +133,7 @@ describe('N-20: who signed', () => {
 describe('M-16: what a receipt proves', () => {
   const word = (address: string) => `0x${address.slice(2).toLowerCase().padStart(64, '0')}` as Hex
   const topic = (text: string) => toHex(keccak256(Buffer.from(text)))
-  const log = (topics: readonly Hex[], data: Hex = '0x', address: Hex = TOKEN): Log => ({
+  const log = (topics: readonly Hex[], data: Hex = '0x', address: Hex = TOKEN): EvmLog => ({
     address,
     topics,
     data,
@@ -146,7 +146,7 @@ describe('M-16: what a receipt proves', () => {
     log([topic('AuthorizationUsed(address,bytes32)'), word(who), which.toLowerCase() as Hex], '0x', by)
   const moved = (a: Hex = from, b: Hex = to, amount = value, by?: Hex) =>
     log([topic('Transfer(address,address,uint256)'), word(a), word(b)], toHex(BigInt(amount), { size: 32 }), by)
-  const receipt = (logs: readonly Log[], succeeded = true): Receipt => ({
+  const receipt = (logs: readonly EvmLog[], succeeded = true): Receipt => ({
     transactionHash: `0x${'00'.repeat(32)}`,
     succeeded,
     blockNumber: 1n,

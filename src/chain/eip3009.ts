@@ -2,7 +2,7 @@ import { type Address, checksumAddress, type Hash, sameAddress } from '../base/a
 import { fromHex, type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
 import { type CallTerms, OUT_OF_GAS, termsOf } from './contract.ts'
-import type { Log, Receipt } from './receipt.ts'
+import type { EvmLog, Receipt } from './receipt.ts'
 import { ChainSilent, type Rpc, RpcError } from './rpc.ts'
 
 /** A signed permission to move a token once (EIP-3009), as its typed-data message. Numbers are decimal strings, as on the wire. */
@@ -40,7 +40,7 @@ const AUTHORIZATION_STATE = selector('authorizationState(address,bytes32)')
 const wordOfAddress = (address: string): string => address.slice(2).toLowerCase().padStart(64, '0')
 const wordOfUint = (value: bigint | string | number): string => BigInt(value).toString(16).padStart(64, '0')
 
-export type Domain = {
+type Domain = {
   readonly name: string
   readonly version: string
   readonly chainId: number
@@ -169,27 +169,26 @@ export function moves(receipt: Receipt, token: Address, { from, to, value }: Aut
   )
 }
 
-function isFrom(log: Log, address: Address): boolean {
+function isFrom(log: EvmLog, address: Address): boolean {
   return log.topics[1]?.slice(26).toLowerCase() === address.slice(2).toLowerCase()
 }
 
-function isTo(log: Log, address: Address): boolean {
+function isTo(log: EvmLog, address: Address): boolean {
   return log.topics[2]?.slice(26).toLowerCase() === address.slice(2).toLowerCase()
 }
 
-export type AuthorizationTrace = { readonly kind: 'used' | 'cancelled'; readonly transaction: Hash }
+type AuthorizationTrace = { readonly kind: 'used' | 'cancelled'; readonly transaction: Hash }
 
 /** Where on the chain an authorization was used up, searching from a block that is known to be earlier. */
 export async function findAuthorization(
   rpc: Rpc,
   token: Address,
-  from: Address,
-  nonce: Hash,
+  { from, nonce }: Pick<Authorization, 'from' | 'nonce'>,
   fromBlock: bigint,
 ): Promise<AuthorizationTrace | null> {
   const topics = [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], `0x${wordOfAddress(from)}`, nonce.toLowerCase()]
   const filter = { address: token, fromBlock: `0x${fromBlock.toString(16)}`, toBlock: 'latest', topics }
-  const logs = await rpc.request<readonly Log[]>('eth_getLogs', [filter])
+  const logs = await rpc.request<readonly EvmLog[]>('eth_getLogs', [filter])
   const log = logs[0]
   if (!log) return null
   return {

@@ -2,7 +2,7 @@ import type { Fees } from '../domain/journal.ts'
 import type { HeadSource } from './head.ts'
 
 /** What a transaction should offer now, and the base fee below which no block takes it. */
-export type FeeQuote = Fees & { readonly baseFee: bigint }
+type FeeQuote = Fees & { readonly baseFee: bigint }
 
 export type FeeSource = { current(): Promise<FeeQuote> }
 

@@ -3,7 +3,7 @@ import { Problem } from '../base/problem.ts'
 import type { NodeHead } from './nodes.ts'
 import { ChainSilent, headOf, type RawHead, type Rpc } from './rpc.ts'
 
-export type Head = NodeHead
+type Head = NodeHead
 
 export type HeadSource = {
   /**
@@ -26,7 +26,7 @@ export async function blockTime(rpc: Rpc, block: bigint): Promise<number> {
 
 const CACHE_MS = 2_000
 
-export type HeadOptions = {
+type HeadOptions = {
   readonly rpc: Rpc
   readonly clock: Clock
   /** How old the newest block of this chain may be; null where blocks are made on demand. */

@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { RpcTransport } from './transport.ts'
 
 /** One address that answers for a chain, and what is known of it. */
-export type Node = {
+export type RpcNode = {
   readonly ask: RpcTransport
   /** The newest block it has shown; null before anybody asked. */
   head: NodeHead | null
@@ -14,12 +14,12 @@ export type Node = {
 
 export type NodeHead = { readonly number: bigint; readonly timestampMs: number; readonly baseFee: bigint }
 
-export type Nodes = {
-  readonly all: readonly Node[]
+type Nodes = {
+  readonly all: readonly RpcNode[]
   /** Whom to ask, best first. Those that lag are not among them. */
-  inOrder(): readonly Node[]
-  isMuted(node: Node): boolean
-  mute(node: Node): void
+  inOrder(): readonly RpcNode[]
+  isMuted(node: RpcNode): boolean
+  mute(node: RpcNode): void
   /** Compares the heads that were read last. */
   judge(): void
 }
@@ -31,8 +31,8 @@ const BLOCKS_BEHIND_MAX = 3n
 const MS_BEHIND_MAX = 8_000
 
 export function createNodes(transports: readonly RpcTransport[], clock: Clock): Nodes {
-  const all = transports.map((ask): Node => ({ ask, head: null, mutedUntil: 0, isBehind: false }))
-  const isMuted = ({ mutedUntil }: Node): boolean => clock.now() < mutedUntil
+  const all = transports.map((ask): RpcNode => ({ ask, head: null, mutedUntil: 0, isBehind: false }))
+  const isMuted = ({ mutedUntil }: RpcNode): boolean => clock.now() < mutedUntil
   return {
     all,
     isMuted,

@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Hex } from '../base/hex.ts'
 import type { Rpc } from './rpc.ts'
 
-export type Log = {
+export type EvmLog = {
   readonly address: Address
   readonly topics: readonly Hex[]
   readonly data: Hex
@@ -18,7 +18,7 @@ export type Receipt = {
   readonly blockNumber: bigint
   readonly blockHash: Hash
   readonly from: Address
-  readonly logs: readonly Log[]
+  readonly logs: readonly EvmLog[]
 }
 
 export type RawReceipt = {
@@ -27,7 +27,7 @@ export type RawReceipt = {
   readonly blockNumber: Hex
   readonly blockHash: Hash
   readonly from: Address
-  readonly logs: readonly Log[]
+  readonly logs: readonly EvmLog[]
 }
 
 /** Null means: not seen by this node now. It never means that the transaction failed. */

@@ -2,7 +2,7 @@ import http from 'node:http'
 import https from 'node:https'
 import type { Clock } from '../base/clock.ts'
 import { Problem } from '../base/problem.ts'
-import { createNodes, type Node, type NodeHead } from './nodes.ts'
+import { createNodes, type NodeHead, type RpcNode } from './nodes.ts'
 import type { RpcRequest, RpcTransport } from './transport.ts'
 
 /** Speaks JSON-RPC with one chain. A refusal by the node is an RpcError; no answer at all is a ChainSilent. */
@@ -41,7 +41,7 @@ export class ChainSilent extends Problem {
 
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024
 
-export type RpcOptions = {
+type RpcOptions = {
   readonly chainId: number
   readonly transports: readonly RpcTransport[]
   readonly clock: Clock
@@ -55,7 +55,7 @@ export function createRpc({ chainId, transports, clock }: RpcOptions): Rpc {
   )
   let lastId = 0
 
-  async function askOne<Result>(node: Node, method: string, params: readonly unknown[]): Promise<Result> {
+  async function askOne<Result>(node: RpcNode, method: string, params: readonly unknown[]): Promise<Result> {
     const request: RpcRequest = { jsonrpc: '2.0', id: ++lastId, method, params }
     try {
       const answer = await node.ask(request)
@@ -67,7 +67,7 @@ export function createRpc({ chainId, transports, clock }: RpcOptions): Rpc {
     }
   }
 
-  async function askHead(node: Node): Promise<void> {
+  async function askHead(node: RpcNode): Promise<void> {
     node.head = headOf(await askOne<RawHead>(node, 'eth_getBlockByNumber', ['latest', false]))
   }
 
@@ -92,7 +92,7 @@ export function createRpc({ chainId, transports, clock }: RpcOptions): Rpc {
     if (nodes.all.some(({ head }) => head !== null)) nodes.judge()
   }
 
-  function over(members: () => readonly Node[], second: Rpc | null): Rpc {
+  function over(members: () => readonly RpcNode[], second: Rpc | null): Rpc {
     async function request<Result>(method: string, params: readonly unknown[] = []): Promise<Result> {
       let silence: unknown
       for (const node of members()) {

@@ -47,6 +47,8 @@ export type Sender = {
   assertFunded(gas: bigint): Promise<void>
   /** Refuses before money moves when earlier transactions of the key do not land. */
   assertClear(): Promise<void>
+  /** Refuses when whoever holds the key could not sign now. */
+  assertReady(): Promise<void>
   /** Looks after what blocks the key, though no order may wait for it. */
   tend(lease: Lease): Promise<void>
   balance(): Promise<bigint>
@@ -77,6 +79,7 @@ export function createSender(options: SenderOptions): Sender {
     },
     assertFunded: (gas) => assertFunded(lane, gas),
     assertClear: () => assertClear(lane),
+    assertReady: () => lane.wallet.assertReady(),
     tend: (lease) => tend(lane, lease),
     balance: tank.read,
   }

@@ -1,7 +1,7 @@
 import { type Address, checksumAddress, type Hash, sameAddress } from '../base/address.ts'
 import { type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
-import type { Log, Receipt } from './receipt.ts'
+import type { EvmLog, Receipt } from './receipt.ts'
 import type { Rpc } from './rpc.ts'
 
 const TRANSFER_WITH_MEMO = toHex(keccak256(Buffer.from('TransferWithMemo(address,address,uint256,bytes32)')))
@@ -29,18 +29,17 @@ export function memoBehind(receipt: Receipt, token: Address, transferLogIndex: n
 export async function findMemoTransfers(
   rpc: Rpc,
   token: Address,
-  to: Address,
-  memo: Hex,
+  { to, memo }: Pick<MemoTransfer, 'to' | 'memo'>,
   fromBlock: bigint,
 ): Promise<readonly MemoTransfer[]> {
   const topics = [TRANSFER_WITH_MEMO, null, `0x${to.slice(2).toLowerCase().padStart(64, '0')}`, memo]
-  const logs = await rpc.request<readonly Log[]>('eth_getLogs', [
+  const logs = await rpc.request<readonly EvmLog[]>('eth_getLogs', [
     { address: token, fromBlock: `0x${fromBlock.toString(16)}`, toBlock: 'latest', topics },
   ])
   return logs.map(read)
 }
 
-function read(log: Log): MemoTransfer {
+function read(log: EvmLog): MemoTransfer {
   const addressAt = (index: number) => checksumAddress(`0x${log.topics[index]!.slice(26)}`)
   return {
     from: addressAt(1),

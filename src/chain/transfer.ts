@@ -25,7 +25,7 @@ const SELECTOR = toHex(keccak256(Buffer.from('transfer(address,uint256)')).subar
 const TRANSFER_GAS = 120_000n
 const STEP = 'refund'
 
-export type Transfer = {
+type Transfer = {
   readonly token: Address
   readonly to: Address
   readonly amount: bigint
@@ -34,7 +34,7 @@ export type Transfer = {
 }
 
 /** Who sends it, for which order, and by what right. */
-export type RefundErrand = {
+type RefundErrand = {
   readonly rpc: Rpc
   readonly sender: Sender
   readonly orderId: string

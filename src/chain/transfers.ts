@@ -1,7 +1,7 @@
 import { type Address, checksumAddress, type Hash, sameAddress } from '../base/address.ts'
 import type { Transfer } from '../domain/till.ts'
 import { TRANSFER } from './eip3009.ts'
-import type { Log, Receipt } from './receipt.ts'
+import type { EvmLog, Receipt } from './receipt.ts'
 import type { Rpc } from './rpc.ts'
 
 /** Nodes refuse a search over more blocks than they like; all take this many. */
@@ -18,7 +18,7 @@ export async function transfersTo(
   const found: Transfer[] = []
   for (const [first, last] of blockRanges(fromBlock, toBlock, BLOCKS_PER_SEARCH)) {
     const range = { fromBlock: `0x${first.toString(16)}`, toBlock: `0x${last.toString(16)}` }
-    const logs = await rpc.request<readonly Log[]>('eth_getLogs', [{ address: token, topics, ...range }])
+    const logs = await rpc.request<readonly EvmLog[]>('eth_getLogs', [{ address: token, topics, ...range }])
     found.push(...logs.map(read))
   }
   return found.filter(({ amount }) => amount > 0n)
@@ -44,7 +44,7 @@ export function* blockRanges(from: bigint, to: bigint, size: bigint): Generator<
   if (first <= to) yield [first, to]
 }
 
-function read(log: Log): Transfer {
+function read(log: EvmLog): Transfer {
   return {
     transaction: log.transactionHash.toLowerCase() as Hash,
     logIndex: Number(log.logIndex),

@@ -1,47 +1,60 @@
 import type { TransactionSerializableEIP1559 } from 'viem'
 import { serializeTransaction } from 'viem/utils'
-import type { Address, Hash } from '../base/address.ts'
+import type { Address } from '../base/address.ts'
+import type { Clock } from '../base/clock.ts'
 import { fromHex, type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
-import type { Secret } from '../base/secret.ts'
+import { Secret } from '../base/secret.ts'
+import type { SigningKey } from '../config/signing-key.ts'
 import type { Call, Fees, SignedVersion } from '../domain/journal.ts'
-import { addressOfKey, recoverSigner, signDigest } from './secp256k1.ts'
+import { remoteSigner } from './remote-signer.ts'
+import { recoverSigner, signDigest } from './secp256k1.ts'
+import { localSigner, type Signer } from './signer.ts'
 
 export const VOID_GAS = 50_000n
 
 /** A key of ours as a capability: it can sign, and nobody can read it. */
 export type Wallet = {
   readonly address: Address
-  signCall(call: Call, nonce: number, fees: Fees, chainId: number): SignedVersion
+  signCall(call: Call, nonce: number, fees: Fees, chainId: number): Promise<SignedVersion>
   /** A transfer of nothing to ourselves: it uses up the nonce. */
-  signVoid(nonce: number, fees: Fees, chainId: number): SignedVersion
-  /** EIP-191, for ownership proofs. */
-  signText(text: string): Hex
+  signVoid(nonce: number, fees: Fees, chainId: number): Promise<SignedVersion>
+  /** Refuses before money moves when whoever holds the key could not sign now. */
+  assertReady(): Promise<void>
 }
 
-export function createWallet(privateKey: Secret): Wallet {
+export function openWallet(key: SigningKey, clock: Clock): Wallet {
+  return walletOf(key instanceof Secret ? localSigner(key) : remoteSigner(key, clock))
+}
+
+/** Of a key that lies here. It signs texts as well (EIP-191), for ownership proofs. */
+export function createWallet(privateKey: Secret): Wallet & { signText(text: string): Hex } {
   const key = fromHex(privateKey.reveal() as Hex)
-  const address = addressOfKey(key)
-  function sign(
-    { to, data, gas }: Call,
-    nonce: number,
-    fees: Fees,
-    chainId: number,
-  ): { raw: Hex; hash: Hash; fees: Fees } {
+  return {
+    ...walletOf(localSigner(privateKey)),
+    signText(text) {
+      const { r, s, yParity } = signDigest(textDigest(text), key)
+      return `${r}${s.slice(2)}${yParity === 0 ? '1b' : '1c'}`
+    },
+  }
+}
+
+export function addressOf(key: SigningKey): Address {
+  return key instanceof Secret ? localSigner(key).address : key.address
+}
+
+function walletOf({ address, sign, assertReady }: Signer): Wallet {
+  async function signed({ to, data, gas }: Call, nonce: number, fees: Fees, chainId: number) {
     const transaction = { type: 'eip1559', chainId, nonce, to, data, gas, value: 0n, ...fees } as const
-    const raw = signTransaction(transaction, key)
+    const raw = serializeTransaction(transaction, await sign(fromHex(serializeTransaction(transaction))))
     return { raw, hash: toHex(keccak256(fromHex(raw))), fees }
   }
   return {
     address,
-    signCall: (call, nonce, fees, chainId) => ({ ...sign(call, nonce, fees, chainId), isVoid: false }),
-    signVoid: (nonce, fees, chainId) => ({
-      ...sign({ to: address, data: '0x', gas: VOID_GAS }, nonce, fees, chainId),
-      isVoid: true,
-    }),
-    signText(text) {
-      const { r, s, yParity } = signDigest(textDigest(text), key)
-      return `${r}${s.slice(2)}${yParity === 0 ? '1b' : '1c'}`
+    assertReady,
+    signCall: async (call, nonce, fees, chainId) => ({ ...(await signed(call, nonce, fees, chainId)), isVoid: false }),
+    async signVoid(nonce, fees, chainId) {
+      return { ...(await signed({ to: address, data: '0x', gas: VOID_GAS }, nonce, fees, chainId)), isVoid: true }
     },
   }
 }

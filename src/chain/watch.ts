@@ -10,7 +10,7 @@ import type { Rpc } from './rpc.ts'
 import type { Sender } from './sender.ts'
 import { refundTransfer, transferIn } from './transfer.ts'
 
-export type WatchOptions = {
+type WatchOptions = {
   readonly rpc: Rpc
   readonly watch: SendWatch
   senderOf(signer: Address): Sender | undefined

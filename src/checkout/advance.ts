@@ -2,29 +2,24 @@ import { newId } from '../base/id.ts'
 import { isProblem } from '../base/problem.ts'
 import { eventTypeOf } from '../domain/event.ts'
 import { assertPassed, type Buyer, type Delivery } from '../domain/good.ts'
+import type { Lease } from '../domain/lease.ts'
 import { type Offer, offerKey, type Told, viewOf } from '../domain/offer.ts'
-import { type Failure, isFinal, type Order, type Refund } from '../domain/order.ts'
+import { type Failure, isFinal, type LeasedOrder, type Order, type Refund } from '../domain/order.ts'
 import type { SettleOutcome } from '../domain/rail.ts'
-import type { Lease } from '../store/jobs.ts'
-import { type Change, changed } from '../store/order-change.ts'
-import { type RefundBudget, RefundsUsedUp } from '../store/refund-budget.ts'
-import { STRIKE_POINTS_MAX } from '../store/strikes.ts'
+import { changed, type OrderChange, type RefundChange } from '../store/orders/change.ts'
+import { type RefundBudget, RefundsUsedUp } from '../store/orders/refund-budget.ts'
+import { STRIKE_POINTS_MAX } from '../store/orders/strikes.ts'
 import { answerOf } from './answer.ts'
 import type { Checkout } from './checkout.ts'
 
 /** An order, and what it takes to carry it one step further. */
-export type OrderRun = {
-  readonly checkout: Checkout
-  readonly offer: Offer
-  readonly order: Order
-  readonly lease: Lease
-}
+type OrderRun = LeasedOrder & { readonly checkout: Checkout; readonly offer: Offer }
 
 /**
  * Carries an order one step further, from whatever state a request, a crash or another process left it in. The request that opened the
  * order calls it first; the worker calls the very same function for any order that nobody holds. Recovery is not a second path.
  */
-export async function advance(checkout: Checkout, order: Order, lease: Lease): Promise<Step> {
+export async function advance(checkout: Checkout, { order, lease }: LeasedOrder): Promise<Step> {
   const run: OrderRun = { checkout, offer: offerOf(checkout, order), order, lease }
   switch (order.status) {
     case 'settling':
@@ -58,7 +53,7 @@ export function offerOf({ offers }: Checkout, order: Order): Offer {
   return offer
 }
 
-export type Step =
+type Step =
   | { readonly kind: 'moved'; readonly order: Order }
   /** Nothing to do before `waitMs` have passed. */
   | { readonly kind: 'waiting'; readonly order: Order; readonly waitMs: number; readonly detail: string }
@@ -97,14 +92,14 @@ async function settle(run: OrderRun): Promise<Step> {
 }
 
 async function stillSettling(run: OrderRun, outcome: SettleOutcome & { kind: 'unknown' }): Promise<Step> {
-  const { checkout, order, lease } = run
+  const { checkout, order } = run
   const { orders, clock, limits } = checkout
   const age = clock.now() - order.createdAt
-  const doubtful = await orders.markInDoubt(lease, order)
+  const doubtful = await orders.markInDoubt(run)
   if (!doubtful) return { kind: 'lost' }
   const keepsGoods = order.plan !== null && order.funds === 'authorized'
   const isIdle = keepsGoods && !outcome.isSeen && age > limits.holdMsMax
-  const next = isIdle ? await orders.letGo(lease, doubtful) : doubtful
+  const next = isIdle ? await orders.letGo({ ...run, order: doubtful }) : doubtful
   return next ? { kind: 'waiting', order: next, waitMs: backOff(age), detail: outcome.detail } : { kind: 'lost' }
 }
 
@@ -126,12 +121,12 @@ function unknownOutcome(checkout: Checkout, order: Order, error: unknown): Settl
 
 /** For money that was there before anybody asked whether it can be delivered: now ask, and send it back when not. */
 async function plan(run: OrderRun): Promise<Step> {
-  const { checkout, offer, order, lease } = run
+  const { checkout, offer, order } = run
   if (order.objection) return fail(run, order.objection)
   try {
     const checked = await offer.good.check(order.input, order.payer)
     assertPassed(checked)
-    const outcome = await checkout.orders.setPlan(lease, order, checked.plan, checked.holds)
+    const outcome = await checkout.orders.setPlan(run, checked)
     if (outcome.kind === 'lost') return { kind: 'lost' }
     if (outcome.kind === 'set') return { kind: 'moved', order: outcome.order }
     if (outcome.isStale) return { kind: 'moved', order }
@@ -167,9 +162,9 @@ async function deliver(run: OrderRun): Promise<Step> {
 }
 
 async function stillDelivering(run: OrderRun, delivery: Delivery & { state: 'pending' }): Promise<Step> {
-  const { checkout, order, lease } = run
+  const { checkout, order } = run
   const { transaction: deliveryTx, retryAfterMs: waitMs, detail } = delivery
-  const counted = await checkout.orders.countAttempt(lease, order)
+  const counted = await checkout.orders.countAttempt(run)
   if (!counted) return { kind: 'lost' }
   if (deliveryTx === undefined || order.status === 'submitted')
     return { kind: 'waiting', order: counted, waitMs, detail }
@@ -246,7 +241,7 @@ export async function beginRefund(
     createdAt: clock.now(),
     completedAt: null,
   }
-  const next = await moveRefund(run, { to: 'refunding', refund }, budget)
+  const next = await moveRefund(run, { to: 'refunding', refund, budget })
   await waypoint('refund.created')
   return next
 }
@@ -260,7 +255,7 @@ async function refund(run: OrderRun): Promise<Step> {
   if (outcome.kind === 'pending') {
     const { detail } = outcome
     log.warn('refund is not through yet', { orderId: order.id, detail })
-    const counted = await orders.countAttempt(lease, order)
+    const counted = await orders.countAttempt(run)
     const waitMs = backOff(clock.now() - order.refund.createdAt)
     return counted ? { kind: 'waiting', order: counted, waitMs, detail } : { kind: 'lost' }
   }
@@ -270,7 +265,7 @@ async function refund(run: OrderRun): Promise<Step> {
   return next
 }
 
-type Move = Omit<Change, 'at' | 'release' | 'isLast'>
+type Move = Omit<OrderChange, 'at' | 'release' | 'isLast'>
 
 function move(run: OrderRun, to: Move): Promise<Step> {
   return apply(run, completed(run, to))
@@ -286,9 +281,9 @@ async function confirm(run: OrderRun, to: Move): Promise<Step> {
 }
 
 /** The one place where an order changes its state: with the state go its event, its holds and its job. */
-async function apply(run: OrderRun, change: Change): Promise<Step> {
-  const { checkout, offer, order, lease } = run
-  const next = await checkout.orders.change(lease, order, change, eventOf(offer, changed(order, change)))
+async function apply(run: OrderRun, change: OrderChange): Promise<Step> {
+  const { checkout, offer, order } = run
+  const next = await checkout.orders.change(run, change, eventOf(offer, changed(order, change)))
   return stepTo(checkout, next)
 }
 
@@ -299,15 +294,14 @@ function stepTo({ meter, log }: Checkout, next: Order | null): Step {
   return { kind: isFinal(next.status) ? 'ended' : 'moved', order: next }
 }
 
-async function moveRefund(run: OrderRun, to: Move & { readonly refund: Refund }, budget?: RefundBudget): Promise<Step> {
-  const { checkout, offer, order, lease } = run
-  const change = { ...completed(run, to), refund: to.refund }
-  const event = eventOf(offer, changed(order, change))
-  const next = await checkout.orders.changeRefund(lease, order, change, event, budget)
+async function moveRefund(run: OrderRun, to: Move & Pick<RefundChange, 'refund' | 'budget'>): Promise<Step> {
+  const { checkout, offer, order } = run
+  const change = { ...completed(run, to), refund: to.refund, budget: to.budget }
+  const next = await checkout.orders.changeRefund(run, change, eventOf(offer, changed(order, change)))
   return stepTo(checkout, next)
 }
 
-function completed({ checkout }: OrderRun, to: Move): Change {
+function completed({ checkout }: OrderRun, to: Move): OrderChange {
   const released = to.to === 'confirmed' ? 'unkept' : to.to === 'failed' || to.to === 'expired' ? 'all' : 'none'
   return { ...to, at: checkout.clock.now(), release: released, isLast: isFinal(to.to) }
 }

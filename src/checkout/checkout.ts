@@ -6,12 +6,13 @@ import type { Log } from '../base/log.ts'
 import type { ProblemCode } from '../base/problem.ts'
 import type { Waypoint } from '../base/waypoint.ts'
 import type { SurfaceName } from '../domain/good.ts'
+import type { Lease } from '../domain/lease.ts'
 import type { Offer, OfferKey, Told } from '../domain/offer.ts'
 import type { Order } from '../domain/order.ts'
 import type { Astray, RailName } from '../domain/rail.ts'
-import type { Lease, Priority } from '../store/jobs.ts'
-import type { Orders } from '../store/orders.ts'
-import type { Strike } from '../store/strikes.ts'
+import type { Priority } from '../store/jobs.ts'
+import type { Orders } from '../store/orders/orders.ts'
+import type { Strike } from '../store/orders/strikes.ts'
 import type { ReceiptSigner } from './receipt.ts'
 
 /** What every purchase needs, whatever is bought and however it is paid. */
@@ -61,7 +62,7 @@ export type SentBack =
   /** A purchase has it, and nothing goes back. */
   | { readonly kind: 'claimed' }
 
-export type CheckoutLimits = {
+type CheckoutLimits = {
   /** For so long a quoted price holds. */
   readonly challengeTtlMs: number
   /** Orders of one payer whose payment has not landed yet. */

@@ -1,6 +1,6 @@
 import { Problem } from '../base/problem.ts'
 import type { Arrival, Till } from '../domain/till.ts'
-import { claimantOf, listArrivals } from '../store/arrivals.ts'
+import { claimantOf, listArrivals } from '../store/tills/arrivals.ts'
 import { holdArrival } from './orphans.ts'
 import { scanTill } from './reconcile.ts'
 import type { ReconcileContext } from './reconcile-context.ts'

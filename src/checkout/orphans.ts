@@ -2,6 +2,7 @@ import { Problem } from '../base/problem.ts'
 import type { Lease } from '../domain/lease.ts'
 import type { PaidOrder } from '../domain/rail.ts'
 import { type Arrival, presentArrival, type Till } from '../domain/till.ts'
+import { RefundsUsedUp } from '../store/orders/refund-budget.ts'
 import {
   type ArrivalChange,
   type Claimant,
@@ -12,8 +13,7 @@ import {
   findArrival,
   sweepDust,
   touchArrival,
-} from '../store/arrivals.ts'
-import { RefundsUsedUp } from '../store/refund-budget.ts'
+} from '../store/tills/arrivals.ts'
 import { underLease } from './held.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
 

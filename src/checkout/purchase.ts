@@ -23,12 +23,13 @@ export async function purchase<Input extends JsonObject>(
   offer: Offer<Input>,
   request: PurchaseRequest<Input>,
 ): Promise<Outcome> {
+  const call = { checkout, offer, request }
   try {
     const credential = offer.rail.read(request.incoming)
-    if (credential) return await buyOrReplay({ checkout, offer, request, credential })
+    if (credential) return await buyOrReplay({ ...call, credential })
   } catch (error) {
     if (!isProblem(error) || error.status !== 402) throw error
-    return challenge(checkout, offer, request, await priceShown(offer, request), { why: 'refused', problem: error })
+    return challenge(call, await priceShown(offer, request), { why: 'refused', problem: error })
   }
   return ask(checkout, offer, request)
 }
@@ -41,7 +42,7 @@ export function ask<Input extends JsonObject>(
 ): Outcome | Promise<Outcome> {
   const why = request.isProbe ? 'probe' : 'unpaid'
   return whenThere(priceShown(offer, request), (price) =>
-    challenge(checkout, offer, request, price, { why, problem: ASKED[why] }),
+    challenge({ checkout, offer, request }, price, { why, problem: ASKED[why] }),
   )
 }
 
@@ -70,21 +71,26 @@ async function buyOrReplay<Input extends JsonObject>(call: PaidCall<Input>): Pro
 
 /** 402, and why. */
 function challenge<Input extends JsonObject>(
-  { meter }: Checkout,
-  { good, rail }: Offer<Input>,
-  request: PurchaseRequest<Input>,
+  { checkout, offer, request }: Omit<PaidCall<Input>, 'credential'>,
   price: Usd,
   { why, problem }: { readonly why: ChallengeReason; readonly problem: Problem },
 ): Outcome {
-  meter.challenged(good.surface, rail.name, problem.code)
+  const { good, rail } = offer
+  checkout.meter.challenged(good.surface, rail.name, problem.code)
   return { kind: 'challenged', why, problem, price, wire: rail.challenge(termsOf({ good }, request, price), problem) }
 }
+
+/**
+ * A price may be shown for a moment after it was replaced: replicas keep a reading for two seconds, an import commits a moment after it
+ * wrote, and the clock of the store is not ours. Whoever was quoted in that moment is owed the whole life of the quote.
+ */
+const PRICE_LAG_MS = 10_000
 
 /** A payment that nobody has seen before. */
 async function buy<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
   const { checkout, offer, request, credential } = call
   const input = request.parse()
-  const quotedSince = checkout.clock.now() - checkout.limits.challengeTtlMs
+  const quotedSince = checkout.clock.now() - checkout.limits.challengeTtlMs - PRICE_LAG_MS
   const quoted = await agreedPrice(offer.price, input, credential, quotedSince)
   const verified = await verify(call, termsOf(offer, request, quoted.price))
   switch (verified.kind) {
@@ -146,7 +152,7 @@ async function answer<Input extends JsonObject>(call: PaidCall<Input>, opened: W
       await waypoint('order.opened')
       const until = clock.now() + limits.waitMsMax
       // A step may take longer than the caller is made to wait; the work goes on then, and the answer is 202.
-      void runShared(checkout, opened.order, opened.lease, until)
+      void runShared(checkout, opened, { untilMs: until })
       const end = await waitFor(checkout, opened.order, until)
       await waypoint('answer.ready')
       return said(offer, end, false)

@@ -4,9 +4,9 @@ import { blockRanges } from '../chain/transfers.ts'
 import type { Lease } from '../domain/lease.ts'
 import type { MissingSend } from '../domain/send-watch.ts'
 import type { ArrivalState, Till } from '../domain/till.ts'
-import { listArrivals, matchArrivals, sumOfArrivals } from '../store/arrivals.ts'
-import { findMissing, listMissing, noteMissing, writeOff } from '../store/missing-settlements.ts'
-import { openTill, recordScan, type TillMark } from '../store/till-scan.ts'
+import { listArrivals, matchArrivals, sumOfArrivals } from '../store/tills/arrivals.ts'
+import { findMissing, listMissing, noteMissing, writeOff } from '../store/tills/missing-settlements.ts'
+import { openTill, recordScan, type TillMark } from '../store/tills/scan.ts'
 import { underLease } from './held.ts'
 import { workOrphans } from './orphans.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
@@ -26,7 +26,7 @@ export type TillReport = {
   readonly items: readonly ReportItem[]
 }
 
-export type ReportItem = {
+type ReportItem = {
   readonly kind: ArrivalState | 'missing' | 'lost' | MissingSend['kind']
   /** The arrival, or the order, that it is about. */
   readonly id: string
@@ -59,7 +59,7 @@ export async function reconcileTill(context: ReconcileContext, till: Till, lease
   return report(context, till, scan, await till.watchSends(lease))
 }
 
-export type TillScan = {
+type TillScan = {
   /** Where the reading stood before. */
   readonly mark: TillMark
   readonly blocks: { readonly from: bigint; readonly to: bigint }

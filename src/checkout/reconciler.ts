@@ -1,4 +1,5 @@
 import { claim, enqueue, type Job, release } from '../store/jobs.ts'
+import { forgetStrikes } from '../store/orders/strikes.ts'
 import { forgetAbandoned, whileHeld } from './held.ts'
 import { reconcileTill } from './reconcile.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
@@ -9,8 +10,6 @@ export type Reconciler = { stop(): Promise<void> }
 export const RECONCILE = 'reconcile'
 const LEASE_SECONDS = 120
 const POLL_MS_MAX = 5_000
-/** One job per till, for ever. */
-const ATTEMPTS_MAX = 2_147_483_647
 
 /** Holds the books against the chain, till by till, every so often; one replica at a time. */
 export function startReconciler(context: ReconcileContext, everySeconds: number): Reconciler {
@@ -39,12 +38,13 @@ export function startReconciler(context: ReconcileContext, everySeconds: number)
       await clock.sleep(Math.min(POLL_MS_MAX, everySeconds * 1000), stopping.signal)
       if (stopping.signal.aborted) return
       try {
-        for (const { id } of tills) await enqueue(db, { kind: RECONCILE, key: id, maxAttempts: ATTEMPTS_MAX })
+        for (const { id } of tills) await enqueue(db, { kind: RECONCILE, key: id })
         for (const job of await claim(db, { kinds: [RECONCILE], limit: tills.length, leaseSeconds: LEASE_SECONDS }))
           await work(job)
         await forgetAbandoned(db)
+        await forgetStrikes(db)
       } catch (error) {
-        log.warn('recipients could not be read from the chain', { error })
+        log.warn('reconciliation could not begin', { error })
       }
     }
   }

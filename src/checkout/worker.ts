@@ -1,9 +1,9 @@
-import type { Lease } from '../store/jobs.ts'
+import type { Lease } from '../domain/lease.ts'
 import type { Checkout } from './checkout.ts'
 import { doubted, runShared } from './run.ts'
 
 /** Finds orders that nobody works on, after a crash, an outage or a long wait, and drives them on. */
-export type Worker = {
+type Worker = {
   /** Resolves when the work at hand has been put down, that of answered requests too; other processes go on with the rest. */
   stop(): Promise<void>
 }
@@ -20,7 +20,7 @@ export function startWorker(checkout: Checkout): Worker {
     const order = await checkout.orders.byId(lease.key)
     if (!order) throw new Error(`job ${lease.key} has no order`)
     // Whoever had it before may have sent its payment and died. An order that has to wait is let go of: nobody else waits for it.
-    await runShared(checkout, doubted(order), lease, clock.now(), stopping.signal)
+    await runShared(checkout, { order: doubted(order), lease }, { untilMs: clock.now(), halt: stopping.signal })
   }
 
   async function takeMore(): Promise<number> {

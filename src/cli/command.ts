@@ -117,12 +117,17 @@ export class UsageFault extends Error {
   }
 }
 
+export type Wrong = { readonly member: string; readonly detail: string }
+
 /** It made sense and was refused, or could not be done: exit code 1. The message says what to do next. */
 export class Refusal extends Error {
   readonly code: string
-  constructor(code: string, message: string, options?: ErrorOptions) {
+  /** The members of the request that the shop does not take, and why. */
+  readonly wrong: readonly Wrong[]
+  constructor(code: string, message: string, options?: ErrorOptions & { readonly wrong?: readonly Wrong[] }) {
     super(message, options)
     this.name = 'Refusal'
     this.code = code
+    this.wrong = options?.wrong ?? []
   }
 }

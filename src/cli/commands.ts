@@ -15,9 +15,59 @@ export const commands: readonly Entry[] = [
     load: () => import('./demo.ts').then(({ demo }) => demo),
   },
   {
+    name: 'init',
+    summary: 'Begin a shop for real money here: keys, secrets and a complete .env',
+    load: () => import('./init.ts').then(({ init }) => init),
+  },
+  {
     name: 'doctor',
     summary: 'Check configuration, store, chains, keys and the running shop; prints a grade',
     load: () => import('./doctor.ts').then(({ doctor }) => doctor),
+  },
+  {
+    name: 'keys list',
+    summary: 'Every key: what it is for, its address, what it has, and its roles on the chain',
+    load: () => import('./keys/list.ts').then(({ listKeys }) => listKeys),
+  },
+  {
+    name: 'keys make',
+    summary: 'Make the key of a role that has none',
+    load: () => import('./keys/make.ts').then(({ makeKeyCommand }) => makeKeyCommand),
+  },
+  {
+    name: 'keys rotate',
+    summary: 'Put a new key in the place of an old one, when that has finished its work',
+    load: () => import('./keys/rotate.ts').then(({ rotateKey }) => rotateKey),
+  },
+  {
+    name: 'contracts deploy',
+    summary: 'Make the contracts of the shop, or go on with it, and check them on the chain',
+    load: () => import('./contracts/deploy.ts').then(({ deployContracts }) => deployContracts),
+  },
+  {
+    name: 'contracts status',
+    summary: 'Code, roles and pause of the contracts, as the chain has them',
+    load: () => import('./contracts/status.ts').then(({ contractsStatus }) => contractsStatus),
+  },
+  {
+    name: 'contracts grant',
+    summary: 'Give an address a role on the contracts',
+    load: () => import('./contracts/deeds.ts').then(({ grantRole }) => grantRole),
+  },
+  {
+    name: 'contracts revoke',
+    summary: 'Take a role away',
+    load: () => import('./contracts/deeds.ts').then(({ revokeRole }) => revokeRole),
+  },
+  {
+    name: 'contracts pause',
+    summary: 'Stop mints and craft actions at once',
+    load: () => import('./contracts/deeds.ts').then(({ pauseContracts }) => pauseContracts),
+  },
+  {
+    name: 'contracts unpause',
+    summary: 'Let them go on',
+    load: () => import('./contracts/deeds.ts').then(({ unpauseContracts }) => unpauseContracts),
   },
   {
     name: 'offers',
@@ -93,6 +143,106 @@ export const commands: readonly Entry[] = [
     name: 'players add',
     summary: 'Create a player, or link a wallet to one',
     load: () => import('./players.ts').then(({ addPlayer }) => addPlayer),
+  },
+  {
+    name: 'lots list',
+    summary: 'Lots of the sale contract: price, supply, window, state',
+    load: () => import('./lots.ts').then(({ listLots }) => listLots),
+  },
+  {
+    name: 'lots hide',
+    summary: 'Stop selling a lot; nothing changes on the chain',
+    load: () => import('./lots.ts').then(({ hideLot }) => hideLot),
+  },
+  {
+    name: 'lots show',
+    summary: 'Sell a hidden lot again',
+    load: () => import('./lots.ts').then(({ showLot }) => showLot),
+  },
+  {
+    name: 'lots describe',
+    summary: 'Name, description and picture that listings show',
+    load: () => import('./lots.ts').then(({ describeLot }) => describeLot),
+  },
+  {
+    name: 'lots add',
+    summary: 'Make a lot on the chain: signed here, or written for a Safe',
+    load: () => import('./lot-terms.ts').then(({ addLot }) => addLot),
+  },
+  {
+    name: 'lots change',
+    summary: 'Change price, supply or window of a lot on the chain',
+    load: () => import('./lot-terms.ts').then(({ changeLot }) => changeLot),
+  },
+  {
+    name: 'lots import',
+    summary: 'Describe, hide and show lots by a CSV file',
+    load: () => import('./lots.ts').then(({ importLots }) => importLots),
+  },
+  {
+    name: 'lots export',
+    summary: 'The lots as a CSV file',
+    load: () => import('./lots.ts').then(({ exportLots }) => exportLots),
+  },
+  {
+    name: 'items list',
+    summary: 'Items of the embedded game: price, stock, limits, window',
+    load: () => import('./items.ts').then(({ listItems }) => listItems),
+  },
+  {
+    name: 'items add',
+    summary: 'Put a new item on the shelf',
+    load: () => import('./items.ts').then(({ addItem }) => addItem),
+  },
+  {
+    name: 'items change',
+    summary: 'Change what an item costs, says, or how many there are',
+    load: () => import('./items.ts').then(({ changeItem }) => changeItem),
+  },
+  {
+    name: 'items hide',
+    summary: 'Take an item off the shelf; `items show` puts it back',
+    load: () => import('./items.ts').then(({ hideItem }) => hideItem),
+  },
+  {
+    name: 'items show',
+    summary: 'Put a hidden item back on the shelf',
+    load: () => import('./items.ts').then(({ showItem }) => showItem),
+  },
+  {
+    name: 'items discount',
+    summary: 'What one player pays less for an item',
+    load: () => import('./discounts.ts').then(({ discountItem }) => discountItem),
+  },
+  {
+    name: 'items import',
+    summary: 'Add and change items by a CSV file, all of its lines or none',
+    load: () => import('./items.ts').then(({ importItems }) => importItems),
+  },
+  {
+    name: 'items export',
+    summary: 'The shelf as a CSV file',
+    load: () => import('./items.ts').then(({ exportItems }) => exportItems),
+  },
+  {
+    name: 'prices list',
+    summary: 'What probes, look-ups and craft actions cost',
+    load: () => import('./prices.ts').then(({ listPrices }) => listPrices),
+  },
+  {
+    name: 'prices change',
+    summary: 'Set one of those prices, or take it back to the usual one',
+    load: () => import('./prices.ts').then(({ changePrice }) => changePrice),
+  },
+  {
+    name: 'prices import',
+    summary: 'Set those prices by a CSV file',
+    load: () => import('./prices.ts').then(({ importPrices }) => importPrices),
+  },
+  {
+    name: 'prices export',
+    summary: 'Those prices as a CSV file',
+    load: () => import('./prices.ts').then(({ exportPrices }) => exportPrices),
   },
   {
     name: 'migrate',

@@ -3,7 +3,7 @@ import { boundedFetch } from './bounded-fetch.ts'
 import { type Command, shopOptions } from './command.ts'
 import { checkChains } from './doctor/chains.ts'
 import { checkFacilitator, checkGame, checkStore, readConfiguration } from './doctor/configuration-checks.ts'
-import { areas, type Finding, type Grade, gradeOf, skipped } from './doctor/finding.ts'
+import { areas, type Finding, type Grade, gradeOf, nextOf, skipped } from './doctor/finding.ts'
 import { checkFront } from './doctor/live-checks.ts'
 import { shopUrl } from './shop-client.ts'
 import type { Style, Terminal } from './terminal.ts'
@@ -14,6 +14,7 @@ export const doctor: Command = {
     'Looks at everything that a shop needs, and at the running shop as scanners and strangers see it. Nothing is changed and nothing is paid.',
     '',
     'Grades: A nothing to mend, B something to know, C scanners stumble, F it cannot sell or money is in danger. Exit code 1 below B.',
+    'The last line is always the next thing to do.',
   ].join('\n'),
   options: shopOptions,
   examples: [
@@ -32,18 +33,19 @@ export const doctor: Command = {
     const front = isRunning ? await checkFront(url) : [silentShop(url)]
     const all = [...findings, ...house, ...front].toSorted((a, b) => areas.indexOf(a.area) - areas.indexOf(b.area))
     const grade = gradeOf(all)
+    const next = nextOf(all)
     return {
-      json: { grade, findings: all.map((finding) => ({ ...finding })) },
-      text: reportText(all, grade, terminal),
+      json: { grade, next, findings: all.map((finding) => ({ ...finding })) },
+      text: reportText(all, { grade, next }, terminal),
       isGood: grade === 'A' || grade === 'B',
     }
   },
 }
 
-/** Half of what matters was not looked at: that is no reason for the best grade. */
+/** Whoever cannot be reached sells nothing. */
 function silentShop(url: string): Finding {
   const fix = 'Start it with `sutler start`, or name the one you mean with --url; then ask again.'
-  return { area: 'shop', what: 'health', severity: 'warn', detail: `Nobody answers at ${url}.`, fix }
+  return { area: 'shop', what: 'health', severity: 'fail', detail: `Nobody answers at ${url}.`, fix }
 }
 
 async function isAlive(url: string): Promise<boolean> {
@@ -70,7 +72,9 @@ const signs: Readonly<Record<Finding['severity'], (style: Style) => string>> = {
   skipped: ({ dim }) => dim('-   '),
 }
 
-function reportText(findings: readonly Finding[], grade: Grade, { style, table }: Terminal): string {
+type Verdict = { readonly grade: Grade; readonly next: string | null }
+
+function reportText(findings: readonly Finding[], { grade, next }: Verdict, { style, table }: Terminal): string {
   const rows = findings.map(({ area, what, severity, detail }) => [
     signs[severity](style),
     style.dim(area),
@@ -83,6 +87,7 @@ function reportText(findings: readonly Finding[], grade: Grade, { style, table }
     '',
     ...(fixes.length > 0 ? [style.bold('To do'), ...fixes, ''] : []),
     `Grade ${style.bold(grade)}: ${verdicts[grade]}`,
+    ...(next === null ? [] : [`Next: ${style.bold(next)}`]),
   ].join('\n')
 }
 

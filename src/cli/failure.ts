@@ -3,6 +3,7 @@ import { JwsFault } from '../base/jws.ts'
 import { isProblem } from '../base/problem.ts'
 import { ConfigFault } from '../config/options.ts'
 import { DevChainError } from '../devchain/errors.ts'
+import { SetupFault } from '../setup/fault.ts'
 import { StoreFault } from '../store/fault.ts'
 import { Refusal, UsageFault } from './command.ts'
 
@@ -30,8 +31,8 @@ function knownFailure(error: unknown): { readonly code: string; readonly message
   return listenFailure(error) ?? fileFailure(error)
 }
 
-function isFaultWithWords(error: unknown): error is Refusal | FolderFault | StoreFault | DevChainError {
-  return [Refusal, FolderFault, StoreFault, DevChainError].some((kind) => error instanceof kind)
+function isFaultWithWords(error: unknown): error is Refusal | FolderFault | SetupFault | StoreFault | DevChainError {
+  return [Refusal, FolderFault, SetupFault, StoreFault, DevChainError].some((kind) => error instanceof kind)
 }
 
 /** A file that somebody named, and that cannot be read or written. */

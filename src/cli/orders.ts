@@ -1,8 +1,9 @@
 import { filterOf, presentOrder, presentTimeline } from '../api/operator/order-rows.ts'
 import type { JsonObject } from '../base/json.ts'
 import { type OrderStatus, statuses } from '../domain/order.ts'
-import { createOrders } from '../store/orders.ts'
-import { readTimeline } from '../store/timeline.ts'
+import { rails } from '../rails/rails.ts'
+import { createOrders } from '../store/orders/orders.ts'
+import { readTimeline } from '../store/orders/timeline.ts'
 import { type Command, operatorOptions, Refusal, UsageFault } from './command.ts'
 import { operatorClient } from './shop-client.ts'
 import { readShopOrStore } from './store-access.ts'
@@ -76,8 +77,7 @@ export const listOrders: Command = {
 
 export const showOrder: Command = {
   args: '<order>',
-  about:
-    'Shows one purchase: what was asked, what was paid, every event, and every transaction that was signed for it. <order> may be the\norder id, the payment transaction, the EIP-3009 nonce, the MPP challenge id or the idempotency key.',
+  about: `Shows one purchase: what was asked, what was paid, every event, and every transaction that was signed for it. <order> may be the\norder id, the payment transaction, ${rails.map(({ reference }) => `the ${reference}`).join(', ')} or the idempotency key.`,
   options: operatorOptions,
   examples: [['sutler orders show ord_4w5k…', 'the whole story of one purchase']],
   async run(call) {

@@ -1,6 +1,6 @@
 import { presentPlayer } from '../api/operator/player-rows.ts'
 import type { JsonObject } from '../base/json.ts'
-import { createPlayers } from '../store/players.ts'
+import { createPlayers } from '../store/game/players.ts'
 import { type Command, operatorOptions } from './command.ts'
 import { operatorClient } from './shop-client.ts'
 import { readShopOrStore } from './store-access.ts'

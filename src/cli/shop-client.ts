@@ -84,6 +84,12 @@ function refusalOf(url: string, path: string, status: number, answer: JsonObject
       'route_not_found',
       `${url} has no such operator route; it runs without SUTLER_OPERATOR_TOKEN, or is no shop`,
     )
-  if (typeof code === 'string' && typeof detail === 'string') return new Refusal(code, detail)
+  if (typeof code === 'string' && typeof detail === 'string') {
+    const { errors = [] } = (answer ?? {}) as { errors?: readonly { pointer: string; detail: string }[] }
+    const lines = errors.filter(({ pointer }) => pointer.startsWith('/csv/')).map((error) => `\n  ${error.detail}`)
+    return new Refusal(code, detail + lines.join(''), {
+      wrong: errors.map(({ pointer, detail }) => ({ member: pointer.slice(1), detail })),
+    })
+  }
   return new Refusal('unexpected_answer', `${url}${path} answers ${status}, which no Sutler would; is this a shop?`)
 }

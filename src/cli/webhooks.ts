@@ -1,7 +1,7 @@
 import { presentEndpoint } from '../api/operator/rows.ts'
 import type { JsonObject } from '../base/json.ts'
 import { eventTypes } from '../domain/event.ts'
-import { listEndpoints } from '../store/webhook-endpoints.ts'
+import { listEndpoints } from '../store/webhooks/endpoints.ts'
 import { type Command, operatorOptions, UsageFault } from './command.ts'
 import { operatorClient } from './shop-client.ts'
 import { readShopOrStore } from './store-access.ts'

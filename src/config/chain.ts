@@ -3,7 +3,7 @@ import type { ChainConfig, Config } from './config.ts'
 import { BURIAL, HEAD_AGE_SECONDS } from './networks.ts'
 import type { OptionReader } from './options.ts'
 
-export type ChainOptions = {
+type ChainOptions = {
   /** What the options of this chain begin with. */
   readonly prefix: string
   readonly chainId: number

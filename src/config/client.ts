@@ -3,7 +3,7 @@ import { type Environment, optionReader } from './options.ts'
 import { SANDBOX_OPERATOR_TOKEN } from './published.ts'
 
 /** What somebody needs who talks to a shop: where it is, and, for the people who run it, the token. */
-export type ClientConfig = {
+type ClientConfig = {
   readonly url: string
   readonly operatorToken: Secret
   /** Of a buyer; null when none is given. */

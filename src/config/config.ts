@@ -5,6 +5,7 @@ import type { LogLevel } from '../base/log.ts'
 import type { Usd } from '../base/money.ts'
 import type { Secret } from '../base/secret.ts'
 import type { Limits } from './limits.ts'
+import type { SigningKey } from './signing-key.ts'
 
 /** The resolved configuration. Everything past `config/` sees only this; nothing else reads the environment. */
 export type Config = {
@@ -86,9 +87,9 @@ export type X402Config = {
   readonly currency: string
   readonly payTo: Address
   readonly facilitator:
-    | { readonly kind: 'inproc'; readonly settlerKey: Secret }
+    | { readonly kind: 'inproc'; readonly settlerKey: SigningKey }
     | { readonly kind: 'remote'; readonly url: string; readonly headers: Readonly<Record<string, Secret>> }
-  readonly treasuryKey: Secret
+  readonly treasuryKey: SigningKey
   readonly confirmations: readonly ConfirmationTier[]
   /** Where a new store begins to read who paid; null: at the newest block. */
   readonly sinceBlock: bigint | null
@@ -102,7 +103,7 @@ export type MppConfig = {
   readonly realm: string
   readonly secrets: readonly [Secret, ...Secret[]]
   readonly modes: readonly ('pull' | 'push')[]
-  readonly treasuryKey: Secret
+  readonly treasuryKey: SigningKey
   readonly confirmations: readonly ConfirmationTier[]
   readonly sinceBlock: bigint | null
 }
@@ -137,12 +138,21 @@ export type OperationsConfig = {
   readonly secondOpinionFrom: Usd | null
 }
 
+export type SaleConfig = {
+  readonly contract: Address
+  /** Only these lots are offered; null: all that the contract has. */
+  readonly saleIds: readonly number[] | null
+  /** The one that examples buy. */
+  readonly exampleSaleId: number
+  readonly minterKey: SigningKey
+}
+
 export type GameConfig = {
   readonly chain: ChainConfig
-  readonly sale: { readonly contract: Address; readonly saleIds: readonly number[]; readonly minterKey: Secret } | null
+  readonly sale: SaleConfig | null
   readonly craft: {
     readonly controller: Address
-    readonly crafterKey: Secret
+    readonly crafterKey: SigningKey
     /** Atomic units of the craft token that an accelerate without an amount charges. */
     readonly defaultAmount: bigint
     readonly maxAmount: bigint
@@ -156,4 +166,25 @@ export type GameConfig = {
 export function confirmationsFor(tiers: readonly ConfirmationTier[]): (amount: bigint) => number {
   const sorted = tiers.toSorted((a, b) => (a.fromAmount < b.fromAmount ? 1 : -1))
   return (amount) => sorted.find(({ fromAmount }) => amount >= fromAmount)?.blocks ?? 1
+}
+
+/** Every public address of this shop, the main one first. */
+export function publicUrls({ baseUrl, x402BaseUrl }: HttpConfig): readonly string[] {
+  return [...new Set([baseUrl, x402BaseUrl])]
+}
+
+/** The public address that serves `/mcp`. */
+export function mcpBaseUrl({ x402BaseUrl }: HttpConfig): string {
+  return x402BaseUrl
+}
+
+/** The same configuration with its chains reached in another way. */
+export function withChains(config: Config, at: (chain: ChainConfig) => ChainConfig): Config {
+  const { x402, mpp, game } = config
+  return {
+    ...config,
+    x402: x402 && { ...x402, chain: at(x402.chain) },
+    mpp: mpp && { ...mpp, chain: at(mpp.chain) },
+    game: { ...game, chain: at(game.chain) },
+  }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
@@ -210,11 +210,17 @@ describe('production', () => {
     const folder = mkdtempSync(join(tmpdir(), 'sutler-config-'))
     t.after(() => rmSync(folder, { recursive: true }))
     const file = join(folder, 'secret')
-    writeFileSync(file, `${production['SUTLER_MPP_SECRET']}\n`)
+    writeFileSync(file, `${production['SUTLER_MPP_SECRET']}\n`, { mode: 0o600 })
     const { SUTLER_MPP_SECRET: _, ...rest } = production
     const loaded = loadConfig({ ...rest, SUTLER_MPP_SECRET_FILE: file })
     assert.ok(loaded.mode === 'production')
     assert.equal(loaded.config.mpp?.secrets[0].reveal(), production['SUTLER_MPP_SECRET'])
+    chmodSync(file, 0o644)
+    assert.match(
+      faultsOf({ ...rest, SUTLER_MPP_SECRET_FILE: file })['SUTLER_MPP_SECRET_FILE']!,
+      /every user .* chmod 600/,
+    )
+    chmodSync(file, 0o640)
     assert.match(faultsOf({ ...production, SUTLER_MPP_SECRET_FILE: file })['SUTLER_MPP_SECRET']!, /set twice/)
     assert.match(
       faultsOf({ ...rest, SUTLER_MPP_SECRET_FILE: join(folder, 'none') })['SUTLER_MPP_SECRET_FILE']!,

@@ -3,16 +3,26 @@ import { readJwks, readSigningKey } from '../base/jws.ts'
 import { parseUsd, type Usd } from '../base/money.ts'
 import { Secret } from '../base/secret.ts'
 import { readChain, readSecondOpinion, refuseLoneNodes } from './chain.ts'
-import type { Config, GameConfig, HttpConfig, OperationsConfig, ReceiptConfig, RetiredRail } from './config.ts'
+import type {
+  ChainConfig,
+  Config,
+  GameConfig,
+  HttpConfig,
+  OperationsConfig,
+  ReceiptConfig,
+  RetiredRail,
+  SaleConfig,
+} from './config.ts'
 import { defaultLimits, type Limits } from './limits.ts'
 import { ConfigFault, type Environment, list, type OptionReader, optionReader } from './options.ts'
 import { SANDBOX_OPERATOR_TOKEN } from './published.ts'
 import { type Protocols, readRails } from './rails.ts'
 import { earlierRails } from './retired.ts'
 import { readService } from './service.ts'
+import type { SigningKey } from './signing-key.ts'
 
 /** What every mode has. The sandbox adds chains, keys and contracts of its own. */
-export type CommonConfig = Omit<Config, 'mode' | 'receipts' | 'x402' | 'mpp' | 'retired' | 'game'>
+type CommonConfig = Omit<Config, 'mode' | 'receipts' | 'x402' | 'mpp' | 'retired' | 'game'>
 
 export type LoadedConfig =
   | {
@@ -40,6 +50,7 @@ export function loadConfig(env: Environment): LoadedConfig {
     refuseSharedKeys(read, loaded)
     refuseLoneNodes(read, loaded.config)
   }
+  read.skip('SUTLER_SIGNER_URL', 'SUTLER_SIGNER_TOKEN', 'SUTLER_SIGNER_TOKEN_FILE')
   read.refuseUnknown('SUTLER_', productionOptions(env, protocols, common.http))
   if (read.issues.length > 0) throw new ConfigFault(read.issues)
   return loaded
@@ -57,7 +68,7 @@ function isOpen({ x402, mpp }: Config, { rail, config }: RetiredRail): boolean {
 
 function readCommon(read: OptionReader, mode: 'sandbox' | 'production'): CommonConfig {
   const dataDir = read.text('SUTLER_DATA_DIR', './data')
-  const url = read.optional('DATABASE_URL')
+  const url = read.optionalSecret('DATABASE_URL')
   if (url !== undefined && !/^postgres(ql)?:\/\//.test(url))
     read.fault('DATABASE_URL', 'must start with postgres://', null)
   return {
@@ -82,6 +93,11 @@ function readCommon(read: OptionReader, mode: 'sandbox' | 'production'): CommonC
 }
 
 const SURFACES = ['sale', 'shop', 'gateway', 'craft'] as const
+
+/** The options that switch off a rail or a surface, in words. */
+export const SWITCHES = 'SUTLER_X402, SUTLER_MPP, SUTLER_SALE, SUTLER_SHOP, SUTLER_GATEWAY or SUTLER_CRAFT'
+/** The options that say where a shop is reached, in words. */
+export const ADDRESS_OPTIONS = 'SUTLER_BASE_URL and SUTLER_X402_BASE_URL'
 
 function readNotSold(read: OptionReader): ReadonlySet<string> {
   const off = SURFACES.filter((surface) => !read.flag(`SUTLER_${surface.toUpperCase()}`, true))
@@ -210,30 +226,27 @@ function readGame(read: OptionReader): GameConfig {
   const chainId = read.integer('SUTLER_GAME_CHAIN_ID', 8453, { min: 1, max: Number.MAX_SAFE_INTEGER })
   const hasSale = read.optional('SUTLER_SALE_CONTRACT') !== undefined
   const hasCraft = read.optional('SUTLER_CRAFT_CONTROLLER') !== undefined
+  // Keys may be there before the contracts are.
+  if (!hasSale) read.skip('SUTLER_MINTER_KEY', 'SUTLER_MINTER_KEY_FILE', 'SUTLER_SALE_IDS')
+  if (!hasCraft) read.skip('SUTLER_CRAFTER_KEY', 'SUTLER_CRAFTER_KEY_FILE')
   return {
-    chain: readChain(read, {
-      prefix: 'SUTLER_GAME',
-      chainId,
-      what: "RPC addresses of the game's chain, separated by commas",
-      paysGasInCoin: true,
-    }),
-    sale: hasSale
-      ? {
-          contract: read.address('SUTLER_SALE_CONTRACT', 'the sale contract'),
-          saleIds: readSaleIds(read),
-          minterKey: read.privateKey('SUTLER_MINTER_KEY', 'the key with the minter role'),
-        }
-      : null,
+    chain: readGameChain(read, chainId),
+    sale: hasSale ? readSale(read) : null,
     craft: hasCraft
       ? {
           controller: read.address('SUTLER_CRAFT_CONTROLLER', 'the craft controller'),
-          crafterKey: read.privateKey('SUTLER_CRAFTER_KEY', "the key with the controller's operator role"),
+          crafterKey: read.signingKey('SUTLER_CRAFTER_KEY', "the key with the controller's operator role"),
           defaultAmount: read.bigint('SUTLER_CRAFT_DEFAULT_AMOUNT', 10n ** 18n),
           maxAmount: read.bigint('SUTLER_CRAFT_MAX_AMOUNT', 1000n * 10n ** 18n),
         }
       : null,
     backend: readBackend(read),
   }
+}
+
+export function readGameChain(read: OptionReader, chainId: number): ChainConfig {
+  const what = "RPC addresses of the game's chain, separated by commas"
+  return readChain(read, { prefix: 'SUTLER_GAME', chainId, what, paysGasInCoin: true })
 }
 
 function readBackend(read: OptionReader): GameConfig['backend'] {
@@ -246,10 +259,19 @@ function readBackend(read: OptionReader): GameConfig['backend'] {
   }
 }
 
-function readSaleIds(read: OptionReader): readonly number[] {
-  return list(read.required('SUTLER_SALE_IDS', 'the sale ids on offer, separated by commas')).map((id) =>
-    /^\d{1,15}$/.test(id) ? Number(id) : read.fault('SUTLER_SALE_IDS', `${id} is not a sale id`, 0),
-  )
+function readSale(read: OptionReader): SaleConfig {
+  const named = read.optional('SUTLER_SALE_IDS')
+  const saleIds = named === undefined ? null : list(named).map((id) => readSaleId(read, id))
+  return {
+    contract: read.address('SUTLER_SALE_CONTRACT', 'the sale contract'),
+    saleIds,
+    exampleSaleId: saleIds?.[0] ?? 1,
+    minterKey: read.signingKey('SUTLER_MINTER_KEY', 'the key with the minter role'),
+  }
+}
+
+function readSaleId(read: OptionReader, id: string): number {
+  return /^\d{1,15}$/.test(id) ? Number(id) : read.fault('SUTLER_SALE_IDS', `${id} is not a sale id`, 0)
 }
 
 /** The names that production would read, for a sandbox that was given some of them. */
@@ -263,7 +285,7 @@ function productionOptions(env: Environment, protocols: Protocols, http: HttpCon
 function refuseSharedKeys(read: OptionReader, loaded: LoadedConfig): void {
   if (loaded.mode !== 'production') return
   const { x402, mpp, game } = loaded.config
-  const keys: [string, Secret | undefined][] = [
+  const keys: [string, SigningKey | undefined][] = [
     ['SUTLER_X402_SETTLER_KEY', x402?.facilitator.kind === 'inproc' ? x402.facilitator.settlerKey : undefined],
     ['SUTLER_X402_TREASURY_KEY', x402?.treasuryKey],
     ['SUTLER_MPP_TREASURY_KEY', mpp?.treasuryKey],
@@ -272,7 +294,7 @@ function refuseSharedKeys(read: OptionReader, loaded: LoadedConfig): void {
   ]
   const seen = new Map<string, string>()
   for (const [option, key] of keys) {
-    const value = key?.reveal().toLowerCase()
+    const value = (key instanceof Secret ? key.reveal() : key?.address)?.toLowerCase()
     if (!value) continue
     const other = seen.get(value)
     // The two treasuries are on two chains and may be one person's key; a key with a role on a contract may be nothing else.

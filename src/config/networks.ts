@@ -9,7 +9,7 @@ export const BURIAL = { blocks: 12n, ms: 20_000 }
 export const BURIAL_ON_DEMAND = { blocks: 1n, ms: 0 }
 
 /** What must be known of a network before money is taken on it. */
-export type X402Network = {
+type X402Network = {
   readonly chainId: number
   readonly asset: Address
   readonly assetName: string
@@ -18,7 +18,7 @@ export type X402Network = {
   readonly isTestnet: boolean
 }
 
-export type MppNetwork = {
+type MppNetwork = {
   readonly chainId: number
   readonly currency: { readonly address: Address; readonly code: string }
   readonly isTestnet: boolean

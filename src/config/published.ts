@@ -6,16 +6,7 @@ import { Secret } from '../base/secret.ts'
 // Keys and secrets that everybody knows: those of the sandbox, and those that development chains hand out. The sandbox lives by them, and
 // production refuses them by name.
 
-export const sandboxRoles = [
-  'deployer',
-  'settler',
-  'treasury',
-  'minter',
-  'crafter',
-  'till',
-  'demo',
-  'receipts',
-] as const
+const sandboxRoles = ['deployer', 'settler', 'treasury', 'minter', 'crafter', 'till', 'demo', 'receipts'] as const
 export type SandboxRole = (typeof sandboxRoles)[number]
 
 /** Anybody can compute them. */

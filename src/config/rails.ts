@@ -50,14 +50,14 @@ function readX402(read: OptionReader): X402Config {
       facilitator === 'inproc'
         ? {
             kind: 'inproc',
-            settlerKey: read.privateKey('SUTLER_X402_SETTLER_KEY', 'the key that pays gas for settlements'),
+            settlerKey: read.signingKey('SUTLER_X402_SETTLER_KEY', 'the key that pays gas for settlements'),
           }
         : {
             kind: 'remote',
             url: read.url('SUTLER_X402_FACILITATOR', facilitator, { secure: true }),
             headers: readHeaders(read, 'SUTLER_X402_FACILITATOR_HEADERS'),
           },
-    treasuryKey: read.privateKey('SUTLER_X402_TREASURY_KEY', 'the key that sends refunds; keep little money on it'),
+    treasuryKey: read.signingKey('SUTLER_X402_TREASURY_KEY', 'the key that sends refunds; keep little money on it'),
     confirmations: readConfirmations(read, 'SUTLER_X402_CONFIRMATIONS', '0:1,1.01:3,100.01:60'),
     sinceBlock: readSinceBlock(read, 'SUTLER_X402_SINCE_BLOCK'),
   }
@@ -90,7 +90,7 @@ function readMpp(read: OptionReader, http: Pick<HttpConfig, 'baseUrl'>): MppConf
         ? [current]
         : [current, read.secret('SUTLER_MPP_SECRET_PREVIOUS', 'the secret before the last rotation')],
     modes,
-    treasuryKey: read.privateKey('SUTLER_MPP_TREASURY_KEY', 'the key that sends refunds; keep little money on it'),
+    treasuryKey: read.signingKey('SUTLER_MPP_TREASURY_KEY', 'the key that sends refunds; keep little money on it'),
     confirmations: readConfirmations(read, 'SUTLER_MPP_CONFIRMATIONS', '0:1'),
     sinceBlock: readSinceBlock(read, 'SUTLER_MPP_SINCE_BLOCK'),
   }
@@ -101,7 +101,7 @@ function readSinceBlock(read: OptionReader, option: string): bigint | null {
 }
 
 function readHeaders(read: OptionReader, option: string): Readonly<Record<string, Secret>> {
-  const text = read.optional(option)
+  const text = read.optionalSecret(option)
   if (text === undefined) return {}
   try {
     return Object.fromEntries(

@@ -1,11 +1,11 @@
 import { type Address, isAddress, sameAddress } from '../base/address.ts'
 import { invalidParams } from './errors.ts'
-import { readAddress, readCallRequest, readData, readLogFilter, readNumber, readObject } from './params.ts'
+import { readAddress, readCallRequest, readData, readLogFilter, readNumber, readObject } from './methods/params.ts'
 import type { Rules } from './rules.ts'
-import { decodeEnvelope } from './transaction.ts'
+import { decodeEnvelope } from './transactions/transaction.ts'
 
 /** What goes wrong. */
-export type FaultKind =
+type FaultKind =
   /** `refuse`: an error before anything is done. `message` and `code` may be given. */
   | 'refuse'
   /** `delay`: the request waits `ms` before it is looked at. */
@@ -21,7 +21,7 @@ export type FaultKind =
   /** `stick`: a transaction is taken and stays in the pool until the faults are cleared or it is replaced. */
   | 'stick'
 
-export type Fault = {
+type Fault = {
   readonly kind: FaultKind
   /** Only these methods; all if absent. `revert`, `drop` and `stick` happen to transactions and know no method. */
   readonly methods: readonly string[] | null
@@ -33,7 +33,7 @@ export type Fault = {
   readonly message: string
 }
 
-export type Occasion = { readonly method?: string; readonly addresses: () => readonly (Address | null)[] }
+type Occasion = { readonly method?: string; readonly addresses: () => readonly (Address | null)[] }
 
 /** Faults in waiting. Each strikes as often as it was told to, the oldest first. */
 export type Faults = {

@@ -1,13 +1,13 @@
 import type { Clock } from '../base/clock.ts'
-import type { Transaction } from './envelope.ts'
-import { type Fees, nativeFees, tip20Fees } from './fees.ts'
-import { type History, openHistory } from './history.ts'
-import { createMachine, type Machine } from './machine.ts'
-import { createMiner, type Miner } from './miner.ts'
-import { noncePrecompile } from './nonce-precompile.ts'
-import { createPool, type Pool } from './pool.ts'
+import { type History, openHistory } from './blocks/history.ts'
+import { createMiner, type Miner } from './blocks/miner.ts'
+import { type FeeCollector, nativeFees, tip20Fees } from './evm/fees.ts'
+import { createMachine, type Machine } from './evm/machine.ts'
+import { noncePrecompile } from './evm/nonce-precompile.ts'
+import { createState, type State } from './evm/state.ts'
 import type { Rules } from './rules.ts'
-import { createState, type State } from './state.ts'
+import type { Transaction } from './transactions/envelope.ts'
+import { createTransactionPool, type Pool } from './transactions/pool.ts'
 
 /** The parts of a chain, put together. Nothing here guards against two callers at once: the chain's queue does. */
 export type Node = {
@@ -15,14 +15,14 @@ export type Node = {
   readonly state: State
   readonly history: History
   readonly machine: Machine
-  readonly fees: Fees
+  readonly fees: FeeCollector
   readonly miner: Miner
   readonly pool: Pool
 }
 
 /** A method of JSON-RPC. `height` is the head as this request may see it; it is lower than the real one under a fault. */
-export type Method = (params: readonly unknown[], height: number) => unknown
-export type Methods = Readonly<Record<string, Method>>
+type RpcMethod = (params: readonly unknown[], height: number) => unknown
+export type Methods = Readonly<Record<string, RpcMethod>>
 
 export async function openNode(options: {
   readonly rules: Rules
@@ -41,6 +41,6 @@ export async function openNode(options: {
   })
   const fees = rules.name === 'tempo' ? tip20Fees({ rules, state, machine }) : nativeFees({ rules, state })
   const miner = createMiner({ rules, state, history, machine, fees, reverts })
-  const pool = createPool({ rules, nonceOf: miner.nonceOf })
+  const pool = createTransactionPool({ rules, nonceOf: miner.nonceOf })
   return { rules, state, history, machine, fees, miner, pool }
 }

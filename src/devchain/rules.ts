@@ -13,6 +13,13 @@ export const FEE_MANAGER_ADDRESS: Address = '0xfeec00000000000000000000000000000
 export const NONCE_PRECOMPILE_ADDRESS: Address = '0x4e4f4e4345000000000000000000000000000000'
 export const MULTICALL3_ADDRESS: Address = '0xca11bde05977b3631167028862be2a173976ca11'
 
+/** The factory that stands at this address on all chains we know of, and makes contracts whose addresses are known beforehand (CREATE2). */
+const CREATE2_FACTORY: { readonly address: Address; readonly runtime: Hex } = {
+  address: '0x4e59b44847b379578588920ca78fbf26c0b4956c',
+  runtime:
+    '0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffe03601600081602082378035828234f58015156039578182fd5b8082525050506014600cf3',
+}
+
 export type RuleSet = 'native' | 'tempo'
 
 /** What differs between an ordinary EVM chain and Tempo, as data. How fees are paid is in `fees.ts`. */
@@ -42,6 +49,7 @@ const native: Rules = {
   genesis: [
     { address: USDC_ADDRESS, runtime: testUsdc.runtime },
     { address: MULTICALL3_ADDRESS, runtime: multicall3.runtime },
+    CREATE2_FACTORY,
   ],
 }
 
@@ -56,6 +64,7 @@ const tempo: Rules = {
     { address: PATH_USD_ADDRESS, runtime: testTip20.runtime },
     { address: FEE_MANAGER_ADDRESS, runtime: testFeeManager.runtime },
     { address: MULTICALL3_ADDRESS, runtime: multicall3.runtime },
+    CREATE2_FACTORY,
   ],
 }
 

@@ -1,5 +1,5 @@
 import type { SurfaceName } from './good.ts'
-import type { RailName } from './rail.ts'
+import type { Rail, RailName } from './rail.ts'
 
 /** Sale identifiers are numeric strings (contract 2.3.1). */
 export type CatalogItem = {
@@ -17,6 +17,8 @@ export type CatalogItem = {
   readonly available?: boolean
   /** How many of it one player may buy, where there is such a limit. */
   readonly limitPerPlayer?: number
+  /** Where it can be seen. */
+  readonly picture?: string
 }
 
 /** Who a listing is personalised for. In a listing every identifier is a claim: nobody proved anything. */
@@ -28,13 +30,13 @@ export type Shelf = {
   /** Where it is listed by itself, beside the catalog. */
   readonly listing: ShelfListing
   /** Are its items also in the catalog's entry for this rail? */
-  isInEntry(rail: RailName): boolean
+  isInEntry(rail: Rail): boolean
   /** Does it know recipients, and have prices of their own for them? */
   readonly isPersonal: boolean
   items(currency: string, recipient: Recipient | null): Promise<readonly CatalogItem[]>
 }
 
-export type ShelfListing = {
+type ShelfListing = {
   readonly summary: string
   path(rail: RailName): `/${string}`
   /** One more address, the same at every host. */

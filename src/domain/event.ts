@@ -19,6 +19,7 @@ export const eventTypes = [
   'refund.created',
   'refund.completed',
   'report.recorded',
+  'operator.acted',
 ] as const
 
 export type EventType = (typeof eventTypes)[number]
@@ -56,7 +57,22 @@ export const eventDescriptions: Readonly<Record<EventType, string>> = {
   'refund.created': 'The full amount is about to go back to the payer.',
   'refund.completed': 'The full amount was sent back to the payer.',
   'report.recorded': 'A paid report of a transaction was recorded.',
+  'operator.acted': 'Somebody who runs the shop changed something: what, who, and how it was before and after.',
 }
+
+/** What `operator.acted` tells. */
+export const deedSchema = z
+  .object({
+    deedId: z.string(),
+    callId: z.string().describe('The same for all that was done at once, by one import for example'),
+    by: z.string().describe('Who did it, as they called themselves'),
+    at: z.iso.datetime(),
+    deed: z.string().describe('What was done, for example item.changed'),
+    about: z.object({ kind: z.string(), id: z.string() }),
+    before: z.looseObject({}).nullable().describe('Null: it did not exist'),
+    after: z.looseObject({}).nullable(),
+  })
+  .meta({ id: 'OperatorDeed', description: 'Something that was done by whoever runs the shop' })
 
 /** What `report.recorded` tells. All other events tell a purchase or an arrival as it is shown elsewhere. */
 export const recordedReportSchema = z

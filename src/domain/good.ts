@@ -14,17 +14,30 @@ export type GoodName = string
 export type EventSubject = 'order' | 'craft.action'
 
 /** What a request costs: the same for all, or found out from the request against live data. */
-export type Price<Input> =
-  | { readonly kind: 'fixed'; readonly amount: Usd }
-  | {
-      readonly kind: 'live'
-      /** The exact price. Throws 404 for what does not exist and 409 for what is gone, paid or not. */
-      of(input: Input): Promise<Usd>
-      /** Did this request cost so much at any moment since? What was quoted keeps its price until the quote ends. */
-      was(input: Input, price: Usd, since: number): Promise<boolean>
-      /** The lowest and highest unit price on offer now, or null when nothing is: what a price question is answered with. */
-      range(): Promise<{ readonly lowest: Usd; readonly highest: Usd } | null>
-    }
+export type Price<Input> = ListedPrice | LivePrice<Input>
+
+/** How a surface says what its good costs. A fixed amount is what it costs until an operator sets another. */
+export type PriceTag<Input> = { readonly kind: 'fixed'; readonly amount: Usd } | LivePrice<Input>
+
+/** The same for every request. */
+export type ListedPrice = {
+  readonly kind: 'listed'
+  /** Where nobody has set another. */
+  readonly usual: Usd
+  now(): Usd | Promise<Usd>
+  /** Is it the price, or was it at any moment since? Asked of the truth itself, not of a copy. */
+  was(price: Usd, since: number): Promise<boolean>
+}
+
+export type LivePrice<Input> = {
+  readonly kind: 'live'
+  /** The exact price. Throws 404 for what does not exist and 409 for what is gone, paid or not. */
+  of(input: Input): Promise<Usd>
+  /** Does this request cost so much, or did it at any moment since? What was quoted keeps its price until the quote ends. */
+  was(input: Input, price: Usd, since: number): Promise<boolean>
+  /** The lowest and highest unit price on offer now, or null when nothing is: what a price question is answered with. */
+  range(): Promise<{ readonly lowest: Usd; readonly highest: Usd } | null>
+}
 
 /** A scarce thing set aside while an order is open: granted only when all that is held, and `quantity` more, stay within `limit`. */
 export type Hold = {

@@ -1,15 +1,15 @@
 import { type Usd, usd } from '../base/money.ts'
 import { isProblem, Problem } from '../base/problem.ts'
-import type { Price } from './good.ts'
+import type { LivePrice, Price } from './good.ts'
 import type { Credential } from './rail.ts'
 
 /** What a request costs, and what speaks against selling it though its money has moved. */
-export type Quoted = { readonly price: Usd; readonly objection?: Problem | undefined }
+type Quoted = { readonly price: Usd; readonly objection?: Problem | undefined }
 
 const NO_PRICE = usd(0n)
 
 export function priceOf<Input>(price: Price<Input>, input: Input): Usd | Promise<Usd> {
-  return price.kind === 'fixed' ? price.amount : price.of(input).then(assertPriced)
+  return price.kind === 'listed' ? price.now() : price.of(input).then(assertPriced)
 }
 
 /** A transfer of nothing is no payment: what has no price, by mistake or while somebody sets it up, is not for sale. */
@@ -20,10 +20,10 @@ function assertPriced(price: Usd): Usd {
 
 /** A price question is answered with the lowest price there is; a payment of it is good only for a request that costs just that. */
 export function probePrice<Input>(price: Price<Input>): Usd | Promise<Usd> {
-  return price.kind === 'fixed' ? price.amount : lowestPrice(price)
+  return price.kind === 'listed' ? price.now() : lowestPrice(price)
 }
 
-async function lowestPrice<Input>(price: Exclude<Price<Input>, { kind: 'fixed' }>): Promise<Usd> {
+async function lowestPrice<Input>(price: LivePrice<Input>): Promise<Usd> {
   const range = await price.range()
   if (!range) throw new Problem('item_unavailable', 'Nothing is on sale here right now.')
   return range.lowest
@@ -42,9 +42,12 @@ export async function agreedPrice<Input>(
 ): Promise<Quoted> {
   try {
     const now = await priceOf(price, input)
-    if (now === amount || price.kind === 'fixed' || amount === 0n) return { price: now }
+    if (now === amount || amount === 0n) return { price: now }
     const paid = usd(amount)
-    return { price: (await price.was(input, paid, quotedSince)) ? paid : now }
+    const isAgreed = await (price.kind === 'listed'
+      ? price.was(paid, quotedSince)
+      : price.was(input, paid, quotedSince))
+    return { price: isAgreed ? paid : now }
   } catch (error) {
     if (funds !== 'captured' || !isProblem(error) || error.status >= 500) throw error
     return { price: NO_PRICE, objection: error }

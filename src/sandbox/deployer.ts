@@ -1,14 +1,11 @@
-import type { Abi } from 'viem'
-import { encodeDeployData, encodeFunctionData, getContractAddress, parseEther } from 'viem/utils'
+import { getContractAddress, parseEther } from 'viem/utils'
 import type { Address } from '../base/address.ts'
 import { fromHex, type Hex } from '../base/hex.ts'
 import type { Secret } from '../base/secret.ts'
+import type { Act } from '../chain/act.ts'
 import { addressOfKey } from '../chain/secp256k1.ts'
 import { signTransaction } from '../chain/wallet.ts'
 import type { DevChain } from '../devchain/chain.ts'
-
-/** One transaction of the deployer: a contract, or a call of one. */
-export type Act = { readonly to?: Address; readonly data: Hex }
 
 /**
  * The one account that builds the sandbox's world. Its transactions go one at a time, and each act of the foundation has its nonce for a
@@ -72,16 +69,4 @@ export function createDeployer(chain: DevChain, secret: Secret): Deployer {
 /** Where the contract of an act comes to stand: known before it is done. */
 export function addressOfAct(deployer: Address, number: number): Address {
   return getContractAddress({ from: deployer, nonce: BigInt(number) })
-}
-
-export function deployment(artifact: { abi: Abi; bytecode: Hex }, args: readonly unknown[]): Act {
-  return {
-    data: encodeDeployData({ abi: artifact.abi, bytecode: artifact.bytecode, args } as Parameters<
-      typeof encodeDeployData
-    >[0]),
-  }
-}
-
-export function invocation(to: Address, abi: Abi, functionName: string, args: readonly unknown[]): Act {
-  return { to, data: encodeFunctionData({ abi, functionName, args } as Parameters<typeof encodeFunctionData>[0]) }
 }

@@ -1,11 +1,11 @@
-import { keccak256, toBytes } from 'viem/utils'
 import { burnableCollection } from '../artifacts/BurnableCollection.ts'
 import { craftController } from '../artifacts/CraftController.ts'
 import { craftToken } from '../artifacts/CraftToken.ts'
 import { sandboxSaleLots } from '../artifacts/SandboxSaleLots.ts'
 import type { Address } from '../base/address.ts'
 import { parseUsd } from '../base/money.ts'
-import { type Act, addressOfAct, deployment, invocation } from './deployer.ts'
+import { type Act, type Artifact, initCode, invocation, roleId } from '../chain/act.ts'
+import { addressOfAct } from './deployer.ts'
 import { type SeedLot, seedLots } from './goods.ts'
 
 export type SandboxContracts = {
@@ -19,7 +19,7 @@ const CRAFT_SECONDS = 3_600n
 /** One craft token saves ten minutes. */
 const SECONDS_PER_TOKEN = 600n
 
-const role = (name: string) => keccak256(toBytes(name))
+const deployment = (artifact: Artifact, args: readonly unknown[]): Act => ({ data: initCode(artifact, args) })
 
 /** Which act deploys what. The acts are numbered by nonce and never change their order: a data folder of yesterday continues today. */
 const CONTRACT_ACTS = { sale: 0, craftToken: 1, relics: 2, shards: 3, craftController: 4 }
@@ -43,8 +43,8 @@ export function foundationActs(roles: { deployer: Address; minter: Address; craf
     deployment(burnableCollection, ['Old Relics', 'RELIC', 'sandbox://relics/', admin]),
     deployment(burnableCollection, ['Glass Shards', 'SHARD', 'sandbox://shards/', admin]),
     deployment(craftController, [admin, contracts.craftToken, CRAFT_SECONDS, SECONDS_PER_TOKEN]),
-    invocation(sale, sandboxSaleLots.abi, 'grantRole', [role('MINTER_ROLE'), roles.minter]),
-    invocation(controller, craftController.abi, 'grantRole', [role('OPERATOR_ROLE'), roles.crafter]),
+    invocation(sale, sandboxSaleLots.abi, 'grantRole', [roleId('MINTER_ROLE'), roles.minter]),
+    invocation(controller, craftController.abi, 'grantRole', [roleId('OPERATOR_ROLE'), roles.crafter]),
     ...contracts.collections.map((collection) =>
       invocation(controller, craftController.abi, 'setCollectionAllowed', [collection, true]),
     ),

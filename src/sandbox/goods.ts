@@ -1,4 +1,4 @@
-import type { SeedItem, SeedPlayer } from '../store/game-seed.ts'
+import type { SeedItem, SeedPlayer } from '../store/game/seed.ts'
 
 // What the sandbox has on its shelves. Ids, prices and stock are data like any other; nothing in the shop knows them.
 

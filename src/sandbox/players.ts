@@ -7,8 +7,8 @@ import { Secret } from '../base/secret.ts'
 import { createWallet } from '../chain/wallet.ts'
 import { sandboxKey } from '../config/published.ts'
 import type { Database } from '../store/db.ts'
-import { seedGame } from '../store/game-seed.ts'
-import { createPlayers } from '../store/players.ts'
+import { createPlayers } from '../store/game/players.ts'
+import { seedGame } from '../store/game/seed.ts'
 import { seedItems, seedPlayers } from './goods.ts'
 
 export type SandboxPlayers = {

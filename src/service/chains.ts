@@ -7,12 +7,12 @@ import { createHeadSource } from '../chain/head.ts'
 import { createRpc, httpTransport } from '../chain/rpc.ts'
 import { createSender, type Sender } from '../chain/sender.ts'
 import type { RpcTransport } from '../chain/transport.ts'
-import { createWallet } from '../chain/wallet.ts'
+import { openWallet } from '../chain/wallet.ts'
 import type { ChainConfig } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
 import type { Journal } from '../domain/journal.ts'
 
-export type ChainParts = {
+type ChainParts = {
   readonly limits: Limits
   readonly journal: Journal
   readonly clock: Clock
@@ -49,7 +49,7 @@ function createAccess(
     rpc,
     head,
     sender(key) {
-      const wallet = createWallet(key)
+      const wallet = openWallet(key, clock)
       const sender =
         senders.get(wallet.address) ??
         createSender({

@@ -1,8 +1,8 @@
 import type { Gauge, Sample } from '../base/metrics.ts'
-import type { Database } from '../store/db.ts'
-import { readFigures } from '../store/figures.ts'
-import { countJobs } from '../store/jobs.ts'
-import { webhookBacklog } from '../store/webhooks.ts'
+import type { Database, DatabaseStatus } from '../store/db.ts'
+import { type Figures, readFigures } from '../store/figures.ts'
+import { oldestDueSeconds } from '../store/jobs.ts'
+import { type WebhookBacklog, webhookBacklog } from '../store/webhooks/deliveries.ts'
 import type { WalletBalance } from './wallets.ts'
 
 /** What all replicas share, read when somebody asks for the figures. */
@@ -10,17 +10,23 @@ export async function readGauges(
   database: Database,
   wallets: () => Promise<readonly WalletBalance[]>,
 ): Promise<readonly Gauge[]> {
-  const [figures, jobs, backlog, balances] = await Promise.all([
+  const [figures, lagSeconds, backlog, balances] = await Promise.all([
     readFigures(database),
-    countJobs(database),
+    oldestDueSeconds(database, 'order'),
     webhookBacklog(database),
     // Figures of the store are worth having while a chain is silent.
     wallets().catch((): readonly WalletBalance[] => []),
   ])
+  return [
+    ...orderGauges(figures, lagSeconds),
+    ...webhookGauges(backlog),
+    ...walletGauges(balances),
+    ...processGauges(database.status()),
+  ]
+}
+
+function orderGauges(figures: Figures, lagSeconds: number): readonly Gauge[] {
   const { openOrders, unknownOutcomes, refundsOpen, strayArrivals, missingSettlements } = figures
-  const orderJobs = jobs.find(({ kind }) => kind === 'order')
-  const { connections, idle, waiting } = database.status()
-  const only = (value: number): readonly Sample[] => [{ labels: {}, value }]
   return [
     gauge(
       'sutler_orders_open',
@@ -48,11 +54,12 @@ export async function readGauges(
       'Payments that the chain no longer shows, by state.',
       missingSettlements.map(({ state, count }) => ({ labels: { state }, value: count })),
     ),
-    gauge(
-      'sutler_worker_lag_seconds',
-      'How long the oldest due order has waited for a worker.',
-      only(orderJobs?.oldestDueSeconds ?? 0),
-    ),
+    gauge('sutler_worker_lag_seconds', 'How long the oldest due order has waited for a worker.', only(lagSeconds)),
+  ]
+}
+
+function webhookGauges(backlog: readonly WebhookBacklog[]): readonly Gauge[] {
+  return [
     gauge(
       'sutler_webhook_pending',
       'Messages that an endpoint has not received yet.',
@@ -68,6 +75,11 @@ export async function readGauges(
       'Age of the oldest message that was not received yet.',
       backlog.map(({ endpointId, oldestSeconds }) => ({ labels: { endpoint: endpointId }, value: oldestSeconds })),
     ),
+  ]
+}
+
+function walletGauges(balances: readonly WalletBalance[]): readonly Gauge[] {
+  return [
     gauge(
       'sutler_wallet_balance',
       'What our wallets hold, in wei or in atomic units of the token.',
@@ -84,6 +96,11 @@ export async function readGauges(
         value: isLow ? 1 : 0,
       })),
     ),
+  ]
+}
+
+function processGauges({ connections, idle, waiting }: DatabaseStatus): readonly Gauge[] {
+  return [
     gauge('sutler_store_connections', 'Connections to the store.', [
       { labels: { state: 'idle' }, value: idle },
       { labels: { state: 'busy' }, value: connections - idle },
@@ -91,6 +108,10 @@ export async function readGauges(
     ]),
     gauge('process_resident_memory_bytes', 'Memory of this process.', only(process.memoryUsage.rss())),
   ]
+}
+
+function only(value: number): readonly Sample[] {
+  return [{ labels: {}, value }]
 }
 
 function gauge(name: string, help: string, samples: readonly Sample[]): Gauge {

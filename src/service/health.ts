@@ -5,16 +5,20 @@ import { isProblem } from '../base/problem.ts'
 import type { HeadSource } from '../chain/head.ts'
 import type { Rpc } from '../chain/rpc.ts'
 import type { LedgerGate } from '../checkout/ledger-gate.ts'
-import type { Config } from '../config/config.ts'
+import type { OutsideService } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
-import { countJobs } from '../store/jobs.ts'
+import { oldestDueSeconds } from '../store/jobs.ts'
+import type { Signer } from './signers.ts'
 import type { WalletBalance } from './wallets.ts'
 
-export type HealthParts = {
-  readonly config: Config
+type HealthParts = {
   readonly database: Database
   readonly chains: readonly { readonly rpc: Rpc; readonly head: HeadSource }[]
+  /** What the rails that sell need beside their chains. */
+  readonly outside: readonly OutsideService[]
   readonly gate: LedgerGate
+  /** Keys that lie elsewhere. */
+  readonly signers?: readonly Pick<Signer, 'role' | 'sender'>[]
   wallets(): Promise<readonly WalletBalance[]>
   readonly clock: Clock
   readonly exchange?: Exchange
@@ -22,7 +26,6 @@ export type HealthParts = {
 
 const CACHE_MS = 2_000
 const CHECK_MS_MAX = 3_000
-const ANSWER_BYTES_MAX = 1 << 20
 /** Orders that were due so long ago and that nobody has taken up: the workers are down or cannot keep up. */
 const LAG_SECONDS_MAX = 30
 
@@ -39,8 +42,7 @@ export function createHealth(parts: HealthParts): () => Promise<readonly HealthC
 }
 
 function runChecks(parts: HealthParts): Promise<readonly HealthCheck[]> {
-  const { config, database, chains, gate, wallets, clock, exchange = systemExchange } = parts
-  const { x402 } = config
+  const { database, chains, outside, gate, signers = [], wallets, clock, exchange = systemExchange } = parts
   const check = (name: string, severity: 'warn' | 'fail', ask: () => Promise<Finding>) =>
     within(clock, ask()).then(
       (finding) => ({ name, ...finding }),
@@ -50,7 +52,6 @@ function runChecks(parts: HealthParts): Promise<readonly HealthCheck[]> {
         detail: isProblem(error) ? error.message : 'It does not answer.',
       }),
     )
-  const facilitator = x402?.facilitator
   return Promise.all([
     check('store', 'fail', async () => {
       await database.ping()
@@ -58,19 +59,23 @@ function runChecks(parts: HealthParts): Promise<readonly HealthCheck[]> {
       return ok('The store answers.')
     }),
     ...chains.map(({ rpc, head }) => check(`chain ${rpc.chainId}`, 'fail', () => askChain(rpc, head))),
-    ...(facilitator?.kind === 'remote'
-      ? [check('facilitator', 'fail', () => askFacilitator(exchange, facilitator))]
-      : []),
+    ...outside.map(({ name, ask }) =>
+      check(name, 'fail', async () => {
+        const { isWell, detail } = await ask(exchange)
+        return { status: isWell ? 'ok' : 'fail', detail }
+      }),
+    ),
     check('ledger', 'fail', async () => {
       gate.assertOpen()
       return ok('The spent payments are known.')
     }),
     check('worker', 'warn', async () => {
-      const lag = Math.round((await countJobs(database)).find(({ kind }) => kind === 'order')?.oldestDueSeconds ?? 0)
+      const lag = Math.round(await oldestDueSeconds(database, 'order'))
       return lag > LAG_SECONDS_MAX
         ? { status: 'warn', detail: `The oldest order has been waiting for ${lag} seconds.` }
         : ok('Open orders are worked on.')
     }),
+    ...(signers.length > 0 ? [check('signers', 'warn', () => askSigners(signers))] : []),
     check('wallets', 'warn', async () => {
       const low = (await wallets()).filter(({ isLow }) => isLow)
       const named = low.map(({ role, chainId, unit }) => `${role} on ${chainId} (${unit === 'wei' ? 'gas' : 'money'})`)
@@ -94,18 +99,18 @@ async function askChain(rpc: Rpc, head: HeadSource): Promise<Finding> {
     : { status: 'warn', detail: `${doubtful} of its RPC addresses are silent or lag.` }
 }
 
-async function askFacilitator(
-  exchange: Exchange,
-  facilitator: { readonly url: string; readonly headers: Readonly<Record<string, { reveal(): string }>> },
-): Promise<Finding> {
-  const { status } = await exchange({
-    url: `${facilitator.url}/supported`,
-    method: 'GET',
-    headers: Object.fromEntries(Object.entries(facilitator.headers).map(([name, value]) => [name, value.reveal()])),
-    timeoutMs: CHECK_MS_MAX,
-    bytesMax: ANSWER_BYTES_MAX,
-  })
-  return status === 200 ? ok('The facilitator answers.') : { status: 'fail', detail: `It answers ${status}.` }
+/** What needs no signature of ours is still sold, so this alone does not close the shop. */
+async function askSigners(signers: NonNullable<HealthParts['signers']>): Promise<Finding> {
+  const answers = await Promise.all(
+    signers.map(({ role, sender }) =>
+      sender.assertReady().then(
+        () => null,
+        (error: Error) => `${role}: ${error.message}`,
+      ),
+    ),
+  )
+  const troubles = [...new Set(answers.filter((trouble) => trouble !== null))]
+  return troubles.length === 0 ? ok('All keys can sign.') : { status: 'warn', detail: troubles.join(' ') }
 }
 
 async function within<Result>(clock: Clock, work: Promise<Result>): Promise<Result> {

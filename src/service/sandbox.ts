@@ -11,7 +11,7 @@ import { type Database, openDatabase } from '../store/db.ts'
 import { type Service, startService } from './service.ts'
 
 /** A shop with a world of its own around it: chains, money, contracts, players. */
-export type SandboxShop = { readonly service: Service; readonly world: World; stop(): Promise<void> }
+type SandboxShop = { readonly service: Service; readonly world: World; stop(): Promise<void> }
 
 type SandboxLoaded = Extract<LoadedConfig, { mode: 'sandbox' }>
 

@@ -9,13 +9,13 @@ import { watchSends } from '../chain/watch.ts'
 import type { Till } from '../domain/till.ts'
 import { isConfirmed } from '../rails/confirmations.ts'
 import type { Database } from '../store/db.ts'
-import { sendsOf } from '../store/journal.ts'
-import { createSendWatch, type WatchScope } from '../store/send-watch.ts'
+import { sendsOf } from '../store/sends/journal.ts'
+import { createSendWatch, type WatchScope } from '../store/sends/watch.ts'
 import type { ShopTerms } from '../store/shop-terms.ts'
 import type { OpenRail } from './rails.ts'
 import type { Signer } from './signers.ts'
 
-export type TillParts = {
+type TillParts = {
   readonly rails: readonly OpenRail[]
   readonly signers: readonly Signer[]
   readonly database: Database

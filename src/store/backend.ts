@@ -1,10 +1,10 @@
 import type pg from 'pg'
 
-export type Engine = 'embedded' | 'postgres'
+export type EngineName = 'embedded' | 'postgres'
 
 /** What an engine hands over: a pool of `pg`, and what only it can know. */
 export type Backend = {
-  readonly engine: Engine
+  readonly engine: EngineName
   readonly description: string
   readonly pool: pg.Pool
   ensureRoom(): void

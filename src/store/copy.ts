@@ -4,7 +4,7 @@ import type { Database, Transaction } from './db.ts'
 import { StoreFault } from './fault.ts'
 import { appliedMigrations, LONG_WORK } from './migrate.ts'
 
-export type Copied = { readonly tables: number; readonly rows: number }
+type Copied = { readonly tables: number; readonly rows: number }
 
 const BATCH_ROWS = 1000
 

@@ -2,7 +2,7 @@ import type { Queryable } from './db.ts'
 import { statement } from './statement.ts'
 
 /** Hits of one caller in one window. */
-export type Hits = { readonly name: string; readonly window: number; readonly hits: number }
+type Hits = { readonly name: string; readonly window: number; readonly hits: number }
 
 const ADD = statement<{ name: string; window: string; hits: string }>(`
   insert into rate_counters (name, window_id, hits, forget_after)

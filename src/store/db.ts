@@ -4,10 +4,9 @@ import type { Clock } from '../base/clock.ts'
 import type { DataFolder } from '../base/data-folder.ts'
 import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
-import { Problem } from '../base/problem.ts'
-import type { Backend, Engine } from './backend.ts'
+import type { Backend, EngineName } from './backend.ts'
 import { openEmbedded } from './embedded/embedded.ts'
-import { asProblem, isConnectionLost, isSilent, isTransient, StoreFault } from './fault.ts'
+import { asStoreProblem, isConnectionLost, isTransient, StoreFault } from './fault.ts'
 import { createLender } from './pool.ts'
 import { answerMsMax, openPostgres } from './postgres.ts'
 import { type Statement, statement } from './statement.ts'
@@ -44,7 +43,7 @@ export type Queryable = {
 /** One statement at a time: await each before the next. */
 export type Transaction = Queryable & { readonly __transaction: true }
 
-export type TransactionOptions = {
+type TransactionOptions = {
   readonly isolation?: 'read committed' | 'repeatable read' | 'serializable'
   readonly readOnly?: boolean
   readonly attemptsMax?: number
@@ -63,7 +62,7 @@ export type DatabaseStatus = {
 }
 
 export type Database = Queryable & {
-  readonly engine: Engine
+  readonly engine: EngineName
   /** For people: which server or folder, which version. Holds no password. */
   readonly description: string
   /**
@@ -103,8 +102,8 @@ const PING = statement('select 1')
 /** `openDatabase` for a backend that is open already. */
 export function createDatabase(backend: Backend, options: DatabaseOptions): Database {
   const { pool } = backend
-  const lender = createLender(pool)
   const { clock, random, queueMax = QUEUE_MAX } = options
+  const { connect, takeBack } = createLender(pool, queueMax)
   // Set while `work` of a transaction runs. On the embedded engine a pool query in there would wait for itself for ever.
   const running = new AsyncLocalStorage<{ isOpen: boolean }>()
 
@@ -112,18 +111,6 @@ export function createDatabase(backend: Backend, options: DatabaseOptions): Data
     if (running.getStore()?.isOpen) {
       throw new TypeError(`${what} inside a transaction would wait for itself: use the transaction that was handed in`)
     }
-  }
-
-  function connect(): Promise<pg.PoolClient> {
-    if (pool.waitingCount >= queueMax) throw new Problem('overloaded', 'Too many requests wait for the store.')
-    return lender.connect()
-  }
-
-  /** Whatever a connection was used for, this is how it came back. */
-  function takeBack(client: pg.PoolClient, failure: unknown, isLost: boolean): void {
-    client.release(isLost)
-    if (isSilent(failure)) lender.silent()
-    else if (!isLost) lender.heard()
   }
 
   async function query<Row>(sql: Statement<Row> | string, values?: readonly unknown[]): Promise<Result<Row>> {
@@ -135,7 +122,7 @@ export function createDatabase(backend: Backend, options: DatabaseOptions): Data
       return await send(client, sql, values)
     } catch (error) {
       failure = error
-      throw asProblem(error)
+      throw asStoreProblem(error)
     } finally {
       // `pool.query` would close the connection after any error, even a broken unique key.
       if (client) takeBack(client, failure, isConnectionLost(failure))
@@ -178,7 +165,7 @@ export function createDatabase(backend: Backend, options: DatabaseOptions): Data
           return await attempt(work, settings)
         } catch (error) {
           const isTooLate = round >= attemptsMax || clock.now() - begun >= retryMsMax
-          if (isTooLate || !isTransient(error)) throw asProblem(error)
+          if (isTooLate || !isTransient(error)) throw asStoreProblem(error)
           await clock.sleep(jitterMs(round, random))
         }
       }

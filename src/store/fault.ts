@@ -77,7 +77,7 @@ export function isConnectionLost(error: unknown): boolean {
  * The error as it leaves the store. Trouble that a client can wait out becomes a problem of the table; a broken constraint or
  * a wrong statement stays what it is, for the caller to recognise.
  */
-export function asProblem(error: unknown): unknown {
+export function asStoreProblem(error: unknown): unknown {
   const code = codeOf(error)
   if (isProblem(error) || error instanceof StoreFault) return error
   if (code === '53100' || code === 'ENOSPC') {

@@ -6,11 +6,11 @@ import type { Database, Queryable, Transaction } from './db.ts'
 import { StoreFault } from './fault.ts'
 import { statement } from './statement.ts'
 
-export type Applied = { readonly name: string; readonly sha256: string }
+type Applied = { readonly name: string; readonly sha256: string }
 
 type Migration = Applied & { readonly text: string }
 
-export type MigrateOptions = { readonly folder?: string; readonly log?: Log }
+type MigrateOptions = { readonly folder?: string; readonly log?: Log }
 
 /** The limits are for requests; an index on a large table may take longer. */
 export const LONG_WORK = { workMsMax: 86_400_000, statementMsMax: 6 * 3_600_000 } as const

@@ -1,10 +1,10 @@
 import type pg from 'pg'
 import type { Log } from '../base/log.ts'
 import type { Backend } from './backend.ts'
-import { asProblem, StoreFault } from './fault.ts'
-import { createPool } from './pool.ts'
+import { asStoreProblem, StoreFault } from './fault.ts'
+import { createConnectionPool } from './pool.ts'
 
-export type PostgresOptions = {
+type PostgresOptions = {
   readonly url: string
   readonly poolSize?: number
   readonly waitMsMax?: number
@@ -31,7 +31,7 @@ const VERSION_MIN = 150_000
 /** A pool of connections to a PostgreSQL server that several replicas may share. Refuses a server that cannot do its part. */
 export async function openPostgres(options: PostgresOptions): Promise<Backend> {
   const { url, poolSize = POOL_SIZE, waitMsMax = WAIT_MS_MAX, statementMsMax = STATEMENT_MS_MAX, log } = options
-  const pool = createPool(
+  const pool = createConnectionPool(
     {
       connectionString: url,
       max: poolSize,
@@ -59,7 +59,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Backend> {
     }
   } catch (error) {
     await pool.end()
-    throw asProblem(error)
+    throw asStoreProblem(error)
   }
 }
 
@@ -68,7 +68,7 @@ export function answerMsMax(statementMsMax: number): number {
   return statementMsMax + ANSWER_MARGIN_MS
 }
 
-export type Server = {
+type Server = {
   readonly version: string
   readonly version_num: number
   readonly is_standby: boolean

@@ -8,7 +8,7 @@ import { statement } from './statement.ts'
 /** What a chain says of a transaction. */
 export type ChainWord = { readonly network: string; readonly status: 'success' | 'reverted' }
 
-export type Report = {
+type Report = {
   readonly reportId: string
   readonly userId: string
   readonly txHash: Hash

@@ -5,6 +5,12 @@ import type { EventType } from '../domain/event.ts'
 import type { Database } from '../store/db.ts'
 import { lastPosition } from '../store/events.ts'
 import {
+  type DeliveryFilter,
+  type LoggedDelivery,
+  listDeliveries,
+  replayDeliveries,
+} from '../store/webhooks/deliveries.ts'
+import {
   deleteEndpoint,
   type Endpoint,
   findEndpoint,
@@ -12,11 +18,10 @@ import {
   listEndpoints,
   rotateSecret,
   setEndpointState,
-} from '../store/webhook-endpoints.ts'
-import { type DeliveryFilter, type LoggedDelivery, listDeliveries, replayDeliveries } from '../store/webhooks.ts'
+} from '../store/webhooks/endpoints.ts'
 import { pumpEvents } from './pump.ts'
 import { newWebhookSecret } from './sign.ts'
-import { addressOf, type Resolve, readTarget, type TargetPolicy } from './target.ts'
+import { type Resolve, reachableAddress, readTarget, type TargetPolicy } from './target.ts'
 
 /** What the command line and the operator API do with webhooks. */
 export type Webhooks = {
@@ -33,7 +38,7 @@ export type Webhooks = {
   deliveries(id: string, filter: DeliveryFilter): Promise<readonly LoggedDelivery[]>
 }
 
-export type NewWebhook = {
+type NewWebhook = {
   readonly url: string
   readonly description: string
   /** Null: every type. */
@@ -61,7 +66,7 @@ export function createWebhooks(options: {
   return {
     async add({ url, description, eventTypes }) {
       const target = readTarget(url, policy)
-      await addressOf(target, resolve, policy).catch((cause) => {
+      await reachableAddress(target, resolve, policy).catch((cause) => {
         if (cause instanceof Problem) throw cause
         throw new Problem('invalid_request', `The webhook URL cannot be used: ${target.hostname} is not known.`, {
           cause,

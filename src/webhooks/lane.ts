@@ -4,15 +4,15 @@ import type { Log } from '../base/log.ts'
 import type { Waypoint } from '../base/waypoint.ts'
 import type { Database } from '../store/db.ts'
 import { type Job, release } from '../store/jobs.ts'
-import { type Endpoint, findEndpoint, setEndpointState } from '../store/webhook-endpoints.ts'
 import {
-  type DeliveryAnswer,
   type DeliveryState,
   finishLane,
   nextDeliveries,
   type PendingDelivery,
   recordDelivery,
-} from '../store/webhooks.ts'
+  type WebhookAnswer,
+} from '../store/webhooks/deliveries.ts'
+import { type Endpoint, findEndpoint, setEndpointState } from '../store/webhooks/endpoints.ts'
 import type { Post } from './post.ts'
 import { bodyOf, signedHeaders } from './sign.ts'
 
@@ -64,7 +64,7 @@ export async function workLane(parts: LaneParts, endpoint: Endpoint, job: Job, s
   const pending = await nextDeliveries(db, endpoint.id, job.key, TURN_DELIVERIES)
   for (const delivery of pending) {
     if (stop.aborted || clock.now() >= until) return giveBack(parts, job, 0)
-    const verdict = await deliver(parts, endpoint, job, delivery, stop)
+    const verdict = await deliver({ parts, endpoint, job, stop }, delivery)
     if (verdict === 'lost') return
     if (typeof verdict === 'object') return giveBack(parts, job, verdict.pauseSeconds)
   }
@@ -79,20 +79,22 @@ async function giveBack({ db }: LaneParts, job: Job, pauseSeconds: number): Prom
 /** `told`: on to the next one. A pause: the lane waits. `lost`: somebody else has the lane. */
 type Verdict = 'told' | 'lost' | { readonly pauseSeconds: number }
 
-async function deliver(
-  parts: LaneParts,
-  endpoint: Endpoint,
-  job: Job,
-  { event, attempts, eventKey }: PendingDelivery,
-  stop: AbortSignal,
-): Promise<Verdict> {
+type Turn = {
+  readonly parts: LaneParts
+  readonly endpoint: Endpoint
+  readonly job: Job
+  readonly stop: AbortSignal
+}
+
+async function deliver({ parts, endpoint, job, stop }: Turn, pending: PendingDelivery): Promise<Verdict> {
+  const { event, attempts, eventKey } = pending
   const { db, clock, post, waypoint, log, observe } = parts
   const begun = clock.now()
   const body = bodyOf(event)
   const headers = signedHeaders({ id: event.id, body, atMs: begun }, endpoint.secrets)
   const answer = await post({ url: endpoint.url, headers, body }, stop).then(
-    ({ status, text }): DeliveryAnswer => ({ at: begun, status, ms: clock.now() - begun, text }),
-    (error: Error): DeliveryAnswer => ({
+    ({ status, text }): WebhookAnswer => ({ at: begun, status, ms: clock.now() - begun, text }),
+    (error: Error): WebhookAnswer => ({
       at: begun,
       status: null,
       ms: clock.now() - begun,

@@ -3,9 +3,9 @@ import http from 'node:http'
 import https from 'node:https'
 import { isIP } from 'node:net'
 import type { Clock } from '../base/clock.ts'
-import { addressOf, portOf, type Resolve, readTarget, type TargetPolicy } from './target.ts'
+import { portOf, type Resolve, reachableAddress, readTarget, type TargetPolicy } from './target.ts'
 
-export type PostAnswer = { readonly status: number; readonly text: string }
+type PostAnswer = { readonly status: number; readonly text: string }
 
 /** Sends one message and reads the answer. Throws when there is none. */
 export type Post = (message: PostMessage, stop: AbortSignal) => Promise<PostAnswer>
@@ -33,7 +33,7 @@ export function createPost(options: { clock: Clock; resolve: Resolve; policy: Ta
 
   async function send(message: PostMessage, signal: AbortSignal): Promise<PostAnswer> {
     const target = readTarget(message.url, policy)
-    const address = await addressOf(target, resolve, policy)
+    const address = await reachableAddress(target, resolve, policy)
     signal.throwIfAborted()
     return request(target, address, message, signal)
   }

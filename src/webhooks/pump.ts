@@ -1,6 +1,6 @@
 import type { Database } from '../store/db.ts'
 import { hasUnplaced, placeEvents } from '../store/events.ts'
-import { fanOut } from '../store/webhooks.ts'
+import { fanOut } from '../store/webhooks/deliveries.ts'
 
 const BATCH = 500
 

@@ -19,7 +19,7 @@ export function bodyOf({ type, at, data, sequence }: LoggedEvent): string {
   return stringify({ type, timestamp: isoTime(at), data: { ...data, sequence } })
 }
 
-export type Signed = { readonly id: string; readonly body: string; readonly atMs: number }
+type Signed = { readonly id: string; readonly body: string; readonly atMs: number }
 
 /** Every secret signs: during a rotation the receiver may know the old one or the new one. */
 export function signedHeaders({ id, body, atMs }: Signed, secrets: readonly Secret[]): Record<string, string> {

@@ -85,7 +85,11 @@ export function portOf({ port, protocol }: URL): number {
 }
 
 /** The address to connect to. Every address of the name must be allowed: one bad among good ones is an attack, or soon will be. */
-export async function addressOf(target: URL, resolve: Resolve, { allowLoopback }: TargetPolicy): Promise<string> {
+export async function reachableAddress(
+  target: URL,
+  resolve: Resolve,
+  { allowLoopback }: TargetPolicy,
+): Promise<string> {
   // The URL parser has turned decimal, octal and hexadecimal spellings of IPv4 into the usual one.
   const host = target.hostname.replace(/^\[(.*)\]$/, '$1')
   const addresses = isIP(host) ? [host] : await resolve(host)

@@ -1,6 +1,6 @@
 import { createWakeSignal, type WakeSignal } from '../base/wake-signal.ts'
 import { claim, type Job } from '../store/jobs.ts'
-import { type Endpoint, laneKind, listEndpoints } from '../store/webhook-endpoints.ts'
+import { type Endpoint, laneKind, listEndpoints } from '../store/webhooks/endpoints.ts'
 import { enabledEndpoint, type LaneParts, LEASE_SECONDS, workLane } from './lane.ts'
 import { pumpEvents } from './pump.ts'
 
@@ -14,7 +14,7 @@ export type WebhookWorker = {
   stop(): Promise<void>
 }
 
-export type WebhookWorkerOptions = LaneParts & {
+type WebhookWorkerOptions = LaneParts & {
   /** Called when new events are in the log. */
   onPlaced(): void
 }

@@ -45,12 +45,7 @@ for (const rail of rails) {
     let shop: TestShop
     let slow: string
     before(async () => {
-      shop = await startShop({
-        configure: (config) => {
-          const sale = config.game.sale!
-          return { ...config, game: { ...config.game, sale: { ...sale, saleIds: [...sale.saleIds, LOT] } } }
-        },
-      })
+      shop = await startShop()
       await setLot(shop, LOT, { price: '0.25', supply: BigInt(SUPPLY) })
       const { native, tempo } = shop.chains
       const transports = new Map(

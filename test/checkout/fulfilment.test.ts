@@ -5,7 +5,7 @@ import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount, privat
 import { saleLots } from '../../src/artifacts/SaleLots.ts'
 import { ZERO_ADDRESS } from '../../src/base/address.ts'
 import { noWaypoint, type Waypoint, type WaypointName } from '../../src/base/waypoint.ts'
-import { invocation } from '../../src/sandbox/deployer.ts'
+import { invocation } from '../../src/chain/act.ts'
 import { addressOf } from '../../src/sandbox/world.ts'
 import { deafReceiver } from '../artifacts/DeafReceiver.ts'
 import { rejectingReceiver } from '../artifacts/RejectingReceiver.ts'
@@ -37,7 +37,6 @@ before(async () => {
     configure: (config) => ({
       ...config,
       limits: { ...config.limits, receiptWaitMs: 300, waitMsMax: 20_000 },
-      game: { ...config.game, sale: { ...config.game.sale!, saleIds: [...config.game.sale!.saleIds, FEW, CLOSING] } },
     }),
   })
   for (const lot of [FEW, CLOSING]) await setLot(shop, lot, { price: '0.25', supply: 5n })

@@ -25,7 +25,6 @@ before(async () => {
     configure: (config) => ({
       ...config,
       limits: { ...config.limits, receiptWaitMs: 200, leaseSeconds: 2 },
-      game: { ...config.game, sale: { ...config.game.sale!, saleIds: [...config.game.sale!.saleIds, ...OWN_LOTS] } },
     }),
   })
   hasty = await hastyReplica(shop)

@@ -120,7 +120,7 @@ describe('a sender', () => {
     const { chain, sender, wallet, landed, newErrand, bury } = await desk(t)
     const one = await sender({ waitMs: 50 })
     assertMined(await one.send(await newErrand(), callOf(1)))
-    const foreign = wallet.signCall(callOf(2), 1, await FEES.current(), 84532)
+    const foreign = await wallet.signCall(callOf(2), 1, await FEES.current(), 84532)
     await chain.request({ method: 'eth_sendRawTransaction', params: [foreign.raw] })
     const errand = await newErrand()
     // As long as the use of the nonce is fresh, the chain may take it back.
@@ -160,7 +160,7 @@ describe('a sender', () => {
       if (!send || isReplaced) return ask()
       isReplaced = true
       const fees = { maxFeePerGas: 60_000_000_000n, maxPriorityFeePerGas: 2_000_000n }
-      const version = wallet.signCall(send.call, send.nonce, fees, 84532)
+      const version = await wallet.signCall(send.call, send.nonce, fees, 84532)
       assert.ok(await journal.addVersion(errand.lease, send, version))
       await chain.request({ method: 'eth_sendRawTransaction', params: [version.raw] })
       return version.hash

@@ -35,7 +35,6 @@ async function start(clock: Clock = systemClock): Promise<TestShop> {
     configure: (config) => ({
       ...config,
       limits: { ...config.limits, waitMsMax: 700, receiptWaitMs: 150, leaseSeconds: 2 },
-      game: { ...config.game, sale: { ...config.game.sale!, saleIds: [...config.game.sale!.saleIds, RARE] } },
     }),
   })
   await setLot(started, RARE, { price: '0.25', supply: 1n })

@@ -61,12 +61,15 @@ test('a shop that is down is read from its store, and nothing is changed there',
   assert.match(refused.stderr, /nobody answers at/)
 })
 
-test('doctor: a shop that is down is no grade A, and its store is looked at', async () => {
-  const { grade, findings } = await asked<{
+test('doctor: a shop that is down is graded F, its store is looked at, and the next thing is to start it', async () => {
+  const { code, stdout } = await sutler(['doctor', '--json'], { env: shop.env })
+  const { grade, next, findings } = JSON.parse(stdout) as {
     grade: string
+    next: string
     findings: { area: string; what: string; detail: string }[]
-  }>(['doctor'], shop.env)
-  assert.equal(grade, 'B')
+  }
+  assert.deepEqual([code, grade], [1, 'F'])
+  assert.match(next, /sutler start/)
   assert.ok(findings.some(({ area, what, detail }) => area === 'store' && what === 'tables' && detail === 'up to date'))
 })
 

@@ -16,8 +16,11 @@ export type Finished = { readonly code: number | null; readonly stdout: string; 
 export type Env = Readonly<Record<string, string>>
 
 /** What somebody typed into a terminal: a process of its own, with nothing of our environment but what every program needs. */
-export async function sutler(args: readonly string[], options: { env?: Env; input?: string } = {}): Promise<Finished> {
-  const { child, exit } = begin(args, options.env ?? {})
+export async function sutler(
+  args: readonly string[],
+  options: { env?: Env; input?: string; cwd?: string } = {},
+): Promise<Finished> {
+  const { child, exit } = begin(args, options.env ?? {}, options.cwd)
   child.stdin.end(options.input ?? '')
   const [stdout, stderr, code] = await Promise.all([text(child.stdout), text(child.stderr), exit])
   return { code, stdout, stderr }
@@ -30,11 +33,11 @@ export async function asked<Answer = JsonObject>(args: readonly string[], env: E
   return JSON.parse(stdout) as Answer
 }
 
-function begin(args: readonly string[], env: Env) {
+function begin(args: readonly string[], env: Env, cwd = tmpdir()) {
   // Commands live for a second: to optimise the code of the embedded engine would take longer than to run it.
   const argv = ['--liftoff-only', command, ...args]
   const { PATH = '', HOME = '' } = process.env
-  const child = spawn(process.execPath, argv, { env: { PATH, HOME, ...env }, cwd: tmpdir() })
+  const child = spawn(process.execPath, argv, { env: { PATH, HOME, ...env }, cwd })
   const kill = () => void child.kill('SIGKILL')
   process.once('exit', kill)
   const exit = once(child, 'exit').then(([code]) => {

@@ -40,7 +40,8 @@ async function start({ databaseUrl, rpcUrls, port, leaseSeconds, verbose }: Star
     ? createLog({ level: 'debug', clock: systemClock, write: (line) => process.stderr.write(`${process.pid} ${line}`) })
     : silentLog
   const patient = { ...limits, leaseSeconds, delivery: { ...limits.delivery, retryMs: 5 } }
-  await startService({ ...config, limits: patient }, { startsCold: true, waypoint, log })
+  const service = await startService({ ...config, limits: patient }, { startsCold: true, waypoint, log })
+  process.once('SIGTERM', () => void service.stop().then(() => process.exit()))
   tell({ listening: true })
 }
 

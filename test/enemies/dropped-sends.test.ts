@@ -171,6 +171,6 @@ describe('a dropped delivery', () => {
 async function takeNonce(): Promise<void> {
   const wallet = createWallet(sandboxKey('minter'))
   const nonce = Number(await native('eth_getTransactionCount', wallet.address, 'latest'))
-  const { raw } = wallet.signVoid(nonce, { maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 1n }, 84532)
+  const { raw } = await wallet.signVoid(nonce, { maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 1n }, 84532)
   await native('eth_sendRawTransaction', raw)
 }

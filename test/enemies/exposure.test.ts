@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
+import type { Secret } from '../../src/base/secret.ts'
 import { orderCount, said, setLot, verdict } from '../checkout/counter.ts'
 import { challengeOf, credentialOf, mppWallet, payingCall } from '../checkout/mpp-wallet.ts'
 import { encoded, paymentFor, requiredOf, sendFrom } from '../checkout/x402-wallet.ts'
@@ -23,7 +24,6 @@ async function start(limits: object = {}, more: Parameters<typeof startShop>[0] 
     configure: (config) => ({
       ...config,
       limits: { ...config.limits, waitMsMax: 400, receiptWaitMs: 100, leaseSeconds: 2, ...limits },
-      game: { ...config.game, sale: { ...config.game.sale!, saleIds: [...config.game.sale!.saleIds, RARE] } },
     }),
   })
   await setLot(shop, RARE, { price: '250.00', supply: 3n })
@@ -157,7 +157,7 @@ test('more is not sold than could be sent back', async () => {
   try {
     const { asset, treasuryKey } = shop.config.x402!
     const payer = await fundedWallet(shop)
-    const treasury = privateKeyToAccount(treasuryKey.reveal() as Hex)
+    const treasury = privateKeyToAccount((treasuryKey as Secret).reveal() as Hex)
     const balance = await erc20Balance(shop.chains.native, asset, treasury.address)
     await sendFrom(shop.chains.native, treasury, asset, transfer(payer.address, balance - 100_000n))
     const body = { saleId: 392, beneficiary: payer.address }

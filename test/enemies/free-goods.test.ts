@@ -11,12 +11,7 @@ import { until } from '../support/until.ts'
 const FREE = 78
 
 test('E5: a lot without a price is not sold, and neither is one that had none a moment ago', async () => {
-  const shop = await startShop({
-    configure: (config) => ({
-      ...config,
-      game: { ...config.game, sale: { ...config.game.sale!, saleIds: [...config.game.sale!.saleIds, FREE] } },
-    }),
-  })
+  const shop = await startShop()
   try {
     await setLot(shop, FREE, { price: '0.00', supply: 30n })
     const wallet = await fundedWallet(shop)

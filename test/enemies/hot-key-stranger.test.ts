@@ -24,7 +24,7 @@ describe('a stranger with a hot key', () => {
     const { sender, newErrand, wallet, ask, bury, alarms, landed } = await senderDesk(t, store)
     const one = await sender({ waitMs: 50, stuckAfterMs: 60_000 })
     assert.equal((await one.send(await newErrand(), callOf(1))).state, 'mined')
-    const foreign = wallet.signCall(callOf(2), 1, await FEES.current(), 84532)
+    const foreign = await wallet.signCall(callOf(2), 1, await FEES.current(), 84532)
     await ask('eth_sendRawTransaction', foreign.raw)
     const errand = await newErrand()
     assert.equal((await one.send(errand, callOf(3))).state, 'pending')
@@ -40,7 +40,7 @@ describe('a stranger with a hot key', () => {
     const { sender, newErrand, wallet, ask, bury, alarms, meddler } = await senderDesk(t, store)
     const one = await sender({ waitMs: 50, stuckAfterMs: 60_000 })
     assert.equal((await one.send(await newErrand(), callOf(1))).state, 'mined')
-    await ask('eth_sendRawTransaction', wallet.signCall(callOf(2), 1, await FEES.current(), 84532).raw)
+    await ask('eth_sendRawTransaction', (await wallet.signCall(callOf(2), 1, await FEES.current(), 84532)).raw)
     // A node that keeps no old states, as full nodes do.
     meddler.meddle('eth_getTransactionCount', ([, tag], askNode) => {
       if (tag === 'latest') return askNode()
@@ -90,7 +90,7 @@ test('a shop whose settler’s key is used by a stranger goes on selling', async
   const settler = createWallet(sandboxKey('settler'))
   for (let round = 0; round < 3; round++) {
     const nonce = Number(await native('eth_getTransactionCount', settler.address, 'latest'))
-    const { raw } = settler.signVoid(nonce, { maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 1n }, 84532)
+    const { raw } = await settler.signVoid(nonce, { maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 1n }, 84532)
     await native('eth_sendRawTransaction', raw)
     const { body } = await buy(shop, x402UnderTest, buyer)
     assert.equal((await ended(shop, 'x402', body.orderId)).status, 'confirmed')

@@ -32,11 +32,9 @@ async function shopWithLiar(t: TestContext, { hasSecond = true } = {}) {
       return hasSecond ? [liar, transport] : liar
     },
     configure: (config) => {
-      const { game, limits, operations } = config
-      const sale = { ...game.sale!, saleIds: [...game.sale!.saleIds, DEAR] }
+      const { limits, operations } = config
       return {
         ...config,
-        game: { ...game, sale },
         limits: { ...limits, waitMsMax: 600, receiptWaitMs: 100 },
         operations: { ...operations, secondOpinionFrom: parseUsd('100.00') },
       }
@@ -144,11 +142,7 @@ describe('an honest pair of nodes', () => {
         transport,
         (request) => (isDown ? Promise.reject(new Error('down')) : transport(request)),
       ],
-      configure: ({ game, limits, ...config }) => ({
-        ...config,
-        limits: { ...limits, waitMsMax: 600 },
-        game: { ...game, sale: { ...game.sale!, saleIds: [...game.sale!.saleIds, DEAR] } },
-      }),
+      configure: ({ limits, ...config }) => ({ ...config, limits: { ...limits, waitMsMax: 600 } }),
     })
     t.after(() => shop.stop())
     await setLot(shop, DEAR, { price: '150.00', supply: 5n })

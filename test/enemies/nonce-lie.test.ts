@@ -109,7 +109,7 @@ describe('a node that counts too many', () => {
     const hash = state.receipt.transactionHash
     // The journal forgets the refund, and fills its nonce with an empty transaction that can never land.
     const [send] = await journal.ofOrder(lost.orderId)
-    const version = wallet.signVoid(0, { maxFeePerGas: 1n, maxPriorityFeePerGas: 1n }, 84532)
+    const version = await wallet.signVoid(0, { maxFeePerGas: 1n, maxPriorityFeePerGas: 1n }, 84532)
     await store.db.query('delete from sends where order_id = $1', [lost.orderId])
     assert.ok(await journal.record(lost.lease, { ...send!, orderId: 'gap', step: 'gap.0', versions: [version] }))
     assert.ok(await one.adopt(lost, callOf(1), [hash]))

@@ -37,7 +37,7 @@ type Paid = Awaited<ReturnType<typeof paidUnseen>>
 async function secondTry({ journal, wallet, errand, first }: Paid, to = first.call.to): Promise<Send> {
   const nonce = first.nonce + 1
   const call = { ...first.call, to }
-  const versions = [wallet.signCall(call, nonce, await FEES.current(), 84532)]
+  const versions = [await wallet.signCall(call, nonce, await FEES.current(), 84532)]
   const send: Send = { ...first, nonce, step: 'refund.2', call, versions, landing: null }
   assert.ok(await journal.record(errand.lease, send))
   return send
@@ -75,7 +75,12 @@ describe('a refund whose first try paid', () => {
   test('ends with it, though a second one lost its nonce to a stranger', async (t) => {
     const paid = await paidUnseen(t)
     const { nonce, call } = await secondTry(paid)
-    const foreign = paid.wallet.signCall({ ...call, to: target(1), data: '0x' }, nonce, await FEES.current(), 84532)
+    const foreign = await paid.wallet.signCall(
+      { ...call, to: target(1), data: '0x' },
+      nonce,
+      await FEES.current(),
+      84532,
+    )
     await paid.ask('eth_sendRawTransaction', foreign.raw)
     await paid.bury()
     paid.show()
@@ -86,7 +91,12 @@ describe('a refund whose first try paid', () => {
     const paid = await paidUnseen(t)
     // The journal has a second try that is over; a careless look at the newest would now sign a third.
     const { nonce, call } = await secondTry(paid)
-    const foreign = paid.wallet.signCall({ ...call, to: target(1), data: '0x' }, nonce, await FEES.current(), 84532)
+    const foreign = await paid.wallet.signCall(
+      { ...call, to: target(1), data: '0x' },
+      nonce,
+      await FEES.current(),
+      84532,
+    )
     await paid.ask('eth_sendRawTransaction', foreign.raw)
     for (let look = 0; look < 3; look++) {
       await paid.bury()
@@ -143,7 +153,7 @@ test('a delivery whose time is over with two tries under way is given up only wh
   const call = callOf(1)
   assert.equal((await sender.send(errand, call)).state, 'pending')
   const [first] = await journal.ofOrder(errand.orderId)
-  const versions = [wallet.signCall(call, 1, await FEES.current(), 84532)]
+  const versions = [await wallet.signCall(call, 1, await FEES.current(), 84532)]
   await fault({ kind: 'stick' })
   assert.ok(await journal.record(errand.lease, { ...first!, nonce: 1, step: 'mint.2', versions }))
   await desk.ask('eth_sendRawTransaction', versions[0]!.raw)

@@ -6,6 +6,7 @@ import { runInNewContext } from 'node:vm'
 import * as z from 'zod'
 import { problemSchema } from '../../src/api/http/problem-body.ts'
 import type { Route } from '../../src/domain/route.ts'
+import { seedLots } from '../../src/sandbox/goods.ts'
 import { openWire, type RawAnswer, type Wire } from '../http/wire.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { edited, mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
@@ -36,7 +37,7 @@ before(async () => {
     rail.pay(shop, buyer, await fetch(`${shop.url}/agentic/${rail.rail}/buy`, post(lot)))
   payments = { x402: await pay(x402UnderTest), mpp: await pay(mppPullUnderTest) }
   known = {
-    saleId: shop.config.game.sale!.saleIds,
+    saleId: seedLots.map(({ saleId }) => saleId),
     itemId: ['keys:5'],
     nickname: ['Demo'],
     user: [buyer.address],

@@ -6,7 +6,7 @@ import { send } from '../../src/api/http/send.ts'
 import type { McpEndpoint } from '../../src/api/mcp/endpoint.ts'
 import { createMcpEndpoint } from '../../src/api/mcp/endpoint.ts'
 import { createProblemResults } from '../../src/api/mcp/problem-result.ts'
-import { RpcError } from '../../src/api/mcp/protocol.ts'
+import { McpError } from '../../src/api/mcp/protocol.ts'
 import { type McpServer, type McpTool, type ToolCall, type ToolResult, text } from '../../src/api/mcp/server.ts'
 import { systemRandom } from '../../src/base/id.ts'
 import type { JsonObject } from '../../src/base/json.ts'
@@ -82,7 +82,7 @@ const tools: readonly McpTool[] = [
   tool('json_schema_2020_12_tool', says(text('ok')), SCHEMA_2020),
   tool('test_missing_capability', (_input, { clientCapabilities }) => {
     if (clientCapabilities['sampling'] === undefined)
-      throw new RpcError(-32021, 'Missing required client capability', {
+      throw new McpError(-32021, 'Missing required client capability', {
         status: 400,
         data: { requiredCapabilities: { sampling: {} } },
       })
@@ -112,16 +112,6 @@ export const fixtureServer: McpServer = {
     {
       listing: { uri: 'test://static-binary', name: 'static-binary', mimeType: 'image/png' },
       read: async () => ({ blob: PIXEL }),
-    },
-  ],
-  templates: [
-    {
-      listing: { uriTemplate: 'test://template/{id}/data', name: 'template', mimeType: 'application/json' },
-      async read(uri) {
-        const [, id] = /^test:\/\/template\/([^/]+)\/data$/.exec(uri) ?? []
-        if (id === undefined) return null
-        return { text: JSON.stringify({ id, templateTest: true, data: `Data for ID: ${id}` }) }
-      },
     },
   ],
   capabilities: { legacy: {}, modern: {} },

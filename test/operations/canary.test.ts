@@ -5,6 +5,7 @@ import type { PrivateKeyAccount } from 'viem/accounts'
 import { systemClock } from '../../src/base/clock.ts'
 import { stringify } from '../../src/base/json.ts'
 import { createLog } from '../../src/base/log.ts'
+import type { Secret } from '../../src/base/secret.ts'
 import { sandboxKey } from '../../src/config/published.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import {
@@ -42,10 +43,10 @@ before(async () => {
   const plant = (name: string, value: string) => canaries.set(name, value)
   plant('operator token', OPERATOR_TOKEN)
   plant('wrong operator token', WRONG_TOKEN)
-  plant('treasury key', x402!.treasuryKey.reveal())
-  if (x402!.facilitator.kind === 'inproc') plant('settler key', x402!.facilitator.settlerKey.reveal())
-  plant('minter key', game.sale!.minterKey.reveal())
-  plant('crafter key', game.craft!.crafterKey.reveal())
+  plant('treasury key', (x402!.treasuryKey as Secret).reveal())
+  if (x402!.facilitator.kind === 'inproc') plant('settler key', (x402!.facilitator.settlerKey as Secret).reveal())
+  plant('minter key', (game.sale!.minterKey as Secret).reveal())
+  plant('crafter key', (game.craft!.crafterKey as Secret).reveal())
   plant('receipt key', receipts.key.reveal())
   plant('challenge secret', mpp!.secrets[0].reveal())
 })

@@ -16,7 +16,7 @@ import { x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
-import { AT_ONCE, CURSED_LOT, LOT, reconcileRail } from './desk.ts'
+import { AT_ONCE, asOperator, CURSED_LOT, LOT, reconcileRail } from './desk.ts'
 import { x402Stranger } from './strangers.ts'
 
 type Told = { type: string; data: Record<string, unknown> & { sequence: number; status?: OrderStatus } }
@@ -33,6 +33,8 @@ before(async () => {
   buyer = await fundedWallet(shop)
   await sellEverything()
   await until(async () => (await openOrders()) === 0)
+  const deed = await asOperator(shop, '/operator/items/keys:5', post({ levelMin: 1, description: 'Five keys.' }))
+  assert.equal(deed.status, 200)
   const stranger = await x402Stranger(shop)
   await stranger.give(1_000_000n)
   await until(async () => (await reconcileRail(shop, stranger.rail, AT_ONCE)).items.length === 0)

@@ -89,7 +89,7 @@ for (const [from, to] of [
     // Only the embedded engine has one session for all; a copy must not depend on the zone of its reader.
     if (from === 'embedded') await source.query(`set timezone = 'Asia/Kathmandu'`)
     await source.query(ROWS)
-    await enqueue(source, { kind: 'copy', key: 'a', payload: { n: '1' } })
+    await enqueue(source, { kind: 'copy', key: 'a' })
     const { rows } = await copyDatabase(source, target, silentLog)
     assert.equal(rows, 2 + 4 + 2 + 2500 + 1)
     assert.deepEqual(await contents(target), await contents(source))

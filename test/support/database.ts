@@ -2,17 +2,17 @@ import { rmSync } from 'node:fs'
 import { systemClock } from '../../src/base/clock.ts'
 import { systemRandom } from '../../src/base/id.ts'
 import { silentLog } from '../../src/base/log.ts'
-import type { Engine } from '../../src/store/backend.ts'
+import type { EngineName } from '../../src/store/backend.ts'
 import { type Database, type DatabaseOptions, openDatabase } from '../../src/store/db.ts'
 import { createDataDir } from './embedded.ts'
 import { createDatabase } from './postgres.ts'
 
 /** Both engines pass the same cases. There is no way to ask for one of them only. */
-export const engines: readonly Engine[] = ['embedded', 'postgres']
+export const engines: readonly EngineName[] = ['embedded', 'postgres']
 
 /** An empty, migrated database that no other test knows of. */
 export type TestStore = {
-  readonly engine: Engine
+  readonly engine: EngineName
   readonly db: Database
   /** What a second process needs to open the same database. */
   readonly place: Pick<DatabaseOptions, 'url' | 'dataDir'>
@@ -21,7 +21,7 @@ export type TestStore = {
   drop(): Promise<void>
 }
 
-export async function openStore(engine: Engine, overrides: Partial<DatabaseOptions> = {}): Promise<TestStore> {
+export async function openStore(engine: EngineName, overrides: Partial<DatabaseOptions> = {}): Promise<TestStore> {
   return engine === 'embedded' ? openEmbeddedStore(overrides) : openPostgresStore(overrides)
 }
 

@@ -1,5 +1,6 @@
+import type { Lease } from '../../src/domain/lease.ts'
 import type { Queryable } from '../../src/store/db.ts'
-import { enqueueLeased, type Lease } from '../../src/store/jobs.ts'
+import { enqueueLeased } from '../../src/store/jobs.ts'
 
 const SECONDS = 600
 

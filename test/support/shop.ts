@@ -15,14 +15,14 @@ import { seedSandboxGame } from '../../src/sandbox/players.ts'
 import { startWorld, type World } from '../../src/sandbox/world.ts'
 import type { Parts } from '../../src/service/parts.ts'
 import { type Service, startService } from '../../src/service/service.ts'
-import type { Engine } from '../../src/store/backend.ts'
+import type { EngineName } from '../../src/store/backend.ts'
 import type { Database } from '../../src/store/db.ts'
 import { openStore, type TestStore } from './database.ts'
 import { watchLeaks } from './leaks.ts'
 
 export type ShopOptions = {
   /** PostgreSQL unless the test is about the embedded store: it starts faster. */
-  readonly engine?: Engine
+  readonly engine?: EngineName
   readonly env?: Readonly<Record<string, string>>
   readonly configure?: (config: Config) => Config
   readonly waypoint?: Waypoint
@@ -33,6 +33,7 @@ export type ShopOptions = {
   readonly wrapTransport?: (chainId: number, transport: RpcTransport) => RpcTransport | readonly RpcTransport[]
   readonly withoutWorker?: boolean
   readonly surfaces?: Parts['surfaces']
+  readonly rails?: Parts['rails']
   readonly poolSize?: number
   /** Stands between the shop and its store. */
   readonly wrapDatabase?: (database: Database) => Database
@@ -67,7 +68,7 @@ export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
   const config = configure(impatient(world.config))
   leaks.guard(config)
   const transports = transportsOf(chains, options.wrapTransport)
-  const { waypoint, surfaces, withoutWorker = false } = options
+  const { waypoint, surfaces, rails, withoutWorker = false } = options
   const parts = {
     startsCold: true,
     clock,
@@ -76,6 +77,7 @@ export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
     withoutWorker,
     ...(waypoint ? { waypoint } : {}),
     ...(surfaces ? { surfaces } : {}),
+    ...(rails ? { rails } : {}),
   }
   const service = await startService(config, { ...parts, database: options.wrapDatabase?.(store.db) ?? store.db })
   const replicas: Service[] = []

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { systemClock } from '../../src/base/clock.ts'
 import { isProblem } from '../../src/base/problem.ts'
 import { createPost } from '../../src/webhooks/post.ts'
-import { addressOf, readTarget } from '../../src/webhooks/target.ts'
+import { reachableAddress, readTarget } from '../../src/webhooks/target.ts'
 import { verifies } from '../support/verifies.ts'
 
 const strict = { allowLoopback: false }
@@ -18,7 +18,7 @@ async function isAllowed(
   policy = strict,
 ): Promise<boolean> {
   try {
-    await addressOf(readTarget(url, policy), resolve, policy)
+    await reachableAddress(readTarget(url, policy), resolve, policy)
     return true
   } catch (error) {
     if (isProblem(error, 'invalid_request')) return false

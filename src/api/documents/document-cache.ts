@@ -2,7 +2,7 @@ import { sha256Hex, stringify } from '../../base/json.ts'
 import type { FreeAnswer, Host } from '../../domain/route.ts'
 import type { Facts, FactsSource } from './facts.ts'
 
-export type Printed = (call: { readonly host: Host }) => Promise<FreeAnswer>
+type Printed = (call: { readonly host: Host }) => Promise<FreeAnswer>
 type Write<Document> = (facts: Facts) => Document
 
 /** Writes a document when the facts have changed, and hands out the same text until they change again. */

@@ -4,8 +4,9 @@ import { isoTime } from '../../base/clock.ts'
 import type { Hex } from '../../base/hex.ts'
 import { stringify } from '../../base/json.ts'
 import type { Usd } from '../../base/money.ts'
-import type { Config, HttpConfig } from '../../config/config.ts'
-import type { RailName } from '../../domain/rail.ts'
+import type { Secret } from '../../base/secret.ts'
+import { type Config, mcpBaseUrl } from '../../config/config.ts'
+import type { Rail } from '../../domain/rail.ts'
 import type { FreeRoute, Host, PaidRoute, Route } from '../../domain/route.ts'
 import type { Surface } from '../../surfaces/surface.ts'
 import type { CatalogSchema } from '../shop/catalog.ts'
@@ -13,10 +14,10 @@ import { servesHere } from '../shop/hosts.ts'
 import type { ShopContext } from '../shop/shop-context.ts'
 import { ownershipProofs } from './ownership.ts'
 
-export type Range = { readonly lowest: Usd; readonly highest: Usd }
+type Range = { readonly lowest: Usd; readonly highest: Usd }
 
-/** A paid route, and between which unit prices it sells now; null where the price is fixed, or nothing is on the shelf. */
-export type PricedRoute = { readonly route: PaidRoute; readonly range: Range | null }
+/** A paid route and what it costs now: one price for all, or between which unit prices it sells. Both null: nothing is on the shelf. */
+export type PricedRoute = { readonly route: PaidRoute; readonly amount: Usd | null; readonly range: Range | null }
 
 export type ListedItem = z.output<CatalogSchema>['items'][number]
 
@@ -31,6 +32,8 @@ export type Facts = {
   /** Public address of this host. */
   readonly origin: string
   readonly config: Config
+  /** All protocols that this shop takes, at whichever of its hosts. */
+  readonly rails: readonly Rail[]
   /** All families of goods, in their order. */
   readonly surfaces: readonly Surface[]
   /** Of this program. */
@@ -41,6 +44,8 @@ export type Facts = {
   readonly items: readonly ListedItem[]
   readonly proofs: readonly Hex[]
   readonly mcpUrl: string
+  /** Does this host serve it? */
+  readonly hasMcp: boolean
   /** Where a new visitor of the sandbox finds keys and play money; null where money is real. */
   readonly sandboxUrl: string | null
   /** When these became the facts. */
@@ -52,6 +57,8 @@ export type FactsSource = (host: Host) => Promise<Facts>
 export type FactsOptions = {
   readonly context: ShopContext
   readonly config: Config
+  /** Keys of ours at addresses that may be paid. */
+  readonly treasuryKeys: readonly Secret[]
   readonly version: string
   /** The whole table. Asked when the first document is, by which time the documents' own rows are in it. */
   readonly routes: () => readonly Route[]
@@ -59,7 +66,7 @@ export type FactsOptions = {
 
 /** A price on the shelf shows in a document this soon. Clients may keep a document for longer than that. */
 const LOOK_AGAIN_MS = 2_000
-export const SANDBOX_PATH = '/sandbox'
+const SANDBOX_PATH = '/sandbox'
 
 export function createFacts(options: FactsOptions): FactsSource {
   const sources = new Map<Host, () => Promise<Facts>>()
@@ -72,37 +79,39 @@ export function createFacts(options: FactsOptions): FactsSource {
 
 type Live = Pick<Facts, 'paid' | 'items'>
 
-function factsAt(host: Host, { context, config, version, routes }: FactsOptions): () => Promise<Facts> {
+function factsAt(host: Host, { context, config, treasuryKeys, version, routes }: FactsOptions): () => Promise<Facts> {
   const { clock } = context.checkout
   const here = routes().filter((route) => servesHere(host, route))
   const contract = here.filter(({ path }) => !path.startsWith(SANDBOX_PATH))
   const paid = contract.filter((route): route is PaidRoute => route.kind === 'paid')
   const catalog = contract.find((route): route is FreeRoute => route.kind === 'free' && route.path === '/catalog')
-  const origin = originOf(host, config.http)
+  const origin = host === 'both' ? config.http.baseUrl : host
+  const mcpHost = mcpBaseUrl(config.http)
   const payTo = paid.map(({ offer }) => offer.rail.payTo)
   const fixed = {
     host,
     origin,
     config,
+    rails: context.rails,
     surfaces: context.surfaces,
     version,
     routes: contract,
-    proofs: ownershipProofs(origin, payTo, config),
-    mcpUrl: `${config.http.x402BaseUrl}/mcp`,
+    proofs: ownershipProofs(origin, payTo, { given: config.service.ownershipProofs, keys: treasuryKeys }),
+    mcpUrl: `${mcpHost}/mcp`,
+    hasMcp: servesHere(host, { host: mcpHost }),
     sandboxUrl: here.some(({ path }) => path === SANDBOX_PATH) ? origin + SANDBOX_PATH : null,
   }
 
   async function look(): Promise<Live> {
-    const priced = paid.map(async (route) => ({ route, range: await rangeOf(route) }))
-    return { paid: await Promise.all(priced), items: catalog ? await itemsOf(catalog, host) : [] }
+    return { paid: await Promise.all(paid.map(pricedNow)), items: catalog ? await itemsOf(catalog, host) : [] }
   }
 
   let last: { readonly digest: string; readonly live: Live; readonly facts: Facts } | null = null
   return cachedRead(clock, LOOK_AGAIN_MS, async () => {
     // A contract is worth reading while a chain or a game is out of reach; its prices are then the last that were seen.
-    const unpriced = { paid: paid.map((route) => ({ route, range: null })), items: [] }
+    const unpriced = { paid: paid.map(unpricedNow), items: [] }
     const live = await look().catch(() => last?.live ?? unpriced)
-    const digest = stringify([live.paid.map(({ range }) => range), live.items])
+    const digest = stringify([live.paid.map(({ amount, range }) => [amount, range]), live.items])
     if (last?.digest !== digest) {
       const revision = (last?.facts.revision ?? 0) + 1
       last = { digest, live, facts: { ...fixed, ...live, revision, since: isoTime(clock.now()) } }
@@ -111,8 +120,15 @@ function factsAt(host: Host, { context, config, version, routes }: FactsOptions)
   })
 }
 
-async function rangeOf({ offer }: PaidRoute): Promise<Range | null> {
-  return offer.price.kind === 'fixed' ? null : offer.price.range()
+async function pricedNow(route: PaidRoute): Promise<PricedRoute> {
+  const { price } = route.offer
+  if (price.kind === 'listed') return { route, amount: await price.now(), range: null }
+  return { route, amount: null, range: await price.range() }
+}
+
+function unpricedNow(route: PaidRoute): PricedRoute {
+  const { price } = route.offer
+  return { route, amount: price.kind === 'listed' ? price.usual : null, range: null }
 }
 
 async function itemsOf(catalog: FreeRoute, host: Host): Promise<readonly ListedItem[]> {
@@ -121,16 +137,7 @@ async function itemsOf(catalog: FreeRoute, host: Host): Promise<readonly ListedI
   return (JSON.parse(body as string) as z.output<CatalogSchema>).items
 }
 
-export function originOf(host: Host, { baseUrl, x402BaseUrl }: HttpConfig): string {
-  return host === 'x402' ? x402BaseUrl : baseUrl
-}
-
-export function pricedOn({ paid }: Facts, rail: RailName): readonly PricedRoute[] {
-  return paid.filter(({ route }) => route.offer.rail.name === rail)
-}
-
 /** The lowest price of a route; null when nothing is on the shelf. */
-export function lowestPrice({ route, range }: PricedRoute): Usd | null {
-  const { price } = route.offer
-  return price.kind === 'fixed' ? price.amount : (range?.lowest ?? null)
+export function lowestPrice({ amount, range }: PricedRoute): Usd | null {
+  return amount ?? range?.lowest ?? null
 }

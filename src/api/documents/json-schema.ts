@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
 
-// zod schemas as JSON Schema 2020-12, which OpenAPI 3.1, MCP and x402's crawlers all read. What a server asks and what it prints is one
+// zod schemas as JSON Schema 2020-12, which OpenAPI 3.1, MCP and crawlers all read. What a server asks and what it prints is one
 // definition.
 
 /** What a client sends, or what it gets. */
@@ -24,7 +24,7 @@ function inlined(value: unknown, definitions: JsonObject): unknown {
 }
 
 /** A schema that refers to those with an id of their own (`.meta({ id })`), and these by their id. */
-export type ReferringSchema = {
+type ReferringSchema = {
   readonly schema: JsonObject
   readonly components: Readonly<Record<string, JsonObject>>
 }

@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { FreeRoute, Route } from '../../domain/route.ts'
 import { CRAFT_VERSION } from '../../surfaces/craft/config.ts'
-import { otherHostOf } from '../shop/hosts.ts'
 import { createComponents } from './components.ts'
 import type { Facts } from './facts.ts'
 import { guidance, tagline } from './guidance.ts'
@@ -104,13 +103,13 @@ function provenance({ proofs }: Facts): JsonObject {
   return { 'x-agentcash-provenance': claim, 'x-discovery': claim }
 }
 
-function pathsOf({ origin, config }: Facts, operations: readonly (readonly [Route, JsonObject])[]): JsonObject {
+function pathsOf({ origin }: Facts, operations: readonly (readonly [Route, JsonObject])[]): JsonObject {
   const byPath = Map.groupBy(operations, ([{ path }]) => path)
   return Object.fromEntries(
     [...byPath].map(([path, onPath]) => {
       const entries = onPath.map(([route, operation]) => {
         // Whoever reads of both hosts at once, as an MCP client does, is told where each route is.
-        const server = route.host === 'both' ? origin : otherHostOf(config.http, route)
+        const server = route.host === 'both' ? origin : route.host
         return [
           route.method.toLowerCase(),
           server === origin ? operation : { ...operation, servers: [{ url: server }] },

@@ -20,13 +20,13 @@ export function paidOperation(
   const above = {
     ...common(route),
     description: `${route.description}${probe}`,
-    security: [paymentSecurity(components, rail.name)],
+    security: [paymentSecurity(components, rail)],
   }
   const below = {
     parameters: callHeaders(components),
     ...(route.method === 'GET' ? {} : { requestBody: paidBody(components, route) }),
     responses: paidResponses(components, {
-      rail: rail.name,
+      rail,
       result: route.result,
       isRateLimited: route.isRateLimited,
     }),
@@ -76,8 +76,8 @@ function common(route: Route): JsonObject {
   return { operationId: operationId(route), tags: [tagOf(route)], summary: route.summary }
 }
 
-/** `GET /craft/mpp/actions/{paymentTx}` is `getCraftMppActionsByPaymentTx`: never written by hand, so never twice the same. */
-export function operationId({ method, path }: Pick<Route, 'method' | 'path'>): string {
+/** `GET /craft/tab/actions/{paymentTx}` is `getCraftTabActionsByPaymentTx`: never written by hand, so never twice the same. */
+function operationId({ method, path }: Pick<Route, 'method' | 'path'>): string {
   const words = path
     .split('/')
     .flatMap((segment) => (segment.startsWith('{') ? ['by', segment.slice(1, -1)] : segment.split(/[^A-Za-z0-9]+/)))

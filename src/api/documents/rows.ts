@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { mcpBaseUrl } from '../../config/config.ts'
 import { free, type Host, type Route } from '../../domain/route.ts'
 import { docsHeaders, docsPage } from '../pages/docs.ts'
 import { errorsRoute } from '../pages/errors.ts'
@@ -8,10 +9,9 @@ import { createDocumentCache, type DocumentCache } from './document-cache.ts'
 import { createFacts, type FactsOptions } from './facts.ts'
 import { llmsFullText, llmsText } from './llms.ts'
 import { AI_CATALOG_TYPE, aiCatalog, aiCatalogSchema, CARD_TYPE, serverCard, serverCardSchema } from './mcp-card.ts'
-import { mppManifest, mppManifestSchema } from './mpp.ts'
 import { fullContract, payableContract } from './openapi.ts'
+import { railFacts } from './rail-facts.ts'
 import { skillIndex, skillIndexSchema, skillText } from './skill.ts'
-import { discoveryResources, resourcesSchema, x402Manifest, x402ManifestSchema } from './x402.ts'
 
 const MARKDOWN = 'text/markdown; charset=utf-8'
 const PLAIN = 'text/plain; charset=utf-8'
@@ -21,7 +21,7 @@ const HTML = 'text/html; charset=utf-8'
 const cache = { maxAgeSeconds: 300 } as const
 const openapiSchema = z.looseObject({ openapi: z.literal('3.1.0') })
 
-export type DocumentOptions = Omit<FactsOptions, 'routes'> & {
+type DocumentOptions = Omit<FactsOptions, 'routes'> & {
   /** Every other row of the table. */
   readonly others: readonly Route[]
 }
@@ -36,8 +36,8 @@ export function documentRows(options: DocumentOptions): readonly Route[] {
     ...pageRows(printed),
     errorsRoute(name),
     ...contractRows(printed),
-    ...protocolRows(options.others, printed),
-    ...mcpRows(printed),
+    ...protocolRows(options, printed),
+    ...mcpRows(mcpBaseUrl(options.config.http), printed),
     ...modelRows(printed),
     ...crawlerRows(printed),
     ...(indexVerification === null ? [] : [verificationRow(indexVerification)]),
@@ -142,51 +142,27 @@ function verificationRow(indexVerification: string): Route {
 }
 
 /** A protocol that is switched off has no documents; at a host that sells nothing for it, they are elsewhere. */
-function protocolRows(others: readonly Route[], printed: DocumentCache): readonly Route[] {
-  const hostOf = (rail: 'x402' | 'mpp'): Host | null => {
-    const routes = others.filter((route) => route.kind === 'paid' && route.offer.rail.name === rail)
-    if (routes.length === 0) return null
-    return routes.some(({ host }) => host === 'both') ? 'both' : rail
-  }
-  const x402 = hostOf('x402')
-  const mpp = hostOf('mpp')
-  return [
-    ...(x402
-      ? [
-          free('GET /discovery/resources', {
-            host: x402,
-            cache,
-            summary: 'The x402 routes as a Bazaar lists them',
-            result: resourcesSchema,
-            handle: printed.json(discoveryResources),
-          }),
-          free('GET /.well-known/x402', {
-            host: x402,
-            cache,
-            summary: 'The x402 routes, fulfilment and refund policy',
-            result: x402ManifestSchema,
-            handle: printed.json(x402Manifest),
-          }),
-        ]
-      : []),
-    ...(mpp
-      ? [
-          free('GET /.well-known/mpp', {
-            host: mpp,
-            cache,
-            summary: 'The MPP routes, and how to pay them',
-            result: mppManifestSchema,
-            handle: printed.json(mppManifest),
-          }),
-        ]
-      : []),
-  ]
+function protocolRows({ context, others }: DocumentOptions, printed: DocumentCache): readonly Route[] {
+  return context.rails.flatMap((rail) => {
+    const routes = others.filter((route) => route.kind === 'paid' && route.offer.rail === rail)
+    if (routes.length === 0) return []
+    const host = routes.some(({ host }) => host === 'both') ? 'both' : rail.baseUrl
+    return rail.documents.own.map(({ path, summary, schema, write }) =>
+      free(`GET ${path}`, {
+        host,
+        cache,
+        summary,
+        result: schema,
+        handle: printed.json((facts) => write(railFacts(facts, rail))),
+      }),
+    )
+  })
 }
 
-/** `/mcp` is on the x402 host, and so is what tells of it. */
-function mcpRows(printed: DocumentCache): readonly Route[] {
+/** What tells of `/mcp` is where that is. */
+function mcpRows(host: Host, printed: DocumentCache): readonly Route[] {
   const card = {
-    host: 'x402',
+    host,
     cache: { maxAgeSeconds: 3_600 },
     summary: 'The MCP server of this shop',
     contentType: CARD_TYPE,

@@ -1,6 +1,6 @@
 import type * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
-import { type EventType, eventDescriptions, eventTypes, recordedReportSchema } from '../../domain/event.ts'
+import { deedSchema, type EventType, eventDescriptions, eventTypes, recordedReportSchema } from '../../domain/event.ts'
 import type { EventSubject } from '../../domain/good.ts'
 import { arrivalSchema } from '../../domain/till.ts'
 import type { Components } from './components.ts'
@@ -43,6 +43,7 @@ function objectsOf(type: EventType, paid: Facts['paid']): readonly z.ZodType[] {
   ]
   if (type === 'payment.orphaned') return [arrivalSchema]
   if (type === 'report.recorded') return [recordedReportSchema]
+  if (type === 'operator.acted') return [deedSchema]
   if (type.startsWith('refund.')) return [...purchasesOf(() => true), arrivalSchema]
   if (type === 'payment.settled') return purchasesOf(() => true)
   return purchasesOf((subject) => type.startsWith(`${subject}.`))

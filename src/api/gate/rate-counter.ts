@@ -1,10 +1,10 @@
 import type { Clock } from '../../base/clock.ts'
 
 /** So many calls in one window, for each caller. */
-export type RateQuota = { readonly name: string; readonly quota: number; readonly windowMs: number }
+type RateQuota = { readonly name: string; readonly quota: number; readonly windowMs: number }
 
 /** What is left after a call was counted, or why it was not. */
-export type Grant = { readonly isGranted: boolean; readonly left: number; readonly resetSeconds: number }
+export type RateGrant = { readonly isGranted: boolean; readonly left: number; readonly resetSeconds: number }
 
 type Entry = {
   window: number
@@ -17,21 +17,21 @@ type Entry = {
   total: number
 }
 
-export type Report = { readonly name: string; readonly window: number; readonly hits: number }
+export type RateReport = { readonly name: string; readonly window: number; readonly hits: number }
 
 /** Counts the calls of many callers, in bounded memory, and lets other replicas' counts in. */
 export type RateCounter = {
-  take(caller: string): Grant
+  take(caller: string): RateGrant
   /** Looks without counting. */
-  peek(caller: string): Grant
+  peek(caller: string): RateGrant
   /** What others do not know of yet, by callers who come often enough to matter. */
-  unreported(): readonly Report[]
+  unreported(): readonly RateReport[]
   /** Takes in what all replicas counted together, `reported` of which was ours. */
-  learn(total: Report, reported: number): void
+  learn(total: RateReport, reported: number): void
   readonly size: number
 }
 
-export type RateCounterOptions = {
+type RateCounterOptions = {
   readonly allowance: RateQuota
   readonly callersMax: number
   readonly clock: Clock
@@ -70,7 +70,7 @@ export function createRateCounter({ allowance, callersMax, clock, onHot }: RateC
     return entry
   }
 
-  function grant(entry: Entry, now: number, isGranted: boolean): Grant {
+  function grant(entry: Entry, now: number, isGranted: boolean): RateGrant {
     const left = Math.max(0, quota - Math.ceil(usedBy(entry)))
     return { isGranted, left, resetSeconds: Math.ceil((windowMs - ((now + entry.phaseMs) % windowMs)) / 1000) }
   }

@@ -5,10 +5,10 @@ import type { Limits } from '../../config/limits.ts'
 import { createClientFinder } from '../http/client-address.ts'
 import type { Headers } from '../http/reply.ts'
 import type { HttpRequest } from '../http/request.ts'
-import { createRateCounter, type Grant, type RateCounter } from './rate-counter.ts'
+import { createRateCounter, type RateCounter, type RateGrant } from './rate-counter.ts'
 import { createSharing, type SharedCounts } from './rate-sharing.ts'
 
-export type Bucket = 'unpaid' | 'quote' | 'read'
+type Bucket = 'unpaid' | 'quote' | 'read'
 
 /** Who calls how often (D9.2). Counted in memory; nothing here waits. */
 export type RateLimiter = {
@@ -28,7 +28,7 @@ export type RateLimiter = {
   stop(): Promise<void>
 }
 
-export type RateLimiterOptions = {
+type RateLimiterOptions = {
   readonly limits: Pick<Limits, 'rate' | 'replaysPerPayment'>
   readonly proxyHops: number
   /** Null where there is only one process to count. */
@@ -108,16 +108,16 @@ export function createRateLimiter({ limits, proxyHops, shared, clock, log }: Rat
 }
 
 /** draft-ietf-httpapi-ratelimit-headers-11: what the allowance is, what is left of it, and in how many seconds it is whole again. */
-function headersOf({ name, policy }: Limit, { left, resetSeconds }: Grant): Headers {
+function headersOf({ name, policy }: Limit, { left, resetSeconds }: RateGrant): Headers {
   return { 'RateLimit-Policy': policy, RateLimit: `"${name}";r=${left};t=${resetSeconds}` }
 }
 
-function limited(limit: Limit, grant: Grant, detail: string): Problem {
+function limited(limit: Limit, grant: RateGrant, detail: string): Problem {
   return new Problem('rate_limited', detail, { afterSeconds: grant.resetSeconds, headers: headersOf(limit, grant) })
 }
 
 /** Nothing was looked up, so nothing is claimed about the money. */
-function shownTooOften(limit: Limit, grant: Grant): Problem {
+function shownTooOften(limit: Limit, grant: RateGrant): Problem {
   return new Problem(
     'rate_limited',
     'This payment was sent too often. Nothing is lost: read GET /payments/{reference}, or send it again later; do not pay again.',

@@ -1,15 +1,15 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
-import type { RateCounter, Report } from './rate-counter.ts'
+import type { RateCounter, RateReport } from './rate-counter.ts'
 
 /** Where replicas put their counts together. */
 export type SharedCounts = {
-  add(reports: readonly Report[]): Promise<readonly Report[]>
+  add(reports: readonly RateReport[]): Promise<readonly RateReport[]>
   /** Drops what is over. */
   forget(): Promise<void>
 }
 
-export type Sharing = {
+type Sharing = {
   /** There is something to report. Returns at once: no request ever waits for the store to be counted. */
   wake(): void
   stop(): Promise<void>
@@ -73,6 +73,6 @@ export function createSharing(
   }
 }
 
-function keyOf({ name, window }: Report): string {
+function keyOf({ name, window }: RateReport): string {
   return `${window} ${name}`
 }

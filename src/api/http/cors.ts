@@ -1,14 +1,13 @@
+import { declaredRails } from '../../domain/rail.ts'
+
 // Browser agents pay too: the 402 itself must be readable, and so must the receipts. No cookies are used, so any origin may call.
 
-const ALLOWED = [
+const allowed = () => [
   'content-type',
-  'authorization',
-  'accept-payment',
-  'payment-signature',
-  'x-payment',
+  ...inRequests().flatMap(({ credential, alsoSent }) => [credential.name.toLowerCase(), ...alsoSent]),
   'idempotency-key',
   'x-flow-id',
-  // @x402/fetch sends this response header as a request header (x402#3478).
+  // A stock client sends this response header as a request header.
   'access-control-expose-headers',
   'mcp-protocol-version',
   'mcp-session-id',
@@ -16,11 +15,8 @@ const ALLOWED = [
   'mcp-name',
 ]
 
-const EXPOSED = [
-  'PAYMENT-REQUIRED',
-  'PAYMENT-RESPONSE',
-  'WWW-Authenticate',
-  'Payment-Receipt',
+const exposed = () => [
+  ...declaredRails().flatMap(({ headers }) => [headers.challenge, headers.receipt]),
   'Retry-After',
   'RateLimit',
   'RateLimit-Policy',
@@ -30,16 +26,27 @@ const EXPOSED = [
   'Idempotent-Replayed',
 ]
 
-export const corsHeaders = {
-  'Access-Control-Allow-Origin': '*',
-  'Access-Control-Expose-Headers': EXPOSED.join(', '),
-} as const
+/** Requests have named the newest protocol first from the beginning. */
+function inRequests() {
+  return declaredRails()
+    .map(({ headers }) => headers)
+    .toReversed()
+}
+
+/** What an answer to a paid route depends on. */
+export function varyHeader(): string {
+  return [...inRequests().map(({ credential }) => credential.name), 'Origin'].join(', ')
+}
+
+export function corsHeaders() {
+  return { 'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': exposed().join(', ') } as const
+}
 
 export function preflightHeaders(methods: readonly string[]): Readonly<Record<string, string>> {
   return {
-    ...corsHeaders,
+    ...corsHeaders(),
     'Access-Control-Allow-Methods': [...methods, 'OPTIONS'].join(', '),
-    'Access-Control-Allow-Headers': ALLOWED.join(', '),
+    'Access-Control-Allow-Headers': allowed().join(', '),
     'Access-Control-Max-Age': '86400',
     Allow: [...methods, 'OPTIONS'].join(', '),
   }

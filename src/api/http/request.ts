@@ -25,7 +25,7 @@ export type HttpRequest = {
 const ABSOLUTE = /^https?:\/\/([^/?#\\]+)(\/.*)?$/is
 
 /** What only the server knows of a request: whose connection it is, and how to take part in the reading of its body. */
-export type Reception = Pick<HttpRequest, 'peer' | 'wantBody' | 'arrived'>
+type Reception = Pick<HttpRequest, 'peer' | 'wantBody' | 'arrived'>
 
 const ALWAYS_THERE: Reception = { peer: 'unknown', wantBody() {}, arrived: (body) => body }
 

@@ -1,7 +1,7 @@
 /** What the router found: the rows of a path, and what stands in its placeholders. */
-export type Found<Value> = { readonly value: Value; readonly params: Readonly<Record<string, string>> }
+type Found<Value> = { readonly value: Value; readonly params: Readonly<Record<string, string>> }
 
-export type Router<Value> = { find(path: string): Found<Value> | null }
+type Router<Value> = { find(path: string): Found<Value> | null }
 
 type Template<Value> = { readonly segments: readonly string[]; readonly found: Found<Value> }
 

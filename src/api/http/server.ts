@@ -9,7 +9,7 @@ import { rawReply } from './reply.ts'
 import { createServing, type HttpApp } from './serving.ts'
 import { createConnectionCap, createPipelines, createWriteWatch, type Pipelines } from './sockets.ts'
 
-export type HttpServer = {
+type HttpServer = {
   readonly port: number
   /** Stops accepting, and resolves when every request that was accepted has its answer. */
   drain(): Promise<void>
@@ -17,7 +17,7 @@ export type HttpServer = {
   close(): Promise<void>
 }
 
-export type ServerOptions = {
+type ServerOptions = {
   readonly app: HttpApp
   readonly http: HttpConfig
   readonly limits: Limits

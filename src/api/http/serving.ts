@@ -19,14 +19,14 @@ export type HttpApp = {
 }
 
 /** Takes requests to the app and answers back, one exchange at a time. */
-export type Serving = {
+type Serving = {
   /** `wantBody` where the client waits for a word before it sends one. */
   handle(incoming: IncomingMessage, outgoing: ServerResponse, wantBody?: () => void): Promise<void>
   /** Resolves when every request that was let in has its answer. */
   idle(): Promise<void>
 }
 
-export type ServingOptions = {
+type ServingOptions = {
   readonly app: HttpApp
   readonly limits: Limits
   readonly log: Log

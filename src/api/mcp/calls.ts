@@ -4,7 +4,7 @@ import { isProblem } from '../../base/problem.ts'
 import { asProblem } from '../http/problem-body.ts'
 import type { HttpRequest } from '../http/request.ts'
 import type { ProblemResults } from './problem-result.ts'
-import { CODE, isObject, type Members, RpcError } from './protocol.ts'
+import { CODE, isObject, McpError, type Members } from './protocol.ts'
 import type { McpServer, McpTool, ResourceContent, ToolCall, ToolResult } from './server.ts'
 
 /** The methods that do something, the same in both dialects. */
@@ -23,7 +23,7 @@ export function createCalls(server: McpServer, problemResult: ProblemResults, lo
     try {
       return await tool.call(input, call)
     } catch (error) {
-      if (error instanceof RpcError) throw error
+      if (error instanceof McpError) throw error
       const problem = asProblem(error)
       if (!isProblem(error) || problem.status >= 500)
         log.error('tool failed', { tool: tool.listing.name, code: problem.code, error })
@@ -35,19 +35,14 @@ export function createCalls(server: McpServer, problemResult: ProblemResults, lo
     async callTool(params, call) {
       const { name, arguments: input = {} } = params
       const tool = typeof name === 'string' ? tools.get(name) : undefined
-      if (!tool) throw new RpcError(CODE.invalidParams, `Unknown tool: ${String(name).slice(0, 128)}`)
-      if (!isObject(input)) throw new RpcError(CODE.invalidParams, 'params.arguments must be an object')
+      if (!tool) throw new McpError(CODE.invalidParams, `Unknown tool: ${String(name).slice(0, 128)}`)
+      if (!isObject(input)) throw new McpError(CODE.invalidParams, 'params.arguments must be an object')
       return run(tool, input as JsonObject, call)
     },
 
     async readResource(uri, http) {
       const known = resources.get(uri)
-      if (known) return contents(uri, known.listing.mimeType, await known.read(http))
-      for (const { listing, read } of server.templates) {
-        const content = await read(uri)
-        if (content) return contents(uri, listing.mimeType, content)
-      }
-      return null
+      return known ? contents(uri, known.listing.mimeType, await known.read(http)) : null
     },
   }
 }

@@ -4,10 +4,10 @@ import type { Members, RpcId } from './protocol.ts'
 /** One dialect of the protocol. */
 export type Dialect = {
   /** The whole answer as JSON text; throws RpcError otherwise. */
-  answer(question: Question): Promise<string>
+  answer(question: McpRequest): Promise<string>
 }
 
-export type Question = {
+export type McpRequest = {
   readonly id: RpcId
   readonly method: string
   readonly params: Members

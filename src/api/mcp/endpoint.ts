@@ -7,15 +7,15 @@ import { preflightHeaders } from '../http/cors.ts'
 import type { Handler, Headers, Reply } from '../http/reply.ts'
 import type { HttpRequest } from '../http/request.ts'
 import { createCalls } from './calls.ts'
-import { legacyEra } from './legacy.ts'
+import { legacyDialect } from './legacy.ts'
 import { readMessage } from './message.ts'
-import { modernEra } from './modern.ts'
-import { createOriginCheck, type OriginCheck } from './origin-check.ts'
+import { modernDialect } from './modern.ts'
+import { createOriginCheck } from './origin-check.ts'
 import type { ProblemResults } from './problem-result.ts'
-import { CODE, isObject, META, type Members, MODERN_REVISIONS, RpcError, type RpcId } from './protocol.ts'
+import { CODE, isObject, McpError, META, type Members, MODERN_REVISIONS, type RpcId } from './protocol.ts'
 import type { McpServer } from './server.ts'
 
-export type McpEndpointOptions = {
+type McpEndpointOptions = {
   readonly server: McpServer
   readonly http: HttpConfig
   readonly bodyBytesMax: number
@@ -41,7 +41,7 @@ export function createMcpEndpoint({
 }: McpEndpointOptions): McpEndpoint {
   const originCheck = createOriginCheck(config)
   const calls = createCalls(server, problemResult, log)
-  const dialects = { legacy: legacyEra(server, calls), modern: modernEra(server, calls) }
+  const dialects = { legacy: legacyDialect(server, calls), modern: modernDialect(server, calls) }
 
   async function converse(http: HttpRequest): Promise<Reply> {
     const question = readMessage(await readBody(http, bodyBytesMax))
@@ -52,20 +52,20 @@ export function createMcpEndpoint({
     const { id, method, params } = question
     try {
       if (!COUNTED_INSIDE.has(method)) count(http)
-      if (!isObject(params)) throw new RpcError(CODE.invalidParams, 'params must be an object', { status: 400 })
+      if (!isObject(params)) throw new McpError(CODE.invalidParams, 'params must be an object', { status: 400 })
       const dialect = isModern(params, http) ? dialects.modern : dialects.legacy
-      return json(http, originCheck, 200, await dialect.answer({ id, method, params, http }))
+      return json(200, await dialect.answer({ id, method, params, http }), originCheck.headers(http))
     } catch (error) {
       return refuse(http, error, id)
     }
   }
 
   function refuse(http: HttpRequest, error: unknown, id?: RpcId): Reply {
-    const { code, message, status, data } = asRpcError(error)
+    const { code, message, status, data } = asMcpError(error)
     if (code === CODE.internalError && !isProblem(error, 'overloaded')) log.error('MCP request failed', { error })
     // An error that no question can be named for has no id: MCP's schema knows no null there.
     const body = { jsonrpc: '2.0', ...(id === undefined ? {} : { id }), error: { code, message, data } }
-    return json(http, originCheck, status, stringify(body), refusalHeaders(status, error))
+    return json(status, stringify(body), { ...originCheck.headers(http), ...refusalHeaders(status, error) })
   }
 
   return async (http) => {
@@ -103,7 +103,7 @@ const ADMITS_JSON = /(^|,)\s*(application\/json|application\/\*|\*\/\*)\s*(;|,|$
 const IS_JSON = /^\s*application\/json\s*(;|$)/i
 
 function assertConversation(http: HttpRequest): void {
-  const refuse = (status: number, message: string) => new RpcError(CODE.invalidRequest, message, { status })
+  const refuse = (status: number, message: string) => new McpError(CODE.invalidRequest, message, { status })
   if (http.method !== 'POST')
     throw refuse(405, 'Method not allowed: POST only; there is no stream to GET and no session to DELETE')
   if (!IS_JSON.test(http.header('content-type') ?? '')) throw refuse(415, 'Content-Type must be application/json')
@@ -113,14 +113,14 @@ function assertConversation(http: HttpRequest): void {
 }
 
 /** Transport problems keep their status; anything unknown is a fault of ours and says nothing of itself. */
-function asRpcError(error: unknown): RpcError {
-  if (error instanceof RpcError) return error
-  if (isProblem(error, 'overloaded')) return new RpcError(CODE.internalError, error.message, { status: error.status })
+function asMcpError(error: unknown): McpError {
+  if (error instanceof McpError) return error
+  if (isProblem(error, 'overloaded')) return new McpError(CODE.internalError, error.message, { status: error.status })
   if (isProblem(error) && error.status < 500)
-    return new RpcError(CODE.invalidRequest, error.message, { status: error.status })
-  return new RpcError(CODE.internalError, 'Internal error; nothing was taken', { status: 500 })
+    return new McpError(CODE.invalidRequest, error.message, { status: error.status })
+  return new McpError(CODE.internalError, 'Internal error; nothing was taken', { status: 500 })
 }
 
-function json(http: HttpRequest, originCheck: OriginCheck, status: number, body: string, extra: Headers = {}): Reply {
-  return { status, headers: { ...originCheck.headers(http), ...extra, 'Content-Type': 'application/json' }, body }
+function json(status: number, body: string, headers: Headers): Reply {
+  return { status, headers: { ...headers, 'Content-Type': 'application/json' }, body }
 }

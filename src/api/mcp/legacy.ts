@@ -1,12 +1,12 @@
 import { stringify } from '../../base/json.ts'
 import type { Calls } from './calls.ts'
 import { type Dialect, envelope } from './dialect.ts'
-import { CODE, isObject, LEGACY_REVISIONS, RpcError } from './protocol.ts'
+import { CODE, isObject, LEGACY_REVISIONS, McpError } from './protocol.ts'
 import type { McpServer } from './server.ts'
 
 /** Revisions up to 2025-11-25. Stateless: `initialize` is answered and forgotten, and no session is ever issued. */
-export function legacyEra(server: McpServer, calls: Calls): Dialect {
-  const { info: serverInfo, instructions, tools, resources, templates } = server
+export function legacyDialect(server: McpServer, calls: Calls): Dialect {
+  const { info: serverInfo, instructions, tools, resources } = server
   const capabilities = { tools: {}, ...(resources.length > 0 ? { resources: {} } : {}), ...server.capabilities.legacy }
   const welcome = new Map<string, string>(
     LEGACY_REVISIONS.map((protocolVersion) => [
@@ -17,7 +17,7 @@ export function legacyEra(server: McpServer, calls: Calls): Dialect {
   const lists = new Map([['tools/list', stringify({ tools: tools.map(({ listing }) => listing) })]])
   if (resources.length > 0) {
     lists.set('resources/list', stringify({ resources: resources.map(({ listing }) => listing) }))
-    lists.set('resources/templates/list', stringify({ resourceTemplates: templates.map(({ listing }) => listing) }))
+    lists.set('resources/templates/list', stringify({ resourceTemplates: [] }))
   }
 
   return {
@@ -30,7 +30,7 @@ export function legacyEra(server: McpServer, calls: Calls): Dialect {
       if (revision !== undefined && !welcome.has(revision)) throw unsupported(revision)
       const list = lists.get(method)
       if (list !== undefined) {
-        if (params['cursor'] !== undefined) throw new RpcError(CODE.invalidParams, 'Unknown cursor: lists are one page')
+        if (params['cursor'] !== undefined) throw new McpError(CODE.invalidParams, 'Unknown cursor: lists are one page')
         return envelope(id, list)
       }
       switch (method) {
@@ -46,11 +46,11 @@ export function legacyEra(server: McpServer, calls: Calls): Dialect {
         case 'resources/read': {
           const { uri } = params
           const found = typeof uri === 'string' ? await calls.readResource(uri, http) : null
-          if (!found) throw new RpcError(CODE.resourceNotFound, 'Resource not found', { data: { uri: String(uri) } })
+          if (!found) throw new McpError(CODE.resourceNotFound, 'Resource not found', { data: { uri: String(uri) } })
           return envelope(id, stringify(found))
         }
         default:
-          throw new RpcError(CODE.methodNotFound, 'Method not found')
+          throw new McpError(CODE.methodNotFound, 'Method not found')
       }
     },
   }
@@ -58,7 +58,7 @@ export function legacyEra(server: McpServer, calls: Calls): Dialect {
   /** The requested revision when it is known, otherwise our newest of this dialect: the client then decides. Never an error. */
   function negotiate(requested: unknown): string {
     if (typeof requested !== 'string')
-      throw new RpcError(CODE.invalidParams, 'params.protocolVersion must be a string', {
+      throw new McpError(CODE.invalidParams, 'params.protocolVersion must be a string', {
         data: { supported: LEGACY_REVISIONS },
       })
     return welcome.get(requested) ?? welcome.get(LEGACY_REVISIONS[0])!
@@ -72,14 +72,14 @@ function assertIntroduced({ capabilities = {}, clientInfo = {} }: Readonly<Recor
     isObject(clientInfo) &&
     [clientInfo['name'], clientInfo['version']].every((told) => told === undefined || typeof told === 'string')
   if (!isWhole)
-    throw new RpcError(
+    throw new McpError(
       CODE.invalidParams,
       'params.capabilities must be an object, and name and version in params.clientInfo strings',
     )
 }
 
-function unsupported(requested: string): RpcError {
-  return new RpcError(CODE.invalidRequest, `Unsupported MCP-Protocol-Version: ${requested.slice(0, 40)}`, {
+function unsupported(requested: string): McpError {
+  return new McpError(CODE.invalidRequest, `Unsupported MCP-Protocol-Version: ${requested.slice(0, 40)}`, {
     status: 400,
     data: { supported: LEGACY_REVISIONS, requested },
   })

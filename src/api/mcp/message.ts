@@ -1,9 +1,9 @@
 import { parseStrictJson } from '../../base/json.ts'
 import { isProblem } from '../../base/problem.ts'
-import { CODE, isObject, RpcError, type RpcId } from './protocol.ts'
+import { CODE, isObject, McpError, type RpcId } from './protocol.ts'
 
 /** A question that wants an answer. */
-export type RpcRequest = { readonly id: RpcId; readonly method: string; readonly params: unknown }
+type RpcRequest = { readonly id: RpcId; readonly method: string; readonly params: unknown }
 
 /** A payment inside `_meta` echoes its challenge, JSON Schemas included, a few levels below the envelope. */
 const DEPTH_MAX = 32
@@ -29,8 +29,8 @@ function parse(bytes: Uint8Array): unknown {
     return parseStrictJson(bytes, DEPTH_MAX)
   } catch (error) {
     if (!isProblem(error)) throw error
-    if (error.code !== 'invalid_json') throw new RpcError(CODE.invalidRequest, error.message, { status: 400 })
-    throw new RpcError(CODE.parseError, error.message, { status: 400 })
+    if (error.code !== 'invalid_json') throw new McpError(CODE.invalidRequest, error.message, { status: 400 })
+    throw new McpError(CODE.parseError, error.message, { status: 400 })
   }
 }
 
@@ -38,6 +38,6 @@ function isId(value: unknown): value is RpcId {
   return typeof value === 'string' || Number.isSafeInteger(value)
 }
 
-function invalid(what: string): RpcError {
-  return new RpcError(CODE.invalidRequest, `Invalid request: ${what}.`, { status: 400 })
+function invalid(what: string): McpError {
+  return new McpError(CODE.invalidRequest, `Invalid request: ${what}.`, { status: 400 })
 }

@@ -1,7 +1,7 @@
 import { stringify } from '../../base/json.ts'
 import type { Calls } from './calls.ts'
-import { type Dialect, envelope, type Question } from './dialect.ts'
-import { CODE, isObject, META, type Members, MODERN_REVISIONS, RpcError, SUPPORTED_REVISIONS } from './protocol.ts'
+import { type Dialect, envelope, type McpRequest } from './dialect.ts'
+import { CODE, isObject, McpError, META, type Members, MODERN_REVISIONS, SUPPORTED_REVISIONS } from './protocol.ts'
 import type { McpServer } from './server.ts'
 
 /** Lists change only with a new start of the service. */
@@ -11,8 +11,8 @@ const LIST_TTL_MS = 60_000
  * Revision 2026-07-28: no handshake, every request carries its own envelope, and headers repeat what a proxy may want to see. Clients
  * of both dialects fall back to `initialize` only on errors they do not know, so codes and statuses here are exact.
  */
-export function modernEra(server: McpServer, calls: Calls): Dialect {
-  const { info, instructions, tools, resources, templates } = server
+export function modernDialect(server: McpServer, calls: Calls): Dialect {
+  const { info, instructions, tools, resources } = server
   const hasResources = resources.length > 0
   const capabilities = { tools: {}, ...(hasResources ? { resources: {} } : {}), ...server.capabilities.modern }
   const meta = { [META.serverInfo]: info }
@@ -21,7 +21,7 @@ export function modernEra(server: McpServer, calls: Calls): Dialect {
   const lists = new Map([['tools/list', list({ tools: tools.map(({ listing }) => listing) })]])
   if (hasResources) {
     lists.set('resources/list', list({ resources: resources.map(({ listing }) => listing) }))
-    lists.set('resources/templates/list', list({ resourceTemplates: templates.map(({ listing }) => listing) }))
+    lists.set('resources/templates/list', list({ resourceTemplates: [] }))
   }
   const discovery = list({ supportedVersions: SUPPORTED_REVISIONS, capabilities, instructions })
   const complete = (result: Members) =>
@@ -33,7 +33,7 @@ export function modernEra(server: McpServer, calls: Calls): Dialect {
       const { meta, clientCapabilities } = openEnvelope(question)
       const list = lists.get(method)
       if (list !== undefined) {
-        if (params['cursor'] !== undefined) throw new RpcError(CODE.invalidParams, 'Unknown cursor: lists are one page')
+        if (params['cursor'] !== undefined) throw new McpError(CODE.invalidParams, 'Unknown cursor: lists are one page')
         return envelope(id, list)
       }
       switch (method) {
@@ -47,25 +47,25 @@ export function modernEra(server: McpServer, calls: Calls): Dialect {
         case 'resources/read': {
           const { uri } = params
           const found = typeof uri === 'string' ? await calls.readResource(uri, http) : null
-          if (!found) throw new RpcError(CODE.invalidParams, 'Resource not found', { data: { uri: String(uri) } })
+          if (!found) throw new McpError(CODE.invalidParams, 'Resource not found', { data: { uri: String(uri) } })
           return envelope(id, complete({ ...found, ttlMs: 0, cacheScope: 'public' }))
         }
         default:
-          throw new RpcError(CODE.methodNotFound, 'Method not found', { status: 404 })
+          throw new McpError(CODE.methodNotFound, 'Method not found', { status: 404 })
       }
     },
   }
 }
 
 /** Holds the envelope against the headers that repeat it. */
-function openEnvelope({ method, params, http }: Question): { meta: Members; clientCapabilities: Members } {
+function openEnvelope({ method, params, http }: McpRequest): { meta: Members; clientCapabilities: Members } {
   const meta = isObject(params['_meta']) ? params['_meta'] : {}
   const revision = meta[META.revision]
   if (typeof revision !== 'string') throw missing(META.revision)
   const header = http.header('mcp-protocol-version')
   if (header !== revision) throw mismatch('MCP-Protocol-Version', header, revision)
   if (!(MODERN_REVISIONS as readonly string[]).includes(revision))
-    throw new RpcError(CODE.unsupportedRevision, 'Unsupported protocol version', {
+    throw new McpError(CODE.unsupportedRevision, 'Unsupported protocol version', {
       status: 400,
       data: { supported: SUPPORTED_REVISIONS, requested: revision },
     })
@@ -95,13 +95,13 @@ function decoded(header: string): string {
   return encoded === undefined ? header : Buffer.from(encoded, 'base64').toString('utf8')
 }
 
-function missing(key: string): RpcError {
-  return new RpcError(CODE.invalidParams, `Missing required _meta["${key}"]`, { status: 400 })
+function missing(key: string): McpError {
+  return new McpError(CODE.invalidParams, `Missing required _meta["${key}"]`, { status: 400 })
 }
 
-function mismatch(header: string, said: string | undefined, meant: string): RpcError {
+function mismatch(header: string, said: string | undefined, meant: string): McpError {
   const what = said === undefined ? 'is missing' : `is '${said.slice(0, 128)}'`
-  return new RpcError(
+  return new McpError(
     CODE.headerMismatch,
     `Header mismatch: ${header} ${what}, the body says '${meant.slice(0, 128)}'`,
     {

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
 import { formatUsd } from '../../base/money.ts'
+import { railNameSchema } from '../../domain/rail.ts'
 import type { FreeRoute, Route } from '../../domain/route.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
 import { parseWith } from '../http/parse.ts'
@@ -18,13 +19,13 @@ const tool = {
   effect: 'reads',
 } as const
 
-const protocols = z.array(z.enum(['x402', 'mpp']))
+const protocols = z.array(railNameSchema)
 const service = z.object({ surface: z.string(), tool: z.string(), title: z.string(), priceUsd: z.string(), protocols })
 
 const filterOf = (surfaces: readonly string[]) =>
   z.object({
     surface: z.enum(surfaces).optional().describe('Only this family of goods'),
-    rail: z.enum(['x402', 'mpp']).optional().describe('Only what can be paid with this protocol'),
+    rail: railNameSchema.optional().describe('Only what can be paid with this protocol'),
   })
 
 const outputOf = (catalog: CatalogSchema) =>
@@ -61,7 +62,6 @@ export function offersTool(
     (schema, [name, field]) => withArgument(schema, name, field),
     recipient,
   )
-  const services = offered.flatMap(serviceOf)
 
   return [
     {
@@ -78,6 +78,7 @@ export function offersTool(
           buyTool: toolAt(routes, item.surface, '/buy'),
         }))
         const { version, generatedAt, recipient: seenBy } = whole
+        const services = (await Promise.all(offered.map(serviceOf))).flat()
         return answered({
           version,
           generatedAt,
@@ -97,15 +98,15 @@ function toolAt(routes: readonly Route[], surface: string, ending: string): stri
 }
 
 /** A paid tool whose price is the same for everybody. */
-function serviceOf({ tool, rows }: Offered): readonly Service[] {
+async function serviceOf({ tool, rows }: Offered): Promise<readonly Service[]> {
   const [first, ...rest] = rows.filter(isPaid)
-  if (first?.offer.price.kind !== 'fixed') return []
+  if (first?.offer.price.kind !== 'listed') return []
   return [
     {
       surface: first.surface,
       tool: tool.name,
       title: tool.title,
-      priceUsd: formatUsd(first.offer.price.amount),
+      priceUsd: formatUsd(await first.offer.price.now()),
       protocols: [first, ...rest].map(({ offer }) => offer.rail.name),
     },
   ]

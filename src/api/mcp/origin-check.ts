@@ -1,10 +1,10 @@
-import type { HttpConfig } from '../../config/config.ts'
+import { type HttpConfig, publicUrls } from '../../config/config.ts'
 import { corsHeaders } from '../http/cors.ts'
 import type { HttpRequest } from '../http/request.ts'
-import { CODE, RpcError } from './protocol.ts'
+import { CODE, McpError } from './protocol.ts'
 
 /** Who may come in. A web page elsewhere must not speak to a shop through its visitor's browser (DNS rebinding). */
-export type OriginCheck = {
+type OriginCheck = {
   /** Throws 403. */
   admit(http: HttpRequest): void
   /** What every answer to this caller carries. */
@@ -14,8 +14,10 @@ export type OriginCheck = {
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
 const PLAIN = { 'Cache-Control': 'no-store' }
 
-export function createOriginCheck({ host, port, baseUrl, x402BaseUrl, mcpOrigins }: HttpConfig): OriginCheck {
-  const own = [baseUrl, x402BaseUrl].map((url) => new URL(url))
+export function createOriginCheck(config: HttpConfig): OriginCheck {
+  const { host, port, mcpOrigins } = config
+  const cors = corsHeaders()
+  const own = publicUrls(config).map((url) => new URL(url))
   const origins = new Set([...own.map(({ origin }) => origin), ...mcpOrigins])
   // In public, a proxy decides which names lead here. On loopback nobody does, and a foreign name means a rebinding.
   const hosts = isLoopback(host)
@@ -31,7 +33,7 @@ export function createOriginCheck({ host, port, baseUrl, x402BaseUrl, mcpOrigins
     headers(http) {
       const origin = http.header('origin')
       if (origin === undefined || !origins.has(origin)) return PLAIN
-      return { ...PLAIN, ...corsHeaders, 'Access-Control-Allow-Origin': origin, Vary: 'Origin' }
+      return { ...PLAIN, ...cors, 'Access-Control-Allow-Origin': origin, Vary: 'Origin' }
     },
   }
 }
@@ -40,6 +42,6 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\./.test(host)
 }
 
-function forbidden(header: string): RpcError {
-  return new RpcError(CODE.invalidRequest, `Forbidden: ${header} not allowed`, { status: 403 })
+function forbidden(header: string): McpError {
+  return new McpError(CODE.invalidRequest, `Forbidden: ${header} not allowed`, { status: 403 })
 }

@@ -1,7 +1,6 @@
 import * as z from 'zod'
 import type { Random } from '../../base/id.ts'
 import { canonical, type JsonObject } from '../../base/json.ts'
-import { formatUsd } from '../../base/money.ts'
 import { isProblem, Problem } from '../../base/problem.ts'
 import type { Outcome } from '../../checkout/answer.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
@@ -14,13 +13,12 @@ import type { PaymentGate } from '../gate/payment-gate.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
 import { parseWith } from '../http/parse.ts'
 import { flowIdOf } from '../http/request.ts'
-import { bindings } from './bindings.ts'
 import { requestOf } from './free-tool.ts'
 import { inputSchemaOf, listingOf, mergedInputs, noInput, withArgument } from './listing.ts'
 import { createOutcomeResults } from './outcome-result.ts'
 import { type Challenged, paymentRequired } from './payment-required.ts'
 import type { ProblemResults } from './problem-result.ts'
-import { CODE, RpcError } from './protocol.ts'
+import { CODE, McpError } from './protocol.ts'
 import type { McpTool, ToolCall, ToolResult } from './server.ts'
 
 export type PaidToolOptions = {
@@ -31,15 +29,14 @@ export type PaidToolOptions = {
   readonly problemResult: ProblemResults
   /** Every rail that is switched on, whether this tool takes it or not. */
   readonly rails: readonly Rail[]
-  /** The same purchase over plain HTTP. */
-  urlOf(route: PaidRoute): string
 }
 
 /** A good with all the rails it is offered on, a row for each. It is sold by the very `purchase` that sells it over HTTP. */
 export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], options: PaidToolOptions): McpTool {
-  const { checkout, limiter, paymentGate, random, problemResult, rails, urlOf } = options
+  const { checkout, limiter, paymentGate, random, problemResult, rails } = options
   const { summary } = rows[0]!
   const resource = { url: `mcp://tool/${tool.name}`, scope: `MCP ${tool.name}`, description: summary }
+  const httpUrls = rows.map(({ offer, path }) => offer.rail.baseUrl + path)
   const isRateLimited = rows.some((row) => row.isRateLimited)
   const outcomeResult = createOutcomeResults(tool.pollWith ?? 'get_purchase_status', problemResult)
 
@@ -73,7 +70,7 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
         const challenges = await challengesOf(
           rows.map((row) => (row === refused?.row ? refused.outcome : attempt(row, NOTHING_SENT))),
         )
-        return paymentRequired({ challenges, refusal, summary, httpUrls: rows.map(urlOf) }, call)
+        return paymentRequired({ challenges, refusal, rails, summary, httpUrls }, call)
       }
 
       if (!paidOn) return demand(null)
@@ -82,10 +79,10 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
       try {
         const sent = { route: row, incoming: incomingOf(call) }
         const outcome = await paymentGate.admit(call.http, sent, () => attempt(row, sent.incoming))
-        if (outcome.kind !== 'challenged') return outcomeResult(outcome, call)
+        if (outcome.kind !== 'challenged') return outcomeResult(outcome, paidOn, call)
         return await demand(outcome.problem, { row, outcome })
       } catch (error) {
-        // Over HTTP this is a 400. The MCP transport of x402 wants what cannot be read answered like any other refused payment.
+        // Over HTTP this is a 400. Over MCP what cannot be read is answered like any other refused payment: one protocol's transport wants it.
         if (!isProblem(error, 'payment_payload_invalid')) throw error
         return demand(error)
       }
@@ -104,7 +101,7 @@ function incomingOf({ meta }: ToolCall): Incoming {
 function paidRail(rails: readonly Rail[], call: ToolCall): Rail | null {
   const incoming = incomingOf(call)
   const [first = null, second] = rails.filter((rail) => carries(rail, incoming))
-  if (second) throw new RpcError(CODE.invalidParams, 'Attach exactly one payment in _meta; nothing was taken')
+  if (second) throw new McpError(CODE.invalidParams, 'Attach exactly one payment in _meta; nothing was taken')
   return first
 }
 
@@ -145,16 +142,17 @@ function paidListing(tool: ToolDescription, rows: readonly PaidRoute[]) {
   const [row] = rows
   const { price } = row!.offer
   const inputSchema = mergedInputs(rows.map(({ body }) => inputSchemaOf(tool.input ?? body ?? noInput)))
-  const names = rows.map(({ offer }) => offer.rail.name)
+  const rails = rows.map(({ offer }) => offer.rail)
   return listingOf(tool, {
     inputSchema:
       tool.effect === 'spends' ? withArgument(inputSchema, 'idempotencyKey', idempotencyKeyField) : inputSchema,
     _meta: {
       'sutler/payment': {
-        protocols: names,
-        price: price.kind === 'fixed' ? `${formatUsd(price.amount)} USD` : 'quoted',
+        protocols: rails.map(({ name }) => name),
+        // No amount: clients keep the list for as long as they run. `list_offers` tells what is asked now, and so does the challenge.
+        price: price.kind === 'listed' ? 'listed' : 'quoted',
       },
-      ...Object.assign({}, ...names.map((name) => bindings[name].toolMeta)),
+      ...Object.assign({}, ...rails.map(({ mcp }) => mcp.toolMeta)),
     },
   })
 }

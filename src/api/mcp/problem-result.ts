@@ -4,7 +4,7 @@ import { problemBody } from '../http/problem-body.ts'
 import { type ToolResult, text } from './server.ts'
 
 /** Where a machine finds the problem that the text tells of. Not in `structuredContent`: clients hold that against the output schema. */
-export const PROBLEM_META = 'sutler/problem'
+const PROBLEM_META = 'sutler/problem'
 
 export type ProblemResults = (problem: Problem) => ToolResult
 

@@ -10,7 +10,7 @@ export const META = {
   serverInfo: 'io.modelcontextprotocol/serverInfo',
 } as const
 
-/** JSON-RPC's own codes, MCP's, and the two of the MPP transport, which the modern dialect gave to another meaning. */
+/** JSON-RPC's own codes, MCP's, and the two of a payment protocol's transport, which the modern dialect gave to another meaning. */
 export const CODE = {
   parseError: -32700,
   invalidRequest: -32600,
@@ -25,13 +25,13 @@ export const CODE = {
 } as const
 
 /** An answer that is a JSON-RPC error. The modern dialect gives some of them an HTTP status of their own. */
-export class RpcError extends Error {
+export class McpError extends Error {
   readonly code: number
   readonly status: number
   readonly data: unknown
   constructor(code: number, message: string, extra: { readonly status?: number; readonly data?: unknown } = {}) {
     super(message)
-    this.name = 'RpcError'
+    this.name = 'McpError'
     this.code = code
     this.status = extra.status ?? 200
     this.data = extra.data

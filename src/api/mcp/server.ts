@@ -9,7 +9,6 @@ export type McpServer = {
   readonly instructions: string
   readonly tools: readonly McpTool[]
   readonly resources: readonly McpResource[]
-  readonly templates: readonly McpTemplate[]
   /** Beyond tools and resources. */
   readonly capabilities: { readonly legacy: JsonObject; readonly modern: JsonObject }
 }
@@ -30,7 +29,7 @@ export type ToolCall = {
   readonly http: HttpRequest
 }
 
-export type ContentBlock = { readonly type: string } & JsonObject
+type ContentBlock = { readonly type: string } & JsonObject
 
 export type ToolResult = {
   readonly content?: readonly ContentBlock[]
@@ -45,12 +44,6 @@ export type ToolResult = {
 export type McpResource = {
   readonly listing: { readonly uri: string; readonly name: string; readonly mimeType: string } & JsonObject
   read(http: HttpRequest): Promise<ResourceContent>
-}
-
-/** A family of resources; `read` answers null for an address that is not one of them. */
-export type McpTemplate = {
-  readonly listing: { readonly uriTemplate: string; readonly name: string; readonly mimeType: string } & JsonObject
-  read(uri: string): Promise<ResourceContent | null>
 }
 
 export type ResourceContent = { readonly text: string } | { readonly blob: string }

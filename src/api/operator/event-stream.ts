@@ -21,7 +21,7 @@ const POLL_MS = 500
 /** Proxies close what is silent for a minute. */
 const HEARTBEAT_MS = 15_000
 
-export type StreamParts = {
+type StreamParts = {
   readonly db: Database
   readonly clock: Clock
   /** Resolves when this process has placed new events, or after so many milliseconds. */

@@ -11,11 +11,11 @@ export type HealthCheck = {
 
 const checkSchema = z.object({ name: z.string(), status: z.enum(['ok', 'warn', 'fail']), detail: z.string() })
 
-export const readinessSchema = z
+const readinessSchema = z
   .object({ status: z.enum(['ready', 'degraded', 'unready']), checks: z.array(checkSchema) })
   .meta({ id: 'Readiness', description: 'Can this process sell, and what stands against it?' })
 
-export const jwksSchema = z
+const jwksSchema = z
   .object({
     keys: z.array(
       z.object({

@@ -4,13 +4,13 @@ import type { Json, JsonObject } from '../../base/json.ts'
 import { formatUsd, usd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
 import { isFinal, type Order, statuses } from '../../domain/order.ts'
-import type { GameVerdict } from '../../store/game-calls.ts'
-import type { OrderFilter } from '../../store/orders.ts'
-import type { Timeline } from '../../store/timeline.ts'
+import type { GameVerdict } from '../../store/game/calls.ts'
+import type { OrderFilter } from '../../store/orders/orders.ts'
+import type { Timeline } from '../../store/orders/timeline.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
 /** What operators may see of the book of purchases, what they may hurry, and what only they can know. */
-export type OrderDesk = {
+type OrderContext = {
   list(filter: OrderFilter): Promise<readonly Order[]>
   timeline(reference: string): Promise<Timeline | null>
   /** Makes an order due now. False when somebody is at work on it. */
@@ -26,7 +26,7 @@ const LIMIT_MAX = 500
 
 const reference = z.strictObject({ id: z.string().min(1).max(128) })
 
-export function orderRows({ list, timeline, hurry, decide }: OrderDesk): readonly OperatorRoute[] {
+export function orderRows({ list, timeline, hurry, decide }: OrderContext): readonly OperatorRoute[] {
   async function find(id: string): Promise<Timeline> {
     const found = await timeline(id)
     if (!found) throw new Problem('order_not_found', `There is no order ${id.slice(0, 80)}.`)
@@ -70,7 +70,7 @@ export function orderRows({ list, timeline, hurry, decide }: OrderDesk): readonl
   ]
 }
 
-export type OrderQuery = {
+type OrderQuery = {
   readonly status?: Order['status'] | undefined
   readonly open?: 'true' | 'false' | undefined
   readonly before?: string | undefined

@@ -2,15 +2,15 @@ import * as z from 'zod'
 import { newId, type Random } from '../../base/id.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { addressField, nicknameField } from '../../domain/fields.ts'
-import type { PlayerRow, Players } from '../../store/players.ts'
+import type { PlayerRow, Players } from '../../store/game/players.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
 const LISTED_MAX = 1_000
 
-export type PlayerDesk = { readonly players: Players; readonly random: Random; readonly nicknameLengthMax: number }
+type PlayerContext = { readonly players: Players; readonly random: Random; readonly nicknameLengthMax: number }
 
 /** Players of the embedded game. A studio's own backend keeps its own, and then these routes do not exist. */
-export function playerRows({ players, random, nicknameLengthMax }: PlayerDesk): readonly OperatorRoute[] {
+export function playerRows({ players, random, nicknameLengthMax }: PlayerContext): readonly OperatorRoute[] {
   return [
     operator('GET /operator/players', {
       summary: 'Players of the embedded game, oldest first',

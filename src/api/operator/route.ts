@@ -12,9 +12,9 @@ import { type HttpRequest, queryOf } from '../http/request.ts'
 
 // Routes for the people who run the shop. They are a table of their own: what is not in the public table is in no public document.
 
-export type OperatorMethod = 'GET' | 'POST' | 'DELETE'
+type OperatorMethod = 'GET' | 'POST' | 'DELETE'
 
-export type OperatorCall<Params, Query, Body> = {
+type OperatorCall<Params, Query, Body> = {
   readonly params: Params
   readonly query: Query
   readonly body: Body
@@ -22,7 +22,7 @@ export type OperatorCall<Params, Query, Body> = {
   header(name: string): string | undefined
 }
 
-export type OperatorAnswer = {
+type OperatorAnswer = {
   readonly status?: number
   readonly body: JsonObject | string | AsyncIterable<string>
   readonly contentType?: string
@@ -35,6 +35,8 @@ export type OperatorRoute = {
   readonly params: z.ZodType | null
   readonly query: z.ZodType | null
   readonly body: z.ZodType | null
+  /** Set where the usual bound on bodies is too small. */
+  readonly bodyBytesMax: number | null
   handle(call: OperatorCall<unknown, unknown, unknown>): Promise<OperatorAnswer>
 }
 
@@ -43,6 +45,7 @@ type OperatorRow<Params extends z.ZodType, Query extends z.ZodType, Body extends
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body
+  readonly bodyBytesMax?: number
   readonly handle: (call: OperatorCall<z.output<Params>, z.output<Query>, z.output<Body>>) => Promise<OperatorAnswer>
 }
 
@@ -51,11 +54,11 @@ export function operator<Params extends z.ZodType, Query extends z.ZodType, Body
   row: OperatorRow<Params, Query, Body>,
 ): OperatorRoute {
   const [method, path] = key.split(' ') as [OperatorMethod, string]
-  const { summary, params = null, query = null, body = null } = row
-  return { method, path, summary, params, query, body, handle: row.handle as OperatorRoute['handle'] }
+  const { summary, params = null, query = null, body = null, bodyBytesMax = null } = row
+  return { method, path, summary, params, query, body, bodyBytesMax, handle: row.handle as OperatorRoute['handle'] }
 }
 
-export type OperatorOptions = {
+type OperatorOptions = {
   readonly routes: readonly OperatorRoute[]
   /** Null switches the operator's routes off: nobody can tell that there are any. */
   readonly token: Secret | null
@@ -85,7 +88,7 @@ export function operatorHandlers({ routes, token, limits, limiter }: OperatorOpt
       throw new Problem('method_not_allowed', `Use ${methods.join(' or ')} here.`, {
         headers: { Allow: methods.join(', ') },
       })
-    const bytes = await readBody(request, limits.bodyBytesMax)
+    const bytes = await readBody(request, route.bodyBytesMax ?? limits.bodyBytesMax)
     const answer = await route.handle({
       params: route.params ? parseWith(route.params, params) : {},
       query: route.query ? parseWith(route.query, queryOf(request)) : {},

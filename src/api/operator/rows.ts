@@ -8,14 +8,14 @@ import type { TillReport } from '../../checkout/reconcile.ts'
 import { refundOrder } from '../../checkout/refund.ts'
 import { eventTypes } from '../../domain/event.ts'
 import { viewOf } from '../../domain/offer.ts'
-import type { Endpoint } from '../../store/webhook-endpoints.ts'
-import type { LoggedDelivery } from '../../store/webhooks.ts'
+import type { LoggedDelivery } from '../../store/webhooks/deliveries.ts'
+import type { Endpoint } from '../../store/webhooks/endpoints.ts'
 import type { Webhooks } from '../../webhooks/endpoints.ts'
 import { type EventLog, presentEvent } from './event-stream.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
 /** What the operator's routes work with. */
-export type OperatorContext = {
+type OperatorContext = {
   readonly checkout: Checkout
   readonly events: EventLog
   readonly webhooks: Webhooks
@@ -195,7 +195,7 @@ function presentDelivery({ position, ...rest }: LoggedDelivery): JsonObject {
 }
 
 /** Amounts as text: they do not fit a JSON number. */
-export function presentReport(report: TillReport): JsonObject {
+function presentReport(report: TillReport): JsonObject {
   const { blocks, arrived, difference, items, ...till } = report
   return {
     ...till,

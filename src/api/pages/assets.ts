@@ -46,6 +46,7 @@ export function assetHandlers(limiter: RateLimiter): ReadonlyMap<string, Handler
 type Loaded = { readonly plain: Buffer; readonly packed: Buffer; readonly etag: string }
 
 function handlerOf(asset: Asset, limiter: RateLimiter): Handler {
+  const cors = corsHeaders()
   let loading: Promise<Loaded> | null = null
   return async (request): Promise<Reply> => {
     const counted = limiter.take('read', request)
@@ -55,7 +56,7 @@ function handlerOf(asset: Asset, limiter: RateLimiter): Handler {
     const { plain, packed, etag } = await loading
     const isPacked = /\bgzip\b/.test(request.header('accept-encoding') ?? '') && packed.length < plain.length
     const headers: Headers = {
-      ...corsHeaders,
+      ...cors,
       'Content-Type': asset.contentType,
       'Cache-Control': `public, max-age=${asset.maxAgeSeconds}`,
       'X-Content-Type-Options': 'nosniff',

@@ -66,7 +66,7 @@ export function errorsRoute(service: string): Route {
   })
 }
 
-export function errorsDocument(): JsonObject {
+function errorsDocument(): JsonObject {
   return {
     actions,
     errors: rows().map(({ code, status, title, taken, action, advice }) => ({

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type Html, html } from './html.ts'
 import { PROSE_STYLE } from './style.ts'
 
-export type Page = {
+type Page = {
   readonly title: string
   readonly description: string
   /** Which of our pages it is. */

@@ -3,7 +3,7 @@ import { type JsonObject, stringify } from '../../base/json.ts'
 import type { Problem } from '../../base/problem.ts'
 import { ASKED, type ChallengeReason, type Outcome } from '../../checkout/answer.ts'
 import { statusCodeOf } from '../../domain/order.ts'
-import { corsHeaders } from '../http/cors.ts'
+import { corsHeaders, varyHeader } from '../http/cors.ts'
 import { problemBody, typeOf } from '../http/problem-body.ts'
 import { type Headers, headerList, type Reply } from '../http/reply.ts'
 
@@ -14,23 +14,27 @@ export type Replies = {
   problem(problem: Problem, extra?: Headers, requestId?: string): Reply
 }
 
-export type ReplyOptions = { readonly errorsUrl: string; readonly random: Random }
+type ReplyOptions = { readonly errorsUrl: string; readonly random: Random }
 
 const RETRY_SECONDS = 2
-const VARY = 'Authorization, PAYMENT-SIGNATURE, Origin'
-const jsonHeaders = { 'Content-Type': 'application/json', ...corsHeaders }
-const paidHeaders = { ...jsonHeaders, 'Cache-Control': 'private, no-store', Vary: VARY }
-/** A kept 402 or error would be shown to somebody who has paid meanwhile. */
-const unpaidHeaders = { ...jsonHeaders, 'Cache-Control': 'no-store', Vary: VARY }
-const unpaidList = headerList(unpaidHeaders)
+
+/** What every answer has, paid or not. A kept 402 or error would be shown to somebody who has paid meanwhile. */
+type Usual = { readonly paid: Headers; readonly unpaid: Headers }
+
+function usualHeaders(): Usual {
+  const json = { 'Content-Type': 'application/json', ...corsHeaders() }
+  const dressed = (cacheControl: string) => ({ ...json, 'Cache-Control': cacheControl, Vary: varyHeader() })
+  return { paid: dressed('private, no-store'), unpaid: dressed('no-store') }
+}
 
 type Settled = Exclude<Outcome, { kind: 'challenged' }>
 
 export function createReplies(options: ReplyOptions): Replies {
-  const challenge = createChallengeReply(options)
+  const usual = usualHeaders()
+  const challenge = createChallengeReply(options, usual)
   return {
     outcome: (outcome, flowId, extra) =>
-      outcome.kind === 'challenged' ? challenge(outcome, flowId, extra) : settledReply(outcome, flowId, options),
+      outcome.kind === 'challenged' ? challenge(outcome, flowId, extra) : settledReply(outcome, flowId, options, usual),
 
     problem(problem, extra = {}, requestId) {
       const body = bodyOf(problem, options, requestId)
@@ -39,7 +43,7 @@ export function createReplies(options: ReplyOptions): Replies {
         status: problem.status,
         body: stringify(body),
         headers: {
-          ...unpaidHeaders,
+          ...usual.unpaid,
           ...(afterSeconds === null ? {} : { 'Retry-After': String(afterSeconds) }),
           ...extra,
           ...problem.extra.headers,
@@ -52,8 +56,9 @@ export function createReplies(options: ReplyOptions): Replies {
 type Challenged = Extract<Outcome, { kind: 'challenged' }>
 
 /** The 402. What everybody is told who has not paid is written out once; who was refused is told why. */
-function createChallengeReply(options: ReplyOptions): (outcome: Challenged, flowId: string, extra: Headers) => Reply {
+function createChallengeReply(options: ReplyOptions, usual: Usual) {
   const { errorsUrl, random } = options
+  const fixed = headerList(usual.unpaid)
 
   /** The members of a problem that are the same in each answer, up to the closing brace. */
   function restOf(problem: Problem): string {
@@ -64,12 +69,12 @@ function createChallengeReply(options: ReplyOptions): (outcome: Challenged, flow
   const rests = { probe: restOf(ASKED.probe), unpaid: restOf(ASKED.unpaid) }
   const restFor = (why: ChallengeReason, problem: Problem) => (why === 'refused' ? restOf(problem) : rests[why])
 
-  return ({ why, problem, wire }, flowId, extra) => {
+  return ({ why, problem, wire }: Challenged, flowId: string, extra: Headers): Reply => {
     const named = `"type":"${wire.problemType ?? typeOf(problem, errorsUrl)}","requestId":"${newId('req', random)}"`
     return {
       status: 402,
       body: `{${wire.members},${named},${restFor(why, problem)}`,
-      fixed: unpaidList,
+      fixed,
       headers: { ...wire.headers, 'X-Flow-Id': flowId, ...extra },
     }
   }
@@ -80,7 +85,7 @@ function bodyOf(problem: Problem, { errorsUrl, random }: ReplyOptions, requestId
 }
 
 /** A payment was taken, or may have been. */
-function settledReply(outcome: Settled, flowId: string, options: ReplyOptions): Reply {
+function settledReply(outcome: Settled, flowId: string, options: ReplyOptions, usual: Usual): Reply {
   const { order, wire } = outcome
   switch (outcome.kind) {
     case 'delivered': {
@@ -89,18 +94,18 @@ function settledReply(outcome: Settled, flowId: string, options: ReplyOptions): 
       return {
         status: answer.status,
         body: answer.body,
-        headers: { ...paidHeaders, ...answer.headers, ...replayed, 'X-Flow-Id': order.flowId },
+        headers: { ...usual.paid, ...answer.headers, ...replayed, 'X-Flow-Id': order.flowId },
       }
     }
     case 'moving': {
       const retry = { 'Retry-After': String(outcome.retryAfterSeconds) }
-      const headers = { ...paidHeaders, ...wire.headers, ...retry, 'X-Flow-Id': order.flowId }
+      const headers = { ...usual.paid, ...wire.headers, ...retry, 'X-Flow-Id': order.flowId }
       return { status: 202, body: stringify(outcome.body), headers }
     }
     case 'public': {
       const status = statusCodeOf(order.status)
       const retry: Headers = status === 202 ? { 'Retry-After': String(RETRY_SECONDS) } : {}
-      const headers = { ...paidHeaders, ...wire.headers, ...retry, 'X-Flow-Id': flowId }
+      const headers = { ...usual.paid, ...wire.headers, ...retry, 'X-Flow-Id': flowId }
       return { status, body: stringify(outcome.body), headers }
     }
     case 'failed': {
@@ -108,7 +113,7 @@ function settledReply(outcome: Settled, flowId: string, options: ReplyOptions): 
       return {
         status: problem.status,
         body: stringify(bodyOf(problem, options)),
-        headers: { ...unpaidHeaders, ...wire.headers, 'X-Flow-Id': order.flowId },
+        headers: { ...usual.unpaid, ...wire.headers, 'X-Flow-Id': order.flowId },
       }
     }
   }

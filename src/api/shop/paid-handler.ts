@@ -6,14 +6,12 @@ import type { Outcome } from '../../checkout/answer.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
 import type { PurchaseRequest } from '../../checkout/paid-call.ts'
 import { ask, purchase } from '../../checkout/purchase.ts'
-import type { HttpConfig } from '../../config/config.ts'
 import type { Limits } from '../../config/limits.ts'
 import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
 import type { Offer } from '../../domain/offer.ts'
 import type { Incoming, Resource } from '../../domain/rail.ts'
 import type { PaidRoute } from '../../domain/route.ts'
 import type { PaymentGate } from '../gate/payment-gate.ts'
-import { hasPayment } from '../gate/payment-header.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
 import { isEmptyBody, readBody } from '../http/body.ts'
 import { parseWith } from '../http/parse.ts'
@@ -26,7 +24,6 @@ export type PaidHandlerOptions = {
   readonly replies: Replies
   readonly paymentGate: PaymentGate
   readonly limiter: RateLimiter
-  readonly http: HttpConfig
   readonly limits: Limits
   readonly random: Random
 }
@@ -38,7 +35,7 @@ const UNLIMITED: Headers = {}
 /** A paid row as HTTP handlers, by method. The gate stands in here, never on a path pattern beside it. */
 export function compilePaid(route: PaidRoute, options: PaidHandlerOptions): MethodHandlers {
   const { offer } = route
-  const terms: Fixed = { resource: resourceOf(options.http, route), bodyIsBound: route.bodyIsBound }
+  const terms: Fixed = { resource: resourceOf(route), bodyIsBound: route.bodyIsBound }
   const handlers = new Map<string, RouteHandler>([[route.method, sells(route, terms, options)]])
   if (route.hasPriceProbe && route.method !== 'GET') handlers.set('GET', tellsPrice(offer, terms, options))
   return handlers
@@ -54,7 +51,7 @@ function sells(route: PaidRoute, terms: Fixed, options: PaidHandlerOptions): Rou
 
   return (request) => {
     assertAcceptsJson(request)
-    const isPaid = hasPayment(request)
+    const isPaid = paymentGate.isPaid(request)
     const flowId = flowIdOf(request, random)
     const incoming = isPaid ? { header: request.header, meta: noMeta } : NOTHING_SENT
     const extra = !isPaid && isRateLimited ? limiter.take('unpaid', request) : UNLIMITED
@@ -82,10 +79,10 @@ function sells(route: PaidRoute, terms: Fixed, options: PaidHandlerOptions): Rou
 
 /** What a GET on a buy path answers: the price, and never a purchase. */
 function tellsPrice(offer: Offer, terms: Fixed, options: PaidHandlerOptions): RouteHandler {
-  const { checkout, replies, limiter, random } = options
+  const { checkout, replies, paymentGate, limiter, random } = options
   return (request) => {
     assertAcceptsJson(request)
-    const isPaid = hasPayment(request)
+    const isPaid = paymentGate.isPaid(request)
     const extra = limiter.take('unpaid', request)
     if (isPaid)
       throw new Problem(
@@ -107,10 +104,9 @@ const NOTHING_ASKED = {
 } as const
 
 /** Public addresses come from configuration: a Host header must not decide what a payer signs. */
-export function resourceOf(http: HttpConfig, route: PaidRoute): Resource {
-  const base = route.host === 'mpp' ? http.baseUrl : http.x402BaseUrl
+export function resourceOf(route: PaidRoute): Resource {
   return {
-    url: base + route.path,
+    url: route.offer.rail.baseUrl + route.path,
     scope: `${route.method} ${route.path}`,
     description: route.summary,
     discovery: route.discovery,

@@ -1,4 +1,4 @@
-import { Problem } from '../../base/problem.ts'
+import { isProblem, Problem } from '../../base/problem.ts'
 import type { Lease } from '../../domain/lease.ts'
 import { renewFront, tendFront } from './front.ts'
 import { type Lane, noteLanded } from './lane.ts'
@@ -24,6 +24,7 @@ export async function assertFunded(lane: Lane, gas: bigint): Promise<void> {
 /** Refuses before money moves when what was sent before does not land: what is sold now would wait behind it. */
 export async function assertClear(lane: Lane): Promise<void> {
   const { row, clock } = lane
+  await assertSigns(lane)
   await open(lane)
   if (!isJammed(lane)) return
   if (clock.now() - row.lookedAt >= LOOK_MS) {
@@ -32,6 +33,19 @@ export async function assertClear(lane: Lane): Promise<void> {
     if (!isJammed(lane)) return
   }
   throw await jam(lane)
+}
+
+async function assertSigns(lane: Lane): Promise<void> {
+  try {
+    await lane.wallet.assertReady()
+  } catch (error) {
+    if (isProblem(error, 'signer_unavailable'))
+      lane.alarm('signer', 'a hot key cannot sign; nothing is sold for it', {
+        reason: error.message,
+        fix: 'is the signer at SUTLER_SIGNER_URL up, quick, and does it have this key? It is asked again by itself',
+      })
+    throw error
+  }
 }
 
 /** Where the row begins and ends. The same reading serves the next signature. */

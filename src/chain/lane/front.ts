@@ -56,7 +56,7 @@ async function frontOf(lane: Lane, lease: Lease, before: number): Promise<readon
 async function fillGap(lane: Lane, lease: Lease, nonce: number): Promise<Send | null> {
   const { journal, wallet, chainId, signer } = lane
   lane.alarm('gap', 'a gap in the nonces of a key is filled with an empty transaction', { nonce })
-  const version = wallet.signVoid(nonce, await payableFees(lane, VOID_GAS), chainId)
+  const version = await wallet.signVoid(nonce, await payableFees(lane, VOID_GAS), chainId)
   const call = { to: signer, data: '0x', gas: VOID_GAS } as const
   const place = { chainId, signer, nonce, orderId: GAP, step: `${GAP}.${nonce}` }
   const send: Send = { ...place, call, versions: [version], landing: null }

@@ -47,7 +47,7 @@ export type Lane = LaneOptions & {
 }
 
 /** What this process knows of the row; another process may know more. */
-export type Row = {
+type Row = {
   /** Next nonce to use; null: ask. */
   next: number | null
   /** All nonces below have landed. */

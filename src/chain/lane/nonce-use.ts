@@ -3,7 +3,7 @@ import type { Hex } from '../../base/hex.ts'
 import { type Rpc, RpcError } from '../rpc.ts'
 
 /** The transaction that a nonce went to. */
-export type NonceUse = { readonly hash: Hash; readonly blockNumber: bigint }
+type NonceUse = { readonly hash: Hash; readonly blockNumber: bigint }
 
 type FullBlock = {
   readonly transactions: readonly {

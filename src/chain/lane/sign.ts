@@ -39,7 +39,7 @@ export async function signAndRecord(lane: Lane, { lease, orderId, step }: Errand
   for (;;) {
     const nonce = row.next ?? (await firstFreeNonce(lane))
     const fees = await payableFees(lane, call.gas)
-    const version = wallet.signCall(call, nonce, fees, chainId)
+    const version = await wallet.signCall(call, nonce, fees, chainId)
     const send: Send = { chainId, signer, nonce, orderId, step, call, versions: [version], landing: null }
     await waypoint('send.signed')
     if (await journal.record(lease, send)) {
@@ -61,13 +61,13 @@ export async function signAndRecord(lane: Lane, { lease, orderId, step }: Errand
 export async function signAgain(lane: Lane, lease: Lease, send: Send): Promise<Send> {
   const { isVoid } = send.versions.at(-1)!
   const fees = await nextFees(lane, send, isVoid)
-  return fees === null ? send : addVersion(lane, lease, send, signed(lane, send, fees, isVoid))
+  return fees === null ? send : addVersion(lane, lease, send, await signed(lane, send, fees, isVoid))
 }
 
 /** The same nonce, to ourselves, for more: whichever lands, the other one never will. */
 export async function signVoid(lane: Lane, lease: Lease, send: Send): Promise<Send> {
   const fees = (await nextFees(lane, send, true)) ?? (await payableFees(lane, VOID_GAS))
-  return addVersion(lane, lease, send, signed(lane, send, fees, true))
+  return addVersion(lane, lease, send, await signed(lane, send, fees, true))
 }
 
 /** Can one of its versions land now, as far as fees go? */
@@ -112,7 +112,7 @@ function isSame(a: Fees, b: Fees): boolean {
   return a.maxFeePerGas === b.maxFeePerGas && a.maxPriorityFeePerGas === b.maxPriorityFeePerGas
 }
 
-function signed({ wallet, chainId }: Lane, { nonce, call }: Send, fees: Fees, isVoid: boolean): SignedVersion {
+function signed({ wallet, chainId }: Lane, { nonce, call }: Send, fees: Fees, isVoid: boolean): Promise<SignedVersion> {
   return isVoid ? wallet.signVoid(nonce, fees, chainId) : wallet.signCall(call, nonce, fees, chainId)
 }
 

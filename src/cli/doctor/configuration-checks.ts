@@ -1,16 +1,18 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
-import type { Config } from '../../config/config.ts'
+import { type Config, withChains } from '../../config/config.ts'
+import { readKeyring } from '../../config/keyring.ts'
 import { type LoadedConfig, loadConfig } from '../../config/load.ts'
 import { ConfigFault, type Environment } from '../../config/options.ts'
+import { sellingAccounts } from '../../rails/kind.ts'
+import { rails } from '../../rails/rails.ts'
 import { sandboxConfig } from '../../sandbox/world.ts'
 import type { Database } from '../../store/db.ts'
 import { pendingMigrations } from '../../store/migrate.ts'
 import { storeTime } from '../../store/time.ts'
 import { createGameClient } from '../../surfaces/shop/game-client.ts'
 import { healthAnswer } from '../../surfaces/shop/game-wire.ts'
-import { fetchWithin } from '../bounded-fetch.ts'
 import { withStore } from '../store-access.ts'
 import { type Finding, look, skipped, Trouble } from './finding.ts'
 
@@ -38,21 +40,14 @@ export function readConfiguration(
     detail: `${config.mode}, public at ${config.http.baseUrl}`,
     fix: null,
   }
-  return { config, findings: [mode, ...(config.mode === 'production' ? advice(config) : [])] }
+  return {
+    config,
+    findings: [mode, ...(config.mode === 'production' ? [...advice(config), ...missingContracts(env, config)] : [])],
+  }
 }
 
 function withRpc(config: Config, url: string): Config {
-  const at = <Chain extends Config['game']['chain']>(chain: Chain): Chain => ({
-    ...chain,
-    rpcUrls: [`${url}/sandbox/rpc/${chain.chainId}`],
-  })
-  const { x402, mpp, game } = config
-  return {
-    ...config,
-    x402: x402 && { ...x402, chain: at(x402.chain) },
-    mpp: mpp && { ...mpp, chain: at(mpp.chain) },
-    game: { ...game, chain: at(game.chain) },
-  }
+  return withChains(config, (chain) => ({ ...chain, rpcUrls: [`${url}/sandbox/rpc/${chain.chainId}`] }))
 }
 
 /** What is allowed and yet worth a second thought before real money is taken. */
@@ -78,6 +73,25 @@ function advice({ http, operatorToken, store, service }: Config): readonly Findi
       ? [warn('contact', 'Directories and buyers find no address.', 'Set SUTLER_CONTACT_EMAIL.')]
       : []),
   ]
+}
+
+/** Whoever has made the key of a surface wants to sell there. */
+function missingContracts(env: Environment, { game, notSold }: Config): readonly Finding[] {
+  const { keys } = readKeyring(env)
+  const isSet = (role: string) => keys.some((key) => key.role.contractRole === role && key.isSet)
+  const missing = [
+    ...(!game.sale && !notSold.has('sale') && isSet('minter') ? ['sale'] : []),
+    ...(!game.craft && !notSold.has('craft') && isSet('crafter') ? ['craft'] : []),
+  ]
+  const token = missing.includes('craft') ? ' --craft-token <address or Name:SYMBOL>' : ''
+  const fix = `Run \`sutler contracts deploy --key-file keys/deployer.key --owner <cold address>${token}\`; it fills in the addresses.`
+  return missing.map((name) => ({
+    area: 'configuration',
+    what: `${name} contract`,
+    severity: 'fail',
+    detail: 'There is a key for it and no contract.',
+    fix,
+  }))
 }
 
 export async function checkStore(config: Config, isRunning: boolean): Promise<readonly Finding[]> {
@@ -107,7 +121,6 @@ function checkTables(database: Database): Promise<Finding> {
 }
 
 const SKEW_MS_MAX = 5_000
-const ANSWER_MS_MAX = 10_000
 const SYNC = 'Set the clock of this machine, for example with an NTP service.'
 
 function checkTime(database: Database): Promise<Finding> {
@@ -123,22 +136,11 @@ export function compareClocks(other: string, offMs: number): string {
   return `agrees with ${other}`
 }
 
-export async function checkFacilitator({ x402 }: Config): Promise<readonly Finding[]> {
-  if (!x402) return []
-  const { facilitator, network } = x402
-  if (facilitator.kind === 'inproc')
-    return [skipped('facilitator', 'inproc', 'The shop settles x402 payments by itself.')]
-  const fix = 'Check SUTLER_X402_FACILITATOR and SUTLER_X402_FACILITATOR_HEADERS.'
-  const finding = await look({ area: 'facilitator', what: facilitator.url, fix }, async () => {
-    const headers = Object.entries(facilitator.headers).map(([name, value]): [string, string] => [name, value.reveal()])
-    const response = await fetchWithin(ANSWER_MS_MAX)(`${facilitator.url}/supported`, { headers })
-    if (!response.ok) throw new Trouble('fail', `It answers ${response.status}.`, fix)
-    const { kinds } = (await response.json()) as { kinds: readonly { scheme: string; network: string }[] }
-    if (!kinds.some((kind) => kind.scheme === 'exact' && kind.network === network))
-      throw new Trouble('fail', `It does not settle exact payments on ${network}.`, 'Choose another facilitator.')
-    return `settles exact payments on ${network}`
-  })
-  return [finding]
+/** Whoever settles for us, where we do not do so ourselves. */
+export async function checkFacilitator(config: Config): Promise<readonly Finding[]> {
+  const outside = sellingAccounts(rails, config).flatMap((account) => account.outside)
+  if (outside.length === 0) return [skipped('facilitator', 'inproc', 'The shop settles payments by itself.')]
+  return Promise.all(outside.map((service) => look({ ...service, area: 'facilitator' }, service.look)))
 }
 
 export async function checkGame({ game, limits }: Config): Promise<readonly Finding[]> {

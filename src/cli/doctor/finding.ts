@@ -53,6 +53,13 @@ export function skipped(area: Area, what: string, detail: string): Finding {
   return { area, what, severity: 'skipped', detail, fix: null }
 }
 
+/** Areas are in the order in which a shop is opened, so the first failure is what to mend first; null: nothing is to be done. */
+export function nextOf(findings: readonly Finding[]): string | null {
+  const toDo = findings.filter(({ fix }) => fix !== null)
+  const first = toDo.find(({ severity }) => severity === 'fail') ?? toDo[0]
+  return first?.fix ?? null
+}
+
 /** A nothing to mend, B something to know, C scanners stumble, F it cannot sell or money is in danger. */
 export type Grade = 'A' | 'B' | 'C' | 'F'
 

@@ -1,8 +1,6 @@
-import { decodePaymentRequiredHeader } from '@x402/core/http'
-import { PaymentRequiredV2Schema } from '@x402/core/schemas'
-import { Challenge } from 'mppx'
-import { validate } from 'mppx/discovery'
 import { systemClock } from '../../base/clock.ts'
+import { ADDRESS_OPTIONS } from '../../config/load.ts'
+import { clients } from '../../rails/clients.ts'
 import { fetchWithin } from '../bounded-fetch.ts'
 import { compareClocks } from './configuration-checks.ts'
 import { type Check, type Finding, look, Trouble } from './finding.ts'
@@ -37,13 +35,14 @@ export async function checkFront(url: string): Promise<readonly Finding[]> {
       return `OpenAPI ${openapi}`
     }),
     await look({ ...documents, what: '/catalog' }, () => catalog(url)),
+    await look({ area: 'shop', what: 'shelves', fix: SHELVE }, () => shelves(url)),
     await look({ ...documents, what: 'CORS' }, () => preflight(url)),
     await look({ ...documents, what: 'errors' }, () => errors(url)),
     await look({ ...documents, what: 'MCP' }, () => initialize(url)),
   ]
   const paid = contract ? paidOperations(contract).map(({ path }) => path) : []
-  const spoken = (['x402', 'mpp'] as const).filter((protocol) => paid.some((path) => path.includes(`/${protocol}/`)))
-  const paths = [...texts, ...spoken.flatMap((protocol) => ofProtocol[protocol])]
+  const spoken = clients.filter(({ name }) => paid.some((path) => path.includes(`/${name}/`)))
+  const paths = [...texts, ...spoken.flatMap(({ documents }) => documents)]
   const read = paths.map((path) => look({ ...documents, what: path }, () => document(url, path)))
   const challenges = contract ? checkChallenges(url, contract) : []
   return [...findings, ...(await Promise.all(read)), ...(await challenges)]
@@ -63,9 +62,6 @@ const texts = [
   '/.well-known/jwks.json',
   '/errors',
 ]
-
-/** What only a shop that takes this protocol has. */
-const ofProtocol = { x402: ['/.well-known/x402', '/discovery/resources'], mpp: ['/.well-known/mpp'] }
 
 const ask = fetchWithin(ANSWER_MS_MAX)
 
@@ -100,11 +96,10 @@ async function clock(url: string): Promise<string> {
   return compareClocks('the shop', date + 500 - systemClock.now())
 }
 
-function judgeContract(contract: Contract): string {
+async function judgeContract(contract: Contract): Promise<string> {
   const fix = 'Report it: the contract is printed from the route table.'
-  const errors = validate(contract).filter(({ severity }) => severity === 'error')
-  if (errors.length > 0)
-    throw new Trouble('fail', errors.map(({ path, message }) => `${path}: ${message}`).join(' '), fix)
+  const errors = (await Promise.all(clients.map((client) => client.contractErrors?.(contract) ?? []))).flat()
+  if (errors.length > 0) throw new Trouble('fail', errors.join(' '), fix)
   const paid = paidOperations(contract)
   const silent = paid.filter(({ operation }) => operation.responses['402'] === undefined)
   if (paid.length === 0) throw new Trouble('fail', 'It offers nothing for money.', 'Switch a protocol on.')
@@ -127,17 +122,17 @@ function paidOperations({ paths, servers }: Contract) {
 
 /** Every paid route is asked without money. What comes back must be payable by the stock clients. */
 async function checkChallenges(url: string, contract: Contract): Promise<readonly Finding[]> {
-  const fix = 'Compare SUTLER_BASE_URL and SUTLER_X402_BASE_URL with the address that agents use.'
+  const fix = `Compare ${ADDRESS_OPTIONS} with the address that agents use.`
   return Promise.all(
     paidOperations(contract).map(({ path, method, server }) => {
       const check: Check = { area: 'documents', what: `402 of ${path}`, fix }
       return look(check, async () => {
         const init = method === 'GET' ? {} : { method, body: '{}', headers: { 'content-type': 'application/json' } }
         const response = await ask(`${url}${path}`, init)
-        if (response.status === 409) throw new Trouble('warn', await detailOf(response), 'Put something on the shelf.')
+        if (response.status === 409) throw new Trouble('warn', await detailOf(response), SHELVE)
         if (response.status !== 402) throw new Trouble('fail', `It answers ${response.status} to an unpaid call.`, fix)
         judgeHeaders(response)
-        return response.headers.has('payment-required') ? judgeX402(response, server + path, fix) : judgeMpp(response)
+        return judgeChallenge(response, server + path, fix)
       })
     }),
   )
@@ -158,17 +153,13 @@ function judgeHeaders({ headers }: Response): void {
     throw new Trouble('fail', 'Agents in browsers cannot read it.', fix)
 }
 
-function judgeX402({ headers }: Response, url: string, fix: string): string {
-  const required = PaymentRequiredV2Schema.parse(decodePaymentRequiredHeader(headers.get('payment-required')!))
-  const [accepted] = required.accepts
-  if (required.resource.url !== url)
-    throw new Trouble('warn', `It names ${required.resource.url}, and the contract says ${url}.`, fix)
-  return `x402 ${accepted?.scheme} on ${accepted?.network}`
-}
-
-function judgeMpp(response: Response): string {
-  const { method, intent, digest } = Challenge.fromResponse(response)
-  return `MPP ${method}/${intent}${digest === undefined ? '' : ', bound to the body'}`
+async function judgeChallenge(response: Response, url: string, fix: string): Promise<string> {
+  const client = clients.find(({ priceIn }) => priceIn(response) !== null)
+  if (!client) throw new Trouble('fail', 'No client knows how to pay it.', fix)
+  const { words, url: named } = await client.judge(response)
+  if (named !== null && named !== url)
+    throw new Trouble('warn', `It names ${named}, and the contract says ${url}.`, fix)
+  return words
 }
 
 async function catalog(url: string): Promise<string> {
@@ -178,9 +169,27 @@ async function catalog(url: string): Promise<string> {
   if (version !== 1) throw new Error(`Its version is ${version}, not 1.`)
   if (!response.headers.has('etag') || !/max-age=\d+/.test(response.headers.get('cache-control') ?? ''))
     throw new Trouble('warn', 'It cannot be cached: ETag or max-age is missing.', fix)
-  if (items.length === 0) throw new Trouble('warn', 'Nothing is on the shelves.', 'Put lots or items on sale.')
   return `version ${version}, ${items.length} items`
 }
+
+const SHELVE = 'Put something on the shelf: `sutler items add --help`, `sutler lots add --help`.'
+
+type Entry = { readonly surface: string; readonly items: readonly { readonly available: boolean }[] }
+
+/** What is sold one by one must be there; probes and craft actions need no shelf. */
+async function shelves(url: string): Promise<string> {
+  const { entries } = await json<{ entries: readonly Entry[] }>(`${url}/catalog`)
+  const shelved = [...new Set(entries.map(({ surface }) => surface))].filter((name) => SHELVED.includes(name))
+  const countOf = (name: string) =>
+    Math.max(...entries.filter(({ surface }) => surface === name).map((one) => one.items.filter(isAvailable).length))
+  const empty = shelved.filter((name) => countOf(name) === 0)
+  if (empty.length === 0) return shelved.map((name) => `${countOf(name)} in ${name}`).join(', ') || 'none are needed'
+  const severity = empty.length === shelved.length ? 'fail' : 'warn'
+  throw new Trouble(severity, `Nothing is on sale in ${empty.join(' and ')}.`, SHELVE)
+}
+
+const SHELVED: readonly string[] = ['sale', 'shop']
+const isAvailable = ({ available }: { readonly available: boolean }) => available
 
 async function preflight(url: string): Promise<string> {
   const { status, headers } = await ask(`${url}/catalog`, {

@@ -28,7 +28,7 @@ export type PushOptions = {
   readonly isByAccessKey: (transaction: Hash) => Promise<boolean>
 }
 
-export type PushVerdict =
+type PushVerdict =
   | { readonly kind: 'pays'; readonly seen: Seen }
   | { readonly kind: 'unseen' }
   | { readonly kind: 'astray'; readonly detail: string; readonly mayBeAnothers: boolean }

@@ -7,7 +7,7 @@ import { contractAt } from '../../chain/contract.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 
 /** An access key spends an account's money within limits that the account set; it is not the account. */
-export type Sender = { readonly sender: Address; readonly isAccessKey: boolean }
+type Sender = { readonly sender: Address; readonly isAccessKey: boolean }
 
 /**
  * Whose transaction this is, by proof. Tempo's transactions may name their sender in words: as a hint for whoever pays the fee, as the owner

@@ -17,7 +17,7 @@ export const META = {
 } as const
 
 /** Pull: a signed transaction that we broadcast. Push: the hash of one that the payer broadcast already. */
-export type Proof =
+type Proof =
   | { readonly mode: 'pull'; readonly raw: `0x${string}` }
   | { readonly mode: 'push'; readonly hash: `0x${string}` }
 

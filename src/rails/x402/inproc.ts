@@ -90,7 +90,7 @@ export function inprocFacilitator(options: {
   async function wasCancelled({ from, nonce }: Authorization): Promise<boolean> {
     const { number } = await head.latest()
     const fromBlock = number > SEARCH_BLOCKS ? number - SEARCH_BLOCKS : 0n
-    return (await findAuthorization(rpc, asset, from, nonce, fromBlock))?.kind === 'cancelled'
+    return (await findAuthorization(rpc, asset, { from, nonce }, fromBlock))?.kind === 'cancelled'
   }
 
   /** Null when it was spent after all, a moment ago: the next look will find it. */

@@ -6,7 +6,7 @@ import { bodyDigest, extensionsOf, type Money, requirementsOf, withClaim } from 
 import { X402_VERSION } from './wire.ts'
 
 /** The protocol's `PaymentRequired`: the members of the document, and all of it in the header's encoding. */
-export type Required = { readonly members: string; readonly header: string }
+type Required = { readonly members: string; readonly header: string }
 
 /** What differs between two callers: the digest of the body, where there is one, and the claim that only this caller is told. */
 type Fill = (claim: string, digest: string) => Required

@@ -64,7 +64,7 @@ export function createSettlementReader(
       const { authorization, fromBlock } = keptPayment(order)
       const { from, nonce } = authorization
       if (!(await isAuthorizationUsed(rpc, asset, authorization))) return null
-      const trace = await findAuthorization(rpc, asset, from, nonce, BigInt(fromBlock))
+      const trace = await findAuthorization(rpc, asset, { from, nonce }, BigInt(fromBlock))
       if (trace?.kind === 'cancelled')
         return {
           kind: 'refused',
@@ -95,7 +95,7 @@ export function createSettlementReader(
       if (!(await isAuthorizationUsed(rpc, asset, authorization))) return null
       const { number } = await head.latest()
       const fromBlock = number > SEARCH_BLOCKS ? number - SEARCH_BLOCKS : 0n
-      const trace = await findAuthorization(rpc, asset, authorization.from, authorization.nonce, fromBlock)
+      const trace = await findAuthorization(rpc, asset, authorization, fromBlock)
       const receipt = trace?.kind === 'used' ? await readReceipt(rpc, trace.transaction) : null
       return receipt && paidBy(receipt, asset, authorization) ? receipt.transactionHash : null
     },

@@ -3,7 +3,7 @@ import { NodeFS } from '@electric-sql/pglite/nodefs'
 import { syncPath } from '../../base/data-folder.ts'
 import type { Reserve } from './reserve.ts'
 
-export type DurableFiles = {
+type DurableFiles = {
   readonly fs: NodeFS
   /** How often the engine had bytes forced to the disk. */
   syncs(): number
@@ -26,6 +26,7 @@ export function durableFiles(folder: string, reserve: Reserve, onAbort: () => vo
       syncs++
       return sync(files, stream)
     }
+    // biome-ignore lint/complexity/useMaxParams: the shape is Emscripten's
     operations.write = (stream, buffer, offset, length, position) => {
       const written = writeSome(() => write(stream, buffer, offset, length, position))
       if (written === length || !reserve.spend())

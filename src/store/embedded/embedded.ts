@@ -4,12 +4,12 @@ import type { Log } from '../../base/log.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Backend } from '../backend.ts'
 import { StoreFault } from '../fault.ts'
-import { createPool } from '../pool.ts'
+import { createConnectionPool } from '../pool.ts'
 import { type Line, WireSocket } from './bridge.ts'
 import { freeBytes, judgeDisk } from './disk.ts'
 import type { FromWorker, ToWorker, WorkerOptions } from './messages.ts'
 
-export type EmbeddedOptions = {
+type EmbeddedOptions = {
   readonly dataDir: string
   /** The same folder, when whoever opens the store has claimed it already. */
   readonly folder?: DataFolder
@@ -48,7 +48,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Backend> {
     }
   }
 
-  const pool = createPool(
+  const pool = createConnectionPool(
     {
       max: 1,
       user: 'postgres',

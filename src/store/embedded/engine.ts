@@ -21,7 +21,7 @@ export type Engine = {
   close(): Promise<void>
 }
 
-export type EngineOptions = {
+type EngineOptions = {
   readonly dataDir: string
   readonly reserve: Reserve
   /** What PostgreSQL prints, for the log. */

@@ -17,9 +17,9 @@ import { allowanceFinding, balanceFinding, purseHolds, readSpendingLimits } from
 const GAS_MAX = 1_000_000n
 
 /** How much is charged, and who chose it. Decided before money moves: a default that changes later changes no open order. */
-export type Charge = { readonly amount: string; readonly amountSource: 'request' | 'default' }
+export type TokenCharge = { readonly amount: string; readonly amountSource: 'request' | 'default' }
 
-export function chargeOf({ amount }: Accelerate, defaultAmount: bigint): Charge {
+export function chargeOf({ amount }: Accelerate, defaultAmount: bigint): TokenCharge {
   return amount === undefined
     ? { amount: defaultAmount.toString(), amountSource: 'default' }
     : { amount, amountSource: 'request' }
@@ -29,7 +29,7 @@ export function chargeOf({ amount }: Accelerate, defaultAmount: bigint): Charge 
 export function accelerateGood(craft: Craft, defaultAmount: bigint): Good<Accelerate> {
   const { controller } = craft
 
-  const actionOf = ({ user }: Accelerate, { amount }: Charge): Action => ({
+  const actionOf = ({ user }: Accelerate, { amount }: TokenCharge): Action => ({
     gasMax: GAS_MAX,
     call: (key) => controller.contract.encode('accelerate', [key, user, BigInt(amount)]),
   })
@@ -64,7 +64,7 @@ export function accelerateGood(craft: Craft, defaultAmount: bigint): Good<Accele
       }
     },
 
-    deliver: (input, plan, buyer) => deliverAction(craft, buyer, actionOf(input, plan as Charge)),
+    deliver: (input, plan, buyer) => deliverAction(craft, buyer, actionOf(input, plan as TokenCharge)),
   }
 }
 

@@ -9,7 +9,7 @@ import type { HeadSource } from '../../chain/head.ts'
 import type { Sender } from '../../chain/sender.ts'
 import type { Limits } from '../../config/limits.ts'
 import type { Buyer, Delivery, Finding } from '../../domain/good.ts'
-import type { HoldBook } from '../../store/holds.ts'
+import type { HoldBook } from '../../store/orders/holds.ts'
 import type { Controller } from './controller.ts'
 import { refusalOf } from './refusal.ts'
 

@@ -12,7 +12,7 @@ import {
   trialProblem,
   withExecution,
 } from './action.ts'
-import { type Burn, type Nft, nameOf } from './schema.ts'
+import { type Burn, type Nft, nftName } from './schema.ts'
 
 /** Measured with a plain collection: 305,000 for the first token and 15,000 for each further one. Collections that keep lists take up to 120,000. */
 const GAS_BASE = 350_000n
@@ -40,7 +40,7 @@ export function burnGood(craft: Craft): Good<Burn> {
     async check(input, payer) {
       const { user, nfts } = input
       await assertReady(craft, actionOf(input))
-      const locks = nfts.map((nft) => `nft:${chainId}:${nameOf(nft)}`)
+      const locks = nfts.map((nft) => `nft:${chainId}:${nftName(nft)}`)
       // Read before the chain: when another action on one of these tokens ends in between, whatever we read of it is stale.
       const versions = await holds.versions(locks)
       const [{ isPaused, tokens }, held, trial] = await Promise.all([

@@ -7,7 +7,7 @@ import type { Rpc } from '../../chain/rpc.ts'
 import { erc20Abi, erc721Abi, tokenErrors } from '../../chain/tokens.ts'
 
 /** The errors of the tokens it moves come through the controller. */
-export const controllerAbi = [...craftController.abi, ...tokenErrors] as const
+const controllerAbi = [...craftController.abi, ...tokenErrors] as const
 
 /** The craft controller on its chain, with the tokens around it. */
 export type Controller = {

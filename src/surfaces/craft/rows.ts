@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
 import type { Offer } from '../../domain/offer.ts'
+import { probePrice } from '../../domain/price.ts'
 import { quote, quoteSchema } from '../../domain/quote.ts'
 import type { RailName } from '../../domain/rail.ts'
 import {
@@ -17,7 +18,7 @@ import type { RowContext } from '../surface.ts'
 import { chargeOf } from './accelerate.ts'
 import { type CraftConfig, craftConfigSchema } from './config.ts'
 import type { Accelerate, Burn, CraftSchemas } from './schema.ts'
-import { faces } from './tools.ts'
+import { toolTexts } from './tools.ts'
 import { accelerateActionSchema, burnActionSchema, craftActionSchema } from './view.ts'
 
 export type CraftCounter = {
@@ -43,7 +44,7 @@ export function craftRows(context: RowContext, craft: CraftCounter, rail: RailNa
   const burn = craft.burn.get(rail)
   const accelerate = craft.accelerate.get(rail)
   if (!burn || !accelerate) return []
-  const common = { surface: 'craft', host: hostOf(rail) } as const
+  const common = { surface: 'craft', host: hostOf(context, rail) } as const
   const path = `/craft/${rail}` as const
   const urls = {
     burn: context.urlOf(rail, `${path}/burn`),
@@ -68,11 +69,11 @@ export function craftRows(context: RowContext, craft: CraftCounter, rail: RailNa
     free(`GET ${path}/config`, {
       ...common,
       summary: 'Craft configuration: contracts, limits, approvals, payment terms',
-      tools: [faces.craftConfig],
+      tools: [toolTexts.craftConfig],
       result: craftConfigSchema,
       cache: { maxAgeSeconds: CONFIG_SECONDS },
       handle: async () => ({
-        body: await craft.config({ protocol: rail, payment: paymentTerms(burn), routes: urls }),
+        body: await craft.config({ protocol: rail, payment: await paymentTerms(burn), routes: urls }),
       }),
     }),
     free(`POST ${path}/quote`, {
@@ -92,7 +93,7 @@ export function craftRows(context: RowContext, craft: CraftCounter, rail: RailNa
       body: craft.schemas.burn,
       example: craft.examples.burn,
       result: burnActionSchema,
-      tools: [faces.craftBurn],
+      tools: [toolTexts.craftBurn],
       summary: 'Burn approved NFTs for crafting',
       description: 'Transfers 1 to 20 approved ERC-721 tokens of the payer to the craft controller, all or none.',
     }),
@@ -102,7 +103,7 @@ export function craftRows(context: RowContext, craft: CraftCounter, rail: RailNa
       body: craft.schemas.accelerate,
       example: craft.examples.accelerate,
       result: accelerateActionSchema,
-      tools: [faces.craftAccelerate],
+      tools: [toolTexts.craftAccelerate],
       summary: 'Speed up crafting timers',
       description: 'Charges an approved amount of the craft token and shortens the running timers of the payer.',
     }),
@@ -113,8 +114,8 @@ export function craftRows(context: RowContext, craft: CraftCounter, rail: RailNa
 /** Model vendors refuse a union at the root of a tool's arguments, so the quote is two tools, one for each type. */
 function quoteTools({ burn, accelerate }: CraftSchemas): readonly ToolDescription[] {
   return [
-    { ...faces.quoteCraftBurn, input: burn, request: (input) => ({ type: 'burn', ...input }) },
-    { ...faces.quoteCraftAccelerate, input: accelerate, request: (input) => ({ type: 'accelerate', ...input }) },
+    { ...toolTexts.quoteCraftBurn, input: burn, request: (input) => ({ type: 'burn', ...input }) },
+    { ...toolTexts.quoteCraftAccelerate, input: accelerate, request: (input) => ({ type: 'accelerate', ...input }) },
   ]
 }
 
@@ -123,8 +124,8 @@ function about(members: JsonObject, { body }: { readonly body: JsonObject }): Fr
 }
 
 /** The rail's terms under the names that the contract gives them (contract 5.4.1 and those after it). Its documents nest what is special to a protocol; here it lies flat. */
-function paymentTerms({ rail, price }: Offer<Burn>): JsonObject {
-  const { protocols, offers: _, ...terms } = rail.describe(price.kind === 'fixed' ? price.amount : null)
+async function paymentTerms({ rail, price }: Offer<Burn>): Promise<JsonObject> {
+  const { protocols, offers: _, ...terms } = rail.describe(await probePrice(price))
   const [own] = protocols as readonly Readonly<Partial<Record<RailName, JsonObject>>>[]
   return { ...terms, ...own?.[rail.name] }
 }
@@ -133,9 +134,9 @@ function paymentTerms({ rail, price }: Offer<Burn>): JsonObject {
 export function craftStatusRow(context: RowContext, rail: RailName): Route {
   return free(`GET /craft/${rail}/actions/{paymentTx}`, {
     surface: 'craft',
-    host: hostOf(rail),
+    host: hostOf(context, rail),
     summary: 'Status of a paid craft action',
-    tools: [faces.craftAction],
+    tools: [toolTexts.craftAction],
     params: referenceParams,
     statuses: STATUS_ANSWERS,
     result: craftActionSchema,
@@ -143,7 +144,7 @@ export function craftStatusRow(context: RowContext, rail: RailName): Route {
   })
 }
 
-/** The x402 craft routes belong to the MPP host too, so they answer on both (contract 4.3.12). */
-function hostOf(rail: RailName): Host {
-  return rail === 'x402' ? 'both' : rail
+/** Crafting belongs to the main host, whichever rail pays for it; where that has a host of its own, it answers on both (contract 4.3.12). */
+function hostOf({ hostOf, mainHost }: RowContext, rail: RailName): Host {
+  return hostOf(rail) === mainHost ? mainHost : 'both'
 }

@@ -6,7 +6,7 @@ export type CraftBounds = { readonly nftsMax: number; readonly defaultAmount: bi
 const realAddress = addressField.refine((value) => !isZero(value), { message: 'the zero address is nobody' })
 const userField = realAddress.describe('Owner of the tokens; must also be the payer')
 
-/** The x402 routes take the same bodies as the MPP routes (D7.8); `type` belongs to the quote alone. */
+/** The routes of every rail take the same bodies (D7.8); `type` belongs to the quote alone. */
 export function craftSchemas({ nftsMax, defaultAmount, maxAmount }: CraftBounds) {
   const nft = z.strictObject({
     contract: realAddress.describe('An allowed collection; the config lists them'),
@@ -18,7 +18,10 @@ export function craftSchemas({ nftsMax, defaultAmount, maxAmount }: CraftBounds)
       .array(nft)
       .min(1)
       .max(nftsMax)
-      .refine((nfts) => new Set(nfts.map(nameOf)).size === nfts.length, rule('duplicate_nft', 'an NFT is listed twice'))
+      .refine(
+        (nfts) => new Set(nfts.map(nftName)).size === nfts.length,
+        rule('duplicate_nft', 'an NFT is listed twice'),
+      )
       .describe('The NFTs to burn, all in one transaction; each must be approved for the craft controller'),
   })
   const accelerate = z.strictObject({
@@ -45,6 +48,6 @@ export type Accelerate = z.output<CraftSchemas['accelerate']>
 export type Nft = Burn['nfts'][number]
 
 /** One name per token, however its address and number were written. */
-export function nameOf({ contract, tokenId }: { readonly contract: string; readonly tokenId: string }): string {
+export function nftName({ contract, tokenId }: { readonly contract: string; readonly tokenId: string }): string {
   return `${contract.toLowerCase()}:${tokenId}`
 }

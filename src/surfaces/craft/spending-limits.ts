@@ -5,10 +5,10 @@ import type { Finding, Hold } from '../../domain/good.ts'
 import type { Craft } from './action.ts'
 
 /** What a user's craft tokens still allow us to charge. */
-export type SpendingLimits = { readonly isPaused: boolean; readonly allowance: Means; readonly balance: Means }
+type SpendingLimits = { readonly isPaused: boolean; readonly allowance: Means; readonly balance: Means }
 
 /** One limit that lies on the chain. */
-export type Means = {
+type Means = {
   readonly resource: string
   readonly version: bigint
   /** What the chain shows. */

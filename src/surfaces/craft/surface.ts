@@ -1,8 +1,8 @@
 import './problems.ts'
 import { parseUsd } from '../../base/money.ts'
-import type { Price } from '../../domain/good.ts'
+import type { PriceTag } from '../../domain/good.ts'
 import type { RailName } from '../../domain/rail.ts'
-import { createHoldBook } from '../../store/holds.ts'
+import { createHoldBook } from '../../store/orders/holds.ts'
 import { type OpenSurface, type Surface, type SurfaceParts, toldGood } from '../surface.ts'
 import { accelerateGood } from './accelerate.ts'
 import type { Craft } from './action.ts'
@@ -14,7 +14,7 @@ import { type Accelerate, type Burn, craftSchemas } from './schema.ts'
 import { presentAccelerate, presentBurn } from './view.ts'
 
 /** The same for both actions, however large (contract 8.2). */
-const PRICE = { kind: 'fixed', amount: parseUsd('0.001') } as const satisfies Price<never>
+const PRICE = { kind: 'fixed', amount: parseUsd('0.001') } as const satisfies PriceTag<never>
 
 const NOBODY = '0x000000000000000000000000000000000000dEaD'
 
@@ -51,7 +51,7 @@ function open(parts: SurfaceParts): OpenSurface | null {
   return { rails: [...counter.burn.keys()], rows: (context, rail) => craftRows(context, counter, rail) }
 }
 
-const place = (rail: RailName) => ({ host: rail, path: `/craft/${rail}/actions` })
+const place = (rail: RailName) => `/craft/${rail}/actions`
 
 /** Actions on a user's own tokens, carried out by the studio's craft controller. */
 export const craft: Surface = {

@@ -1,7 +1,7 @@
 import { DELIVERED, type ToolDescription } from '../../domain/tool-description.ts'
 
 // What a model reads before it decides to spend somebody's money. All of it is written here and reviewed here.
-export const faces = {
+export const toolTexts = {
   craftConfig: {
     name: 'get_craft_config',
     title: 'Craft configuration',

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { Json, JsonObject } from '../../base/json.ts'
 import { commonMembers, type PurchaseView, publicMembers } from '../../domain/offer.ts'
 import { publicFields, purchaseFields } from '../../domain/purchase-fields.ts'
-import { type Charge, chargeOf } from './accelerate.ts'
+import { chargeOf, type TokenCharge } from './accelerate.ts'
 import type { Accelerate, Burn } from './schema.ts'
 
 const actionFields = {
@@ -56,7 +56,7 @@ export function presentAccelerate(
   audience: Audience = 'buyer',
 ): JsonObject {
   // Without a plan nothing is decided yet: only a payment that moved before we heard of it is shown so.
-  const { amount, amountSource } = (view.plan ?? chargeOf(view.input, defaultAmount)) as Charge
+  const { amount, amountSource } = (view.plan ?? chargeOf(view.input, defaultAmount)) as TokenCharge
   return { ...actionMembers('accelerate', view, audience), amount, amountSource }
 }
 

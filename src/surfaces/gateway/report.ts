@@ -11,7 +11,7 @@ import type { Reports } from '../../store/reports.ts'
 import type { ReportTx } from './schema.ts'
 import type { TransactionLookup } from './transaction-lookup.ts'
 
-export type TxReportOptions = {
+type TxReportOptions = {
   readonly reports: Reports
   readonly transactions: TransactionLookup
   readonly clock: Clock

@@ -11,7 +11,7 @@ export type TransactionLookup = {
   find(hash: Hash): Promise<ChainWord | null>
 }
 
-export type TransactionLookupOptions = {
+type TransactionLookupOptions = {
   readonly chains: readonly { readonly network: string; readonly rpc: Rpc }[]
   readonly clock: Clock
   readonly log: Log

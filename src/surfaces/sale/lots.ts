@@ -1,22 +1,25 @@
 import { saleLots } from '../../artifacts/SaleLots.ts'
 import type { Address } from '../../base/address.ts'
+import { cachedRead } from '../../base/cached-read.ts'
 import type { Clock } from '../../base/clock.ts'
 import { type Usd, usd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
 import type { BatchReader } from '../../chain/batch.ts'
 import { type Contract, decodeEventLog, eventTopic } from '../../chain/contract.ts'
 import { blockTime, type HeadSource } from '../../chain/head.ts'
-import type { Log } from '../../chain/receipt.ts'
+import type { EvmLog } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
+import type { LotNote } from '../../store/lot-notes.ts'
 
 export type SaleContract = Contract<typeof saleLots.abi>
 export const saleAbi = saleLots.abi
 
-/** A lot as the sale contract has it. */
+/** A lot as the sale contract has it, in the words of the shop. */
 export type Lot = {
   readonly saleId: number
   readonly name: string
   readonly description: string
+  readonly picture: string | null
   readonly uri: string
   readonly unitPrice: Usd
   readonly supply: bigint
@@ -24,19 +27,21 @@ export type Lot = {
   /** Milliseconds; null means no bound. */
   readonly opensAt: number | null
   readonly closesAt: number | null
+  /** The whole contract is. */
+  readonly isPaused: boolean
 }
 
-export type LotState = 'open' | 'not_yet' | 'closed' | 'sold_out'
+type LotState = 'open' | 'not_yet' | 'closed' | 'sold_out' | 'paused'
 
 export type Lots = {
-  /** At most two seconds old: for listings and for the price of an unpaid call. */
+  /** All that is offered, at most two seconds old: for listings and for the price of an unpaid call. */
   recent(): Promise<ReadonlyMap<number, Lot>>
   /**
    * Read now, for a paid call: the lot, and how many of it a minter key has minted, as of one block. Read one after the other they would
    * not fit together, and a mint in between would make the last piece look like two. Null when there is no such lot, or it is not offered.
    */
   standing(saleId: number, minter: Address): Promise<{ readonly lot: Lot; readonly own: bigint } | null>
-  /** Did one of this lot cost so much at any moment since? The contract tells of every change. */
+  /** Does one of this lot cost so much, or did it at any moment since? Asked of the contract, which tells of every change. */
   priceWas(saleId: number, unitPrice: Usd, since: number): Promise<boolean>
 }
 
@@ -44,41 +49,35 @@ const CACHE_MS = 2_000
 /** More than are made while a quoted price holds, wherever we sell; all nodes search this many. */
 const HISTORY_BLOCKS = 1_000n
 const LOT_SET = eventTopic(saleAbi, 'LotSet')
+/** As many as one question may be answered with, and as many as are looked at altogether. */
+const PAGE = 200
+const LOTS_MAX = 2_000
 
-export function createLots(options: {
-  contract: SaleContract
-  rpc: Rpc
-  head: HeadSource
-  read: BatchReader
-  saleIds: readonly number[]
-  clock: Clock
-}): Lots {
-  const { contract, rpc, head, read, saleIds, clock } = options
-  const offered = new Set(saleIds)
-  let cached: { readonly at: number; readonly lots: Promise<ReadonlyMap<number, Lot>> } | null = null
+export type LotNotes = {
+  /** What the shop says of lots beside the chain. */
+  all(): Promise<ReadonlyMap<number, LotNote>>
+  /** Read now. */
+  isHidden(saleId: number): Promise<boolean>
+}
 
-  const readLot = (saleId: number) => contract.read('lot', [BigInt(saleId)])
+export type LotsOptions = {
+  readonly contract: SaleContract
+  readonly rpc: Rpc
+  readonly head: HeadSource
+  readonly read: BatchReader
+  /** Only these, where they are named; else every lot of the contract, and a new one as soon as it is there. */
+  readonly saleIds: readonly number[] | null
+  readonly notes: LotNotes
+  readonly clock: Clock
+}
 
-  function asLot(saleId: number, { exists, minted, terms }: Awaited<ReturnType<typeof readLot>>): Lot | null {
-    if (!exists) return null
-    const { name, uri, unitPrice, supply, opensAt, closesAt } = terms
-    const time = (seconds: bigint) => (seconds === 0n ? null : Number(seconds) * 1000)
-    return {
-      saleId,
-      name,
-      description: describe(name, uri),
-      uri,
-      unitPrice: usd(unitPrice),
-      supply,
-      minted,
-      opensAt: time(opensAt),
-      closesAt: time(closesAt),
-    }
-  }
+export function createLots(options: LotsOptions): Lots {
+  const { contract, rpc, head, read, saleIds, notes, clock } = options
 
   async function readAll(): Promise<ReadonlyMap<number, Lot>> {
-    const lots = await Promise.all(saleIds.map(async (saleId) => asLot(saleId, await readLot(saleId))))
-    return new Map(lots.flatMap((lot) => (lot ? [[lot.saleId, lot]] : [])))
+    const [lots, noted] = await Promise.all([readLots(contract, read, saleIds), notes.all()])
+    const offered = lots.filter(({ saleId }) => noted.get(saleId)?.hidden !== true)
+    return new Map(offered.map((lot) => [lot.saleId, told(lot, noted.get(lot.saleId))]))
   }
 
   /** When the terms of a lot were changed lately, and to what price, oldest first. */
@@ -87,7 +86,7 @@ export function createLots(options: {
     const fromBlock = `0x${(number > HISTORY_BLOCKS ? number - HISTORY_BLOCKS : 0n).toString(16)}`
     const topics = [LOT_SET, `0x${BigInt(saleId).toString(16).padStart(64, '0')}`]
     const filter = { address: contract.address, topics, fromBlock, toBlock: 'latest' }
-    const logs = await rpc.request<readonly Log[]>('eth_getLogs', [filter])
+    const logs = await rpc.request<readonly EvmLog[]>('eth_getLogs', [filter])
     return logs.flatMap((log) => {
       const event = decodeEventLog(saleAbi, log)
       return event?.eventName === 'LotSet'
@@ -103,6 +102,9 @@ export function createLots(options: {
 
   return {
     async priceWas(saleId, unitPrice, since) {
+      // What this replica showed may be two seconds old; another one may have asked for the price of now.
+      const { exists, terms } = await contract.read('lot', [BigInt(saleId)])
+      if (exists && terms.unitPrice === unitPrice) return true
       const changes = await changesOf(saleId)
       for (const [index, { block }] of changes.entries()) {
         if ((await blockTime(rpc, block)) < since) continue
@@ -112,45 +114,117 @@ export function createLots(options: {
       return false
     },
     async standing(saleId, minter) {
-      if (!offered.has(saleId)) return null
+      if (saleIds !== null && !saleIds.includes(saleId)) return null
       const id = BigInt(saleId)
-      const [raw, own] = await read(
-        [contract.question('lot', [id]), contract.question('mintedBy', [id, minter])],
-        'latest',
-      )
-      if (raw === null || own === null)
-        throw new Problem('chain_unavailable', 'The sale contract could not be read; try again shortly.')
-      const lot = asLot(saleId, raw)
+      const questions = [
+        contract.question('lot', [id]),
+        contract.question('mintedBy', [id, minter]),
+        contract.question('paused', []),
+      ] as const
+      const [isHidden, [raw, own, isPaused]] = await Promise.all([notes.isHidden(saleId), read(questions, 'latest')])
+      if (raw === null || own === null || isPaused === null) throw unread()
+      const lot = isHidden ? null : lotOf(saleId, raw, isPaused)
       return lot && { lot, own }
     },
-    recent() {
-      const now = clock.now()
-      if (cached === null || now - cached.at > CACHE_MS) {
-        const lots = readAll()
-        lots.catch(() => {
-          cached = null
-        })
-        cached = { at: now, lots }
-      }
-      return cached.lots
-    },
+    recent: cachedRead(clock, CACHE_MS, readAll),
   }
 }
 
-export function stateOf(lot: Lot, nowMs: number): LotState {
+/** Every lot of the contract, or those that are named, as of now. */
+export async function readLots(
+  contract: SaleContract,
+  read: BatchReader,
+  saleIds: readonly number[] | null,
+): Promise<readonly Lot[]> {
+  const ids = saleIds ?? (await lotIds(contract, read))
+  const [isPaused] = await read([contract.question('paused', [])], 'latest')
+  if (isPaused === null) throw unread()
+  const lots: Lot[] = []
+  for (let at = 0; at < ids.length; at += PAGE) {
+    const page = ids.slice(at, at + PAGE)
+    const answers = await read(
+      page.map((saleId) => contract.question('lot', [BigInt(saleId)])),
+      'latest',
+    )
+    for (const [index, raw] of answers.entries()) {
+      if (raw === null) throw unread()
+      const lot = lotOf(page[index]!, raw, isPaused)
+      if (lot) lots.push(lot)
+    }
+  }
+  return lots
+}
+
+/** In the order in which they were made. An id that no request could name is left out. */
+async function lotIds(contract: SaleContract, read: BatchReader): Promise<readonly number[]> {
+  const ids: number[] = []
+  for (let offset = 0; offset < LOTS_MAX; offset += PAGE) {
+    const [page] = await read([contract.question('lotIds', [BigInt(offset), BigInt(PAGE)])], 'latest')
+    if (page === null) throw unread()
+    ids.push(...page.map(Number).filter(Number.isSafeInteger))
+    if (page.length < PAGE) break
+  }
+  return ids
+}
+
+function unread(): Problem {
+  return new Problem('chain_unavailable', 'The sale contract could not be read; try again shortly.')
+}
+
+type RawLot = Awaited<ReturnType<typeof lotNow>>
+const lotNow = (contract: SaleContract) => contract.read('lot', [0n])
+
+function lotOf(saleId: number, { exists, minted, terms }: RawLot, isPaused: boolean): Lot | null {
+  if (!exists) return null
+  const { name, uri, unitPrice, supply, opensAt, closesAt } = terms
+  const time = (seconds: bigint) => (seconds === 0n ? null : Number(seconds) * 1000)
+  return {
+    saleId,
+    name,
+    ...describedBy(name, uri),
+    uri,
+    unitPrice: usd(unitPrice),
+    supply,
+    minted,
+    opensAt: time(opensAt),
+    closesAt: time(closesAt),
+    isPaused,
+  }
+}
+
+function told(lot: Lot, note: LotNote | undefined): Lot {
+  if (!note) return lot
+  const { name, description, picture } = note
+  return {
+    ...lot,
+    name: name ?? lot.name,
+    description: description ?? lot.description,
+    picture: picture ?? lot.picture,
+  }
+}
+
+export function lotStateOf(lot: Lot, nowMs: number): LotState {
+  if (lot.isPaused) return 'paused'
   if (lot.opensAt !== null && nowMs < lot.opensAt) return 'not_yet'
   if (lot.closesAt !== null && nowMs >= lot.closesAt) return 'closed'
   return lot.minted >= lot.supply ? 'sold_out' : 'open'
 }
 
 /** Metadata inside the URI itself can be read without asking a stranger's server; anything else is described by its name. */
-function describe(name: string, uri: string): string {
+function describedBy(name: string, uri: string): Pick<Lot, 'description' | 'picture'> {
+  const { description, image } = metadataIn(uri)
+  return {
+    description: typeof description === 'string' ? description.slice(0, 500) : `NFT lot "${name}".`,
+    picture: typeof image === 'string' && /^https:\/\/\S{1,2000}$/.test(image) ? image : null,
+  }
+}
+
+function metadataIn(uri: string): { readonly description?: unknown; readonly image?: unknown } {
   const [, encoded] = /^data:application\/json(?:;charset=utf-8)?,(.*)$/s.exec(uri) ?? []
   try {
-    const { description } = JSON.parse(decodeURIComponent(encoded ?? '{}')) as { description?: unknown }
-    if (typeof description === 'string') return description.slice(0, 500)
+    const metadata: unknown = JSON.parse(decodeURIComponent(encoded ?? '{}'))
+    return typeof metadata === 'object' && metadata !== null ? metadata : {}
   } catch {
-    // Not JSON: the name must do.
+    return {}
   }
-  return `NFT lot "${name}".`
 }

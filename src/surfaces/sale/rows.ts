@@ -6,7 +6,7 @@ import type { RailName } from '../../domain/rail.ts'
 import { free, paid, type Route, referenceParams, STATUS_ANSWERS } from '../../domain/route.ts'
 import type { RowContext } from '../surface.ts'
 import type { SaleBuy, saleBuySchema } from './schema.ts'
-import { faces } from './tools.ts'
+import { toolTexts } from './tools.ts'
 import { salePurchaseSchema, saleStatusSchema } from './view.ts'
 
 export type SaleCounter = {
@@ -21,7 +21,7 @@ export function saleRows(context: RowContext, sale: SaleCounter, rail: RailName)
   const buyUrl = context.urlOf(rail, `/agentic/${rail}/buy`)
   const quoted = {
     surface: 'sale',
-    host: rail,
+    host: context.hostOf(rail),
     summary: 'Check a purchase of NFTs before paying',
     bucket: 'quote',
     example: sale.example,
@@ -35,7 +35,7 @@ export function saleRows(context: RowContext, sale: SaleCounter, rail: RailName)
       example: sale.example,
       result: salePurchaseSchema,
       hasPriceProbe: true,
-      tools: [faces.buySaleLot],
+      tools: [toolTexts.buySaleLot],
       summary: 'Buy NFTs from a sale lot',
       description: 'Pays for a sale lot and mints its NFTs to the beneficiary.',
     }),
@@ -46,7 +46,7 @@ export function saleRows(context: RowContext, sale: SaleCounter, rail: RailName)
     }),
     free(`POST /agentic/${rail}/quote`, {
       ...quoted,
-      tools: [faces.quoteSaleLot],
+      tools: [toolTexts.quoteSaleLot],
       body: sale.schema,
       handle: ({ body }) => quote(offer, body, buyUrl),
     }),
@@ -58,7 +58,7 @@ export function saleRows(context: RowContext, sale: SaleCounter, rail: RailName)
 export function saleStatusRow(context: RowContext, rail: RailName): Route {
   return free(`GET /agentic/${rail}/purchases/{paymentTx}`, {
     surface: 'sale',
-    host: rail,
+    host: context.hostOf(rail),
     summary: 'Status of a purchase of NFTs',
     params: referenceParams,
     statuses: STATUS_ANSWERS,

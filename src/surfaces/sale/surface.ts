@@ -1,6 +1,7 @@
 import './problems.ts'
 import { createBatchReader } from '../../chain/batch.ts'
 import { contractAt } from '../../chain/contract.ts'
+import { isLotHidden, readLotNotes } from '../../store/lot-notes.ts'
 import { type OpenSurface, type Surface, type SurfaceParts, toldGood } from '../surface.ts'
 import { saleLot, salePrice } from './lot.ts'
 import { createLots, saleAbi } from './lots.ts'
@@ -8,13 +9,19 @@ import { type SaleCounter, saleRows, saleStatusRow } from './rows.ts'
 import { saleBuySchema } from './schema.ts'
 import { presentSale, publishSale, saleShelf } from './view.ts'
 
-function open({ config, clock, chainOf, offersOn, ownAddresses, payerProblem }: SurfaceParts): OpenSurface | null {
+function open(parts: SurfaceParts): OpenSurface | null {
+  const { config, clock, database, chainOf, offersOn, ownAddresses, payerProblem } = parts
   const { sale, chain } = config.game
   if (!sale) return null
   const access = chainOf(chain)
   const contract = contractAt(access.rpc, sale.contract, saleAbi)
   const { rpc, head } = access
-  const lots = createLots({ contract, rpc, head, read: createBatchReader(rpc), saleIds: sale.saleIds, clock })
+  const notes = {
+    all: () => readLotNotes(database, contract.address),
+    isHidden: (saleId: number) => isLotHidden(database, contract.address, saleId),
+  }
+  const read = createBatchReader(rpc)
+  const lots = createLots({ contract, rpc, head, read, saleIds: sale.saleIds, notes, clock })
   const minter = access.sender(sale.minterKey)
   const good = saleLot({
     contract,
@@ -30,7 +37,7 @@ function open({ config, clock, chainOf, offersOn, ownAddresses, payerProblem }: 
   const counter: SaleCounter = {
     offers: offersOn({ good, price }),
     schema: saleBuySchema(config.limits),
-    example: { saleId: sale.saleIds[0] ?? 1, quantity: 1, beneficiary: '0x000000000000000000000000000000000000dEaD' },
+    example: { saleId: sale.exampleSaleId, quantity: 1, beneficiary: '0x000000000000000000000000000000000000dEaD' },
   }
   return {
     rails: [...counter.offers.keys()],
@@ -47,10 +54,7 @@ export const sale: Surface = {
   hasShelf: true,
   deliveryMs: ({ delivery }) => delivery.mintMs,
   goods: () => ({
-    saleLot: toldGood({ present: presentSale, publish: publishSale }, (rail) => ({
-      host: rail,
-      path: `/agentic/${rail}/purchases`,
-    })),
+    saleLot: toldGood({ present: presentSale, publish: publishSale }, (rail) => `/agentic/${rail}/purchases`),
   }),
   statusRow: saleStatusRow,
   open,

@@ -5,7 +5,7 @@ import { formatUsd } from '../../base/money.ts'
 import type { Shelf } from '../../domain/catalog.ts'
 import { commonMembers, type PurchaseView, publicMembers } from '../../domain/offer.ts'
 import { publicFields, purchaseFields } from '../../domain/purchase-fields.ts'
-import { type Lots, stateOf } from './lots.ts'
+import { type Lots, lotStateOf } from './lots.ts'
 import type { SaleBuy } from './schema.ts'
 
 export const salePurchaseSchema = z
@@ -40,8 +40,8 @@ export function saleShelf(lots: Lots, clock: Clock): Shelf {
   return {
     surface: 'sale',
     listing: { summary: 'NFT lots on sale', path: (rail) => `/agentic/${rail}/offers` },
-    // The MPP sale entry carries no items (contract 2.3.7). The flat list and the offers route tell what it sells.
-    isInEntry: (rail) => rail === 'x402',
+    // Where an entry carries no items, the flat list and the offers route tell what it sells.
+    isInEntry: ({ privileges }) => privileges.listsLots,
     isPersonal: false,
     async items(currency) {
       const now = clock.now()
@@ -50,7 +50,8 @@ export function saleShelf(lots: Lots, clock: Clock): Shelf {
         displayName: lot.name,
         description: lot.description,
         price: { amount: formatUsd(lot.unitPrice), currency },
-        available: stateOf(lot, now) === 'open',
+        available: lotStateOf(lot, now) === 'open',
+        ...(lot.picture === null ? {} : { picture: lot.picture }),
       }))
     },
   }

@@ -1,11 +1,11 @@
-import type { Clock } from '../../base/clock.ts'
+import { type Clock, isoTime } from '../../base/clock.ts'
 import { discounted } from '../../base/money.ts'
 import type { Waypoint } from '../../base/waypoint.ts'
-import type { GrantRow, ItemRow, Items, PersonalRow } from '../../store/items.ts'
-import type { Players, Rehearsal } from '../../store/players.ts'
+import type { GrantRow, ItemRow, Items, PersonalRow } from '../../store/game/items.ts'
+import type { Players, Rehearsal } from '../../store/game/players.ts'
 import type { GameBackend, GameDelivery, Grant, Item, PersonalOffer } from './game.ts'
 
-export type EmbeddedGameOptions = {
+type EmbeddedGameOptions = {
   readonly players: Players
   readonly items: Items
   readonly clock: Clock
@@ -41,7 +41,7 @@ export function embeddedGame({ players, items, clock, waypoint, rehearsedDelayMs
     async assertReady() {},
 
     async items() {
-      return (await items.list()).map(itemOf)
+      return (await items.list()).map((row) => itemOf(row, clock.now()))
     },
 
     async findPlayer({ kind, value }) {
@@ -50,13 +50,12 @@ export function embeddedGame({ players, items, clock, waypoint, rehearsedDelayMs
     },
 
     async offersFor(playerId, itemId) {
-      return (await items.forPlayer(playerId, itemId)).map(offerOf)
+      return (await items.forPlayer(playerId, itemId)).map((row) => offerOf(row, clock.now()))
     },
 
     async earlierPrices(playerId, itemId, since) {
-      const [offer] = await items.forPlayer(playerId, itemId)
-      const earlier = offer ? await items.pricesUntil(itemId, since) : []
-      return earlier.map((price) => discounted(price, offer!.discountPoints))
+      const earlier = await items.earlierPrices(playerId, itemId, since)
+      return earlier.map(({ price, discountPoints }) => discounted(price, discountPoints))
     },
 
     async deliver(delivery) {
@@ -89,13 +88,19 @@ function granted(grant: GrantRow | null, otherwise: Grant): Grant {
   return { state: 'delivered', reference: `ledger:${grant.orderId}`, deliveredAt: grant.grantedAt }
 }
 
-function itemOf({ id, name, description, price, stock, limitPerPlayer }: ItemRow): Item {
-  return { id, name, description, listPrice: price, stock, limitPerPlayer }
+function itemOf(row: ItemRow, nowMs: number): Item {
+  const { id, name, description, price, stock, limitPerPlayer, picture } = row
+  return { id, name, description, listPrice: price, stock, limitPerPlayer, picture, notNow: notNow(row, nowMs) }
 }
 
-function offerOf({ item, level, discountPoints, limitLeft }: PersonalRow): PersonalOffer {
+function notNow({ opensAt, closesAt }: ItemRow, nowMs: number): string | null {
+  if (opensAt !== null && nowMs < opensAt) return `It is sold from ${isoTime(opensAt)} on.`
+  return closesAt !== null && nowMs >= closesAt ? `It was sold until ${isoTime(closesAt)}.` : null
+}
+
+function offerOf({ item, level, discountPoints, limitLeft }: PersonalRow, nowMs: number): PersonalOffer {
   return {
-    item: itemOf(item),
+    item: itemOf(item, nowMs),
     price: discounted(item.price, discountPoints),
     limitLeft,
     refusal: level < item.levelMin ? `It needs level ${item.levelMin}.` : null,

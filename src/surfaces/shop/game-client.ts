@@ -20,7 +20,7 @@ export type GameClient = {
   send<Answer>(request: GameRequest, schema: z.ZodType<Answer>): Promise<Answer>
 }
 
-export type GameRequest = {
+type GameRequest = {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly body?: unknown
@@ -41,7 +41,7 @@ export class GameSilent extends Problem {
   }
 }
 
-export type GameClientOptions = {
+type GameClientOptions = {
   readonly url: string
   readonly secret: Secret
   readonly timeoutMs: number

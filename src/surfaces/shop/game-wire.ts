@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { parseUsd, type Usd } from '../../base/money.ts'
 import { addressField } from '../../domain/fields.ts'
+import { pictureField } from '../../domain/shelf-fields.ts'
 import type { Item, PersonalOffer } from './game.ts'
 
 // What a studio's backend answers (docs/game-backend.md). Unknown members are let pass: a backend may say more than we ask.
@@ -26,8 +27,9 @@ const item = z
     price,
     stock: z.object({ left: count, delivered: count }).nullable(),
     limitPerPlayer: z.int().min(1).nullable(),
+    picture: pictureField.nullable().default(null),
   })
-  .transform(({ price: listPrice, ...rest }): Item => ({ ...rest, listPrice }))
+  .transform(({ price: listPrice, ...rest }): Item => ({ ...rest, listPrice, notNow: null }))
 
 const ITEMS_MAX = 2_000
 

@@ -21,6 +21,9 @@ export type Item = {
   /** Counted in one moment: what is left, and what was ever delivered to orders of this shop. Null: there is no end to it. */
   readonly stock: { readonly left: number; readonly delivered: number } | null
   readonly limitPerPlayer: number | null
+  readonly picture: string | null
+  /** Why nobody may buy it now; null when they may. */
+  readonly notNow: string | null
 }
 
 /** An item as one player may buy it. */

@@ -3,15 +3,15 @@ import { isoTime } from '../../base/clock.ts'
 import { rangeOf, times } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Recipient } from '../../domain/catalog.ts'
-import type { Finding, Good, Hold, Price } from '../../domain/good.ts'
+import type { Finding, Good, Hold, LivePrice } from '../../domain/good.ts'
 import { recipientOf } from '../../domain/recipient.ts'
-import type { HoldBook } from '../../store/holds.ts'
-import { limitResource } from '../../store/items.ts'
+import { limitResource } from '../../store/game/items.ts'
+import type { HoldBook } from '../../store/orders/holds.ts'
 import type { GameBackend, Item, PersonalOffer } from './game.ts'
 import { findRecipient, recipientMissing } from './recipient.ts'
 import type { ShopBuy } from './schema.ts'
 
-export type ShopItemOptions = {
+type ShopItemOptions = {
   readonly game: GameBackend
   readonly holds: HoldBook
   /** How long delivery is tried before the money goes back. */
@@ -67,7 +67,7 @@ export function shopItem({ game, holds, gameMs, payerProblem }: ShopItemOptions)
 }
 
 /** This player's own price. An item that is gone, or not for this player, has none: nobody should pay for it. */
-export function shopPrice(game: GameBackend): Price<ShopBuy> {
+export function shopPrice(game: GameBackend): LivePrice<ShopBuy> {
   return {
     kind: 'live',
     async of(input) {
@@ -91,8 +91,8 @@ export function shopPrice(game: GameBackend): Price<ShopBuy> {
   }
 }
 
-export function isOnShelf({ stock }: Item): boolean {
-  return stock === null || stock.left > 0
+export function isOnShelf({ stock, notNow }: Item): boolean {
+  return notNow === null && (stock === null || stock.left > 0)
 }
 
 function namedRecipient(input: ShopBuy): Recipient {
@@ -111,6 +111,8 @@ function senderProblem({ kind, value }: Recipient, payer: Address): Problem | nu
 function offerProblem(offer: PersonalOffer | undefined, { itemId, quantity }: ShopBuy): Problem | null {
   if (!offer) return new Problem('item_not_found', `There is no item ${itemId}; read /catalog for those on offer.`)
   const { item, limitLeft, refusal } = offer
+  if (item.notNow !== null)
+    return new Problem('item_unavailable', `Item ${itemId} is not on sale now. ${item.notNow} Nothing was taken.`)
   if (refusal !== null)
     return new Problem('item_unavailable', `This player cannot buy ${itemId}: ${refusal} Nothing was taken.`)
   if (item.stock !== null && item.stock.left < quantity) return outOfStock(item.id, item.stock.left)

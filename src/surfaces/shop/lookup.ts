@@ -9,7 +9,7 @@ import { publicFields, purchaseFields } from '../../domain/purchase-fields.ts'
 import type { GameBackend } from './game.ts'
 import { recipientMissing } from './recipient.ts'
 
-export type PlayerLookupOptions = {
+type PlayerLookupOptions = {
   readonly game: GameBackend
   readonly clock: Clock
   /** How long the game is asked before the money goes back. */

@@ -1,10 +1,10 @@
 import './problems.ts'
 import { parseUsd } from '../../base/money.ts'
 import type { RailName } from '../../domain/rail.ts'
-import { createGameCalls } from '../../store/game-calls.ts'
-import { createHoldBook } from '../../store/holds.ts'
-import { createItems } from '../../store/items.ts'
-import { createPlayers } from '../../store/players.ts'
+import { createGameCalls } from '../../store/game/calls.ts'
+import { createItems } from '../../store/game/items.ts'
+import { createPlayers } from '../../store/game/players.ts'
+import { createHoldBook } from '../../store/orders/holds.ts'
 import { type OpenSurface, type Surface, type SurfaceParts, toldGood } from '../surface.ts'
 import { embeddedGame } from './embedded-game.ts'
 import type { GameBackend } from './game.ts'
@@ -28,8 +28,11 @@ function open(parts: SurfaceParts): OpenSurface {
   const lookup = playerLookup({ game, clock, gameMs, payerProblem })
   const counter: ShopCounter = {
     offers: offersOn({ good: item, price }),
-    lookup: offersOn({ good: lookup, price: { kind: 'fixed', amount: LOOKUP_PRICE } }, ['mpp']),
-    fields: (rail) => shopBuyFields(config.limits, rail),
+    lookup: offersOn(
+      { good: lookup, price: { kind: 'fixed', amount: LOOKUP_PRICE } },
+      (rail) => rail.privileges.servesPayer,
+    ),
+    fields: (kinds) => shopBuyFields(config.limits, kinds),
     example: { itemId: 'keys:5', quantity: 1, nickname: 'Demo' },
   }
   return {
@@ -54,7 +57,7 @@ export const shop: Surface = {
   open,
 }
 
-const place = (rail: RailName) => ({ host: rail, path: `/shop/${rail}/purchases` })
+const place = (rail: RailName) => `/shop/${rail}/purchases`
 
 /** Room after the last moment at which a request could still wait for a test player's late delivery. */
 const REHEARSED_DELAY_MS = 2_000

@@ -83,14 +83,15 @@ async function personalOffers(game: GameBackend, recipient: Recipient): Promise<
 }
 
 function listed(item: Item, currency: string): CatalogItem {
-  const { id, name, description, listPrice, limitPerPlayer } = item
+  const { id, name, description, listPrice, limitPerPlayer, picture } = item
   const price = { amount: formatUsd(listPrice), currency }
   const limit = limitPerPlayer === null ? {} : { limitPerPlayer }
-  return { id, displayName: name, description, price, available: isOnShelf(item), ...limit }
+  const seen = picture === null ? {} : { picture }
+  return { id, displayName: name, description, price, available: isOnShelf(item), ...limit, ...seen }
 }
 
 function personal({ item, price, limitLeft, refusal }: PersonalOffer, currency: string): CatalogItem {
-  const reason = refusal ?? (limitLeft === 0 ? 'The limit of this player is reached.' : null)
+  const reason = item.notNow ?? refusal ?? (limitLeft === 0 ? 'The limit of this player is reached.' : null)
   return {
     ...listed(item, currency),
     price: { amount: formatUsd(price), currency },

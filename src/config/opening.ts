@@ -1,0 +1,104 @@
+import type { Address } from '../base/address.ts'
+import { type KeyRole, keyRoles } from './key-roles.ts'
+import { mppNetworks, x402Networks } from './networks.ts'
+
+export const surfaceNames = ['sale', 'shop', 'gateway', 'craft'] as const
+
+/** Every network that a shop can be paid on, by the name of its preset. */
+export const networkNames: readonly string[] = [...Object.keys(x402Networks), ...Object.keys(mppNetworks)]
+/** Those that contracts can stand on as well. */
+export const contractNetworks: readonly string[] = Object.keys(x402Networks)
+
+/** What somebody who opens a shop has decided. */
+export type Opening = {
+  readonly baseUrl: string
+  readonly name: string
+  readonly contactEmail: string | null
+  readonly databaseUrl: string | null
+  readonly surfaces: readonly string[]
+  /** At most one of each protocol, with its RPC addresses and where its money arrives. */
+  readonly networks: readonly { readonly name: string; readonly rpcUrls: readonly string[]; readonly payTo: Address }[]
+  /** Where the contracts stand. */
+  readonly game: { readonly name: string; readonly rpcUrls: readonly string[] }
+}
+
+/** What is wrong with the choice of networks; null: nothing. */
+export function networksTrouble(names: readonly string[]): string | null {
+  const unknown = names.find((name) => !networkNames.includes(name))
+  if (unknown !== undefined) return `there is no network ${unknown}; there are ${networkNames.join(', ')}`
+  for (const presets of [x402Networks, mppNetworks]) {
+    const twice = names.filter((name) => name in presets)
+    if (twice.length > 1) return `${twice.join(' and ')} are two of a kind; choose one of them`
+  }
+  return names.length === 0 ? `choose at least one network of ${networkNames.join(', ')}` : null
+}
+
+/** The keys and secrets that such a shop needs. */
+export function keysOf({ networks, surfaces }: Opening): readonly KeyRole[] {
+  const isOn = { x402: of(networks, x402Networks) !== null, mpp: of(networks, mppNetworks) !== null, game: true }
+  return keyRoles.filter(({ role, chain, contractRole }) => {
+    if (contractRole !== null) return surfaces.includes(contractRole === 'minter' ? 'sale' : 'craft')
+    if (role === 'challenges') return isOn.mpp
+    return chain === null || isOn[chain]
+  })
+}
+
+function of(networks: Opening['networks'], presets: Readonly<Record<string, unknown>>) {
+  return networks.find(({ name }) => name in presets) ?? null
+}
+
+/** The chain id of a preset. */
+export function chainIdOf(network: string): number {
+  return (x402Networks[network] ?? mppNetworks[network])!.chainId
+}
+
+/** The name of the network that a key works on, for people. */
+export function networkFor({ chain }: KeyRole, { networks, game }: Opening): string | null {
+  if (chain === null) return null
+  return chain === 'game' ? game.name : (of(networks, chain === 'x402' ? x402Networks : mppNetworks)?.name ?? null)
+}
+
+/** A configuration that a start takes as it is; `fileOf` says where the key of a role lies. */
+export function openingText(opening: Opening, fileOf: (role: string) => string): string {
+  const { baseUrl, name, contactEmail, databaseUrl, surfaces, networks, game } = opening
+  const x402 = of(networks, x402Networks)
+  const mpp = of(networks, mppNetworks)
+  const hosts = (urls: readonly string[]) => new Set(urls.map((url) => new URL(url).host)).size
+  const isLonely = networks.some(({ rpcUrls }) => hosts(rpcUrls) < 2)
+  const lines = [
+    '# Made by `sutler init`. Every other option is explained in .env.example.',
+    'SUTLER_MODE=production',
+    `SUTLER_BASE_URL=${baseUrl}`,
+    `SUTLER_NAME=${quoted(name)}`,
+    contactEmail === null ? '# SUTLER_CONTACT_EMAIL=' : `SUTLER_CONTACT_EMAIL=${contactEmail}`,
+    databaseUrl === null ? '# DATABASE_URL=' : `DATABASE_URL=${databaseUrl}`,
+    ...(isLonely
+      ? [
+          '# There is one RPC host only for a network. Add a second, and take this line out: until then a single node is believed.',
+        ]
+      : []),
+    ...(isLonely ? ['SUTLER_SECOND_OPINION_FROM=never'] : []),
+    '',
+    ...(x402 ? railLines('X402', x402, 'PAY_TO') : ['SUTLER_X402=false']),
+    ...(mpp ? railLines('MPP', mpp, 'RECIPIENT') : ['SUTLER_MPP=false']),
+    '',
+    ...surfaceNames.filter((surface) => !surfaces.includes(surface)).map((one) => `SUTLER_${one.toUpperCase()}=false`),
+    `SUTLER_GAME_CHAIN_ID=${chainIdOf(game.name)}`,
+    `SUTLER_GAME_RPC_URL=${game.rpcUrls.join(',')}`,
+    ...(surfaces.includes('sale') ? ['# SUTLER_SALE_CONTRACT='] : []),
+    ...(surfaces.includes('craft') ? ['# SUTLER_CRAFT_CONTROLLER='] : []),
+    '',
+    ...keysOf(opening).map(({ role, option }) => `${option}_FILE=${fileOf(role)}`),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+function railLines(rail: string, network: Opening['networks'][number], recipient: string): readonly string[] {
+  const { name, rpcUrls, payTo } = network
+  const prefix = `SUTLER_${rail}`
+  return [`${prefix}_NETWORK=${name}`, `${prefix}_RPC_URL=${rpcUrls.join(',')}`, `${prefix}_${recipient}=${payTo}`]
+}
+
+function quoted(text: string): string {
+  return /^[\w.-]+$/.test(text) ? text : `"${text.replaceAll('"', '')}"`
+}

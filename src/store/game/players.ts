@@ -1,0 +1,96 @@
+import type { Address } from '../../base/address.ts'
+import { checksumAddress } from '../../base/address.ts'
+import type { Database } from '../db.ts'
+import { statement } from '../statement.ts'
+
+/** What deliveries to a test player do: refused for good, late, or failed at first. */
+export type Rehearsal = 'refusal' | 'delay' | 'stumble'
+
+export type PlayerRow = {
+  readonly playerId: string
+  readonly nickname: string
+  readonly level: number
+  readonly wallets: readonly Address[]
+  readonly rehearses: Rehearsal | null
+}
+
+type PlayerField = 'nickname' | 'address' | 'playerId'
+
+export type Players = {
+  find(field: PlayerField, value: string): Promise<PlayerRow | null>
+  /** Oldest first. */
+  list(limit: number): Promise<readonly PlayerRow[]>
+  /** Makes the player unless the nickname is known, and links the wallet to that player, whoever had it before. */
+  link(player: { readonly playerId: string; readonly nickname: string; readonly address: Address }): Promise<PlayerRow>
+}
+
+type Row = {
+  id: string
+  nickname: string
+  level: number
+  rehearses: Rehearsal | null
+  wallets: readonly string[]
+}
+
+const SELECT = `
+  select p.id, p.nickname, p.level, p.rehearses,
+         array(select w.address from player_wallets w where w.player_id = p.id order by w.linked_at, w.address) as wallets
+  from players p`
+
+const FIND: Readonly<Record<PlayerField, ReturnType<typeof statement<Row>>>> = {
+  playerId: statement<Row>(`${SELECT} where p.id = $1`),
+  nickname: statement<Row>(`${SELECT} where p.nickname = $1`),
+  address: statement<Row>(`${SELECT} where p.id = (select player_id from player_wallets where address = $1)`),
+}
+
+const LIST = statement<Row>(`${SELECT} order by p.created_at, p.id limit $1`)
+
+const ADD = statement(`
+  insert into players (id, nickname)
+  values ($1, $2)
+  on conflict (nickname) do nothing`)
+
+const LINK = statement(`
+  insert into player_wallets (address, player_id)
+  select $1, id
+  from players
+  where nickname = $2
+  on conflict (address) do update
+  set player_id = excluded.player_id,
+      linked_at = now()`)
+
+export function createPlayers(db: Database): Players {
+  return {
+    async find(field, value) {
+      const { rows } = await db.query(FIND[field], [canonicalFor(field, value)])
+      return rows[0] ? fromRow(rows[0]) : null
+    },
+    async list(limit) {
+      const { rows } = await db.query(LIST, [limit])
+      return rows.map(fromRow)
+    },
+    async link({ playerId, nickname, address }) {
+      const name = canonicalNickname(nickname)
+      return db.transaction(async (tx) => {
+        await tx.query(ADD, [playerId, name])
+        await tx.query(LINK, [address.toLowerCase(), name])
+        const { rows } = await tx.query(FIND.nickname, [name])
+        return fromRow(rows[0]!)
+      })
+    },
+  }
+}
+
+/** The same letters may be typed in two ways (a letter with its accent, or both apart); they are one name. Nothing else is folded. */
+export function canonicalNickname(nickname: string): string {
+  return nickname.normalize('NFC')
+}
+
+function canonicalFor(field: PlayerField, value: string): string {
+  if (field === 'nickname') return canonicalNickname(value)
+  return field === 'address' ? value.toLowerCase() : value
+}
+
+function fromRow({ id, nickname, level, rehearses, wallets }: Row): PlayerRow {
+  return { playerId: id, nickname, level, rehearses, wallets: wallets.map(checksumAddress) }
+}

@@ -1,0 +1,347 @@
+import type { Hash } from '../../base/address.ts'
+import { isoTime } from '../../base/clock.ts'
+import { type JsonObject, stringify } from '../../base/json.ts'
+import type { EventType } from '../../domain/event.ts'
+import type { Hold } from '../../domain/good.ts'
+import { NOT_A_DELIVERY } from '../../domain/journal.ts'
+import {
+  type Answer,
+  type Failure,
+  type LeasedOrder,
+  type Order,
+  type OrderStatus,
+  type Refund,
+  transitions,
+} from '../../domain/order.ts'
+import type { Database, Queryable } from '../db.ts'
+import { statement } from '../statement.ts'
+import { type HoldRefusal, recordHolds, takeHolds } from './holds.ts'
+import { assertWithin, type RefundBudget } from './refund-budget.ts'
+
+/** A step of an order's life. What is absent stays as it is. */
+export type OrderChange = {
+  readonly to: OrderStatus
+  readonly at: number
+  readonly paymentTx?: Hash | undefined
+  readonly settledAt?: number | undefined
+  readonly deliveryTx?: Hash | undefined
+  readonly result?: JsonObject | undefined
+  readonly failure?: Failure | undefined
+  readonly answer?: Answer | undefined
+  readonly receipt?: string | undefined
+  /** The refund as it is after this step: begun on the way to `refunding`, completed on the way to `refunded`. */
+  readonly refund?: Refund | undefined
+  /** Holds given back: none, all, or all but what was sold for good. */
+  readonly release: 'none' | 'all' | 'unkept'
+  /** True when nobody has to look at this order again. */
+  readonly isLast: boolean
+  /** So many deliveries must be on record, no more: otherwise somebody else is delivering, and the order must not be given up. */
+  readonly sends?: number | undefined
+}
+
+export type RefundChange = OrderChange & {
+  readonly refund: Refund
+  /** For a refund that nobody decided; RefundsUsedUp is thrown when it would go beyond. */
+  readonly budget?: RefundBudget | undefined
+}
+
+/** What is told of a change, written down with it. */
+export type OrderEvent = { readonly type: EventType; readonly data: JsonObject }
+
+/** Locks the job: whoever would take over the order skips it until this statement is through. */
+const HELD = `
+    select key
+    from jobs
+    where kind = $1
+      and key = $2
+      and lease = $3
+    for update`
+
+// The state, its event, the holds and the job move together or not at all, and only for the one who holds the lease.
+const CHANGE = statement<{ sequence: number }>(`
+  with held as (${HELD}
+  ), changed as (
+    update orders
+    set status = $5,
+        payment_tx = coalesce($6, payment_tx),
+        settled_at = coalesce($7, settled_at),
+        delivery_tx = coalesce($8, delivery_tx),
+        result = coalesce($9, result),
+        failure = coalesce($10, failure),
+        answer_status = coalesce($11, answer_status),
+        answer_headers = coalesce($12, answer_headers),
+        answer_body = coalesce($13, answer_body),
+        receipt = coalesce($14, receipt),
+        authorization_data = null,
+        in_doubt = false,
+        history = history || $15::jsonb,
+        sequence = sequence + 1,
+        attempts = 0,
+        updated_at = $20
+    from held
+    where id = held.key
+      and status = $4
+      and ($21::int is null or $21 = (
+        select count(*)
+        from sends s
+        where s.order_id = held.key
+          and s.step !~ '${NOT_A_DELIVERY.source}'))
+    returning id, sequence, payer, network, funds, amount
+  ), logged as (
+    insert into events (subject, sequence, type, data)
+    select id, sequence, $16, $17
+    from changed
+  ), released as (
+    update holds h
+    set released_at = now()
+    from changed
+    where h.order_id = changed.id
+      and h.released_at is null
+      and ($18 = 'all' or ($18 = 'unkept' and not h.kept))
+    returning h.resource, h.quantity
+  ), totals as (
+    update hold_totals t
+    set held = t.held - r.quantity,
+        version = t.version + r.quantity
+    from released r
+    where t.resource = r.resource
+    returning t.resource
+  ), kept_promise as (
+    -- After the holds, as when an order is opened: two that touch both never wait for each other crosswise.
+    update exposures e
+    set open_orders = e.open_orders - 1,
+        promised = e.promised - changed.amount
+    from changed
+    where $4 = 'settling'
+      and changed.funds = 'authorized'
+      and e.payer = changed.payer
+      and e.network = changed.network
+      and (select count(*) from totals) >= 0
+  ), finished as (
+    delete from jobs
+    using changed
+    where $19
+      and jobs.kind = $1
+      and jobs.key = changed.id
+  )
+  select sequence
+  from changed`)
+
+/** Null when the lease is lost, the order has moved on or more was sent for it: somebody else is at work, and this result is void. */
+export async function changeOrder(
+  queryable: Queryable,
+  { order, lease }: LeasedOrder,
+  change: OrderChange,
+  event: OrderEvent,
+): Promise<Order | null> {
+  assertAllowed(order, change)
+  const step = { status: change.to, at: isoTime(change.at) }
+  const { answer } = change
+  const { rows } = await queryable.query(CHANGE, [
+    lease.kind,
+    lease.key,
+    lease.lease,
+    order.status,
+    change.to,
+    change.paymentTx,
+    change.settledAt === undefined ? null : new Date(change.settledAt),
+    change.deliveryTx,
+    change.result && stringify(change.result),
+    change.failure && stringify(change.failure),
+    answer?.status,
+    answer && stringify(answer.headers),
+    answer?.body,
+    change.receipt,
+    stringify([step]),
+    event.type,
+    stringify(event.data),
+    change.release,
+    change.isLast,
+    // The very time that stands in the answer, so that the status route repeats it to the millisecond.
+    new Date(change.at),
+    change.sends,
+  ])
+  const [row] = rows
+  return row ? { ...changed(order, change), sequence: row.sequence } : null
+}
+
+/** The table in `domain/order.ts` is the law: whoever asks for anything else has a bug, and is not served. */
+function assertAllowed({ id, status }: Order, { to, refund }: OrderChange): void {
+  if (!transitions[status].includes(to)) throw new TypeError(`order ${id} is ${status} and cannot become ${to}`)
+  const needsRefund = to === 'refunding' || to === 'refunded'
+  if (needsRefund !== (refund !== undefined))
+    throw new TypeError(`order ${id} cannot become ${to} ${needsRefund ? 'without' : 'with'} a refund`)
+}
+
+/** The order as it will be, so that its event and its answer can be written in the same statement. */
+export function changed(order: Order, change: OrderChange): Order {
+  const { to, at, paymentTx, settledAt } = change
+  return {
+    ...order,
+    status: to,
+    settlement: paymentTx
+      ? { transaction: paymentTx, network: order.network, payer: order.payer, settledAt: settledAt ?? at }
+      : order.settlement,
+    deliveryTx: change.deliveryTx ?? order.deliveryTx,
+    result: change.result ?? order.result,
+    failure: change.failure ?? order.failure,
+    refund: change.refund ?? order.refund,
+    answer: change.answer ?? order.answer,
+    receipt: change.receipt ?? order.receipt,
+    authorization: null,
+    inDoubt: false,
+    attempts: 0,
+    sequence: order.sequence + 1,
+    history: [...order.history, { status: to, at: isoTime(at) }],
+    updatedAt: at,
+  }
+}
+
+const BEGIN_REFUND = statement(`
+  insert into refunds (id, order_id, amount, recipient, reason, requested_by)
+  values ($1, $2, $3, $4, $5, $6)`)
+
+const COMPLETE_REFUND = statement(`
+  update refunds
+  set transaction = $2,
+      completed_at = now()
+  where order_id = $1
+    and completed_at is null`)
+
+/** The refund's own record moves in the same transaction as its order. The unique key allows one per order, ever. */
+export async function changeRefund(
+  db: Database,
+  leased: LeasedOrder,
+  change: RefundChange,
+  event: OrderEvent,
+): Promise<Order | null> {
+  const { order } = leased
+  const { refund, budget } = change
+  return db.transaction(async (tx) => {
+    if (budget) await assertWithin(tx, refund.amount, budget)
+    const next = await changeOrder(tx, leased, change, event)
+    if (next === null) return null
+    if (change.to === 'refunding') {
+      await tx.query(BEGIN_REFUND, [refund.id, order.id, refund.amount.toString(), refund.to, refund.reason, refund.by])
+    } else {
+      await tx.query(COMPLETE_REFUND, [order.id, refund.transaction])
+    }
+    return next
+  })
+}
+
+const MARK_IN_DOUBT = statement<{ id: string }>(`
+  with held as (${HELD}
+  )
+  update orders
+  set in_doubt = true,
+      updated_at = now()
+  from held
+  where id = held.key
+    and status = 'settling'
+  returning id`)
+
+export async function markInDoubt(queryable: Queryable, { order, lease }: LeasedOrder): Promise<Order | null> {
+  if (order.inDoubt) return order
+  const { rows } = await queryable.query(MARK_IN_DOUBT, [lease.kind, lease.key, lease.lease])
+  return rows.length === 1 ? { ...order, inDoubt: true } : null
+}
+
+const COUNT_ATTEMPT = statement<{ attempts: number }>(`
+  with held as (${HELD}
+  )
+  update orders
+  set attempts = attempts + 1,
+      updated_at = now()
+  from held
+  where id = held.key
+    and status = $4
+  returning attempts`)
+
+export async function countAttempt(queryable: Queryable, { order, lease }: LeasedOrder): Promise<Order | null> {
+  const { rows } = await queryable.query(COUNT_ATTEMPT, [lease.kind, lease.key, lease.lease, order.status])
+  return rows[0] ? { ...order, attempts: rows[0].attempts } : null
+}
+
+const SET_PLAN = statement<{ id: string }>(`
+  with held as (${HELD}
+  )
+  update orders
+  set plan = $4,
+      updated_at = now()
+  from held
+  where id = held.key
+    and status = 'settled'
+    and plan is null
+  returning id`)
+
+const LET_GO = statement<{ id: string }>(`
+  with held as (${HELD}
+  ), unplanned as (
+    update orders
+    set plan = null,
+        updated_at = now()
+    from held
+    where id = held.key
+      and status = 'settling'
+      and plan is not null
+    returning id
+  ), released as (
+    delete from holds h
+    using unplanned
+    where h.order_id = unplanned.id
+    returning h.resource, h.quantity
+  ), totals as (
+    update hold_totals t
+    set held = t.held - r.quantity,
+        version = t.version + r.quantity
+    from released r
+    where t.resource = r.resource
+  )
+  select id
+  from unplanned`)
+
+/**
+ * A payment that does not land keeps nothing from others: what was set aside for it is given back. If it lands after all, the order is
+ * planned again like one whose money came first. Null when the lease is lost.
+ */
+export async function letGo(queryable: Queryable, { order, lease }: LeasedOrder): Promise<Order | null> {
+  const { rows } = await queryable.query(LET_GO, [lease.kind, lease.key, lease.lease])
+  return rows.length === 1 ? { ...order, plan: null } : null
+}
+
+export type PlanOutcome =
+  | { readonly kind: 'set'; readonly order: Order }
+  | { readonly kind: 'lost' }
+  | ({ readonly kind: 'held' } & HoldRefusal)
+
+/** A captured payment is on record before anybody asked whether it can be delivered; this adds what `check` found. */
+export async function setPlan(
+  db: Database,
+  { order, lease }: LeasedOrder,
+  { plan, holds }: { readonly plan: JsonObject; readonly holds: readonly Hold[] },
+): Promise<PlanOutcome> {
+  const outcome = await db
+    .transaction(async (tx): Promise<PlanOutcome> => {
+      const refusal = holds.length === 0 ? null : await takeHolds(tx, holds)
+      if (refusal) throw new PlanRefused({ kind: 'held', ...refusal })
+      if (holds.length > 0) await recordHolds(tx, order.id, holds)
+      const { rows } = await tx.query(SET_PLAN, [lease.kind, lease.key, lease.lease, stringify(plan)])
+      if (rows.length === 0) throw new PlanRefused({ kind: 'lost' })
+      return { kind: 'set', order: { ...order, plan } }
+    })
+    .catch((error) => {
+      if (error instanceof PlanRefused) return error.outcome
+      throw error
+    })
+  return outcome
+}
+
+/** Rolls the transaction back, and the holds with it. */
+class PlanRefused extends Error {
+  readonly outcome: PlanOutcome
+  constructor(outcome: PlanOutcome) {
+    super(outcome.kind)
+    this.outcome = outcome
+  }
+}

@@ -1,0 +1,52 @@
+import type { GoodName } from '../../domain/good.ts'
+import type { RailName } from '../../domain/rail.ts'
+import type { Queryable } from '../db.ts'
+import { statement } from '../statement.ts'
+
+/** What is sold and not finished: so many orders for a good, paid on a rail and a network. */
+type OpenSale = {
+  readonly good: GoodName
+  readonly rail: RailName
+  readonly network: string
+  readonly count: number
+  readonly example: string
+}
+
+// Whatever is not finished has a job.
+const OPEN = statement<OpenSale>(`
+  select o.good, o.rail, o.network, count(*)::int as count, min(o.id) as example
+  from jobs j
+  join orders o on o.id = j.key
+  where j.kind = 'order'
+  group by o.good, o.rail, o.network
+  order by o.good, o.rail, o.network`)
+
+export async function openSales(queryable: Queryable): Promise<readonly OpenSale[]> {
+  return (await queryable.query(OPEN)).rows
+}
+
+const STRANDED = statement<{ till: string; count: number; example: string }>(`
+  select till, count(*)::int as count, min(id) as example
+  from arrivals
+  where state in ('unclaimed', 'orphaned', 'refunding')
+    and amount >= $2
+    and till <> all ($1::text[])
+  group by till
+  order by till`)
+
+/** Money that is to be looked into or sent back, at tills other than these. */
+export async function strandedMoney(
+  queryable: Queryable,
+  tills: readonly string[],
+  { refundAtLeast }: { readonly refundAtLeast: bigint },
+): Promise<readonly { readonly till: string; readonly count: number; readonly example: string }[]> {
+  return (await queryable.query(STRANDED, [tills, refundAtLeast.toString()])).rows
+}
+
+const WAS_SOLD = statement<{ was_sold: boolean }>(`
+  select exists (select from orders where surface = $1 and rail = $2) as was_sold`)
+
+/** Was anything of this surface ever sold on this rail? */
+export async function wasSold(queryable: Queryable, surface: string, rail: string): Promise<boolean> {
+  return (await queryable.query(WAS_SOLD, [surface, rail])).rows[0]!.was_sold
+}

@@ -1,0 +1,311 @@
+import { isoTime } from '../../base/clock.ts'
+import { type JsonObject, stringify } from '../../base/json.ts'
+import { Problem } from '../../base/problem.ts'
+import type { EventType } from '../../domain/event.ts'
+import type { GoodName, Hold, SurfaceName } from '../../domain/good.ts'
+import type { Lease } from '../../domain/lease.ts'
+import type { Order } from '../../domain/order.ts'
+import type { Payment, RailName } from '../../domain/rail.ts'
+import type { Database, Queryable, Transaction } from '../db.ts'
+import { isForeignKeyViolation, isUniqueViolation } from '../fault.ts'
+import { statement } from '../statement.ts'
+import { type Exposure, liabilities, refundsToday, struckUntil, type TooExposed, tooExposed } from './exposure.ts'
+import { type HoldRefusal, recordHolds, takeHolds } from './holds.ts'
+import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './row.ts'
+
+/** What is written down before money moves. */
+export type Opening = {
+  readonly id: string
+  readonly flowId: string
+  readonly surface: SurfaceName
+  readonly good: GoodName
+  readonly rail: RailName
+  readonly requestDigest: string
+  readonly input: JsonObject
+  readonly plan: JsonObject | null
+  readonly holds: readonly Hold[]
+  readonly payment: Payment
+  readonly idempotencyKey: string | null
+  readonly openedAt: number
+  readonly event: { readonly type: EventType; readonly data: JsonObject }
+  readonly leaseSeconds: number
+  readonly exposure: Exposure
+}
+
+export type OpenOutcome =
+  /** The opener works on the order first: its job is born leased. */
+  | { readonly kind: 'opened'; readonly order: Order; readonly lease: Lease }
+  /** This payment was seen before: by an earlier request, or by its twin a moment ago. */
+  | { readonly kind: 'known'; readonly order: Order }
+  /** The caller's key names another order of the same payer. */
+  | { readonly kind: 'same_key'; readonly order: Order }
+  /** This payment reached us without an order and was set aside or sent back: it buys nothing any more. */
+  | { readonly kind: 'spent' }
+  /** An earlier payment of this payer for this very request is unresolved. */
+  | { readonly kind: 'in_doubt'; readonly order: Order }
+  | ({ readonly kind: 'held' } & HoldRefusal)
+  | TooExposed
+
+/** Settling for longer than this, an order counts as unresolved for a second payment of the same request. */
+const IN_FLIGHT_SECONDS = 2
+const UNRESOLVED = `(o.in_doubt or o.created_at < now() - make_interval(secs => ${IN_FLIGHT_SECONDS}))`
+
+// Order, identities, event and job in one statement, so in one transaction and one round trip. When one of the identities is taken the
+// order is not inserted, and the foreign key undoes those that were free. The same undoes what was promised when another rule says no.
+const OPEN = statement<{ created_at: Date; lease: string }>(`
+  with claimed as (
+    insert into payment_identities (identity, handle, order_id)
+    select identity, regexp_replace(identity, '^.*/', ''), $1
+    from unnest($2::text[]) as identity
+    on conflict (identity) do nothing
+    returning identity
+  ), promised as (
+    insert into exposures (payer, network, open_orders, promised)
+    select $12, $15, 1, $13::numeric
+    where $7 = 'authorized'
+      and (select count(*) from claimed) = cardinality($2::text[])
+    on conflict (payer, network) do update
+    set open_orders = exposures.open_orders + 1,
+        promised = exposures.promised + excluded.promised
+    where exposures.open_orders = 0
+       or (exposures.open_orders < $25 and exposures.promised + excluded.promised <= $26::numeric)
+    returning payer
+  ), opened as (
+    insert into orders (
+      id, flow_id, surface, good, rail, status, funds, request_digest, input, plan, objection, payer, amount, asset, network, pay_to,
+      proof_digest, idempotency_key, authorization_data, expires_at, history)
+    select $1, $3, $4, $5, $6, 'settling', $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21
+    where (select count(*) from claimed) = cardinality($2::text[])
+      and ($7 = 'captured' or not exists (
+        select
+        from orders o
+        where o.payer = $12
+          and o.request_digest = $8
+          and o.status = 'settling'
+          and ${UNRESOLVED}))
+      and ($7 = 'captured' or (
+        exists (select from promised)
+        and $13::numeric + ${liabilities('$15', '$14')} <= $27::numeric
+        and ${refundsToday('$12')} < $28
+        and ${struckUntil('$29', '$12')} is null))
+    returning id, created_at
+  ), logged as (
+    insert into events (subject, sequence, type, data)
+    select id, 1, $22, $23
+    from opened
+  ), queued as (
+    insert into jobs (kind, key, lease, run_at)
+    select 'order', id, gen_random_uuid(), clock_timestamp() + make_interval(secs => $24)
+    from opened
+    returning lease
+  )
+  select created_at, lease
+  from opened, queued`)
+
+const BY_IDENTITIES = statement<OrderRow>(`
+  select ${ORDER_COLUMNS}
+  from payment_identities i
+  join orders o on o.id = i.order_id
+  left join refunds r on r.order_id = o.id
+  where i.identity = any ($1::text[])
+  limit 1`)
+
+const SPENT = statement<{ identity: string }>(`
+  select identity
+  from payment_identities
+  where identity = any ($1::text[])
+    and arrival_id is not null
+  limit 1`)
+
+const BY_KEY = statement<OrderRow>(`
+  select ${ORDER_COLUMNS}
+  from orders o
+  left join refunds r on r.order_id = o.id
+  where o.payer = $1
+    and o.idempotency_key = $2
+    and o.status <> 'expired'`)
+
+const UNSETTLED = statement<OrderRow>(`
+  select ${ORDER_COLUMNS}
+  from orders o
+  left join refunds r on r.order_id = o.id
+  where o.payer = $1
+    and o.request_digest = $2
+    and o.status = 'settling'
+    and ${UNRESOLVED}
+  order by o.created_at
+  limit 1`)
+
+export async function findByIdentities(db: Queryable, identities: readonly string[]): Promise<Order | null> {
+  return firstOrder(db, BY_IDENTITIES, [identities])
+}
+
+/** Rules that said no while others finished may have nothing against it a moment later. */
+const TRIES_MAX = 5
+
+/** Everything or nothing, in one transaction: the payment's identity, the order, its holds, its first event and its job. */
+export async function openOrder(db: Database, opening: Opening): Promise<OpenOutcome> {
+  for (let tries = 1; tries <= TRIES_MAX; tries++) {
+    const outcome = await tryToOpen(db, opening, tries > 1 ? 'in_turn' : 'at_once')
+    if (outcome) return outcome
+  }
+  throw new Problem('overloaded', 'Too much happens at once with this payer; this payment was not taken.')
+}
+
+/**
+ * What others are opening at this moment is in nobody's sum. As long as there is room for many more of the same size that does not matter, and
+ * nobody waits for anybody; otherwise orders are opened one after the other, so that the last of the float is promised once.
+ */
+type Manner = 'at_once' | 'in_turn'
+
+/** More orders than all replicas together open at one moment: each of them takes a connection to the store. */
+const AT_ONCE_MAX = 128n
+
+const TURN = statement(`
+  select pg_advisory_xact_lock(hashtextextended($1, 0))`)
+
+async function tryToOpen(db: Database, opening: Opening, manner: Manner): Promise<OpenOutcome | null> {
+  try {
+    const isAlone = opening.holds.length === 0 && manner === 'at_once'
+    const opened = isAlone
+      ? await insert(db, opening, manner)
+      : await db.transaction((tx) => insertHolding(tx, opening, manner))
+    return opened ?? (await whyNot(db, opening))
+  } catch (error) {
+    if (error instanceof HoldsRefused) {
+      // A payment that is known already must hear of its order even when the shelf is empty by now: perhaps it emptied it.
+      const known = await findByIdentities(db, opening.payment.identities)
+      return known ? { kind: 'known', order: known } : { kind: 'held', ...error.refusal }
+    }
+    const isRace =
+      error instanceof NotOpened || isForeignKeyViolation(error) || isUniqueViolation(error, 'orders_idempotency')
+    if (isRace) return whyNot(db, opening)
+    throw error
+  }
+}
+
+async function insertHolding(tx: Transaction, opening: Opening, manner: Manner): Promise<OpenOutcome> {
+  const { id, holds, payment } = opening
+  if (manner === 'in_turn') await tx.query(TURN, [`${payment.network}/${payment.asset}`])
+  const refusal = holds.length === 0 ? null : await takeHolds(tx, holds)
+  if (refusal) throw new HoldsRefused(refusal)
+  const opened = await insert(tx, opening, manner)
+  if (!opened) throw new NotOpened()
+  if (holds.length > 0) await recordHolds(tx, id, holds)
+  return opened
+}
+
+async function insert(queryable: Queryable, opening: Opening, manner: Manner): Promise<OpenOutcome | null> {
+  const { payment, id, event, exposure } = opening
+  const float = manner === 'in_turn' ? exposure.float : exposure.float - (AT_ONCE_MAX - 1n) * payment.amount
+  const order = asOpened(opening, opening.openedAt)
+  const { rows } = await queryable.query(OPEN, [
+    id,
+    payment.identities,
+    order.flowId,
+    order.surface,
+    order.good,
+    order.rail,
+    order.funds,
+    order.requestDigest,
+    stringify(order.input),
+    order.plan && stringify(order.plan),
+    order.objection && stringify(order.objection),
+    order.payer,
+    order.amount.toString(),
+    order.asset,
+    order.network,
+    order.payTo,
+    order.proofDigest,
+    order.idempotencyKey,
+    stringify(payment.authorization),
+    new Date(order.expiresAt),
+    stringify(order.history),
+    event.type,
+    stringify(event.data),
+    opening.leaseSeconds,
+    exposure.openOrdersMax,
+    exposure.means?.toString(),
+    float.toString(),
+    exposure.refundsPerDayMax,
+    exposure.suspects,
+  ])
+  const [row] = rows
+  if (!row) return null
+  const createdAt = row.created_at.getTime()
+  return {
+    kind: 'opened',
+    order: { ...order, createdAt, updatedAt: createdAt },
+    lease: { kind: 'order', key: id, lease: row.lease },
+  }
+}
+
+/** The order as it begins, so that its first event can be written in the same statement. */
+export function asOpened(opening: Omit<Opening, 'event'>, openedAt: number): Order {
+  const { payment } = opening
+  return {
+    id: opening.id,
+    flowId: opening.flowId,
+    surface: opening.surface,
+    good: opening.good,
+    rail: opening.rail,
+    status: 'settling',
+    funds: payment.funds,
+    requestDigest: opening.requestDigest,
+    input: opening.input,
+    plan: opening.plan,
+    objection: payment.objection ? { code: payment.objection.code, detail: payment.objection.message } : null,
+    payer: payment.payer,
+    amount: payment.amount,
+    asset: payment.asset,
+    network: payment.network,
+    payTo: payment.payTo,
+    proofDigest: payment.proofDigest,
+    idempotencyKey: opening.idempotencyKey,
+    authorization: payment.authorization,
+    expiresAt: payment.expiresAt,
+    inDoubt: false,
+    settlement: null,
+    deliveryTx: null,
+    result: null,
+    failure: null,
+    refund: null,
+    answer: null,
+    receipt: null,
+    attempts: 0,
+    sequence: 1,
+    history: [{ status: 'settling', at: isoTime(openedAt) }],
+    createdAt: openedAt,
+    updatedAt: openedAt,
+  }
+}
+
+/** Not opened: which of the rules said no? The winner's row is visible now, whoever wrote it. Null: the reason is gone again. */
+async function whyNot(db: Database, opening: Opening): Promise<OpenOutcome | null> {
+  const { payment, requestDigest, idempotencyKey } = opening
+  const known = await findByIdentities(db, payment.identities)
+  if (known) return { kind: 'known', order: known }
+  if ((await db.query(SPENT, [payment.identities])).rows.length > 0) return { kind: 'spent' }
+  const sameKey = idempotencyKey === null ? null : await firstOrder(db, BY_KEY, [payment.payer, idempotencyKey])
+  if (sameKey) return { kind: 'same_key', order: sameKey }
+  const unsettled = await firstOrder(db, UNSETTLED, [payment.payer, requestDigest])
+  if (unsettled) return { kind: 'in_doubt', order: unsettled }
+  return payment.funds === 'captured' ? null : tooExposed(db, payment, opening.exposure)
+}
+
+async function firstOrder(db: Queryable, query: typeof BY_KEY, values: readonly unknown[]): Promise<Order | null> {
+  const { rows } = await db.query(query, values)
+  return rows[0] ? fromOrderRow(rows[0]) : null
+}
+
+/** Rolls the transaction back. */
+class HoldsRefused extends Error {
+  readonly refusal: HoldRefusal
+  constructor(refusal: HoldRefusal) {
+    super(`not granted: ${refusal.hold.resource}`)
+    this.refusal = refusal
+  }
+}
+
+/** Rolls the transaction back, and the holds with it. */
+class NotOpened extends Error {}

@@ -1,0 +1,47 @@
+import type { Queryable, Transaction } from '../db.ts'
+import { statement } from '../statement.ts'
+import { refundsToday } from './exposure.ts'
+
+/** What goes back without anybody having decided it is bounded. Null: no bound of this kind. */
+export type RefundBudget = {
+  readonly perDay: bigint
+  readonly perPayer: { readonly payer: string; readonly count: number } | null
+}
+
+/** Whoever begins such a refund waits for whoever is beginning another one: none of them looks at a sum that leaves the others out. */
+const TURN = statement(`
+  select pg_advisory_xact_lock(hashtext('automatic refunds'))`)
+
+const TODAY = statement<{ amount: string }>(`
+  select (
+           select coalesce(sum(amount), 0)
+           from refunds
+           where requested_by = 'automatic'
+             and created_at > now() - interval '1 day'
+         ) + (
+           select coalesce(sum(amount), 0)
+           from arrivals
+           where state in ('refunding', 'refunded')
+             and decided_by = 'automatic'
+             and updated_at > now() - interval '1 day'
+         ) as amount`)
+
+const TO_PAYER = statement<{ refunds: number }>(`
+  select ${refundsToday('$1')} as refunds`)
+
+/** More than goes back by itself: a person decides. Rolls back whatever was to begin. */
+export class RefundsUsedUp extends Error {}
+
+/** What went back to payers within a day without anybody having decided it, orphans included. */
+export async function refundedToday(queryable: Queryable): Promise<bigint> {
+  return BigInt((await queryable.query(TODAY)).rows[0]!.amount)
+}
+
+/** In the transaction that begins a refund: throws RefundsUsedUp when it would go beyond a bound. */
+export async function assertWithin(tx: Transaction, amount: bigint, { perDay, perPayer }: RefundBudget): Promise<void> {
+  await tx.query(TURN)
+  if (perPayer && (await tx.query(TO_PAYER, [perPayer.payer])).rows[0]!.refunds >= perPayer.count)
+    throw new RefundsUsedUp('Its payer was refunded too often today; an operator can refund it.')
+  if ((await refundedToday(tx)) + amount > perDay)
+    throw new RefundsUsedUp('The automatic refunds of this day are used up; an operator can refund it.')
+}

@@ -1,0 +1,213 @@
+import type { Address, Hash } from '../../base/address.ts'
+import type { Hex } from '../../base/hex.ts'
+import { stringify } from '../../base/json.ts'
+import { type Call, GAP, type Journal, type Landing, type Send, type SignedVersion } from '../../domain/journal.ts'
+import { type Lease, LeaseLost } from '../../domain/lease.ts'
+import type { Database, Queryable } from '../db.ts'
+import { leaseHeld } from '../jobs.ts'
+import { statement } from '../statement.ts'
+
+export type SendRow = {
+  chain_id: string
+  signer: Address
+  nonce: string
+  order_id: string
+  step: string
+  call: { to: Address; data: Hex; gas: string }
+  versions: { raw: Hex; hash: Hash; fees: { maxFeePerGas: string; maxPriorityFeePerGas: string }; isVoid: boolean }[]
+  landed_hash: Hash | null
+  landed_block: string | null
+  landed_block_hash: Hash | null
+}
+
+const FIND = statement<SendRow>(`
+  select *
+  from sends
+  where order_id = $1
+    and step = $2
+    and chain_id = $3
+    and signer = $4`)
+
+const LAST_NONCE = statement<{ nonce: string | null }>(`
+  select max(nonce) as nonce
+  from sends
+  where chain_id = $1
+    and signer = $2`)
+
+const UNKNOWN = statement<{ unknown: number }>(`
+  select ($3::bigint - coalesce(min(nonce), 0) - count(*))::int as unknown
+  from sends
+  where chain_id = $1
+    and signer = $2
+    and nonce < $3`)
+
+// Nothing but its refund is sent for an order that was given up: a process that slept meanwhile must not deliver what was paid back.
+const CLOSED = `
+    select
+    from orders
+    where id = $4
+      and status in ('failed', 'refunding', 'refunded', 'expired')
+      and $5 not like 'refund%'`
+
+// The lease is looked at by the statement that writes: a record that is late by more than a lease finds another one there, and is void.
+const HELD = leaseHeld({ kind: '$1', key: '$2', lease: '$3::uuid' })
+
+// A nonce is written only on top of the one before it, or of what the chain has counted: no gap can come of a lost process.
+const RECORD = statement<{ nonce: string }>(`
+  insert into sends (order_id, step, chain_id, signer, nonce, call, versions)
+  select $4, $5, $6::bigint, $7, $8::bigint, $9::jsonb, $10::jsonb
+  where not exists (${CLOSED})
+    and ${HELD}
+  on conflict do nothing
+  returning nonce`)
+
+const WHY_NOT = statement<{ is_closed: boolean; is_held: boolean }>(`
+  select exists (${CLOSED}) as is_closed,
+         ${HELD} as is_held`)
+
+const CLAIM_GAP = statement<{ nonce: string }>(`
+  update sends
+  set order_id = $4,
+      step = $5,
+      call = $9,
+      versions = versions || $10::jsonb
+  where chain_id = $6
+    and signer = $7
+    and nonce = $8
+    and order_id = '${GAP}'
+    and ${HELD}
+  returning nonce`)
+
+const ADD_VERSION = statement<{ nonce: string }>(`
+  update sends
+  set versions = versions || $8::jsonb
+  where chain_id = $4
+    and signer = $5
+    and nonce = $6
+    and jsonb_array_length(versions) = $7
+    and ${HELD}
+  returning nonce`)
+
+const IS_HELD = statement<{ is_held: boolean }>(`
+  select ${HELD} as is_held`)
+
+const BETWEEN = statement<SendRow>(`
+  select *
+  from sends
+  where chain_id = $1
+    and signer = $2
+    and nonce >= $3
+    and nonce < $4
+  order by nonce
+  limit 100`)
+
+const OF_ORDER = statement<SendRow>(`
+  select *
+  from sends
+  where order_id = $1
+  order by created_at, nonce
+  limit 100`)
+
+const LAND = statement(`
+  update sends
+  set landed_hash = $5,
+      landed_block = $6,
+      landed_block_hash = $7,
+      buried = false
+  where order_id = $1
+    and step = $2
+    and chain_id = $3
+    and signer = $4`)
+
+/** Everything that was ever signed for an order, oldest first. */
+export async function sendsOf(queryable: Queryable, orderId: string): Promise<readonly Send[]> {
+  return (await queryable.query(OF_ORDER, [orderId])).rows.map(sendOf)
+}
+
+/** `duplicate` or `nonce_taken` look the same to the insert; the sender looks the step up to tell them apart. */
+export function createJournal(db: Database): Journal {
+  return {
+    async find(chainId, signer, orderId, step) {
+      const { rows } = await db.query(FIND, [orderId, step, chainId, signer])
+      return rows[0] ? sendOf(rows[0]) : null
+    },
+
+    ofOrder: (orderId) => sendsOf(db, orderId),
+
+    async lastNonce(chainId, signer) {
+      const { rows } = await db.query(LAST_NONCE, [chainId, signer])
+      const nonce = rows[0]?.nonce
+      return nonce == null ? null : Number(nonce)
+    },
+
+    async unknownBefore(chainId, signer, nonce) {
+      return (await db.query(UNKNOWN, [chainId, signer, nonce])).rows[0]!.unknown
+    },
+
+    async record(lease, send) {
+      const { rows } = await db.query(RECORD, recordValues(lease, send))
+      if (rows.length === 1) return true
+      const { orderId, step } = send
+      const [answer] = (await db.query(WHY_NOT, [...leaseValues(lease), orderId, step])).rows
+      if (!answer?.is_held) throw new LeaseLost(lease)
+      if (answer.is_closed) throw new Error(`order ${orderId} was given up; its ${step} is not sent any more`)
+      return false
+    },
+
+    async claimGap(lease, send) {
+      return (await db.query(CLAIM_GAP, recordValues(lease, send))).rows.length === 1
+    },
+
+    async addVersion(lease, { chainId, signer, nonce, versions }, version) {
+      const place = [chainId, signer, nonce, versions.length]
+      const { rows } = await db.query(ADD_VERSION, [...leaseValues(lease), ...place, stringify([version])])
+      if (rows.length === 1) return true
+      const [answer] = (await db.query(IS_HELD, leaseValues(lease))).rows
+      if (!answer?.is_held) throw new LeaseLost(lease)
+      return false
+    },
+
+    async between(chainId, signer, from, before) {
+      const { rows } = await db.query(BETWEEN, [chainId, signer, from, before])
+      return rows.map(sendOf)
+    },
+
+    async land({ orderId, step, chainId, signer }, { hash, blockNumber, blockHash }) {
+      await db.query(LAND, [orderId, step, chainId, signer, hash, blockNumber.toString(), blockHash])
+    },
+  }
+}
+
+function leaseValues({ kind, key, lease }: Lease): readonly string[] {
+  return [kind, key, lease]
+}
+
+function recordValues(lease: Lease, { orderId, step, chainId, signer, nonce, call, versions }: Send): unknown[] {
+  return [...leaseValues(lease), orderId, step, chainId, signer, nonce, stringify(call), stringify(versions)]
+}
+
+export function sendOf(row: SendRow): Send {
+  const call: Call = { ...row.call, gas: BigInt(row.call.gas) }
+  const versions = row.versions.map(({ fees, ...version }): SignedVersion => {
+    const { maxFeePerGas, maxPriorityFeePerGas } = fees
+    return {
+      ...version,
+      fees: { maxFeePerGas: BigInt(maxFeePerGas), maxPriorityFeePerGas: BigInt(maxPriorityFeePerGas) },
+    }
+  })
+  return {
+    chainId: Number(row.chain_id),
+    signer: row.signer,
+    nonce: Number(row.nonce),
+    orderId: row.order_id,
+    step: row.step,
+    call,
+    versions,
+    landing: landingOf(row),
+  }
+}
+
+function landingOf({ landed_hash, landed_block, landed_block_hash }: SendRow): Landing | null {
+  if (landed_hash === null || landed_block === null || landed_block_hash === null) return null
+  return { hash: landed_hash, blockNumber: BigInt(landed_block), blockHash: landed_block_hash }
+}

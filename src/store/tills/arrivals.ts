@@ -1,0 +1,346 @@
+import type { Address, Hash } from '../../base/address.ts'
+import { type JsonObject, stringify } from '../../base/json.ts'
+import type { EventType } from '../../domain/event.ts'
+import type { OrderStatus } from '../../domain/order.ts'
+import type { Arrival, ArrivalState } from '../../domain/till.ts'
+import type { Database, Queryable } from '../db.ts'
+import { assertWithin, type RefundBudget } from '../orders/refund-budget.ts'
+import { statement } from '../statement.ts'
+
+type Row = {
+  id: string
+  till: string
+  transaction: Hash
+  log_index: number
+  block_number: string
+  sender: Address
+  amount: string
+  state: ArrivalState
+  reason: string | null
+  order_id: string | null
+  refund_tx: Hash | null
+  decided_by: string | null
+  found_at: Date
+}
+
+// A transaction may hold several transfers and pay several orders: each transfer pays one, and they are told apart by payer and amount.
+const MATCH = statement<{ id: string }>(`
+  with arrived as (
+    select id, transaction, lower(sender) as payer, amount,
+           row_number() over (partition by transaction, lower(sender), amount order by log_index) as rank
+    from arrivals
+    where till = $1
+      and state in ('unclaimed', 'orphaned', 'dust')
+  ), paid as (
+    select o.id, o.payment_tx, lower(o.payer) as payer, o.amount,
+           row_number() over (partition by o.payment_tx, lower(o.payer), o.amount order by o.id) as rank
+    from orders o
+    where o.payment_tx in (select transaction from arrived)
+      and o.network = $2
+      and not exists (select from arrivals m where m.order_id = o.id and m.state = 'matched')
+  )
+  update arrivals a
+  set state = 'matched',
+      order_id = paid.id,
+      reason = null,
+      updated_at = now()
+  from arrived
+  join paid
+    on paid.payment_tx = arrived.transaction
+   and paid.payer = arrived.payer
+   and paid.amount = arrived.amount
+   and paid.rank = arrived.rank
+  where a.id = arrived.id
+    and a.state in ('unclaimed', 'orphaned', 'dust')
+  returning a.id`)
+
+/** Finds the order of every transfer that has none yet. Returns how many were found. */
+export async function matchArrivals(queryable: Queryable, till: string, network: string): Promise<number> {
+  return (await queryable.query(MATCH, [till, network])).rows.length
+}
+
+const DUE = statement<Row>(`
+  select *
+  from arrivals
+  where till = $1
+    and state in ('unclaimed', 'orphaned', 'refunding')
+    and due_at <= now()
+    and (hastened
+      or state = 'refunding'
+      or found_at <= now() - make_interval(secs => case state when 'unclaimed' then $3::float8 else $4::float8 end))
+  order by due_at, id
+  limit $2`)
+
+/** What there is to do now, longest untouched first. What waits for a person is not work, and neither is dust. */
+export async function dueArrivals(
+  queryable: Queryable,
+  till: string,
+  {
+    limit,
+    orphanAfterSeconds,
+    refundAfterSeconds,
+  }: { readonly limit: number; readonly orphanAfterSeconds: number; readonly refundAfterSeconds: number },
+): Promise<readonly Arrival[]> {
+  return (await queryable.query(DUE, [till, limit, orphanAfterSeconds, refundAfterSeconds])).rows.map(fromRow)
+}
+
+const SWEEP = statement(`
+  update arrivals
+  set state = 'dust',
+      reason = 'It is too little to open a case for.',
+      updated_at = now()
+  where till = $1
+    and state = 'unclaimed'
+    and amount < $2
+    and (hastened or found_at <= now() - make_interval(secs => $3))`)
+
+/** Too little to open a case for: all of it in one statement, however much there is. If an order claims some of it later, it gets it. */
+export async function sweepDust(
+  queryable: Queryable,
+  till: string,
+  { refundAtLeast, orphanAfterSeconds }: { readonly refundAtLeast: bigint; readonly orphanAfterSeconds: number },
+): Promise<void> {
+  await queryable.query(SWEEP, [till, refundAtLeast.toString(), orphanAfterSeconds])
+}
+
+const TOUCH = statement(`
+  update arrivals
+  set due_at = now()
+  where id = $1`)
+
+/** Looked at, and nothing could be done yet: others come first. */
+export async function touchArrival(queryable: Queryable, { id }: Arrival): Promise<void> {
+  await queryable.query(TOUCH, [id])
+}
+
+const HASTEN = statement<Row>(`
+  update arrivals
+  set reason = $2,
+      hastened = true,
+      due_at = now() + make_interval(secs => $3)
+  where id = $1
+    and state = 'unclaimed'
+    and not hastened
+  returning *`)
+
+/** Its payer will hardly come for it: it is looked into soon, and goes back without the usual wait. */
+export async function hastenArrival(
+  queryable: Queryable,
+  { id }: Arrival,
+  { reason, seconds }: { readonly reason: string; readonly seconds: number },
+): Promise<Arrival | null> {
+  const { rows } = await queryable.query(HASTEN, [id, reason, seconds])
+  return rows[0] ? fromRow(rows[0]) : null
+}
+
+const LIST = statement<Row>(`
+  select *
+  from arrivals
+  where till = $1
+    and state = any ($2)
+    and id > $3
+  order by id
+  limit $4`)
+
+/** Page by page, in no order that means anything. */
+export async function listArrivals(
+  queryable: Queryable,
+  till: string,
+  {
+    states,
+    after,
+    limit,
+  }: { readonly states: readonly ArrivalState[]; readonly after: string; readonly limit: number },
+): Promise<readonly Arrival[]> {
+  return (await queryable.query(LIST, [till, states, after, limit])).rows.map(fromRow)
+}
+
+const SUM = statement<{ amount: string }>(`
+  select coalesce(sum(amount), 0) as amount
+  from arrivals
+  where till = $1
+    and state = any ($2)`)
+
+export async function sumOfArrivals(
+  queryable: Queryable,
+  till: string,
+  states: readonly ArrivalState[],
+): Promise<bigint> {
+  return BigInt((await queryable.query(SUM, [till, states])).rows[0]!.amount)
+}
+
+const OF_TRANSACTION = statement<Row>(`
+  select *
+  from arrivals
+  where till = $1
+    and transaction = lower($2)
+  order by log_index`)
+
+export async function arrivalsOf(queryable: Queryable, till: string, transaction: string): Promise<readonly Arrival[]> {
+  return (await queryable.query(OF_TRANSACTION, [till, transaction])).rows.map(fromRow)
+}
+
+const BY_ID = statement<Row>(`
+  select *
+  from arrivals
+  where id = $1`)
+
+export async function findArrival(queryable: Queryable, id: string): Promise<Arrival | null> {
+  const { rows } = await queryable.query(BY_ID, [id])
+  return rows[0] ? fromRow(rows[0]) : null
+}
+
+const BY_TRANSACTION = statement<Row>(`
+  select *
+  from arrivals
+  where transaction = lower($1)
+    and state not in ('matched', 'own', 'dropped')
+  order by log_index
+  limit 1`)
+
+/** Money that a payer may be looking for: it reached us, and no order has it. */
+export async function strayArrival(queryable: Queryable, transaction: string): Promise<Arrival | null> {
+  const { rows } = await queryable.query(BY_TRANSACTION, [transaction])
+  return rows[0] ? fromRow(rows[0]) : null
+}
+
+const CLAIMANT = statement<{
+  order_id: string | null
+  arrival_id: string | null
+  status: OrderStatus | null
+  payment_tx: Hash | null
+  has_other: boolean
+}>(`
+  select i.order_id, i.arrival_id, o.status, o.payment_tx,
+         exists (select from arrivals m where m.order_id = i.order_id and m.state = 'matched') as has_other
+  from payment_identities i
+  left join orders o on o.id = i.order_id
+  where i.identity = $1`)
+
+export type Claimant =
+  | { readonly kind: 'nobody' }
+  | { readonly kind: 'arrival'; readonly arrivalId: string }
+  /** `isPaid`: another transfer is known to have paid it. */
+  | {
+      readonly kind: 'order'
+      readonly orderId: string
+      readonly status: OrderStatus
+      readonly paymentTx: Hash | null
+      readonly isPaid: boolean
+    }
+
+/** Who has claimed a payment by this name? Nobody, if it has none. */
+export async function claimantOf(queryable: Queryable, identity: string | null): Promise<Claimant> {
+  const { rows } = await queryable.query(CLAIMANT, [identity])
+  const [row] = rows
+  if (!row) return { kind: 'nobody' }
+  if (row.arrival_id !== null) return { kind: 'arrival', arrivalId: row.arrival_id }
+  const { order_id, status, payment_tx, has_other } = row
+  return { kind: 'order', orderId: order_id!, status: status!, paymentTx: payment_tx, isPaid: has_other }
+}
+
+const CLAIM = statement<{ identity: string }>(`
+  insert into payment_identities (identity, handle, arrival_id)
+  values ($1, regexp_replace($1, '^.*/', ''), $2)
+  on conflict (identity) do nothing
+  returning identity`)
+
+const CHANGE = statement<Row>(`
+  with changed as (
+    update arrivals
+    set state = $3,
+        reason = $4,
+        order_id = coalesce($5, order_id),
+        refund_tx = coalesce($6, refund_tx),
+        decided_by = coalesce($7, decided_by),
+        due_at = now(),
+        sequence = sequence + case when $8::text is null then 0 else 1 end,
+        updated_at = now()
+    where id = $1
+      and state = $2
+    returning *
+  ), logged as (
+    insert into events (subject, sequence, type, data)
+    select id, sequence, $8, $9::jsonb
+    from changed
+    where $8::text is not null
+  )
+  select *
+  from changed`)
+
+export type ArrivalChange = {
+  readonly to: ArrivalState
+  readonly reason: string | null
+  readonly orderId?: string | undefined
+  readonly refundTx?: Hash | undefined
+  readonly decidedBy?: string | undefined
+  /** The payment's name, to be taken so that it can never buy anything. */
+  readonly claim?: string | null | undefined
+  readonly event: { readonly type: EventType; readonly data: JsonObject } | null
+  /** For a way back that nobody decided; throws RefundsUsedUp when it would go beyond. */
+  readonly budget?: RefundBudget | undefined
+}
+
+/** The arrival as it will be, for its event. */
+export function changedArrival(arrival: Arrival, change: Omit<ArrivalChange, 'event'>): Arrival {
+  const { to, reason, orderId, refundTx, decidedBy } = change
+  return {
+    ...arrival,
+    state: to,
+    reason,
+    orderId: orderId ?? arrival.orderId,
+    refundTx: refundTx ?? arrival.refundTx,
+    decidedBy: decidedBy ?? arrival.decidedBy,
+  }
+}
+
+/**
+ * State, event and claim together, or nothing. Null when it changed meanwhile, or when its name was taken a moment ago: then somebody
+ * presented the payment after all.
+ */
+export async function changeArrival(db: Database, arrival: Arrival, change: ArrivalChange): Promise<Arrival | null> {
+  const { to, reason, orderId, refundTx, decidedBy, claim, event, budget } = change
+  return db
+    .transaction(async (tx) => {
+      if (budget) await assertWithin(tx, arrival.amount, budget)
+      const { rows } = await tx.query(CHANGE, [
+        arrival.id,
+        arrival.state,
+        to,
+        reason,
+        orderId,
+        refundTx,
+        decidedBy,
+        event?.type ?? null,
+        event && stringify(event.data),
+      ])
+      if (!rows[0]) return null
+      if (claim != null && (await tx.query(CLAIM, [claim, arrival.id])).rows.length === 0) throw new NameTaken()
+      return fromRow(rows[0])
+    })
+    .catch((error) => {
+      if (error instanceof NameTaken) return null
+      throw error
+    })
+}
+
+/** Rolls the change back. */
+class NameTaken extends Error {}
+
+function fromRow(row: Row): Arrival {
+  return {
+    id: row.id,
+    till: row.till,
+    transaction: row.transaction,
+    logIndex: row.log_index,
+    blockNumber: BigInt(row.block_number),
+    sender: row.sender,
+    amount: BigInt(row.amount),
+    state: row.state,
+    reason: row.reason,
+    orderId: row.order_id,
+    refundTx: row.refund_tx,
+    decidedBy: row.decided_by,
+    foundAt: row.found_at.getTime(),
+  }
+}

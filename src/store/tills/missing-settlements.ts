@@ -1,0 +1,113 @@
+import type { Hash } from '../../base/address.ts'
+import type { OrderStatus } from '../../domain/order.ts'
+import type { Queryable } from '../db.ts'
+import { statement } from '../statement.ts'
+
+/** An order that counts as paid, whose payment the chain does not show. */
+type MissingSettlement = {
+  readonly orderId: string
+  readonly transaction: Hash
+  readonly amount: bigint
+  readonly status: OrderStatus
+  /** `open`: it may still come back. `lost`: it cannot, and the money is gone. */
+  readonly state: 'open' | 'lost'
+  readonly detail: string
+}
+
+const NOTE = statement(`
+  insert into missing_settlements (order_id, till, state, detail)
+  select unnest($2::text[]), $1, 'open', 'The chain dropped the payment.'
+  on conflict (order_id) do update
+  set state = 'open',
+      updated_at = now()
+  where missing_settlements.state = 'landed'`)
+
+/** The chain dropped what had paid these orders. */
+export async function noteMissing(queryable: Queryable, till: string, orderIds: readonly string[]): Promise<void> {
+  if (orderIds.length > 0) await queryable.query(NOTE, [till, orderIds])
+}
+
+const FIND = statement(`
+  insert into missing_settlements (order_id, till, state, detail)
+  select o.id, $1, 'open', 'The chain shows no such payment.'
+  from orders o
+  where o.network = $2
+    and lower(o.asset) = lower($3)
+    and lower(o.pay_to) = lower($4)
+    and o.settled_at > now() - make_interval(secs => $5)
+    and o.settled_at < $6
+    and not exists (select from arrivals a where a.order_id = o.id and a.state = 'matched')
+  on conflict (order_id) do nothing`)
+
+type MissingSearch = {
+  readonly till: string
+  readonly network: string
+  readonly asset: string
+  readonly payTo: string
+  /** How far back orders are looked at. */
+  readonly seconds: number
+  /** Orders settled later may be in blocks that were not read yet. */
+  readonly before: number
+}
+
+/** Looks for orders that were settled while the till was being read, and that no transfer was found for. */
+export async function findMissing(queryable: Queryable, search: MissingSearch): Promise<void> {
+  const { till, network, asset, payTo, seconds, before } = search
+  await queryable.query(FIND, [till, network, asset, payTo, seconds, new Date(before)])
+}
+
+const LANDED = statement(`
+  update missing_settlements m
+  set state = 'landed',
+      updated_at = now()
+  where m.till = $1
+    and m.state <> 'landed'
+    and exists (select from arrivals a where a.order_id = m.order_id and a.state = 'matched')`)
+
+const LIST = statement<{
+  order_id: string
+  payment_tx: Hash
+  amount: string
+  status: OrderStatus
+  state: 'open' | 'lost'
+  detail: string
+}>(`
+  select m.order_id, o.payment_tx, o.amount, o.status, m.state, m.detail
+  from missing_settlements m
+  join orders o on o.id = m.order_id
+  where m.till = $1
+    and m.state <> 'landed'
+  order by m.found_at
+  limit $2`)
+
+/** What is missing now; what has come back is crossed off first. */
+export async function listMissing(
+  queryable: Queryable,
+  till: string,
+  limit: number,
+): Promise<readonly MissingSettlement[]> {
+  await queryable.query(LANDED, [till])
+  const { rows } = await queryable.query(LIST, [till, limit])
+  return rows.map(({ order_id, payment_tx, amount, status, state, detail }) => ({
+    orderId: order_id,
+    transaction: payment_tx,
+    amount: BigInt(amount),
+    status,
+    state,
+    detail,
+  }))
+}
+
+const LOSE = statement<{ order_id: string }>(`
+  update missing_settlements
+  set state = 'lost',
+      detail = $2,
+      updated_at = now()
+  where order_id = $1
+    and state = 'open'
+  returning order_id`)
+
+/** Nothing can bring it back. True the first time: that is when people are told. */
+export async function writeOff(queryable: Queryable, orderId: string, detail: string): Promise<boolean> {
+  return (await queryable.query(LOSE, [orderId, detail])).rows.length === 1
+}

@@ -1,0 +1,114 @@
+import { newId, type Random } from '../../base/id.ts'
+import type { Transfer } from '../../domain/till.ts'
+import type { Database, Queryable } from '../db.ts'
+import { statement } from '../statement.ts'
+
+const ADD_TILL = statement(`
+  insert into tills (id, first_block, checked_block)
+  values ($1, $2::bigint + 1, $2)
+  on conflict (id) do nothing`)
+
+const TILL = statement<{ from_block: string; silent_seconds: number }>(`
+  select greatest(first_block, checked_block + 1 - $2::bigint) as from_block,
+         extract(epoch from now() - alive_at)::float8 as silent_seconds
+  from tills
+  where id = $1`)
+
+export type TillMark = {
+  /** Where the next reading begins. */
+  readonly fromBlock: bigint
+  /** For how long nobody has looked. */
+  readonly silentSeconds: number
+  readonly isNew: boolean
+}
+
+/** Where the reading of a till goes on, so many blocks back from where it stopped; a new till begins after the block given. */
+export async function openTill(
+  queryable: Queryable,
+  id: string,
+  { after, again }: { readonly after: bigint; readonly again: bigint },
+): Promise<TillMark> {
+  const added = await queryable.query(ADD_TILL, [id, after.toString()])
+  const { rows } = await queryable.query(TILL, [id, again.toString()])
+  const { from_block, silent_seconds } = rows[0]!
+  return { fromBlock: BigInt(from_block), silentSeconds: silent_seconds, isNew: added.rowCount === 1 }
+}
+
+const DROP = statement<{ order_id: string }>(`
+  with gone as (
+    select id, state, order_id
+    from arrivals a
+    where till = $1
+      and block_number between $2 and $3
+      and state not in ('dropped', 'refunding', 'refunded')
+      and not exists (
+        select
+        from unnest($4::text[], $5::int[]) as seen (transaction, log_index)
+        where seen.transaction = a.transaction
+          and seen.log_index = a.log_index)
+  ), dropped as (
+    update arrivals a
+    set state = 'dropped',
+        updated_at = now()
+    from gone
+    where a.id = gone.id
+  )
+  select order_id
+  from gone
+  where state = 'matched'`)
+
+const INSERT = statement<{ id: string }>(`
+  insert into arrivals (id, till, transaction, log_index, block_number, sender, amount, state)
+  select id, $1, transaction, log_index, block_number, sender, amount, 'unclaimed'
+  from unnest($2::text[], $3::text[], $4::int[], $5::bigint[], $6::text[], $7::numeric[])
+    as t (id, transaction, log_index, block_number, sender, amount)
+  on conflict (till, transaction, log_index) do update
+  set block_number = excluded.block_number,
+      state = case when arrivals.state = 'dropped' then 'unclaimed' else arrivals.state end,
+      updated_at = now()
+  where arrivals.block_number <> excluded.block_number
+     or arrivals.state = 'dropped'
+  returning id`)
+
+const ADVANCE = statement(`
+  update tills
+  set checked_block = greatest(checked_block, $2),
+      alive_at = now()
+  where id = $1`)
+
+type Scan = { readonly fromBlock: bigint; readonly toBlock: bigint; readonly transfers: readonly Transfer[] }
+
+/**
+ * Writes down what the chain shows of a range of blocks, and moves the mark on. What was seen there before and is gone now, the chain has
+ * dropped; returned are the orders that it had paid.
+ */
+export function recordScan(db: Database, till: string, scan: Scan, random: Random): Promise<readonly string[]> {
+  const { fromBlock, toBlock, transfers } = scan
+  return db.transaction(async (tx) => {
+    const hashes = transfers.map(({ transaction }) => transaction)
+    const indexes = transfers.map(({ logIndex }) => logIndex)
+    const { rows } = await tx.query(DROP, [till, fromBlock.toString(), toBlock.toString(), hashes, indexes])
+    await recordArrivals(tx, till, transfers, random)
+    await tx.query(ADVANCE, [till, toBlock.toString()])
+    return rows.map(({ order_id }) => order_id)
+  })
+}
+
+/** Writes down transfers that the chain shows; what is known already is left as it is. */
+export async function recordArrivals(
+  queryable: Queryable,
+  till: string,
+  transfers: readonly Transfer[],
+  random: Random,
+): Promise<void> {
+  if (transfers.length === 0) return
+  await queryable.query(INSERT, [
+    till,
+    transfers.map(() => newId('arr', random)),
+    transfers.map(({ transaction }) => transaction),
+    transfers.map(({ logIndex }) => logIndex),
+    transfers.map(({ blockNumber }) => blockNumber.toString()),
+    transfers.map(({ sender }) => sender),
+    transfers.map(({ amount }) => amount.toString()),
+  ])
+}

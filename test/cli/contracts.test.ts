@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, afterEach, before, beforeEach, test } from 'node:test'
+import { privateKeyToAddress } from 'viem/accounts'
+import { post } from '../support/buyers.ts'
+import { type Env, type Sandbox, startSandbox, sutler } from './sutler.ts'
+import { typed } from './typed.ts'
+
+// The commands as an operator types them, in a folder of their own, on the chain of a sandbox that answers as Base Sepolia does.
+
+const OWNER = '0x1111111111111111111111111111111111111111'
+
+let networks: Sandbox
+let cwd: string
+let env: Env
+
+before(async () => {
+  networks = await startSandbox()
+})
+after(async () => {
+  await networks.stop()
+  networks.remove()
+})
+
+const key = () => `0x${randomBytes(32).toString('hex')}` as const
+
+const home = process.cwd()
+
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), 'sutler-contracts-'))
+  process.chdir(cwd)
+  env = {
+    SUTLER_GAME_CHAIN_ID: '84532',
+    SUTLER_GAME_RPC_URL: `${networks.url}/sandbox/rpc/84532`,
+    SUTLER_GAME_HEAD_AGE_SECONDS: '0',
+    SUTLER_MINTER_KEY: key(),
+    SUTLER_CRAFTER_KEY: key(),
+  }
+})
+
+afterEach(() => {
+  process.chdir(home)
+  rmSync(cwd, { recursive: true })
+})
+
+const contracts = (...args: readonly string[]) => typed(['contracts', ...args], env)
+
+async function deployerKey(): Promise<string> {
+  const secret = key()
+  const address = privateKeyToAddress(secret)
+  assert.equal((await fetch(`${networks.url}/sandbox/faucet`, post({ address }))).status, 200)
+  writeFileSync(join(cwd, 'deployer.key'), `${secret}\n`, { mode: 0o600 })
+  return address
+}
+
+test('contracts are deployed, checked on the chain, and filled into .env; a second run sends nothing', async () => {
+  await deployerKey()
+  writeFileSync(join(cwd, '.env'), '# mine\nSUTLER_NAME=Studio\nSUTLER_SALE_CONTRACT=\n')
+  const line = ['deploy', '--key-file', 'deployer.key', '--owner', OWNER, '--craft-token', 'Ember:EMBER']
+  const first = await sutler(['contracts', ...line], { env, cwd })
+  assert.equal(first.code, 0, first.stderr)
+  assert.match(first.stdout, /19 transactions were sent, and are mined/)
+  assert.doesNotMatch(first.stdout, /WRONG/)
+  const filled = readFileSync(join(cwd, '.env'), 'utf8')
+  assert.match(
+    filled,
+    /^# mine\nSUTLER_NAME=Studio\nSUTLER_SALE_CONTRACT=0x\w{40}\nSUTLER_CRAFT_CONTROLLER=0x\w{40}\n$/,
+  )
+  const again = await contracts('deploy', '--key-file', 'deployer.key')
+  assert.match(again.stdout, /nothing was sent/)
+  assert.equal(readFileSync(join(cwd, '.env'), 'utf8'), filled)
+  const status = await contracts('status')
+  assert.equal(status.code, 0, status.stdout)
+  assert.match(status.stdout, new RegExp(`admin of sale +${OWNER}`))
+})
+
+test('a Safe gets one file, and its run is what fills in .env', async () => {
+  writeFileSync(join(cwd, '.env'), '')
+  const line = ['deploy', '--only', 'sale', '--owner', OWNER, '--unsigned', 'deploy.json']
+  const written = await contracts(...line)
+  assert.equal(written.code, 0, written.stderr)
+  assert.match(written.stdout, /2 unsigned transactions are in deploy\.json/)
+  const file = JSON.parse(readFileSync(join(cwd, 'deploy.json'), 'utf8')) as { version: string; chainId: string }
+  assert.deepEqual([file.version, file.chainId], ['1.0', '84532'])
+  assert.equal(readFileSync(join(cwd, '.env'), 'utf8'), '')
+  const again = await contracts(...line)
+  assert.equal(again.code, 1)
+  assert.match(again.stderr, /deploy\.json is there already, and was not changed/)
+  assert.equal((await contracts('status')).code, 1, 'nothing stands there yet')
+})
+
+test('whatever is wrong is told with what was not done and what would work', async () => {
+  const address = await deployerKey()
+  writeFileSync(join(cwd, 'open.key'), key(), { mode: 0o644 })
+  chmodSync(join(cwd, 'open.key'), 0o644)
+  writeFileSync(join(cwd, 'poor.key'), key(), { mode: 0o600 })
+  const deploy = ['deploy', '--key-file', 'deployer.key']
+  const wrong: readonly (readonly [readonly string[], RegExp])[] = [
+    [['deploy'], /no key to sign with; nothing was sent\. Make one with `sutler keys make deployer`/],
+    [deploy, /none is named; nothing was sent\. Add --craft-token/],
+    [[...deploy, '--only', 'shop'], /--only takes sale or craft, not shop; nothing was sent/],
+    [[...deploy, '--only', 'sale', '--owner', '0x12'], /--owner 0x12 is not an address .* nothing was done/],
+    [['deploy', '--only', 'sale', '--unsigned', 'x.json'], /say with --owner which Safe/],
+    [
+      ['deploy', '--only', 'sale', '--key-file', 'open.key'],
+      /every user of this machine can read; run: chmod 600 open\.key/,
+    ],
+    [['deploy', '--only', 'sale', '--key-file', 'none.key'], /cannot be read: none\.key/],
+    [
+      ['deploy', '--only', 'sale', '--key-file', 'poor.key'],
+      /has 0\.000000 on chain 84532, .* nothing was sent\. Send 0\.\d+/,
+    ],
+    [
+      ['grant', 'minter', address, '--key-file', 'deployer.key'],
+      /there is no contract to change: SUTLER_SALE_CONTRACT is not set; nothing was sent/,
+    ],
+    [
+      ['grant', 'king', address, '--key-file', 'deployer.key'],
+      /there is no role king; there are admin, .* nothing was sent/,
+    ],
+    [['status'], /no contract is configured/],
+  ]
+  for (const [args, words] of wrong) {
+    const { code, stderr } = await contracts(...args, ...(args.includes('poor.key') ? ['--plan', 'other.json'] : []))
+    assert.notEqual(code, 0, args.join(' '))
+    assert.match(stderr, words, args.join(' '))
+    assert.doesNotMatch(stderr, /\n +at /, 'no stack')
+  }
+  const elsewhere = await typed(['contracts', 'status'], { ...env, SUTLER_GAME_CHAIN_ID: '8453' })
+  assert.match(elsewhere.stderr, /chain 8453 did not answer|leads to chain 84532/)
+  assert.ok(!existsSync(join(cwd, 'contracts.84532.json')), 'no plan was written')
+})
+
+test('the owner gives and takes roles and pauses; the admin does not remove itself', async () => {
+  const address = await deployerKey()
+  const line = ['deploy', '--key-file', 'deployer.key', '--only', 'sale', '--salt', 'own']
+  const deployed = await contracts(...line, '--json')
+  const { contracts: made } = JSON.parse(deployed.stdout) as { contracts: { sale: string } }
+  env = { ...env, SUTLER_SALE_CONTRACT: made.sale }
+  const signed = ['--key-file', 'deployer.key']
+  assert.match(
+    (await contracts('revoke', 'admin', address, ...signed)).stderr,
+    /nobody might be left as admin; nothing was sent/,
+  )
+  assert.equal((await contracts('grant', 'pauser', OWNER, ...signed)).code, 0)
+  assert.match((await contracts('grant', 'pauser', OWNER, ...signed)).stdout, /nothing was sent/)
+  assert.equal((await contracts('pause', ...signed)).code, 0)
+  const paused = await contracts('status')
+  assert.deepEqual([paused.code, /WRONG +sale +is paused/.test(paused.stdout)], [1, true])
+  assert.equal((await contracts('unpause', 'sale', ...signed)).code, 0)
+  assert.equal((await contracts('status')).code, 0)
+})

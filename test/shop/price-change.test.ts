@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { PrivateKeyAccount } from 'viem/accounts'
+import type { Service } from '../../src/service/service.ts'
+import { movableClock } from '../checkout/counter.ts'
+import { mppCredential, x402Payload } from '../mcp/payers.ts'
+import { callTool } from '../mcp/rpc.ts'
+import { post } from '../support/buyers.ts'
+import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
+import { startShop, type TestShop } from '../support/shop.ts'
+import { deedsAbout, desk, done } from './shelf-desk.ts'
+import { linkedBuyer } from './support.ts'
+
+// A price changes between the 402 and the payment, on one replica or between two, on both rails, over HTTP and MCP.
+
+let shop: TestShop
+let other: Service
+let buyer: { account: PrivateKeyAccount; nickname: string }
+const clock = movableClock()
+const otherClock = movableClock()
+
+before(async () => {
+  shop = await startShop({ clock })
+  other = await shop.replica({ clock: otherClock })
+  buyer = await linkedBuyer(shop)
+})
+after(() => shop.stop())
+
+/** What replicas have read is read again. Not too often: the clients' own clock stays behind, and what they sign runs out. */
+const lookAgain = () => {
+  clock.move(2_001)
+  otherClock.move(2_001)
+}
+
+type Sold = { readonly good: string; readonly rail: RailUnderTest; readonly path: string; readonly init: RequestInit }
+
+const services: readonly Sold[] = [
+  { good: 'healthProbe', rail: x402UnderTest, path: '/x402/cheap-health', init: {} },
+  { good: 'playerLookup', rail: mppPullUnderTest, path: '/shop/mpp/player-lookup', init: { method: 'POST' } },
+  { good: 'playerLookup', rail: mppPushUnderTest, path: '/shop/mpp/player-lookup', init: { method: 'POST' } },
+]
+
+async function priced(url: string, { rail, path, init }: Sold): Promise<string> {
+  return rail.pay(shop, buyer.account, await fetch(url + path, init))
+}
+
+async function paid(url: string, { rail, path, init }: Sold, credential: string) {
+  const before = await rail.balance(shop, buyer.account.address)
+  const response = await fetch(url + path, { ...init, headers: { ...init.headers, [rail.header]: credential } })
+  const body = (await response.json()) as { price?: { atomic: string }; code?: string; payment?: unknown }
+  const spent = before - (await rail.balance(shop, buyer.account.address))
+  return { status: response.status, body, spent }
+}
+
+const setPrices = async (price: string) => {
+  await setPrice('healthProbe', price)
+  await setPrice('playerLookup', price)
+}
+
+const setPrice = async (good: string, price: string | null, by = 'mara') => {
+  await done(shop, `/operator/prices/${good}`, { price, by })
+}
+
+test('what was challenged before a change is sold at its own price, by either replica, on every rail', async () => {
+  await setPrices('0.01')
+  lookAgain()
+  const here = await Promise.all(services.map((sold) => priced(shop.url, sold)))
+  const there = await Promise.all(services.map((sold) => priced(other.url, sold)))
+  await setPrices('0.05')
+  lookAgain()
+  for (const [index, sold] of services.entries()) {
+    for (const [url, credential] of [
+      [other.url, here[index]!],
+      [shop.url, there[index]!],
+    ] as const) {
+      const { status, body, spent } = await paid(url, sold, credential)
+      assert.deepEqual([status, body.price?.atomic], [200, '10000'], `${sold.rail.name}: ${JSON.stringify(body)}`)
+      // A pushed payment has moved before we look.
+      if (sold.rail !== mppPushUnderTest) assert.ok(spent >= 10_000n && spent < 50_000n, String(spent))
+    }
+    for (const url of [shop.url, other.url]) {
+      const { status, body } = await paid(url, sold, await priced(url, sold))
+      assert.deepEqual([status, body.price?.atomic], [200, '50000'], sold.rail.name)
+    }
+  }
+})
+
+test('a replica that has not read the new price yet takes it all the same', async () => {
+  await setPrices('0.02')
+  lookAgain()
+  for (const { path, init } of services) await fetch(other.url + path, init)
+  await setPrices('0.03')
+  clock.move(2_001)
+  for (const sold of services) {
+    const { status, body } = await paid(other.url, sold, await priced(shop.url, sold))
+    assert.deepEqual([status, body.price?.atomic], [200, '30000'], `${sold.rail.name}: ${JSON.stringify(body)}`)
+  }
+})
+
+test('over MCP a challenge keeps its price too, on both rails, and list_offers tells the new one', async () => {
+  await setPrice('healthProbe', '0.011')
+  await setPrice('playerLookup', '0.012')
+  lookAgain()
+  const url = `${shop.url}/mcp`
+  const asked = async (tool: string, member: string) => (await callTool(url, tool, {}))._meta[member]
+  const probe = await x402Payload(buyer.account, await asked('check_payment_gateway', 'x402/error'))
+  const lookup = await mppCredential(
+    shop,
+    buyer.account,
+    await asked('lookup_player', 'org.paymentauth/payment-required'),
+  )
+  await setPrice('healthProbe', '0.021')
+  await setPrice('playerLookup', '0.022')
+  lookAgain()
+  const bought = async (tool: string, meta: Record<string, unknown>) => {
+    const { structuredContent } = await callTool(`${other.url}/mcp`, tool, {}, { meta })
+    return (structuredContent as { price?: { atomic: string } }).price?.atomic
+  }
+  assert.equal(await bought('check_payment_gateway', { 'x402/payment': probe }), '11000')
+  assert.equal(await bought('lookup_player', { 'org.paymentauth/credential': lookup }), '12000')
+  const { services: listed } = (await callTool(url, 'list_offers', {})).structuredContent as {
+    services: { tool: string; priceUsd: string }[]
+  }
+  const price = (tool: string) => listed.find((service) => service.tool === tool)?.priceUsd
+  assert.deepEqual([price('check_payment_gateway'), price('lookup_player')], ['0.021', '0.022'])
+})
+
+test('a discount that is given or taken back between the 402 and the payment changes nothing for who was quoted', async () => {
+  const body = post({ itemId: 'keys:5', nickname: buyer.nickname })
+  const discount = (percent: number) =>
+    done(shop, '/operator/discounts', { itemId: 'keys:5', nickname: buyer.nickname, percent, by: 'mara' })
+  for (const rail of [x402UnderTest, mppPullUnderTest]) {
+    const sold: Sold = { good: 'shopItem', rail, path: `/shop/${rail.rail}/buy`, init: body }
+    await discount(0)
+    const full = await priced(shop.url, sold)
+    await discount(40)
+    const less = await priced(shop.url, sold)
+    await discount(10)
+    for (const [credential, atomic] of [
+      [full, '1500000'],
+      [less, '900000'],
+    ] as const) {
+      const { body } = await paid(other.url, sold, credential)
+      assert.equal(body.price?.atomic, atomic, `${rail.name}: ${JSON.stringify(body)}`)
+    }
+  }
+  const [first] = await deedsAbout(shop, `keys:5/${await playerId()}`)
+  assert.deepEqual([first?.deed, first?.by, first?.after], ['discount.changed', 'mara', { percent: 40 }])
+})
+
+async function playerId(): Promise<string> {
+  const { rows } = await shop.store.db.query<{ id: string }>('select id from players where nickname = $1', [
+    buyer.nickname,
+  ])
+  return rows[0]!.id
+}
+
+test('a price and a discount that never stood together are nobody’s price', async () => {
+  await done(shop, '/operator/items', { id: 'pair', name: 'Pair', price: '1.00' })
+  const discount = (percent: number) =>
+    done(shop, '/operator/discounts', { itemId: 'pair', nickname: buyer.nickname, percent })
+  const sold = (rail: RailUnderTest): Sold => ({
+    good: 'shopItem',
+    rail,
+    path: `/shop/${rail.rail}/buy`,
+    init: post({ itemId: 'pair', nickname: buyer.nickname }),
+  })
+  await discount(50)
+  await discount(0)
+  await done(shop, '/operator/items/pair', { price: '3.00' })
+  // 1.00 alone and 0.50 were prices; 1.50, which is 3.00 less one half, never was.
+  const unpaid = await fetch(shop.url + sold(x402UnderTest).path, sold(x402UnderTest).init)
+  const required = JSON.parse(Buffer.from(unpaid.headers.get('payment-required')!, 'base64').toString())
+  const forged = async (amount: string) => {
+    const accepts = required.accepts.map((offer: object) => ({ ...offer, amount }))
+    const payload = await x402Payload(buyer.account, { ...required, accepts })
+    return Buffer.from(JSON.stringify(payload)).toString('base64')
+  }
+  assert.equal((await paid(shop.url, sold(x402UnderTest), await forged('1500000'))).status, 402)
+  assert.equal((await paid(shop.url, sold(x402UnderTest), await forged('500000'))).status, 200)
+  assert.equal((await paid(shop.url, sold(x402UnderTest), await forged('1000000'))).status, 200)
+})
+
+test('whoever hoards an old price keeps it for the life of a challenge, and then pays nothing and gets nothing', async () => {
+  const [sold] = services as [Sold]
+  await setPrice(sold.good, '0.001')
+  lookAgain()
+  const hoarded = await priced(shop.url, sold)
+  await setPrice(sold.good, '0.004')
+  lookAgain()
+  await shop.store.db.query(`update earlier_good_prices set replaced_at = replaced_at - interval '311 seconds'`)
+  const { status, body, spent } = await paid(shop.url, sold, hoarded)
+  assert.deepEqual([status, spent], [402, 0n])
+  assert.deepEqual((body as { payment: { taken: boolean } }).payment.taken, false)
+})
+
+test('every document tells a new price within two seconds, on every replica', async () => {
+  await setPrice('burn', '0.0345')
+  lookAgain()
+  for (const url of [shop.url, other.url]) {
+    for (const path of ['/openapi.json', '/llms-full.txt', '/', '/craft/mpp/config', '/.well-known/mpp']) {
+      const text = await (await fetch(url + path, { headers: { accept: path === '/' ? 'text/html' : '*/*' } })).text()
+      assert.ok(/0\.0345|34500/.test(text), `${path} at ${url}`)
+    }
+  }
+  await setPrice('burn', null)
+  lookAgain()
+  assert.doesNotMatch(await (await fetch(`${shop.url}/openapi.json`)).text(), /0\.0345/)
+})
+
+test('prices are refused in words that say what would work, and a table of them is all or nothing', async () => {
+  await setPrice('burn', null)
+  for (const [price, words] of [
+    ['0', /above zero/],
+    ['-1', /negative/],
+    ['0.0000001', /six decimals/],
+    ['1e3', /not an amount/],
+    ['2000000', /million/],
+  ] as const) {
+    const { status, told } = await desk(shop, '/operator/prices/burn', { price })
+    assert.equal(status, 400, price)
+    assert.match(told.detail!, words)
+  }
+  const unknown = await desk(shop, '/operator/prices/bern', { price: '1.00' })
+  assert.deepEqual([unknown.status, /there are .*burn/.test(unknown.told.detail!)], [400, true])
+
+  const half = await desk(shop, '/operator/prices.csv', { csv: 'good,price\nburn,0.5\naccelerate,0\nnothing,1\n' })
+  assert.equal(half.status, 400)
+  assert.match(half.told.errors![0]!.detail, /^line 3: price 0 is no price.*this line would work: accelerate,0\.001/)
+  const { prices } = (await done(shop, '/operator/prices')) as unknown as { prices: { good: string; price: string }[] }
+  assert.equal(prices.find(({ good }) => good === 'burn')?.price, '0.001', 'nothing of it was done')
+
+  const csv = 'good,price\nburn,0.5\naccelerate,\n'
+  assert.deepEqual(await done(shop, '/operator/prices.csv', { csv, trial: true }), answer(1, 1, true))
+  assert.deepEqual(await done(shop, '/operator/prices.csv', { csv, by: 'mara' }), answer(1, 1, false))
+  assert.deepEqual(await done(shop, '/operator/prices.csv', { csv, by: 'mara' }), answer(0, 2, false), 'repeated')
+  const deeds = await deedsAbout(shop, 'burn')
+  assert.deepEqual(
+    [deeds.at(-1)?.by, deeds.at(-1)?.before, deeds.at(-1)?.after],
+    ['mara', { price: '0.001' }, { price: '0.50' }],
+  )
+  const exported = (await done(shop, '/operator/prices.csv'))['csv'] as string
+  assert.match(exported, /^good,price,usual\r\n/)
+  assert.deepEqual(await done(shop, '/operator/prices.csv', { csv: exported }), answer(0, 5, false))
+})
+
+const answer = (changed: number, unchanged: number, trial: boolean) => ({ added: 0, changed, unchanged, trial })

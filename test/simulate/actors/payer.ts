@@ -1,0 +1,123 @@
+import type { Credential, Purchase, Told } from '../book.ts'
+import { toldOf } from '../book.ts'
+import { type Chance, chanceOf } from '../chance.ts'
+import type { Good } from '../goods.ts'
+import type { Heard } from '../request.ts'
+import type { Actor } from '../scheduler.ts'
+import type { Universe } from '../universe.ts'
+import { ways } from '../wallet.ts'
+import type { Payer } from '../world.ts'
+
+const ROUNDS_MAX = 14
+const PATIENCE_MS = 20_000
+const PAUSE_MS = 2_000
+const PAYMENTS_MAX = 2
+
+/** Who buys what, how and when: each by a chance of their own, so that one can be left out. */
+export function purchasesOf(seed: number, goods: readonly Good[], payers: readonly Payer[]): readonly Purchase[] {
+  const all = chanceOf(seed, 'payers')
+  const count = 1 + all.below(4)
+  return payers.slice(0, count).map((payer, index): Purchase => {
+    const chance = chanceOf(seed, `payer ${index}`)
+    const good = chance.pick(goods)
+    return {
+      index,
+      payer,
+      good,
+      way: chance.pick(ways.filter(({ rail }) => good.rails.includes(rail))),
+      habit: chance.happens(0.7) ? 'honest' : 'careless',
+      startMs: chance.below(4_000),
+      credentials: [],
+    }
+  })
+}
+
+/** Pays every 402 once, and shows the same payment until there is an end. */
+export async function buy(universe: Universe, purchase: Purchase, actor: Actor): Promise<void> {
+  const { sim, seed } = universe
+  const clock = sim.clockOf(actor)
+  const chance = chanceOf(seed, `payer ${purchase.index} at the counter`)
+  await clock.sleep(purchase.startMs)
+  let credential: Credential | null = null
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    const heard = await show(universe, purchase, actor, credential, chance)
+    const told = heard && toldOf(heard, sim.now())
+    if (told && isEnd(told, credential)) {
+      if (purchase.habit === 'careless' && credential && chance.happens(0.5))
+        await show(universe, purchase, actor, credential, chance)
+      return
+    }
+    if (heard?.status === 402) {
+      if (purchase.credentials.length >= PAYMENTS_MAX) return
+      credential = await pay(universe, purchase, actor, heard)
+      if (!credential) return
+    } else await clock.sleep(PAUSE_MS)
+  }
+}
+
+/** One request with this payment, or, by somebody careless, two at once. */
+async function show(
+  universe: Universe,
+  purchase: Purchase,
+  actor: Actor,
+  credential: Credential | null,
+  chance: Chance,
+): Promise<Heard | null> {
+  const isDoubled = credential !== null && purchase.habit === 'careless' && chance.happens(0.5)
+  const asks = Array.from({ length: isDoubled ? 2 : 1 }, () => ask(universe, purchase, actor, credential, chance))
+  return (await Promise.all(asks)).at(-1) ?? null
+}
+
+export async function ask(
+  universe: Universe,
+  { index, payer, good, way }: Purchase,
+  actor: Actor,
+  credential: Credential | null,
+  chance: Chance,
+): Promise<Heard | null> {
+  const { sim } = universe
+  const asked = good.ask(way.rail, payer)
+  const headers = credential ? { [way.header]: credential.value } : {}
+  if (credential) credential.isUnderWay++
+  const timer = new AbortController()
+  const heard = await Promise.race([
+    universe.ask(chance, actor, { ...asked, headers }, `10.0.0.${index + 1}`),
+    sim
+      .clockOf(actor)
+      .sleep(PATIENCE_MS, timer.signal)
+      .then(() => null),
+  ])
+  timer.abort()
+  await sim.point(actor, `heard ${heard?.status ?? 'nothing'}`)
+  const told = heard && toldOf(heard, sim.now())
+  if (told?.code) sim.note(`${actor.name} was told ${told.code}, taken: ${told.taken}`)
+  if (credential) credential.isUnderWay--
+  if (credential && told) credential.answers.push(told)
+  return heard
+}
+
+export async function pay(
+  { sim, world }: Universe,
+  purchase: Purchase,
+  actor: Actor,
+  unpaid: Heard,
+): Promise<Credential | null> {
+  await sim.point(actor, `pays by ${purchase.way.name}`)
+  // A client that cannot pay, because its chain is silent or its fees too high, has paid nothing.
+  const value = await sim
+    .work(() => purchase.way.pay(world, purchase.payer, unpaid))
+    .catch((error: Error) => {
+      sim.note(`${actor.name} could not pay: ${error.message.split('\n')[0]}`)
+      return null
+    })
+  if (value === null) return null
+  const credential: Credential = { value, answers: [], isUnderWay: 0 }
+  purchase.credentials.push(credential)
+  return credential
+}
+
+function isEnd({ status, code, taken }: Told, credential: Credential | null): boolean {
+  if (status === 402 || status === 202 || status === 429 || status >= 500) return false
+  if (status === 409 && taken === 'unknown') return false
+  return credential !== null || code !== null
+}

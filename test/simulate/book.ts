@@ -1,0 +1,43 @@
+import type { Good } from './goods.ts'
+import type { Heard } from './request.ts'
+import type { Way } from './wallet.ts'
+import type { Payer } from './world.ts'
+
+/** What somebody was told about one payment. */
+export type Told = {
+  readonly at: number
+  readonly status: number
+  readonly code: string | null
+  readonly taken: boolean | 'unknown' | null
+  readonly text: string
+}
+
+/** A payment that was made, and every answer it got. */
+export type Credential = { readonly value: string; readonly answers: Told[]; isUnderWay: number }
+
+export type Habit = 'honest' | 'careless' | 'enemy'
+
+/** One payer's purchase: each payer has one, so the chain's word on a payer is its word on a purchase. */
+export type Purchase = {
+  readonly index: number
+  readonly payer: Payer
+  readonly good: Good
+  readonly way: Way
+  readonly habit: Habit
+  readonly startMs: number
+  readonly credentials: Credential[]
+}
+
+export function toldOf({ status, text }: Heard, at: number): Told {
+  const body = parsed(text)
+  const taken = (body['payment'] as { taken?: Told['taken'] } | undefined)?.taken ?? null
+  return { at, status, code: (body['code'] as string | undefined) ?? null, taken, text }
+}
+
+function parsed(text: string): Record<string, unknown> {
+  try {
+    return JSON.parse(text) as Record<string, unknown>
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,99 @@
+import type { Address, Hash } from '../../src/base/address.ts'
+import type { Hex } from '../../src/base/hex.ts'
+import { providerTransport } from '../../src/chain/rpc.ts'
+import type { RpcTransport } from '../../src/chain/transport.ts'
+import type { DevChain, RpcRequest } from '../../src/devchain/chain.ts'
+import { START_MS } from './scheduler.ts'
+
+/** One method of one chain answers as of some blocks ago. Lagging receipts beside fresh logs is what broke things; all together never did. */
+export type Lag = {
+  readonly chainId: number
+  readonly method: string
+  readonly blocks: number
+}
+
+/** A dev chain in this thread, whose blocks come by virtual time: they are made when somebody looks. */
+export type SimChain = {
+  readonly chainId: number
+  readonly blockMs: number
+  /** As somebody who sees everything, now. */
+  ask(request: RpcRequest): Promise<unknown>
+  /** As a node shows it, with what lags at this moment. */
+  node(lags: () => readonly Lag[]): RpcTransport
+  /** A block at once: for clients that wait for theirs. */
+  mine(): Promise<void>
+  logs(filter: { readonly address: Address; readonly topics: readonly (Hex | null)[] }): Promise<readonly Log[]>
+  rewind(): Promise<void>
+}
+
+export type Log = {
+  readonly data: Hex
+  readonly topics: readonly Hex[]
+  readonly transactionHash: Hash
+  readonly blockNumber: Hex
+}
+
+/** The time of the block that is being made, or else of whoever asks. */
+export type WorldTime = { now: () => number; block: number | null }
+
+/** Blocks come as fast as the chain makes them while things go wrong; later, when all only wait, none comes sooner than this. */
+const BUSY_MS = 240_000
+const QUIET_BLOCK_MS = 2_000
+
+/** A dev chain can be taken back by a thousand blocks, so a long universe must not have more. */
+function timeOf(block: number, blockMs: number): number {
+  const busy = Math.floor(BUSY_MS / blockMs)
+  const slow = Math.max(blockMs, QUIET_BLOCK_MS)
+  return START_MS + Math.min(block, busy) * blockMs + Math.max(0, block - busy) * slow
+}
+
+export async function createSimChain(chain: DevChain, blockMs: number, time: WorldTime): Promise<SimChain> {
+  const call = (method: string, ...params: readonly unknown[]) => chain.request({ method, params })
+  const { baseFeePerGas } = (await call('eth_getBlockByNumber', 'latest', false)) as { readonly baseFeePerGas: Hex }
+  let snapshot = await call('evm_snapshot')
+  let blocks = 0
+
+  async function catchUp(): Promise<void> {
+    for (let at = timeOf(blocks + 1, blockMs); at <= time.now(); at = timeOf(blocks + 1, blockMs)) {
+      blocks++
+      time.block = at
+      await call('evm_mine')
+    }
+    time.block = null
+  }
+
+  async function ask(request: RpcRequest): Promise<unknown> {
+    await catchUp()
+    return chain.request(request)
+  }
+
+  return {
+    chainId: chain.chainId,
+    blockMs,
+    ask,
+    node(lags) {
+      const transport = providerTransport(chain)
+      return async (request) => {
+        await catchUp()
+        const lag = lags().find(({ chainId, method }) => chainId === chain.chainId && method === request.method)
+        if (lag) await call('dev_fault', { kind: 'stale', method: lag.method, blocks: lag.blocks })
+        return transport(request)
+      }
+    },
+    async mine() {
+      await catchUp()
+      await call('evm_mine')
+    },
+    async logs(filter) {
+      const all = { ...filter, fromBlock: '0x0', toBlock: 'latest' }
+      return (await ask({ method: 'eth_getLogs', params: [all] })) as readonly Log[]
+    },
+    async rewind() {
+      if (!(await call('evm_revert', snapshot))) throw new Error(`chain ${chain.chainId} could not be rewound`)
+      await call('dev_clearFaults')
+      await call('dev_setBaseFee', baseFeePerGas)
+      snapshot = await call('evm_snapshot')
+      blocks = 0
+    },
+  }
+}

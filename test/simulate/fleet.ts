@@ -1,0 +1,111 @@
+import type { Config } from '../../src/config/config.ts'
+import type { Post } from '../../src/webhooks/post.ts'
+import type { Partner } from './actors/partner.ts'
+import { type Chance, chanceOf } from './chance.ts'
+import type { MemoryStore } from './engine.ts'
+import { gateOf } from './gate.ts'
+import { type Replica, startReplica } from './replica.ts'
+import { type Asked, askApp, type Heard } from './request.ts'
+import type { Actor, Scheduler } from './scheduler.ts'
+import { gatedDatabase, newMemory } from './store-gate.ts'
+import type { Strikes } from './strikes.ts'
+import type { SimWorld } from './world.ts'
+
+/** The replicas of a shop: they start, die, and are started again. */
+export type Fleet = {
+  start(index: number): void
+  kill(actor: Actor, backAfterMs: number): void
+  /** Asks a replica that the asker picks; null when there is none, or when its answer gets lost. */
+  ask(chance: Chance, asker: Actor, asked: Asked, from: string): Promise<Heard | null>
+  /** All clocks are right from here on. */
+  setClocks(): void
+  end(): void
+}
+
+export type FleetParts = {
+  readonly seed: number
+  readonly sim: Scheduler
+  readonly world: SimWorld
+  readonly store: MemoryStore
+  readonly config: Config
+  /** Made after this, and used later. */
+  strikes(): Strikes
+  readonly partner: Partner
+  readonly post: Post
+}
+
+const RESTART_MS = 1_000
+const LATENCY_MS = 40
+
+export function createFleet({ seed, sim, world, store, config, strikes, partner, post }: FleetParts): Fleet {
+  const healer = sim.actor('world')
+  const replicas: (Replica | null)[] = []
+  const lives: number[] = []
+  const memory = newMemory()
+  const wires = chanceOf(seed, 'wires')
+  const open = () => replicas.filter((one) => one !== null && one !== undefined)
+
+  function startAfter(index: number, ms: number): void {
+    void sim
+      .clockOf(healer)
+      .sleep(ms)
+      .then(() => start(index))
+  }
+
+  /** A process starts, and is started again if that fails. */
+  function start(index: number): void {
+    lives[index] = (lives[index] ?? 0) + 1
+    const actor = sim.actor(`shop${index}.${lives[index]}`)
+    actor.clockOffMs = strikes().clockOffMs(index)
+    const gate = gateOf(sim, actor, wires, strikes().mishap)
+    startReplica({
+      sim,
+      actor,
+      config,
+      gate,
+      database: gatedDatabase(sim, store.db, gate, memory),
+      nodes: [world.native, world.tempo].map((chain) => ({ chain, node: chain.node(strikes().lags) })),
+      random: chanceOf(seed, actor.name),
+      partner,
+      post,
+    }).then(
+      (replica) => {
+        replicas[index] = replica
+        sim.tell(`${actor.name} is open`)
+      },
+      (error: Error) => {
+        sim.tell(`${actor.name} could not start: ${error.message}`)
+        sim.kill(actor)
+        startAfter(index, RESTART_MS)
+      },
+    )
+  }
+
+  return {
+    start,
+    kill(actor, backAfterMs) {
+      const index = Number(/^shop(\d+)/.exec(actor.name)![1])
+      sim.kill(actor)
+      replicas[index] = null
+      startAfter(index, backAfterMs)
+    },
+    async ask(chance, asker, asked, from) {
+      await sim.point(asker, `asks ${asked.path.split('?')[0]!.replace(/ord_\w+|arr_\w+/, '{id}')}`)
+      const awake = open()
+      if (awake.length === 0) return null
+      const { actor, app } = chance.pick(awake)
+      await sim.point(actor, 'http request')
+      const heard = await askApp(app, asked, from)
+      await sim.point(actor, 'http answer')
+      const { lost, delayMs } = strikes().mishap(actor, 'http answer')
+      await sim.clockOf(asker).sleep(1 + wires.below(LATENCY_MS) + delayMs)
+      return lost ? null : heard
+    },
+    setClocks() {
+      for (const { actor } of open()) actor.clockOffMs = 0
+    },
+    end() {
+      for (const { actor } of open()) sim.kill(actor)
+    },
+  }
+}

@@ -1,0 +1,144 @@
+import type { Address } from '../../src/base/address.ts'
+import { TRANSFER } from '../../src/chain/eip3009.ts'
+import { isFinal, type OrderStatus } from '../../src/domain/order.ts'
+import { addressOf } from '../../src/sandbox/world.ts'
+import type { Database } from '../../src/store/db.ts'
+import type { Purchase } from './book.ts'
+import { word } from './goods.ts'
+import type { Universe } from './universe.ts'
+import { VICTIM } from './world.ts'
+
+type Row = { id: string; status: OrderStatus; good: string; refunds: string[] | null }
+
+const ORDERS = `
+  select o.id, o.status, o.good, (select array_agg(r.requested_by) from refunds r where r.order_id = o.id) as refunds
+  from orders o
+  where lower(o.payer) = lower($1)`
+
+/** Asks the chain, the game and whoever was told something what really happened; the books only whether they say the same. */
+export async function judge(universe: Universe): Promise<readonly string[]> {
+  const found: string[] = []
+  for (const purchase of universe.purchases) found.push(...(await judgePurchase(universe, purchase)))
+  found.push(...(await judgeEvents(universe)))
+  found.push(...judgeReceiver(universe))
+  found.push(...(await judgeVictim(universe)))
+  const { game } = universe
+  if (game && game.stock.left < 0) found.push(`sold more than there is: ${game.stock.left}`)
+  return found
+}
+
+async function judgePurchase(universe: Universe, purchase: Purchase): Promise<readonly string[]> {
+  const { world, store, game } = universe
+  const { index, payer, good, way, credentials } = purchase
+  const { config } = world
+  const till = way.rail === 'x402' ? config.x402!.payTo : config.mpp!.recipient
+  const paid = await transfers(universe, purchase, payer.address, till)
+  const back = await transfers(universe, purchase, addressOf('treasury'), payer.address)
+  const delivered = await good.delivered({ world, db: store.db, game }, payer)
+  const { rows } = await store.db.query<Row>(ORDERS, [payer.address])
+  const byHand = rows.filter(({ refunds }) => refunds?.some((by) => by !== 'automatic')).length
+  const lost = await lostOf(store.db, rows)
+  const dust = await dustOf(store.db, payer.address)
+  const told = [
+    `payer${index} ${good.name} by ${way.name}`,
+    `paid ${paid.join('+') || 0}, delivered ${delivered}, sent back ${back.join('+') || 0}`,
+    `orders ${rows.map(({ status }) => status).join(' ') || 'none'}`,
+    `answers ${credentials.map(({ answers }) => answers.map(({ status }) => status).join(' ')).join(' | ') || 'none'}`,
+  ].join('; ')
+  const found: string[] = []
+  const say = (kind: string) => found.push(`${kind}: ${told}`)
+  const balance = delivered + back.length - paid.length
+  if (paid.length > credentials.length) say('charged without a payment')
+  if (balance > byHand + lost) say(delivered > 0 && back.length > 0 ? 'delivered and sent back' : 'given without money')
+  if (balance < -dust) say('paid for nothing')
+  if (back.some((amount) => !paid.includes(amount)) && lost === 0) say('not sent back in full')
+  if (rows.some(({ status }) => !isFinal(status))) say('stuck')
+  const deceived = credentials.filter(({ answers }) => answers.at(-1)?.status === 402).length
+  if (purchase.habit === 'honest' && paid.length > credentials.length - deceived) say('402 and taken')
+  const confirmed = credentials.filter(({ answers }) => answers.some(({ status }) => status === 200)).length
+  if (confirmed > delivered) say('200 and not delivered')
+  const failed = credentials.flatMap(({ answers }) => answers).find(({ status }) => status === 500)
+  if (failed) say(`500 ${failed.code}`)
+  for (const { answers } of credentials) {
+    const ends = new Set(answers.filter(({ status }) => status === 200).map(({ text }) => text))
+    if (ends.size > 1) say('two answers to one payment')
+  }
+  return found
+}
+
+async function transfers(
+  universe: Universe,
+  { way }: Purchase,
+  from: Address,
+  to: Address,
+): Promise<readonly bigint[]> {
+  const { world } = universe
+  const { config } = world
+  const [chain, token] =
+    way.rail === 'x402' ? [world.native, config.x402!.asset] : [world.tempo, config.mpp!.currency.address]
+  const logs = await chain.logs({ address: token, topics: [TRANSFER, word(from), word(to)] })
+  // A transfer of nothing is no payment, however often it is shown.
+  return logs.map(({ data }) => BigInt(data)).filter((amount) => amount > 0n)
+}
+
+/** Whoever only gave an allowance away, long ago, has bought nothing. */
+async function judgeVictim({ world }: Universe): Promise<readonly string[]> {
+  const { address, nfts } = world.payers[VICTIM]!
+  const gone = await world.native.logs({ address: nfts[0]!.contract, topics: [TRANSFER, word(address)] })
+  return gone.length > 0 ? [`acted for another: ${gone.length} tokens of the victim are gone`] : []
+}
+
+/** Payments that the chain dropped for good after they had counted, and that people were told of. */
+async function lostOf(db: Database, rows: readonly Row[]): Promise<number> {
+  const ids = rows.map(({ id }) => id)
+  const { rows: lost } = await db.query<{ count: number }>(
+    `select count(*)::int as count from missing_settlements where order_id = any($1) and state = 'lost'`,
+    [ids],
+  )
+  return lost[0]!.count
+}
+
+/** Money that bought nothing and is too little to be sent back. */
+async function dustOf(db: Database, payer: Address): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    `select count(*)::int as count from arrivals where lower(sender) = lower($1) and state = 'dust'`,
+    [payer],
+  )
+  return rows[0]!.count
+}
+
+/** Every object's changes are numbered from one, without a gap, and placed in that order. */
+async function judgeEvents({ store }: Universe): Promise<readonly string[]> {
+  const { rows } = await store.db.query<{ subject: string }>(`
+    select subject
+    from (
+      select subject, sequence, row_number() over (partition by subject order by sequence) as nth,
+        row_number() over (partition by subject order by position) as placed
+      from events
+    ) as e
+    group by subject
+    having bool_or(sequence <> nth) or bool_or(placed <> nth)`)
+  return rows.map(({ subject }) => `events with a gap or out of order: ${subject}`)
+}
+
+/** Repetitions are allowed; going back or leaving out is not. */
+function judgeReceiver({ receiver }: Universe): readonly string[] {
+  const heard = new Map<string, number>()
+  const found: string[] = []
+  for (const { subject, sequence, type } of receiver.log) {
+    const last = heard.get(subject) ?? 0
+    if (sequence > last + 1 && last > 0)
+      found.push(`told out of order: ${type} ${sequence} of ${subject} after ${last}`)
+    heard.set(subject, Math.max(last, sequence))
+  }
+  return found
+}
+
+/** Is anything under way that will end by itself? */
+export async function isAtRest({ store }: Universe): Promise<boolean> {
+  const { rows } = await store.db.query<{ open: number }>(`
+    select (select count(*) from orders where status not in ('confirmed', 'refunded', 'expired'))::int
+      + (select count(*) from arrivals where state in ('unclaimed', 'orphaned', 'held', 'refunding'))::int
+      + (select count(*) from missing_settlements where state = 'open')::int as open`)
+  return rows[0]!.open === 0
+}

@@ -1,0 +1,43 @@
+import crypto from 'node:crypto'
+import { syncBuiltinESMExports } from 'node:module'
+import { type Chance, chanceOf } from './chance.ts'
+import { START_MS } from './scheduler.ts'
+
+const RealDate = Date
+/** Worlds are founded an hour before a universe begins. */
+export const FOUNDING_MS = START_MS - 3_600_000
+
+let nowMs = () => FOUNDING_MS
+let chance: Chance = chanceOf(0, 'founding')
+
+/**
+ * Libraries and the embedded engine read the process clock and the system's randomness behind our back: from here on both are the
+ * universe's. Call it before anything is opened: whoever remembers the real time sets timers by it.
+ */
+export function takeOverProcess(): void {
+  class VirtualDate extends RealDate {
+    constructor(...values: unknown[]) {
+      // @ts-expect-error: the overloads of its own constructor.
+      super(...(values.length === 0 ? [nowMs()] : values))
+    }
+    static override now(): number {
+      return nowMs()
+    }
+  }
+  globalThis.Date = VirtualDate as unknown as DateConstructor
+  Math.random = () => chance.below(2 ** 32) / 2 ** 32
+  const fill = <View extends ArrayBufferView>(view: View): View => {
+    new Uint8Array(view.buffer, view.byteOffset, view.byteLength).set(chance.bytes(view.byteLength))
+    return view
+  }
+  globalThis.crypto.getRandomValues = fill as typeof globalThis.crypto.getRandomValues
+  crypto.randomFillSync = fill as typeof crypto.randomFillSync
+  crypto.randomBytes = ((length: number) => Buffer.from(chance.bytes(length))) as typeof crypto.randomBytes
+  syncBuiltinESMExports()
+}
+
+/** From here on the process is in this universe. */
+export function enterUniverse(now: () => number, random: Chance): void {
+  nowMs = now
+  chance = random
+}

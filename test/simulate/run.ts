@@ -1,0 +1,79 @@
+import { judgeBooks } from './books.ts'
+import type { Coverage } from './coverage.ts'
+import type { Fault } from './faults.ts'
+import { isAtRest, judge } from './judge.ts'
+import { START_MS } from './scheduler.ts'
+import { openUniverse, type Stage, type Universe, type UniverseOptions } from './universe.ts'
+
+export type Verdict = {
+  readonly seed: number
+  readonly violations: readonly string[]
+  readonly digest: string
+  readonly steps: number
+  readonly virtualMs: number
+  readonly plan: readonly Fault[]
+  readonly purchases: readonly number[]
+  readonly coverage: Coverage
+  readonly history: readonly string[]
+}
+
+const HOUR_MS = 3_600_000
+/** Faults strike for so long; nobody leaves before. */
+const TROUBLE_MS = 45_000
+const HEALING_MS_MAX = 15 * 60_000
+const LOOK_MS = 5_000
+/** Two rounds of the reconciler: what a chain has dropped is found and sent again. */
+const AFTERCARE_MS = 35_000
+const TIDY_EVERY = 12
+
+/** No time mends these. */
+const isForGood = (violation: string) =>
+  /^(delivered and sent back|402 and taken|acted for another|charged without a payment)/.test(violation)
+
+/** One universe, from its first moment until everything has come to rest. */
+export async function runUniverse(seed: number, stage: Stage, options: UniverseOptions = {}): Promise<Verdict> {
+  const universe = await openUniverse(seed, stage, options)
+  const { sim, plan, purchases, coverage } = universe
+  await sim.run(() => false, START_MS + troubleMs(plan))
+  await sim.run(() => universe.open() === 0, START_MS + HOUR_MS)
+  universe.heal()
+  sim.tell('the world heals')
+  const violations = await comeToRest(universe)
+  for (const violation of violations) sim.tell(`VIOLATION ${violation}`)
+  universe.end()
+  return {
+    seed,
+    violations,
+    digest: sim.digest(),
+    steps: sim.steps(),
+    virtualMs: sim.now() - START_MS,
+    plan,
+    purchases: purchases.map(({ index }) => index),
+    coverage,
+    history: sim.history,
+  }
+}
+
+/** What lasts may outlast every payer: a refund is sent long after its buyer was told of it. */
+function troubleMs(plan: readonly Fault[]): number {
+  const ends = plan.map((fault) => (fault.kind === 'lag' ? fault.fromMs + fault.forMs : 0))
+  return Math.max(TROUBLE_MS, ...ends)
+}
+
+async function comeToRest(universe: Universe): Promise<readonly string[]> {
+  const { sim, operator } = universe
+  const deadline = sim.now() + HEALING_MS_MAX
+  let quietSince: number | null = null
+  for (let look = 1; ; look++) {
+    const until = sim.now() + LOOK_MS
+    await sim.run(() => false, until)
+    if (look % TIDY_EVERY === 0) void operator.tidyUp()
+    const isQuiet = await isAtRest(universe)
+    quietSince = isQuiet ? (quietSince ?? sim.now()) : null
+    const isLate = sim.now() >= deadline
+    if (!isLate && (quietSince === null || sim.now() - quietSince < AFTERCARE_MS)) continue
+    const violations = [...(await judge(universe)), ...(isQuiet ? await judgeBooks(universe) : [])]
+    if (isLate || violations.length === 0 || violations.some(isForGood)) return violations
+    quietSince = sim.now()
+  }
+}

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { chanceOf } from './chance.ts'
+import { planOf } from './faults.ts'
+import { mends } from './mends.ts'
+import { createScheduler, START_MS } from './scheduler.ts'
+
+// A small share of the simulator; `npm run simulate` runs as much as one likes. TEST_UNIVERSES=500 asks for more here too.
+
+const MAIN = join(import.meta.dirname, 'main.ts')
+const ROOT = join(import.meta.dirname, '../..')
+const COUNT = Number(process.env['TEST_UNIVERSES'] ?? 12)
+/** Universes that once found something, each named where it was mended. */
+const KEPT_SEEDS: readonly number[] = []
+
+/** In a process of its own: a universe takes the clock and the randomness of its process away. */
+async function simulate(...args: readonly string[]): Promise<string> {
+  try {
+    return (await promisify(execFile)(process.execPath, [MAIN, ...args], { maxBuffer: 1 << 28 })).stdout
+  } catch (error) {
+    return assert.fail((error as { stdout: string; stderr: string }).stdout || String(error))
+  }
+}
+
+const digestsIn = (output: string) => output.split('\n').filter((line) => line.includes(': digest '))
+
+test('universes come to rest without a violation, and a seed repeats: twice in one process, and alone in a new one', async () => {
+  const seeds = [...Array.from({ length: COUNT }, (_, nth) => nth + 1), ...KEPT_SEEDS]
+  const digests = digestsIn(await simulate(`--seeds=${[...seeds, 7].join(',')}`, '--digests'))
+  assert.equal(digests.length, seeds.length + 1)
+  assert.equal(digests.at(-1), digests[6], 'twice in one process')
+  assert.deepEqual(digestsIn(await simulate('--seeds=7', '--digests')), [digests[6]], 'alone')
+})
+
+test('every mend that can be taken out is still there to be taken out', () => {
+  for (const [name, cuts] of Object.entries(mends))
+    for (const { file, from } of cuts)
+      assert.ok(readFileSync(join(ROOT, file), 'utf8').includes(from), `${name} in ${file}`)
+})
+
+test('a plan is the same for the same seed, and seeds differ', () => {
+  assert.deepEqual(planOf(5), planOf(5))
+  assert.notDeepEqual(
+    Array.from({ length: 20 }, (_, seed) => planOf(seed)),
+    Array.from({ length: 20 }, (_, seed) => planOf(seed + 20)),
+  )
+})
+
+test('time moves only when nobody can go on; the stopped wait, and the dead never come back', async () => {
+  const sim = createScheduler({ chance: chanceOf(1, 'order'), isTold: true, onStep() {} })
+  const [runner, stopped, dead] = [sim.actor('runner'), sim.actor('stopped'), sim.actor('dead')]
+  const heard: string[] = []
+  const say = (what: string) => () => void heard.push(`${what} ${sim.now() - START_MS}`)
+  stopped.stoppedUntil = START_MS + 5_000
+  void sim.point(stopped, 'waits').then(say('stopped'))
+  void sim.clockOf(dead).sleep(1_000).then(say('dead'))
+  void sim
+    .point(runner, 'runs')
+    .then(say('ran'))
+    .then(() => sim.clockOf(runner).sleep(2_000))
+    .then(say('woke'))
+  sim.kill(dead)
+  assert.equal(await sim.run(() => false, START_MS + 10_000), 'idle')
+  assert.deepEqual(heard, ['ran 0', 'woke 2000', 'stopped 5000'])
+})

@@ -1,0 +1,87 @@
+import type { Lag } from './chain.ts'
+import { type Coverage, countOther, countPassed, countStrike } from './coverage.ts'
+import type { Fault, Partner, While } from './faults.ts'
+import type { Mishap } from './gate.ts'
+import { type Actor, START_MS } from './scheduler.ts'
+import type { SimWorld } from './world.ts'
+
+/** The plan of a universe at work: what strikes whom, at which step, and what holds at this moment. */
+export type Strikes = {
+  /** Somebody is about to pass a label. */
+  onStep(actor: Actor, label: string): void
+  /** What befalls the call that was just let through. */
+  mishap(actor: Actor, label: string): Mishap
+  lags(): readonly Lag[]
+  manner(partner: Partner): string | null
+  clockOffMs(replica: number): number
+  /** Everything that lasts ends now. */
+  heal(): void
+}
+
+export type StrikeParts = {
+  readonly plan: readonly Fault[]
+  readonly world: SimWorld
+  readonly now: () => number
+  readonly coverage: Coverage
+  tell(line: string): void
+  kill(actor: Actor, backAfterMs: number): void
+}
+
+const NONE: Mishap = { lost: null, delayMs: 0 }
+
+export function createStrikes({ plan, world, now, coverage, tell, kill }: StrikeParts): Strikes {
+  const passed = new Map<string, number>()
+  const waiting = new Map<string, Mishap>()
+  let isHealed = false
+  const holds = ({ fromMs, forMs }: While) => {
+    const at = now() - START_MS
+    return !isHealed && at >= fromMs && at < fromMs + forMs
+  }
+  const lasting = <Kind extends Fault['kind']>(kind: Kind) =>
+    plan.filter((fault): fault is Extract<Fault, { kind: Kind }> => fault.kind === kind)
+  const lags = lasting('lag')
+  const clocks = lasting('clock')
+  const partners = lasting('partner')
+
+  function strike(fault: Fault, actor: Actor, label: string): void {
+    if (fault.kind === 'kill') kill(actor, fault.backAfterMs)
+    else if (fault.kind === 'stop') actor.stoppedUntil = now() + fault.ms
+    else if (fault.kind === 'lose') waiting.set(actor.name + label, { lost: fault.moment, delayMs: 0 })
+    else if (fault.kind === 'delay') waiting.set(actor.name + label, { lost: null, delayMs: fault.ms })
+  }
+
+  return {
+    onStep(actor, label) {
+      if (!actor.name.startsWith('shop') || label === 'woke' || isHealed) return
+      const nth = (passed.get(label) ?? 0) + 1
+      passed.set(label, nth)
+      countPassed(coverage, label)
+      for (const fault of plan) {
+        if (!('label' in fault) || fault.label !== label || fault.nth !== nth) continue
+        countStrike(coverage, fault)
+        tell(`!! ${fault.kind} ${actor.name} at ${label}`)
+        strike(fault, actor, label)
+      }
+    },
+    mishap(actor, label) {
+      const found = waiting.get(actor.name + label) ?? NONE
+      waiting.delete(actor.name + label)
+      return found
+    },
+    lags: () =>
+      lags.filter(holds).map(({ chain, method, blocks }) => {
+        countOther(coverage, `lag ${method}`)
+        return { chainId: world[chain].chainId, method, blocks }
+      }),
+    manner(partner) {
+      const found = partners.find((fault) => fault.partner === partner && holds(fault))
+      if (found) countOther(coverage, `${partner} ${found.manner}`)
+      return found?.manner ?? null
+    },
+    clockOffMs: (replica) => clocks.find((fault) => fault.replica === replica && holds(fault))?.offMs ?? 0,
+    heal() {
+      isHealed = true
+      waiting.clear()
+    },
+  }
+}

@@ -1,0 +1,159 @@
+import type { OutgoingRequest } from '../../src/base/outgoing.ts'
+import type { Config } from '../../src/config/config.ts'
+import { attack, enemyOf } from './actors/enemy.ts'
+import { createFacilitator, FACILITATOR_URL } from './actors/facilitator.ts'
+import { createGame, GAME_SECRET, GAME_URL, type Game } from './actors/game.ts'
+import { createOperator, OPERATOR_TOKEN, type Operator } from './actors/operator.ts'
+import { buy, purchasesOf } from './actors/payer.ts'
+import { createReceiver, type Receiver } from './actors/receiver.ts'
+import type { Purchase } from './book.ts'
+import { chanceOf } from './chance.ts'
+import { type Coverage, newCoverage } from './coverage.ts'
+import type { MemoryStore, StoreTime } from './engine.ts'
+import { type Fault, type FaultKind, planOf } from './faults.ts'
+import { createFleet, type Fleet } from './fleet.ts'
+import { goodsFor } from './goods.ts'
+import { enterUniverse } from './process.ts'
+import { createScheduler, type Scheduler } from './scheduler.ts'
+import { createStrikes, type Strikes } from './strikes.ts'
+import { startWeather } from './weather.ts'
+import type { SimWorld } from './world.ts'
+
+/** What all universes of a process share, one after the other. */
+export type Stage = { readonly world: SimWorld; readonly store: MemoryStore; readonly time: StoreTime }
+
+export type UniverseOptions = {
+  /** Instead of what the seed planned. */
+  readonly plan?: readonly Fault[]
+  /** Only faults of these kinds. */
+  readonly kinds?: readonly FaultKind[]
+  /** Everybody buys goods whose name begins so. */
+  readonly goods?: string
+  /** Only these purchases, by their number. */
+  readonly only?: readonly number[]
+  readonly isTold?: boolean
+}
+
+/** The seed's choice of a shop. */
+type Setting = {
+  readonly replicas: number
+  readonly game: 'embedded' | 'http'
+  readonly facilitator: 'inproc' | 'remote'
+}
+
+export type Universe = {
+  readonly seed: number
+  readonly sim: Scheduler
+  readonly world: SimWorld
+  readonly store: MemoryStore
+  readonly plan: readonly Fault[]
+  readonly purchases: readonly Purchase[]
+  readonly game: Game | null
+  readonly receiver: Receiver
+  readonly operator: Operator
+  readonly coverage: Coverage
+  readonly ask: Fleet['ask']
+  /** Payers that have not left yet. */
+  open(): number
+  isHealing(): boolean
+  heal(): void
+  end(): void
+}
+
+export async function openUniverse(seed: number, stage: Stage, options: UniverseOptions = {}): Promise<Universe> {
+  const { world, store, time } = stage
+  const plan = options.plan ?? planOf(seed, options.kinds)
+  const setting = settingOf(seed)
+  const coverage = newCoverage()
+  const sim = createScheduler({
+    chance: chanceOf(seed, 'order'),
+    isTold: options.isTold ?? false,
+    onStep: (actor, label) => strikes.onStep(actor, label),
+  })
+  const now = () => sim.now() + (time.isAsked > 0 ? 0 : (sim.current()?.clockOffMs ?? 0))
+  enterUniverse(now, chanceOf(seed, 'crypto'))
+  world.setTime(sim.now)
+  await store.reset()
+  await world.rewind()
+  const { game, receiver, partner } = partnersOf(world, sim, setting, () => strikes)
+  const config = configOf(world.config, setting)
+  const fleet = createFleet({ seed, sim, world, store, config, strikes: () => strikes, partner, post: receiver.post })
+  const strikes = createStrikes({ plan, world, now: sim.now, coverage, tell: sim.tell, kill: fleet.kill })
+  const enemy = enemyOf(seed, world.payers)
+  const payers = purchasesOf(seed, goodsFor(setting.game, options.goods), world.payers)
+  const isThere = ({ index }: Purchase) => options.only?.includes(index) ?? true
+  const purchases = [...payers, ...(enemy ? [enemy.purchase] : [])].filter(isThere)
+  let open = purchases.length
+  let isHealing = false
+  const universe: Universe = {
+    ...{ seed, sim, world, store, plan, purchases, game, receiver, coverage, ask: fleet.ask },
+    get operator() {
+      return operator
+    },
+    open: () => open,
+    isHealing: () => isHealing,
+    heal() {
+      isHealing = true
+      strikes.heal()
+      fleet.setClocks()
+    },
+    end: fleet.end,
+  }
+  const operator = createOperator(universe)
+  for (let index = 0; index < setting.replicas; index++) fleet.start(index)
+  startWeather(universe)
+  startOperator(universe)
+  for (const purchase of purchases) {
+    const isEnemy = enemy?.purchase === purchase
+    const actor = sim.actor(`${isEnemy ? 'enemy' : 'payer'}${purchase.index}`)
+    const errand = isEnemy ? attack(universe, purchase, enemy.move, actor) : buy(universe, purchase, actor)
+    void errand.finally(() => open--)
+  }
+  return universe
+}
+
+/** Everybody outside, each as the plan has them at the moment. */
+function partnersOf(world: SimWorld, sim: Scheduler, { game: kind }: Setting, strikes: () => Strikes) {
+  const game = kind === 'http' ? createGame(world.payers, sim.now, () => strikes().manner('game')) : null
+  const receiver = createReceiver(() => strikes().manner('receiver'))
+  const facilitator = createFacilitator(world.native, () => strikes().manner('facilitator'))
+  const partner = (request: OutgoingRequest) =>
+    game && request.url.startsWith(GAME_URL) ? game.partner(request) : facilitator(request)
+  return { game, receiver, partner }
+}
+
+function startOperator({ plan, sim, operator }: Universe): void {
+  void operator.register()
+  for (const fault of plan) {
+    if (fault.kind !== 'operator') continue
+    void sim
+      .clockOf(operator.actor)
+      .sleep(fault.atMs)
+      .then(() => operator.do(fault.deed))
+  }
+}
+
+function settingOf(seed: number): Setting {
+  const chance = chanceOf(seed, 'setting')
+  return {
+    replicas: 2 + (chance.happens(0.3) ? 1 : 0),
+    game: chance.happens(0.7) ? 'http' : 'embedded',
+    facilitator: chance.happens(0.25) ? 'remote' : 'inproc',
+  }
+}
+
+function configOf(config: Config, { game, facilitator }: Setting): Config {
+  const x402 = config.x402!
+  return {
+    ...config,
+    operatorToken: OPERATOR_TOKEN,
+    x402: {
+      ...x402,
+      ...(facilitator === 'remote' ? { facilitator: { kind: 'remote', url: FACILITATOR_URL, headers: {} } } : {}),
+    },
+    game: {
+      ...config.game,
+      backend: game === 'http' ? { kind: 'http', url: GAME_URL, secret: GAME_SECRET } : { kind: 'embedded' },
+    },
+  }
+}

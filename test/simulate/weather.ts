@@ -1,0 +1,94 @@
+import type { Hash } from '../../src/base/address.ts'
+import type { Hex } from '../../src/base/hex.ts'
+import { TRANSFER } from '../../src/chain/eip3009.ts'
+import { addressOf } from '../../src/sandbox/world.ts'
+import { countOther } from './coverage.ts'
+import type { ChainName, Fault } from './faults.ts'
+import { word } from './goods.ts'
+import { START_MS } from './scheduler.ts'
+import type { Universe } from './universe.ts'
+
+type Reorg = Extract<Fault, { kind: 'reorg' }>
+
+/** What happens to the chains at a moment of the plan, and to nobody in particular. */
+export function startWeather(universe: Universe): void {
+  const { sim, plan, coverage } = universe
+  for (const [index, fault] of plan.entries()) {
+    const deed = deedOf(universe, fault)
+    if (!deed) continue
+    const actor = sim.actor(`sky${index}`)
+    void (async () => {
+      await sim.clockOf(actor).sleep(deed.atMs)
+      await sim.point(actor, deed.name)
+      if (universe.isHealing()) return
+      sim.tell(`!! ${deed.name}`)
+      countOther(coverage, deed.name)
+      await sim.work(deed.run)
+    })()
+  }
+}
+
+type Deed = { readonly atMs: number; readonly name: string; run(): Promise<unknown> }
+
+function deedOf(universe: Universe, fault: Fault): Deed | null {
+  const { world } = universe
+  switch (fault.kind) {
+    case 'reorg':
+      return { atMs: fault.atMs, name: `reorg ${fault.chain} drop ${fault.drop}`, run: () => reorg(universe, fault) }
+    case 'dropPool': {
+      const run = () => world[fault.chain].ask({ method: 'dev_dropPool' })
+      return { atMs: fault.atMs, name: `pool of ${fault.chain} forgotten`, run }
+    }
+    case 'fees':
+      return { atMs: fault.fromMs, name: 'fees rise', run: () => spike(universe, fault) }
+    default:
+      return null
+  }
+}
+
+async function spike({ world, sim }: Universe, { times, forMs }: Extract<Fault, { kind: 'fees' }>): Promise<void> {
+  const { native } = world
+  const { baseFeePerGas: before } = (await native.ask({
+    method: 'eth_getBlockByNumber',
+    params: ['latest', false],
+  })) as { readonly baseFeePerGas: Hex }
+  const set = (fee: bigint) => native.ask({ method: 'dev_setBaseFee', params: [`0x${fee.toString(16)}`] })
+  await set(BigInt(before) * BigInt(times))
+  const actor = sim.actor('fees')
+  void sim
+    .clockOf(actor)
+    .sleep(forMs)
+    .then(() => sim.work(() => set(BigInt(before))))
+}
+
+async function reorg({ world, sim }: Universe, { chain, depth, drop }: Reorg): Promise<void> {
+  const blocks = Math.floor((sim.now() - START_MS) / world[chain].blockMs)
+  // The world before the universe is never undone.
+  const deep = Math.min(depth, blocks)
+  if (deep < 1) return
+  const dropped = drop === 'nothing' ? [] : await transactionsOf(world, chain, drop, deep)
+  sim.note(`${deep} blocks of ${chain} are made anew, without ${dropped.length} transactions`)
+  await world[chain].ask({ method: 'dev_reorg', params: [deep, dropped.length > 0 ? { drop: dropped } : {}] })
+}
+
+/** Of the newest blocks, those that carry what is dropped. */
+async function transactionsOf(
+  world: Universe['world'],
+  chain: ChainName,
+  kind: 'payments' | 'deliveries' | 'refunds',
+  depth: number,
+): Promise<readonly Hash[]> {
+  const { config } = world
+  const money = chain === 'native' ? config.x402!.asset : config.mpp!.currency.address
+  const till = chain === 'native' ? config.x402!.payTo : config.mpp!.recipient
+  const head = Number(await world[chain].ask({ method: 'eth_blockNumber' }))
+  const filters = {
+    payments: { address: money, topics: [TRANSFER, null, word(till)] },
+    refunds: { address: money, topics: [TRANSFER, word(addressOf('treasury'))] },
+    deliveries: { address: config.game.sale!.contract, topics: [TRANSFER] },
+  }
+  const found = await world[chain].logs(filters[kind])
+  return found
+    .filter(({ blockNumber }) => Number(blockNumber) > head - depth)
+    .map(({ transactionHash }) => transactionHash)
+}
