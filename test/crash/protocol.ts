@@ -13,7 +13,8 @@ export type CrashOrder = { readonly crashAfter: number | null }
 export type ToServer = { readonly start: StartOrder } | { readonly crash: CrashOrder } | { readonly record: true }
 export type FromServer =
   | { readonly ready: true }
-  | { readonly listening: true }
+  /** And what its own clock shows. */
+  | { readonly listening: true; readonly now: number }
   | { readonly passed: WaypointName }
   | { readonly armed: true }
 

@@ -9,6 +9,8 @@ import type { FromServer, StartOrder, ToServer } from './protocol.ts'
 /** A running shop process. */
 export type Replica = {
   readonly url: string
+  /** What its own clock showed when it began to listen. */
+  readonly clockAtStart: number
   /** From now on it dies at the n-th waypoint. */
   crashAfter(waypoints: number): Promise<void>
   /** It lives on after all. */
@@ -53,8 +55,8 @@ export function createReplicas(
       const port = await freePort()
       const listening = heard(child, 'listening')
       say(child, { start: { ...options, port } })
-      await listening
-      return replicaOf(child, `http://127.0.0.1:${port}`)
+      const { now } = await listening
+      return replicaOf(child, `http://127.0.0.1:${port}`, now)
     },
     stop(): void {
       for (const child of children) child.kill('SIGKILL')
@@ -62,7 +64,7 @@ export function createReplicas(
   }
 }
 
-function replicaOf(child: ChildProcess, url: string): Replica {
+function replicaOf(child: ChildProcess, url: string, clockAtStart: number): Replica {
   const died = once(child, 'exit').then(() => {})
   const arm = async (crashAfter: number | null) => {
     const armed = heard(child, 'armed')
@@ -71,6 +73,7 @@ function replicaOf(child: ChildProcess, url: string): Replica {
   }
   return {
     url,
+    clockAtStart,
     died,
     isDead: () => child.exitCode !== null || child.signalCode !== null,
     kill: () => void child.kill('SIGKILL'),
@@ -95,15 +98,20 @@ function say(child: ChildProcess, message: ToServer): void {
   child.send(message)
 }
 
-async function heard(child: ChildProcess, word: 'ready' | 'listening' | 'armed'): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
+type Word = 'ready' | 'listening' | 'armed'
+
+async function heard<Heard extends Word>(
+  child: ChildProcess,
+  word: Heard,
+): Promise<Extract<FromServer, Record<Heard, true>>> {
+  return new Promise((resolve, reject) => {
     const exited = () => reject(new Error(`a shop process ended before it was ${word}`))
     child.once('exit', exited)
     child.on('message', function listen(message: FromServer) {
       if (!(word in message)) return
       child.off('message', listen)
       child.off('exit', exited)
-      resolve()
+      resolve(message as Extract<FromServer, Record<Heard, true>>)
     })
   })
 }

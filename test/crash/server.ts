@@ -42,7 +42,7 @@ async function start({ databaseUrl, rpcUrls, port, leaseSeconds, verbose }: Star
   const patient = { ...limits, leaseSeconds, delivery: { ...limits.delivery, retryMs: 5 } }
   const service = await startService({ ...config, limits: patient }, { startsCold: true, waypoint, log })
   process.once('SIGTERM', () => void service.stop().then(() => process.exit()))
-  tell({ listening: true })
+  tell({ listening: true, now: Date.now() })
 }
 
 function overHttp(config: Config, rpcUrls: StartOrder['rpcUrls']): Config {

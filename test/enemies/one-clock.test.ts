@@ -69,8 +69,7 @@ for (const [what, shiftMs] of [
         assert.equal(answer.status, 200, await answer.text())
       })
 
-    test('is wrong indeed: what nobody sets right is off by as much', async () => {
-      const { headers } = await fetch(`${replica.url}/health/live`)
-      assert.ok(Math.abs(Date.parse(headers.get('date')!) - Date.now() - shiftMs) < 300_000)
+    test('is wrong indeed: what nobody sets right is off by as much', () => {
+      assert.ok(Math.abs(replica.clockAtStart - Date.now() - shiftMs) < 300_000)
     })
   })
