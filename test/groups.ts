@@ -18,8 +18,8 @@ const LONG = [
   'test/store/embedded.test.ts',
 ]
 
-/** What these declare, goods and rails of their own, every other shop of the same process would know. */
-const DECLARING = 'test/house/'
+/** These declare goods and rails of their own, or take over time and chance, for everything in their process. */
+const TAKING_OVER = /^test\/(house|simulate)\//
 
 /** Who waits for something while it is loaded cannot be loaded inside a suite. */
 const WAITS_AT_LOAD = /^(?:(?:export )?(?:const|let) .*= )?await /m
@@ -28,7 +28,7 @@ export type Group = readonly [string, ...string[]]
 
 export function groupsOf(files: readonly string[]): readonly Group[] {
   const alone = files.filter(
-    (file) => LONG.includes(file) || file.startsWith(DECLARING) || WAITS_AT_LOAD.test(readFileSync(file, 'utf8')),
+    (file) => LONG.includes(file) || TAKING_OVER.test(file) || WAITS_AT_LOAD.test(readFileSync(file, 'utf8')),
   )
   const together = files.filter((file) => !alone.includes(file))
   const pieces = Math.ceil(together.length / GROUP_MAX)

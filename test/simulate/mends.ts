@@ -46,7 +46,7 @@ export const mends: Readonly<Record<string, readonly Cut[]>> = {
   ],
   E17: [
     {
-      file: 'src/store/journal.ts',
+      file: 'src/store/sends/journal.ts',
       from: `where not exists (\${CLOSED})
     and \${HELD}
   on conflict do nothing`,
@@ -64,12 +64,12 @@ export const mends: Readonly<Record<string, readonly Cut[]>> = {
     {
       file: 'src/rails/mpp/settlement.ts',
       from: `if (!receipt)
-        return {
-          kind: 'unknown',
-          detail: 'The payment is on the chain; its receipt is not yet.',
-          transaction,
-          isSeen: true,
-        }`,
+      return {
+        kind: 'unknown',
+        detail: 'The payment is on the chain; its receipt is not yet.',
+        transaction,
+        isSeen: true,
+      }`,
       to: 'if (!receipt) continue',
     },
   ],
