@@ -15,10 +15,9 @@ const TIMED: readonly string[] = ['eth_getBlockByNumber', 'eth_getBalance', 'eth
 let shop: TestShop
 const asked: string[] = []
 const queried: string[] = []
-/** Lists that are kept for some seconds do not grow old while it stands. */
-const moment = systemClock.now()
-
 before(async () => {
+  // Lists that are kept for some seconds do not grow old while the clock stands.
+  const moment = systemClock.now()
   shop = await startShop({
     withoutWorker: true,
     clock: { ...systemClock, now: () => moment },
