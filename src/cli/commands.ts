@@ -37,12 +37,12 @@ export const commands: readonly Entry[] = [
   {
     name: 'orders show',
     summary: 'One purchase and its whole timeline',
-    load: () => import('./orders.ts').then(({ showOrder }) => showOrder),
+    load: () => import('./orders-show.ts').then(({ showOrder }) => showOrder),
   },
   {
     name: 'orders retry',
     summary: 'Go on with an open purchase now',
-    load: () => import('./orders.ts').then(({ retryOrder }) => retryOrder),
+    load: () => import('./orders-show.ts').then(({ retryOrder }) => retryOrder),
   },
   {
     name: 'orders decide',

@@ -26,6 +26,7 @@ import type { Database } from '../store/db.ts'
 import { lastPosition, readEvents } from '../store/events.ts'
 import { createGameCalls } from '../store/game-calls.ts'
 import { hurry } from '../store/jobs.ts'
+import { listOrders, sumOrders } from '../store/order-list.ts'
 import type { Orders } from '../store/orders.ts'
 import { createPlayers } from '../store/players.ts'
 import type { ShopTerms } from '../store/shop-terms.ts'
@@ -170,7 +171,8 @@ export function createOperations(parts: OperationsParts): Operations {
         metrics: async () => meter.print(await readGauges(database, wallets)),
       }),
       ...orderRows({
-        list: checkout.orders.list,
+        list: (filter) => listOrders(database, filter),
+        sum: (selection, ordersMax) => sumOrders(database, selection, ordersMax),
         timeline: (reference) => readTimeline(database, reference),
         hurry: (key) => hurry(database, { kind: 'order', key }),
         async decide(orderId, outcome, by) {

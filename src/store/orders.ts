@@ -1,7 +1,7 @@
 import type { JsonObject } from '../base/json.ts'
 import type { EventType } from '../domain/event.ts'
 import type { Hold } from '../domain/good.ts'
-import type { Order, OrderStatus, Refund } from '../domain/order.ts'
+import type { Order, Refund } from '../domain/order.ts'
 import { isPrivateIdentity } from '../domain/rail.ts'
 import type { Arrival } from '../domain/till.ts'
 import { strayArrival } from './arrivals.ts'
@@ -33,7 +33,6 @@ export type Orders = {
   byReference(reference: string): Promise<readonly FoundOrder[]>
   /** Money that reached us with this transaction, and that no order has. */
   stray(transaction: string): Promise<Arrival | null>
-  list(filter: OrderFilter): Promise<readonly Order[]>
   change(lease: Lease, order: Order, change: Change, event: OrderEvent): Promise<Order | null>
   changeRefund(
     lease: Lease,
@@ -54,12 +53,6 @@ export type Orders = {
 
 /** `isOwn`: found by a name that only the buyer and we know. */
 export type FoundOrder = { readonly order: Order; readonly isOwn: boolean }
-
-export type OrderFilter = {
-  readonly statuses?: readonly OrderStatus[]
-  readonly before?: number
-  readonly limit: number
-}
 
 const BY_ID = statement<OrderRow>(`
   select ${ORDER_COLUMNS}
@@ -86,15 +79,6 @@ const BY_REFERENCE = statement<OrderRow & { identities: readonly (string | null)
   order by o.created_at desc
   limit 10`)
 
-const LIST = statement<OrderRow>(`
-  select ${ORDER_COLUMNS}
-  from orders o
-  left join refunds r on r.order_id = o.id
-  where ($1::text[] is null or o.status = any ($1))
-    and ($2::timestamptz is null or o.created_at < $2)
-  order by o.created_at desc
-  limit $3`)
-
 export function createOrders(db: Database): Orders {
   return {
     open: (opening) => openOrder(db, opening),
@@ -111,10 +95,6 @@ export function createOrders(db: Database): Orders {
       }))
     },
     stray: (transaction) => strayArrival(db, transaction),
-    async list({ statuses, before, limit }) {
-      const { rows } = await db.query(LIST, [statuses ?? null, before === undefined ? null : new Date(before), limit])
-      return rows.map(fromOrderRow)
-    },
     change: (lease, order, change, event) => changeOrder(db, lease, order, change, event),
     changeRefund: (lease, order, change, event, budget) => changeRefund(db, lease, order, change, event, budget),
     refundedToday: () => refundedToday(db),

@@ -1,0 +1,91 @@
+import { presentTimeline, type TimelineView } from '../api/operator/order-timeline.ts'
+import type { OrderStatus } from '../domain/order.ts'
+import { readTimeline } from '../store/timeline.ts'
+import { type Command, operatorOptions, Refusal } from './command.ts'
+import { painted } from './orders.ts'
+import { operatorClient } from './shop-client.ts'
+import { readShopOrStore } from './store-access.ts'
+import type { Terminal } from './terminal.ts'
+
+export const showOrder: Command = {
+  args: '<order>',
+  about:
+    'Shows one purchase: what was asked, what was paid, every event, and every transaction that was signed for it. <order> may be the\norder id, the payment transaction, the EIP-3009 nonce, the MPP challenge id or the idempotency key.',
+  options: operatorOptions,
+  examples: [['sutler orders show ord_4w5k…', 'the whole story of one purchase']],
+  async run(call) {
+    const [reference = ''] = call.args
+    const timeline = await readShopOrStore(
+      call,
+      (client) => client.get<TimelineView>(`/operator/orders/${encodeURIComponent(reference)}`),
+      async (database) => {
+        const found = await readTimeline(database, reference)
+        if (!found) throw new Refusal('order_not_found', `there is no order ${reference}`)
+        return presentTimeline(found)
+      },
+    )
+    return { json: timeline, text: timelineText(timeline, call.terminal) }
+  },
+}
+
+export const retryOrder: Command = {
+  args: '<order>',
+  about:
+    'Goes on with an unfinished purchase now instead of at its next turn. Open purchases are tried again by themselves, at growing\nintervals; use this when what was in the way is mended. It never pays or delivers twice.',
+  options: operatorOptions,
+  examples: [['sutler orders retry ord_4w5k…', 'the game is back; deliver now']],
+  async run(call) {
+    const [reference = ''] = call.args
+    const path = `/operator/orders/${encodeURIComponent(reference)}/retry`
+    const answer = await operatorClient(call).post<{ orderId: string; status: OrderStatus; isDue: boolean }>(path)
+    const { orderId, status, isDue } = answer
+    const isFinished = ['confirmed', 'refunded', 'expired'].includes(status)
+    const why = isFinished ? `it is ${status}, and nothing is left to do` : 'it is being worked on right now'
+    return {
+      json: { ...answer },
+      text: isDue ? `${orderId} is ${status}, and is taken up now` : `${orderId}: ${why}`,
+      isGood: isDue || !isFinished,
+    }
+  },
+}
+
+function timelineText({ order, events, sends }: TimelineView, { style, table }: Terminal): string {
+  const { failure, refund } = order
+  const facts: [string, string][] = [
+    ['bought', `${order.good} (${order.surface}): ${JSON.stringify(order.input)}`],
+    ['paid', `${order.amount} by ${order.protocol} on ${order.network}, from ${order.payer}`],
+    ['payment', order.paymentTx ?? 'not on the chain yet'],
+    ...(order.deliveryTx ? [['delivery', order.deliveryTx] as [string, string]] : []),
+    ...(order.attempts > 0 ? [['attempts', String(order.attempts)] as [string, string]] : []),
+    ...(failure ? [['failure', `${failure.code}: ${failure.detail}`] as [string, string]] : []),
+    ...(refund
+      ? [['refund', `${refund.transaction ?? 'on its way'}, by ${refund.by}: ${refund.reason}`] as [string, string]]
+      : []),
+  ]
+  const began = Date.parse(events[0]?.at ?? order.createdAt)
+  return [
+    `${style.bold(order.orderId)}  ${painted(order.status, style)}`,
+    table(facts.map(([what, value]) => [`  ${style.dim(what)}`, value])),
+    '',
+    style.bold('What happened'),
+    table(events.map(({ type, at }) => [`  ${at}`, style.dim(`+${elapsed(Date.parse(at) - began)}`), type])),
+    '',
+    style.bold('What was signed'),
+    sends.length === 0
+      ? '  nothing by the shop itself'
+      : table(
+          sends.flatMap(({ step, chainId, nonce, transactions }) =>
+            transactions.map(({ hash, isVoid }) => [
+              `  ${isVoid ? `${step} (void)` : step}`,
+              `chain ${chainId}`,
+              `nonce ${nonce}`,
+              hash,
+            ]),
+          ),
+        ),
+  ].join('\n')
+}
+
+function elapsed(ms: number): string {
+  return ms < 10_000 ? `${ms} ms` : `${Math.round(ms / 1000)} s`
+}
