@@ -11,6 +11,7 @@ import { type RefundBudget, RefundsUsedUp } from '../store/refund-budget.ts'
 import { STRIKE_POINTS_MAX } from '../store/strikes.ts'
 import { answerOf } from './answer.ts'
 import type { Checkout } from './checkout.ts'
+import { paidError, paidWords, reasonOf } from './paid-words.ts'
 
 /** An order, and what it takes to carry it one step further. */
 export type OrderRun = {
@@ -100,7 +101,7 @@ async function stillSettling(run: OrderRun, outcome: SettleOutcome & { kind: 'un
   const { checkout, order, lease } = run
   const { orders, clock, limits } = checkout
   const age = clock.now() - order.createdAt
-  const doubtful = await orders.markInDoubt(lease, order)
+  const doubtful = await orders.markInDoubt(lease, order, paidWords(outcome.detail))
   if (!doubtful) return { kind: 'lost' }
   const keepsGoods = order.plan !== null && order.funds === 'authorized'
   const isIdle = keepsGoods && !outcome.isSeen && age > limits.holdMsMax
@@ -117,11 +118,8 @@ async function struck({ checkout, order }: OrderRun, suspects: readonly string[]
 
 /** Whatever went wrong on the way, money may have moved: only a later look can tell. */
 function unknownOutcome(checkout: Checkout, order: Order, error: unknown): SettleOutcome & { kind: 'unknown' } {
-  checkout.log.warn('settlement attempt ended without an answer', { orderId: order.id, error })
-  return {
-    kind: 'unknown',
-    detail: isProblem(error) ? error.message : 'The settlement attempt ended without an answer.',
-  }
+  checkout.log.warn('settlement attempt ended without an answer', { orderId: order.id, error: paidError(error) })
+  return { kind: 'unknown', detail: reasonOf(error) }
 }
 
 /** For money that was there before anybody asked whether it can be delivered: now ask, and send it back when not. */
@@ -169,7 +167,7 @@ async function deliver(run: OrderRun): Promise<Step> {
 async function stillDelivering(run: OrderRun, delivery: Delivery & { state: 'pending' }): Promise<Step> {
   const { checkout, order, lease } = run
   const { transaction: deliveryTx, retryAfterMs: waitMs, detail } = delivery
-  const counted = await checkout.orders.countAttempt(lease, order)
+  const counted = await checkout.orders.countAttempt(lease, order, paidWords(detail))
   if (!counted) return { kind: 'lost' }
   if (deliveryTx === undefined || order.status === 'submitted')
     return { kind: 'waiting', order: counted, waitMs, detail }
@@ -180,9 +178,13 @@ async function stillDelivering(run: OrderRun, delivery: Delivery & { state: 'pen
 
 /** A delivery that threw may have happened; it is idempotent, so it is simply tried again. */
 function undelivered(checkout: Checkout, order: Order, error: unknown): Delivery {
-  checkout.log.warn('delivery attempt ended without an answer', { orderId: order.id, attempts: order.attempts, error })
-  const detail = isProblem(error) ? error.message : 'The delivery attempt ended without an answer.'
-  return { state: 'pending', detail, retryAfterMs: Math.min(POLL_MS_MAX, POLL_MS * 2 ** Math.min(order.attempts, 10)) }
+  const { id: orderId, attempts } = order
+  checkout.log.warn('delivery attempt ended without an answer', { orderId, attempts, error: paidError(error) })
+  return {
+    state: 'pending',
+    detail: reasonOf(error),
+    retryAfterMs: Math.min(POLL_MS_MAX, POLL_MS * 2 ** Math.min(order.attempts, 10)),
+  }
 }
 
 const REVERT_SECONDS = 86_400
@@ -200,8 +202,9 @@ async function giveUp(run: OrderRun, delivery: Delivery & { state: 'impossible' 
   return fail(run, { code, detail }, proof?.sends)
 }
 
-async function fail(run: OrderRun, failure: Failure, sends?: number): Promise<Step> {
+async function fail(run: OrderRun, { code, detail }: Failure, sends?: number): Promise<Step> {
   const { checkout, order } = run
+  const failure = { code, detail: paidWords(detail) }
   checkout.log.error('delivery is impossible; the money goes back', { orderId: order.id, ...failure })
   const next = await move(run, { to: 'failed', failure, sends })
   await checkout.waypoint('order.failed')
@@ -224,9 +227,10 @@ async function refundByItself(run: OrderRun): Promise<Step> {
   }
 }
 
-function forAPerson({ checkout, order }: OrderRun, detail: string): Step {
+async function forAPerson({ checkout, order, lease }: OrderRun, detail: string): Promise<Step> {
   checkout.log.error('a refund waits for a person', { orderId: order.id, amount: order.amount, reason: detail })
-  return { kind: 'waiting', order, waitMs: PERSON_MS, detail }
+  const noted = await checkout.orders.noteTry(lease, order, detail)
+  return noted ? { kind: 'waiting', order: noted, waitMs: PERSON_MS, detail } : { kind: 'lost' }
 }
 
 /** Also what an operator's refund of a confirmed order begins with. */
@@ -260,7 +264,7 @@ async function refund(run: OrderRun): Promise<Step> {
   if (outcome.kind === 'pending') {
     const { detail } = outcome
     log.warn('refund is not through yet', { orderId: order.id, detail })
-    const counted = await orders.countAttempt(lease, order)
+    const counted = await orders.countAttempt(lease, order, paidWords(detail))
     const waitMs = backOff(clock.now() - order.refund.createdAt)
     return counted ? { kind: 'waiting', order: counted, waitMs, detail } : { kind: 'lost' }
   }

@@ -10,6 +10,7 @@ import { sentBack } from './astray.ts'
 import type { Checkout } from './checkout.ts'
 import { open, type Written } from './opening.ts'
 import type { PaidCall, PurchaseRequest } from './paid-call.ts'
+import { paidWords } from './paid-words.ts'
 import { replay, said, sameKey } from './replay.ts'
 import { runShared, waitFor } from './run.ts'
 
@@ -218,5 +219,5 @@ function unsure(error: unknown, isCaptured: boolean): unknown {
   const { code, message, extra, kind, status } = error
   // A 402 was made after a look at the chain, and says what that showed.
   if (status === 402 || (extra.taken ?? kind.taken) !== false) return error
-  return new Problem(code, message, { ...extra, taken: 'unknown' })
+  return new Problem(code, paidWords(message), { ...extra, taken: 'unknown' })
 }

@@ -1,8 +1,9 @@
 import type { Clock } from '../base/clock.ts'
 import { isFinal, type Order } from '../domain/order.ts'
 import type { Lease, Priority } from '../store/jobs.ts'
-import { advance } from './advance.ts'
+import { advance, type Step } from './advance.ts'
 import type { Checkout } from './checkout.ts'
+import { paidError, reasonOf } from './paid-words.ts'
 
 /** More than any order takes from its first state to its last. */
 const STEPS_MAX = 50
@@ -18,22 +19,14 @@ export async function run(
   untilMs: number,
   halt: AbortSignal = new AbortController().signal,
 ): Promise<Order> {
-  const { clock, jobs, limits, log, random } = checkout
+  const { clock, jobs, log } = checkout
   const stop = new AbortController()
   const heartbeat = keepAlive(checkout, lease, stop)
   const woken = AbortSignal.any([stop.signal, halt])
   let order = opened
   try {
     for (let steps = 1; ; steps++) {
-      const step = await advance(checkout, order, lease).catch((error: unknown) => {
-        log.error('order could not be advanced', { orderId: order.id, status: order.status, error })
-        return {
-          kind: 'waiting',
-          order: doubted(order),
-          waitMs: limits.leaseSeconds * 1000 * (random.bytes(1)[0]! / 255),
-          detail: 'error',
-        } as const
-      })
+      const step = await advance(checkout, order, lease).catch((error) => stumbled(checkout, order, lease, error))
       if (step.kind === 'lost' || stop.signal.aborted) return order
       order = step.order
       if (step.kind === 'ended') return order
@@ -52,6 +45,16 @@ export async function run(
     stop.abort()
     await heartbeat
   }
+}
+
+/** Nobody foresaw it, or the store is down: it is told to whoever looks, where that can be written, and tried again. */
+async function stumbled(checkout: Checkout, order: Order, lease: Lease, error: unknown): Promise<Step> {
+  const { limits, log, orders, random } = checkout
+  const { id: orderId, status } = order
+  log.error('order could not be advanced', { orderId, status, error: paidError(error) })
+  await orders.noteTry(lease, order, reasonOf(error)).catch(() => {})
+  const waitMs = limits.leaseSeconds * 1000 * (random.bytes(1)[0]! / 255)
+  return { kind: 'waiting', order: doubted(order), waitMs, detail: 'error' }
 }
 
 /** Whose money is here goes before whose money may never come. */

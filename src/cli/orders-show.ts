@@ -49,41 +49,62 @@ export const retryOrder: Command = {
   },
 }
 
-function timelineText({ order, events, sends }: TimelineView, { style, table }: Terminal): string {
+function timelineText(timeline: TimelineView, { style, table }: Terminal): string {
+  const { order, events, tries } = timeline
+  const began = Date.parse(events[0]?.at ?? order.createdAt)
+  const section = (title: string, text: string | null) => (text === null ? [] : ['', style.bold(title), text])
+  const rows = (lines: readonly (readonly string[])[]) => (lines.length === 0 ? null : table(lines))
+  return [
+    `${style.bold(order.orderId)}  ${painted(order.status, style)}`,
+    table(factsOf(timeline).map(([what, value]) => [`  ${style.dim(what)}`, value])),
+    ...section(
+      'What happened',
+      rows(events.map(({ type, at }) => [`  ${at}`, style.dim(`+${elapsed(Date.parse(at) - began)}`), type])),
+    ),
+    ...section(
+      'What was tried and came to nothing',
+      rows(tries.map(({ status, error, times, lastAt }) => [`  ${lastAt}`, status, `${times} ×`, error])),
+    ),
+    ...section('What was signed', rows(signed(timeline)) ?? '  nothing by the shop itself'),
+    ...section('Who was told', rows(told(timeline))),
+  ].join('\n')
+}
+
+type Fact = readonly [what: string, value: string]
+
+function factsOf({ order, next }: TimelineView): readonly Fact[] {
   const { failure, refund } = order
-  const facts: [string, string][] = [
+  const facts: (Fact | null)[] = [
     ['bought', `${order.good} (${order.surface}): ${JSON.stringify(order.input)}`],
     ['paid', `${order.amount} by ${order.protocol} on ${order.network}, from ${order.payer}`],
     ['payment', order.paymentTx ?? 'not on the chain yet'],
-    ...(order.deliveryTx ? [['delivery', order.deliveryTx] as [string, string]] : []),
-    ...(order.attempts > 0 ? [['attempts', String(order.attempts)] as [string, string]] : []),
-    ...(failure ? [['failure', `${failure.code}: ${failure.detail}`] as [string, string]] : []),
-    ...(refund
-      ? [['refund', `${refund.transaction ?? 'on its way'}, by ${refund.by}: ${refund.reason}`] as [string, string]]
-      : []),
+    order.deliveryTx ? ['delivery', order.deliveryTx] : null,
+    order.attempts > 0 ? ['attempts', String(order.attempts)] : null,
+    next && ['next try', next.isRunning ? `under way, until ${next.at} at the latest` : next.at],
+    failure && ['failure', `${failure.code}: ${failure.detail}`],
+    refund && ['refund', `${refund.transaction ?? 'on its way'}, by ${refund.by}: ${refund.reason}`],
   ]
-  const began = Date.parse(events[0]?.at ?? order.createdAt)
-  return [
-    `${style.bold(order.orderId)}  ${painted(order.status, style)}`,
-    table(facts.map(([what, value]) => [`  ${style.dim(what)}`, value])),
-    '',
-    style.bold('What happened'),
-    table(events.map(({ type, at }) => [`  ${at}`, style.dim(`+${elapsed(Date.parse(at) - began)}`), type])),
-    '',
-    style.bold('What was signed'),
-    sends.length === 0
-      ? '  nothing by the shop itself'
-      : table(
-          sends.flatMap(({ step, chainId, nonce, transactions }) =>
-            transactions.map(({ hash, isVoid }) => [
-              `  ${isVoid ? `${step} (void)` : step}`,
-              `chain ${chainId}`,
-              `nonce ${nonce}`,
-              hash,
-            ]),
-          ),
-        ),
-  ].join('\n')
+  return facts.filter((fact) => fact !== null)
+}
+
+function signed({ sends }: TimelineView): readonly (readonly string[])[] {
+  return sends.flatMap(({ step, chainId, nonce, transactions, landed }) =>
+    transactions.map(({ hash, isVoid }) => [
+      `  ${isVoid ? `${step} (void)` : step}`,
+      `chain ${chainId}`,
+      `nonce ${nonce}`,
+      hash,
+      landed?.transaction === hash ? `block ${landed.block}` : '',
+    ]),
+  )
+}
+
+function told({ webhooks }: TimelineView): readonly (readonly string[])[] {
+  return webhooks.map(({ type, state, attempts, url, answers, nextAt }) => {
+    const last = answers.at(-1)
+    const answer = last ? `${last.status ?? 'no answer'}: ${last.text}`.slice(0, 80) : ''
+    return [`  ${type}`, state, `${attempts} ×`, url, nextAt === null ? answer : `${answer} (next ${nextAt})`]
+  })
 }
 
 function elapsed(ms: number): string {

@@ -14,6 +14,7 @@ import {
   countAttempt,
   letGo,
   markInDoubt,
+  noteTry,
   type PlanOutcome,
   setPlan,
 } from './order-change.ts'
@@ -44,8 +45,10 @@ export type Orders = {
   ): Promise<Order | null>
   /** What went back to payers within a day without anybody having decided it, orphans included. */
   refundedToday(): Promise<bigint>
-  markInDoubt(lease: Lease, order: Order): Promise<Order | null>
-  countAttempt(lease: Lease, order: Order): Promise<Order | null>
+  markInDoubt(lease: Lease, order: Order, error?: string): Promise<Order | null>
+  countAttempt(lease: Lease, order: Order, error: string): Promise<Order | null>
+  /** What was tried and came to nothing, without counting it. */
+  noteTry(lease: Lease, order: Order, error: string): Promise<Order | null>
   /** Gives back what was set aside for a payment that does not land. */
   letGo(lease: Lease, order: Order): Promise<Order | null>
   setPlan(lease: Lease, order: Order, plan: JsonObject, holds: readonly Hold[]): Promise<PlanOutcome>
@@ -98,8 +101,9 @@ export function createOrders(db: Database): Orders {
     change: (lease, order, change, event) => changeOrder(db, lease, order, change, event),
     changeRefund: (lease, order, change, event, budget) => changeRefund(db, lease, order, change, event, budget),
     refundedToday: () => refundedToday(db),
-    markInDoubt: (lease, order) => markInDoubt(db, lease, order),
-    countAttempt: (lease, order) => countAttempt(db, lease, order),
+    markInDoubt: (lease, order, error) => markInDoubt(db, lease, order, error),
+    countAttempt: (lease, order, error) => countAttempt(db, lease, order, error),
+    noteTry: (lease, order, error) => noteTry(db, lease, order, error),
     letGo: (lease, order) => letGo(db, lease, order),
     setPlan: (lease, order, plan, holds) => setPlan(db, lease, order, plan, holds),
   }

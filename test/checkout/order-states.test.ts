@@ -175,7 +175,7 @@ for (const engine of engines) {
         assert.equal(lease?.key, id)
         const events = await eventsOf(id)
         assert.equal(await apply(zombie, changeTo(transitions[status][0]!)), null)
-        assert.equal(await orders.countAttempt(zombie.lease, zombie.order), null)
+        assert.equal(await orders.countAttempt(zombie.lease, zombie.order, 'late'), null)
         if (status === 'settling') assert.equal(await orders.markInDoubt(zombie.lease, zombie.order), null)
         if (status === 'settled') assert.equal((await orders.setPlan(zombie.lease, zombie.order, {}, [])).kind, 'lost')
         assert.deepEqual(await eventsOf(id), events)
