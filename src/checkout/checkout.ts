@@ -58,6 +58,8 @@ export type SentBack =
   | { readonly kind: 'returning'; readonly refund: JsonObject }
   /** It waits for a person, or is too little to be sent. */
   | { readonly kind: 'kept_for_now' }
+  /** A person decided that it stays. */
+  | { readonly kind: 'kept' }
   /** A purchase has it, and nothing goes back. */
   | { readonly kind: 'claimed' }
 

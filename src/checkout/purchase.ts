@@ -166,7 +166,7 @@ function refusalOf<Input extends JsonObject>(
     case 'spent':
       return new Problem(
         'payment_conflict',
-        'This payment came without a purchase and was set aside, to be sent back to its payer; it buys nothing any more.',
+        'This payment came without a purchase and was set aside; it buys nothing any more, and /payments tells what becomes of it.',
       )
     case 'in_doubt':
       return new Problem(

@@ -60,6 +60,26 @@ export const commands: readonly Entry[] = [
     load: () => import('./reconcile.ts').then(({ reconcile }) => reconcile),
   },
   {
+    name: 'arrivals list',
+    summary: 'Money that came without a purchase',
+    load: () => import('./arrivals.ts').then(({ listArrivals }) => listArrivals),
+  },
+  {
+    name: 'arrivals show',
+    summary: 'One of them, by anything that names it',
+    load: () => import('./arrivals.ts').then(({ showArrival }) => showArrival),
+  },
+  {
+    name: 'arrivals refund',
+    summary: 'Send money without a purchase back to its sender, one or many',
+    load: () => import('./arrivals.ts').then(({ refundArrivals }) => refundArrivals),
+  },
+  {
+    name: 'arrivals keep',
+    summary: 'Decide that money without a purchase stays, one or many',
+    load: () => import('./arrivals.ts').then(({ keepArrivals }) => keepArrivals),
+  },
+  {
     name: 'webhooks list',
     summary: 'Who is told of events',
     load: () => import('./webhooks.ts').then(({ listWebhooks }) => listWebhooks),

@@ -1,6 +1,7 @@
 import { presentTimeline, type TimelineView } from '../api/operator/order-timeline.ts'
 import type { OrderStatus } from '../domain/order.ts'
 import { readTimeline } from '../store/timeline.ts'
+import { arrivalText, findArrivals } from './arrivals.ts'
 import { type Command, operatorOptions, Refusal } from './command.ts'
 import { painted } from './orders.ts'
 import { operatorClient } from './shop-client.ts'
@@ -17,15 +18,26 @@ export const showOrder: Command = {
     const [reference = ''] = call.args
     const timeline = await readShopOrStore(
       call,
-      (client) => client.get<TimelineView>(`/operator/orders/${encodeURIComponent(reference)}`),
+      (client) => client.get<TimelineView>(`/operator/orders/${encodeURIComponent(reference)}`).catch(noOrder),
       async (database) => {
         const found = await readTimeline(database, reference)
-        if (!found) throw new Refusal('order_not_found', `there is no order ${reference}`)
-        return presentTimeline(found)
+        return found && presentTimeline(found)
       },
     )
-    return { json: timeline, text: timelineText(timeline, call.terminal) }
+    if (timeline) return { json: timeline, text: timelineText(timeline, call.terminal) }
+    // Money that the shop holds is worth showing, even when nothing was bought with it.
+    const arrivals = await findArrivals(call, reference)
+    if (arrivals.length === 0) throw new Refusal('order_not_found', `there is no order ${reference}`)
+    return {
+      json: { order: null, arrivals },
+      text: arrivals.map((one) => arrivalText(one, call.terminal)).join('\n\n'),
+    }
   },
+}
+
+function noOrder(error: unknown): null {
+  if (error instanceof Refusal && error.code === 'order_not_found') return null
+  throw error
 }
 
 export const retryOrder: Command = {

@@ -1,3 +1,4 @@
+import { arrivalRows } from '../api/operator/arrival-rows.ts'
 import { type EventLog, streamEvents } from '../api/operator/event-stream.ts'
 import { healthRows } from '../api/operator/health-rows.ts'
 import type { ShopMeter } from '../api/operator/metrics.ts'
@@ -22,6 +23,7 @@ import type { Config } from '../config/config.ts'
 import type { Journal } from '../domain/journal.ts'
 import type { Route } from '../domain/route.ts'
 import { presentArrival, REFUND_AT_LEAST } from '../domain/till.ts'
+import { arrivalsBy, arrivalsFrom, listFound } from '../store/arrival-list.ts'
 import type { Database } from '../store/db.ts'
 import { lastPosition, readEvents } from '../store/events.ts'
 import { createGameCalls } from '../store/game-calls.ts'
@@ -169,6 +171,13 @@ export function createOperations(parts: OperationsParts): Operations {
           return presentArrival(arrival, till)
         },
         metrics: async () => meter.print(await readGauges(database, wallets)),
+      }),
+      ...arrivalRows({
+        list: (filter) => listOrders(database, filter),
+        ordersBy: checkout.orders.byReference,
+        listArrivals: (filter) => listFound(database, filter),
+        arrivalsBy: (reference) => arrivalsBy(database, reference),
+        arrivalsFrom: (sender, limit) => arrivalsFrom(database, sender, limit),
       }),
       ...orderRows({
         list: (filter) => listOrders(database, filter),

@@ -1,3 +1,4 @@
+import type { Place } from '../base/cursor.ts'
 import type { Order, OrderStatus } from '../domain/order.ts'
 import type { RailName } from '../domain/rail.ts'
 import type { Queryable } from './db.ts'
@@ -20,14 +21,11 @@ export type OrderSelection = {
 
 export type OrderFilter = OrderSelection & {
   /** Only what comes after this order in the list. */
-  readonly after?: OrderPlace | undefined
+  readonly after?: Place | undefined
   readonly limit: number
 }
 
-/** Where an order stands in the list. Microseconds, as text: the store counts in them, and many orders share a millisecond. */
-export type OrderPlace = { readonly micros: string; readonly id: string }
-
-export type ListedOrder = { readonly order: Order; readonly place: OrderPlace }
+export type ListedOrder = { readonly order: Order; readonly place: Place }
 
 export type OrderTotals = {
   readonly rail: RailName

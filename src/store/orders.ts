@@ -4,7 +4,7 @@ import type { Hold } from '../domain/good.ts'
 import type { Order, Refund } from '../domain/order.ts'
 import { isPrivateIdentity } from '../domain/rail.ts'
 import type { Arrival } from '../domain/till.ts'
-import { strayArrival } from './arrivals.ts'
+import { strayArrival } from './arrival-list.ts'
 import type { Database } from './db.ts'
 import type { Lease } from './jobs.ts'
 import {
@@ -32,8 +32,8 @@ export type Orders = {
   byIdentities(identities: readonly string[]): Promise<Order | null>
   /** Anything a payer may hold: order id, payment transaction, authorization nonce, challenge id, idempotency key. */
   byReference(reference: string): Promise<readonly FoundOrder[]>
-  /** Money that reached us with this transaction, and that no order has. */
-  stray(transaction: string): Promise<Arrival | null>
+  /** Money that reached us, by whatever names it, and that no order has. */
+  stray(reference: string): Promise<Arrival | null>
   change(lease: Lease, order: Order, change: Change, event: OrderEvent): Promise<Order | null>
   changeRefund(
     lease: Lease,
@@ -97,7 +97,7 @@ export function createOrders(db: Database): Orders {
         isOwn: row.id === reference || identities.some((identity) => identity !== null && isPrivateIdentity(identity)),
       }))
     },
-    stray: (transaction) => strayArrival(db, transaction),
+    stray: (reference) => strayArrival(db, reference),
     change: (lease, order, change, event) => changeOrder(db, lease, order, change, event),
     changeRefund: (lease, order, change, event, budget) => changeRefund(db, lease, order, change, event, budget),
     refundedToday: () => refundedToday(db),

@@ -1,7 +1,7 @@
 import * as z from 'zod'
-import { Problem } from '../../base/problem.ts'
+import { cursorOf, placeOf } from '../../base/cursor.ts'
 import { isFinal, type Order, statuses } from '../../domain/order.ts'
-import type { ListedOrder, OrderFilter, OrderPlace, OrderSelection } from '../../store/order-list.ts'
+import type { ListedOrder, OrderFilter, OrderSelection } from '../../store/order-list.ts'
 import { ORDERS_CSV_HEAD, orderCsv, presentOrder, presentTotals } from './order-view.ts'
 
 const LIMIT = 50
@@ -70,15 +70,4 @@ function selectionOf({ status, open, payer, player, good, surface, rail, since, 
   const wanted = status ? [status] : open === 'true' ? statuses.filter((status) => !isFinal(status)) : undefined
   const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text))
   return { statuses: wanted, payer, player, good, surface, rail, since: time(since), before: time(before) }
-}
-
-/** What it holds is nobody's business but ours; it may change. */
-function cursorOf({ micros, id }: OrderPlace): string {
-  return Buffer.from(`${micros}.${id}`).toString('base64url')
-}
-
-function placeOf(cursor: string): OrderPlace {
-  const [, micros, id] = /^(\d{1,16})\.(\w{1,64})$/.exec(Buffer.from(cursor, 'base64url').toString('utf8')) ?? []
-  if (micros !== undefined && id !== undefined) return { micros, id }
-  throw new Problem('invalid_request', 'This cursor is none of ours; begin without one.')
 }

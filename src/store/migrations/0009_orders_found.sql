@@ -26,3 +26,7 @@ alter table orders add column tries jsonb not null default '[]';
 create index arrivals_found on arrivals (state, found_at desc, id desc);
 -- What was told of one order, wherever it was told.
 create index webhook_deliveries_subject on webhook_deliveries (subject, position);
+-- By the order that had given it up, and by the transaction that sent it back.
+create index arrivals_late on arrivals (order_id) where order_id is not null and state <> 'matched';
+create index arrivals_refund on arrivals (refund_tx) where refund_tx is not null;
+create index arrivals_sender on arrivals (lower(sender), found_at desc);
