@@ -12,13 +12,18 @@ export type Sold = { readonly surface: SurfaceName; readonly rail: RailName }
 
 // Every address the service answers, once. The router, both OpenAPI documents, discovery, llms.txt and the MCP tools read this table.
 export function routes(context: ShopContext, told: readonly Sold[] = []): readonly Route[] {
-  const { checkout, surfaces, open } = context
+  const { checkout, surfaces, open, mainHost, rails, hostOf } = context
+  const hosts = ['both', mainHost, ...rails.map(({ name }) => hostOf(name))]
   const selling = surfaces
     .flatMap(({ name }) => {
       const surface = open.get(name)
       return surface?.rails.flatMap((rail) => surface.rows(context, rail)) ?? []
     })
-    .map((route) => (route.kind === 'paid' ? { ...route, discovery: bazaarOf(route) } : route))
+    .map((route) => {
+      if (!hosts.includes(route.host))
+        throw new TypeError(`${route.path} is at ${route.host}, which is no host of ours`)
+      return route.kind === 'paid' ? { ...route, discovery: bazaarOf(route) } : route
+    })
   return [
     ...selling,
     ...told.flatMap(

@@ -3,10 +3,10 @@ import { isProblem } from '../base/problem.ts'
 import { eventTypeOf } from '../domain/event.ts'
 import { assertPassed, type Buyer, type Delivery } from '../domain/good.ts'
 import { type Offer, offerKey, type Told, viewOf } from '../domain/offer.ts'
-import { type Failure, isFinal, type Order, type Refund } from '../domain/order.ts'
+import { type Failure, isFinal, type LeasedOrder, type Order, type Refund } from '../domain/order.ts'
 import type { SettleOutcome } from '../domain/rail.ts'
 import type { Lease } from '../store/jobs.ts'
-import { type Change, changed } from '../store/order-change.ts'
+import { type Change, changed, type RefundChange } from '../store/order-change.ts'
 import { type RefundBudget, RefundsUsedUp } from '../store/refund-budget.ts'
 import { STRIKE_POINTS_MAX } from '../store/strikes.ts'
 import { answerOf } from './answer.ts'
@@ -14,18 +14,13 @@ import type { Checkout } from './checkout.ts'
 import { paidError, paidWords, reasonOf } from './paid-words.ts'
 
 /** An order, and what it takes to carry it one step further. */
-export type OrderRun = {
-  readonly checkout: Checkout
-  readonly offer: Offer
-  readonly order: Order
-  readonly lease: Lease
-}
+export type OrderRun = LeasedOrder & { readonly checkout: Checkout; readonly offer: Offer }
 
 /**
  * Carries an order one step further, from whatever state a request, a crash or another process left it in. The request that opened the
  * order calls it first; the worker calls the very same function for any order that nobody holds. Recovery is not a second path.
  */
-export async function advance(checkout: Checkout, order: Order, lease: Lease): Promise<Step> {
+export async function advance(checkout: Checkout, { order, lease }: LeasedOrder): Promise<Step> {
   const run: OrderRun = { checkout, offer: offerOf(checkout, order), order, lease }
   switch (order.status) {
     case 'settling':
@@ -98,14 +93,14 @@ async function settle(run: OrderRun): Promise<Step> {
 }
 
 async function stillSettling(run: OrderRun, outcome: SettleOutcome & { kind: 'unknown' }): Promise<Step> {
-  const { checkout, order, lease } = run
+  const { checkout, order } = run
   const { orders, clock, limits } = checkout
   const age = clock.now() - order.createdAt
-  const doubtful = await orders.markInDoubt(lease, order, paidWords(outcome.detail))
+  const doubtful = await orders.markInDoubt(run, paidWords(outcome.detail))
   if (!doubtful) return { kind: 'lost' }
   const keepsGoods = order.plan !== null && order.funds === 'authorized'
   const isIdle = keepsGoods && !outcome.isSeen && age > limits.holdMsMax
-  const next = isIdle ? await orders.letGo(lease, doubtful) : doubtful
+  const next = isIdle ? await orders.letGo({ ...run, order: doubtful }) : doubtful
   return next ? { kind: 'waiting', order: next, waitMs: backOff(age), detail: outcome.detail } : { kind: 'lost' }
 }
 
@@ -124,12 +119,12 @@ function unknownOutcome(checkout: Checkout, order: Order, error: unknown): Settl
 
 /** For money that was there before anybody asked whether it can be delivered: now ask, and send it back when not. */
 async function plan(run: OrderRun): Promise<Step> {
-  const { checkout, offer, order, lease } = run
+  const { checkout, offer, order } = run
   if (order.objection) return fail(run, order.objection)
   try {
     const checked = await offer.good.check(order.input, order.payer)
     assertPassed(checked)
-    const outcome = await checkout.orders.setPlan(lease, order, checked.plan, checked.holds)
+    const outcome = await checkout.orders.setPlan(run, checked)
     if (outcome.kind === 'lost') return { kind: 'lost' }
     if (outcome.kind === 'set') return { kind: 'moved', order: outcome.order }
     if (outcome.isStale) return { kind: 'moved', order }
@@ -165,9 +160,9 @@ async function deliver(run: OrderRun): Promise<Step> {
 }
 
 async function stillDelivering(run: OrderRun, delivery: Delivery & { state: 'pending' }): Promise<Step> {
-  const { checkout, order, lease } = run
+  const { checkout, order } = run
   const { transaction: deliveryTx, retryAfterMs: waitMs, detail } = delivery
-  const counted = await checkout.orders.countAttempt(lease, order, paidWords(detail))
+  const counted = await checkout.orders.countAttempt(run, paidWords(detail))
   if (!counted) return { kind: 'lost' }
   if (deliveryTx === undefined || order.status === 'submitted')
     return { kind: 'waiting', order: counted, waitMs, detail }
@@ -227,9 +222,10 @@ async function refundByItself(run: OrderRun): Promise<Step> {
   }
 }
 
-async function forAPerson({ checkout, order, lease }: OrderRun, detail: string): Promise<Step> {
+async function forAPerson(run: OrderRun, detail: string): Promise<Step> {
+  const { checkout, order } = run
   checkout.log.error('a refund waits for a person', { orderId: order.id, amount: order.amount, reason: detail })
-  const noted = await checkout.orders.noteTry(lease, order, detail)
+  const noted = await checkout.orders.noteTry(run, detail)
   return noted ? { kind: 'waiting', order: noted, waitMs: PERSON_MS, detail } : { kind: 'lost' }
 }
 
@@ -250,7 +246,7 @@ export async function beginRefund(
     createdAt: clock.now(),
     completedAt: null,
   }
-  const next = await moveRefund(run, { to: 'refunding', refund }, budget)
+  const next = await moveRefund(run, { to: 'refunding', refund, budget })
   await waypoint('refund.created')
   return next
 }
@@ -264,7 +260,7 @@ async function refund(run: OrderRun): Promise<Step> {
   if (outcome.kind === 'pending') {
     const { detail } = outcome
     log.warn('refund is not through yet', { orderId: order.id, detail })
-    const counted = await orders.countAttempt(lease, order, paidWords(detail))
+    const counted = await orders.countAttempt(run, paidWords(detail))
     const waitMs = backOff(clock.now() - order.refund.createdAt)
     return counted ? { kind: 'waiting', order: counted, waitMs, detail } : { kind: 'lost' }
   }
@@ -291,8 +287,8 @@ async function confirm(run: OrderRun, to: Move): Promise<Step> {
 
 /** The one place where an order changes its state: with the state go its event, its holds and its job. */
 async function apply(run: OrderRun, change: Change): Promise<Step> {
-  const { checkout, offer, order, lease } = run
-  const next = await checkout.orders.change(lease, order, change, eventOf(offer, changed(order, change)))
+  const { checkout, offer, order } = run
+  const next = await checkout.orders.change(run, change, eventOf(offer, changed(order, change)))
   return stepTo(checkout, next)
 }
 
@@ -303,11 +299,10 @@ function stepTo({ meter, log }: Checkout, next: Order | null): Step {
   return { kind: isFinal(next.status) ? 'ended' : 'moved', order: next }
 }
 
-async function moveRefund(run: OrderRun, to: Move & { readonly refund: Refund }, budget?: RefundBudget): Promise<Step> {
-  const { checkout, offer, order, lease } = run
-  const change = { ...completed(run, to), refund: to.refund }
-  const event = eventOf(offer, changed(order, change))
-  const next = await checkout.orders.changeRefund(lease, order, change, event, budget)
+async function moveRefund(run: OrderRun, to: Move & Pick<RefundChange, 'refund' | 'budget'>): Promise<Step> {
+  const { checkout, offer, order } = run
+  const change = { ...completed(run, to), refund: to.refund, budget: to.budget }
+  const next = await checkout.orders.changeRefund(run, change, eventOf(offer, changed(order, change)))
   return stepTo(checkout, next)
 }
 

@@ -5,10 +5,28 @@ import { type Offer, viewOf } from '../domain/offer.ts'
 import type { Answer, Order } from '../domain/order.ts'
 import type { ChallengeWire, Wire } from '../domain/rail.ts'
 
+/** Why somebody is asked to pay: they asked for the price, they sent no payment, or theirs was no good. */
+export type ChallengeReason = 'probe' | 'unpaid' | 'refused'
+
+/** The problems that are the same for everybody who has not paid, and are told more often than all others together. */
+export const ASKED: Readonly<Record<Exclude<ChallengeReason, 'refused'>, Problem>> = {
+  probe: new Problem(
+    'payment_required',
+    'Pay to use this route. Where the price depends on the request, send the request to learn its own.',
+  ),
+  unpaid: new Problem('payment_required', 'Pay the challenge and repeat this request with the same body.'),
+}
+
 /** What a purchase comes to, before a carrier (HTTP or MCP) dresses it. Problems that took nothing are thrown instead. */
 export type Outcome =
   /** 402: nothing was taken. */
-  | { readonly kind: 'challenged'; readonly problem: Problem; readonly price: Usd; readonly wire: ChallengeWire }
+  | {
+      readonly kind: 'challenged'
+      readonly why: ChallengeReason
+      readonly problem: Problem
+      readonly price: Usd
+      readonly wire: ChallengeWire
+    }
   | {
       readonly kind: 'delivered'
       readonly order: Order

@@ -16,57 +16,50 @@ export type Written = OpenOutcome | { readonly kind: 'unsure'; readonly order: O
 /** A limit that was read before somebody else's hold ended is read again; readings go stale only while others finish. */
 const CHECKS_MAX = 5
 
+/** What is written down: a call, what it asks for, and the payment that passed every check. */
+type Purchase<Input extends JsonObject> = PaidCall<Input> & { readonly input: Input; readonly payment: Payment }
+
 /** One transaction before money moves. Money that has moved is written down first and judged afterwards; a refusal then sends it back. */
 export async function open<Input extends JsonObject>(
   call: PaidCall<Input>,
   input: Input,
   payment: Payment,
 ): Promise<Written> {
-  const { offer } = call
-  if (payment.funds === 'captured') return openCaptured(call, input, payment)
+  const purchase = { ...call, input, payment }
+  if (payment.funds === 'captured') return openCaptured(purchase)
   for (let round = 1; ; round++) {
-    const checked = await offer.good.check(input, payment.payer)
+    const checked = await call.offer.good.check(input, payment.payer)
     assertPassed(checked)
-    const opened = await writeWithMeans(call, input, payment, checked)
+    const opened = await writeWithMeans(purchase, checked)
     if (opened.kind !== 'held' || !opened.isStale || round === CHECKS_MAX) return opened
   }
 }
 
-async function openCaptured<Input extends JsonObject>(
-  call: PaidCall<Input>,
-  input: Input,
-  payment: Payment,
-): Promise<Written> {
-  const opened = await write(call, input, payment, null, null)
+async function openCaptured<Input extends JsonObject>(purchase: Purchase<Input>): Promise<Written> {
+  const opened = await write(purchase, null, null)
   if (opened.kind !== 'same_key') return opened
   const objection = new Problem(
     'idempotency_conflict',
     'This key names another purchase; the second payment goes back.',
   )
-  const withoutKey = { ...call, request: { ...call.request, idempotencyKey: null } }
-  return write(withoutKey, input, { ...payment, objection, idempotencyKey: undefined }, null, null)
+  const request = { ...purchase.request, idempotencyKey: null }
+  const payment = { ...purchase.payment, objection, idempotencyKey: undefined }
+  return write({ ...purchase, request, payment }, null, null)
 }
 
 /** What a payer has is asked for only when they have promised other money: then it must cover all of it. */
-async function writeWithMeans<Input extends JsonObject>(
-  call: PaidCall<Input>,
-  input: Input,
-  payment: Payment,
-  checked: Checked,
-): Promise<Written> {
-  const opened = await write(call, input, payment, checked, null)
+async function writeWithMeans<Input extends JsonObject>(purchase: Purchase<Input>, checked: Checked): Promise<Written> {
+  const opened = await write(purchase, checked, null)
   if (opened.kind !== 'means_needed') return opened
-  return write(call, input, payment, checked, await call.offer.rail.meansOf(payment.payer))
+  return write(purchase, checked, await purchase.offer.rail.meansOf(purchase.payment.payer))
 }
 
 async function write<Input extends JsonObject>(
-  call: PaidCall<Input>,
-  input: Input,
-  payment: Payment,
+  purchase: Purchase<Input>,
   checked: Checked | null,
   means: bigint | null,
 ): Promise<Written> {
-  const { checkout, offer, request } = call
+  const { checkout, offer, request, input, payment } = purchase
   const { orders, clock, random, limits, log, waypoint } = checkout
   const { good, rail } = offer
   const opening: Omit<Opening, 'event'> = {
@@ -83,7 +76,7 @@ async function write<Input extends JsonObject>(
     idempotencyKey: request.idempotencyKey ?? payment.idempotencyKey ?? null,
     openedAt: clock.now(),
     leaseSeconds: limits.leaseSeconds,
-    exposure: await exposureOf(call, payment, checked, means),
+    exposure: await exposureOf(purchase, checked, means),
   }
   await waypoint('order.opening')
   const order = asOpened(opening, opening.openedAt)
@@ -98,11 +91,11 @@ async function write<Input extends JsonObject>(
 }
 
 async function exposureOf<Input extends JsonObject>(
-  { checkout, offer }: PaidCall<Input>,
-  { payer, funds, suspects = [] }: Payment,
+  { checkout, offer, payment }: Purchase<Input>,
   checked: Checked | null,
   means: bigint | null,
 ): Promise<Exposure> {
+  const { payer, funds, suspects = [] } = payment
   const { openOrdersPerPayer, refundsPerPayer } = checkout.limits
   return {
     openOrdersMax: openOrdersPerPayer,

@@ -1,11 +1,12 @@
 import type { JsonObject } from '../base/json.ts'
 import type { Usd } from '../base/money.ts'
 import { isProblem, Problem } from '../base/problem.ts'
+import { whenThere } from '../base/when-there.ts'
 import { pollUntil } from '../chain/receipt.ts'
 import type { Offer } from '../domain/offer.ts'
 import { agreedPrice, priceOf, probePrice } from '../domain/price.ts'
 import type { Payment, Terms, Verified } from '../domain/rail.ts'
-import type { Outcome } from './answer.ts'
+import { ASKED, type ChallengeReason, type Outcome } from './answer.ts'
 import { sentBack } from './astray.ts'
 import type { Checkout } from './checkout.ts'
 import { open, type Written } from './opening.ts'
@@ -13,13 +14,6 @@ import type { PaidCall, PurchaseRequest } from './paid-call.ts'
 import { paidWords } from './paid-words.ts'
 import { replay, said, sameKey } from './replay.ts'
 import { runShared, waitFor } from './run.ts'
-
-// The answers to most requests of all; nothing in them is of one request, so they are made once.
-const ASKED_PRICE = new Problem(
-  'payment_required',
-  'Pay to use this route. Where the price depends on the request, send the request to learn its own.',
-)
-const ASKED_UNPAID = new Problem('payment_required', 'Pay the challenge and repeat this request with the same body.')
 
 /**
  * One purchase, top to bottom. Every line only reads, or is safe to run again after a crash. Whatever ends in a 402 carries a fresh
@@ -30,15 +24,27 @@ export async function purchase<Input extends JsonObject>(
   offer: Offer<Input>,
   request: PurchaseRequest<Input>,
 ): Promise<Outcome> {
+  const call = { checkout, offer, request }
   try {
     const credential = offer.rail.read(request.incoming)
-    if (credential) return await buyOrReplay({ checkout, offer, request, credential })
-    const price = await priceShown(offer, request)
-    return challenge(checkout, offer, request, price, request.isProbe ? ASKED_PRICE : ASKED_UNPAID)
+    if (credential) return await buyOrReplay({ ...call, credential })
   } catch (error) {
     if (!isProblem(error) || error.status !== 402) throw error
-    return challenge(checkout, offer, request, await priceShown(offer, request), error)
+    return challenge(call, await priceShown(offer, request), { why: 'refused', problem: error })
   }
+  return ask(checkout, offer, request)
+}
+
+/** What a call without a payment is answered. At once where the price is known: nothing is asked of a shop more often. */
+export function ask<Input extends JsonObject>(
+  checkout: Checkout,
+  offer: Offer<Input>,
+  request: PurchaseRequest<Input>,
+): Outcome | Promise<Outcome> {
+  const why = request.isProbe ? 'probe' : 'unpaid'
+  return whenThere(priceShown(offer, request), (price) =>
+    challenge({ checkout, offer, request }, price, { why, problem: ASKED[why] }),
+  )
 }
 
 async function buyOrReplay<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
@@ -66,14 +72,13 @@ async function buyOrReplay<Input extends JsonObject>(call: PaidCall<Input>): Pro
 
 /** 402, and why. */
 function challenge<Input extends JsonObject>(
-  { meter }: Checkout,
-  { good, rail }: Offer<Input>,
-  request: PurchaseRequest<Input>,
+  { checkout, offer, request }: Omit<PaidCall<Input>, 'credential'>,
   price: Usd,
-  problem: Problem,
+  { why, problem }: { readonly why: ChallengeReason; readonly problem: Problem },
 ): Outcome {
-  meter.challenged(good.surface, rail.name, problem.code)
-  return { kind: 'challenged', problem, price, wire: rail.challenge(termsOf({ good }, request, price), problem) }
+  const { good, rail } = offer
+  checkout.meter.challenged(good.surface, rail.name, problem.code)
+  return { kind: 'challenged', why, problem, price, wire: rail.challenge(termsOf({ good }, request, price), problem) }
 }
 
 /** A payment that nobody has seen before. */
@@ -142,7 +147,7 @@ async function answer<Input extends JsonObject>(call: PaidCall<Input>, opened: W
       await waypoint('order.opened')
       const until = clock.now() + limits.waitMsMax
       // A step may take longer than the caller is made to wait; the work goes on then, and the answer is 202.
-      void runShared(checkout, opened.order, opened.lease, until)
+      void runShared(checkout, opened, { untilMs: until })
       const end = await waitFor(checkout, opened.order, until)
       await waypoint('answer.ready')
       return said(offer, end, false)

@@ -44,7 +44,7 @@ export function startReconciler(context: ReconcileContext, everySeconds: number)
           await work(job)
         await forgetAbandoned(db)
       } catch (error) {
-        log.warn('recipients could not be read from the chain', { error })
+        log.warn('reconciliation could not begin', { error })
       }
     }
   }

@@ -32,7 +32,7 @@ export async function refundOrder(checkout: Checkout, orderId: string, request: 
     if (order.status === 'confirmed') await jobs.forget(lease)
     throw refused(order, 'It changed while the refund began; look at it again.')
   }
-  return runShared(checkout, step.order, lease, clock.now() + limits.waitMsMax)
+  return runShared(checkout, { order: step.order, lease }, { untilMs: clock.now() + limits.waitMsMax })
 }
 
 function objectionTo({ status, refund }: Order): string | null {

@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts'
-import { isFinal, type Order } from '../domain/order.ts'
+import { isFinal, type LeasedOrder, type Order } from '../domain/order.ts'
 import type { Lease, Priority } from '../store/jobs.ts'
 import { advance, type Step } from './advance.ts'
 import type { Checkout } from './checkout.ts'
@@ -8,16 +8,17 @@ import { paidError, reasonOf } from './paid-words.ts'
 /** More than any order takes from its first state to its last. */
 const STEPS_MAX = 50
 
+/** How long an order is driven: what would have to wait beyond `untilMs`, or after `halt`, is let go of. */
+type Patience = { readonly untilMs: number; readonly halt?: AbortSignal }
+
 /**
  * Drives an order until it ends, the time is up or `halt` is called, then lets go of it for the worker. While it drives, the lease is renewed; when the
  * lease is lost, another process has the order, and nothing done here counts any more.
  */
-export async function run(
+async function run(
   checkout: Checkout,
-  opened: Order,
-  lease: Lease,
-  untilMs: number,
-  halt: AbortSignal = new AbortController().signal,
+  { order: opened, lease }: LeasedOrder,
+  { untilMs, halt = new AbortController().signal }: Patience,
 ): Promise<Order> {
   const { clock, jobs, log } = checkout
   const stop = new AbortController()
@@ -26,7 +27,9 @@ export async function run(
   let order = opened
   try {
     for (let steps = 1; ; steps++) {
-      const step = await advance(checkout, order, lease).catch((error) => stumbled(checkout, order, lease, error))
+      const step = await advance(checkout, { order, lease }).catch((error) =>
+        stumbled(checkout, { order, lease }, error),
+      )
       if (step.kind === 'lost' || stop.signal.aborted) return order
       order = step.order
       if (step.kind === 'ended') return order
@@ -48,11 +51,12 @@ export async function run(
 }
 
 /** Nobody foresaw it, or the store is down: it is told to whoever looks, where that can be written, and tried again. */
-async function stumbled(checkout: Checkout, order: Order, lease: Lease, error: unknown): Promise<Step> {
+async function stumbled(checkout: Checkout, leased: LeasedOrder, error: unknown): Promise<Step> {
   const { limits, log, orders, random } = checkout
+  const { order } = leased
   const { id: orderId, status } = order
   log.error('order could not be advanced', { orderId, status, error: paidError(error) })
-  await orders.noteTry(lease, order, reasonOf(error)).catch(() => {})
+  await orders.noteTry(leased, reasonOf(error)).catch(() => {})
   const waitMs = limits.leaseSeconds * 1000 * (random.bytes(1)[0]! / 255)
   return { kind: 'waiting', order: doubted(order), waitMs, detail: 'error' }
 }
@@ -80,18 +84,13 @@ async function keepAlive({ clock, jobs, limits, log }: Checkout, lease: Lease, s
 }
 
 /** Works on an order in this process, once: a twin request joins the work that is under way. */
-export function runShared(
-  checkout: Checkout,
-  order: Order,
-  lease: Lease,
-  untilMs: number,
-  halt?: AbortSignal,
-): Promise<Order> {
+export function runShared(checkout: Checkout, leased: LeasedOrder, patience: Patience): Promise<Order> {
   const { running } = checkout
-  const work = run(checkout, order, lease, untilMs, halt).finally(() => {
-    if (running.get(order.id) === work) running.delete(order.id)
+  const { id } = leased.order
+  const work = run(checkout, leased, patience).finally(() => {
+    if (running.get(id) === work) running.delete(id)
   })
-  running.set(order.id, work)
+  running.set(id, work)
   return work
 }
 

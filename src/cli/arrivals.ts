@@ -98,7 +98,7 @@ function decision(word: 'refund' | 'keep', { about, example }: { about: string; 
     },
     examples: [
       [`sutler arrivals ${word} arr_4w5k… arr_9q2m… --by mara`, example],
-      [`sutler arrivals ${word} --all --rail mpp --by mara`, 'everything that is held and came that way'],
+      [`sutler arrivals ${word} --all --by mara`, 'everything that is held'],
     ],
     run: (call) => decideAll(call, word),
   }

@@ -9,16 +9,14 @@ import { type Jwks, readJwks } from '../base/jws.ts'
 import { formatUsd, parseUsd } from '../base/money.ts'
 import { verifyReceipt } from '../checkout/receipt.ts'
 import type { RailName } from '../domain/rail.ts'
+import { clientOf, clients } from '../rails/clients.ts'
 import { boundedFetch } from './bounded-fetch.ts'
 import { Refusal } from './command.ts'
-import { payingFetch } from './payer.ts'
 import { type Step, watchedFetch } from './watched-fetch.ts'
 
 /** What the sandbox gives an agent that has nothing: play money, and a player. */
 export type Sandbox = {
-  readonly chains: {
-    readonly x402: { readonly chainId: number; readonly rpcUrl: string }
-    readonly mpp: { readonly chainId: number; readonly rpcUrl: string }
+  readonly chains: Readonly<Record<RailName, { readonly chainId: number; readonly rpcUrl: string }>> & {
     readonly game: { readonly rpcUrl: string }
   }
 }
@@ -86,10 +84,10 @@ export type AgentOptions = {
   readonly clock: Clock
 }
 
-/** An agent with a wallet of its own. It knows the two protocols and what it is told by the shop; nothing else. */
+/** An agent with a wallet of its own. It knows the protocols and what it is told by the shop; nothing else. */
 export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
   const { chains } = sandbox
-  const publicClient = createPublicClient({ chain: baseSepolia, transport: http(chains.game.rpcUrl) })
+  const publicClient = gameChain(chains.game.rpcUrl)
   const wallet = createWalletClient({ account, chain: baseSepolia, transport: http(chains.game.rpcUrl) })
   let keys: Jwks | null = null
 
@@ -100,12 +98,10 @@ export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
       tell(step, account.address, say)
     }, clock)
     const rail = railOf(await boundedFetch(operation.url, unpaid(operation.method)))
-    const purse = { account, rpcUrl: chains.mpp.rpcUrl, max: parseUsd('1000.00') }
-    const response = await payingFetch(
-      rail,
-      purse,
-      watched,
-    )(operation.url, {
+    const client = clientOf(rail)
+    const purse = { account, rpcUrl: chainOf(rail).rpcUrl, max: parseUsd('1000.00') }
+    const pay = await client.pay(purse, watched)
+    const response = await pay(operation.url, {
       method: operation.method,
       ...(body === null ? {} : { body: stringify(body), headers: { 'content-type': 'application/json' } }),
     })
@@ -114,13 +110,13 @@ export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
     const challenge = steps.find((step) => step.kind === 'challenge')
     const settlement = steps.find((step) => step.kind === 'settlement')
     if (!challenge || !settlement) throw new Refusal('not_settled', `${operation.path} sold without a settlement`)
-    await assertLanded(rail, settlement.transaction)
-    if (answer.saleTx) await assertOwned(answer.nfts ?? [])
+    await assertLanded(chainOf(rail).rpcUrl, settlement.transaction)
+    if (answer.saleTx) await assertOwned(publicClient, account.address, answer.nfts ?? [])
     say('delivery', describe(answer))
     if (answer.receipt) {
       verifyReceipt(answer.receipt, await publishedKeys())
       say('receipt', 'signed by the shop; verified with its published key')
-    } else say('receipt', `in the header ${rail === 'x402' ? 'PAYMENT-RESPONSE' : 'Payment-Receipt'}`)
+    } else say('receipt', `in the header ${client.receiptHeader}`)
     const { price } = challenge
     return {
       operation,
@@ -131,26 +127,10 @@ export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
     }
   }
 
-  /** The chain is asked, not the shop. */
-  async function assertLanded(rail: RailName, transaction: string): Promise<void> {
-    const { rpcUrl } = chains[rail]
-    const receipt = await rpc<{ status: Hex } | null>(rpcUrl, 'eth_getTransactionReceipt', [transaction])
-    if (receipt?.status !== '0x1') throw new Refusal('not_landed', `${transaction} is not on the chain`)
-  }
-
-  async function assertOwned(nfts: readonly Nft[]): Promise<void> {
-    const owners = await Promise.all(
-      nfts.map(({ contract, tokenId }) =>
-        publicClient.readContract({
-          address: contract,
-          abi: erc721Abi,
-          functionName: 'ownerOf',
-          args: [BigInt(tokenId)],
-        }),
-      ),
-    )
-    if (owners.length === 0 || !owners.every((owner) => sameAddress(owner, account.address)))
-      throw new Refusal('not_delivered', 'the shop says that it minted, and the chain shows another owner')
+  function chainOf(rail: RailName) {
+    const chain = chains[rail]
+    if (!chain) throw new Refusal('no_chain', `the sandbox has no chain for ${rail}`)
+    return chain
   }
 
   async function publishedKeys(): Promise<Jwks> {
@@ -176,6 +156,26 @@ export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
 }
 
 export type Agent = ReturnType<typeof createAgent>
+
+/** The chain is asked, not the shop. */
+async function assertLanded(rpcUrl: string, transaction: string): Promise<void> {
+  const receipt = await rpc<{ status: Hex } | null>(rpcUrl, 'eth_getTransactionReceipt', [transaction])
+  if (receipt?.status !== '0x1') throw new Refusal('not_landed', `${transaction} is not on the chain`)
+}
+
+function gameChain(rpcUrl: string) {
+  return createPublicClient({ chain: baseSepolia, transport: http(rpcUrl) })
+}
+
+async function assertOwned(client: ReturnType<typeof gameChain>, buyer: Address, nfts: readonly Nft[]): Promise<void> {
+  const owners = await Promise.all(
+    nfts.map(({ contract, tokenId }) =>
+      client.readContract({ address: contract, abi: erc721Abi, functionName: 'ownerOf', args: [BigInt(tokenId)] }),
+    ),
+  )
+  if (owners.length === 0 || !owners.every((owner) => sameAddress(owner, buyer)))
+    throw new Refusal('not_delivered', 'the shop says that it minted, and the chain shows another owner')
+}
 
 type Nft = { readonly contract: Address; readonly tokenId: string }
 
@@ -230,8 +230,10 @@ function describe(answer: Answer): string {
   return reportId ? `recorded as ${reportId}` : `settled in ${latencyMs} ms`
 }
 
-function railOf({ status, headers }: Response): RailName {
-  if (status === 402) return headers.has('payment-required') ? 'x402' : 'mpp'
+function railOf(response: Response): RailName {
+  const { status } = response
+  const client = clients.find(({ priceIn }) => status === 402 && priceIn(response) !== null)
+  if (client) return client.name
   throw new Refusal('no_challenge', `a paid route answered ${status} to a request without payment`)
 }
 

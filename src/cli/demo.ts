@@ -7,6 +7,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import type { Address } from '../base/address.ts'
 import { systemClock } from '../base/clock.ts'
 import { loadConfig } from '../config/load.ts'
+import { rails } from '../rails/rails.ts'
 import { startSandbox } from '../service/sandbox.ts'
 import { boundedFetch } from './bounded-fetch.ts'
 import { type Command, Refusal, shopOptions } from './command.ts'
@@ -27,8 +28,7 @@ import type { Terminal } from './terminal.ts'
 
 export const demo: Command = {
   args: '',
-  about:
-    'An agent with a fresh wallet gets nothing but the base URL of a shop. It finds out what is sold there, and buys from every surface\non both rails with the stock clients of x402 and MPP, while you watch. Uses the sandbox at --url; when none runs there, one is started in a\ntemporary folder and removed again. Exit code 1 when anything is missing.',
+  about: `An agent with a fresh wallet gets nothing but the base URL of a shop. It finds out what is sold there, and buys from every surface\non every rail with the stock clients of ${rails.map(({ label }) => label).join(' and ')}, while you watch. Uses the sandbox at --url; when none runs there, one is started in a\ntemporary folder and removed again. Exit code 1 when anything is missing.`,
   options: shopOptions,
   examples: [['sutler demo', 'all of it, in well under a minute']],
   async run(call) {
@@ -177,20 +177,17 @@ function cheapest({ items }: Catalog, surface: string): string {
   return first.id
 }
 
-/** Everything that is sold for money: the gateway takes x402 only, and a look-up MPP only. */
-const EXPECTED = [
-  'sale buy by x402',
-  'sale buy by mpp',
-  'shop buy by x402',
-  'shop buy by mpp',
-  'shop player-lookup by mpp',
-  'gateway cheap-health by x402',
-  'gateway report-tx by x402',
-  'craft burn by x402',
-  'craft burn by mpp',
-  'craft accelerate by x402',
-  'craft accelerate by mpp',
-]
+/** Everything that is sold for money, on each rail. */
+const EXPECTED = rails.flatMap(({ name, privileges: { servesPayer, hasProbes } }) =>
+  [
+    'sale buy',
+    'shop buy',
+    ...(servesPayer ? ['shop player-lookup'] : []),
+    ...(hasProbes ? ['gateway cheap-health', 'gateway report-tx'] : []),
+    'craft burn',
+    'craft accelerate',
+  ].map((way) => `${way} by ${name}`),
+)
 
 function refuseMissing(bought: readonly Bought[]): void {
   const done = new Set(bought.map(({ operation, rail }) => `${operation.surface} ${wordOf(operation.path)} by ${rail}`))

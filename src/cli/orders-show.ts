@@ -1,5 +1,6 @@
 import { presentTimeline, type TimelineView } from '../api/operator/order-timeline.ts'
 import type { OrderStatus } from '../domain/order.ts'
+import { rails } from '../rails/rails.ts'
 import { readTimeline } from '../store/timeline.ts'
 import { arrivalText, findArrivals } from './arrivals.ts'
 import { type Command, operatorOptions, Refusal } from './command.ts'
@@ -10,8 +11,7 @@ import type { Terminal } from './terminal.ts'
 
 export const showOrder: Command = {
   args: '<order>',
-  about:
-    'Shows one purchase: what was asked, what was paid, every event, and every transaction that was signed for it. <order> may be the\norder id, the payment transaction, the EIP-3009 nonce, the MPP challenge id or the idempotency key.',
+  about: `Shows one purchase: what was asked, what was paid, every event and try, every transaction that was signed for it, and who was told.\n<order> may be the order id, the payment transaction, ${rails.map(({ reference }) => `the ${reference}`).join(', ')} or the idempotency key;\nmoney that the shop holds without an order is found too.`,
   options: operatorOptions,
   examples: [['sutler orders show ord_4w5k…', 'the whole story of one purchase']],
   async run(call) {

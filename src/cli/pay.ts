@@ -1,27 +1,33 @@
 import { readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { joined } from '../api/documents/guidance.ts'
 import { systemClock } from '../base/clock.ts'
 import type { Hex } from '../base/hex.ts'
 import type { JsonObject } from '../base/json.ts'
 import { formatUsd, parseUsd, type Usd } from '../base/money.ts'
 import { readClientConfig } from '../config/client.ts'
 import type { RailName } from '../domain/rail.ts'
+import { clientOf, clients } from '../rails/clients.ts'
 import { boundedFetch } from './bounded-fetch.ts'
 import { type Call, type Command, Refusal, UsageFault } from './command.ts'
 import type { Output } from './output.ts'
-import { payingFetch } from './payer.ts'
 import { ShopSilent } from './shop-client.ts'
 import { type Price, pricesOf, type Step, watchedFetch } from './watched-fetch.ts'
 
 const MAX = '1.00'
+const NAMES = clients.map(({ name }) => name)
+const LABELS = joined(
+  clients.map(({ label }) => label),
+  'or',
+)
 const POLL_MS = 1_000
 const POLLS_MAX = 300
 
 export const pay: Command = {
   args: '<url>',
   about: [
-    'Calls a paid route and pays what it asks for, with the stock client of x402 or MPP: the request goes out, the 402 comes back, the',
+    `Calls a paid route and pays what it asks for, with the stock client of ${LABELS}: the request goes out, the 402 comes back, the`,
     'payment is signed, and the same request goes out again with it. Works with any shop, not only with this one.',
     '',
     'The key comes from --key-file or PRIVATE_KEY. A sandbox tells its demo key, so there none is needed. Should an answer be lost, the same',
@@ -30,15 +36,15 @@ export const pay: Command = {
   options: {
     body: { value: 'json', about: 'the request; @file reads it from a file, - from the standard input' },
     method: { value: 'GET|POST', about: 'POST with a body, GET without, unless told' },
-    rail: { value: 'x402|mpp', about: 'how to pay, where there is a choice' },
+    rail: { value: NAMES.join('|'), about: 'how to pay, where there is a choice' },
     max: { value: 'dollars', about: `the most to pay; ${MAX} unless told` },
     'key-file': { value: 'file', about: 'the private key of the payer' },
-    rpc: { value: 'url', about: 'JSON-RPC of the chain that an MPP payment is made on' },
+    rpc: { value: 'url', about: 'JSON-RPC of the chain that the payment is made on, where the client asks it' },
   },
   examples: [
-    ['sutler pay http://localhost:4020/x402/cheap-health', 'a tenth of a cent, to see that it works'],
+    [`sutler pay http://localhost:4020/${NAMES[0]}/cheap-health`, 'a tenth of a cent, to see that it works'],
     [
-      `sutler pay http://localhost:4020/shop/mpp/buy --body '{"itemId":"keys:5","nickname":"Demo"}' --max 2`,
+      `sutler pay http://localhost:4020/shop/${NAMES[1]}/buy --body '{"itemId":"keys:5","nickname":"Demo"}' --max 2`,
       'five keys for a player',
     ],
   ],
@@ -57,8 +63,8 @@ export const pay: Command = {
       steps.push(step)
       call.terminal.note(`${call.terminal.style.dim(step.kind.padEnd(11))}${describe(step, account)}`)
     }
-    const rpcUrl = call.option('rpc') ?? sandbox?.chains.mpp.rpcUrl
-    const paying = payingFetch(price.rail, { account, rpcUrl, max }, watchedFetch(watch, systemClock))
+    const rpcUrl = call.option('rpc') ?? sandbox?.chains[price.rail]?.rpcUrl
+    const paying = await clientOf(price.rail).pay({ account, rpcUrl, max }, watchedFetch(watch, systemClock))
     const response = await paying(url, init).catch((error) => {
       throw unpaidOrUnanswered(error, url, steps)
     })
@@ -108,10 +114,7 @@ function choose(prices: readonly Price[], wanted: string | undefined): Price {
   const price = wanted === undefined ? prices[0] : prices.find(({ rail }) => rail === wanted)
   if (price) return price
   const offered = prices.map(({ rail }) => rail).join(' and ')
-  throw new Refusal(
-    'rail_not_offered',
-    `it cannot be paid by ${wanted ?? 'x402 or MPP'}${offered && `; only by ${offered}`}`,
-  )
+  throw new Refusal('rail_not_offered', `it cannot be paid by ${wanted ?? LABELS}${offered && `; only by ${offered}`}`)
 }
 
 function refuseDear({ amount, currency }: Price, max: Usd): void {
@@ -140,7 +143,7 @@ function unpaidOrUnanswered(error: unknown, { origin }: URL, steps: readonly Ste
 
 type Sandbox = {
   readonly demo: { readonly privateKey: Hex }
-  readonly chains: { readonly mpp: { readonly rpcUrl: string } }
+  readonly chains: Readonly<Record<RailName, { readonly rpcUrl: string }>>
 }
 
 /** A sandbox tells everything; anything else does not know the question. */

@@ -2,8 +2,10 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { cwd } from 'node:process'
 import { IS_PACKED, VERSION } from '../base/version.ts'
-import type { Config, HttpConfig } from '../config/config.ts'
+import { type Config, type HttpConfig, publicUrls } from '../config/config.ts'
 import { type LoadedConfig, loadConfig } from '../config/load.ts'
+import { sellingAccounts } from '../rails/kind.ts'
+import { rails } from '../rails/rails.ts'
 import { type Banner, sandboxBanner } from '../sandbox/banner.ts'
 import { startSandbox } from '../service/sandbox.ts'
 import { startService } from '../service/service.ts'
@@ -79,10 +81,11 @@ function bannerText({ facts, purchases }: Banner, http: HttpConfig, { style, tab
   ].join('\n')
 }
 
-function productionOutput({ mode, http, store, x402, mpp, game }: Config, url: string, { table }: Terminal): Output {
-  const networks = [x402?.network, mpp?.network].filter((network) => network !== undefined)
+function productionOutput(config: Config, url: string, { table }: Terminal): Output {
+  const { mode, http, store, game } = config
+  const networks = sellingAccounts(rails, config).map(({ network }) => network)
   const facts: readonly (readonly [string, string])[] = [
-    ['public', [...new Set([http.baseUrl, http.x402BaseUrl])].join(' and ')],
+    ['public', publicUrls(http).join(' and ')],
     ['paid on', networks.join(' and ')],
     ['store', store.url === undefined ? `embedded in ${store.dataDir}` : 'PostgreSQL'],
     ['game', game.backend.kind === 'embedded' ? 'embedded' : game.backend.url],

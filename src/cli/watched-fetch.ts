@@ -1,10 +1,7 @@
-import { decodePaymentRequiredHeader, decodePaymentResponseHeader, decodePaymentSignatureHeader } from '@x402/core/http'
-import { Challenge, Credential, Receipt } from 'mppx'
-import { sameAddress } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
-import { type Usd, usd } from '../base/money.ts'
-import { mppNetworks, x402Networks } from '../config/networks.ts'
 import type { RailName } from '../domain/rail.ts'
+import type { AskedPrice } from '../rails/client.ts'
+import { clients } from '../rails/clients.ts'
 import { boundedFetch } from './bounded-fetch.ts'
 import { Refusal } from './command.ts'
 
@@ -17,13 +14,7 @@ export type Step =
   | { readonly kind: 'resend' }
   | { readonly kind: 'settlement'; readonly transaction: string }
 
-export type Price = {
-  readonly rail: RailName
-  readonly amount: Usd
-  readonly currency: string
-  readonly network: string
-  readonly payTo: string
-}
+export type Price = AskedPrice & { readonly currency: string }
 
 const RESENDS_MAX = 3
 const RESEND_MS = 1_000
@@ -54,65 +45,28 @@ export function watchedFetch(onStep: (step: Step) => void, clock: Clock): typeof
 }
 
 function paymentOf(headers: Headers): { readonly rail: RailName; readonly reference: string } | null {
-  const signature = headers.get('payment-signature')
-  if (signature !== null) {
-    const { payload } = decodePaymentSignatureHeader(signature)
-    const { nonce } = payload['authorization'] as { readonly nonce: string }
-    return { rail: 'x402', reference: nonce }
-  }
-  const authorization = headers.get('authorization') ?? ''
-  if (!/^Payment\s/i.test(authorization)) return null
-  return { rail: 'mpp', reference: Credential.deserialize(authorization).challenge.id }
+  const [payment = null] = clients.flatMap(({ name: rail, referenceIn }) => {
+    const reference = referenceIn(headers)
+    return reference === null ? [] : [{ rail, reference }]
+  })
+  return payment
 }
 
 function report(response: Response, onStep: (step: Step) => void): void {
   const [price] = response.status === 402 ? pricesOf(response) : []
   if (price) onStep({ kind: 'challenge', price })
-  const transaction = settlementOf(response)
-  if (transaction !== null) onStep({ kind: 'settlement', transaction })
+  const transaction = clients.map(({ settlementIn }) => settlementIn(response)).find((found) => found !== null)
+  if (transaction !== undefined) onStep({ kind: 'settlement', transaction })
 }
 
-/** What a 402 asks for, one for each rail that it may be paid on. */
+/** What a 402 asks for, one for each rail that it may be paid on. An amount is worth something only in a money that we know. */
 export function pricesOf(response: Response): readonly Price[] {
-  return [x402Price(response), mppPrice(response)].filter((price) => price !== null)
-}
-
-function x402Price({ headers }: Response): Price | null {
-  const header = headers.get('payment-required')
-  if (header === null) return null
-  const [accepted] = decodePaymentRequiredHeader(header).accepts
-  if (!accepted) return null
-  const { amount, asset, network, payTo } = accepted
-  const known = Object.values(x402Networks).find((preset) => `eip155:${preset.chainId}` === network)
-  if (!known || !sameAddress(known.asset, asset)) throw unknownMoney(asset, network)
-  return { rail: 'x402', amount: usd(BigInt(amount)), currency: known.currency, network, payTo }
-}
-
-function mppPrice(response: Response): Price | null {
-  if (!/(^|,)\s*Payment\s/i.test(response.headers.get('www-authenticate') ?? '')) return null
-  const { request, method } = Challenge.fromResponse(response)
-  const { amount, currency, recipient, methodDetails } = request as {
-    readonly amount: string
-    readonly currency: string
-    readonly recipient: string
-    readonly methodDetails?: { readonly chainId?: number }
-  }
-  const network = `${method}:${methodDetails?.chainId}`
-  const known = Object.values(mppNetworks).find(({ chainId }) => chainId === methodDetails?.chainId)
-  if (!known || !sameAddress(known.currency.address, currency)) throw unknownMoney(currency, network)
-  return { rail: 'mpp', amount: usd(BigInt(amount)), currency: known.currency.code, network, payTo: recipient }
-}
-
-/** An amount is worth something only in a money that we know the decimals of. */
-function unknownMoney(asset: string, network: string): Refusal {
-  return new Refusal(
-    'unknown_money',
-    `it asks for ${asset} on ${network}, which Sutler does not know; nothing was paid`,
-  )
-}
-
-function settlementOf(response: Response): string | null {
-  const header = response.headers.get('payment-response')
-  if (header !== null) return decodePaymentResponseHeader(header).transaction
-  return response.headers.has('payment-receipt') ? Receipt.fromResponse(response).reference : null
+  return clients.flatMap(({ priceIn }) => {
+    const price = priceIn(response)
+    if (price === null) return []
+    const { asset, network, currency } = price
+    if (currency !== null) return [{ ...price, currency }]
+    const detail = `it asks for ${asset} on ${network}, which Sutler does not know; nothing was paid`
+    throw new Refusal('unknown_money', detail)
+  })
 }

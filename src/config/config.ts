@@ -157,3 +157,24 @@ export function confirmationsFor(tiers: readonly ConfirmationTier[]): (amount: b
   const sorted = tiers.toSorted((a, b) => (a.fromAmount < b.fromAmount ? 1 : -1))
   return (amount) => sorted.find(({ fromAmount }) => amount >= fromAmount)?.blocks ?? 1
 }
+
+/** Every public address of this shop, the main one first. */
+export function publicUrls({ baseUrl, x402BaseUrl }: HttpConfig): readonly string[] {
+  return [...new Set([baseUrl, x402BaseUrl])]
+}
+
+/** The public address that serves `/mcp`. */
+export function mcpBaseUrl({ x402BaseUrl }: HttpConfig): string {
+  return x402BaseUrl
+}
+
+/** The same configuration with its chains reached in another way. */
+export function withChains(config: Config, at: (chain: ChainConfig) => ChainConfig): Config {
+  const { x402, mpp, game } = config
+  return {
+    ...config,
+    x402: x402 && { ...x402, chain: at(x402.chain) },
+    mpp: mpp && { ...mpp, chain: at(mpp.chain) },
+    game: { ...game, chain: at(game.chain) },
+  }
+}

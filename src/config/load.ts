@@ -83,6 +83,11 @@ function readCommon(read: OptionReader, mode: 'sandbox' | 'production'): CommonC
 
 const SURFACES = ['sale', 'shop', 'gateway', 'craft'] as const
 
+/** The options that switch off a rail or a surface, in words. */
+export const SWITCHES = 'SUTLER_X402, SUTLER_MPP, SUTLER_SALE, SUTLER_SHOP, SUTLER_GATEWAY or SUTLER_CRAFT'
+/** The options that say where a shop is reached, in words. */
+export const ADDRESS_OPTIONS = 'SUTLER_BASE_URL and SUTLER_X402_BASE_URL'
+
 function readNotSold(read: OptionReader): ReadonlySet<string> {
   const off = SURFACES.filter((surface) => !read.flag(`SUTLER_${surface.toUpperCase()}`, true))
   if (off.length === SURFACES.length)

@@ -30,6 +30,15 @@ const WEAK = /change.?me|example|secret123|password|^(.)\1+$/i
  * a silent default.
  */
 export function optionReader(env: Environment) {
+  const source = sourceOf(env)
+  return { ...source, ...plainValues(source), ...addresses(source), ...secrets(source), ...refusals(source, env) }
+}
+
+export type OptionReader = ReturnType<typeof optionReader>
+
+type Source = ReturnType<typeof sourceOf>
+
+function sourceOf(env: Environment) {
   const issues: ConfigIssue[] = []
   const known = new Set<string>()
 
@@ -38,31 +47,34 @@ export function optionReader(env: Environment) {
     return placeholder
   }
 
-  function raw(option: string): string | undefined {
+  function optional(option: string): string | undefined {
     known.add(option)
     const value = env[option]?.trim()
     return value === '' ? undefined : value
   }
 
-  const read = {
-    issues,
-    known: known as ReadonlySet<string>,
-    fault,
-    text: (option: string, fallback: string): string => raw(option) ?? fallback,
-    optional: (option: string): string | undefined => raw(option),
-    required(option: string, what: string): string {
-      return raw(option) ?? fault(option, `is missing; set it to ${what}`, '')
-    },
-    choice<Choice extends string>(option: string, choices: readonly Choice[], fallback: Choice): Choice {
-      const value = raw(option) ?? fallback
-      return choices.includes(value as Choice)
-        ? (value as Choice)
-        : fault(option, `must be one of ${choices.join(', ')}; it is ${value}`, fallback)
-    },
+  function required(option: string, what: string): string {
+    return optional(option) ?? fault(option, `is missing; set it to ${what}`, '')
+  }
+
+  return { issues, known: known as ReadonlySet<string>, fault, optional, required }
+}
+
+function plainValues({ fault, optional }: Source) {
+  function choice<Choice extends string>(option: string, choices: readonly Choice[], fallback: Choice): Choice {
+    const value = optional(option) ?? fallback
+    return choices.includes(value as Choice)
+      ? (value as Choice)
+      : fault(option, `must be one of ${choices.join(', ')}; it is ${value}`, fallback)
+  }
+
+  return {
+    choice,
+    text: (option: string, fallback: string): string => optional(option) ?? fallback,
     flag: (option: string, fallback: boolean): boolean =>
-      read.choice(option, ['true', 'false'], fallback ? 'true' : 'false') === 'true',
+      choice(option, ['true', 'false'], fallback ? 'true' : 'false') === 'true',
     integer(option: string, fallback: number, { min, max }: { min: number; max: number }): number {
-      const value = raw(option)
+      const value = optional(option)
       if (value === undefined) return fallback
       const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
       return number >= min && number <= max
@@ -70,20 +82,56 @@ export function optionReader(env: Environment) {
         : fault(option, `must be a whole number from ${min} to ${max}; it is ${value}`, fallback)
     },
     bigint(option: string, fallback: bigint): bigint {
-      const value = raw(option)
+      const value = optional(option)
       if (value === undefined) return fallback
       return /^\d{1,78}$/.test(value)
         ? BigInt(value)
         : fault(option, `must be a whole number; it is ${value}`, fallback)
     },
+  }
+}
+
+function addresses({ fault, optional }: Source) {
+  return {
     address(option: string, what: string): Address {
-      const value = read.required(option, what)
-      if (value === '') return ZERO_ADDRESS
+      const value = optional(option)
+      if (value === undefined) return fault(option, `is missing; set it to ${what}`, ZERO_ADDRESS)
       if (!isAddress(value)) return fault(option, `is not an address (0x and 40 digits)`, ZERO_ADDRESS)
       if (hasWrongChecksum(value)) return fault(option, `has a wrong checksum: a digit is mistyped`, ZERO_ADDRESS)
       if (value.toLowerCase() === ZERO_ADDRESS) return fault(option, 'is the zero address', ZERO_ADDRESS)
       return isPublishedAddress(value) ? fault(option, 'is an address whose key everybody knows', ZERO_ADDRESS) : value
     },
+    url(option: string, value: string, { secure }: { secure: boolean }): string {
+      let parsed: URL
+      try {
+        parsed = new URL(value)
+      } catch {
+        return fault(option, `is not a URL`, value)
+      }
+      const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(parsed.hostname)
+      if (!['http:', 'https:'].includes(parsed.protocol)) return fault(option, 'must start with https://', value)
+      if (secure && parsed.protocol !== 'https:' && !isLocal)
+        return fault(option, 'must start with https:// (only localhost may do without)', value)
+      return value.replace(/\/+$/, '')
+    },
+  }
+}
+
+function secrets({ fault, optional }: Source) {
+  function secretText(option: string, what: string): string | null {
+    const file = optional(`${option}_FILE`)
+    const value = optional(option)
+    if (file !== undefined && value !== undefined)
+      return fault(option, `is set twice: give either ${option} or ${option}_FILE`, null)
+    if (file === undefined) return value ?? fault(option, `is missing; set it (or ${option}_FILE) to ${what}`, null)
+    try {
+      return readFileSync(file, 'utf8').trim()
+    } catch {
+      return fault(`${option}_FILE`, `names a file that cannot be read: ${file}`, null)
+    }
+  }
+
+  return {
     /** `NAME`, or a file named by `NAME_FILE`, as container platforms hand secrets in. */
     secret(option: string, what: string): Secret {
       const value = secretText(option, what)
@@ -118,23 +166,15 @@ export function optionReader(env: Environment) {
         return fault(option, 'is a well-known test key; make one of your own', new Secret(''))
       return new Secret(value)
     },
-    url(option: string, value: string, { secure }: { secure: boolean }): string {
-      let parsed: URL
-      try {
-        parsed = new URL(value)
-      } catch {
-        return fault(option, `is not a URL`, value)
-      }
-      const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(parsed.hostname)
-      if (!['http:', 'https:'].includes(parsed.protocol)) return fault(option, 'must start with https://', value)
-      if (secure && parsed.protocol !== 'https:' && !isLocal)
-        return fault(option, 'must start with https:// (only localhost may do without)', value)
-      return value.replace(/\/+$/, '')
-    },
+  }
+}
+
+function refusals({ fault, optional, known }: Source, env: Environment) {
+  return {
     /** Another option has made this one, or the file that it may stand in, pointless: whoever set it expects something of it. */
     refuseUseless(option: string, why: string): void {
       for (const name of [option, `${option}_FILE`])
-        if (raw(name) !== undefined) fault(name, `${why}; leave it out`, null)
+        if (optional(name) !== undefined) fault(name, `${why}; leave it out`, null)
     },
     /** To be called last: names that look like ours and are not are typing mistakes. */
     refuseUnknown(prefix: string, ofProduction: ReadonlySet<string>): void {
@@ -148,24 +188,7 @@ export function optionReader(env: Environment) {
       }
     },
   }
-
-  function secretText(option: string, what: string): string | null {
-    const file = raw(`${option}_FILE`)
-    const value = raw(option)
-    if (file !== undefined && value !== undefined)
-      return fault(option, `is set twice: give either ${option} or ${option}_FILE`, null)
-    if (file === undefined) return value ?? fault(option, `is missing; set it (or ${option}_FILE) to ${what}`, null)
-    try {
-      return readFileSync(file, 'utf8').trim()
-    } catch {
-      return fault(`${option}_FILE`, `names a file that cannot be read: ${file}`, null)
-    }
-  }
-
-  return read
 }
-
-export type OptionReader = ReturnType<typeof optionReader>
 
 function nearest(name: string, names: readonly string[]): string {
   return names.toSorted((a, b) => distance(name, a) - distance(name, b))[0] ?? 'something else'

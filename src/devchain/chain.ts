@@ -2,18 +2,20 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Hash } from '../base/address.ts'
 import { type Clock, systemClock } from '../base/clock.ts'
-import { type Arrivals, createArrivals } from './arrivals.ts'
-import { callMethods } from './call-methods.ts'
-import { devMethods, faultMethods } from './dev-methods.ts'
+import { type Arrivals, createArrivals } from './blocks/arrivals.ts'
+import { createMining } from './blocks/mining.ts'
 import { AnswerLost, DevChainError, RpcError } from './errors.ts'
 import { addressesIn, createFaults, type Faults, noFaults } from './faults.ts'
-import { createMining } from './mining.ts'
+import { accountMethods } from './methods/accounts.ts'
+import { blockMethods } from './methods/blocks.ts'
+import { callMethods } from './methods/calls.ts'
+import { devMethods, faultMethods } from './methods/development.ts'
+import { factMethods } from './methods/facts.ts'
+import { readNumber } from './methods/params.ts'
+import { sendMethods } from './methods/sends.ts'
 import { type Methods, type Node, openNode } from './node.ts'
-import { readNumber } from './params.ts'
 import { createQueue, type Queue } from './queue.ts'
-import { accountMethods, chainMethods } from './read-methods.ts'
 import { type RuleSet, ruleSets } from './rules.ts'
-import { sendMethods } from './send-methods.ts'
 
 export type RpcRequest = { readonly method: string; readonly params?: readonly unknown[] }
 
@@ -56,7 +58,8 @@ export async function createDevChain(options: DevChainOptions): Promise<DevChain
   const mining = createMining(node, arrivals)
   const automine = blockTimeMs === undefined
   const methods: Methods = {
-    ...chainMethods(node),
+    ...factMethods(node),
+    ...blockMethods(node),
     ...accountMethods(node),
     ...callMethods(node),
     ...sendMethods({ node, mining, faults, automine }),

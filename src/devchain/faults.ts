@@ -1,8 +1,8 @@
 import { type Address, isAddress, sameAddress } from '../base/address.ts'
 import { invalidParams } from './errors.ts'
-import { readAddress, readCallRequest, readData, readLogFilter, readNumber, readObject } from './params.ts'
+import { readAddress, readCallRequest, readData, readLogFilter, readNumber, readObject } from './methods/params.ts'
 import type { Rules } from './rules.ts'
-import { decodeEnvelope } from './transaction.ts'
+import { decodeEnvelope } from './transactions/transaction.ts'
 
 /** What goes wrong. */
 export type FaultKind =

@@ -1,13 +1,13 @@
 import type { Clock } from '../base/clock.ts'
-import type { Transaction } from './envelope.ts'
-import { type Fees, nativeFees, tip20Fees } from './fees.ts'
-import { type History, openHistory } from './history.ts'
-import { createMachine, type Machine } from './machine.ts'
-import { createMiner, type Miner } from './miner.ts'
-import { noncePrecompile } from './nonce-precompile.ts'
-import { createPool, type Pool } from './pool.ts'
+import { type History, openHistory } from './blocks/history.ts'
+import { createMiner, type Miner } from './blocks/miner.ts'
+import { type Fees, nativeFees, tip20Fees } from './evm/fees.ts'
+import { createMachine, type Machine } from './evm/machine.ts'
+import { noncePrecompile } from './evm/nonce-precompile.ts'
+import { createState, type State } from './evm/state.ts'
 import type { Rules } from './rules.ts'
-import { createState, type State } from './state.ts'
+import type { Transaction } from './transactions/envelope.ts'
+import { createPool, type Pool } from './transactions/pool.ts'
 
 /** The parts of a chain, put together. Nothing here guards against two callers at once: the chain's queue does. */
 export type Node = {

@@ -1,5 +1,5 @@
 import type { SurfaceName } from './good.ts'
-import type { RailName } from './rail.ts'
+import type { Rail, RailName } from './rail.ts'
 
 /** Sale identifiers are numeric strings (contract 2.3.1). */
 export type CatalogItem = {
@@ -28,7 +28,7 @@ export type Shelf = {
   /** Where it is listed by itself, beside the catalog. */
   readonly listing: ShelfListing
   /** Are its items also in the catalog's entry for this rail? */
-  isInEntry(rail: RailName): boolean
+  isInEntry(rail: Rail): boolean
   /** Does it know recipients, and have prices of their own for them? */
   readonly isPersonal: boolean
   items(currency: string, recipient: Recipient | null): Promise<readonly CatalogItem[]>

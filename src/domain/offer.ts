@@ -19,6 +19,11 @@ export type Offer<Input = JsonObject> = {
   statusUrl(reference: string): string
 }
 
+/** How something is paid that is not sold on every rail, in words. */
+export function labelsOf(offers: ReadonlyMap<RailName, { readonly rail: Rail }>): string {
+  return [...offers.values()].map(({ rail }) => rail.label).join(' or ')
+}
+
 /** Recovery knows an order only by its row; this is how it finds the offer that the order was opened under. */
 export type OfferKey = `${GoodName}/${RailName}/${string}`
 

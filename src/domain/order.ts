@@ -2,6 +2,7 @@ import type { Address, Hash } from '../base/address.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { ProblemCode } from '../base/problem.ts'
 import type { GoodName, SurfaceName } from './good.ts'
+import type { Lease } from './lease.ts'
 import type { Funds, PaidOrder, RailName } from './rail.ts'
 
 /** One vocabulary inside and outside (D6.3). */
@@ -90,3 +91,6 @@ export type Order = PaidOrder & {
   readonly history: readonly { readonly status: OrderStatus; readonly at: string }[]
   readonly updatedAt: number
 }
+
+/** An order, and the right to work on it. */
+export type LeasedOrder = { readonly order: Order; readonly lease: Lease }

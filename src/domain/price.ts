@@ -19,8 +19,11 @@ function assertPriced(price: Usd): Usd {
 }
 
 /** A price question is answered with the lowest price there is; a payment of it is good only for a request that costs just that. */
-export async function probePrice<Input>(price: Price<Input>): Promise<Usd> {
-  if (price.kind === 'fixed') return price.amount
+export function probePrice<Input>(price: Price<Input>): Usd | Promise<Usd> {
+  return price.kind === 'fixed' ? price.amount : lowestPrice(price)
+}
+
+async function lowestPrice<Input>(price: Exclude<Price<Input>, { kind: 'fixed' }>): Promise<Usd> {
   const range = await price.range()
   if (!range) throw new Problem('item_unavailable', 'Nothing is on sale here right now.')
   return range.lowest

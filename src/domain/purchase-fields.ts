@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { statuses } from './order.ts'
+import { railNameSchema } from './rail.ts'
 
 // What the answers of all purchases have in common, once, for the documents and for the tests that hold live answers against them.
 
@@ -25,7 +26,7 @@ const failureSchema = z.object({ code: z.string(), detail: z.string() }).meta({ 
 export const purchaseFields = {
   orderId: z.string(),
   flowId: z.string(),
-  protocol: z.enum(['x402', 'mpp']),
+  protocol: railNameSchema,
   status: statusSchema,
   payer: z.string().describe('The verified sender of the payment'),
   paymentTx: z.string().nullable(),

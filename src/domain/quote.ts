@@ -5,12 +5,13 @@ import { isProblem } from '../base/problem.ts'
 import type { Finding } from './good.ts'
 import type { Offer } from './offer.ts'
 import { priceOf } from './price.ts'
+import { railNameSchema } from './rail.ts'
 
 export const quoteSchema = z
   .object({
     executable: z.boolean().describe('Would this request be delivered if it were paid now?'),
     surface: z.string(),
-    protocol: z.enum(['x402', 'mpp']),
+    protocol: railNameSchema,
     request: z.looseObject({}).describe('The request with its defaults'),
     price: z.object({ amount: z.string(), currency: z.string(), atomic: z.string() }).nullable(),
     checks: z.array(

@@ -1,11 +1,67 @@
+import * as z from 'zod'
 import type { Address, Hash } from '../base/address.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { Usd } from '../base/money.ts'
 import type { Problem, ProblemCode } from '../base/problem.ts'
 import type { Lease } from './lease.ts'
+import type { RailDocuments } from './rail-documents.ts'
 
-/** How a purchase is paid. */
-export type RailName = 'x402' | 'mpp'
+/** How a purchase is paid. The name is part of paths, documents and orders, and never changes. */
+export type RailName = string
+
+const names: RailName[] = []
+
+/** Each rail names itself as it is defined, so that schemas list all there are. */
+export function declareRail(name: RailName): void {
+  if (!names.includes(name)) names.push(name)
+}
+
+/** Made when it is first asked for: by then every rail has named itself. */
+export const railNameSchema = z.lazy(() => z.enum(names))
+
+/** What is to be known of a protocol before anybody opens it. */
+export type RailTraits = {
+  readonly name: RailName
+  /** As people read it. */
+  readonly label: string
+  /** What its payments are known by, beside their transaction. */
+  readonly reference: string
+  readonly headers: RailHeaders
+  readonly mcp: McpBinding
+  readonly privileges: RailPrivileges
+}
+
+export type RailHeaders = {
+  /** Carries the payment; where there is a scheme, only when it begins with that word. */
+  readonly credential: { readonly name: string; readonly scheme: string | null }
+  readonly challenge: string
+  readonly receipt: string
+}
+
+/** How the protocol's own MCP transport wants to be found. What travels in `_meta` is the affair of `Wire`. */
+export type McpBinding = {
+  /** `_meta` of a tool that is paid this way. */
+  readonly toolMeta: JsonObject
+  readonly capabilities: { readonly legacy: JsonObject; readonly modern: JsonObject }
+  /** The extension by which a modern client says that it knows a result of the type `payment_required`. */
+  readonly extension: string | null
+  /** The member of a challenge's `_meta` that its clients look for in the content of the result as well. */
+  readonly contentKey: string | null
+  /** The member that is the data of the error by which some clients want to be asked. */
+  readonly errorKey: string | null
+  /** A receipt's `_meta`, with what only this call knows. */
+  receiptFor(receipt: Wire['meta'], sent: Wire['meta']): Wire['meta']
+}
+
+/** Where the published interface treats the rails differently. Every other good is sold on every rail. */
+export type RailPrivileges = {
+  /** The gateway's paid probes are sold on it. */
+  readonly hasProbes: boolean
+  /** A request may name whoever pays it as the one who is served, and the player behind them is looked up. */
+  readonly servesPayer: boolean
+  /** Its catalog entry of the sale carries the lots (contract 2.3.7). */
+  readonly listsLots: boolean
+}
 
 /** The operation being sold, as both protocols name it to the payer. */
 export type Resource = {
@@ -47,15 +103,15 @@ export type Wire = {
 
 /** A 402. It is what a shop says most, so what goes into its body comes as text: hardly any of it changes between two of them. */
 export type ChallengeWire = Pick<Wire, 'headers'> & {
-  /** Made only when it is asked for: MCP wants the challenge as a document, and HTTP has no use for it. */
-  meta(): Wire['meta']
+  /** Made only when it is asked for: MCP wants the challenge as a document, and HTTP has no use for it. `error` says there why it is asked. */
+  meta(error: string): Wire['meta']
   /** Members of a JSON object, without its braces; they come first in the body. */
   readonly members: string
   /** What the protocol itself calls this problem; null where it has no word, and ours stands. */
   readonly problemType: string | null
 }
 
-/** Can the money still be refused, or has it moved before we heard of it (MPP push)? */
+/** Can the money still be refused, or has it moved before we heard of it? */
 export type Funds = 'authorized' | 'captured'
 
 /** A credential that passed every check that moves no money. */
@@ -74,7 +130,7 @@ export type Payment = {
   readonly expiresAt: number
   /** What `settle` needs to move the money. Kept only while the outcome is open, then wiped. */
   readonly authorization: JsonObject
-  /** The caller's own name for this purchase, where its protocol carries one (x402 `payment-identifier`). */
+  /** The caller's own name for this purchase, where its protocol carries one. */
   readonly idempotencyKey?: string | undefined
   /** The flow the challenge was issued under, where the credential echoes it. */
   readonly flowId?: string | undefined
@@ -148,9 +204,10 @@ export type RefundOutcome =
   | { readonly kind: 'refunded'; readonly transaction: Hash }
   | { readonly kind: 'pending'; readonly transaction?: Hash | undefined; readonly detail: string }
 
-/** A payment protocol. The core knows nothing else of it; a third protocol is a folder and rows in the route table. */
-export type Rail = {
-  readonly name: RailName
+/** A payment protocol, open for business. The core knows nothing else of it; another one is a folder, and a line in `rails/rails.ts`. */
+export type Rail = RailTraits & {
+  /** Public address of its routes. */
+  readonly baseUrl: string
   readonly network: string
   /** Code of the money, as catalogs show it: `USDC`, `pathUSD`. */
   readonly currency: string
@@ -174,12 +231,13 @@ export type Rail = {
   settle(order: PaidOrder, lease: Lease): Promise<SettleOutcome>
   /** What proves the payment to the payer. The same bytes each time for the same settlement. */
   receipt(settlement: Settlement, orderId: string): Wire
-  /** What an order that is still settling can say; x402 has a word for it, MPP has none. */
+  /** What an order that is still settling can say, where the protocol has a word for it. */
   pendingReceipt(order: PaidOrder): Wire
   /** Sends the full amount back to the verified payer. Journaled, under the lease; safe to run again. */
   refund(order: PaidOrder, lease: Lease): Promise<RefundOutcome>
   /** Terms of this rail for machine-readable documents. */
   describe(price: Usd | null): JsonObject
+  readonly documents: RailDocuments
 }
 
 /** A decoded payment header. Only its own rail can look inside `content`. */

@@ -2,14 +2,13 @@ import * as z from 'zod'
 import type { JsonObject } from '../base/json.ts'
 import type { SurfaceName } from './good.ts'
 import type { Offer } from './offer.ts'
-import type { RailName } from './rail.ts'
 import type { ToolDescription } from './tool-description.ts'
 
 export type Method = 'GET' | 'POST'
 type Key = `${Method} /${string}`
 
-/** Which of the two public hosts answers a route. When both are one origin, everything answers there. */
-export type Host = RailName | 'both'
+/** Which public address answers a route; `both`: every one of them. When there is only one, everything answers there. */
+export type Host = string
 
 type Common = {
   readonly method: Method
@@ -38,7 +37,7 @@ export type PaidRoute = Common & {
   /** A GET on the same path answers the price, and never sells. */
   readonly hasPriceProbe: boolean
   readonly isRateLimited: boolean
-  /** How x402's crawlers describe the operation (the `bazaar` extension). */
+  /** How crawlers of the protocol describe the operation (the `bazaar` extension). */
   readonly discovery?: JsonObject | undefined
 }
 
@@ -103,7 +102,7 @@ type PaidRow<Input extends JsonObject> = Pick<
 /** The schema types the offer: a row whose good cannot take its body does not compile. */
 export function paid<Input extends JsonObject>(key: Key, row: PaidRow<Input>): PaidRoute {
   const {
-    host = row.offer.rail.name,
+    host = row.offer.rail.baseUrl,
     bodyIsBound = true,
     hasPriceProbe = false,
     isRateLimited = true,

@@ -3,7 +3,7 @@ import type { Address, Hash } from '../base/address.ts'
 import { isoTime } from '../base/clock.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { Lease } from './lease.ts'
-import type { Rail } from './rail.ts'
+import { type Rail, railNameSchema } from './rail.ts'
 import type { MissingSend } from './send-watch.ts'
 
 /** Money that bought nothing, and is less than this, is not sent back by itself: strangers could make us spend more than they do. */
@@ -90,7 +90,7 @@ export const arrivalSchema = z
     arrivalId: z.string(),
     status: z.enum(arrivalStates),
     reason: z.string().nullable().describe('Why nobody claimed it, or why a person must decide'),
-    protocol: z.enum(['x402', 'mpp']),
+    protocol: railNameSchema,
     network: z.string(),
     asset: z.string(),
     amount: z.string().describe('Atomic units'),

@@ -1,7 +1,10 @@
 import { existsSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { IS_PACKED, TESTED_WITH } from '../base/version.ts'
+import { mcpBaseUrl } from '../config/config.ts'
 import { sandboxKey } from '../config/published.ts'
+import { sellingAccounts } from '../rails/kind.ts'
+import { rails } from '../rails/rails.ts'
 import { addressOf, type World } from './world.ts'
 
 /** What somebody who starts the sandbox wants to know: where everything is, and a line to buy with for each way to buy. */
@@ -14,16 +17,17 @@ const root = join(import.meta.dirname, '../..')
 
 /** The lines work as they are when they are copied to another terminal in the folder `from`; a test does so. */
 export function sandboxBanner({ config, chains }: World, from: string): Banner {
-  const { baseUrl, x402BaseUrl, host } = config.http
+  const { baseUrl, host } = config.http
+  const mcpUrl = `${mcpBaseUrl(config.http)}/mcp`
   const key = sandboxKey('demo').reveal()
-  const rpcUrl = `${baseUrl}/sandbox/rpc/${chains.tempo.chainId}`
+  const rpcUrl = (chainId: number) => `${baseUrl}/sandbox/rpc/${chainId}`
   const facts: (readonly [string, string])[] = [
     ['Catalog', `${baseUrl}/catalog`],
     ['Contract', `${baseUrl}/openapi.json`],
-    ['MCP', `${x402BaseUrl}/mcp`],
+    ['MCP', mcpUrl],
     ['Sandbox', `${baseUrl}/sandbox   (keys, players, chains, magic values)`],
     ['Faucet', `POST ${baseUrl}/sandbox/faucet {"address":"0x…"}`],
-    ['RPC', `${baseUrl}/sandbox/rpc/${chains.native.chainId}  and  ${rpcUrl}`],
+    ['RPC', `${rpcUrl(chains.native.chainId)}  and  ${rpcUrl(chains.tempo.chainId)}`],
     ['Operator', `Authorization: Bearer ${config.operatorToken?.reveal()}`],
     ['Data', `${config.store.dataDir}   (remove the folder to begin anew)`],
     ['Demo key', key],
@@ -31,32 +35,16 @@ export function sandboxBanner({ config, chains }: World, from: string): Banner {
   ]
   const isOpen = !['127.0.0.1', 'localhost', '::1'].includes(host)
   if (isOpen) facts.push(['Mind', `it listens on ${host}: everybody who reaches this machine has these keys`])
-  const run = (example: string) => {
-    const file = IS_PACKED ? join('dist/examples', `${example}.js`) : join('examples', `${example}.ts`)
+  const example = (name: string) => {
+    const file = IS_PACKED ? join('dist/examples', `${name}.js`) : join('examples', `${name}.ts`)
     return `${programFrom(from, 'node')} ${join(relative(from, root), file)}`
   }
-  const item = `'{"itemId":"keys:5","nickname":"Demo"}'`
-  return {
-    facts,
-    purchases: [
-      ...(config.x402 ? [['x402', `PRIVATE_KEY=${key} ${run('buy-with-x402')} ${x402BaseUrl}`] as const] : []),
-      ...(config.mpp
-        ? [
-            [
-              'mppx',
-              `MPPX_PRIVATE_KEY=${key} ${programFrom(from, 'mppx')} ${baseUrl}/shop/mpp/buy -J ${item} -r ${rpcUrl}`,
-            ] as const,
-            [
-              'MCP',
-              `${mcpClient()}PRIVATE_KEY=${key} RPC_URL=${rpcUrl} ${run('buy-over-mcp')} ${x402BaseUrl}/mcp`,
-            ] as const,
-          ]
-        : []),
-    ],
-  }
+  const program = (name: string) => programFrom(from, name)
+  const sandbox = { http: config.http, mcpUrl, key, rpcUrl, program, example, mcpClient: mcpClient() }
+  return { facts, purchases: sellingAccounts(rails, config).flatMap((account) => account.trials?.(sandbox) ?? []) }
 }
 
-/** `npx` finds the pinned Node and mppx where they were installed; elsewhere they are named by their path. */
+/** `npx` finds the pinned Node and stock clients where they were installed; elsewhere they are named by their path. */
 function programFrom(from: string, name: string): string {
   const path = join('node_modules/.bin', name)
   const place = nearest(path) ?? root

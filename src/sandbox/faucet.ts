@@ -4,7 +4,7 @@ import type { Address } from '../base/address.ts'
 import type { Hex } from '../base/hex.ts'
 import { formatUsd, usd } from '../base/money.ts'
 import { Problem } from '../base/problem.ts'
-import { mppNetworks, x402Networks } from '../config/networks.ts'
+import { sandboxDollars } from '../config/sandbox.ts'
 import type { DevChain } from '../devchain/chain.ts'
 import { type Act, invocation } from './deployer.ts'
 import type { World } from './world.ts'
@@ -37,8 +37,8 @@ export async function fund(
   const mintNfts = invocation(collection, burnableCollection.abi, 'mint', [to, NFTS])
   await refuseDeafReceiver(native, deployer.address, mintNfts, to)
   await addGas(native, to)
-  await mintDollars(native, x402Networks['base-sepolia']!.asset, to)
-  await mintDollars(tempo, mppNetworks['tempo-moderato']!.currency.address, to)
+  await mintDollars(native, sandboxDollars.native, to)
+  await mintDollars(tempo, sandboxDollars.tempo, to)
   await deployer.act(invocation(contracts.craftToken, craftToken.abi, 'mint', [to, CRAFT_TOKENS]))
   const minted = await deployer.act(mintNfts)
   return {

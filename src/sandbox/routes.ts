@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { sandboxKey } from '../config/published.ts'
+import { describeSandbox } from '../config/sandbox.ts'
 import { answerRpc } from '../devchain/answer.ts'
-import type { DevChain } from '../devchain/chain.ts'
 import { addressField, nicknameField } from '../domain/fields.ts'
 import { free, type Route } from '../domain/route.ts'
 import { fund } from './faucet.ts'
@@ -14,8 +14,7 @@ const RPC_BYTES_MAX = 5_000_000
 /** Routes that exist only here: in any other mode they are unknown. */
 export function sandboxRoutes(world: World, players: SandboxPlayers): readonly Route[] {
   const { config, chains, contracts } = world
-  const { baseUrl, x402BaseUrl } = config.http
-  const rpcUrl = ({ chainId }: DevChain) => `${baseUrl}/sandbox/rpc/${chainId}`
+  const rpcUrl = (chainId: number) => `${config.http.baseUrl}/sandbox/rpc/${chainId}`
   return [
     free('GET /sandbox', {
       host: 'both',
@@ -23,23 +22,7 @@ export function sandboxRoutes(world: World, players: SandboxPlayers): readonly R
       handle: async () => ({
         body: {
           mode: 'sandbox',
-          baseUrl,
-          x402BaseUrl,
-          chains: {
-            x402: {
-              chainId: chains.native.chainId,
-              network: `eip155:${chains.native.chainId}`,
-              rpcUrl: rpcUrl(chains.native),
-              asset: config.x402?.asset ?? null,
-            },
-            mpp: {
-              chainId: chains.tempo.chainId,
-              network: `tempo:${chains.tempo.chainId}`,
-              rpcUrl: rpcUrl(chains.tempo),
-              currency: config.mpp?.currency.address ?? null,
-            },
-            game: { chainId: chains.native.chainId, rpcUrl: rpcUrl(chains.native) },
-          },
+          ...describeSandbox(config, rpcUrl),
           contracts: { ...contracts, collections: [...contracts.collections] },
           demo: { privateKey: sandboxKey('demo').reveal(), address: addressOf('demo'), nickname: 'Demo' },
           players: (await players.list()).map((player) => ({ ...player })),

@@ -2,10 +2,10 @@ import { join } from 'node:path'
 import type { Address } from '../base/address.ts'
 import type { Hex } from '../base/hex.ts'
 import { createWallet } from '../chain/wallet.ts'
-import type { Config, MppConfig, X402Config } from '../config/config.ts'
+import { type Config, publicUrls } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
-import { BURIAL_ON_DEMAND, mppNetworks, x402Networks } from '../config/networks.ts'
-import { SANDBOX_MPP_SECRET, type SandboxRole, sandboxKey } from '../config/published.ts'
+import { type SandboxRole, sandboxKey } from '../config/published.ts'
+import { nativeChain, sandboxDollars, sandboxRails } from '../config/sandbox.ts'
 import type { DevChain } from '../devchain/chain.ts'
 import { type DevChains, startDevChains } from '../devchain/chains.ts'
 import { createDeployer, type Deployer } from './deployer.ts'
@@ -53,36 +53,6 @@ export function addressOf(role: SandboxRole): Address {
 /** The configuration that production would read from the environment, made of the sandbox's own parts. */
 export function sandboxConfig({ common, protocols, backend }: SandboxLoaded): Config {
   const contracts = sandboxContracts(addressOf('deployer'))
-  const { chainId, ...usdc } = x402Networks['base-sepolia']!
-  const tempo = mppNetworks['tempo-moderato']!
-  const onDemand = { rpcUrls: [], tipWei: 0n, headAgeMaxMs: null, burial: BURIAL_ON_DEMAND }
-  const native = { ...onDemand, chainId, paysGasInCoin: true }
-  const always = [{ fromAmount: 0n as never, blocks: 1 }]
-  const x402: X402Config = {
-    chain: native,
-    network: `eip155:${chainId}`,
-    asset: usdc.asset,
-    assetName: usdc.assetName,
-    assetVersion: usdc.assetVersion,
-    currency: usdc.currency,
-    payTo: addressOf('till'),
-    facilitator: { kind: 'inproc', settlerKey: sandboxKey('settler') },
-    treasuryKey: sandboxKey('treasury'),
-    confirmations: always,
-    sinceBlock: null,
-  }
-  const mpp: MppConfig = {
-    chain: { ...onDemand, chainId: tempo.chainId, paysGasInCoin: false },
-    network: `tempo:${tempo.chainId}`,
-    currency: tempo.currency,
-    recipient: addressOf('till'),
-    realm: new URL(common.http.baseUrl).hostname,
-    secrets: [SANDBOX_MPP_SECRET],
-    modes: ['pull', 'push'],
-    treasuryKey: sandboxKey('treasury'),
-    confirmations: always,
-    sinceBlock: null,
-  }
   return {
     mode: 'sandbox',
     ...common,
@@ -90,14 +60,9 @@ export function sandboxConfig({ common, protocols, backend }: SandboxLoaded): Co
     // Whoever tries the lot whose mint fails should see the refund while they look.
     limits: { ...common.limits, ...PLAY, delivery: { ...common.limits.delivery, retryMs: 100 } },
     receipts: { key: sandboxKey('receipts'), retired: { keys: [] } },
-    x402: protocols.x402 ? x402 : null,
-    mpp: protocols.mpp ? mpp : null,
-    retired: [
-      ...(protocols.x402 ? [] : [{ rail: 'x402' as const, config: x402 }]),
-      ...(protocols.mpp ? [] : [{ rail: 'mpp' as const, config: mpp }]),
-    ],
+    ...sandboxRails(protocols, common.http, addressOf('till')),
     game: {
-      chain: native,
+      chain: nativeChain,
       sale: {
         contract: contracts.sale,
         saleIds: seedLots.map(({ saleId }) => saleId),
@@ -115,9 +80,9 @@ export function sandboxConfig({ common, protocols, backend }: SandboxLoaded): Co
 }
 
 /** In the sandbox the key of the till is at hand; elsewhere it is kept offline, and signs there. */
-function ownershipProofs({ baseUrl, x402BaseUrl }: Config['http']): readonly Hex[] {
+function ownershipProofs(http: Config['http']): readonly Hex[] {
   const till = createWallet(sandboxKey('till'))
-  const origins = new Set([baseUrl, x402BaseUrl].map((url) => new URL(url).origin))
+  const origins = new Set(publicUrls(http).map((url) => new URL(url).origin))
   return [...origins].map((origin) => till.signText(origin))
 }
 
@@ -126,8 +91,8 @@ async function fundKeys({ native, tempo }: DevChains): Promise<void> {
   for (const role of ['settler', 'treasury', 'minter', 'crafter', 'demo'] as const)
     await giveGas(native, addressOf(role), 100n * ETHER)
   for (const role of ['treasury', 'demo'] as const) {
-    await giveToken(native, x402Networks['base-sepolia']!.asset, addressOf(role), 10_000n * DOLLAR)
-    await giveToken(tempo, mppNetworks['tempo-moderato']!.currency.address, addressOf(role), 10_000n * DOLLAR)
+    await giveToken(native, sandboxDollars.native, addressOf(role), 10_000n * DOLLAR)
+    await giveToken(tempo, sandboxDollars.tempo, addressOf(role), 10_000n * DOLLAR)
   }
 }
 

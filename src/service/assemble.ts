@@ -3,7 +3,7 @@ import { documentRows } from '../api/documents/rows.ts'
 import { createPaymentGate } from '../api/gate/payment-gate.ts'
 import { createRateLimiter, RATE_WINDOW_SECONDS, type RateLimiter } from '../api/gate/rate-limit.ts'
 import type { SharedCounts } from '../api/gate/rate-sharing.ts'
-import type { HttpApp } from '../api/http/server.ts'
+import type { HttpApp } from '../api/http/serving.ts'
 import { createMcp } from '../api/mcp/mcp.ts'
 import { createShopMeter, type ShopMeter } from '../api/operator/metrics.ts'
 import { operatorHandlers } from '../api/operator/route.ts'
@@ -18,9 +18,10 @@ import type { Checkout, OrderJobs } from '../checkout/checkout.ts'
 import { createReceiptSigner } from '../checkout/receipt.ts'
 import { sendBack } from '../checkout/send-back.ts'
 import { startWorker } from '../checkout/worker.ts'
-import type { Config } from '../config/config.ts'
+import { type Config, mcpBaseUrl } from '../config/config.ts'
 import type { SurfaceName } from '../domain/good.ts'
 import type { Route } from '../domain/route.ts'
+import { accountsOf, addressFinder, type RailAccount } from '../rails/kind.ts'
 import { addHits, forgetHits } from '../store/counters.ts'
 import type { Database } from '../store/db.ts'
 import { claim, enqueueLeased, extend, forget, ORDER_ATTEMPTS_MAX, release } from '../store/jobs.ts'
@@ -33,9 +34,8 @@ import { pairOffers } from './offers.ts'
 import { assertAllFinishable, assertAllReturnable, soldBefore } from './open-orders.ts'
 import { createOperations, type Operations } from './operations.ts'
 import { type Ground, layGround, type Parts } from './parts.ts'
-import { createRails, sellingRails } from './rails.ts'
+import { openRails, recordedTerms, sellingRails } from './rails.ts'
 import { createTelling } from './telling.ts'
-import { recordedTerms } from './terms.ts'
 import { keepTime } from './time.ts'
 
 /** A shop that could sell, and waits to be told to begin: everything but the socket. */
@@ -92,25 +92,30 @@ type Counter = {
   readonly meter: ShopMeter
   readonly context: ShopContext
   readonly open: ReadonlyMap<SurfaceName, OpenSurface>
+  readonly sellingAccounts: readonly RailAccount[]
 }
 
 /** Rails, goods and books: what sells, whoever asks and however. */
 async function openCounter(config: Config, ground: Ground): Promise<Counter> {
-  const { clock, random, log, waypoint, exchange, database, transports, surfaces, startsCold } = ground
-  const { limits } = config
+  const { clock, random, log, waypoint, exchange, database, transports, surfaces, rails: kinds, startsCold } = ground
+  const { limits, http } = config
   const sources = { clock, random, log, waypoint, exchange }
   const journal = createJournal(database)
   const chainOf = createChains({ limits, journal, clock, log, waypoint, transports })
-  const past = await recordedTerms(database, config)
-  const telling = createTelling(config, surfaces, past)
+  const accounts = accountsOf(kinds, config)
+  const sellingAccounts = accounts.filter(({ isSelling }) => isSelling)
+  const addressOf = addressFinder(kinds, http)
+  const past = await recordedTerms(database, accounts)
+  const telling = createTelling({ config, surfaces, addressOf, past })
   const { secondOpinionFrom } = config.operations
-  const railParts = { ...sources, limits, serviceName: config.service.name, startsCold, past, secondOpinionFrom }
-  const rails = createRails(config, chainOf, railParts)
-  const { open, offers } = pairOffers({ ...sources, config, database, chainOf, surfaces, rails, telling })
+  const railParts = { ...sources, http, limits, serviceName: config.service.name, startsCold, past, secondOpinionFrom }
+  const rails = openRails(accounts, chainOf, railParts)
+  const build = { ...sources, config, database, chainOf }
+  const { open, offers } = pairOffers({ ...build, surfaces, accounts: sellingAccounts, rails, telling })
   await assertAllFinishable(database, offers)
   const meter = createShopMeter(() => operations.wake())
   const orders = createOrders(database)
-  const around = { ...sources, config, database, journal, rails, chainOf, meter, orders, past }
+  const around = { ...sources, config, accounts, database, journal, rails, chainOf, meter, orders, past }
   const operations = createOperations({ ...around, resolve: ground.resolve, post: ground.post })
   await assertAllReturnable(database, operations.reconcileContext)
   const receipts = createReceiptSigner({
@@ -133,28 +138,31 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
     strike: (strike) => addStrike(database, strike),
     running: new Map(),
   }
-  const context = createShopContext({ checkout, http: config.http, limits, rails: sellingRails(rails), surfaces, open })
-  return { checkout, operations, meter, context, open }
+  const hosts = { mainHost: http.baseUrl, hostOf: addressOf }
+  const context = createShopContext({ checkout, ...hosts, limits, rails: sellingRails(rails), surfaces, open })
+  return { checkout, operations, meter, context, open, sellingAccounts }
 }
 
 type Door = { readonly app: HttpApp; readonly table: readonly Route[]; readonly limiter: RateLimiter }
 
 /** The route table and everything that is served beside it, as one function from requests to answers. */
 async function openDoor(config: Config, ground: Ground, counter: Counter): Promise<Door> {
-  const { clock, random, log, database, surfaces, extraRoutes } = ground
-  const { checkout, operations, meter, context, open } = counter
+  const { clock, random, log, database, surfaces, rails: kinds, extraRoutes } = ground
+  const { checkout, operations, meter, context, open, sellingAccounts } = counter
   const { limits, http } = config
   const rows = [
-    ...routes(context, await soldBefore(database, surfaces, open)),
+    ...routes(context, await soldBefore(database, surfaces, kinds, open)),
     ...operations.publicRoutes(checkout),
     ...extraRoutes,
   ]
-  const table = [...rows, ...documentRows({ context, config, version: VERSION, others: rows })]
+  const treasuryKeys = sellingAccounts.map(({ treasuryKey }) => treasuryKey)
+  const table = [...rows, ...documentRows({ context, config, treasuryKeys, version: VERSION, others: rows })]
   const limiter = createRateLimiter({ limits, proxyHops: http.proxyHops, shared: sharedCounts(database), clock, log })
-  const paymentGate = createPaymentGate({ checkout, limiter, limits })
+  const paymentGate = createPaymentGate({ checkout, rails: kinds, limiter, limits })
   const selling = { routes: table, checkout, limiter, paymentGate, random, log }
-  const mcp = createMcp({ ...selling, config, version: VERSION })
-  const others = new Map<string, Other>([['/mcp', { host: 'x402', handle: mcp }]])
+  const references = kinds.map(({ reference }) => reference)
+  const mcp = createMcp({ ...selling, config, references, version: VERSION })
+  const others = new Map<string, Other>([['/mcp', { host: mcpBaseUrl(http), handle: mcp }]])
   const operatorParts = { routes: operations.operatorRoutes(checkout), token: config.operatorToken }
   for (const [path, handle] of operatorHandlers({ ...operatorParts, limits, limiter }))
     others.set(path, { host: 'both', handle })

@@ -1,8 +1,8 @@
 import type { Gauge, Sample } from '../base/metrics.ts'
-import type { Database } from '../store/db.ts'
-import { readFigures } from '../store/figures.ts'
-import { countJobs } from '../store/jobs.ts'
-import { webhookBacklog } from '../store/webhooks.ts'
+import type { Database, DatabaseStatus } from '../store/db.ts'
+import { type Figures, readFigures } from '../store/figures.ts'
+import { countJobs, type JobCounts } from '../store/jobs.ts'
+import { type Backlog, webhookBacklog } from '../store/webhooks.ts'
 import type { WalletBalance } from './wallets.ts'
 
 /** What all replicas share, read when somebody asks for the figures. */
@@ -17,10 +17,17 @@ export async function readGauges(
     // Figures of the store are worth having while a chain is silent.
     wallets().catch((): readonly WalletBalance[] => []),
   ])
+  return [
+    ...orderGauges(figures, jobs),
+    ...webhookGauges(backlog),
+    ...walletGauges(balances),
+    ...processGauges(database.status()),
+  ]
+}
+
+function orderGauges(figures: Figures, jobs: readonly JobCounts[]): readonly Gauge[] {
   const { openOrders, unknownOutcomes, refundsOpen, strayArrivals, missingSettlements } = figures
   const orderJobs = jobs.find(({ kind }) => kind === 'order')
-  const { connections, idle, waiting } = database.status()
-  const only = (value: number): readonly Sample[] => [{ labels: {}, value }]
   return [
     gauge(
       'sutler_orders_open',
@@ -53,6 +60,11 @@ export async function readGauges(
       'How long the oldest due order has waited for a worker.',
       only(orderJobs?.oldestDueSeconds ?? 0),
     ),
+  ]
+}
+
+function webhookGauges(backlog: readonly Backlog[]): readonly Gauge[] {
+  return [
     gauge(
       'sutler_webhook_pending',
       'Messages that an endpoint has not received yet.',
@@ -68,6 +80,11 @@ export async function readGauges(
       'Age of the oldest message that was not received yet.',
       backlog.map(({ endpointId, oldestSeconds }) => ({ labels: { endpoint: endpointId }, value: oldestSeconds })),
     ),
+  ]
+}
+
+function walletGauges(balances: readonly WalletBalance[]): readonly Gauge[] {
+  return [
     gauge(
       'sutler_wallet_balance',
       'What our wallets hold, in wei or in atomic units of the token.',
@@ -84,6 +101,11 @@ export async function readGauges(
         value: isLow ? 1 : 0,
       })),
     ),
+  ]
+}
+
+function processGauges({ connections, idle, waiting }: DatabaseStatus): readonly Gauge[] {
+  return [
     gauge('sutler_store_connections', 'Connections to the store.', [
       { labels: { state: 'idle' }, value: idle },
       { labels: { state: 'busy' }, value: connections - idle },
@@ -91,6 +113,10 @@ export async function readGauges(
     ]),
     gauge('process_resident_memory_bytes', 'Memory of this process.', only(process.memoryUsage.rss())),
   ]
+}
+
+function only(value: number): readonly Sample[] {
+  return [{ labels: {}, value }]
 }
 
 function gauge(name: string, help: string, samples: readonly Sample[]): Gauge {

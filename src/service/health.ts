@@ -1,28 +1,26 @@
 import type { HealthCheck } from '../api/operator/health-rows.ts'
 import type { Clock } from '../base/clock.ts'
-import { type Exchange, systemExchange } from '../base/outgoing.ts'
 import { isProblem } from '../base/problem.ts'
 import type { HeadSource } from '../chain/head.ts'
 import type { Rpc } from '../chain/rpc.ts'
 import type { LedgerGate } from '../checkout/ledger-gate.ts'
-import type { Config } from '../config/config.ts'
+import type { OutsideService } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
 import { countJobs } from '../store/jobs.ts'
 import type { WalletBalance } from './wallets.ts'
 
 export type HealthParts = {
-  readonly config: Config
   readonly database: Database
   readonly chains: readonly { readonly rpc: Rpc; readonly head: HeadSource }[]
+  /** What the rails that sell need beside their chains. */
+  readonly outside: readonly OutsideService[]
   readonly gate: LedgerGate
   wallets(): Promise<readonly WalletBalance[]>
   readonly clock: Clock
-  readonly exchange?: Exchange
 }
 
 const CACHE_MS = 2_000
 const CHECK_MS_MAX = 3_000
-const ANSWER_BYTES_MAX = 1 << 20
 /** Orders that were due so long ago and that nobody has taken up: the workers are down or cannot keep up. */
 const LAG_SECONDS_MAX = 30
 
@@ -39,8 +37,7 @@ export function createHealth(parts: HealthParts): () => Promise<readonly HealthC
 }
 
 function runChecks(parts: HealthParts): Promise<readonly HealthCheck[]> {
-  const { config, database, chains, gate, wallets, clock, exchange = systemExchange } = parts
-  const { x402 } = config
+  const { database, chains, outside, gate, wallets, clock } = parts
   const check = (name: string, severity: 'warn' | 'fail', ask: () => Promise<Finding>) =>
     within(clock, ask()).then(
       (finding) => ({ name, ...finding }),
@@ -50,7 +47,6 @@ function runChecks(parts: HealthParts): Promise<readonly HealthCheck[]> {
         detail: isProblem(error) ? error.message : 'It does not answer.',
       }),
     )
-  const facilitator = x402?.facilitator
   return Promise.all([
     check('store', 'fail', async () => {
       await database.ping()
@@ -58,9 +54,12 @@ function runChecks(parts: HealthParts): Promise<readonly HealthCheck[]> {
       return ok('The store answers.')
     }),
     ...chains.map(({ rpc, head }) => check(`chain ${rpc.chainId}`, 'fail', () => askChain(rpc, head))),
-    ...(facilitator?.kind === 'remote'
-      ? [check('facilitator', 'fail', () => askFacilitator(exchange, facilitator))]
-      : []),
+    ...outside.map(({ name, ask }) =>
+      check(name, 'fail', async () => {
+        const { isWell, detail } = await ask()
+        return { status: isWell ? 'ok' : 'fail', detail }
+      }),
+    ),
     check('ledger', 'fail', async () => {
       gate.assertOpen()
       return ok('The spent payments are known.')
@@ -92,20 +91,6 @@ async function askChain(rpc: Rpc, head: HeadSource): Promise<Finding> {
   return doubtful === 0
     ? ok('The chain answers.')
     : { status: 'warn', detail: `${doubtful} of its RPC addresses are silent or lag.` }
-}
-
-async function askFacilitator(
-  exchange: Exchange,
-  facilitator: { readonly url: string; readonly headers: Readonly<Record<string, { reveal(): string }>> },
-): Promise<Finding> {
-  const { status } = await exchange({
-    url: `${facilitator.url}/supported`,
-    method: 'GET',
-    headers: Object.fromEntries(Object.entries(facilitator.headers).map(([name, value]) => [name, value.reveal()])),
-    timeoutMs: CHECK_MS_MAX,
-    bytesMax: ANSWER_BYTES_MAX,
-  })
-  return status === 200 ? ok('The facilitator answers.') : { status: 'fail', detail: `It answers ${status}.` }
 }
 
 async function within<Result>(clock: Clock, work: Promise<Result>): Promise<Result> {

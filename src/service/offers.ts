@@ -4,18 +4,21 @@ import type { Config } from '../config/config.ts'
 import type { SurfaceName } from '../domain/good.ts'
 import { type Offer, type OfferKey, offerKey } from '../domain/offer.ts'
 import type { RailName } from '../domain/rail.ts'
+import type { RailAccount } from '../rails/kind.ts'
 import type { OpenSurface, Surface, SurfaceParts } from '../surfaces/surface.ts'
 import type { OpenRail } from './rails.ts'
 import type { Telling } from './telling.ts'
 
-export type OffersOptions = Omit<SurfaceParts, 'offersOn' | 'ownAddresses' | 'payerProblem'> & {
+export type OffersOptions = Omit<SurfaceParts, 'offersOn' | 'networks' | 'ownAddresses' | 'payerProblem'> & {
+  /** Where the rails that sell are paid. */
+  readonly accounts: readonly RailAccount[]
   readonly surfaces: readonly Surface[]
   readonly rails: readonly OpenRail[]
   readonly telling: Telling
 }
 
 /** Puts goods beside rails: what this shop sells, and how each is paid. */
-export function pairOffers({ surfaces, rails, telling, ...options }: OffersOptions): {
+export function pairOffers({ surfaces, accounts, rails, telling, ...options }: OffersOptions): {
   readonly open: ReadonlyMap<SurfaceName, OpenSurface>
   readonly offers: ReadonlyMap<OfferKey, Offer>
 } {
@@ -23,10 +26,10 @@ export function pairOffers({ surfaces, rails, telling, ...options }: OffersOptio
   const offers = new Map<OfferKey, Offer>()
   const parts: SurfaceParts = {
     ...options,
-    offersOn(what, only) {
+    offersOn(what, isSoldOn = () => true) {
       const sold = new Map<RailName, Offer<never>>()
       for (const { rail, isSelling } of rails) {
-        if (only && !only.includes(rail.name)) continue
+        if (!isSoldOn(rail)) continue
         // The map forgets which input an offer takes; an order's row remembers, because its input was parsed for that very offer.
         const offer = { ...what, rail, ...telling.of(what.good.name, rail.name) } as unknown as Offer
         const key = offerKey({ good: offer.good.name, rail: rail.name, network: rail.network })
@@ -35,7 +38,8 @@ export function pairOffers({ surfaces, rails, telling, ...options }: OffersOptio
       }
       return sold as unknown as ReadonlyMap<RailName, never>
     },
-    ownAddresses: ownAddresses(config),
+    networks: networksOf(accounts, config),
+    ownAddresses: ownAddresses(accounts, config),
     payerProblem: (payer) =>
       config.blockedPayers.has(payer.toLowerCase())
         ? new Problem('payer_blocked', 'This payer is not served here; nothing was taken.')
@@ -49,14 +53,13 @@ export function pairOffers({ surfaces, rails, telling, ...options }: OffersOptio
   return { open, offers }
 }
 
-function ownAddresses({ x402, mpp, game }: Config): readonly Address[] {
-  const addresses = [
-    x402?.payTo,
-    x402?.asset,
-    mpp?.recipient,
-    mpp?.currency.address,
-    game.sale?.contract,
-    game.craft?.controller,
-  ]
-  return addresses.filter((address) => address !== undefined)
+/** Each chain once; the names are those that payments go by. */
+function networksOf(accounts: readonly RailAccount[], { game }: Config): SurfaceParts['networks'] {
+  const all = [...accounts, { network: `eip155:${game.chain.chainId}`, chain: game.chain }]
+  return all.filter(({ chain }, index) => all.findIndex((other) => other.chain.chainId === chain.chainId) === index)
+}
+
+function ownAddresses(accounts: readonly RailAccount[], { game }: Config): readonly Address[] {
+  const paid = accounts.flatMap(({ payTo, asset }) => [payTo, asset])
+  return [...paid, game.sale?.contract, game.craft?.controller].filter((address) => address !== undefined)
 }

@@ -1,7 +1,9 @@
 import type { Sold } from '../api/routes.ts'
 import type { ReconcileContext } from '../checkout/reconcile-context.ts'
+import { SWITCHES } from '../config/load.ts'
 import type { SurfaceName } from '../domain/good.ts'
 import { type Offer, type OfferKey, offerKey } from '../domain/offer.ts'
+import type { RailName } from '../domain/rail.ts'
 import type { Database } from '../store/db.ts'
 import { openSales, strandedMoney, wasSold } from '../store/open-sales.ts'
 import type { OpenSurface, Surface } from '../surfaces/surface.ts'
@@ -22,7 +24,7 @@ export async function assertAllFinishable(database: Database, offers: ReadonlyMa
 }
 
 const REMEDY =
-  'Keep the options of what sold them, and switch it off with SUTLER_X402, SUTLER_MPP, SUTLER_SALE, SUTLER_SHOP, SUTLER_GATEWAY or SUTLER_CRAFT ' +
+  `Keep the options of what sold them, and switch it off with ${SWITCHES} ` +
   'set to false; for another network, name the earlier configuration in SUTLER_RETIRED_ENV. Their orders are then finished, and nothing more is sold'
 
 /** The same for money that came without a purchase, or whose order was given up: only the rail that it came by can send it back. */
@@ -40,11 +42,12 @@ export async function assertAllReturnable(database: Database, { tills, policy }:
 export async function soldBefore(
   database: Database,
   surfaces: readonly Surface[],
+  rails: readonly { readonly name: RailName }[],
   open: ReadonlyMap<SurfaceName, OpenSurface>,
 ): Promise<readonly Sold[]> {
   const before: Sold[] = []
   for (const { name: surface } of surfaces)
-    for (const rail of ['x402', 'mpp'] as const)
+    for (const { name: rail } of rails)
       if (!open.get(surface)?.rails.includes(rail) && (await wasSold(database, surface, rail)))
         before.push({ surface, rail })
   return before

@@ -5,7 +5,10 @@ import { type Exchange, systemExchange } from '../base/outgoing.ts'
 import { noWaypoint, type Waypoint } from '../base/waypoint.ts'
 import type { RpcTransport } from '../chain/transport.ts'
 import type { Config } from '../config/config.ts'
+import { declareRail } from '../domain/rail.ts'
 import type { Route } from '../domain/route.ts'
+import type { RailKind } from '../rails/kind.ts'
+import { rails as allRails } from '../rails/rails.ts'
 import { type Database, openDatabase } from '../store/db.ts'
 import { StoreFault } from '../store/fault.ts'
 import { migrate, pendingMigrations } from '../store/migrate.ts'
@@ -24,6 +27,8 @@ export type Parts = {
   readonly transports?: ReadonlyMap<number, RpcTransport | readonly RpcTransport[]>
   /** All that can be sold, where that is more than what comes with the program. */
   readonly surfaces?: readonly Surface[]
+  /** All ways to pay, where these are more than what comes with the program. */
+  readonly rails?: readonly RailKind[]
   /** A database that is open already; the service then leaves it open. */
   readonly database?: Database
   /** Orders then move only while a request drives them. */
@@ -52,7 +57,8 @@ export type Ground = Required<Omit<Parts, 'furnish' | 'resolve' | 'post'>> & {
 
 export async function layGround(config: Config, parts: Parts): Promise<Ground> {
   const { random = systemRandom, exchange = systemExchange, waypoint = noWaypoint, surfaces = allSurfaces } = parts
-  const { transports = new Map(), withoutWorker = false, startsCold = false, resolve, post } = parts
+  const { rails = allRails, transports = new Map(), withoutWorker = false, startsCold = false, resolve, post } = parts
+  for (const { name } of rails) declareRail(name)
   const ownClock = parts.clock ? null : syncedClock(systemClock)
   const clock = parts.clock ?? ownClock ?? systemClock
   const log = parts.log ?? createLog({ level: config.logLevel, clock, write: (line) => process.stderr.write(line) })
@@ -60,7 +66,7 @@ export async function layGround(config: Config, parts: Parts): Promise<Ground> {
   await bringUpToDate(database, config, log)
   const extraRoutes = (await parts.furnish?.(database)) ?? []
   const sources = { clock, ownClock, random, log, waypoint, exchange, resolve, post }
-  return { ...sources, database, extraRoutes, transports, surfaces, withoutWorker, startsCold }
+  return { ...sources, database, extraRoutes, transports, surfaces, rails, withoutWorker, startsCold }
 }
 
 function openStore(config: Config, parts: { clock: Clock; random: Random; log: Log }): Promise<Database> {

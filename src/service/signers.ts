@@ -3,8 +3,9 @@ import type { ChainAccess } from '../chain/access.ts'
 import type { HeadSource } from '../chain/head.ts'
 import type { Rpc } from '../chain/rpc.ts'
 import type { Sender } from '../chain/sender.ts'
-import type { ChainConfig, Config, MppConfig, X402Config } from '../config/config.ts'
+import type { ChainConfig, GameConfig } from '../config/config.ts'
 import type { Journal } from '../domain/journal.ts'
+import type { RailAccount } from '../rails/kind.ts'
 
 /** A key of ours on one chain, by what it is for. */
 export type Signer = {
@@ -16,22 +17,21 @@ export type Signer = {
   readonly paysGasInCoin: boolean
 }
 
-export function createSigners(config: Config, chainOf: (chain: ChainConfig) => ChainAccess): readonly Signer[] {
-  const { x402, mpp, retired, game } = config
+export function createSigners(
+  accounts: readonly RailAccount[],
+  game: GameConfig,
+  chainOf: (chain: ChainConfig) => ChainAccess,
+): readonly Signer[] {
   const signers: Signer[] = []
   const add = (role: string, chain: ChainConfig, key: Secret | undefined) => {
     if (!key) return
     const { rpc, head, sender } = chainOf(chain)
     signers.push({ role, sender: sender(key), rpc, head, paysGasInCoin: chain.paysGasInCoin })
   }
-  const onX402 = ({ chain, facilitator, treasuryKey }: X402Config) => {
-    add('settler', chain, facilitator.kind === 'inproc' ? facilitator.settlerKey : undefined)
+  for (const { chain, otherKeys, treasuryKey } of accounts) {
+    for (const { role, key } of otherKeys) add(role, chain, key)
     add('treasury', chain, treasuryKey)
   }
-  const onMpp = ({ chain, treasuryKey }: MppConfig) => add('treasury', chain, treasuryKey)
-  if (x402) onX402(x402)
-  if (mpp) onMpp(mpp)
-  for (const { rail, config: earlier } of retired) rail === 'x402' ? onX402(earlier) : onMpp(earlier)
   add('minter', game.chain, game.sale?.minterKey)
   add('crafter', game.chain, game.craft?.crafterKey)
   return signers

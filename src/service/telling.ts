@@ -13,17 +13,21 @@ export type Telling = {
   byRecords(order: Order): Told
 }
 
-export function createTelling(config: Config, surfaces: readonly Surface[], past: readonly ShopTerms[]): Telling {
-  const { http } = config
+export function createTelling(parts: {
+  readonly config: Config
+  readonly surfaces: readonly Surface[]
+  /** Public address of a rail's routes. */
+  readonly addressOf: (rail: RailName) => string
+  readonly past: readonly ShopTerms[]
+}): Telling {
+  const { config, surfaces, addressOf, past } = parts
   const goods = new Map<GoodName, ToldGood>(surfaces.flatMap((surface) => Object.entries(surface.goods(config))))
-  const hostOf = (rail: RailName) => (rail === 'mpp' ? http.baseUrl : http.x402BaseUrl)
 
   const of: Telling['of'] = (good, rail) => {
     const told = goods.get(good)
     if (!told) throw new Error(`no surface tells of ${good}`)
-    const { host, path } = told.place(rail)
-    const { present, publish } = told
-    return { present, publish, statusUrl: (reference) => `${hostOf(host)}${path}/${reference}` }
+    const { present, publish, place } = told
+    return { present, publish, statusUrl: (reference) => `${addressOf(rail)}${place(rail)}/${reference}` }
   }
   return {
     of,

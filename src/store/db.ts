@@ -4,10 +4,9 @@ import type { Clock } from '../base/clock.ts'
 import type { DataFolder } from '../base/data-folder.ts'
 import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
-import { Problem } from '../base/problem.ts'
 import type { Backend, Engine } from './backend.ts'
 import { openEmbedded } from './embedded/embedded.ts'
-import { asProblem, isConnectionLost, isSilent, isTransient, StoreFault } from './fault.ts'
+import { asProblem, isConnectionLost, isTransient, StoreFault } from './fault.ts'
 import { createLender } from './pool.ts'
 import { answerMsMax, openPostgres } from './postgres.ts'
 import { type Statement, statement } from './statement.ts'
@@ -103,8 +102,8 @@ const PING = statement('select 1')
 /** `openDatabase` for a backend that is open already. */
 export function createDatabase(backend: Backend, options: DatabaseOptions): Database {
   const { pool } = backend
-  const lender = createLender(pool)
   const { clock, random, queueMax = QUEUE_MAX } = options
+  const { connect, takeBack } = createLender(pool, queueMax)
   // Set while `work` of a transaction runs. On the embedded engine a pool query in there would wait for itself for ever.
   const running = new AsyncLocalStorage<{ isOpen: boolean }>()
 
@@ -112,18 +111,6 @@ export function createDatabase(backend: Backend, options: DatabaseOptions): Data
     if (running.getStore()?.isOpen) {
       throw new TypeError(`${what} inside a transaction would wait for itself: use the transaction that was handed in`)
     }
-  }
-
-  function connect(): Promise<pg.PoolClient> {
-    if (pool.waitingCount >= queueMax) throw new Problem('overloaded', 'Too many requests wait for the store.')
-    return lender.connect()
-  }
-
-  /** Whatever a connection was used for, this is how it came back. */
-  function takeBack(client: pg.PoolClient, failure: unknown, isLost: boolean): void {
-    client.release(isLost)
-    if (isSilent(failure)) lender.silent()
-    else if (!isLost) lender.heard()
   }
 
   async function query<Row>(sql: Statement<Row> | string, values?: readonly unknown[]): Promise<Result<Row>> {

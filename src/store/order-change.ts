@@ -4,10 +4,17 @@ import { type JsonObject, stringify } from '../base/json.ts'
 import type { EventType } from '../domain/event.ts'
 import type { Hold } from '../domain/good.ts'
 import { NOT_A_DELIVERY } from '../domain/journal.ts'
-import { type Answer, type Failure, type Order, type OrderStatus, type Refund, transitions } from '../domain/order.ts'
+import {
+  type Answer,
+  type Failure,
+  type LeasedOrder,
+  type Order,
+  type OrderStatus,
+  type Refund,
+  transitions,
+} from '../domain/order.ts'
 import type { Database, Queryable } from './db.ts'
 import { type HoldRefusal, recordHolds, takeHolds } from './holds.ts'
-import type { Lease } from './jobs.ts'
 import { triedWords, triesWith } from './order-tries.ts'
 import { assertWithin, type RefundBudget } from './refund-budget.ts'
 import { statement } from './statement.ts'
@@ -32,6 +39,15 @@ export type Change = {
   /** So many deliveries must be on record, no more: otherwise somebody else is delivering, and the order must not be given up. */
   readonly sends?: number | undefined
 }
+
+export type RefundChange = Change & {
+  readonly refund: Refund
+  /** For a refund that nobody decided; RefundsUsedUp is thrown when it would go beyond. */
+  readonly budget?: RefundBudget | undefined
+}
+
+/** What is told of a change, written down with it. */
+export type OrderEvent = { readonly type: EventType; readonly data: JsonObject }
 
 /** Locks the job: whoever would take over the order skips it until this statement is through. */
 const HELD = `
@@ -116,10 +132,9 @@ const CHANGE = statement<{ sequence: number }>(`
 /** Null when the lease is lost, the order has moved on or more was sent for it: somebody else is at work, and this result is void. */
 export async function changeOrder(
   queryable: Queryable,
-  lease: Lease,
-  order: Order,
+  { order, lease }: LeasedOrder,
   change: Change,
-  event: { readonly type: EventType; readonly data: JsonObject },
+  event: OrderEvent,
 ): Promise<Order | null> {
   assertAllowed(order, change)
   const step = { status: change.to, at: isoTime(change.at) }
@@ -198,16 +213,15 @@ const COMPLETE_REFUND = statement(`
 /** The refund's own record moves in the same transaction as its order. The unique key allows one per order, ever. */
 export async function changeRefund(
   db: Database,
-  lease: Lease,
-  order: Order,
-  change: Change & { readonly refund: Refund },
-  event: { readonly type: EventType; readonly data: JsonObject },
-  budget?: RefundBudget,
+  leased: LeasedOrder,
+  change: RefundChange,
+  event: OrderEvent,
 ): Promise<Order | null> {
-  const { refund } = change
+  const { order } = leased
+  const { refund, budget } = change
   return db.transaction(async (tx) => {
     if (budget) await assertWithin(tx, refund.amount, budget)
-    const next = await changeOrder(tx, lease, order, change, event)
+    const next = await changeOrder(tx, leased, change, event)
     if (next === null) return null
     if (change.to === 'refunding') {
       await tx.query(BEGIN_REFUND, [refund.id, order.id, refund.amount.toString(), refund.to, refund.reason, refund.by])
@@ -233,8 +247,7 @@ const MARK_IN_DOUBT = statement<{ id: string }>(`
 /** With why nobody knows, where that is new. */
 export async function markInDoubt(
   queryable: Queryable,
-  lease: Lease,
-  order: Order,
+  { order, lease }: LeasedOrder,
   error?: string,
 ): Promise<Order | null> {
   if (order.inDoubt && error === undefined) return order
@@ -256,17 +269,19 @@ const COUNT_ATTEMPT = statement<{ attempts: number }>(`
   returning attempts`)
 
 /** Counts a try, and writes down in the same statement what came of it. */
-export function countAttempt(queryable: Queryable, lease: Lease, order: Order, error: string): Promise<Order | null> {
-  return noteTry(queryable, lease, order, error, 1)
+export function countAttempt(queryable: Queryable, leased: LeasedOrder, error: string): Promise<Order | null> {
+  return note(queryable, leased, { error, counted: 1 })
 }
 
-/** The same for a try that did not get as far as what it was to try. `counted` is what the order's own count grows by. */
-export async function noteTry(
+/** The same for a try that did not get as far as what it was to try. */
+export function noteTry(queryable: Queryable, leased: LeasedOrder, error: string): Promise<Order | null> {
+  return note(queryable, leased, { error, counted: 0 })
+}
+
+async function note(
   queryable: Queryable,
-  lease: Lease,
-  order: Order,
-  error: string,
-  counted: 0 | 1 = 0,
+  { order, lease }: LeasedOrder,
+  { error, counted }: { readonly error: string; readonly counted: number },
 ): Promise<Order | null> {
   const values = [lease.kind, lease.key, lease.lease, order.status, triedWords(error), counted]
   const { rows } = await queryable.query(COUNT_ATTEMPT, values)
@@ -315,7 +330,7 @@ const LET_GO = statement<{ id: string }>(`
  * A payment that does not land keeps nothing from others: what was set aside for it is given back. If it lands after all, the order is
  * planned again like one whose money came first. Null when the lease is lost.
  */
-export async function letGo(queryable: Queryable, lease: Lease, order: Order): Promise<Order | null> {
+export async function letGo(queryable: Queryable, { order, lease }: LeasedOrder): Promise<Order | null> {
   const { rows } = await queryable.query(LET_GO, [lease.kind, lease.key, lease.lease])
   return rows.length === 1 ? { ...order, plan: null } : null
 }
@@ -328,10 +343,8 @@ export type PlanOutcome =
 /** A captured payment is on record before anybody asked whether it can be delivered; this adds what `check` found. */
 export async function setPlan(
   db: Database,
-  lease: Lease,
-  order: Order,
-  plan: JsonObject,
-  holds: readonly Hold[],
+  { order, lease }: LeasedOrder,
+  { plan, holds }: { readonly plan: JsonObject; readonly holds: readonly Hold[] },
 ): Promise<PlanOutcome> {
   const outcome = await db
     .transaction(async (tx): Promise<PlanOutcome> => {

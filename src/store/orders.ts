@@ -1,12 +1,10 @@
 import type { JsonObject } from '../base/json.ts'
-import type { EventType } from '../domain/event.ts'
 import type { Hold } from '../domain/good.ts'
-import type { Order, Refund } from '../domain/order.ts'
+import type { LeasedOrder, Order } from '../domain/order.ts'
 import { isPrivateIdentity } from '../domain/rail.ts'
 import type { Arrival } from '../domain/till.ts'
 import { strayArrival } from './arrival-list.ts'
 import type { Database } from './db.ts'
-import type { Lease } from './jobs.ts'
 import {
   type Change,
   changeOrder,
@@ -15,15 +13,15 @@ import {
   letGo,
   markInDoubt,
   noteTry,
+  type OrderEvent,
   type PlanOutcome,
+  type RefundChange,
   setPlan,
 } from './order-change.ts'
 import { findByIdentities, type Opening, type OpenOutcome, openOrder } from './order-opening.ts'
 import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './order-row.ts'
-import { type RefundBudget, refundedToday } from './refund-budget.ts'
+import { refundedToday } from './refund-budget.ts'
 import { statement } from './statement.ts'
-
-type OrderEvent = { readonly type: EventType; readonly data: JsonObject }
 
 /** The book of purchases. Every method that changes an order demands its lease. */
 export type Orders = {
@@ -34,24 +32,20 @@ export type Orders = {
   byReference(reference: string): Promise<readonly FoundOrder[]>
   /** Money that reached us, by whatever names it, and that no order has. */
   stray(reference: string): Promise<Arrival | null>
-  change(lease: Lease, order: Order, change: Change, event: OrderEvent): Promise<Order | null>
-  changeRefund(
-    lease: Lease,
-    order: Order,
-    change: Change & { readonly refund: Refund },
-    event: OrderEvent,
-    /** For a refund that nobody decided; throws RefundsUsedUp when it would go beyond. */
-    budget?: RefundBudget,
-  ): Promise<Order | null>
+  change(leased: LeasedOrder, change: Change, event: OrderEvent): Promise<Order | null>
+  changeRefund(leased: LeasedOrder, change: RefundChange, event: OrderEvent): Promise<Order | null>
   /** What went back to payers within a day without anybody having decided it, orphans included. */
   refundedToday(): Promise<bigint>
-  markInDoubt(lease: Lease, order: Order, error?: string): Promise<Order | null>
-  countAttempt(lease: Lease, order: Order, error: string): Promise<Order | null>
+  markInDoubt(leased: LeasedOrder, error?: string): Promise<Order | null>
+  countAttempt(leased: LeasedOrder, error: string): Promise<Order | null>
   /** What was tried and came to nothing, without counting it. */
-  noteTry(lease: Lease, order: Order, error: string): Promise<Order | null>
+  noteTry(leased: LeasedOrder, error: string): Promise<Order | null>
   /** Gives back what was set aside for a payment that does not land. */
-  letGo(lease: Lease, order: Order): Promise<Order | null>
-  setPlan(lease: Lease, order: Order, plan: JsonObject, holds: readonly Hold[]): Promise<PlanOutcome>
+  letGo(leased: LeasedOrder): Promise<Order | null>
+  setPlan(
+    leased: LeasedOrder,
+    checked: { readonly plan: JsonObject; readonly holds: readonly Hold[] },
+  ): Promise<PlanOutcome>
 }
 
 /** `isOwn`: found by a name that only the buyer and we know. */
@@ -98,13 +92,13 @@ export function createOrders(db: Database): Orders {
       }))
     },
     stray: (reference) => strayArrival(db, reference),
-    change: (lease, order, change, event) => changeOrder(db, lease, order, change, event),
-    changeRefund: (lease, order, change, event, budget) => changeRefund(db, lease, order, change, event, budget),
+    change: (leased, change, event) => changeOrder(db, leased, change, event),
+    changeRefund: (leased, change, event) => changeRefund(db, leased, change, event),
     refundedToday: () => refundedToday(db),
-    markInDoubt: (lease, order, error) => markInDoubt(db, lease, order, error),
-    countAttempt: (lease, order, error) => countAttempt(db, lease, order, error),
-    noteTry: (lease, order, error) => noteTry(db, lease, order, error),
-    letGo: (lease, order) => letGo(db, lease, order),
-    setPlan: (lease, order, plan, holds) => setPlan(db, lease, order, plan, holds),
+    markInDoubt: (leased, error) => markInDoubt(db, leased, error),
+    countAttempt: (leased, error) => countAttempt(db, leased, error),
+    noteTry: (leased, error) => noteTry(db, leased, error),
+    letGo: (leased) => letGo(db, leased),
+    setPlan: (leased, checked) => setPlan(db, leased, checked),
   }
 }

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { Log } from '../base/log.ts'
+import { Problem } from '../base/problem.ts'
 import { isSilent } from './fault.ts'
 
 /** A pool of `pg` in which a broken connection is never more than a failed query. Idle connections stay, with their plans. */
@@ -17,18 +18,17 @@ const DOUBT_MS_MAX = 1_500
 
 /** Hands out connections, and distrusts them all when one of them goes silent. */
 export type Lender = {
+  /** Throws `overloaded` when too many wait already. */
   connect(): Promise<pg.PoolClient>
-  /** A connection that was lent did what it was asked. */
-  heard(): void
-  /** One got no answer at all. Idle ones are asked for a sign of life, all at once, before anybody gets them; those that give none are dropped. */
-  silent(): void
+  /** Whatever a connection was used for, this is how it came back. */
+  takeBack(client: pg.PoolClient, failure: unknown, isLost: boolean): void
 }
 
 /**
  * A network may swallow packets without a word: a firewall forgets a connection, a proxy hangs. Nothing is ever reset then, and each
  * pooled connection would cost its next user a time-out.
  */
-export function createLender(pool: pg.Pool): Lender {
+export function createLender(pool: pg.Pool, queueMax: number): Lender {
   let isInDoubt = false
 
   async function probe(): Promise<void> {
@@ -40,7 +40,8 @@ export function createLender(pool: pg.Pool): Lender {
     )
   }
 
-  function silent(): void {
+  /** One got no answer at all: idle ones are asked for a sign of life, all at once, before anybody gets them; those that give none are dropped. */
+  function distrust(): void {
     isInDoubt = true
     // They are taken in this very moment: whoever comes next waits for one that has answered, or for a new one.
     for (let idle = pool.idleCount; idle > 0; idle--) probe().catch(() => {})
@@ -48,17 +49,19 @@ export function createLender(pool: pg.Pool): Lender {
 
   return {
     async connect() {
+      if (pool.waitingCount >= queueMax) throw new Problem('overloaded', 'Too many requests wait for the store.')
       try {
         return await (isInDoubt ? soon(pool.connect()) : pool.connect())
       } catch (error) {
-        if (isSilent(error)) silent()
+        if (isSilent(error)) distrust()
         throw error
       }
     },
-    heard() {
-      isInDoubt = false
+    takeBack(client, failure, isLost) {
+      client.release(isLost)
+      if (isSilent(failure)) distrust()
+      else if (!isLost) isInDoubt = false
     },
-    silent,
   }
 }
 

@@ -9,7 +9,7 @@ export type ShopTerms = {
   readonly network: string
   readonly asset: Address
   readonly payTo: Address
-  /** The name that MPP payments are bound to; null where the protocol has none. */
+  /** The name that payments are bound to; null where the protocol has none. */
   readonly realm: string | null
   /** As catalogs show it. */
   readonly currency: string

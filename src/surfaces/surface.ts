@@ -12,8 +12,8 @@ import type { Limits } from '../config/limits.ts'
 import type { Shelf } from '../domain/catalog.ts'
 import type { GoodName, SurfaceName } from '../domain/good.ts'
 import type { Offer } from '../domain/offer.ts'
-import type { RailName } from '../domain/rail.ts'
-import type { FreeAnswer, Route } from '../domain/route.ts'
+import type { Rail, RailName } from '../domain/rail.ts'
+import type { FreeAnswer, Host, Route } from '../domain/route.ts'
 import type { Database } from '../store/db.ts'
 
 /**
@@ -41,8 +41,8 @@ export type Surface = {
 }
 
 export type ToldGood = Pick<Offer, 'present' | 'publish'> & {
-  /** Where a purchase is told, before its name. */
-  place(rail: RailName): { readonly host: RailName; readonly path: string }
+  /** The path at which a purchase is told, before its name. */
+  place(rail: RailName): string
 }
 
 /** A good takes an input of its own; in a table of all of them it is only known that an order's row has it. */
@@ -63,6 +63,10 @@ export type OpenSurface = {
 export type RowContext = {
   /** Public address of a path on the host of a rail. */
   urlOf(rail: RailName, path: string): string
+  /** Which of our public addresses that is. */
+  hostOf(rail: RailName): Host
+  /** The address that a shop has for whatever has none of its own. */
+  readonly mainHost: Host
   purchaseStatus(surface: SurfaceName, rail: RailName, reference: string): Promise<FreeAnswer>
 }
 
@@ -77,13 +81,15 @@ export type SurfaceParts = {
   readonly exchange: Exchange
   readonly database: Database
   readonly chainOf: (chain: ChainConfig) => ChainAccess
+  /** The chains that we know, under the names that payments go by. */
+  readonly networks: readonly { readonly network: string; readonly chain: ChainConfig }[]
   /**
-   * The good on each rail, or only on those that are named. What is returned is sold; what was sold on a rail that sells no longer is known
+   * The good on each rail, or only on those that it is sold on. What is returned is sold; what was sold on a rail that sells no longer is known
    * to the checkout all the same.
    */
   offersOn<Input extends JsonObject>(
     what: Pick<Offer<Input>, 'good' | 'price'>,
-    only?: readonly RailName[],
+    isSoldOn?: (rail: Rail) => boolean,
   ): ReadonlyMap<RailName, Offer<Input>>
   /** Where goods must never go: the shop's own tills, tokens and contracts. */
   readonly ownAddresses: readonly Address[]

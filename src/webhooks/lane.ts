@@ -64,7 +64,7 @@ export async function workLane(parts: LaneParts, endpoint: Endpoint, job: Job, s
   const pending = await nextDeliveries(db, endpoint.id, job.key, TURN_DELIVERIES)
   for (const delivery of pending) {
     if (stop.aborted || clock.now() >= until) return giveBack(parts, job, 0)
-    const verdict = await deliver(parts, endpoint, job, delivery, stop)
+    const verdict = await deliver({ parts, endpoint, job, stop }, delivery)
     if (verdict === 'lost') return
     if (typeof verdict === 'object') return giveBack(parts, job, verdict.pauseSeconds)
   }
@@ -79,13 +79,15 @@ async function giveBack({ db }: LaneParts, job: Job, pauseSeconds: number): Prom
 /** `told`: on to the next one. A pause: the lane waits. `lost`: somebody else has the lane. */
 type Verdict = 'told' | 'lost' | { readonly pauseSeconds: number }
 
-async function deliver(
-  parts: LaneParts,
-  endpoint: Endpoint,
-  job: Job,
-  { event, attempts, eventKey }: PendingDelivery,
-  stop: AbortSignal,
-): Promise<Verdict> {
+type Turn = {
+  readonly parts: LaneParts
+  readonly endpoint: Endpoint
+  readonly job: Job
+  readonly stop: AbortSignal
+}
+
+async function deliver({ parts, endpoint, job, stop }: Turn, pending: PendingDelivery): Promise<Verdict> {
+  const { event, attempts, eventKey } = pending
   const { db, clock, post, waypoint, log, observe } = parts
   const begun = clock.now()
   const body = bodyOf(event)

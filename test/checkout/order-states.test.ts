@@ -3,10 +3,19 @@ import { after, before, describe, test } from 'node:test'
 import { newId, systemRandom } from '../../src/base/id.ts'
 import { usd } from '../../src/base/money.ts'
 import type { Hold } from '../../src/domain/good.ts'
-import { isFinal, type Order, type OrderStatus, type Refund, statuses, transitions } from '../../src/domain/order.ts'
+import type { Lease } from '../../src/domain/lease.ts'
+import {
+  isFinal,
+  type LeasedOrder,
+  type Order,
+  type OrderStatus,
+  type Refund,
+  statuses,
+  transitions,
+} from '../../src/domain/order.ts'
 import type { Payment } from '../../src/domain/rail.ts'
 import { createHoldBook } from '../../src/store/holds.ts'
-import { claim, type Lease } from '../../src/store/jobs.ts'
+import { claim } from '../../src/store/jobs.ts'
 import { createJournal } from '../../src/store/journal.ts'
 import type { Change } from '../../src/store/order-change.ts'
 import { createOrders, type Orders } from '../../src/store/orders.ts'
@@ -67,12 +76,10 @@ for (const engine of engines) {
       })
     }
 
-    type Held = { readonly order: Order; readonly lease: Lease }
-
-    async function opened(...parameters: Parameters<typeof open>): Promise<Held> {
+    async function opened(...parameters: Parameters<typeof open>): Promise<LeasedOrder> {
       const outcome = await open(...parameters)
       assert.equal(outcome.kind, 'opened')
-      return outcome as Held & { kind: 'opened' }
+      return outcome as LeasedOrder & { kind: 'opened' }
     }
 
     const refund: Refund = {
@@ -98,11 +105,11 @@ for (const engine of engines) {
       return { to, at: Date.now(), release: 'none', isLast: false, ...paid, ...back }
     }
 
-    function apply({ order, lease }: Held, change: Change): Promise<Order | null> {
+    function apply(held: LeasedOrder, change: Change): Promise<Order | null> {
       const event = { type: 'order.confirmed', data: { to: change.to } } as const
       return change.refund
-        ? orders.changeRefund(lease, order, { ...change, refund: change.refund }, event)
-        : orders.change(lease, order, change, event)
+        ? orders.changeRefund(held, { ...change, refund: change.refund }, event)
+        : orders.change(held, change, event)
     }
 
     const pathTo: Record<OrderStatus, readonly OrderStatus[]> = {
@@ -116,7 +123,7 @@ for (const engine of engines) {
       expired: ['expired'],
     }
 
-    async function walk(held: Held, path: readonly OrderStatus[]): Promise<Held> {
+    async function walk(held: LeasedOrder, path: readonly OrderStatus[]): Promise<LeasedOrder> {
       let { order } = held
       for (const to of path) order = (await apply({ order, lease: held.lease }, changeTo(to)))!
       return { order, lease: held.lease }
@@ -175,9 +182,9 @@ for (const engine of engines) {
         assert.equal(lease?.key, id)
         const events = await eventsOf(id)
         assert.equal(await apply(zombie, changeTo(transitions[status][0]!)), null)
-        assert.equal(await orders.countAttempt(zombie.lease, zombie.order, 'late'), null)
-        if (status === 'settling') assert.equal(await orders.markInDoubt(zombie.lease, zombie.order), null)
-        if (status === 'settled') assert.equal((await orders.setPlan(zombie.lease, zombie.order, {}, [])).kind, 'lost')
+        assert.equal(await orders.countAttempt(zombie, 'late'), null)
+        if (status === 'settling') assert.equal(await orders.markInDoubt(zombie), null)
+        if (status === 'settled') assert.equal((await orders.setPlan(zombie, { plan: {}, holds: [] })).kind, 'lost')
         assert.deepEqual(await eventsOf(id), events)
         assert.equal((await orders.byId(id))?.status, status)
       }
@@ -229,7 +236,7 @@ for (const engine of engines) {
       const other = `0x${'ef'.repeat(20)}` as const
       const first = await opened({}, { requestDigest })
       assert.equal((await open({}, { requestDigest })).kind, 'opened')
-      await orders.markInDoubt(first.lease, first.order)
+      await orders.markInDoubt(first)
       const second = await open({}, { requestDigest })
       assert.equal(second.kind, 'in_doubt')
       assert.equal((await open({ payer: other }, { requestDigest })).kind, 'opened')

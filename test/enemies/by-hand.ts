@@ -9,7 +9,7 @@ export async function step({ store, service }: Pick<TestShop, 'store' | 'service
   await store.db.query(`update jobs set run_at = now(), lease = null where kind = 'order' and key = $1`, [orderId])
   const lease = (await checkout.jobs.claim(100, 60)).find(({ key }) => key === orderId)
   const order = await checkout.orders.byId(orderId)
-  if (lease && order) await advance(checkout, order, lease)
+  if (lease && order) await advance(checkout, { order, lease })
   return (await checkout.orders.byId(orderId))!
 }
 

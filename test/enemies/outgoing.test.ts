@@ -7,6 +7,8 @@ import { systemExchange as exchange, OutgoingFailure } from '../../src/base/outg
 import { isProblem } from '../../src/base/problem.ts'
 import { Secret } from '../../src/base/secret.ts'
 import { httpTransport } from '../../src/chain/rpc.ts'
+import { accountsOf } from '../../src/rails/kind.ts'
+import { rails } from '../../src/rails/rails.ts'
 import { createHealth } from '../../src/service/health.ts'
 import { createGameClient } from '../../src/surfaces/shop/game-client.ts'
 import { healthAnswer } from '../../src/surfaces/shop/game-wire.ts'
@@ -170,6 +172,7 @@ async function prepare(shop: TestShop) {
 
 async function facilitatorHealth({ config, store }: TestShop): Promise<string> {
   const gate = { assertOpen() {}, open: async () => {} }
-  const parts = { config, database: store.db, chains: [], gate, wallets: async () => [], clock: systemClock }
+  const outside = accountsOf(rails, config).flatMap((account) => account.outside)
+  const parts = { outside, database: store.db, chains: [], gate, wallets: async () => [], clock: systemClock }
   return (await createHealth(parts)()).find(({ name }) => name === 'facilitator')!.status
 }

@@ -38,9 +38,9 @@ async function openOrder(rail: RailUnderTest): Promise<Said> {
   return said(response)
 }
 
-const switchedOff: Record<RailName, (config: Config) => Config> = {
-  x402: (config) => ({ ...config, x402: null, retired: [{ rail: 'x402', config: config.x402! }] }),
-  mpp: (config) => ({ ...config, mpp: null, retired: [{ rail: 'mpp', config: config.mpp! }] }),
+const switchedOff = {
+  x402: (config: Config): Config => ({ ...config, x402: null, retired: [{ rail: 'x402', config: config.x402! }] }),
+  mpp: (config: Config): Config => ({ ...config, mpp: null, retired: [{ rail: 'mpp', config: config.mpp! }] }),
 }
 
 function open(configure: (config: Config) => Config): Promise<Service> {

@@ -75,7 +75,7 @@ const told = toldGood<Ride>(
     present: (view) => ({ ...commonMembers(view), ...seatsOf(view) }),
     publish: (view) => ({ ...publicMembers(view), ...seatsOf(view) }),
   },
-  (rail) => ({ host: rail, path: `/arcade/${rail}/purchases` }),
+  (rail) => `/arcade/${rail}/purchases`,
 )
 
 export const arcade: Surface = {
@@ -88,7 +88,7 @@ export const arcade: Surface = {
   statusRow: (context, rail) =>
     free(`GET /arcade/${rail}/purchases/{paymentTx}`, {
       surface: 'arcade',
-      host: rail,
+      host: context.hostOf(rail),
       summary: 'Status of a ride',
       params: referenceParams,
       statuses: STATUS_ANSWERS,
@@ -131,7 +131,7 @@ export const arcade: Surface = {
           }),
           free(`POST /arcade/${rail}/quote`, {
             surface: 'arcade',
-            host: rail,
+            host: context.hostOf(rail),
             summary: 'Check a ride before paying',
             bucket: 'quote',
             body,

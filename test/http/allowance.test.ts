@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
-import type { Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import { createRateCounter } from '../../src/api/gate/rate-counter.ts'
 import { clientKey, createClientFinder } from '../../src/api/http/client-address.ts'
-import type { HttpRequest } from '../../src/api/http/request.ts'
 import type { Clock } from '../../src/base/clock.ts'
 
 /** Time that moves only when told to. */
@@ -139,8 +137,10 @@ describe('R-03: whom an allowance belongs to', () => {
   ] as const)
     test(`${address || 'no address'} counts as ${key}`, () => assert.equal(clientKey(address), key))
 
-  const from = (remoteAddress: string, forwarded?: string) =>
-    ({ header: () => forwarded, incoming: { socket: { remoteAddress } as Socket } }) as unknown as HttpRequest
+  const from = (remoteAddress: string, forwarded?: string) => ({
+    header: () => forwarded,
+    peer: clientKey(remoteAddress),
+  })
 
   test('without proxies of ours, X-Forwarded-For is only what the caller wrote', () => {
     assert.equal(createClientFinder(0)(from('198.51.100.1', '203.0.113.9')), '198.51.100.1')

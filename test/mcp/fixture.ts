@@ -1,9 +1,8 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { nodeHead } from '../../src/api/http/head.ts'
-import { send } from '../../src/api/http/reply.ts'
 import { requestOf } from '../../src/api/http/request.ts'
+import { send } from '../../src/api/http/send.ts'
 import type { McpEndpoint } from '../../src/api/mcp/endpoint.ts'
 import { createMcpEndpoint } from '../../src/api/mcp/endpoint.ts'
 import { createProblemResults } from '../../src/api/mcp/problem-result.ts'
@@ -147,7 +146,8 @@ export function fixtureEndpoint(http: HttpConfig, log = silentLog): McpEndpoint 
 export async function startFixture(): Promise<{ readonly url: string; stop(): Promise<void> }> {
   const stopping = new AbortController()
   const server = createServer(async (incoming, outgoing) => {
-    await send(outgoing, await endpoint(requestOf(incoming), {}), nodeHead, () => stopping.signal)
+    const exchange = { incoming, outgoing, peer: 'unknown', onGone() {} }
+    await send(exchange, await endpoint(requestOf(incoming), {}), stopping.signal)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo

@@ -15,7 +15,7 @@ const FOR_A_PERSON = { ...AT_ONCE, refundsOrphans: false }
 
 let shop: TestShop
 before(async () => {
-  shop = await startShop({ env: { SUTLER_RECONCILE_SECONDS: '3600' } })
+  shop = await startShop({ env: { SUTLER_RECONCILE_SECONDS: '300' } })
 })
 after(() => shop.stop())
 

@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { systemClock } from '../../src/base/clock.ts'
+import { accountsOf } from '../../src/rails/kind.ts'
+import { rails } from '../../src/rails/rails.ts'
 import { addressOf } from '../../src/sandbox/world.ts'
 import { createHealth } from '../../src/service/health.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
@@ -103,7 +105,7 @@ describe('health', () => {
     const gate = { assertOpen() {}, open: async () => {} }
     const wallets = async () => []
     const health = createHealth({
-      config: shop.config,
+      outside: [],
       database: store.db,
       chains: [],
       gate,
@@ -126,7 +128,10 @@ describe('health of a facilitator', () => {
     const { config, store } = shop
     const ask = async () => {
       const health = createHealth({
-        config: { ...config, x402: { ...config.x402!, facilitator: { kind: 'remote', url, headers: {} } } },
+        outside: accountsOf(rails, {
+          ...config,
+          x402: { ...config.x402!, facilitator: { kind: 'remote', url, headers: {} } },
+        }).flatMap(({ outside }) => outside),
         database: store.db,
         chains: [],
         gate: { assertOpen() {}, open: async () => {} },

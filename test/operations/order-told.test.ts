@@ -110,8 +110,8 @@ test('what is written down of an order is bounded, and the same again is only co
   const order = (await shop.service.checkout.orders.byId(orderId))!
   const lease = (await shop.service.checkout.jobs.begin(orderId, 60))!
   const { noteTry } = shop.service.checkout.orders
-  for (let i = 0; i < TRIES_MAX + 5; i++) await noteTry(lease, order, `${i} ${'x'.repeat(1_000)}`)
-  for (let i = 0; i < 3; i++) await noteTry(lease, order, 'the same')
+  for (let i = 0; i < TRIES_MAX + 5; i++) await noteTry({ order, lease }, `${i} ${'x'.repeat(1_000)}`)
+  for (let i = 0; i < 3; i++) await noteTry({ order, lease }, 'the same')
   const { tries } = await told(orderId)
   assert.equal(tries.length, TRIES_MAX)
   assert.ok(tries.every(({ error }) => error.length <= 300))

@@ -5,6 +5,7 @@ import * as z from 'zod'
 import { defaultLimits } from '../../src/config/limits.ts'
 import { asQuery } from '../../src/domain/query.ts'
 import { atMostOneRecipient, exactlyOneRecipient, listingFields } from '../../src/domain/recipient.ts'
+import { rails } from '../../src/rails/rails.ts'
 import { reportSchema } from '../../src/surfaces/gateway/schema.ts'
 import { recipientKinds, shopBuyFields } from '../../src/surfaces/shop/schema.ts'
 
@@ -17,17 +18,18 @@ function printed(schema: z.ZodType) {
   return { document, accepts: (body: unknown) => validate(body) === true }
 }
 
-for (const rail of ['x402', 'mpp'] as const) {
+for (const { name: rail, privileges } of rails) {
+  const kinds = recipientKinds({ privileges })
   for (const [name, schema] of [
-    ['body', exactlyOneRecipient(shopBuyFields(defaultLimits, rail), recipientKinds(rail))],
-    ['query', exactlyOneRecipient(asQuery(shopBuyFields(defaultLimits, rail)), recipientKinds(rail))],
+    ['body', exactlyOneRecipient(shopBuyFields(defaultLimits, kinds), kinds)],
+    ['query', exactlyOneRecipient(asQuery(shopBuyFields(defaultLimits, kinds)), kinds)],
   ] as const) {
     test(`N-14: the recipient rule of ${rail} is printed with the ${name}, and says what the server does`, () => {
       const { document, accepts } = printed(schema)
       assert.equal(document.type, 'object')
       assert.deepEqual(
         document.oneOf,
-        recipientKinds(rail).map((kind) => ({ required: [kind] })),
+        kinds.map((kind) => ({ required: [kind] })),
       )
       assert.equal('payer' in (document.properties ?? {}), rail === 'mpp')
       assert.deepEqual(document.required, ['itemId'])

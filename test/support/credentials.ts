@@ -1,7 +1,6 @@
 import { ExactEvmScheme } from '@x402/evm/exact/client'
 import { x402Client } from '@x402/fetch'
 import type { PrivateKeyAccount } from 'viem/accounts'
-import type { RailName } from '../../src/domain/rail.ts'
 import { mppxClient } from './buyers.ts'
 import { erc20Balance, type TestShop } from './shop.ts'
 
@@ -13,7 +12,7 @@ type Market = Pick<TestShop, 'chains' | 'config'>
  * likes. What both rails must do is written once against this.
  */
 export type RailUnderTest = {
-  readonly rail: RailName
+  readonly rail: 'x402' | 'mpp'
   readonly name: string
   /** The header that carries a credential. */
   readonly header: 'payment-signature' | 'authorization'

@@ -6,7 +6,7 @@ import { inlineSchema } from './json-schema.ts'
 const STRING = { type: 'string' }
 
 /**
- * How x402's crawlers learn to call an operation: the `bazaar` extension of its 402. It travels in a header, which some clients cut at
+ * How crawlers learn to call an operation: the `bazaar` extension of its 402. It travels in a header, which some clients cut at
  * 8 KB, and comes back in the payment: so the answer is outlined, by the names and types of the members that only this good has.
  */
 export function bazaarOf(route: Omit<PaidRoute, 'discovery'>): JsonObject {

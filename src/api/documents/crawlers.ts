@@ -22,7 +22,7 @@ export const apiCatalogSchema = z
   .meta({ id: 'ApiCatalog', description: 'The APIs of this host, and where each is described' })
 
 /** `/.well-known/api-catalog`. */
-export function apiCatalog({ origin, host, mcpUrl }: Facts): z.output<typeof apiCatalogSchema> {
+export function apiCatalog({ origin, hasMcp, mcpUrl }: Facts): z.output<typeof apiCatalogSchema> {
   const json = 'application/json'
   return {
     linkset: [
@@ -38,15 +38,15 @@ export function apiCatalog({ origin, host, mcpUrl }: Facts): z.output<typeof api
         ],
         status: [{ href: `${origin}/health/ready`, type: json }],
       },
-      ...(host === 'mpp'
-        ? []
-        : [
+      ...(hasMcp
+        ? [
             {
               anchor: mcpUrl,
               'service-desc': [{ href: `${mcpUrl}/server-card`, type: 'application/mcp-server-card+json' }],
               'service-doc': [{ href: `${origin}/llms.txt`, type: 'text/plain' }],
             },
-          ]),
+          ]
+        : []),
     ],
   }
 }

@@ -4,8 +4,9 @@ import { isoTime } from '../../base/clock.ts'
 import type { Hex } from '../../base/hex.ts'
 import { stringify } from '../../base/json.ts'
 import type { Usd } from '../../base/money.ts'
-import type { Config, HttpConfig } from '../../config/config.ts'
-import type { RailName } from '../../domain/rail.ts'
+import type { Secret } from '../../base/secret.ts'
+import { type Config, mcpBaseUrl } from '../../config/config.ts'
+import type { Rail } from '../../domain/rail.ts'
 import type { FreeRoute, Host, PaidRoute, Route } from '../../domain/route.ts'
 import type { Surface } from '../../surfaces/surface.ts'
 import type { CatalogSchema } from '../shop/catalog.ts'
@@ -22,13 +23,17 @@ export type ListedItem = z.output<CatalogSchema>['items'][number]
 
 /**
  * Everything one of our hosts has to tell, at one moment. Each document is written from this alone, so no two of them can disagree, and
- * as long as it is the very same object, nothing that was written has to be written again.
+ * as long as its revision is the same, nothing that was written has to be written again.
  */
 export type Facts = {
   readonly host: Host
+  /** Counts the changes of what this host has to tell. */
+  readonly revision: number
   /** Public address of this host. */
   readonly origin: string
   readonly config: Config
+  /** All protocols that this shop takes, at whichever of its hosts. */
+  readonly rails: readonly Rail[]
   /** All families of goods, in their order. */
   readonly surfaces: readonly Surface[]
   /** Of this program. */
@@ -39,6 +44,8 @@ export type Facts = {
   readonly items: readonly ListedItem[]
   readonly proofs: readonly Hex[]
   readonly mcpUrl: string
+  /** Does this host serve it? */
+  readonly hasMcp: boolean
   /** Where a new visitor of the sandbox finds keys and play money; null where money is real. */
   readonly sandboxUrl: string | null
   /** When these became the facts. */
@@ -50,6 +57,8 @@ export type FactsSource = (host: Host) => Promise<Facts>
 export type FactsOptions = {
   readonly context: ShopContext
   readonly config: Config
+  /** Keys of ours at addresses that may be paid. */
+  readonly treasuryKeys: readonly Secret[]
   readonly version: string
   /** The whole table. Asked when the first document is, by which time the documents' own rows are in it. */
   readonly routes: () => readonly Route[]
@@ -70,23 +79,26 @@ export function createFacts(options: FactsOptions): FactsSource {
 
 type Live = Pick<Facts, 'paid' | 'items'>
 
-function factsAt(host: Host, { context, config, version, routes }: FactsOptions): () => Promise<Facts> {
+function factsAt(host: Host, { context, config, treasuryKeys, version, routes }: FactsOptions): () => Promise<Facts> {
   const { clock } = context.checkout
   const here = routes().filter((route) => servesHere(host, route))
   const contract = here.filter(({ path }) => !path.startsWith(SANDBOX_PATH))
   const paid = contract.filter((route): route is PaidRoute => route.kind === 'paid')
   const catalog = contract.find((route): route is FreeRoute => route.kind === 'free' && route.path === '/catalog')
-  const origin = originOf(host, config.http)
+  const origin = host === 'both' ? config.http.baseUrl : host
+  const mcpHost = mcpBaseUrl(config.http)
   const payTo = paid.map(({ offer }) => offer.rail.payTo)
   const fixed = {
     host,
     origin,
     config,
+    rails: context.rails,
     surfaces: context.surfaces,
     version,
     routes: contract,
-    proofs: ownershipProofs(origin, payTo, config),
-    mcpUrl: `${config.http.x402BaseUrl}/mcp`,
+    proofs: ownershipProofs(origin, payTo, { given: config.service.ownershipProofs, keys: treasuryKeys }),
+    mcpUrl: `${mcpHost}/mcp`,
+    hasMcp: servesHere(host, { host: mcpHost }),
     sandboxUrl: here.some(({ path }) => path === SANDBOX_PATH) ? origin + SANDBOX_PATH : null,
   }
 
@@ -101,7 +113,10 @@ function factsAt(host: Host, { context, config, version, routes }: FactsOptions)
     const unpriced = { paid: paid.map((route) => ({ route, range: null })), items: [] }
     const live = await look().catch(() => last?.live ?? unpriced)
     const digest = stringify([live.paid.map(({ range }) => range), live.items])
-    if (last?.digest !== digest) last = { digest, live, facts: { ...fixed, ...live, since: isoTime(clock.now()) } }
+    if (last?.digest !== digest) {
+      const revision = (last?.facts.revision ?? 0) + 1
+      last = { digest, live, facts: { ...fixed, ...live, revision, since: isoTime(clock.now()) } }
+    }
     return last.facts
   })
 }
@@ -114,14 +129,6 @@ async function itemsOf(catalog: FreeRoute, host: Host): Promise<readonly ListedI
   const nothing = { params: {}, query: {}, body: {}, bytes: new Uint8Array(), header: () => undefined }
   const { body } = await catalog.handle({ ...nothing, host })
   return (JSON.parse(body as string) as z.output<CatalogSchema>).items
-}
-
-export function originOf(host: Host, { baseUrl, x402BaseUrl }: HttpConfig): string {
-  return host === 'x402' ? x402BaseUrl : baseUrl
-}
-
-export function pricedOn({ paid }: Facts, rail: RailName): readonly PricedRoute[] {
-  return paid.filter(({ route }) => route.offer.rail.name === rail)
 }
 
 /** The lowest price of a route; null when nothing is on the shelf. */

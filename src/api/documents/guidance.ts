@@ -1,5 +1,5 @@
 import { formatUsd } from '../../base/money.ts'
-import type { Rail, RailName } from '../../domain/rail.ts'
+import type { Rail } from '../../domain/rail.ts'
 import type { Facts, PricedRoute } from './facts.ts'
 
 // Words that several documents share. All of them are ours: nothing that a catalog, a player or a chain says stands among them, because
@@ -25,17 +25,16 @@ export function railsOf({ paid }: Facts): readonly Rail[] {
   return [...new Set(paid.map(({ route }) => route.offer.rail))]
 }
 
-function moneyOf({ name, currency, network }: Rail): string {
-  return `${protocolName(name)} (${currency} on ${network})`
-}
-
-export function protocolName(rail: RailName): string {
-  return rail === 'mpp' ? 'MPP' : rail
+function moneyOf({ label, currency, network }: Rail): string {
+  return `${label} (${currency} on ${network})`
 }
 
 /** The protocols that this shop takes, at whichever of its hosts: an MCP tool is paid with any of them. */
-export function protocolWords({ config }: Facts): string {
-  return joined([...(config.x402 ? ['x402'] : []), ...(config.mpp ? ['MPP'] : [])], 'or')
+export function protocolWords({ rails }: Facts): string {
+  return joined(
+    rails.map(({ label }) => label),
+    'or',
+  )
 }
 
 /** How to buy without losing money, step by step. */

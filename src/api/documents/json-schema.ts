@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
 
-// zod schemas as JSON Schema 2020-12, which OpenAPI 3.1, MCP and x402's crawlers all read. What a server asks and what it prints is one
+// zod schemas as JSON Schema 2020-12, which OpenAPI 3.1, MCP and crawlers all read. What a server asks and what it prints is one
 // definition.
 
 /** What a client sends, or what it gets. */
@@ -31,15 +31,9 @@ export type ReferringSchema = {
 
 const DEFINITION = '#/$defs/'
 const COMPONENT = '#/components/schemas/'
-const printed: Readonly<Record<Direction, WeakMap<z.ZodType, ReferringSchema>>> = {
-  input: new WeakMap(),
-  output: new WeakMap(),
-}
 
-/** Printed once for each schema: documents are written again whenever a price changes, and their schemas never change. */
+/** Takes a millisecond or so: whatever is written again whenever a price changes has its schemas printed beforehand. */
 export function referringSchema(schema: z.ZodType, io: Direction): ReferringSchema {
-  const known = printed[io].get(schema)
-  if (known) return known
   // Inside another object, because a schema with an id is written out in full where it is the root.
   const wrapped = z.object({ it: schema })
   const override = io === 'output' ? opened : () => {}
@@ -48,9 +42,7 @@ export function referringSchema(schema: z.ZodType, io: Direction): ReferringSche
     properties: { it: JsonObject }
     $defs?: Record<string, JsonObject>
   }
-  const fresh = { schema: properties.it, components: $defs }
-  printed[io].set(schema, fresh)
-  return fresh
+  return { schema: properties.it, components: $defs }
 }
 
 /** Replies may grow members (D11.1), so no document promises that they never do; nor does it bore with the bounds of a double. */

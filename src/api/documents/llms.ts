@@ -4,7 +4,7 @@ import type { FreeRoute } from '../../domain/route.ts'
 import { resourceOf } from '../shop/paid-handler.ts'
 import { recipes } from './clients.ts'
 import type { Facts, PricedRoute } from './facts.ts'
-import { priceWords, protocolName, steps, tagline } from './guidance.ts'
+import { priceWords, steps, tagline } from './guidance.ts'
 import { inlineSchema } from './json-schema.ts'
 
 /** `/llms.txt`: what a model needs to know to shop here, and where the rest is (llmstxt.org). */
@@ -25,7 +25,7 @@ ${numbered(steps(facts))}
 
 ## Paid routes
 
-${facts.paid.map((priced) => paidLine(facts, priced)).join('\n')}
+${facts.paid.map(paidLine).join('\n')}
 
 ## Documents
 
@@ -49,7 +49,7 @@ ${recipes(facts)
 
 ## Paid routes
 
-${facts.paid.map((priced) => paidSection(facts, priced)).join('\n\n')}
+${facts.paid.map(paidSection).join('\n\n')}
 
 ## Free routes
 
@@ -73,21 +73,21 @@ export function numbered(lines: readonly string[]): string {
   return lines.map((line, index) => `${index + 1}. ${line}`).join('\n')
 }
 
-function paidLine({ config }: Facts, priced: PricedRoute): string {
+function paidLine(priced: PricedRoute): string {
   const { method, summary, offer } = priced.route
-  const { url } = resourceOf(config.http, priced.route)
-  return `- ${method} ${url}: ${summary}; ${priceWords(priced)}, paid with ${protocolName(offer.rail.name)}`
+  const { url } = resourceOf(priced.route)
+  return `- ${method} ${url}: ${summary}; ${priceWords(priced)}, paid with ${offer.rail.label}`
 }
 
-function paidSection({ config }: Facts, priced: PricedRoute): string {
+function paidSection(priced: PricedRoute): string {
   const { route } = priced
   const { method, description, example, body, offer } = route
   const fields = body ? fieldLines(inlineSchema(body, 'input')) : ['It takes no parameters.']
-  return `### ${method} ${resourceOf(config.http, route).url}
+  return `### ${method} ${resourceOf(route).url}
 
 ${description}
 
-Price: ${priceWords(priced)}, paid with ${protocolName(offer.rail.name)}.
+Price: ${priceWords(priced)}, paid with ${offer.rail.label}.
 
 ${fields.join('\n')}${body ? `\n\n${fenced('json', stringify(example))}` : ''}`
 }

@@ -106,7 +106,7 @@ const example = {
 
 /** `POST /mcp` (contract 4.4.1), which is no row of the table: it speaks another protocol. Null where the other host serves it. */
 export function mcpOperation(components: Components, facts: Facts): JsonObject | null {
-  if (facts.host === 'mpp') return null
+  if (!facts.hasMcp) return null
   const answer = content(components.schema(responseSchema, 'output'))
   return {
     operationId: 'postMcp',

@@ -1,8 +1,7 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { FreeRoute, Route } from '../../domain/route.ts'
 import { CRAFT_VERSION } from '../../surfaces/craft/config.ts'
-import { otherHostOf } from '../shop/hosts.ts'
-import { type Components, createComponents } from './components.ts'
+import { createComponents } from './components.ts'
 import type { Facts } from './facts.ts'
 import { guidance, tagline } from './guidance.ts'
 import { mcpOperation } from './mcp-card.ts'
@@ -11,11 +10,21 @@ import { webhookOperations } from './webhooks.ts'
 
 const OPENAPI_VERSION = '3.1.0'
 
+// Both are printed but for their prices before they are first asked for: the routes of a host never change.
+
 /** `/openapi.json`: what can be bought at this host. */
-export function payableContract(facts: Facts): JsonObject {
+export function payableContract(first: Facts): (facts: Facts) => JsonObject {
   const components = createComponents()
-  const operations = facts.paid.map((priced) => [priced.route, paidOperation(components, priced, facts)] as const)
-  return contract(facts, components, {
+  const operations = first.paid.map(({ route }) => paidOperation(components, route, first))
+  const printed = components.all()
+  return (facts) => {
+    const priced = facts.paid.map((priced, i) => [priced.route, operations[i]!(priced)] as const)
+    return contract(facts, printed, { ...payableParts(facts), paths: pathsOf(facts, priced) })
+  }
+}
+
+function payableParts(facts: Facts): Omit<Parts, 'paths'> {
+  return {
     title: facts.config.service.name,
     description: `${tagline(facts)} These are the paid operations; the free ones are in [openapi.full.json](${facts.origin}/openapi.full.json).`,
     used: facts.paid.map(({ route }) => tagOf(route)),
@@ -31,26 +40,27 @@ export function payableContract(facts: Facts): JsonObject {
       'x-agentcash-guidance': { llmsTxtUrl: `${facts.origin}/llms.txt` },
       ...provenance(facts),
     },
-    paths: pathsOf(facts, operations),
-  })
+  }
 }
 
 /** `/openapi.full.json`: everything else at this host. Reads, quotes, statuses, documents, `/mcp`, and what webhooks say. */
-export function fullContract(facts: Facts): JsonObject {
+export function fullContract(first: Facts): (facts: Facts) => JsonObject {
   const components = createComponents()
-  const free = facts.routes.filter((route): route is FreeRoute => route.kind === 'free')
+  const free = first.routes.filter((route): route is FreeRoute => route.kind === 'free')
   const operations = free.map((route) => [route, freeOperation(components, route)] as const)
-  const mcp = mcpOperation(components, facts)
-  const paths = { ...pathsOf(facts, operations), ...(mcp ? { '/mcp': { post: mcp } } : {}) }
-  const webhooks = webhookOperations(components, facts)
-  return contract(facts, components, {
-    title: `${facts.config.service.name}: free operations`,
-    description: `${tagline(facts)} These are the free operations; the paid ones are in [openapi.json](${facts.origin}/openapi.json).`,
-    used: [...free.map(tagOf), ...(mcp ? (['mcp'] as const) : []), 'webhooks'],
-    members: {},
-    paths,
-    webhooks,
-  })
+  const mcp = mcpOperation(components, first)
+  const paths = { ...pathsOf(first, operations), ...(mcp ? { '/mcp': { post: mcp } } : {}) }
+  const webhooks = webhookOperations(components, first)
+  const printed = components.all()
+  return (facts) =>
+    contract(facts, printed, {
+      title: `${facts.config.service.name}: free operations`,
+      description: `${tagline(facts)} These are the free operations; the paid ones are in [openapi.json](${facts.origin}/openapi.json).`,
+      used: [...free.map(tagOf), ...(mcp ? (['mcp'] as const) : []), 'webhooks'],
+      members: {},
+      paths,
+      webhooks,
+    })
 }
 
 type Parts = {
@@ -62,7 +72,7 @@ type Parts = {
   readonly webhooks?: JsonObject
 }
 
-function contract(facts: Facts, components: Components, parts: Parts): JsonObject {
+function contract(facts: Facts, components: JsonObject, parts: Parts): JsonObject {
   const { origin, config } = facts
   const { contactEmail } = config.service
   const used = Object.entries(tagsOf(facts)).filter(([name]) => parts.used.includes(name))
@@ -82,7 +92,7 @@ function contract(facts: Facts, components: Components, parts: Parts): JsonObjec
     ...parts.members,
     paths: parts.paths,
     ...(parts.webhooks ? { webhooks: parts.webhooks } : {}),
-    components: components.all(),
+    components,
   }
 }
 
@@ -93,13 +103,13 @@ function provenance({ proofs }: Facts): JsonObject {
   return { 'x-agentcash-provenance': claim, 'x-discovery': claim }
 }
 
-function pathsOf({ origin, config }: Facts, operations: readonly (readonly [Route, JsonObject])[]): JsonObject {
+function pathsOf({ origin }: Facts, operations: readonly (readonly [Route, JsonObject])[]): JsonObject {
   const byPath = Map.groupBy(operations, ([{ path }]) => path)
   return Object.fromEntries(
     [...byPath].map(([path, onPath]) => {
       const entries = onPath.map(([route, operation]) => {
         // Whoever reads of both hosts at once, as an MCP client does, is told where each route is.
-        const server = route.host === 'both' ? origin : otherHostOf(config.http, route)
+        const server = route.host === 'both' ? origin : route.host
         return [
           route.method.toLowerCase(),
           server === origin ? operation : { ...operation, servers: [{ url: server }] },

@@ -1,7 +1,7 @@
 import type * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
 import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
-import type { FreeRoute, Route } from '../../domain/route.ts'
+import type { FreeRoute, PaidRoute, Route } from '../../domain/route.ts'
 import { noInput } from '../mcp/listing.ts'
 import type { Components } from './components.ts'
 import type { Facts, PricedRoute } from './facts.ts'
@@ -9,28 +9,32 @@ import { inlineSchema } from './json-schema.ts'
 import { paymentInfo } from './payment-info.ts'
 import { content, freeResponses, JSON_TYPE, paidResponses, paymentSecurity } from './responses.ts'
 
-/** A row that sells, as an OpenAPI operation. */
-export function paidOperation(components: Components, priced: PricedRoute, { config }: Facts): JsonObject {
-  const { route } = priced
+/** A row that sells, as an OpenAPI operation: all of it but its price is printed at once. */
+export function paidOperation(
+  components: Components,
+  route: PaidRoute,
+  { config }: Facts,
+): (priced: PricedRoute) => JsonObject {
   const { rail } = route.offer
   const probe = route.hasPriceProbe ? ' A GET on this path tells the price and never sells.' : ''
-  return {
+  const above = {
     ...common(route),
     description: `${route.description}${probe}`,
-    security: [paymentSecurity(components, rail.name)],
-    'x-payment-info': paymentInfo(priced, config.limits.quantityMax),
+    security: [paymentSecurity(components, rail)],
+  }
+  const below = {
     parameters: callHeaders(components),
-    ...(route.method === 'GET' ? {} : { requestBody: paidBody(components, priced) }),
+    ...(route.method === 'GET' ? {} : { requestBody: paidBody(components, route) }),
     responses: paidResponses(components, {
-      rail: rail.name,
+      rail,
       result: route.result,
       isRateLimited: route.isRateLimited,
     }),
   }
+  return (priced) => ({ ...above, 'x-payment-info': paymentInfo(priced, config.limits.quantityMax), ...below })
 }
 
-function paidBody(components: Components, { route }: PricedRoute): JsonObject {
-  const { body, example } = route
+function paidBody(components: Components, { body, example }: PaidRoute): JsonObject {
   return {
     // Empty is a question for the price, which is why it may be left out.
     required: false,
@@ -72,7 +76,7 @@ function common(route: Route): JsonObject {
   return { operationId: operationId(route), tags: [tagOf(route)], summary: route.summary }
 }
 
-/** `GET /craft/mpp/actions/{paymentTx}` is `getCraftMppActionsByPaymentTx`: never written by hand, so never twice the same. */
+/** `GET /craft/tab/actions/{paymentTx}` is `getCraftTabActionsByPaymentTx`: never written by hand, so never twice the same. */
 export function operationId({ method, path }: Pick<Route, 'method' | 'path'>): string {
   const words = path
     .split('/')

@@ -3,8 +3,7 @@ import { formatUsd, times } from '../../base/money.ts'
 import type { PricedRoute } from './facts.ts'
 
 /**
- * `x-payment-info` in the one shape that both of its readers take without a warning: `offers` for MPP's discovery, `price` and
- * `protocols` for AgentCash and x402scan. None of the older flat keys may stand beside `offers`. The terms are the rail's own, the
+ * `x-payment-info` in the one shape that all of its readers take without a warning: some want `offers`, others `price` and `protocols`. None of the older flat keys may stand beside `offers`. The terms are the rail's own, the
  * words of contract 5.4.1 and those after it; the challenge of a live 402 is made from the same ones.
  */
 export function paymentInfo({ route, range }: PricedRoute, quantityMax: number): JsonObject {

@@ -1,77 +1,20 @@
 import * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
 import { problems } from '../../base/problem.ts'
-import type { RailName } from '../../domain/rail.ts'
-import { HEADER as MPP } from '../../rails/mpp/wire.ts'
-import { HEADER as X402, X402_VERSION } from '../../rails/x402/wire.ts'
+import type { Rail } from '../../domain/rail.ts'
 import { problemSchema } from '../http/problem-body.ts'
 import type { Components } from './components.ts'
 
-/** What each protocol adds to a paid route: where the payment goes in, and what comes back. */
-type Carrier = {
-  readonly credential: JsonObject
-  readonly challengeHeader: string
-  readonly receiptHeader: string
-  readonly challenge: z.ZodType
-}
-
-const x402Required = z
-  .object({
-    x402Version: z.literal(X402_VERSION),
-    error: z.string(),
-    resource: z.looseObject({ url: z.string() }),
-    accepts: z.array(
-      z.looseObject({
-        scheme: z.literal('exact'),
-        network: z.string(),
-        amount: z.string().describe('Atomic units'),
-        asset: z.string(),
-        payTo: z.string(),
-        maxTimeoutSeconds: z.int(),
-      }),
-    ),
-    extensions: z.looseObject({}),
-  })
-  .meta({ id: 'X402PaymentRequired', description: 'The same as in the PAYMENT-REQUIRED header' })
-
-const mppRequired = z
-  .object({ challengeId: z.string().describe('The challenge itself is in the WWW-Authenticate header') })
-  .meta({ id: 'MppPaymentRequired' })
-
 /**
- * Both credentials are declared as an API key in a header (contract 5.2.2). The mark tells AgentCash that no key has to be asked for: it
+ * Every credential is declared as an API key in a header (contract 5.2.2). The mark tells AgentCash that no key has to be asked for: it
  * then reads these routes as `paid`, which is what they are.
  */
 const wallet = { type: 'apiKey', in: 'header', 'x-agentcash-auth-kind': 'siwx' } as const
 
-const carriers: Readonly<Record<RailName, Carrier>> = {
-  x402: {
-    credential: {
-      ...wallet,
-      name: X402.signature,
-      description:
-        'An x402 payment (version 2, base64 JSON) for the challenge of the 402. Send the same body again with it.',
-    },
-    challengeHeader: X402.required,
-    receiptHeader: X402.response,
-    challenge: x402Required,
-  },
-  mpp: {
-    credential: {
-      ...wallet,
-      name: MPP.credential,
-      description:
-        'Payment followed by an MPP credential for the challenge of the 402. Send the same body again with it.',
-    },
-    challengeHeader: MPP.challenge,
-    receiptHeader: MPP.receipt,
-    challenge: mppRequired,
-  },
-}
-
-export function paymentSecurity(components: Components, rail: RailName): JsonObject {
-  components.shared('securitySchemes', rail, () => carriers[rail].credential)
-  return { [rail]: [] }
+export function paymentSecurity(components: Components, { name, headers, documents }: Rail): JsonObject {
+  const credential = { ...wallet, name: headers.credential.name, description: documents.credential }
+  components.shared('securitySchemes', name, () => credential)
+  return { [name]: [] }
 }
 
 const pendingSchema = z
@@ -85,10 +28,10 @@ const pendingSchema = z
 /** Every answer of a paid route. */
 export function paidResponses(
   components: Components,
-  { rail, result, isRateLimited }: { rail: RailName; result: z.ZodType; isRateLimited: boolean },
+  { rail, result, isRateLimited }: { rail: Rail; result: z.ZodType; isRateLimited: boolean },
 ): JsonObject {
-  const { challengeHeader, receiptHeader, challenge } = carriers[rail]
-  const receipt = header(components, receiptHeader, 'Proof of the payment')
+  const { name, headers, documents } = rail
+  const receipt = header(components, headers.receipt, 'Proof of the payment')
   const bought = components.schema(result, 'output')
   return {
     200: { description: 'Paid and delivered', headers: receipt, ...content(bought) },
@@ -98,10 +41,12 @@ export function paidResponses(
       ...content({ allOf: [bought, components.schema(pendingSchema, 'output')] }),
     },
     400: problemResponse(components, 400),
-    402: components.shared('responses', `PaymentRequired_${rail}`, () => ({
+    402: components.shared('responses', `PaymentRequired_${name}`, () => ({
       description: `${words(402)} Nothing was taken; paying is safe.`,
-      headers: header(components, challengeHeader, 'The challenge to pay'),
-      ...content({ allOf: [components.schema(problemSchema(), 'output'), components.schema(challenge, 'output')] }),
+      headers: header(components, headers.challenge, 'The challenge to pay'),
+      ...content({
+        allOf: [components.schema(problemSchema(), 'output'), components.schema(documents.challenge, 'output')],
+      }),
     })),
     ...Object.fromEntries([403, 404, 409].map((status) => [status, problemResponse(components, status)])),
     ...(isRateLimited ? { 429: problemResponse(components, 429) } : {}),

@@ -1,17 +1,17 @@
 import * as z from 'zod'
+import { mcpBaseUrl } from '../../config/config.ts'
 import { free, type Host, type Route } from '../../domain/route.ts'
 import { docsHeaders, docsPage } from '../pages/docs.ts'
 import { errorsRoute } from '../pages/errors.ts'
 import { homeHeaders, homePage } from '../pages/home.ts'
 import { API_CATALOG_TYPE, apiCatalog, apiCatalogSchema, linkHeader, robotsText, sitemapText } from './crawlers.ts'
-import { createDocumentCache } from './document-cache.ts'
+import { createDocumentCache, type DocumentCache } from './document-cache.ts'
 import { createFacts, type FactsOptions } from './facts.ts'
 import { llmsFullText, llmsText } from './llms.ts'
 import { AI_CATALOG_TYPE, aiCatalog, aiCatalogSchema, CARD_TYPE, serverCard, serverCardSchema } from './mcp-card.ts'
-import { mppManifest, mppManifestSchema } from './mpp.ts'
 import { fullContract, payableContract } from './openapi.ts'
+import { railFacts } from './rail-facts.ts'
 import { skillIndex, skillIndexSchema, skillText } from './skill.ts'
-import { discoveryResources, resourcesSchema, x402Manifest, x402ManifestSchema } from './x402.ts'
 
 const MARKDOWN = 'text/markdown; charset=utf-8'
 const PLAIN = 'text/plain; charset=utf-8'
@@ -26,12 +26,27 @@ export type DocumentOptions = Omit<FactsOptions, 'routes'> & {
   readonly others: readonly Route[]
 }
 
+const everywhere = { host: 'both', cache } as const
+
 /** What agents, crawlers and people read of this shop. All of it is written from the rows of the table. */
 export function documentRows(options: DocumentOptions): readonly Route[] {
-  const { indexVerification } = options.config.service
+  const { name, indexVerification } = options.config.service
   const printed = createDocumentCache(createFacts({ ...options, routes: () => [...options.others, ...rows] }))
-  const everywhere = { host: 'both', cache } as const
   const rows: readonly Route[] = [
+    ...pageRows(printed),
+    errorsRoute(name),
+    ...contractRows(printed),
+    ...protocolRows(options, printed),
+    ...mcpRows(mcpBaseUrl(options.config.http), printed),
+    ...modelRows(printed),
+    ...crawlerRows(printed),
+    ...(indexVerification === null ? [] : [verificationRow(indexVerification)]),
+  ]
+  return rows
+}
+
+function pageRows(printed: DocumentCache): readonly Route[] {
+  return [
     free('GET /', {
       ...everywhere,
       summary: 'This shop, for people',
@@ -44,21 +59,28 @@ export function documentRows(options: DocumentOptions): readonly Route[] {
       contentType: HTML,
       handle: printed.text(docsPage, docsHeaders),
     }),
-    errorsRoute(options.config.service.name),
+  ]
+}
+
+function contractRows(printed: DocumentCache): readonly Route[] {
+  return [
     free('GET /openapi.json', {
       ...everywhere,
       summary: 'The contract of the paid operations',
       result: openapiSchema,
-      handle: printed.json(payableContract),
+      handle: printed.prepared(payableContract),
     }),
     free('GET /openapi.full.json', {
       ...everywhere,
       summary: 'The contract of the free operations and webhooks',
       result: openapiSchema,
-      handle: printed.json(fullContract),
+      handle: printed.prepared(fullContract),
     }),
-    ...protocolRows(options.others, printed),
-    ...mcpRows(printed),
+  ]
+}
+
+function modelRows(printed: DocumentCache): readonly Route[] {
+  return [
     free('GET /llms.txt', {
       ...everywhere,
       summary: 'How to buy here, for models',
@@ -83,6 +105,11 @@ export function documentRows(options: DocumentOptions): readonly Route[] {
       result: skillIndexSchema,
       handle: printed.json(skillIndex),
     }),
+  ]
+}
+
+function crawlerRows(printed: DocumentCache): readonly Route[] {
+  return [
     free('GET /.well-known/api-catalog', {
       ...everywhere,
       summary: 'The APIs of this host (RFC 9727)',
@@ -102,68 +129,40 @@ export function documentRows(options: DocumentOptions): readonly Route[] {
       contentType: 'application/xml',
       handle: printed.text(sitemapText),
     }),
-    ...(indexVerification === null
-      ? []
-      : [
-          free('GET /.well-known/402index-verify.txt', {
-            ...everywhere,
-            summary: 'Proof for 402index.io',
-            contentType: PLAIN,
-            handle: async () => ({ body: indexVerification }),
-          }),
-        ]),
   ]
-  return rows
 }
 
-type DocumentCache = ReturnType<typeof createDocumentCache>
+function verificationRow(indexVerification: string): Route {
+  return free('GET /.well-known/402index-verify.txt', {
+    ...everywhere,
+    summary: 'Proof for 402index.io',
+    contentType: PLAIN,
+    handle: async () => ({ body: indexVerification }),
+  })
+}
 
 /** A protocol that is switched off has no documents; at a host that sells nothing for it, they are elsewhere. */
-function protocolRows(others: readonly Route[], printed: DocumentCache): readonly Route[] {
-  const hostOf = (rail: 'x402' | 'mpp'): Host | null => {
-    const routes = others.filter((route) => route.kind === 'paid' && route.offer.rail.name === rail)
-    if (routes.length === 0) return null
-    return routes.some(({ host }) => host === 'both') ? 'both' : rail
-  }
-  const x402 = hostOf('x402')
-  const mpp = hostOf('mpp')
-  return [
-    ...(x402
-      ? [
-          free('GET /discovery/resources', {
-            host: x402,
-            cache,
-            summary: 'The x402 routes as a Bazaar lists them',
-            result: resourcesSchema,
-            handle: printed.json(discoveryResources),
-          }),
-          free('GET /.well-known/x402', {
-            host: x402,
-            cache,
-            summary: 'The x402 routes, fulfilment and refund policy',
-            result: x402ManifestSchema,
-            handle: printed.json(x402Manifest),
-          }),
-        ]
-      : []),
-    ...(mpp
-      ? [
-          free('GET /.well-known/mpp', {
-            host: mpp,
-            cache,
-            summary: 'The MPP routes, and how to pay them',
-            result: mppManifestSchema,
-            handle: printed.json(mppManifest),
-          }),
-        ]
-      : []),
-  ]
+function protocolRows({ context, others }: DocumentOptions, printed: DocumentCache): readonly Route[] {
+  return context.rails.flatMap((rail) => {
+    const routes = others.filter((route) => route.kind === 'paid' && route.offer.rail === rail)
+    if (routes.length === 0) return []
+    const host = routes.some(({ host }) => host === 'both') ? 'both' : rail.baseUrl
+    return rail.documents.own.map(({ path, summary, schema, write }) =>
+      free(`GET ${path}`, {
+        host,
+        cache,
+        summary,
+        result: schema,
+        handle: printed.json((facts) => write(railFacts(facts, rail))),
+      }),
+    )
+  })
 }
 
-/** `/mcp` is on the x402 host, and so is what tells of it. */
-function mcpRows(printed: DocumentCache): readonly Route[] {
+/** What tells of `/mcp` is where that is. */
+function mcpRows(host: Host, printed: DocumentCache): readonly Route[] {
   const card = {
-    host: 'x402',
+    host,
     cache: { maxAgeSeconds: 3_600 },
     summary: 'The MCP server of this shop',
     contentType: CARD_TYPE,

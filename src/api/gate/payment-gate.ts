@@ -2,13 +2,16 @@ import { isProblem, Problem } from '../../base/problem.ts'
 import type { Outcome } from '../../checkout/answer.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
 import type { Limits } from '../../config/limits.ts'
-import type { Credential, Incoming } from '../../domain/rail.ts'
+import type { Credential, Incoming, RailHeaders } from '../../domain/rail.ts'
 import type { PaidRoute } from '../../domain/route.ts'
 import type { HttpRequest } from '../http/request.ts'
+import { createPaymentFinder } from './payment-header.ts'
 import type { RateLimiter } from './rate-limit.ts'
 
 /** What every payment passes before it is looked at, whatever carried it here. */
 export type PaymentGate = {
+  /** Is this request meant to pay, whatever for? */
+  isPaid(request: HttpRequest): boolean
   /** Runs a purchase that somebody sent a payment for, unless there is no room, or this caller has sent too many bad ones. */
   admit(request: HttpRequest, payment: Sent, buy: () => Promise<Outcome>): Promise<Outcome>
 }
@@ -17,11 +20,13 @@ export type Sent = { readonly route: PaidRoute; readonly incoming: Incoming }
 
 export type PaymentGateOptions = {
   readonly checkout: Checkout
+  /** Every protocol that there is, whether this shop takes it or not. */
+  readonly rails: readonly { readonly headers: RailHeaders }[]
   readonly limiter: RateLimiter
   readonly limits: Pick<Limits, 'purchasesMax'>
 }
 
-export function createPaymentGate({ checkout, limiter, limits }: PaymentGateOptions): PaymentGate {
+export function createPaymentGate({ checkout, rails, limiter, limits }: PaymentGateOptions): PaymentGate {
   let underWay = 0
 
   /** Purchases wait for chains and game backends; whatever these do, there is room left for those who only read. */
@@ -44,6 +49,8 @@ export function createPaymentGate({ checkout, limiter, limits }: PaymentGateOpti
   }
 
   return {
+    isPaid: createPaymentFinder(rails),
+
     async admit(request, payment, buy) {
       if (!payment.route.isRateLimited) return withRoom(buy)
       const credential = readCredential(payment)

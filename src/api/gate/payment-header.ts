@@ -1,24 +1,48 @@
 import { Problem } from '../../base/problem.ts'
+import type { RailHeaders } from '../../domain/rail.ts'
 import { type HttpRequest, linesOf } from '../http/request.ts'
 
-const PAYMENT_SCHEME = /^\s*Payment\s/i
+type PaymentHeader = {
+  readonly name: string
+  /** Does what stands there begin with a payment? */
+  isPayment(value: string): boolean
+  /** How many payments are there, if any? */
+  count(value: string): number
+}
 
 /**
  * Is this request meant to pay? Then by exactly one payment, of one protocol, in one header: two could be read differently by a proxy
  * and by us.
  */
-export function hasPayment(request: HttpRequest): boolean {
-  const signature = request.header('payment-signature')
-  const authorization = request.header('authorization')
-  if (signature === undefined && authorization === undefined) return false
-  const credentials = (authorization ?? '')
-    .split(/,\s*(?=Payment\s)/i)
-    .filter((part) => PAYMENT_SCHEME.test(part)).length
-  const isAmbiguous =
-    linesOf(request, 'payment-signature') > 1 ||
-    linesOf(request, 'authorization') > 1 ||
-    credentials > 1 ||
-    (signature !== undefined && (credentials === 1 || signature.includes(',')))
-  if (isAmbiguous) throw new Problem('ambiguous_payment', 'Send exactly one payment header, once; nothing was taken.')
-  return signature !== undefined || PAYMENT_SCHEME.test(authorization!)
+export function createPaymentFinder(
+  rails: readonly { readonly headers: RailHeaders }[],
+): (request: HttpRequest) => boolean {
+  const headers = rails.map(({ headers }) => paymentHeader(headers.credential))
+  return (request) => {
+    let isPaid = false
+    let payments = 0
+    let lines = 0
+    for (const { name, isPayment, count } of headers) {
+      const value = request.header(name)
+      if (value === undefined) continue
+      isPaid ||= isPayment(value)
+      payments += count(value)
+      lines = Math.max(lines, linesOf(request, name))
+    }
+    if (lines > 1 || payments > 1)
+      throw new Problem('ambiguous_payment', 'Send exactly one payment header, once; nothing was taken.')
+    return isPaid
+  }
+}
+
+function paymentHeader({ name, scheme }: RailHeaders['credential']): PaymentHeader {
+  const lowerName = name.toLowerCase()
+  if (scheme === null) return { name: lowerName, isPayment: () => true, count: (value) => value.split(',').length }
+  const begins = new RegExp(`^\\s*${scheme}\\s`, 'i')
+  const between = new RegExp(`,\\s*(?=${scheme}\\s)`, 'i')
+  return {
+    name: lowerName,
+    isPayment: (value) => begins.test(value),
+    count: (value) => value.split(between).filter((part) => begins.test(part)).length,
+  }
 }

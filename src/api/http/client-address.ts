@@ -1,28 +1,16 @@
-import { isIP, isIPv4, type Socket } from 'node:net'
+import { isIP, isIPv4 } from 'node:net'
 import type { HttpRequest } from './request.ts'
 
 /**
  * Whom an allowance belongs to. Behind proxies of ours the one that stands furthest out names the caller; what stands further left in
  * X-Forwarded-For the caller wrote themselves.
  */
-export function createClientFinder(proxyHops: number): (request: HttpRequest) => string {
-  const known = new WeakMap<Socket, string>()
-
-  function socketKey(socket: Socket): string {
-    let key = known.get(socket)
-    if (key === undefined) {
-      key = clientKey(socket.remoteAddress ?? '')
-      known.set(socket, key)
-    }
-    return key
-  }
-
-  return (request) => {
-    const { socket } = request.incoming
-    if (proxyHops === 0) return socketKey(socket)
-    const forwarded = request.header('x-forwarded-for')?.split(',').at(-proxyHops)
+export function createClientFinder(proxyHops: number): (request: Pick<HttpRequest, 'peer' | 'header'>) => string {
+  return ({ peer, header }) => {
+    if (proxyHops === 0) return peer
+    const forwarded = header('x-forwarded-for')?.split(',').at(-proxyHops)
     const address = forwarded === undefined ? '' : withoutPort(forwarded.trim())
-    return isIP(address) ? clientKey(address) : socketKey(socket)
+    return isIP(address) ? clientKey(address) : peer
   }
 }
 

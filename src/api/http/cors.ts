@@ -8,7 +8,7 @@ const ALLOWED = [
   'x-payment',
   'idempotency-key',
   'x-flow-id',
-  // @x402/fetch sends this response header as a request header (x402#3478).
+  // A stock client sends this response header as a request header.
   'access-control-expose-headers',
   'mcp-protocol-version',
   'mcp-session-id',

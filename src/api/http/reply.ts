@@ -1,77 +1,50 @@
-import { type ServerResponse, STATUS_CODES } from 'node:http'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
+import { STATUS_CODES } from 'node:http'
+import type { Host } from '../../domain/route.ts'
 import type { HttpRequest } from './request.ts'
 
 export type Headers = Readonly<Record<string, string>>
 
+/** Names and values in turn: the form that Node takes headers in with the least ado. */
+export type HeaderList = readonly string[]
+
 /** What goes back. A stream is for answers that have no end yet, such as an operator's event feed. */
 export type Reply = {
   readonly status: number
-  /** Headers that many answers have in common, always the same object, so that they need to be written out only once. */
-  readonly fixed?: Headers
+  /** Headers that do not depend on the request: laid out once, when the route is compiled. They come first. */
+  readonly fixed?: HeaderList
   /** The others; none of them is among the fixed ones. */
   readonly headers: Headers
   readonly body: string | Uint8Array | AsyncIterable<string | Uint8Array> | null
 }
 
-/** Writes status and headers of an answer whose length is known. */
-export type HeadWriter = (outgoing: ServerResponse, head: Omit<Reply, 'body'>, length: number) => void
-
-export function allHeaders({ fixed, headers }: Pick<Reply, 'fixed' | 'headers'>): Headers {
-  return fixed ? { ...fixed, ...headers } : headers
-}
-
 /** Replies one path. `params` are what stands in the path's placeholders. */
-export type Handler = (request: HttpRequest, params: Readonly<Record<string, string>>) => Promise<Reply>
+export type Handler = (request: HttpRequest, params: Readonly<Record<string, string>>) => Reply | Promise<Reply>
 
-/** A promise only for a stream, which ends when its signal says so; it resolves when the last byte was handed over. */
-export function send(
-  outgoing: ServerResponse,
-  reply: Reply,
-  writeHead: HeadWriter,
-  endOfStream: () => AbortSignal,
-): Promise<void> | undefined {
-  const { body } = reply
-  // Whoever asked may be gone; the work was done all the same, and a resend gets its result.
-  if (outgoing.destroyed) return undefined
-  if (body === null || typeof body === 'string' || body instanceof Uint8Array)
-    return sendWhole(outgoing, reply, writeHead, body ?? '')
-  return sendStream(outgoing, reply, body, endOfStream())
+/** Replies one route of a path that several may share; `host` is which of ours was asked. */
+export type RouteHandler = (request: HttpRequest, params: object, host: Host) => Reply | Promise<Reply>
+
+/** By method. */
+export type MethodHandlers = ReadonlyMap<string, RouteHandler>
+
+export function headerList(headers: Headers): string[] {
+  const list: string[] = []
+  for (const name in headers) list.push(name, headers[name]!)
+  return list
 }
 
-function sendWhole(
-  outgoing: ServerResponse,
-  reply: Reply,
-  writeHead: HeadWriter,
-  body: string | Uint8Array,
-): undefined {
-  const { status } = reply
-  const length = Buffer.byteLength(body)
-  if (status === 204 || status === 304) outgoing.writeHead(status, allHeaders(reply))
-  else writeHead(outgoing, reply, length)
-  // As many bytes as characters means ASCII, which Node writes at once; for UTF-8 it reserves three bytes for each character, and a few
-  // kilobytes are then too large for its fast path.
-  outgoing.end(body, length === body.length ? 'latin1' : 'utf8')
-}
-
-async function sendStream(
-  outgoing: ServerResponse,
-  reply: Reply,
-  body: AsyncIterable<string | Uint8Array>,
-  signal: AbortSignal,
-): Promise<void> {
-  outgoing.writeHead(reply.status, allHeaders(reply))
-  outgoing.flushHeaders()
-  await pipeline(Readable.from(body), outgoing, { signal }).catch((error: NodeJS.ErrnoException) => {
-    if (error.name !== 'AbortError' && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
-  })
+/** All headers of an answer, in the order they go out. */
+export function allHeaders({ fixed = [], headers }: Pick<Reply, 'fixed' | 'headers'>): string[] {
+  const list = [...fixed]
+  for (const name in headers) list.push(name, headers[name]!)
+  return list
 }
 
 /** The bytes of an answer to something that never became a request, for a socket that is closed behind it. */
 export function rawReply(reply: Reply): string {
   const { status, body } = reply
   const text = typeof body === 'string' ? body : ''
-  const lines = Object.entries({ ...allHeaders(reply), 'Content-Length': Buffer.byteLength(text), Connection: 'close' })
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${text}`
+  const list = [...allHeaders(reply), 'Content-Length', String(Buffer.byteLength(text)), 'Connection', 'close']
+  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n`
+  for (let i = 0; i < list.length; i += 2) head += `${list[i]}: ${list[i + 1]}\r\n`
+  return `${head}\r\n${text}`
 }

@@ -13,6 +13,8 @@ export type HttpRequest = {
   /** By its lower-case name. Lines of the same name are joined by commas, or the first one counts, as Node does. */
   header(name: string): string | undefined
   query(name: string): string | undefined
+  /** Whoever is at the other end of the connection, a client or a proxy, as `clientKey` writes it. */
+  readonly peer: string
   /** Tells a client that waits for a word before it sends its body (`Expect: 100-continue`) to go on. */
   readonly wantBody: () => void
   /** Waits for what the sender still owes. Whoever is waited for here does not count as work under way. */
@@ -22,12 +24,12 @@ export type HttpRequest = {
 
 const ABSOLUTE = /^https?:\/\/([^/?#\\]+)(\/.*)?$/is
 
-/** How the server takes part in the reading of a body. */
-export type Reception = Pick<HttpRequest, 'wantBody' | 'arrived'>
+/** What only the server knows of a request: whose connection it is, and how to take part in the reading of its body. */
+export type Reception = Pick<HttpRequest, 'peer' | 'wantBody' | 'arrived'>
 
-const ALWAYS_THERE: Reception = { wantBody() {}, arrived: (body) => body }
+const ALWAYS_THERE: Reception = { peer: 'unknown', wantBody() {}, arrived: (body) => body }
 
-export function requestOf(incoming: IncomingMessage, { wantBody, arrived } = ALWAYS_THERE): HttpRequest {
+export function requestOf(incoming: IncomingMessage, { peer, wantBody, arrived } = ALWAYS_THERE): HttpRequest {
   const { method = 'GET', url = '/' } = incoming
   const absolute = url.charCodeAt(0) === 0x2f ? null : ABSOLUTE.exec(url)
   const target = absolute ? (absolute[2] ?? '/') : url
@@ -40,6 +42,7 @@ export function requestOf(incoming: IncomingMessage, { wantBody, arrived } = ALW
     search,
     header: (name) => headerOf(incoming, name),
     query: (name) => new URLSearchParams(search).get(name) ?? undefined,
+    peer,
     wantBody,
     arrived,
     incoming,

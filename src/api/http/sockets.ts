@@ -9,45 +9,61 @@ import { clientKey } from './client-address.ts'
 export type Exchange = {
   readonly incoming: IncomingMessage
   readonly outgoing: ServerResponse
+  /** Who is at the other end (`clientKey`). Asked when the socket was opened: of one that has closed, nobody can tell. */
+  readonly peer: string
   /** Called when the connection goes: an answer that stands behind another hears nothing of it by itself. */
   onGone(): void
 }
 
 /** The requests of each socket that have no answer yet; more than one when a client does not wait for answers. */
 export type Pipelines = {
+  /** A socket was opened. Nothing is known of it any more when it has closed. */
+  open(socket: Socket): void
   of(socket: Duplex): readonly Exchange[]
   /** Null, and the end of the socket, when it has too many already. */
   enter(incoming: IncomingMessage, outgoing: ServerResponse): Exchange | null
   leave(exchange: Exchange): void
+  /** This socket said something that is no request. True the first time: it may go on saying it until the answer before it is through. */
+  doom(socket: Duplex): boolean
 }
 
-export function createPipelines(lengthMax: number): Pipelines {
-  const open = new WeakMap<Duplex, Set<Exchange>>()
+type Line = { readonly peer: string; readonly exchanges: Set<Exchange>; isDoomed: boolean }
 
-  function first(socket: Socket): Set<Exchange> {
-    const exchanges = new Set<Exchange>()
-    open.set(socket, exchanges)
-    socket.once('close', () => {
-      for (const exchange of exchanges) exchange.onGone()
-    })
-    return exchanges
-  }
+export function createPipelines(lengthMax: number): Pipelines {
+  // State of open sockets and no cache: nothing here could be found out again, and an entry ends with its socket.
+  const lines = new Map<Duplex, Line>()
 
   return {
-    of: (socket) => [...(open.get(socket) ?? [])],
+    open(socket) {
+      const exchanges = new Set<Exchange>()
+      lines.set(socket, { peer: clientKey(socket.remoteAddress ?? ''), exchanges, isDoomed: false })
+      socket.once('close', () => {
+        lines.delete(socket)
+        for (const exchange of exchanges) exchange.onGone()
+      })
+    },
+    of: (socket) => [...(lines.get(socket)?.exchanges ?? [])],
     enter(incoming, outgoing) {
       const { socket } = incoming
-      const exchanges = open.get(socket) ?? first(socket)
-      if (exchanges.size >= lengthMax) {
+      const line = lines.get(socket)
+      // Whoever has gone is not answered.
+      if (line === undefined) return null
+      if (line.exchanges.size >= lengthMax) {
         socket.resetAndDestroy()
         return null
       }
-      const exchange = { incoming, outgoing, onGone() {} }
-      exchanges.add(exchange)
+      const exchange = { incoming, outgoing, peer: line.peer, onGone() {} }
+      line.exchanges.add(exchange)
       return exchange
     },
     leave(exchange) {
-      open.get(exchange.incoming.socket)?.delete(exchange)
+      lines.get(exchange.incoming.socket)?.exchanges.delete(exchange)
+    },
+    doom(socket) {
+      const line = lines.get(socket)
+      if (line === undefined || line.isDoomed) return false
+      line.isDoomed = true
+      return true
     },
   }
 }
@@ -75,7 +91,7 @@ export function createWriteWatch(stillMsMax: number): WriteWatch {
   function look(): void {
     for (const [socket, state] of watched) {
       const taken = takenBy(socket)
-      state.looksStill = taken === state.taken && hasUnsent(socket) ? state.looksStill + 1 : 0
+      state.looksStill = taken === state.taken && socket.writableLength > 0 ? state.looksStill + 1 : 0
       state.taken = taken
       // With a reset: what the system holds for a reader who does not read is given up too.
       if (state.looksStill > LOOKS) socket.resetAndDestroy()
@@ -105,20 +121,9 @@ export function createWriteWatch(stillMsMax: number): WriteWatch {
   }
 }
 
-/**
- * Of one large write, only libuv knows how much has gone; Node's own time-outs look there too, but take bytes that arrive for progress,
- * and those are the enemy's. Without that figure a large answer would seem to stand still until it is through.
- */
-function queuedIn(socket: Socket): number {
-  return (socket as { _handle?: { writeQueueSize?: number } | null })._handle?.writeQueueSize ?? 0
-}
-
+/** What the system has taken. It moves by whole writes, which is why no large one is made (PIECE_BYTES in send.ts). */
 function takenBy(socket: Socket): number {
-  return socket.bytesWritten - socket.writableLength - queuedIn(socket)
-}
-
-function hasUnsent(socket: Socket): boolean {
-  return socket.writableLength > 0 || queuedIn(socket) > 0
+  return socket.bytesWritten - socket.writableLength
 }
 
 /** Lets a client have so many connections and cuts the next one. For sockets whose other end is the client and no proxy. */

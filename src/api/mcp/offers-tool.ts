@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
 import { formatUsd } from '../../base/money.ts'
+import { railNameSchema } from '../../domain/rail.ts'
 import type { FreeRoute, Route } from '../../domain/route.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
 import { parseWith } from '../http/parse.ts'
@@ -18,13 +19,13 @@ const tool = {
   effect: 'reads',
 } as const
 
-const protocols = z.array(z.enum(['x402', 'mpp']))
+const protocols = z.array(railNameSchema)
 const service = z.object({ surface: z.string(), tool: z.string(), title: z.string(), priceUsd: z.string(), protocols })
 
 const filterOf = (surfaces: readonly string[]) =>
   z.object({
     surface: z.enum(surfaces).optional().describe('Only this family of goods'),
-    rail: z.enum(['x402', 'mpp']).optional().describe('Only what can be paid with this protocol'),
+    rail: railNameSchema.optional().describe('Only what can be paid with this protocol'),
   })
 
 const outputOf = (catalog: CatalogSchema) =>

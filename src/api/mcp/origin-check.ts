@@ -1,4 +1,4 @@
-import type { HttpConfig } from '../../config/config.ts'
+import { type HttpConfig, publicUrls } from '../../config/config.ts'
 import { corsHeaders } from '../http/cors.ts'
 import type { HttpRequest } from '../http/request.ts'
 import { CODE, RpcError } from './protocol.ts'
@@ -14,8 +14,9 @@ export type OriginCheck = {
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
 const PLAIN = { 'Cache-Control': 'no-store' }
 
-export function createOriginCheck({ host, port, baseUrl, x402BaseUrl, mcpOrigins }: HttpConfig): OriginCheck {
-  const own = [baseUrl, x402BaseUrl].map((url) => new URL(url))
+export function createOriginCheck(config: HttpConfig): OriginCheck {
+  const { host, port, mcpOrigins } = config
+  const own = publicUrls(config).map((url) => new URL(url))
   const origins = new Set([...own.map(({ origin }) => origin), ...mcpOrigins])
   // In public, a proxy decides which names lead here. On loopback nobody does, and a foreign name means a rebinding.
   const hosts = isLoopback(host)

@@ -1,7 +1,7 @@
 import { type JsonObject, stringify } from '../../base/json.ts'
 import type { Outcome } from '../../checkout/answer.ts'
 import type { Order } from '../../domain/order.ts'
-import { withChallengeId } from './bindings.ts'
+import type { Rail } from '../../domain/rail.ts'
 import type { ProblemResults } from './problem-result.ts'
 import { type ToolCall, type ToolResult, text } from './server.ts'
 
@@ -11,14 +11,14 @@ const REPLAYED_META = 'sutler/replayed'
 
 /**
  * What a purchase came to once its payment may have been taken. From here on nothing asks for money again: clients pay whatever asks,
- * and mppx does so up to three times. The receipt stands in `_meta`, and `next` names the tool that tells how it goes on.
+ * and some do so up to three times. The receipt stands in `_meta`, and `next` names the tool that tells how it goes on.
  */
 export function createOutcomeResults(pollWith: string, problemResult: ProblemResults) {
   const nextOf = ({ id }: Order): JsonObject => ({ tool: pollWith, arguments: { paymentTx: id } })
   const poll = (order: Order) => text(`Do not pay again. Call ${pollWith} with paymentTx "${order.id}" to follow it.`)
 
-  return (outcome: Taken, { meta: sent }: ToolCall): ToolResult => {
-    const meta = withChallengeId(outcome.wire.meta, sent)
+  return (outcome: Taken, { mcp }: Rail, { meta: sent }: ToolCall): ToolResult => {
+    const meta = mcp.receiptFor(outcome.wire.meta, sent)
     switch (outcome.kind) {
       case 'delivered': {
         const { answer, isReplay } = outcome

@@ -14,7 +14,6 @@ import type { PaymentGate } from '../gate/payment-gate.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
 import { parseWith } from '../http/parse.ts'
 import { flowIdOf } from '../http/request.ts'
-import { bindings } from './bindings.ts'
 import { requestOf } from './free-tool.ts'
 import { inputSchemaOf, listingOf, mergedInputs, noInput, withArgument } from './listing.ts'
 import { createOutcomeResults } from './outcome-result.ts'
@@ -31,15 +30,14 @@ export type PaidToolOptions = {
   readonly problemResult: ProblemResults
   /** Every rail that is switched on, whether this tool takes it or not. */
   readonly rails: readonly Rail[]
-  /** The same purchase over plain HTTP. */
-  urlOf(route: PaidRoute): string
 }
 
 /** A good with all the rails it is offered on, a row for each. It is sold by the very `purchase` that sells it over HTTP. */
 export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], options: PaidToolOptions): McpTool {
-  const { checkout, limiter, paymentGate, random, problemResult, rails, urlOf } = options
+  const { checkout, limiter, paymentGate, random, problemResult, rails } = options
   const { summary } = rows[0]!
   const resource = { url: `mcp://tool/${tool.name}`, scope: `MCP ${tool.name}`, description: summary }
+  const httpUrls = rows.map(({ offer, path }) => offer.rail.baseUrl + path)
   const isRateLimited = rows.some((row) => row.isRateLimited)
   const outcomeResult = createOutcomeResults(tool.pollWith ?? 'get_purchase_status', problemResult)
 
@@ -73,7 +71,7 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
         const challenges = await challengesOf(
           rows.map((row) => (row === refused?.row ? refused.outcome : attempt(row, NOTHING_SENT))),
         )
-        return paymentRequired({ challenges, refusal, summary, httpUrls: rows.map(urlOf) }, call)
+        return paymentRequired({ challenges, refusal, rails, summary, httpUrls }, call)
       }
 
       if (!paidOn) return demand(null)
@@ -82,10 +80,10 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
       try {
         const sent = { route: row, incoming: incomingOf(call) }
         const outcome = await paymentGate.admit(call.http, sent, () => attempt(row, sent.incoming))
-        if (outcome.kind !== 'challenged') return outcomeResult(outcome, call)
+        if (outcome.kind !== 'challenged') return outcomeResult(outcome, paidOn, call)
         return await demand(outcome.problem, { row, outcome })
       } catch (error) {
-        // Over HTTP this is a 400. The MCP transport of x402 wants what cannot be read answered like any other refused payment.
+        // Over HTTP this is a 400. Over MCP what cannot be read is answered like any other refused payment: one protocol's transport wants it.
         if (!isProblem(error, 'payment_payload_invalid')) throw error
         return demand(error)
       }
@@ -145,16 +143,16 @@ function paidListing(tool: ToolDescription, rows: readonly PaidRoute[]) {
   const [row] = rows
   const { price } = row!.offer
   const inputSchema = mergedInputs(rows.map(({ body }) => inputSchemaOf(tool.input ?? body ?? noInput)))
-  const names = rows.map(({ offer }) => offer.rail.name)
+  const rails = rows.map(({ offer }) => offer.rail)
   return listingOf(tool, {
     inputSchema:
       tool.effect === 'spends' ? withArgument(inputSchema, 'idempotencyKey', idempotencyKeyField) : inputSchema,
     _meta: {
       'sutler/payment': {
-        protocols: names,
+        protocols: rails.map(({ name }) => name),
         price: price.kind === 'fixed' ? `${formatUsd(price.amount)} USD` : 'quoted',
       },
-      ...Object.assign({}, ...names.map((name) => bindings[name].toolMeta)),
+      ...Object.assign({}, ...rails.map(({ mcp }) => mcp.toolMeta)),
     },
   })
 }

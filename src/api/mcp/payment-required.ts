@@ -1,9 +1,10 @@
-import { stringify } from '../../base/json.ts'
+import { type JsonObject, stringify } from '../../base/json.ts'
 import { formatUsd } from '../../base/money.ts'
 import type { Problem } from '../../base/problem.ts'
 import type { Outcome } from '../../checkout/answer.ts'
-import { knowsX402, mppRequired, withError, x402Required } from './bindings.ts'
-import { CODE, type Members, RpcError } from './protocol.ts'
+import type { McpBinding, Rail } from '../../domain/rail.ts'
+import { joined } from '../documents/guidance.ts'
+import { CODE, isObject, type Members, RpcError } from './protocol.ts'
 import { type ToolCall, type ToolResult, text } from './server.ts'
 
 export type Challenged = Extract<Outcome, { kind: 'challenged' }>
@@ -13,6 +14,8 @@ export type PaymentRequired = {
   readonly challenges: readonly Challenged[]
   /** Why a payment that was sent is not taken; null when none was. */
   readonly refusal: Problem | null
+  /** How this shop is paid; not each of its tools takes each of them. */
+  readonly rails: readonly Rail[]
   /** What is sold. */
   readonly summary: string
   /** The same purchase over plain HTTP, for clients that cannot pay here. */
@@ -20,17 +23,18 @@ export type PaymentRequired = {
 }
 
 /**
- * One answer that every payer we know of can pay from. x402 clients read `structuredContent` or the first text, Cloudflare's read
- * `_meta["x402/error"]`, mppx reads `_meta["org.paymentauth/payment-required"]`, and a model that cannot pay reads the last text.
+ * One answer that every payer we know of can pay from. Clients read a member of `_meta`, or the same as `structuredContent` or as the
+ * first text, and a model that cannot pay reads the last text.
  */
 export function paymentRequired(asked: PaymentRequired, call: ToolCall): ToolResult {
-  const { challenges, refusal } = asked
+  const { challenges, refusal, rails } = asked
   const reason = refusal ?? challenges[0]!.problem
   const error = refusal?.message ?? 'Payment required: pay, and repeat this call with the same arguments.'
-  const meta = withError(Object.assign({}, ...challenges.map(({ wire }) => wire.meta())), error)
-  const required = x402Required(meta)
-  if (call.dialect === 'legacy' && call.http.query('challenge') === 'error') throw asError(meta, reason)
-  if (call.dialect === 'modern' && required && knowsX402(call.clientCapabilities))
+  const meta: Members = Object.assign({}, ...challenges.map(({ wire }) => wire.meta(error)))
+  const speaker = rails.find(({ mcp }) => contentIn(meta, mcp) !== undefined)
+  const required = speaker && contentIn(meta, speaker.mcp)
+  if (call.dialect === 'legacy' && call.http.query('challenge') === 'error') throw asError(meta, rails, reason)
+  if (call.dialect === 'modern' && required && isKnown(speaker.mcp, call.clientCapabilities))
     return { resultType: 'payment_required', paymentRequired: required, _meta: meta }
   return {
     content: [...(required ? [text(stringify(required))] : []), text(explain(asked))],
@@ -40,22 +44,34 @@ export function paymentRequired(asked: PaymentRequired, call: ToolCall): ToolRes
   }
 }
 
-function explain({ challenges, refusal, summary, httpUrls }: PaymentRequired): string {
+function contentIn(meta: Members, { contentKey }: McpBinding): JsonObject | undefined {
+  return contentKey === null ? undefined : (meta[contentKey] as JsonObject | undefined)
+}
+
+/** Did this client say, in the modern way, that it pays so? Only then may the answer be of a type that it must know. */
+function isKnown({ extension }: McpBinding, { extensions }: Members): boolean {
+  return extension !== null && isObject(extensions) && Object.hasOwn(extensions, extension)
+}
+
+function explain({ challenges, refusal, rails, summary, httpUrls }: PaymentRequired): string {
   const price = formatUsd(challenges[0]!.price)
+  const labels = rails.map(({ label }) => label)
   const refused = refusal ? `The payment was not accepted: ${refusal.message} ` : ''
   return (
     `${refused}Payment required: ${price} USD (${summary}). Nothing was bought and nothing was taken. ` +
-    'An MCP client that pays with x402 or MPP sends the payment in _meta and repeats this call with the same arguments. ' +
+    `An MCP client that pays with ${joined(labels, 'or')} sends the payment in _meta and repeats this call with the same arguments. ` +
     `Without such a client, POST the same arguments to ${httpUrls.join(' or ')}.`
   )
 }
 
 /**
- * Some clients of MPP know only the error that its draft defines; they ask for it with `?challenge=error`. It is not the default:
+ * Some clients know only the error that the draft of their protocol defines; they ask for it with `?challenge=error`. It is not the default:
  * hosts of 2025-11-25 take -32042 for a URL to open, and 2026-07-28 forbids it.
  */
-function asError(meta: Members, reason: Problem): RpcError {
-  const data = { httpStatus: 402, challenges: [], ...mppRequired(meta), x402: x402Required(meta) }
+function asError(meta: Members, rails: readonly Rail[], reason: Problem): RpcError {
+  const asked = rails.map(({ mcp: { errorKey } }) => (errorKey === null ? {} : meta[errorKey]))
+  const others = rails.map(({ name, mcp }) => ({ [name]: contentIn(meta, mcp) }))
+  const data = Object.assign({ httpStatus: 402, challenges: [] }, ...asked, ...others)
   return new RpcError(codeOf(reason), reason.message, { data })
 }
 

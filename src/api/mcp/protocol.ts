@@ -10,7 +10,7 @@ export const META = {
   serverInfo: 'io.modelcontextprotocol/serverInfo',
 } as const
 
-/** JSON-RPC's own codes, MCP's, and the two of the MPP transport, which the modern dialect gave to another meaning. */
+/** JSON-RPC's own codes, MCP's, and the two of a payment protocol's transport, which the modern dialect gave to another meaning. */
 export const CODE = {
   parseError: -32700,
   invalidRequest: -32600,

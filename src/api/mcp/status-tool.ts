@@ -10,13 +10,13 @@ import { answered, callRoute } from './free-tool.ts'
 import { inputSchemaOf, listingOf, outputSchemaOf } from './listing.ts'
 import type { McpTool } from './server.ts'
 
-const tool = {
-  name: 'get_purchase_status',
-  title: 'Purchase status',
-  description:
-    'Free. What became of a payment, by its transaction, order id, EIP-3009 nonce, MPP challenge id or idempotency key: whether money moved, what it bought, what to do next, and the purchase itself. Ask here before you ever pay a second time.',
-  effect: 'reads',
-} as const
+const tool = (references: readonly string[]) =>
+  ({
+    name: 'get_purchase_status',
+    title: 'Purchase status',
+    description: `Free. What became of a payment, by its transaction, order id, ${references.join(', ')} or idempotency key: whether money moved, what it bought, what to do next, and the purchase itself. Ask here before you ever pay a second time.`,
+    effect: 'reads',
+  }) as const
 
 const output = paymentSchema.extend({
   purchase: z
@@ -26,13 +26,20 @@ const output = paymentSchema.extend({
 })
 
 /** Two reads of the table in one answer: the payment, whatever it was for, and what it bought, where that has a status of its own. */
-export function statusTool(routes: readonly Route[], limiter: RateLimiter): readonly McpTool[] {
+export function statusTool(
+  routes: readonly Route[],
+  references: readonly string[],
+  limiter: RateLimiter,
+): readonly McpTool[] {
   const payments = routes.find((row): row is FreeRoute => row.kind === 'free' && row.path === '/payments/{reference}')
   if (!payments) return []
   const statusRows = routes.filter((row): row is FreeRoute => row.kind === 'free' && row.path.endsWith('/{paymentTx}'))
   return [
     {
-      listing: listingOf(tool, { inputSchema: inputSchemaOf(referenceParams), outputSchema: outputSchemaOf(output) }),
+      listing: listingOf(tool(references), {
+        inputSchema: inputSchemaOf(referenceParams),
+        outputSchema: outputSchemaOf(output),
+      }),
       async call(input, { http }) {
         if (payments.bucket) limiter.take(payments.bucket, http)
         const { paymentTx } = parseWith(referenceParams, input)

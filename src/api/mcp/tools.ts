@@ -7,14 +7,16 @@ import type { McpTool } from './server.ts'
 import { statusTool } from './status-tool.ts'
 
 /** The route table as tools, in the table's own order. */
-export function toolsOf(routes: readonly Route[], options: Omit<PaidToolOptions, 'rails'>): readonly McpTool[] {
+export function toolsOf(
+  routes: readonly Route[],
+  { references, ...options }: PaidToolOptions & { readonly references: readonly string[] },
+): readonly McpTool[] {
   const { limiter } = options
-  const rails = [...new Set(routes.filter(isPaid).map(({ offer }) => offer.rail))]
   const offered = offeredBy(routes)
   const own = offered.map(({ tool, rows }) => {
     const paid = rows.filter(isPaid)
-    if (paid.length > 0) return paidTool(tool, paid, { ...options, rails })
+    if (paid.length > 0) return paidTool(tool, paid, options)
     return freeTool(tool, rows as readonly FreeRoute[], limiter)
   })
-  return [...offersTool(routes, offered, limiter), ...own, ...statusTool(routes, limiter)]
+  return [...offersTool(routes, offered, limiter), ...own, ...statusTool(routes, references, limiter)]
 }

@@ -8,7 +8,7 @@ import { presentTimeline } from './order-timeline.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
 /** What operators may see of the book of purchases, what they may hurry, and what only they can know. */
-export type OrderDesk = OrderBook & {
+export type OrderContext = OrderBook & {
   timeline(reference: string): Promise<Timeline | null>
   /** Makes an order due now. False when somebody is at work on it. */
   hurry(orderId: string): Promise<boolean>
@@ -20,7 +20,7 @@ export type Decision = 'taken' | 'too_early' | 'nothing_to_decide'
 
 const reference = z.strictObject({ id: z.string().min(1).max(128) })
 
-export function orderRows(desk: OrderDesk): readonly OperatorRoute[] {
+export function orderRows(desk: OrderContext): readonly OperatorRoute[] {
   const { timeline, hurry, decide } = desk
   async function find(id: string): Promise<Timeline> {
     const found = await timeline(id)

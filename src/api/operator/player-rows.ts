@@ -7,10 +7,10 @@ import { type OperatorRoute, operator } from './route.ts'
 
 const LISTED_MAX = 1_000
 
-export type PlayerDesk = { readonly players: Players; readonly random: Random; readonly nicknameLengthMax: number }
+export type PlayerContext = { readonly players: Players; readonly random: Random; readonly nicknameLengthMax: number }
 
 /** Players of the embedded game. A studio's own backend keeps its own, and then these routes do not exist. */
-export function playerRows({ players, random, nicknameLengthMax }: PlayerDesk): readonly OperatorRoute[] {
+export function playerRows({ players, random, nicknameLengthMax }: PlayerContext): readonly OperatorRoute[] {
   return [
     operator('GET /operator/players', {
       summary: 'Players of the embedded game, oldest first',

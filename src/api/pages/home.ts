@@ -1,6 +1,8 @@
-import { type Recipe, recipes } from '../documents/clients.ts'
+import type { Recipe } from '../../domain/rail-documents.ts'
+import { recipes } from '../documents/clients.ts'
 import type { Facts, ListedItem, PricedRoute } from '../documents/facts.ts'
-import { priceWords, protocolName, soldHere, tagline } from '../documents/guidance.ts'
+import { priceWords, soldHere, tagline } from '../documents/guidance.ts'
+import { servesHere } from '../shop/hosts.ts'
 import { type Html, html } from './html.ts'
 import { pageHeaders, printPage } from './page.ts'
 import { type TableRow, table } from './table.ts'
@@ -56,22 +58,24 @@ function sandboxNote({ sandboxUrl }: Facts): Html {
 const ITEMS_MAX = 50
 const NAME_CHARS_MAX = 80
 
-function itemsSection({ items }: Facts): Html {
+function itemsSection({ items, rails }: Facts): Html {
   if (items.length === 0) return html``
   const rest = items.length > ITEMS_MAX ? html`<p><a href="/catalog">All ${items.length} of them</a></p>` : html``
-  const rows = items.slice(0, ITEMS_MAX).map(itemRow)
+  const rows = items.slice(0, ITEMS_MAX).map((item) => itemRow(item, rails))
   return html`<h2>On sale now</h2>
 ${table('On sale now', ['What', 'Id', 'Price', 'Pay with'], rows)}${rest}`
 }
 
-function itemRow({ displayName, id, surface, price, available, checkout }: ListedItem): TableRow {
+function itemRow(item: ListedItem, rails: Facts['rails']): TableRow {
+  const { displayName, id, surface, price, available, checkout } = item
+  const labels = checkout.protocols.map((protocol) => rails.find(({ name }) => name === protocol)?.label ?? protocol)
   const stock = available === false ? html` <span class="soft">(not now)</span>` : html``
   return {
     cells: [
       html`${displayName.slice(0, NAME_CHARS_MAX)}${stock}`,
       html`<code>${surface}:${id}</code>`,
       html`<span class="price">${price.amount} ${price.currency}</span>`,
-      checkout.protocols.map(protocolName).join(', '),
+      labels.join(', '),
     ],
   }
 }
@@ -90,7 +94,7 @@ function serviceRow(priced: PricedRoute): TableRow {
       summary,
       html`<code>${method} ${path}</code>`,
       html`<span class="price">${priceWords(priced)}</span>`,
-      protocolName(offer.rail.name),
+      offer.rail.label,
     ],
   }
 }
@@ -102,16 +106,18 @@ function recipeArticle({ title, client, words, code }: Recipe): Html {
 `
 }
 
-function documentsList({ host, config }: Facts): Html {
+function documentsList({ host, hasMcp, rails }: Facts): Html {
+  const own = rails
+    .filter(({ baseUrl }) => servesHere(host, { host: baseUrl }))
+    .flatMap(({ documents }) => documents.own)
   const all: readonly (readonly [string, string, boolean])[] = [
     ['/openapi.json', 'the paid operations (OpenAPI 3.1)', true],
     ['/openapi.full.json', 'the free operations and webhooks', true],
     ['/catalog', 'what is on sale, live', true],
     ['/skill.md', 'this shop as an Agent Skill', true],
     ['/llms-full.txt', 'everything as one text', true],
-    ['/.well-known/x402', 'x402 routes, fulfilment and refund policy', config.x402 !== null && host !== 'mpp'],
-    ['/.well-known/mpp', 'MPP routes', config.mpp !== null && host !== 'x402'],
-    ['/mcp/server-card', 'the MCP server', host !== 'mpp'],
+    ...own.flatMap(({ path, title }) => (title === null ? [] : [[path, title, true] as const])),
+    ['/mcp/server-card', 'the MCP server', hasMcp],
   ]
   return html`<dl>${all
     .filter(([, , isHere]) => isHere)

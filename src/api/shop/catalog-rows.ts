@@ -39,9 +39,9 @@ export function catalogRows(context: ShopContext, selling: readonly Route[]): re
       const { rails, shelf } = stall
       const { path, alias } = shelf.listing
       const [first] = rails
-      const ownRail = (host: Host): RailName => (host === 'both' ? first! : host)
+      const ownRail = (host: Host): RailName => rails.find((rail) => context.hostOf(rail) === host) ?? first!
       return [
-        ...rails.map((rail) => offers(stall, path(rail), rail, () => rail)),
+        ...rails.map((rail) => offers(stall, path(rail), context.hostOf(rail), () => rail)),
         ...(alias && first ? [offers(stall, alias, 'both', ownRail)] : []),
       ]
     }),

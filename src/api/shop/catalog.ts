@@ -5,7 +5,7 @@ import { type Clock, isoTime } from '../../base/clock.ts'
 import { type JsonObject, sha256Hex, stringify } from '../../base/json.ts'
 import type { CatalogEntry, CatalogItem, Recipient, Shelf } from '../../domain/catalog.ts'
 import type { SurfaceName } from '../../domain/good.ts'
-import type { RailName } from '../../domain/rail.ts'
+import { type RailName, railNameSchema } from '../../domain/rail.ts'
 import type { FreeAnswer, Host, PaidRoute, Route } from '../../domain/route.ts'
 import type { Surface } from '../../surfaces/surface.ts'
 import { servesHere } from './hosts.ts'
@@ -41,8 +41,9 @@ export function createCatalog(
   const { clock } = checkout
   const stallOf = (surface: SurfaceName) => stalls.find(({ shelf }) => shelf.surface === surface)
 
+  const railOf = (name: RailName) => rails.find((rail) => rail.name === name)
   const currencyOf = (surface: SurfaceName, rail: RailName) =>
-    stallOf(surface)?.rails.includes(rail) ? rails.find(({ name }) => name === rail)?.currency : undefined
+    stallOf(surface)?.rails.includes(rail) ? railOf(rail)?.currency : undefined
 
   async function shelfItems(surface: SurfaceName, rail: RailName, recipient: Recipient | null) {
     const currency = currencyOf(surface, rail)
@@ -62,7 +63,8 @@ export function createCatalog(
     const entries = shelves.flatMap(({ surface, ways, items }) =>
       ways.map((stand) => {
         const currency = currencyOf(surface, stand.protocol) ?? ''
-        const isHere = stallOf(surface)?.shelf.isInEntry(stand.protocol) ?? false
+        const rail = railOf(stand.protocol)
+        const isHere = rail !== undefined && (stallOf(surface)?.shelf.isInEntry(rail) ?? false)
         return { ...stand, items: isHere ? items.map((item) => priced(item, currency)) : [] }
       }),
     )
@@ -193,7 +195,7 @@ const listingMembers = {
 const standMembers = (surfaces: readonly Surface[]) => ({
   id: z.string(),
   surface: z.enum(surfaces.map(({ name }) => name)),
-  protocol: z.enum(['x402', 'mpp']),
+  protocol: railNameSchema,
   method: z.enum(['GET', 'POST']),
   purchaseUrl: z.string(),
   quoteUrl: z.string().nullable(),
@@ -213,7 +215,7 @@ export const catalogSchema = (surfaces: readonly Surface[]) =>
           catalogId: z.string(),
           surface: z.enum(surfaces.filter(({ hasShelf }) => hasShelf).map(({ name }) => name)),
           purchaseUrl: z.string(),
-          checkout: z.object({ protocols: z.array(z.enum(['x402', 'mpp'])) }),
+          checkout: z.object({ protocols: z.array(railNameSchema) }),
         }),
       ),
     })

@@ -1,20 +1,21 @@
 import type { Random } from '../../base/id.ts'
 import { type JsonObject, parseStrictJson } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
+import { whenThere } from '../../base/when-there.ts'
+import type { Outcome } from '../../checkout/answer.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
 import type { PurchaseRequest } from '../../checkout/paid-call.ts'
-import { purchase } from '../../checkout/purchase.ts'
-import type { HttpConfig } from '../../config/config.ts'
+import { ask, purchase } from '../../checkout/purchase.ts'
 import type { Limits } from '../../config/limits.ts'
 import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
+import type { Offer } from '../../domain/offer.ts'
 import type { Incoming, Resource } from '../../domain/rail.ts'
 import type { PaidRoute } from '../../domain/route.ts'
 import type { PaymentGate } from '../gate/payment-gate.ts'
-import { hasPayment } from '../gate/payment-header.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
 import { isEmptyBody, readBody } from '../http/body.ts'
 import { parseWith } from '../http/parse.ts'
-import type { Headers, Reply } from '../http/reply.ts'
+import type { Headers, MethodHandlers, RouteHandler } from '../http/reply.ts'
 import { assertAcceptsJson, flowIdOf, type HttpRequest } from '../http/request.ts'
 import type { Replies } from './outcome-reply.ts'
 
@@ -23,117 +24,102 @@ export type PaidHandlerOptions = {
   readonly replies: Replies
   readonly paymentGate: PaymentGate
   readonly limiter: RateLimiter
-  readonly http: HttpConfig
   readonly limits: Limits
   readonly random: Random
-}
-
-/** A paid row as an HTTP handler. The gate stands in here, never on a path pattern beside it. */
-export type PaidHandler = {
-  sell(request: HttpRequest, route: PaidRoute): Promise<Reply>
-  /** What a GET on a buy path answers: the price, and never a purchase. */
-  tellPrice(request: HttpRequest, route: PaidRoute): Promise<Reply>
 }
 
 const noMeta = () => undefined
 const NOTHING_SENT: Incoming = { header: () => undefined, meta: noMeta }
 const UNLIMITED: Headers = {}
 
-export function createPaidHandler({
-  checkout,
-  replies,
-  paymentGate,
-  limiter,
-  http,
-  limits,
-  random,
-}: PaidHandlerOptions): PaidHandler {
-  // One for each route, so that a rail may know it again and need not write the same terms twice.
-  const resources = new WeakMap<PaidRoute, Resource>()
+/** A paid row as HTTP handlers, by method. The gate stands in here, never on a path pattern beside it. */
+export function compilePaid(route: PaidRoute, options: PaidHandlerOptions): MethodHandlers {
+  const { offer } = route
+  const terms: Fixed = { resource: resourceOf(route), bodyIsBound: route.bodyIsBound }
+  const handlers = new Map<string, RouteHandler>([[route.method, sells(route, terms, options)]])
+  if (route.hasPriceProbe && route.method !== 'GET') handlers.set('GET', tellsPrice(offer, terms, options))
+  return handlers
+}
 
-  function resourceAt(route: PaidRoute): Resource {
-    let resource = resources.get(route)
-    if (resource === undefined) {
-      resource = resourceOf(http, route)
-      resources.set(route, resource)
-    }
-    return resource
-  }
+/** What a call does not change of the terms. */
+type Fixed = Pick<PurchaseRequest<JsonObject>, 'resource' | 'bodyIsBound'>
 
-  function callOf(
-    request: HttpRequest,
-    route: PaidRoute,
-    incoming: Incoming,
-    bytes: Uint8Array,
-    flowId: string,
-  ): PurchaseRequest<JsonObject> {
-    const isEmpty = isEmptyBody(bytes)
-    return {
-      resource: resourceAt(route),
-      incoming,
-      body: isEmpty ? null : bytes,
-      bodyIsBound: route.bodyIsBound,
-      isProbe: isEmpty && route.body !== null,
-      parse: () => parseBody(route, bytes, isEmpty, limits),
-      flowId,
-      idempotencyKey: idempotencyKeyOf(request),
-    }
-  }
+function sells(route: PaidRoute, terms: Fixed, options: PaidHandlerOptions): RouteHandler {
+  const { checkout, replies, paymentGate, limiter, limits, random } = options
+  const { offer, isRateLimited } = route
+  const parse = bodyRule(route, limits)
 
-  return {
-    async sell(request, route) {
-      assertAcceptsJson(request)
-      const isPaid = hasPayment(request)
-      const flowId = flowIdOf(request, random)
-      const incoming = isPaid ? { header: request.header, meta: noMeta } : NOTHING_SENT
-      const extra = !isPaid && route.isRateLimited ? limiter.take('unpaid', request) : UNLIMITED
-      // Before the paymentGate: whoever lets us wait for the body must not keep a place there.
-      const bytes = await readBody(request, limits.bodyBytesMax)
-      const buy = () => purchase(checkout, route.offer, callOf(request, route, incoming, bytes, flowId))
-      const outcome = isPaid ? paymentGate.admit(request, { route, incoming }, buy) : buy()
-      return replies.outcome(await outcome, flowId, extra)
-    },
-
-    async tellPrice(request, route) {
-      assertAcceptsJson(request)
-      const isPaid = hasPayment(request)
-      const extra = limiter.take('unpaid', request)
-      if (isPaid)
-        throw new Problem(
-          'method_not_allowed',
-          'A GET only tells the price; nothing was taken. Send the payment with POST.',
-        )
-      const flowId = flowIdOf(request, random)
-      const outcome = await purchase(checkout, route.offer, {
-        resource: resourceAt(route),
-        incoming: NOTHING_SENT,
-        body: null,
-        bodyIsBound: route.bodyIsBound,
-        isProbe: true,
-        parse: () => ({}),
+  return (request) => {
+    assertAcceptsJson(request)
+    const isPaid = paymentGate.isPaid(request)
+    const flowId = flowIdOf(request, random)
+    const incoming = isPaid ? { header: request.header, meta: noMeta } : NOTHING_SENT
+    const extra = !isPaid && isRateLimited ? limiter.take('unpaid', request) : UNLIMITED
+    const callWith = (bytes: Uint8Array): PurchaseRequest<JsonObject> => {
+      const isEmpty = isEmptyBody(bytes)
+      return {
+        ...terms,
+        incoming,
+        body: isEmpty ? null : bytes,
+        isProbe: isEmpty && route.body !== null,
+        parse: () => parse(bytes, isEmpty),
         flowId,
-        idempotencyKey: null,
-      })
-      return replies.outcome(outcome, flowId, extra)
-    },
+        idempotencyKey: idempotencyKeyOf(request),
+      }
+    }
+    const settle = (bytes: Uint8Array): Outcome | Promise<Outcome> =>
+      isPaid
+        ? paymentGate.admit(request, { route, incoming }, async () => purchase(checkout, offer, callWith(bytes)))
+        : ask(checkout, offer, callWith(bytes))
+    // Before the gate: whoever lets us wait for the body must not keep a place there.
+    const outcome = whenThere(readBody(request, limits.bodyBytesMax), settle)
+    return whenThere(outcome, (outcome) => replies.outcome(outcome, flowId, extra))
   }
 }
 
+/** What a GET on a buy path answers: the price, and never a purchase. */
+function tellsPrice(offer: Offer, terms: Fixed, options: PaidHandlerOptions): RouteHandler {
+  const { checkout, replies, paymentGate, limiter, random } = options
+  return (request) => {
+    assertAcceptsJson(request)
+    const isPaid = paymentGate.isPaid(request)
+    const extra = limiter.take('unpaid', request)
+    if (isPaid)
+      throw new Problem(
+        'method_not_allowed',
+        'A GET only tells the price; nothing was taken. Send the payment with POST.',
+      )
+    const flowId = flowIdOf(request, random)
+    const question = { ...NOTHING_ASKED, ...terms, flowId }
+    return whenThere(ask(checkout, offer, question), (outcome) => replies.outcome(outcome, flowId, extra))
+  }
+}
+
+const NOTHING_ASKED = {
+  incoming: NOTHING_SENT,
+  body: null,
+  isProbe: true,
+  parse: () => ({}),
+  idempotencyKey: null,
+} as const
+
 /** Public addresses come from configuration: a Host header must not decide what a payer signs. */
-export function resourceOf(http: HttpConfig, route: PaidRoute): Resource {
-  const base = route.host === 'mpp' ? http.baseUrl : http.x402BaseUrl
+export function resourceOf(route: PaidRoute): Resource {
   return {
-    url: base + route.path,
+    url: route.offer.rail.baseUrl + route.path,
     scope: `${route.method} ${route.path}`,
     description: route.summary,
     discovery: route.discovery,
   }
 }
 
-function parseBody(route: PaidRoute, bytes: Uint8Array, isEmpty: boolean, limits: Limits): JsonObject {
-  if (route.body !== null) return parseWith(route.body, isEmpty ? {} : parseStrictJson(bytes, limits.jsonDepthMax))
-  if (!isEmpty) throw new Problem('invalid_request', 'This route has no parameters; send no body, or {}.')
-  return {}
+/** How a body of this route is read. */
+function bodyRule({ body }: PaidRoute, { jsonDepthMax }: Limits): (bytes: Uint8Array, isEmpty: boolean) => JsonObject {
+  if (body !== null) return (bytes, isEmpty) => parseWith(body, isEmpty ? {} : parseStrictJson(bytes, jsonDepthMax))
+  return (_bytes, isEmpty) => {
+    if (!isEmpty) throw new Problem('invalid_request', 'This route has no parameters; send no body, or {}.')
+    return {}
+  }
 }
 
 function idempotencyKeyOf(request: HttpRequest): string | null {

@@ -6,7 +6,7 @@ import type { Checkout } from '../../checkout/checkout.ts'
 import type { SurfaceName } from '../../domain/good.ts'
 import { viewOf } from '../../domain/offer.ts'
 import { type Order, statusCodeOf } from '../../domain/order.ts'
-import type { RailName } from '../../domain/rail.ts'
+import { type RailName, railNameSchema } from '../../domain/rail.ts'
 import type { FreeAnswer } from '../../domain/route.ts'
 import { type Arrival, refundOf } from '../../domain/till.ts'
 import type { FoundOrder } from '../../store/orders.ts'
@@ -37,7 +37,7 @@ export const paymentSchema = z
     reference: z.string(),
     payment: z.object({
       taken: z.union([z.boolean(), z.literal('unknown')]).describe('Did money move?'),
-      protocol: z.enum(['x402', 'mpp']),
+      protocol: railNameSchema,
       network: z.string(),
       asset: z.string(),
       amount: z.string().describe('Atomic units'),

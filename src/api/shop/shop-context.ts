@@ -1,15 +1,13 @@
 import type { Checkout } from '../../checkout/checkout.ts'
-import type { HttpConfig } from '../../config/config.ts'
 import type { Limits } from '../../config/limits.ts'
 import type { SurfaceName } from '../../domain/good.ts'
-import type { Rail, RailName } from '../../domain/rail.ts'
+import type { Rail } from '../../domain/rail.ts'
 import type { OpenSurface, RowContext, Surface } from '../../surfaces/surface.ts'
 import { purchaseStatus } from './purchase-status.ts'
 
 /** What the rows of the route table are built with. */
 export type ShopContext = RowContext & {
   readonly checkout: Checkout
-  readonly http: HttpConfig
   readonly limits: Limits
   /** The rails that sell. */
   readonly rails: readonly Rail[]
@@ -19,13 +17,13 @@ export type ShopContext = RowContext & {
   readonly open: ReadonlyMap<SurfaceName, OpenSurface>
 }
 
-export type ShopContextParts = Omit<ShopContext, keyof RowContext>
+export type ShopContextParts = Omit<ShopContext, 'urlOf' | 'purchaseStatus'>
 
 export function createShopContext(parts: ShopContextParts): ShopContext {
-  const { checkout, http } = parts
+  const { checkout, hostOf } = parts
   return {
     ...parts,
-    urlOf: (rail: RailName, path: string) => (rail === 'mpp' ? http.baseUrl : http.x402BaseUrl) + path,
+    urlOf: (rail, path) => hostOf(rail) + path,
     purchaseStatus: (surface, rail, reference) => purchaseStatus(checkout, surface, rail, reference),
   }
 }

@@ -1,4 +1,4 @@
-import { keccak256, parseAbi, toBytes } from 'viem'
+import { keccak256, toBytes } from 'viem'
 import { craftController } from '../../artifacts/CraftController.ts'
 import { saleLots } from '../../artifacts/SaleLots.ts'
 import { type Address, sameAddress } from '../../base/address.ts'
@@ -13,23 +13,19 @@ import type { Rpc } from '../../chain/rpc.ts'
 import { createWallet } from '../../chain/wallet.ts'
 import type { ChainConfig, Config } from '../../config/config.ts'
 import type { Journal } from '../../domain/journal.ts'
+import { accountsOf, type RailAccount, sellingAccounts } from '../../rails/kind.ts'
+import { rails } from '../../rails/rails.ts'
 import { createChains } from '../../service/chains.ts'
 import { createSigners } from '../../service/signers.ts'
 import { readWallets } from '../../service/wallets.ts'
 import { type Finding, look, Trouble } from './finding.ts'
 
-const tokenAbi = parseAbi([
-  'function name() view returns (string)',
-  'function version() view returns (string)',
-  'function decimals() view returns (uint8)',
-])
-
 const HEAD_AGE_MS_MAX = 60_000
-const DECIMALS = 6
 
 /** Each chain, what stands on it, and whether our keys may do there what they are for. Reads only. */
 export async function checkChains(config: Config): Promise<readonly Finding[]> {
-  const { x402, mpp, game } = config
+  const { game } = config
+  const accounts = sellingAccounts(rails, config)
   const chainOf = createChains({
     limits: config.limits,
     journal: sendsNothing,
@@ -38,21 +34,22 @@ export async function checkChains(config: Config): Promise<readonly Finding[]> {
     waypoint: noWaypoint,
     transports: new Map(),
   })
-  const configs = [x402?.chain, mpp?.chain, game.chain].filter((chain) => chain !== undefined)
+  const configs = [...accounts.map(({ chain }) => chain), game.chain]
   const distinct = [...new Map(configs.map((chain) => [chain.chainId, chain])).values()]
   const heads = await Promise.all(distinct.map((chain) => checkHead(chainOf(chain).rpc, config.mode)))
   const isSilent = (chain: ChainConfig) =>
     heads[distinct.findIndex(({ chainId }) => chainId === chain.chainId)]?.severity === 'fail'
   // What stands on a chain that does not answer is not worth a second complaint.
   const rest = await Promise.all([
-    ...(x402 && !isSilent(x402.chain) ? [checkUsdc(chainOf(x402.chain).rpc, x402)] : []),
-    ...(mpp && !isSilent(mpp.chain)
-      ? [checkDecimals(chainOf(mpp.chain).rpc, mpp.currency.address, mpp.currency.code)]
-      : []),
+    ...accounts
+      .filter(({ chain }) => !isSilent(chain))
+      .flatMap(({ chain, checks }) =>
+        checks.map((check) => look({ ...check, area: 'chains' }, () => check.look(chainOf(chain).rpc))),
+      ),
     ...(isSilent(game.chain) ? [] : checkContracts(chainOf(game.chain).rpc, game)),
   ])
-  const wallets = configs.some(isSilent) ? [] : await checkWallets(config, chainOf)
-  return [...heads, ...rest, ...checkRecipients(config), ...wallets]
+  const wallets = configs.some(isSilent) ? [] : await checkWallets(config, accounts, chainOf)
+  return [...heads, ...rest, ...checkRecipients(accounts, game), ...wallets]
 }
 
 /** The doctor has no use for a journal: it never sends. */
@@ -96,32 +93,6 @@ function checkHead(rpc: Rpc, mode: Config['mode']): Promise<Finding> {
   })
 }
 
-/** What payers sign names the token by its name and version: a wrong word, and every signature is refused. */
-function checkUsdc(rpc: Rpc, x402: NonNullable<Config['x402']>): Promise<Finding> {
-  const { asset, assetName, assetVersion, currency } = x402
-  const fix = 'Choose the SUTLER_X402_NETWORK that the RPC address belongs to.'
-  return look({ area: 'chains', what: currency, fix }, async () => {
-    const token = contractAt(rpc, asset, tokenAbi)
-    const [name, version, decimals] = await Promise.all([
-      token.read('name', []),
-      token.read('version', []),
-      token.read('decimals', []),
-    ])
-    if (name !== assetName || version !== assetVersion || decimals !== DECIMALS)
-      throw new Trouble('fail', `${asset} is ${name} ${version} with ${decimals} decimals.`, fix)
-    return `${name} ${version} at ${asset}`
-  })
-}
-
-function checkDecimals(rpc: Rpc, token: Address, code: string): Promise<Finding> {
-  const fix = 'Choose the SUTLER_MPP_NETWORK that the RPC address belongs to.'
-  return look({ area: 'chains', what: code, fix }, async () => {
-    const decimals = await contractAt(rpc, token, tokenAbi).read('decimals', [])
-    if (decimals !== DECIMALS) throw new Trouble('fail', `${token} has ${decimals} decimals.`, fix)
-    return `at ${token}`
-  })
-}
-
 function checkContracts(rpc: Rpc, { sale, craft }: Config['game']): readonly Promise<Finding>[] {
   return [
     ...(sale ? [checkRole(rpc, sale.contract, 'MINTER_ROLE', createWallet(sale.minterKey).address)] : []),
@@ -152,11 +123,11 @@ function checkPause(rpc: Rpc, contract: Address, name: string): Promise<Finding>
 }
 
 /** Money should arrive where no key of this machine can take it from (K-02). */
-function checkRecipients({ x402, mpp, game }: Config): readonly Finding[] {
-  const hot = [x402?.treasuryKey, mpp?.treasuryKey, game.sale?.minterKey, game.craft?.crafterKey]
+function checkRecipients(accounts: readonly RailAccount[], { sale, craft }: Config['game']): readonly Finding[] {
+  const hot = [...accounts.map(({ treasuryKey }) => treasuryKey), sale?.minterKey, craft?.crafterKey]
     .filter((key) => key !== undefined)
     .map((key) => createWallet(key).address)
-  const recipients = [x402?.payTo, mpp?.recipient].filter((address) => address !== undefined)
+  const recipients = accounts.map(({ payTo }) => payTo)
   const exposed = recipients.filter((recipient) => hot.some((address) => sameAddress(address, recipient)))
   if (exposed.length === 0)
     return [{ area: 'keys', what: 'recipient', severity: 'ok', detail: 'is no key of this machine', fix: null }]
@@ -164,13 +135,14 @@ function checkRecipients({ x402, mpp, game }: Config): readonly Finding[] {
   return [{ area: 'keys', what: 'recipient', severity: 'warn', detail: `${exposed[0]} is a hot key.`, fix }]
 }
 
-async function checkWallets(config: Config, chainOf: (chain: ChainConfig) => ChainAccess): Promise<readonly Finding[]> {
-  const { x402, mpp, operations } = config
-  const tills = [
-    ...(x402 ? [{ rail: { network: x402.network, asset: x402.asset } }] : []),
-    ...(mpp ? [{ rail: { network: mpp.network, asset: mpp.currency.address } }] : []),
-  ]
-  const wallets = await readWallets(createSigners(config, chainOf), tills, operations)
+async function checkWallets(
+  config: Config,
+  accounts: readonly RailAccount[],
+  chainOf: (chain: ChainConfig) => ChainAccess,
+): Promise<readonly Finding[]> {
+  const tills = accounts.map(({ network, asset }) => ({ rail: { network, asset } }))
+  const signers = createSigners(accountsOf(rails, config), config.game, chainOf)
+  const wallets = await readWallets(signers, tills, config.operations)
   return wallets.map(({ role, chainId, address, unit, amount, isLow }): Finding => {
     const shown =
       unit === 'wei' ? `${(Number(amount) / 1e18).toFixed(6)} for gas` : `${formatUsd(usd(amount))} for refunds`

@@ -1,16 +1,17 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
-import type { Config } from '../../config/config.ts'
+import { type Config, withChains } from '../../config/config.ts'
 import { type LoadedConfig, loadConfig } from '../../config/load.ts'
 import { ConfigFault, type Environment } from '../../config/options.ts'
+import { sellingAccounts } from '../../rails/kind.ts'
+import { rails } from '../../rails/rails.ts'
 import { sandboxConfig } from '../../sandbox/world.ts'
 import type { Database } from '../../store/db.ts'
 import { pendingMigrations } from '../../store/migrate.ts'
 import { storeTime } from '../../store/time.ts'
 import { createGameClient } from '../../surfaces/shop/game-client.ts'
 import { healthAnswer } from '../../surfaces/shop/game-wire.ts'
-import { fetchWithin } from '../bounded-fetch.ts'
 import { withStore } from '../store-access.ts'
 import { type Finding, look, skipped, Trouble } from './finding.ts'
 
@@ -42,17 +43,7 @@ export function readConfiguration(
 }
 
 function withRpc(config: Config, url: string): Config {
-  const at = <Chain extends Config['game']['chain']>(chain: Chain): Chain => ({
-    ...chain,
-    rpcUrls: [`${url}/sandbox/rpc/${chain.chainId}`],
-  })
-  const { x402, mpp, game } = config
-  return {
-    ...config,
-    x402: x402 && { ...x402, chain: at(x402.chain) },
-    mpp: mpp && { ...mpp, chain: at(mpp.chain) },
-    game: { ...game, chain: at(game.chain) },
-  }
+  return withChains(config, (chain) => ({ ...chain, rpcUrls: [`${url}/sandbox/rpc/${chain.chainId}`] }))
 }
 
 /** What is allowed and yet worth a second thought before real money is taken. */
@@ -107,7 +98,6 @@ function checkTables(database: Database): Promise<Finding> {
 }
 
 const SKEW_MS_MAX = 5_000
-const ANSWER_MS_MAX = 10_000
 const SYNC = 'Set the clock of this machine, for example with an NTP service.'
 
 function checkTime(database: Database): Promise<Finding> {
@@ -123,22 +113,11 @@ export function compareClocks(other: string, offMs: number): string {
   return `agrees with ${other}`
 }
 
-export async function checkFacilitator({ x402 }: Config): Promise<readonly Finding[]> {
-  if (!x402) return []
-  const { facilitator, network } = x402
-  if (facilitator.kind === 'inproc')
-    return [skipped('facilitator', 'inproc', 'The shop settles x402 payments by itself.')]
-  const fix = 'Check SUTLER_X402_FACILITATOR and SUTLER_X402_FACILITATOR_HEADERS.'
-  const finding = await look({ area: 'facilitator', what: facilitator.url, fix }, async () => {
-    const headers = Object.entries(facilitator.headers).map(([name, value]): [string, string] => [name, value.reveal()])
-    const response = await fetchWithin(ANSWER_MS_MAX)(`${facilitator.url}/supported`, { headers })
-    if (!response.ok) throw new Trouble('fail', `It answers ${response.status}.`, fix)
-    const { kinds } = (await response.json()) as { kinds: readonly { scheme: string; network: string }[] }
-    if (!kinds.some((kind) => kind.scheme === 'exact' && kind.network === network))
-      throw new Trouble('fail', `It does not settle exact payments on ${network}.`, 'Choose another facilitator.')
-    return `settles exact payments on ${network}`
-  })
-  return [finding]
+/** Whoever settles for us, where we do not do so ourselves. */
+export async function checkFacilitator(config: Config): Promise<readonly Finding[]> {
+  const outside = sellingAccounts(rails, config).flatMap((account) => account.outside)
+  if (outside.length === 0) return [skipped('facilitator', 'inproc', 'The shop settles payments by itself.')]
+  return Promise.all(outside.map((service) => look({ ...service, area: 'facilitator' }, service.look)))
 }
 
 export async function checkGame({ game, limits }: Config): Promise<readonly Finding[]> {

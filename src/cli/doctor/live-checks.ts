@@ -1,8 +1,6 @@
-import { decodePaymentRequiredHeader } from '@x402/core/http'
-import { PaymentRequiredV2Schema } from '@x402/core/schemas'
-import { Challenge } from 'mppx'
-import { validate } from 'mppx/discovery'
 import { systemClock } from '../../base/clock.ts'
+import { ADDRESS_OPTIONS } from '../../config/load.ts'
+import { clients } from '../../rails/clients.ts'
 import { fetchWithin } from '../bounded-fetch.ts'
 import { compareClocks } from './configuration-checks.ts'
 import { type Check, type Finding, look, Trouble } from './finding.ts'
@@ -42,8 +40,8 @@ export async function checkFront(url: string): Promise<readonly Finding[]> {
     await look({ ...documents, what: 'MCP' }, () => initialize(url)),
   ]
   const paid = contract ? paidOperations(contract).map(({ path }) => path) : []
-  const spoken = (['x402', 'mpp'] as const).filter((protocol) => paid.some((path) => path.includes(`/${protocol}/`)))
-  const paths = [...texts, ...spoken.flatMap((protocol) => ofProtocol[protocol])]
+  const spoken = clients.filter(({ name }) => paid.some((path) => path.includes(`/${name}/`)))
+  const paths = [...texts, ...spoken.flatMap(({ documents }) => documents)]
   const read = paths.map((path) => look({ ...documents, what: path }, () => document(url, path)))
   const challenges = contract ? checkChallenges(url, contract) : []
   return [...findings, ...(await Promise.all(read)), ...(await challenges)]
@@ -63,9 +61,6 @@ const texts = [
   '/.well-known/jwks.json',
   '/errors',
 ]
-
-/** What only a shop that takes this protocol has. */
-const ofProtocol = { x402: ['/.well-known/x402', '/discovery/resources'], mpp: ['/.well-known/mpp'] }
 
 const ask = fetchWithin(ANSWER_MS_MAX)
 
@@ -100,11 +95,10 @@ async function clock(url: string): Promise<string> {
   return compareClocks('the shop', date + 500 - systemClock.now())
 }
 
-function judgeContract(contract: Contract): string {
+async function judgeContract(contract: Contract): Promise<string> {
   const fix = 'Report it: the contract is printed from the route table.'
-  const errors = validate(contract).filter(({ severity }) => severity === 'error')
-  if (errors.length > 0)
-    throw new Trouble('fail', errors.map(({ path, message }) => `${path}: ${message}`).join(' '), fix)
+  const errors = (await Promise.all(clients.map((client) => client.contractErrors?.(contract) ?? []))).flat()
+  if (errors.length > 0) throw new Trouble('fail', errors.join(' '), fix)
   const paid = paidOperations(contract)
   const silent = paid.filter(({ operation }) => operation.responses['402'] === undefined)
   if (paid.length === 0) throw new Trouble('fail', 'It offers nothing for money.', 'Switch a protocol on.')
@@ -127,7 +121,7 @@ function paidOperations({ paths, servers }: Contract) {
 
 /** Every paid route is asked without money. What comes back must be payable by the stock clients. */
 async function checkChallenges(url: string, contract: Contract): Promise<readonly Finding[]> {
-  const fix = 'Compare SUTLER_BASE_URL and SUTLER_X402_BASE_URL with the address that agents use.'
+  const fix = `Compare ${ADDRESS_OPTIONS} with the address that agents use.`
   return Promise.all(
     paidOperations(contract).map(({ path, method, server }) => {
       const check: Check = { area: 'documents', what: `402 of ${path}`, fix }
@@ -137,7 +131,7 @@ async function checkChallenges(url: string, contract: Contract): Promise<readonl
         if (response.status === 409) throw new Trouble('warn', await detailOf(response), 'Put something on the shelf.')
         if (response.status !== 402) throw new Trouble('fail', `It answers ${response.status} to an unpaid call.`, fix)
         judgeHeaders(response)
-        return response.headers.has('payment-required') ? judgeX402(response, server + path, fix) : judgeMpp(response)
+        return judgeChallenge(response, server + path, fix)
       })
     }),
   )
@@ -158,17 +152,13 @@ function judgeHeaders({ headers }: Response): void {
     throw new Trouble('fail', 'Agents in browsers cannot read it.', fix)
 }
 
-function judgeX402({ headers }: Response, url: string, fix: string): string {
-  const required = PaymentRequiredV2Schema.parse(decodePaymentRequiredHeader(headers.get('payment-required')!))
-  const [accepted] = required.accepts
-  if (required.resource.url !== url)
-    throw new Trouble('warn', `It names ${required.resource.url}, and the contract says ${url}.`, fix)
-  return `x402 ${accepted?.scheme} on ${accepted?.network}`
-}
-
-function judgeMpp(response: Response): string {
-  const { method, intent, digest } = Challenge.fromResponse(response)
-  return `MPP ${method}/${intent}${digest === undefined ? '' : ', bound to the body'}`
+async function judgeChallenge(response: Response, url: string, fix: string): Promise<string> {
+  const client = clients.find(({ priceIn }) => priceIn(response) !== null)
+  if (!client) throw new Trouble('fail', 'No client knows how to pay it.', fix)
+  const { words, url: named } = await client.judge(response)
+  if (named !== null && named !== url)
+    throw new Trouble('warn', `It names ${named}, and the contract says ${url}.`, fix)
+  return words
 }
 
 async function catalog(url: string): Promise<string> {

@@ -1,8 +1,8 @@
 import type { Address, Hash } from '../../base/address.ts'
 import { isoTime } from '../../base/clock.ts'
 import { type Random, systemRandom } from '../../base/id.ts'
-import { canonical, sha256Hex } from '../../base/json.ts'
-import { formatUsd } from '../../base/money.ts'
+import type { JsonObject } from '../../base/json.ts'
+import { formatUsd, type Usd } from '../../base/money.ts'
 import type { Secret } from '../../base/secret.ts'
 import { readReceipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
@@ -17,31 +17,25 @@ import {
   bodyDigest,
   type Challenge,
   INTENT,
-  isOurs,
   issueChallenge,
   METHOD,
   nativeChallenge,
   serializeChallenge,
 } from './challenge.ts'
 import type { ChargeTerms } from './charge.ts'
+import { readCredential } from './credential.ts'
+import { documentsOf } from './documents.ts'
 import { tagIn, transferIdentity } from './memo.ts'
-import { nameOf, paymentOf } from './payment.ts'
+import { paymentOf } from './payment.ts'
 import { type PullOptions, verifyPull } from './pull.ts'
 import { landedPush, type PushOptions, verifyPush } from './push.ts'
 import { type ChargeSettler, paidFor } from './settlement.ts'
+import { traits } from './traits.ts'
 import type { TransactionVerifier } from './verifier.ts'
-import {
-  CREDENTIAL_SENT,
-  decodeHeader,
-  decodeMeta,
-  encodeReceipt,
-  HEADER,
-  META,
-  type MppCredential,
-  problemUri,
-} from './wire.ts'
+import { encodeReceipt, HEADER, META, type MppCredential, problemUri } from './wire.ts'
 
 export type MppOptions = ConfirmationRule & {
+  readonly baseUrl: string
   readonly network: string
   readonly chainId: number
   readonly currency: { readonly address: Address; readonly code: string }
@@ -67,94 +61,25 @@ const BOTH_MODES = 2
 const NONCE_BYTES = 9
 
 export function mppRail(options: MppOptions): Rail {
-  const { network, currency, recipient, secrets, modes, rpc, settler, treasury, clock } = options
-  const terms: ChargeTerms = { ...options, currency: currency.address }
-  const pull: PullOptions = { ...options, terms, isOffered: modes.includes('pull') }
-  const push: PushOptions = {
-    ...options,
-    terms,
-    isOffered: modes.includes('push'),
-    isDeep: (blockNumber, amount) => isConfirmed(options, blockNumber, amount),
-    isByAccessKey: (transaction) => wasSignedByAccessKey(rpc, transaction),
-  }
-  const issue = challengeIssuer(options)
-
-  function credentialOf(content: MppCredential): Credential {
-    const { challenge, request, proof } = content
-    return {
-      identities: [
-        `mpp:${network}/challenge/${challenge.id}`,
-        ...(proof.mode === 'push' ? [nameOf(network, challenge.id, proof.hash)] : []),
-      ],
-      proofDigest: sha256Hex(canonical({ challenge: challenge.id, proof })),
-      amount: BigInt(request.amount),
-      funds: proof.mode === 'push' ? 'captured' : 'authorized',
-      content,
-      // The id is a secret between the payer and us: the chain shows no more than a part of its digest.
-      shownBy: async () => (isOurs(challenge, secrets) ? 'buyer' : 'nobody'),
-    }
-  }
-
-  async function verify(credential: Credential, asked: Terms): Promise<Verified> {
-    const content = credential.content as MppCredential
-    const { proof } = content
-    const money = { network, asset: currency.address }
-    if (proof.mode === 'pull')
-      return { kind: 'pays', payment: paymentOf(credential, await verifyPull(pull, content, asked), money) }
-    const verdict = await verifyPush(push, content, asked)
-    return verdict.kind === 'pays'
-      ? { kind: 'pays', payment: paymentOf(credential, verdict.seen, money) }
-      : { ...verdict, transaction: proof.hash }
-  }
-
-  async function landed({ content }: Credential): Promise<Hash | null> {
-    const credential = content as MppCredential
-    const { proof, challenge, request } = credential
-    if (proof.mode === 'push') return landedPush(push, credential)
-    const receipt = await readReceipt(rpc, await (await options.verifier()).hashOf(proof.raw))
-    const charge = { challengeId: challenge.id, realm: challenge.realm, currency: currency.address }
-    const paid =
-      receipt && paidFor(receipt, { ...charge, recipient: request.recipient, amount: BigInt(request.amount) })
-    return paid ? paid.transaction : null
-  }
-
+  const { baseUrl, network, currency, recipient, secrets, rpc, settler, treasury, clock } = options
+  const asset = currency.address
+  const ways = waysToPay(options)
   return {
-    name: 'mpp',
+    ...traits,
+    baseUrl,
     network,
     currency: currency.code,
-    asset: currency.address,
+    asset,
     payTo: recipient,
-    ...createBalances({ rpc, asset: currency.address, treasury: treasury.address, clock }),
-
-    challenge(asked, reason) {
-      const challenge = issue(asked)
-      const type = problemUri(reason.code)
-      return {
-        headers: { [HEADER.challenge]: serializeChallenge(challenge) },
-        meta() {
-          const { kind, message: detail } = reason
-          const problem = { type, title: kind.title, status: 402, detail, challengeId: challenge.id }
-          return { [META.required]: { httpStatus: 402, challenges: [nativeChallenge(challenge)], problem } }
-        },
-        members: `"challengeId":"${challenge.id}"`,
-        problemType: type,
-      }
-    },
-
-    read(incoming) {
-      const header = incoming.header(CREDENTIAL_SENT)
-      const fromHeader = header === undefined ? null : decodeHeader(header)
-      if (fromHeader) return credentialOf(fromHeader)
-      const meta = incoming.meta(META.credential)
-      return meta === undefined ? null : credentialOf(decodeMeta(meta))
-    },
-
-    verify,
-    landed,
+    ...createBalances({ rpc, asset, treasury: treasury.address, clock }),
+    challenge: challenger(options),
+    read: (incoming) => readCredential(network, secrets, incoming),
+    verify: (credential, asked) => verify(options, ways, credential, asked),
+    landed: (credential) => landed(options, ways, credential.content as MppCredential),
 
     async identityOf({ transaction, logIndex }) {
       const receipt = await readReceipt(rpc, transaction)
-      const memo = receipt && memoBehind(receipt, currency.address, logIndex)
+      const memo = receipt && memoBehind(receipt, asset, logIndex)
       const tag = memo && tagIn(memo)
       return tag && transferIdentity(network, tag, transaction)
     },
@@ -162,13 +87,8 @@ export function mppRail(options: MppOptions): Rail {
     settle: (order) => settler.settle(order),
 
     receipt({ transaction, settledAt }, orderId) {
-      const receipt = {
-        method: METHOD,
-        reference: transaction,
-        status: 'success',
-        timestamp: isoTime(settledAt),
-        orderId,
-      }
+      const timestamp = isoTime(settledAt)
+      const receipt = { method: METHOD, reference: transaction, status: 'success', timestamp, orderId }
       return { headers: { [HEADER.receipt]: encodeReceipt(receipt) }, meta: { [META.receipt]: receipt } }
     },
 
@@ -181,28 +101,99 @@ export function mppRail(options: MppOptions): Rail {
         { token: asset, to: payer, amount, since: settlement?.transaction },
       ),
 
-    describe: (price) => ({
-      offers: [
-        {
-          intent: INTENT,
-          method: METHOD,
-          amount: price === null ? null : price.toString(),
-          currency: currency.address,
-        },
-      ],
-      price:
-        price === null
-          ? { mode: 'dynamic', currency: 'USD' }
-          : { mode: 'fixed', currency: 'USD', amount: formatUsd(price) },
-      protocols: [
-        { mpp: { method: `${METHOD}/${INTENT}`, intent: 'purchase', network, currency: currency.address, recipient } },
-      ],
-      authMode: 'paid',
-      retryHeader: 'Authorization: Payment',
-      retryBodyMode: 'reuse_original_json',
-      recommendedClient: 'mppx',
-      ...(price === null ? {} : { atomic: price.toString() }),
-    }),
+    describe: (price) => describe(options, price),
+    documents: documentsOf(options),
+  }
+}
+
+/** The payer signs and we send, or the payer has sent. */
+type Ways = { readonly pull: PullOptions; readonly push: PushOptions }
+
+function waysToPay(options: MppOptions): Ways {
+  const { currency, modes, rpc } = options
+  const terms: ChargeTerms = { ...options, currency: currency.address }
+  return {
+    pull: { ...options, terms, isOffered: modes.includes('pull') },
+    push: {
+      ...options,
+      terms,
+      isOffered: modes.includes('push'),
+      isDeep: (blockNumber, amount) => isConfirmed(options, blockNumber, amount),
+      isByAccessKey: (transaction) => wasSignedByAccessKey(rpc, transaction),
+    },
+  }
+}
+
+async function verify(
+  { network, currency }: MppOptions,
+  { pull, push }: Ways,
+  credential: Credential,
+  asked: Terms,
+): Promise<Verified> {
+  const content = credential.content as MppCredential
+  const { proof } = content
+  const money = { network, asset: currency.address }
+  if (proof.mode === 'pull')
+    return { kind: 'pays', payment: paymentOf(credential, await verifyPull(pull, content, asked), money) }
+  const verdict = await verifyPush(push, content, asked)
+  return verdict.kind === 'pays'
+    ? { kind: 'pays', payment: paymentOf(credential, verdict.seen, money) }
+    : { ...verdict, transaction: proof.hash }
+}
+
+async function landed(
+  { rpc, verifier, currency }: MppOptions,
+  { push }: Ways,
+  credential: MppCredential,
+): Promise<Hash | null> {
+  const { proof, challenge, request } = credential
+  if (proof.mode === 'push') return landedPush(push, credential)
+  const receipt = await readReceipt(rpc, await (await verifier()).hashOf(proof.raw))
+  const charge = { challengeId: challenge.id, realm: challenge.realm, currency: currency.address }
+  const paid = receipt && paidFor(receipt, { ...charge, recipient: request.recipient, amount: BigInt(request.amount) })
+  return paid ? paid.transaction : null
+}
+
+function describe({ network, currency, recipient }: MppOptions, price: Usd | null): JsonObject {
+  return {
+    offers: [
+      {
+        intent: INTENT,
+        method: METHOD,
+        amount: price === null ? null : price.toString(),
+        currency: currency.address,
+      },
+    ],
+    price:
+      price === null
+        ? { mode: 'dynamic', currency: 'USD' }
+        : { mode: 'fixed', currency: 'USD', amount: formatUsd(price) },
+    protocols: [
+      { mpp: { method: `${METHOD}/${INTENT}`, intent: 'purchase', network, currency: currency.address, recipient } },
+    ],
+    authMode: 'paid',
+    retryHeader: 'Authorization: Payment',
+    retryBodyMode: 'reuse_original_json',
+    recommendedClient: 'mppx',
+    ...(price === null ? {} : { atomic: price.toString() }),
+  }
+}
+
+function challenger(options: MppOptions): Rail['challenge'] {
+  const issue = challengeIssuer(options)
+  return (asked, reason) => {
+    const challenge = issue(asked)
+    const type = problemUri(reason.code)
+    return {
+      headers: { [HEADER.challenge]: serializeChallenge(challenge) },
+      meta() {
+        const { kind, message: detail } = reason
+        const problem = { type, title: kind.title, status: 402, detail, challengeId: challenge.id }
+        return { [META.required]: { httpStatus: 402, challenges: [nativeChallenge(challenge)], problem } }
+      },
+      members: `"challengeId":"${challenge.id}"`,
+      problemType: type,
+    }
   }
 }
 

@@ -55,92 +55,25 @@ export function paidFor(receipt: Receipt, charge: Charge): MemoTransfer | null {
 /** Clocks of chains and replicas differ, and blocks take their time: be sure before saying "never". */
 const MARGIN_MS = 60_000
 
-export function createChargeSettler(
-  options: ConfirmationRule & {
-    readonly rpc: Rpc
-    readonly log: Log
-    readonly waitMs: number
-    readonly waypoint?: Waypoint
-  },
-): ChargeSettler {
-  const { rpc, head, clock, log, waitMs, waypoint = noWaypoint } = options
+export type SettlerOptions = ConfirmationRule & {
+  readonly rpc: Rpc
+  readonly log: Log
+  readonly waitMs: number
+  readonly waypoint?: Waypoint
+}
 
-  /** What a transaction means for an order. Null: it is not this order's money. */
-  async function judge(order: PaidOrder, receipt: Receipt): Promise<SettleOutcome | null> {
-    const { challengeId, realm } = keptPayment(order)
-    const { asset: currency, payTo: recipient, amount } = order
-    const paid = paidFor(receipt, { challengeId, realm, currency, recipient, amount })
-    if (!paid || paid.amount !== amount || !sameAddress(paid.from, order.payer)) return null
-    return settledOnceConfirmed(options, order, receipt, paid.from)
-  }
-
-  /** The node's refusal of these bytes, or null when it took them, has them, or may have them. Never repeated here: the next look does. */
-  async function broadcast(order: PaidOrder, raw: Hex): Promise<RpcError | null> {
-    try {
-      await rpc.request('eth_sendRawTransaction', [raw])
-      return null
-    } catch (error) {
-      log.warn('payment not accepted by the node', { orderId: order.id, error })
-      return error instanceof RpcError && !/already known|nonce/i.test(error.message) ? error : null
-    }
-  }
-
-  /**
-   * The hash may be unknown to this node while the memo is already in its logs, and a replaced transaction keeps its memo. Anybody can
-   * send a little under the same memo, so only the whole amount from the payer counts. A log without a receipt is money all the same: the
-   * node that was asked for the receipt is behind the one that showed the log.
-   */
-  async function byMemo(order: PaidOrder, { memo, fromBlock }: KeptPayment): Promise<SettleOutcome | null> {
-    if (memo === null) return null
-    const { amount, asset, payTo, payer } = order
-    const found = await findMemoTransfers(rpc, asset, payTo, memo, BigInt(fromBlock))
-    for (const { transaction } of found.filter((one) => one.amount === amount && sameAddress(one.from, payer))) {
-      const receipt = await readReceipt(rpc, transaction)
-      if (!receipt)
-        return {
-          kind: 'unknown',
-          detail: 'The payment is on the chain; its receipt is not yet.',
-          transaction,
-          isSeen: true,
-        }
-      const outcome = await judge(order, receipt)
-      if (outcome) return outcome
-    }
-    return null
-  }
-
-  /** Looks for this payment on the chain, by its hash and by its memo. Null: not there now. */
-  async function find(order: PaidOrder, kept: KeptPayment): Promise<SettleOutcome | null> {
-    const receipt = await readReceipt(rpc, kept.hash)
-    return (receipt && (await judge(order, receipt))) ?? byMemo(order, kept)
-  }
-
-  /** Only the end of its time, told by the chain itself, proves that it will never come. Ours only saves asking. */
-  async function absent(order: PaidOrder, hash: Hash): Promise<SettleOutcome> {
-    const end = order.expiresAt + MARGIN_MS
-    if (clock.now() <= end || (await head.fresh()).timestampMs <= end)
-      return { kind: 'unknown', detail: 'The chain has not said yet whether the payment landed.', transaction: hash }
-    // One node may be behind: "never" takes the word of all that can be asked.
-    const shown = await rpc.everyone<RawReceipt | null>('eth_getTransactionReceipt', [hash])
-    if (shown.some((raw) => raw && receiptIn(raw, hash)?.succeeded))
-      return { kind: 'unknown', detail: 'Some nodes show the payment, and not all of them.', transaction: hash }
-    return {
-      kind: 'refused',
-      code: 'payment_expired',
-      detail: 'The payment ran out before it landed; nothing was taken.',
-    }
-  }
-
+export function createChargeSettler(options: SettlerOptions): ChargeSettler {
+  const { rpc, clock, waitMs, waypoint = noWaypoint } = options
   return {
     async settle(order) {
       const kept = keptPayment(order)
-      const known = order.inDoubt ? await find(order, kept) : null
+      const known = order.inDoubt ? await find(options, order, kept) : null
       if (known) return known
       const maySend = kept.raw !== null && clock.now() < order.expiresAt
-      const refusal = maySend ? await broadcast(order, kept.raw!) : null
+      const refusal = maySend ? await broadcast(options, order, kept.raw!) : null
       await waypoint('send.broadcast')
       const receipt = await pollUntil(clock, refusal ? 0 : waitMs, () => readReceipt(rpc, kept.hash))
-      const outcome = (receipt && (await judge(order, receipt))) ?? (await byMemo(order, kept))
+      const outcome = (receipt && (await judge(options, order, receipt))) ?? (await byMemo(options, order, kept))
       if (outcome) return outcome
       // Mined, and it paid nothing. A block that is not deep may be replaced by one in which it does.
       if (receipt && (await isConfirmed(options, receipt.blockNumber, order.amount)))
@@ -152,8 +85,79 @@ export function createChargeSettler(
         }
       // Only the very first send can be refused for good: after one whose answer was lost, the bytes may be in some pool.
       if (refusal && !order.inDoubt) return { kind: 'refused', ...reasonOf(refusal) }
-      return absent(order, kept.hash)
+      return absent(options, order, kept.hash)
     },
+  }
+}
+
+/** What a transaction means for an order. Null: it is not this order's money. */
+async function judge(options: SettlerOptions, order: PaidOrder, receipt: Receipt): Promise<SettleOutcome | null> {
+  const { challengeId, realm } = keptPayment(order)
+  const { asset: currency, payTo: recipient, amount } = order
+  const paid = paidFor(receipt, { challengeId, realm, currency, recipient, amount })
+  if (!paid || paid.amount !== amount || !sameAddress(paid.from, order.payer)) return null
+  return settledOnceConfirmed(options, order, receipt, paid.from)
+}
+
+/** The node's refusal of these bytes, or null when it took them, has them, or may have them. Never repeated here: the next look does. */
+async function broadcast({ rpc, log }: SettlerOptions, order: PaidOrder, raw: Hex): Promise<RpcError | null> {
+  try {
+    await rpc.request('eth_sendRawTransaction', [raw])
+    return null
+  } catch (error) {
+    log.warn('payment not accepted by the node', { orderId: order.id, error })
+    return error instanceof RpcError && !/already known|nonce/i.test(error.message) ? error : null
+  }
+}
+
+/**
+ * The hash may be unknown to this node while the memo is already in its logs, and a replaced transaction keeps its memo. Anybody can
+ * send a little under the same memo, so only the whole amount from the payer counts. A log without a receipt is money all the same: the
+ * node that was asked for the receipt is behind the one that showed the log.
+ */
+async function byMemo(
+  options: SettlerOptions,
+  order: PaidOrder,
+  { memo, fromBlock }: KeptPayment,
+): Promise<SettleOutcome | null> {
+  if (memo === null) return null
+  const { rpc } = options
+  const { amount, asset, payTo, payer } = order
+  const found = await findMemoTransfers(rpc, asset, payTo, memo, BigInt(fromBlock))
+  for (const { transaction } of found.filter((one) => one.amount === amount && sameAddress(one.from, payer))) {
+    const receipt = await readReceipt(rpc, transaction)
+    if (!receipt)
+      return {
+        kind: 'unknown',
+        detail: 'The payment is on the chain; its receipt is not yet.',
+        transaction,
+        isSeen: true,
+      }
+    const outcome = await judge(options, order, receipt)
+    if (outcome) return outcome
+  }
+  return null
+}
+
+/** Looks for this payment on the chain, by its hash and by its memo. Null: not there now. */
+async function find(options: SettlerOptions, order: PaidOrder, kept: KeptPayment): Promise<SettleOutcome | null> {
+  const receipt = await readReceipt(options.rpc, kept.hash)
+  return (receipt && (await judge(options, order, receipt))) ?? byMemo(options, order, kept)
+}
+
+/** Only the end of its time, told by the chain itself, proves that it will never come. Ours only saves asking. */
+async function absent({ rpc, clock, head }: SettlerOptions, order: PaidOrder, hash: Hash): Promise<SettleOutcome> {
+  const end = order.expiresAt + MARGIN_MS
+  if (clock.now() <= end || (await head.fresh()).timestampMs <= end)
+    return { kind: 'unknown', detail: 'The chain has not said yet whether the payment landed.', transaction: hash }
+  // One node may be behind: "never" takes the word of all that can be asked.
+  const shown = await rpc.everyone<RawReceipt | null>('eth_getTransactionReceipt', [hash])
+  if (shown.some((raw) => raw && receiptIn(raw, hash)?.succeeded))
+    return { kind: 'unknown', detail: 'Some nodes show the payment, and not all of them.', transaction: hash }
+  return {
+    kind: 'refused',
+    code: 'payment_expired',
+    detail: 'The payment ran out before it landed; nothing was taken.',
   }
 }
 

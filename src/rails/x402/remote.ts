@@ -46,72 +46,37 @@ const unsettledSchema = z.object({ success: said, transaction: text, errorReason
 
 type Settled = { readonly success: boolean; readonly transaction: string; readonly errorReason: string | null }
 
-export function remoteFacilitator(options: {
-  url: string
-  headers: Readonly<Record<string, Secret>>
-  timeoutMs: number
-  rpc: Rpc
-  reader: SettlementReader
-  log: Log
-  exchange?: Exchange
-}): Facilitator {
-  const { url, headers, timeoutMs, rpc, reader, log, exchange = systemExchange } = options
+export type RemoteOptions = {
+  readonly url: string
+  readonly headers: Readonly<Record<string, Secret>>
+  readonly timeoutMs: number
+  readonly rpc: Rpc
+  readonly reader: SettlementReader
+  readonly log: Log
+  readonly exchange: Exchange
+}
 
-  async function ask(
-    step: 'verify' | 'settle',
-    paymentPayload: Payload,
-    paymentRequirements: Requirements,
-  ): Promise<{ readonly status: number; readonly answer: unknown }> {
-    const { status, text } = await exchange({
-      url: `${url}/${step}`,
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...revealed(headers) },
-      body: stringify({ x402Version: paymentPayload.x402Version, paymentPayload, paymentRequirements }),
-      timeoutMs,
-      bytesMax: ANSWER_BYTES_MAX,
-    })
-    return { status, answer: JSON.parse(text) }
-  }
-
-  /** Null: it is good. Otherwise why it is not; throws when nobody could say. */
-  async function objectionTo(payload: Payload, requirements: Requirements): Promise<string | null> {
-    const { status, answer } = await ask('verify', payload, requirements)
-    if (status >= 500) throw new Error(`status ${status}`)
-    const isAnswered = status >= 200 && status < 300
-    const { isValid, invalidReason } = isAnswered ? verifiedSchema.parse(answer) : unverifiedSchema.parse(answer)
-    return isAnswered && isValid === true ? null : (invalidReason ?? 'no reason given').slice(0, 100)
-  }
-
+export function remoteFacilitator(options: RemoteOptions): Facilitator {
+  const { rpc, reader, log } = options
   return {
     kind: 'remote',
 
     async verify(payload, requirements) {
-      const reason = await objectionTo(payload, requirements).catch((cause: unknown) => {
+      const reason = await objectionTo(options, payload, requirements).catch((cause: unknown) => {
         throw new Problem(
           'facilitator_unavailable',
           'The settlement service does not answer; nothing was taken. Try again with the same payment.',
           { cause },
         )
       })
-      if (reason === null) return
-      // An authorization that was spent already may have been spent on us: a fresh 402 would charge twice.
-      if (/nonce_already_used|already_used/.test(reason)) {
-        throw new Problem(
-          'payment_conflict',
-          'The facilitator says that this payment was used before; read its status, do not pay again.',
-        )
-      }
-      throw new Problem(
-        FINAL_REASONS[reason] ?? 'payment_verification_failed',
-        `The facilitator refuses this payment: ${reason}.`,
-      )
+      if (reason !== null) throw refused(reason)
     },
 
     async settle(order) {
       const { remote } = keptPayment(order)
       const before = await reader.find(order)
       if (before) return before
-      const answer = await settle(remote as unknown as { payload: Payload; requirements: Requirements })
+      const answer = await settle(options, remote as unknown as Asked)
       const claimed = answer?.transaction
       const transaction = claimed !== undefined && isHash(claimed) ? (claimed.toLowerCase() as Hash) : undefined
       const receipt = transaction ? await readReceipt(rpc, transaction) : null
@@ -123,29 +88,83 @@ export function remoteFacilitator(options: {
       return reader.absent(order, answer && !order.inDoubt ? refusalOf(answer, order) : null, transaction)
     },
   }
+}
 
-  /** The answer, or null when nobody knows what happened: a time-out, a broken answer, a server error. */
-  async function settle({
-    payload,
-    requirements,
-  }: {
-    payload: Payload
-    requirements: Requirements
-  }): Promise<Settled | null> {
-    try {
-      const { status, answer } = await ask('settle', payload, requirements)
-      if (status >= 200 && status < 300) {
-        const { success, transaction, errorReason = null } = settledSchema.parse(answer)
-        return { success, transaction, errorReason }
-      }
-      const { transaction, errorReason } = unsettledSchema.parse(answer)
-      // A server that failed is no witness of what it did.
-      return { success: false, transaction: transaction ?? '', errorReason: (status < 500 && errorReason) || null }
-    } catch (error) {
-      log.warn('facilitator did not answer a settlement', { error })
-      return null
+type Asked = { readonly payload: Payload; readonly requirements: Requirements }
+
+async function ask(
+  { url, headers, timeoutMs, exchange }: RemoteOptions,
+  step: 'verify' | 'settle',
+  { payload: paymentPayload, requirements: paymentRequirements }: Asked,
+): Promise<{ readonly status: number; readonly answer: unknown }> {
+  const { status, text } = await exchange({
+    url: `${url}/${step}`,
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...revealed(headers) },
+    body: stringify({ x402Version: paymentPayload.x402Version, paymentPayload, paymentRequirements }),
+    timeoutMs,
+    bytesMax: ANSWER_BYTES_MAX,
+  })
+  return { status, answer: JSON.parse(text) }
+}
+
+/** Null: it is good. Otherwise why it is not; throws when nobody could say. */
+async function objectionTo(
+  options: RemoteOptions,
+  payload: Payload,
+  requirements: Requirements,
+): Promise<string | null> {
+  const { status, answer } = await ask(options, 'verify', { payload, requirements })
+  if (status >= 500) throw new Error(`status ${status}`)
+  const isAnswered = status >= 200 && status < 300
+  const { isValid, invalidReason } = isAnswered ? verifiedSchema.parse(answer) : unverifiedSchema.parse(answer)
+  return isAnswered && isValid === true ? null : (invalidReason ?? 'no reason given').slice(0, 100)
+}
+
+function refused(reason: string): Problem {
+  // An authorization that was spent already may have been spent on us: a fresh 402 would charge twice.
+  if (/nonce_already_used|already_used/.test(reason))
+    return new Problem(
+      'payment_conflict',
+      'The facilitator says that this payment was used before; read its status, do not pay again.',
+    )
+  const code = FINAL_REASONS[reason] ?? 'payment_verification_failed'
+  return new Problem(code, `The facilitator refuses this payment: ${reason}.`)
+}
+
+/** The answer, or null when nobody knows what happened: a time-out, a broken answer, a server error. */
+async function settle(options: RemoteOptions, asked: Asked): Promise<Settled | null> {
+  try {
+    const { status, answer } = await ask(options, 'settle', asked)
+    if (status >= 200 && status < 300) {
+      const { success, transaction, errorReason = null } = settledSchema.parse(answer)
+      return { success, transaction, errorReason }
     }
+    const { transaction, errorReason } = unsettledSchema.parse(answer)
+    // A server that failed is no witness of what it did.
+    return { success: false, transaction: transaction ?? '', errorReason: (status < 500 && errorReason) || null }
+  } catch (error) {
+    options.log.warn('facilitator did not answer a settlement', { error })
+    return null
   }
+}
+
+const SUPPORTED_BYTES_MAX = 1 << 20
+const SUPPORTED_MS_MAX = 3_000
+
+/** Whether a facilitator is there, and what it settles. */
+export async function supportedBy(
+  { url, headers }: Pick<RemoteOptions, 'url' | 'headers'>,
+  timeoutMs = SUPPORTED_MS_MAX,
+): Promise<{ readonly status: number; kinds(): readonly { readonly scheme: string; readonly network: string }[] }> {
+  const { status, text } = await systemExchange({
+    url: `${url}/supported`,
+    method: 'GET',
+    headers: revealed(headers),
+    timeoutMs,
+    bytesMax: SUPPORTED_BYTES_MAX,
+  })
+  return { status, kinds: () => (JSON.parse(text) as { kinds: { scheme: string; network: string }[] }).kinds }
 }
 
 function revealed(headers: Readonly<Record<string, Secret>>): Record<string, string> {

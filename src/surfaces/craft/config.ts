@@ -3,6 +3,7 @@ import type { Address } from '../../base/address.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { type ProblemCode, problems } from '../../base/problem.ts'
 import { statusCodeOf, statuses } from '../../domain/order.ts'
+import { railNameSchema } from '../../domain/rail.ts'
 import type { Controller } from './controller.ts'
 import type { CraftBounds } from './schema.ts'
 
@@ -42,7 +43,7 @@ const address = z.string().describe('EVM address')
 export const craftConfigSchema = z
   .object({
     version: z.literal(CRAFT_VERSION),
-    protocol: z.enum(['x402', 'mpp']),
+    protocol: railNameSchema,
     network: z.string().describe('Chain of the tokens and the controller (CAIP-2); payments may move on another one'),
     chainId: z.int(),
     controller: z.object({ address, paused: z.boolean() }),

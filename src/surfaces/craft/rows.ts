@@ -43,7 +43,7 @@ export function craftRows(context: RowContext, craft: CraftCounter, rail: RailNa
   const burn = craft.burn.get(rail)
   const accelerate = craft.accelerate.get(rail)
   if (!burn || !accelerate) return []
-  const common = { surface: 'craft', host: hostOf(rail) } as const
+  const common = { surface: 'craft', host: hostOf(context, rail) } as const
   const path = `/craft/${rail}` as const
   const urls = {
     burn: context.urlOf(rail, `${path}/burn`),
@@ -133,7 +133,7 @@ function paymentTerms({ rail, price }: Offer<Burn>): JsonObject {
 export function craftStatusRow(context: RowContext, rail: RailName): Route {
   return free(`GET /craft/${rail}/actions/{paymentTx}`, {
     surface: 'craft',
-    host: hostOf(rail),
+    host: hostOf(context, rail),
     summary: 'Status of a paid craft action',
     tools: [faces.craftAction],
     params: referenceParams,
@@ -143,7 +143,7 @@ export function craftStatusRow(context: RowContext, rail: RailName): Route {
   })
 }
 
-/** The x402 craft routes belong to the MPP host too, so they answer on both (contract 4.3.12). */
-function hostOf(rail: RailName): Host {
-  return rail === 'x402' ? 'both' : rail
+/** Crafting belongs to the main host, whichever rail pays for it; where that has a host of its own, it answers on both (contract 4.3.12). */
+function hostOf({ hostOf, mainHost }: RowContext, rail: RailName): Host {
+  return hostOf(rail) === mainHost ? mainHost : 'both'
 }

@@ -6,7 +6,7 @@ export type CraftBounds = { readonly nftsMax: number; readonly defaultAmount: bi
 const realAddress = addressField.refine((value) => !isZero(value), { message: 'the zero address is nobody' })
 const userField = realAddress.describe('Owner of the tokens; must also be the payer')
 
-/** The x402 routes take the same bodies as the MPP routes (D7.8); `type` belongs to the quote alone. */
+/** The routes of every rail take the same bodies (D7.8); `type` belongs to the quote alone. */
 export function craftSchemas({ nftsMax, defaultAmount, maxAmount }: CraftBounds) {
   const nft = z.strictObject({
     contract: realAddress.describe('An allowed collection; the config lists them'),

@@ -51,7 +51,7 @@ function open(parts: SurfaceParts): OpenSurface | null {
   return { rails: [...counter.burn.keys()], rows: (context, rail) => craftRows(context, counter, rail) }
 }
 
-const place = (rail: RailName) => ({ host: rail, path: `/craft/${rail}/actions` })
+const place = (rail: RailName) => `/craft/${rail}/actions`
 
 /** Actions on a user's own tokens, carried out by the studio's craft controller. */
 export const craft: Surface = {

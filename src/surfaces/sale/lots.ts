@@ -1,5 +1,6 @@
 import { saleLots } from '../../artifacts/SaleLots.ts'
 import type { Address } from '../../base/address.ts'
+import { cachedRead } from '../../base/cached-read.ts'
 import type { Clock } from '../../base/clock.ts'
 import { type Usd, usd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
@@ -55,26 +56,7 @@ export function createLots(options: {
 }): Lots {
   const { contract, rpc, head, read, saleIds, clock } = options
   const offered = new Set(saleIds)
-  let cached: { readonly at: number; readonly lots: Promise<ReadonlyMap<number, Lot>> } | null = null
-
   const readLot = (saleId: number) => contract.read('lot', [BigInt(saleId)])
-
-  function asLot(saleId: number, { exists, minted, terms }: Awaited<ReturnType<typeof readLot>>): Lot | null {
-    if (!exists) return null
-    const { name, uri, unitPrice, supply, opensAt, closesAt } = terms
-    const time = (seconds: bigint) => (seconds === 0n ? null : Number(seconds) * 1000)
-    return {
-      saleId,
-      name,
-      description: describe(name, uri),
-      uri,
-      unitPrice: usd(unitPrice),
-      supply,
-      minted,
-      opensAt: time(opensAt),
-      closesAt: time(closesAt),
-    }
-  }
 
   async function readAll(): Promise<ReadonlyMap<number, Lot>> {
     const lots = await Promise.all(saleIds.map(async (saleId) => asLot(saleId, await readLot(saleId))))
@@ -97,7 +79,7 @@ export function createLots(options: {
   }
 
   async function priceAt(saleId: number, block: bigint): Promise<bigint | null> {
-    const [lot] = await read([contract.question('lot', [BigInt(saleId)])], block)
+    const [lot] = await read([lotQuestion(contract, saleId)], block)
     return lot?.exists ? lot.terms.unitPrice : null
   }
 
@@ -113,9 +95,8 @@ export function createLots(options: {
     },
     async standing(saleId, minter) {
       if (!offered.has(saleId)) return null
-      const id = BigInt(saleId)
       const [raw, own] = await read(
-        [contract.question('lot', [id]), contract.question('mintedBy', [id, minter])],
+        [lotQuestion(contract, saleId), contract.question('mintedBy', [BigInt(saleId), minter])],
         'latest',
       )
       if (raw === null || own === null)
@@ -123,17 +104,27 @@ export function createLots(options: {
       const lot = asLot(saleId, raw)
       return lot && { lot, own }
     },
-    recent() {
-      const now = clock.now()
-      if (cached === null || now - cached.at > CACHE_MS) {
-        const lots = readAll()
-        lots.catch(() => {
-          cached = null
-        })
-        cached = { at: now, lots }
-      }
-      return cached.lots
-    },
+    recent: cachedRead(clock, CACHE_MS, readAll),
+  }
+}
+
+const lotQuestion = (contract: SaleContract, saleId: number) => contract.question('lot', [BigInt(saleId)])
+type ChainLot = ReturnType<ReturnType<typeof lotQuestion>['decode']>
+
+function asLot(saleId: number, { exists, minted, terms }: ChainLot): Lot | null {
+  if (!exists) return null
+  const { name, uri, unitPrice, supply, opensAt, closesAt } = terms
+  const time = (seconds: bigint) => (seconds === 0n ? null : Number(seconds) * 1000)
+  return {
+    saleId,
+    name,
+    description: describe(name, uri),
+    uri,
+    unitPrice: usd(unitPrice),
+    supply,
+    minted,
+    opensAt: time(opensAt),
+    closesAt: time(closesAt),
   }
 }
 

@@ -21,7 +21,7 @@ export function saleRows(context: RowContext, sale: SaleCounter, rail: RailName)
   const buyUrl = context.urlOf(rail, `/agentic/${rail}/buy`)
   const quoted = {
     surface: 'sale',
-    host: rail,
+    host: context.hostOf(rail),
     summary: 'Check a purchase of NFTs before paying',
     bucket: 'quote',
     example: sale.example,
@@ -58,7 +58,7 @@ export function saleRows(context: RowContext, sale: SaleCounter, rail: RailName)
 export function saleStatusRow(context: RowContext, rail: RailName): Route {
   return free(`GET /agentic/${rail}/purchases/{paymentTx}`, {
     surface: 'sale',
-    host: rail,
+    host: context.hostOf(rail),
     summary: 'Status of a purchase of NFTs',
     params: referenceParams,
     statuses: STATUS_ANSWERS,

@@ -47,10 +47,7 @@ export const sale: Surface = {
   hasShelf: true,
   deliveryMs: ({ delivery }) => delivery.mintMs,
   goods: () => ({
-    saleLot: toldGood({ present: presentSale, publish: publishSale }, (rail) => ({
-      host: rail,
-      path: `/agentic/${rail}/purchases`,
-    })),
+    saleLot: toldGood({ present: presentSale, publish: publishSale }, (rail) => `/agentic/${rail}/purchases`),
   }),
   statusRow: saleStatusRow,
   open,

@@ -40,8 +40,8 @@ export function saleShelf(lots: Lots, clock: Clock): Shelf {
   return {
     surface: 'sale',
     listing: { summary: 'NFT lots on sale', path: (rail) => `/agentic/${rail}/offers` },
-    // The MPP sale entry carries no items (contract 2.3.7). The flat list and the offers route tell what it sells.
-    isInEntry: (rail) => rail === 'x402',
+    // Where an entry carries no items, the flat list and the offers route tell what it sells.
+    isInEntry: ({ privileges }) => privileges.listsLots,
     isPersonal: false,
     async items(currency) {
       const now = clock.now()

@@ -1,10 +1,10 @@
 import * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
-import type { Offer } from '../../domain/offer.ts'
+import { labelsOf, type Offer } from '../../domain/offer.ts'
 import { asQuery } from '../../domain/query.ts'
 import { quote, quoteSchema } from '../../domain/quote.ts'
 import type { RailName } from '../../domain/rail.ts'
-import { exactlyOneRecipient } from '../../domain/recipient.ts'
+import { exactlyOneRecipient, type RecipientKind } from '../../domain/recipient.ts'
 import { free, paid, type Route, referenceParams, STATUS_ANSWERS } from '../../domain/route.ts'
 import type { RowContext } from '../surface.ts'
 import { playerLookupSchema, playerLookupStatusSchema } from './lookup.ts'
@@ -14,9 +14,9 @@ import { shopPurchaseSchema, shopStatusSchema } from './view.ts'
 
 export type ShopCounter = {
   readonly offers: ReadonlyMap<RailName, Offer<ShopBuy>>
-  /** Only MPP has it: there the payer is proven by the payment itself. */
+  /** Only where a request may name its payer. */
   readonly lookup: ReadonlyMap<RailName, Offer<JsonObject>>
-  readonly fields: (rail: RailName) => ReturnType<typeof shopBuyFields>
+  readonly fields: (kinds: readonly RecipientKind[]) => ReturnType<typeof shopBuyFields>
   readonly example: JsonObject
 }
 
@@ -24,12 +24,13 @@ export function shopRows(context: RowContext, shop: ShopCounter, rail: RailName)
   const offer = shop.offers.get(rail)
   if (!offer) return []
   const lookup = shop.lookup.get(rail)
-  const fields = shop.fields(rail)
-  const body: z.ZodType<ShopBuy> = exactlyOneRecipient(fields, recipientKinds(rail))
+  const kinds = recipientKinds(offer.rail)
+  const fields = shop.fields(kinds)
+  const body: z.ZodType<ShopBuy> = exactlyOneRecipient(fields, kinds)
   const buyUrl = context.urlOf(rail, `/shop/${rail}/buy`)
   const quoted = {
     surface: 'shop',
-    host: rail,
+    host: context.hostOf(rail),
     summary: 'Check a purchase of game items before paying',
     bucket: 'quote',
     example: shop.example,
@@ -43,14 +44,14 @@ export function shopRows(context: RowContext, shop: ShopCounter, rail: RailName)
       example: shop.example,
       result: shopPurchaseSchema,
       hasPriceProbe: true,
-      tools: [faces.buyShopItem],
+      tools: [faces.buyShopItem(labelsOf(shop.lookup))],
       summary: 'Buy game items for a player',
-      description: `Pays for an item at the player's own price and delivers it to the player. The recipient is exactly one of ${recipientKinds(rail).join(', ')}.`,
+      description: `Pays for an item at the player's own price and delivers it to the player. The recipient is exactly one of ${kinds.join(', ')}.`,
     }),
-    ...(lookup ? [lookupRow(lookup, rail)] : []),
+    ...(lookup ? [lookupRow(shop, lookup, rail)] : []),
     free(`GET /shop/${rail}/quote`, {
       ...quoted,
-      query: exactlyOneRecipient(asQuery(fields), recipientKinds(rail)),
+      query: exactlyOneRecipient(asQuery(fields), kinds),
       handle: ({ query }) => quote(offer, query, buyUrl),
     }),
     free(`POST /shop/${rail}/quote`, {
@@ -63,14 +64,14 @@ export function shopRows(context: RowContext, shop: ShopCounter, rail: RailName)
   ]
 }
 
-function lookupRow(offer: Offer<JsonObject>, rail: RailName): Route {
+function lookupRow(shop: ShopCounter, offer: Offer<JsonObject>, rail: RailName): Route {
   return paid(`POST /shop/${rail}/player-lookup`, {
     surface: 'shop',
     offer,
     body: null,
     example: {},
     result: playerLookupSchema,
-    tools: [faces.lookupPlayer],
+    tools: [faces.lookupPlayer(labelsOf(shop.lookup))],
     summary: 'Look up the player linked to the paying wallet',
     description:
       'Returns the player linked to the verified sender of the payment. A payer without a player is not charged.',
@@ -81,7 +82,7 @@ function lookupRow(offer: Offer<JsonObject>, rail: RailName): Route {
 export function shopStatusRow(context: RowContext, rail: RailName, hasLookup: boolean): Route {
   return free(`GET /shop/${rail}/purchases/{paymentTx}`, {
     surface: 'shop',
-    host: rail,
+    host: context.hostOf(rail),
     summary: 'Status of a purchase of game items',
     params: referenceParams,
     statuses: STATUS_ANSWERS,

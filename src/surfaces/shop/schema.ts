@@ -1,16 +1,16 @@
 import * as z from 'zod'
 import type { Limits } from '../../config/limits.ts'
 import { addressField, nicknameField, quantityField } from '../../domain/fields.ts'
-import type { RailName } from '../../domain/rail.ts'
+import type { Rail } from '../../domain/rail.ts'
 import { ALL_KINDS, type RecipientKind } from '../../domain/recipient.ts'
 
-/** Whom a purchase may name. Only MPP's own route knows the payer before the payment is made. */
-export function recipientKinds(rail: RailName): readonly RecipientKind[] {
-  return rail === 'mpp' ? ALL_KINDS : ['nickname', 'address']
+/** Whom a purchase may name. */
+export function recipientKinds({ privileges }: Pick<Rail, 'privileges'>): readonly RecipientKind[] {
+  return privileges.servesPayer ? ALL_KINDS : ['nickname', 'address']
 }
 
 /** The fields alone, without the recipient rule: a query string is converted by them before the rule is asked. */
-export function shopBuyFields({ quantityMax, nicknameLengthMax }: Limits, rail: RailName) {
+export function shopBuyFields({ quantityMax, nicknameLengthMax }: Limits, kinds: readonly RecipientKind[]) {
   const purchase = {
     itemId: z.string().min(1).max(128).describe('Item identifier from the catalog'),
     quantity: quantityField(quantityMax).describe('Number of copies'),
@@ -18,7 +18,7 @@ export function shopBuyFields({ quantityMax, nicknameLengthMax }: Limits, rail: 
     address: addressField.exactOptional().describe('Recipient wallet address'),
   }
   const payer = addressField.exactOptional().describe('Verified payment sender whose linked player receives it')
-  return rail === 'mpp' ? z.strictObject({ ...purchase, payer }) : z.strictObject(purchase)
+  return kinds.includes('payer') ? z.strictObject({ ...purchase, payer }) : z.strictObject(purchase)
 }
 
 /** A request for an item, as it was sent. Exactly one of the three is there; the rule below has seen to it. */

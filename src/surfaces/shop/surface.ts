@@ -28,8 +28,11 @@ function open(parts: SurfaceParts): OpenSurface {
   const lookup = playerLookup({ game, clock, gameMs, payerProblem })
   const counter: ShopCounter = {
     offers: offersOn({ good: item, price }),
-    lookup: offersOn({ good: lookup, price: { kind: 'fixed', amount: LOOKUP_PRICE } }, ['mpp']),
-    fields: (rail) => shopBuyFields(config.limits, rail),
+    lookup: offersOn(
+      { good: lookup, price: { kind: 'fixed', amount: LOOKUP_PRICE } },
+      (rail) => rail.privileges.servesPayer,
+    ),
+    fields: (kinds) => shopBuyFields(config.limits, kinds),
     example: { itemId: 'keys:5', quantity: 1, nickname: 'Demo' },
   }
   return {
@@ -54,7 +57,7 @@ export const shop: Surface = {
   open,
 }
 
-const place = (rail: RailName) => ({ host: rail, path: `/shop/${rail}/purchases` })
+const place = (rail: RailName) => `/shop/${rail}/purchases`
 
 /** Room after the last moment at which a request could still wait for a test player's late delivery. */
 const REHEARSED_DELAY_MS = 2_000

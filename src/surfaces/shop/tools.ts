@@ -9,17 +9,17 @@ export const faces = {
       'Free. Checks a purchase of an in-game item before paying: exact price for this player, stock, limits, and every reason why not. Take itemId from list_offers. Give exactly one of nickname and address.',
     effect: 'reads',
   },
-  buyShopItem: {
+  /** `payerBy`: how a purchase for whoever pays it is paid. */
+  buyShopItem: (payerBy: string) => ({
     name: 'buy_shop_item',
     title: 'Buy an in-game item',
-    description: `PAID. Buys copies of an in-game item for a player; this cannot be undone. Give exactly one recipient: nickname, address, or (paid by MPP) payer, the wallet that pays. Call quote_shop_item first. ${DELIVERED}`,
+    description: `PAID. Buys copies of an in-game item for a player; this cannot be undone. Give exactly one recipient: ${payerBy ? `nickname, address, or (paid by ${payerBy}) payer, the wallet that pays` : 'nickname or address'}. Call quote_shop_item first. ${DELIVERED}`,
     effect: 'spends',
-  },
-  lookupPlayer: {
+  }),
+  lookupPlayer: (paidBy: string) => ({
     name: 'lookup_player',
     title: 'Look up my player',
-    description:
-      'PAID 0.02 USD, by MPP only. Tells which player is linked to the wallet that pays: nickname, level and wallets.',
+    description: `PAID 0.02 USD, by ${paidBy} only. Tells which player is linked to the wallet that pays: nickname, level and wallets.`,
     effect: 'costs',
-  },
-} as const satisfies Record<string, ToolDescription>
+  }),
+} as const satisfies Record<string, ToolDescription | ((words: string) => ToolDescription)>

@@ -1,0 +1,88 @@
+import { arrivalRows } from '../api/operator/arrival-rows.ts'
+import type { EventLog } from '../api/operator/event-stream.ts'
+import type { ShopMeter } from '../api/operator/metrics.ts'
+import { type Decision, orderRows } from '../api/operator/order-rows.ts'
+import { playerRows } from '../api/operator/player-rows.ts'
+import type { OperatorRoute } from '../api/operator/route.ts'
+import { operatorRows } from '../api/operator/rows.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/id.ts'
+import type { Log } from '../base/log.ts'
+import type { Checkout } from '../checkout/checkout.ts'
+import { decideArrival } from '../checkout/orphans.ts'
+import { reconcile } from '../checkout/reconcile.ts'
+import type { ReconcileContext } from '../checkout/reconcile-context.ts'
+import type { Config } from '../config/config.ts'
+import { presentArrival } from '../domain/till.ts'
+import { arrivalsBy, arrivalsFrom, listFound } from '../store/arrival-list.ts'
+import type { Database } from '../store/db.ts'
+import { createGameCalls, type GameVerdict } from '../store/game-calls.ts'
+import { hurry } from '../store/jobs.ts'
+import { listOrders, sumOrders } from '../store/order-list.ts'
+import { createPlayers } from '../store/players.ts'
+import { readTimeline } from '../store/timeline.ts'
+import type { Webhooks } from '../webhooks/endpoints.ts'
+import { readGauges } from './gauges.ts'
+import type { WalletBalance } from './wallets.ts'
+
+export type OperatorRoutesParts = {
+  readonly config: Config
+  readonly database: Database
+  readonly meter: ShopMeter
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  readonly events: EventLog
+  readonly webhooks: Webhooks
+  readonly wallets: () => Promise<readonly WalletBalance[]>
+  readonly reconcileContext: ReconcileContext
+}
+
+/** What operators may ask and do, over this shop's parts. */
+export function operatorRoutes(parts: OperatorRoutesParts, checkout: Checkout): readonly OperatorRoute[] {
+  const { config, database, meter, random, events, webhooks, wallets, reconcileContext } = parts
+  const { nicknameLengthMax } = config.limits
+  return [
+    ...operatorRows({
+      checkout,
+      events,
+      webhooks,
+      reconcile: () => reconcile(reconcileContext),
+      async decideArrival(id, decision) {
+        const { arrival, till } = await decideArrival(reconcileContext, id, decision)
+        return presentArrival(arrival, till)
+      },
+      metrics: async () => meter.print(await readGauges(database, wallets)),
+    }),
+    ...arrivalRows({
+      list: (filter) => listOrders(database, filter),
+      ordersBy: checkout.orders.byReference,
+      listArrivals: (filter) => listFound(database, filter),
+      arrivalsBy: (reference) => arrivalsBy(database, reference),
+      arrivalsFrom: (sender, limit) => arrivalsFrom(database, sender, limit),
+    }),
+    ...orderRows({
+      list: (filter) => listOrders(database, filter),
+      sum: (selection, ordersMax) => sumOrders(database, selection, ordersMax),
+      timeline: (reference) => readTimeline(database, reference),
+      hurry: (key) => hurry(database, { kind: 'order', key }),
+      decide: (orderId, outcome, by) => decideDelivery(parts, { orderId, outcome, by }),
+    }),
+    ...(config.game.backend.kind === 'embedded'
+      ? playerRows({ players: createPlayers(database), random, nicknameLengthMax })
+      : []),
+  ]
+}
+
+/** A person found out what the game could not say. Not while a request may still be on its way to it. */
+async function decideDelivery(
+  { config, database, clock, log }: OperatorRoutesParts,
+  { orderId, outcome, by }: { readonly orderId: string; readonly outcome: GameVerdict; readonly by: string },
+): Promise<Decision> {
+  const calls = createGameCalls(database)
+  const call = await calls.find(orderId)
+  if (call && clock.now() < call.sentAt + config.limits.gameRequestLifeMs) return 'too_early'
+  if (!(await calls.decide(orderId, outcome, by))) return 'nothing_to_decide'
+  log.warn('an operator decided about a delivery', { orderId, outcome, by })
+  return 'taken'
+}

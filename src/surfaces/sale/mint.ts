@@ -1,0 +1,135 @@
+import { type Address, sameAddress } from '../../base/address.ts'
+import type { Clock } from '../../base/clock.ts'
+import { type Hex, toHex } from '../../base/hex.ts'
+import type { JsonObject } from '../../base/json.ts'
+import { keccak256 } from '../../base/keccak.ts'
+import { Problem } from '../../base/problem.ts'
+import { codeSuspects, readCode } from '../../chain/code.ts'
+import { decodeEventLog, OUT_OF_BUDGET, Reverted } from '../../chain/contract.ts'
+import { deliverOnce, orderKey } from '../../chain/deliver-once.ts'
+import type { Receipt } from '../../chain/receipt.ts'
+import type { Rpc } from '../../chain/rpc.ts'
+import type { Sender } from '../../chain/sender.ts'
+import type { Limits } from '../../config/limits.ts'
+import type { Buyer, Delivery } from '../../domain/good.ts'
+import { type SaleContract, saleAbi } from './lots.ts'
+import type { SaleBuy } from './schema.ts'
+
+export type MintOptions = {
+  readonly contract: SaleContract
+  readonly rpc: Rpc
+  readonly minter: Sender
+  readonly clock: Clock
+  readonly delivery: Limits['delivery']
+}
+
+/**
+ * Measured: 217,000 for the first token and 47,600 for each, of which the rest is
+ * room for what a receiver's own code does with a token that arrives. Chains take no transaction of more than 16.7 million.
+ */
+const GAS_BASE = 260_000n
+const GAS_PER_NFT = 100_000n
+const GAS_MAX = 16_000_000n
+
+/** What a delivery may cost, and the limit it is signed with. */
+export function gasMaxOf({ quantity }: SaleBuy): bigint {
+  const gas = GAS_BASE + GAS_PER_NFT * BigInt(quantity)
+  return gas < GAS_MAX ? gas : GAS_MAX
+}
+
+/** A mint that would fail is refused while it is free: a beneficiary without a receiver, a paused contract. */
+export async function trialProblem({ contract, minter, clock }: MintOptions, input: SaleBuy): Promise<Problem | null> {
+  const trialKey = orderKey(`trial ${clock.now()} ${input.beneficiary}`)
+  try {
+    await contract.simulate(await minter.terms(gasMaxOf(input)), mintCall(contract, trialKey, input))
+    return null
+  } catch (error) {
+    if (error instanceof Reverted) return refusalOf(error, input)
+    throw error
+  }
+}
+
+/** A plain key refuses nothing; whatever else receives may do so when it costs us, in this lot and in the next. */
+export async function suspectsOf(rpc: Rpc, { beneficiary }: SaleBuy): Promise<readonly string[]> {
+  const code = await readCode(rpc, beneficiary)
+  return code === '0x' ? [] : [`receiver:${beneficiary}`, ...codeSuspects(code)]
+}
+
+/** Mints what was bought, once per order. */
+export function mint(options: MintOptions, input: SaleBuy, { orderId, settledAt, lease }: Buyer): Promise<Delivery> {
+  const { contract, rpc, minter, clock, delivery } = options
+  const key = orderKey(orderId)
+  const data = mintCall(contract, key, input)
+  return deliverOnce(minter, clock, {
+    orderId,
+    step: 'mint',
+    lease,
+    to: contract.address,
+    data,
+    gasMax: gasMaxOf(input),
+    deadline: settledAt + delivery.mintMs,
+    retryMs: delivery.retryMs,
+    trial: (terms) => contract.simulate(terms, data),
+    async recall() {
+      const [, quantity, , firstTokenId] = await contract.read('orderOf', [key])
+      return firstTokenId === 0n ? null : minted(contract.address, firstTokenId, quantity)
+    },
+    read: (receipt) => mintedIn(receipt, contract.address, key),
+    isClosed: (block) => isClosed(options, block),
+    suspects: () => suspectsOf(rpc, input),
+    meaningOf(refusal) {
+      // A lot that closes or a price that moves cannot get here: the contract enforces neither.
+      const { code, message } = refusalOf(refusal, input)
+      return { code, detail: message }
+    },
+  })
+}
+
+function mintCall(contract: SaleContract, key: Hex, { saleId, quantity, beneficiary }: SaleBuy): Hex {
+  return contract.encode('mint', [key, BigInt(saleId), BigInt(quantity), beneficiary])
+}
+
+const MINTER_ROLE = toHex(keccak256(Buffer.from('MINTER_ROLE')))
+
+async function isClosed({ contract, minter }: MintOptions, block?: bigint): Promise<boolean> {
+  const [isPaused, isMinter] = await Promise.all([
+    contract.read('paused', [], block),
+    contract.read('hasRole', [MINTER_ROLE, minter.address], block),
+  ])
+  return isPaused || !isMinter
+}
+
+function refusalOf({ reason }: Reverted, { saleId, beneficiary }: SaleBuy): Problem {
+  if (reason === 'SupplyExceeded')
+    return new Problem('sold_out', `Too few of lot ${saleId} are left; nothing was taken.`)
+  if (reason === 'UnknownLot') return new Problem('sale_not_found', `There is no sale ${saleId}.`)
+  if (reason === 'EnforcedPause')
+    return new Problem('sale_not_active', 'The sale contract is paused; nothing was taken.')
+  if (reason === OUT_OF_BUDGET)
+    return new Problem(
+      'beneficiary_rejects',
+      `Handing it to ${beneficiary} takes more gas than a delivery may cost; choose a wallet, or buy fewer at once.`,
+    )
+  return new Problem(
+    'beneficiary_rejects',
+    `${beneficiary} cannot receive this NFT (${reason}); choose a wallet, or a contract that accepts ERC-721 tokens.`,
+  )
+}
+
+function mintedIn(receipt: Receipt, contract: Address, key: Hex): JsonObject | null {
+  for (const log of receipt.logs) {
+    if (!sameAddress(log.address, contract)) continue
+    const event = decodeEventLog(saleAbi, log)
+    if (event?.eventName !== 'LotMinted' || event.args.orderId !== key) continue
+    return minted(contract, event.args.firstTokenId, event.args.quantity)
+  }
+  return null
+}
+
+function minted(contract: Address, firstTokenId: bigint, quantity: bigint): JsonObject {
+  const nfts = Array.from({ length: Number(quantity) }, (_, index) => ({
+    contract,
+    tokenId: (firstTokenId + BigInt(index)).toString(),
+  }))
+  return { nfts }
+}
