@@ -117,6 +117,9 @@ function unknownOutcome(checkout: Checkout, order: Order, error: unknown): Settl
   return { kind: 'unknown', detail: reasonOf(error) }
 }
 
+/** So long money that came first waits for a shop that cannot deliver; then it goes back. */
+const PLAN_MS_MAX = 30 * 60_000
+
 /** For money that was there before anybody asked whether it can be delivered: now ask, and send it back when not. */
 async function plan(run: OrderRun): Promise<Step> {
   const { checkout, offer, order } = run
@@ -130,8 +133,11 @@ async function plan(run: OrderRun): Promise<Step> {
     if (outcome.isStale) return { kind: 'moved', order }
     return fail(run, outcome.hold.refusal)
   } catch (error) {
-    // A refusal is final; an outage is not.
-    if (!isProblem(error) || error.status >= 500) throw error
+    // A refusal is final; an outage is not, but nobody waits for ever for the end of one.
+    if (!isProblem(error) || error.status >= 500) {
+      if (checkout.clock.now() - (order.settlement?.settledAt ?? order.createdAt) < PLAN_MS_MAX) throw error
+      return fail(run, { code: 'fulfilment_failed', detail: 'The shop could not deliver it in time.' })
+    }
     return fail(run, { code: error.code, detail: error.message })
   }
 }

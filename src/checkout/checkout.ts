@@ -24,6 +24,8 @@ export type Checkout = {
   byRecords(order: Order): Told
   /** Refuses before money moves when the store has no room left. */
   readonly ensureRoom: () => void
+  /** Throws what is known to keep these goods from being sold this way right now. */
+  assertSelling(surface: SurfaceName, rail: RailName): void
   readonly clock: Clock
   readonly random: Random
   readonly log: Log

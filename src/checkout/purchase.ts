@@ -42,6 +42,7 @@ export function ask<Input extends JsonObject>(
   request: PurchaseRequest<Input>,
 ): Outcome | Promise<Outcome> {
   const why = request.isProbe ? 'probe' : 'unpaid'
+  checkout.assertSelling(offer.good.surface, offer.rail.name)
   return whenThere(priceShown(offer, request), (price) =>
     challenge({ checkout, offer, request }, price, { why, problem: ASKED[why] }),
   )
@@ -85,6 +86,7 @@ function challenge<Input extends JsonObject>(
 async function buy<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
   const { checkout, offer, request, credential } = call
   const input = request.parse()
+  if (credential.funds === 'authorized') checkout.assertSelling(offer.good.surface, offer.rail.name)
   const quotedSince = checkout.clock.now() - checkout.limits.challengeTtlMs
   const quoted = await agreedPrice(offer.price, input, credential, quotedSince)
   const verified = await verify(call, termsOf(offer, request, quoted.price))

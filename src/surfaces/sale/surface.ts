@@ -1,14 +1,16 @@
 import './problems.ts'
+import { createAlarm } from '../../base/alarm.ts'
 import { createBatchReader } from '../../chain/batch.ts'
 import { contractAt } from '../../chain/contract.ts'
 import { type OpenSurface, type Surface, type SurfaceParts, toldGood } from '../surface.ts'
 import { saleLot, salePrice } from './lot.ts'
 import { createLots, saleAbi } from './lots.ts'
+import { assertOpen, gasMaxOf } from './mint.ts'
 import { type SaleCounter, saleRows, saleStatusRow } from './rows.ts'
 import { saleBuySchema } from './schema.ts'
 import { presentSale, publishSale, saleShelf } from './view.ts'
 
-function open({ config, clock, chainOf, offersOn, ownAddresses, payerProblem }: SurfaceParts): OpenSurface | null {
+function open({ config, clock, log, chainOf, offersOn, ownAddresses, payerProblem }: SurfaceParts): OpenSurface | null {
   const { sale, chain } = config.game
   if (!sale) return null
   const access = chainOf(chain)
@@ -16,16 +18,9 @@ function open({ config, clock, chainOf, offersOn, ownAddresses, payerProblem }: 
   const { rpc, head } = access
   const lots = createLots({ contract, rpc, head, read: createBatchReader(rpc), saleIds: sale.saleIds, clock })
   const minter = access.sender(sale.minterKey)
-  const good = saleLot({
-    contract,
-    rpc,
-    lots,
-    minter,
-    clock,
-    delivery: config.limits.delivery,
-    ownAddresses,
-    payerProblem,
-  })
+  const { delivery } = config.limits
+  const mint = { contract, rpc, minter, clock, delivery, alarm: createAlarm(log, clock) }
+  const good = saleLot({ ...mint, lots, ownAddresses, payerProblem })
   const price = salePrice(lots, clock)
   const counter: SaleCounter = {
     offers: offersOn({ good, price }),
@@ -36,6 +31,9 @@ function open({ config, clock, chainOf, offersOn, ownAddresses, payerProblem }: 
     rails: [...counter.offers.keys()],
     rows: (context, rail) => saleRows(context, counter, rail),
     shelf: saleShelf(lots, clock),
+    async assertSells() {
+      await Promise.all([assertOpen(mint), minter.assertFunded(gasMaxOf({ quantity: 1 })), minter.assertClear()])
+    },
   }
 }
 
