@@ -2,7 +2,7 @@ import { arrivalRows } from '../api/operator/arrival-rows.ts'
 import type { EventLog } from '../api/operator/event-stream.ts'
 import type { ShopMeter } from '../api/operator/metrics.ts'
 import { type Decision, orderRows } from '../api/operator/order-rows.ts'
-import { playerRows } from '../api/operator/player-rows.ts'
+import { playerRows, playersElsewhere } from '../api/operator/player-rows.ts'
 import type { OperatorRoute } from '../api/operator/route.ts'
 import { operatorRows } from '../api/operator/rows.ts'
 import type { Clock } from '../base/clock.ts'
@@ -70,7 +70,7 @@ export function operatorRoutes(parts: OperatorRoutesParts, checkout: Checkout): 
     }),
     ...(config.game.backend.kind === 'embedded'
       ? playerRows({ players: createPlayers(database), random, nicknameLengthMax })
-      : []),
+      : playersElsewhere()),
   ]
 }
 

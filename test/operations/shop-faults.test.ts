@@ -8,12 +8,14 @@ import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
 import { invocation } from '../../src/sandbox/deployer.ts'
 import { addressOf } from '../../src/sandbox/world.ts'
+import { sutler } from '../cli/sutler.ts'
 import { startStudio } from '../shop/studio.ts'
 import { json } from '../shop/support.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
+import { verifies } from '../support/verifies.ts'
 import { buyUrl, payFor, status } from './desk.ts'
 
 // What the shop itself must mend is never the buyer's fault: nothing is taken, the answer says when to come back, and the operator reads why.
@@ -99,6 +101,7 @@ for (const { name, code, reason, logged, breaks, mends } of faults)
   describe(name, () => {
     for (const rail of [x402UnderTest, mppPullUnderTest])
       test(`${rail.name}: 503 before money, and the same payment buys when it is mended`, async () => {
+        verifies('D15.5')
         const buyer = await fundedWallet(shop)
         const till = await rail.till(shop)
         const { request, credential } = await payFor(shop, rail, buyer)
@@ -147,7 +150,15 @@ test('money that was pushed while the contract was paused waits for it, and buys
   await act('pause')
   const response = await fetch(buyUrl(shop, mppPushUnderTest), post(request, { authorization: credential }))
   const { statusUrl } = await json<{ statusUrl: string }>(response, 202)
+  const onSale = async () => {
+    const { items } = (await (await fetch(`${shop.url}/agentic/x402/offers`)).json()) as {
+      items: { id: string; available: boolean }[]
+    }
+    return items.find(({ id }) => id === '392')!.available
+  }
+  await until(async () => !(await onSale()))
   await act('unpause')
+  await until(onSale)
   await until(async () => (await status(statusUrl)).status === 'confirmed')
 })
 
@@ -167,6 +178,7 @@ test('a crafter without its role is 503 on both rails; a paused controller stays
 })
 
 test('a chain that is down takes its rail away and leaves the other; only when nothing is left is the shop unready', async () => {
+  verifies('D15.2', 'D15.3')
   missing.add(42431)
   const one = await readyWithout(['craft mpp', 'sale mpp', 'shop mpp'])
   assert.deepEqual([one.code, one.body.status], [200, 'degraded'])
@@ -195,11 +207,15 @@ test('a game backend that is down takes only the shop surface away', async () =>
   assert.equal((await readyWithout(['shop mpp', 'shop x402'], replica.url)).code, 200)
   const lookup = await fetch(`${replica.url}/shop/mpp/player-lookup`, { method: 'POST' })
   assert.equal((await json<Told>(lookup, 503)).code, 'game_unavailable')
+  const token = shop.config.operatorToken!.reveal()
+  const players = await sutler(['players', '--url', replica.url, '--token', token])
+  assert.deepEqual([players.code, /kept by the game backend/.test(players.stderr)], [1, true], players.stderr)
   await replica.stop()
   await studio.stop()
 })
 
 test('a process that is told to stop is unready first, sells meanwhile, and then closes its port', async () => {
+  verifies('D15.4')
   const patience = Promise.withResolvers<void>()
   const replica = await shop.replica({
     clock: {

@@ -1,5 +1,6 @@
 import './problems.ts'
 import { createAlarm } from '../../base/alarm.ts'
+import { cachedRead } from '../../base/cached-read.ts'
 import { createBatchReader } from '../../chain/batch.ts'
 import { contractAt } from '../../chain/contract.ts'
 import { type OpenSurface, type Surface, type SurfaceParts, toldGood } from '../surface.ts'
@@ -9,6 +10,9 @@ import { assertOpen, gasMaxOf } from './mint.ts'
 import { type SaleCounter, saleRows, saleStatusRow } from './rows.ts'
 import { saleBuySchema } from './schema.ts'
 import { presentSale, publishSale, saleShelf } from './view.ts'
+
+/** As old as a listing may be. */
+const PAUSE_AGE_MS = 2_000
 
 function open({ config, clock, log, chainOf, offersOn, ownAddresses, payerProblem }: SurfaceParts): OpenSurface | null {
   const { sale, chain } = config.game
@@ -30,7 +34,11 @@ function open({ config, clock, log, chainOf, offersOn, ownAddresses, payerProble
   return {
     rails: [...counter.offers.keys()],
     rows: (context, rail) => saleRows(context, counter, rail),
-    shelf: saleShelf(lots, clock),
+    shelf: saleShelf(
+      lots,
+      cachedRead(clock, PAUSE_AGE_MS, () => contract.read('paused', [])),
+      clock,
+    ),
     async assertSells() {
       await Promise.all([assertOpen(mint), minter.assertFunded(gasMaxOf({ quantity: 1 })), minter.assertClear()])
     },
