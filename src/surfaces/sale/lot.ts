@@ -2,6 +2,7 @@ import { type Address, sameAddress } from '../../base/address.ts'
 import type { Clock } from '../../base/clock.ts'
 import { rangeOf, times, usd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
+import { whenThere } from '../../base/when-there.ts'
 import type { Good, Hold, LivePrice } from '../../domain/good.ts'
 import { type Lot, type Lots, lotStateOf, type SaleContract } from './lots.ts'
 import { gasMaxOf, type MintOptions, mint, mintProblem, suspectsOf } from './mint.ts'
@@ -68,12 +69,13 @@ function supplyHold(contract: SaleContract, { lot, own }: Standing, quantity: nu
 export function salePrice(lots: Lots, clock: Clock): LivePrice<SaleBuy> {
   return {
     kind: 'live',
-    async of(input) {
-      const lot = (await lots.recent()).get(input.saleId) ?? null
-      const problem = saleProblem(lot, input, clock.now())
-      if (!lot || problem) throw problem
-      return times(lot.unitPrice, input.quantity)
-    },
+    of: (input) =>
+      whenThere(lots.recent(), (recent) => {
+        const lot = recent.get(input.saleId) ?? null
+        const problem = saleProblem(lot, input, clock.now())
+        if (!lot || problem) throw problem
+        return times(lot.unitPrice, input.quantity)
+      }),
     async was({ saleId, quantity }, price, since) {
       const each = price / BigInt(quantity)
       return each * BigInt(quantity) === price && lots.priceWas(saleId, usd(each), since)
