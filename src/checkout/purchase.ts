@@ -79,7 +79,7 @@ function challenge<Input extends JsonObject>(
 ): Outcome {
   const { good, rail } = offer
   checkout.meter.challenged(good.surface, rail.name, problem.code)
-  return { kind: 'challenged', why, problem, price, wire: rail.challenge(termsOf({ good }, request, price), problem) }
+  return { kind: 'challenged', why, problem, price, wire: request.challenge(termsOf(offer, request, price), problem) }
 }
 
 /**
