@@ -117,7 +117,7 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   await assertAllFinishable(database, offers)
   const meter = createShopMeter(() => operations.wake())
   const orders = createOrders(database)
-  const around = { ...sources, config, accounts, database, journal, rails, chainOf, meter, orders, past }
+  const around = { ...sources, config, accounts, database, journal, rails, open, chainOf, meter, orders, past }
   const operations = createOperations({ ...around, resolve: ground.resolve, post: ground.post })
   await assertAllReturnable(database, operations.reconcileContext)
   const receipts = createReceiptSigner({
@@ -133,6 +133,7 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
       database.ensureRoom()
       operations.gate.assertOpen()
     },
+    assertSelling: operations.health.assertSelling,
     isBlocked: operations.reconcileContext.isBlocked,
     sendBack: (rail, astray) => sendBack(operations.reconcileContext, rail, astray),
     paymentUrl: (rail, reference) => context.urlOf(rail, `/payments/${reference}`),

@@ -1,7 +1,8 @@
+import { arrivalRows } from '../api/operator/arrival-rows.ts'
 import type { EventLog } from '../api/operator/event-stream.ts'
 import type { ShopMeter } from '../api/operator/metrics.ts'
 import { type Decision, orderRows } from '../api/operator/order-rows.ts'
-import { playerRows } from '../api/operator/player-rows.ts'
+import { playerRows, playersElsewhere } from '../api/operator/player-rows.ts'
 import type { OperatorRoute } from '../api/operator/route.ts'
 import { operatorRows } from '../api/operator/rows.ts'
 import type { Clock } from '../base/clock.ts'
@@ -14,10 +15,13 @@ import { reconcile } from '../checkout/reconcile.ts'
 import type { ReconcileContext } from '../checkout/reconcile-context.ts'
 import type { ChainConfig, Config } from '../config/config.ts'
 import { presentArrival } from '../domain/till.ts'
+import { arrivalsBy, arrivalsFrom, listFound } from '../store/tills/arrival-list.ts'
 import type { Database } from '../store/db.ts'
 import { createGameCalls, type GameVerdict } from '../store/game/calls.ts'
 import { createPlayers } from '../store/game/players.ts'
 import { hurry } from '../store/jobs.ts'
+import { listOrders, sumOrders } from '../store/orders/list.ts'
+import { createPlayers } from '../store/game/players.ts'
 import { readTimeline } from '../store/orders/timeline.ts'
 import type { Webhooks } from '../webhooks/endpoints.ts'
 import { readGauges } from './gauges.ts'
@@ -54,8 +58,16 @@ export function operatorRoutes(parts: OperatorRoutesParts, checkout: Checkout): 
       },
       metrics: async () => meter.print(await readGauges(database, wallets)),
     }),
+    ...arrivalRows({
+      list: (filter) => listOrders(database, filter),
+      ordersBy: checkout.orders.byReference,
+      listArrivals: (filter) => listFound(database, filter),
+      arrivalsBy: (reference) => arrivalsBy(database, reference),
+      arrivalsFrom: (sender, limit) => arrivalsFrom(database, sender, limit),
+    }),
     ...orderRows({
-      list: checkout.orders.list,
+      list: (filter) => listOrders(database, filter),
+      sum: (selection, ordersMax) => sumOrders(database, selection, ordersMax),
       timeline: (reference) => readTimeline(database, reference),
       hurry: (key) => hurry(database, { kind: 'order', key }),
       decide: (orderId, outcome, by) => decideDelivery(parts, { orderId, outcome, by }),
@@ -64,6 +76,7 @@ export function operatorRoutes(parts: OperatorRoutesParts, checkout: Checkout): 
       ? playerRows({ players: createPlayers(database), random, nicknameLengthMax })
       : []),
     ...goodsRows({ ...parts, offers: checkout.offers.values() }),
+      : playersElsewhere()),
   ]
 }
 

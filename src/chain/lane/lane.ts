@@ -1,4 +1,5 @@
 import type { Address } from '../../base/address.ts'
+import { type Alarm, createAlarm } from '../../base/alarm.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import type { Waypoint } from '../../base/waypoint.ts'
@@ -43,7 +44,7 @@ export type Lane = LaneOptions & {
   /** Nonce, signature, journal and broadcast go one at a time, so that a later nonce never overtakes an earlier one. */
   inTurn<Result>(work: () => Promise<Result>): Promise<Result>
   /** Tells people, and again only after a while: the same trouble is met by every order behind it. */
-  alarm(what: string, message: string, fields: Readonly<Record<string, unknown>>): void
+  readonly alarm: Alarm
 }
 
 /** What this process knows of the row; another process may know more. */
@@ -59,14 +60,10 @@ type Row = {
   lookedAt: number
 }
 
-const ALARM_MS = 300_000
-const ALARMS_MAX = 1_000
-
 export function createLane(options: LaneOptions): Lane {
   const { rpc, wallet, clock, log } = options
   const { chainId } = rpc
   const signer = wallet.address
-  const alarms = new Map<string, number>()
   let queue: Promise<unknown> = Promise.resolve()
   return {
     ...options,
@@ -79,13 +76,7 @@ export function createLane(options: LaneOptions): Lane {
       queue = result.catch(() => {})
       return result
     },
-    alarm(what, message, fields) {
-      const last = alarms.get(what)
-      if (last !== undefined && clock.now() - last < ALARM_MS) return
-      if (alarms.size >= ALARMS_MAX) alarms.clear()
-      alarms.set(what, clock.now())
-      log.error(message, { chainId, signer, ...fields })
-    },
+    alarm: createAlarm(log.with({ chainId, signer }), clock),
   }
 }
 
