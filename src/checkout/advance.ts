@@ -54,7 +54,7 @@ export function offerOf({ offers }: Checkout, order: Order): Offer {
   return offer
 }
 
-type Step =
+export type Step =
   | { readonly kind: 'moved'; readonly order: Order }
   /** Nothing to do before `waitMs` have passed. */
   | { readonly kind: 'waiting'; readonly order: Order; readonly waitMs: number; readonly detail: string }

@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Lease } from '../domain/lease.ts'
 import { isFinal, type LeasedOrder, type Order } from '../domain/order.ts'
-import type { Lease, Priority } from '../store/jobs.ts'
+import type { Priority } from '../store/jobs.ts'
 import { advance, type Step } from './advance.ts'
 import type { Checkout } from './checkout.ts'
 import { paidError, reasonOf } from './paid-words.ts'

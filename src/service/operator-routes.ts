@@ -15,14 +15,13 @@ import { reconcile } from '../checkout/reconcile.ts'
 import type { ReconcileContext } from '../checkout/reconcile-context.ts'
 import type { ChainConfig, Config } from '../config/config.ts'
 import { presentArrival } from '../domain/till.ts'
-import { arrivalsBy, arrivalsFrom, listFound } from '../store/tills/arrival-list.ts'
 import type { Database } from '../store/db.ts'
 import { createGameCalls, type GameVerdict } from '../store/game/calls.ts'
 import { createPlayers } from '../store/game/players.ts'
 import { hurry } from '../store/jobs.ts'
 import { listOrders, sumOrders } from '../store/orders/list.ts'
-import { createPlayers } from '../store/game/players.ts'
 import { readTimeline } from '../store/orders/timeline.ts'
+import { arrivalsBy, arrivalsFrom, listFound } from '../store/tills/arrival-list.ts'
 import type { Webhooks } from '../webhooks/endpoints.ts'
 import { readGauges } from './gauges.ts'
 import { goodsRows } from './goods-desk.ts'
@@ -74,9 +73,8 @@ export function operatorRoutes(parts: OperatorRoutesParts, checkout: Checkout): 
     }),
     ...(config.game.backend.kind === 'embedded'
       ? playerRows({ players: createPlayers(database), random, nicknameLengthMax })
-      : []),
-    ...goodsRows({ ...parts, offers: checkout.offers.values() }),
       : playersElsewhere()),
+    ...goodsRows({ ...parts, offers: checkout.offers.values() }),
   ]
 }
 

@@ -16,8 +16,8 @@ import {
 import type { Database, Queryable } from '../db.ts'
 import { statement } from '../statement.ts'
 import { type HoldRefusal, recordHolds, takeHolds } from './holds.ts'
-import { triedWords, triesWith } from './order-tries.ts'
 import { assertWithin, type RefundBudget } from './refund-budget.ts'
+import { triedWords, triesWith } from './tries.ts'
 
 /** A step of an order's life. What is absent stays as it is. */
 export type OrderChange = {

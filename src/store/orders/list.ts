@@ -1,9 +1,9 @@
-import type { Place } from '../base/cursor.ts'
-import type { Order, OrderStatus } from '../domain/order.ts'
-import type { RailName } from '../domain/rail.ts'
-import type { Queryable } from './db.ts'
-import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './order-row.ts'
-import { type Statement, statement } from './statement.ts'
+import type { Place } from '../../base/cursor.ts'
+import type { Order, OrderStatus } from '../../domain/order.ts'
+import type { RailName } from '../../domain/rail.ts'
+import type { Queryable } from '../db.ts'
+import { type Statement, statement } from '../statement.ts'
+import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './row.ts'
 
 /** Which orders. What is absent does not matter. */
 export type OrderSelection = {

@@ -3,16 +3,17 @@ import type { Hold } from '../../domain/good.ts'
 import type { LeasedOrder, Order } from '../../domain/order.ts'
 import { isPrivateIdentity } from '../../domain/rail.ts'
 import type { Arrival } from '../../domain/till.ts'
-import { strayArrival } from '../tills/arrival-list.ts'
 import type { Database } from '../db.ts'
+import { statement } from '../statement.ts'
+import { strayArrival } from '../tills/arrival-list.ts'
 import {
   changeOrder,
   changeRefund,
   countAttempt,
   letGo,
   markInDoubt,
-  type OrderChange,
   noteTry,
+  type OrderChange,
   type OrderEvent,
   type PlanOutcome,
   type RefundChange,

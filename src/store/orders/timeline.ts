@@ -1,13 +1,13 @@
-import type { EventType } from '../domain/event.ts'
-import type { Send } from '../domain/journal.ts'
-import type { Order } from '../domain/order.ts'
-import type { Database } from './db.ts'
-import { sendsOf } from './journal.ts'
-import { type NextTry, readTries, type Try } from './order-tries.ts'
+import type { EventType } from '../../domain/event.ts'
+import type { Send } from '../../domain/journal.ts'
+import type { Order } from '../../domain/order.ts'
+import type { Database } from '../db.ts'
+import { sendsOf } from '../sends/journal.ts'
+import { statement } from '../statement.ts'
+import type { DeliveryState, LoggedDelivery } from '../webhooks/deliveries.ts'
+import { laneKind } from '../webhooks/endpoints.ts'
 import { createOrders } from './orders.ts'
-import { statement } from './statement.ts'
-import { laneKind } from './webhook-endpoints.ts'
-import type { DeliveryState, LoggedDelivery } from './webhooks.ts'
+import { type NextTry, readTries, type Try } from './tries.ts'
 
 /** Everything that is written down about one order: what it is, what happened to it, what was signed for it and who was told. */
 export type Timeline = {
@@ -59,7 +59,6 @@ const TOLD = statement<{
   left join jobs j
     on j.kind = '${laneKind('')}' || d.endpoint_id
    and j.key = d.subject
-   and j.state = 'waiting'
    and d.state = 'pending'
   where d.subject = $1
   order by d.position, d.endpoint_id

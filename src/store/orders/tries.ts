@@ -1,6 +1,6 @@
-import type { OrderStatus } from '../domain/order.ts'
-import type { Queryable } from './db.ts'
-import { statement } from './statement.ts'
+import type { OrderStatus } from '../../domain/order.ts'
+import type { Queryable } from '../db.ts'
+import { statement } from '../statement.ts'
 
 /** Something that was tried for an order and came to nothing. The same again is counted and not repeated. */
 export type Try = {
@@ -50,7 +50,6 @@ const TRIED = statement<{ tries: Try[]; run_at: Date | null; lease: string | nul
   left join jobs j
     on j.kind = 'order'
    and j.key = o.id
-   and j.state = 'waiting'
   where o.id = $1`)
 
 export async function readTries(

@@ -1,9 +1,9 @@
-import type { Place } from '../base/cursor.ts'
-import type { RailName } from '../domain/rail.ts'
-import type { Arrival, ArrivalState } from '../domain/till.ts'
+import type { Place } from '../../base/cursor.ts'
+import type { RailName } from '../../domain/rail.ts'
+import type { Arrival, ArrivalState } from '../../domain/till.ts'
+import type { Queryable } from '../db.ts'
+import { statement } from '../statement.ts'
 import { type ArrivalRow, fromArrivalRow } from './arrivals.ts'
-import type { Queryable } from './db.ts'
-import { statement } from './statement.ts'
 
 /** Where its money arrived, as far as the store alone can tell: null for what no configuration on record asked for. */
 export type FoundArrival = {
