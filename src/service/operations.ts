@@ -32,6 +32,7 @@ import { readGauges } from './gauges.ts'
 import { createHealth, type HealthRail, type HealthWatch } from './health.ts'
 import { createLookout, type Lookout } from './lookout.ts'
 import { operatorRoutes } from './operator-routes.ts'
+import { pausedTokens } from './paused-tokens.ts'
 import type { OpenRail } from './rails.ts'
 import { createSigners, isJournalBehind } from './signers.ts'
 import { createTills } from './tills.ts'
@@ -99,7 +100,11 @@ export function createOperations(parts: OperationsParts): Operations {
   const health = createHealth({ database, chains, ...selling, gate, wallets, clock, exchange })
   const events = openEventLog(database, clock)
   const watched = { database, clock, random, log, chains, surfaces: open, health: health.read, wallets }
-  const lookout = createLookout({ ...watched, onTold: () => worker?.wake() })
+  const lookout = createLookout({
+    ...watched,
+    pausedTokens: () => pausedTokens(rails),
+    onTold: () => worker?.wake(),
+  })
   const metrics = async () => meter.print(await readGauges({ ...watched, rails }))
   let worker: WebhookWorker | undefined
   let reconciler: Reconciler | undefined
