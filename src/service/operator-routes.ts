@@ -1,6 +1,5 @@
 import { arrivalRows } from '../api/operator/arrival-rows.ts'
 import type { EventLog } from '../api/operator/event-stream.ts'
-import type { ShopMeter } from '../api/operator/metrics.ts'
 import { type Decision, orderRows } from '../api/operator/order-rows.ts'
 import { playerRows, playersElsewhere } from '../api/operator/player-rows.ts'
 import type { OperatorRoute } from '../api/operator/route.ts'
@@ -23,27 +22,24 @@ import { listOrders, sumOrders } from '../store/orders/list.ts'
 import { readTimeline } from '../store/orders/timeline.ts'
 import { arrivalsBy, arrivalsFrom, listFound } from '../store/tills/arrival-list.ts'
 import type { Webhooks } from '../webhooks/endpoints.ts'
-import { readGauges } from './gauges.ts'
 import { goodsRows } from './goods-desk.ts'
-import type { WalletBalance } from './wallets.ts'
 
 type OperatorRoutesParts = {
   readonly config: Config
   readonly database: Database
   readonly chainOf: (chain: ChainConfig) => ChainAccess
-  readonly meter: ShopMeter
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
   readonly events: EventLog
   readonly webhooks: Webhooks
-  readonly wallets: () => Promise<readonly WalletBalance[]>
+  readonly metrics: () => Promise<string>
   readonly reconcileContext: ReconcileContext
 }
 
 /** What operators may ask and do, over this shop's parts. */
 export function operatorRoutes(parts: OperatorRoutesParts, checkout: Checkout): readonly OperatorRoute[] {
-  const { config, database, meter, random, events, webhooks, wallets, reconcileContext } = parts
+  const { config, database, random, events, webhooks, reconcileContext } = parts
   const { nicknameLengthMax } = config.limits
   return [
     ...operatorRows({
@@ -55,7 +51,7 @@ export function operatorRoutes(parts: OperatorRoutesParts, checkout: Checkout): 
         const { arrival, till } = await decideArrival(reconcileContext, id, decision)
         return presentArrival(arrival, till)
       },
-      metrics: async () => meter.print(await readGauges(database, wallets)),
+      metrics: parts.metrics,
     }),
     ...arrivalRows({
       list: (filter) => listOrders(database, filter),
