@@ -17,6 +17,7 @@ import type { HttpApp } from './http/serving.ts'
 import type { AnsweredRequest } from './operator/metrics.ts'
 import { createHostFinder, servesHere } from './shop/hosts.ts'
 import { createReplies, type Replies } from './shop/outcome-reply.ts'
+import { createSuggestions } from './shop/suggestions.ts'
 
 type HttpOptions = {
   readonly routes: readonly Route[]
@@ -137,20 +138,25 @@ function elsewhere({ host, path }: { readonly host: Host; readonly path: string 
 }
 
 /** A path that nothing is at. */
-function createNowhere({ limiter, paymentGate }: HttpOptions, failure: Failure): (request: HttpRequest) => Reply {
+function createNowhere(
+  { routes, limiter, paymentGate }: HttpOptions,
+  failure: Failure,
+): (request: HttpRequest) => Reply {
   const preflight = headerList(preflightHeaders(['GET', 'POST']))
+  const suggest = createSuggestions(routes)
   return (request) => {
     const { method, path } = request
     try {
       const counted = limiter.take('read', request)
       if (method === 'OPTIONS') return { status: 204, fixed: preflight, headers: counted, body: null }
-      const detail = `There is no ${method} ${path.slice(0, 100)} here.`
-      if (!paymentGate.isPaid(request)) throw new Problem('route_not_found', detail)
+      const { members, near } = suggest(path)
+      const detail = `There is no ${method} ${path.slice(0, 60)} here${near ? `; there is ${near}` : ''}.`
+      if (!paymentGate.isPaid(request)) throw new Problem('route_not_found', detail, { members })
       // What was sold here once may be shown here again, and a payer who pushes has paid before we hear of it.
       throw new Problem(
         'route_not_found',
         `${detail} Whether the payment reached this shop, GET /payments/{its transaction} tells.`,
-        { taken: 'unknown' },
+        { taken: 'unknown', members },
       )
     } catch (error) {
       return failure(request, error)

@@ -64,7 +64,7 @@ export async function paymentStatus(checkout: Checkout, reference: string): Prom
     throw new Problem(
       'payment_conflict',
       'Several payments go by this name; ask by payment transaction, nonce or challenge id.',
-      { taken: 'unknown' },
+      { taken: 'unknown', action: 'fix_request' },
     )
   const told = toldBy(checkout, order)
   const { refund, statusUrl, publicStatusUrl } = viewOf<JsonObject>(told, order)
@@ -118,12 +118,16 @@ async function ordersBy({ orders }: Checkout, reference: string): Promise<readon
   return REFERENCE.test(reference) ? orders.byReference(reference) : []
 }
 
+/** Every host of a shop tells what became of a payment; the main one knows also of money that came without a purchase. */
+const ANY_RAIL = ''
+
 /** Never claimed; but the money may have reached us all the same, and then its payer is told so. */
-async function unclaimed({ orders }: Checkout, reference: string): Promise<Problem> {
+async function unclaimed({ orders, paymentUrl }: Checkout, reference: string): Promise<Problem> {
   const stray = isHash(reference) ? await orders.stray(reference) : null
   if (!stray) return new Problem('payment_not_found', `No payment ${reference.slice(0, 80)} was ever claimed here.`)
+  const isOver = ['refunded', 'kept', 'dust'].includes(stray.state)
   return new Problem('payment_conflict', `This payment reached us without a purchase. ${wayOf(stray)}`, {
-    action: ['refunded', 'kept', 'dust'].includes(stray.state) ? 'none' : 'poll',
+    ...(isOver ? { action: 'none' } : { action: 'poll', statusUrl: paymentUrl(ANY_RAIL, stray.transaction) }),
     members: { refund: refundOf(stray) },
   })
 }
