@@ -9,6 +9,7 @@ const GROUP_MAX = 6
 
 /** These take longest, so they begin first. Each has a process to itself. */
 const LONG = [
+  'test/rehearsal/rehearsal.test.ts',
   'test/crash/kill.test.ts',
   'test/browser/pages.test.ts',
   'test/package/pack.test.ts',

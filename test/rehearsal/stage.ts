@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import tls from 'node:tls'
@@ -12,7 +12,7 @@ import { post } from '../support/buyers.ts'
 import { createEmptyDatabase, onServer, type TestDatabase } from '../support/postgres.ts'
 import { freePort } from '../support/shop.ts'
 import { until } from '../support/until.ts'
-import { type Caddy, startCaddy } from './caddy.ts'
+import { authorityIn, installCaddyfile } from './caddy.ts'
 import { type Game, type Networks, PATH_USD, startGame, startNetworks, USDC } from './networks.ts'
 import { blockWith } from './page.ts'
 import type { Market } from './purchases.ts'
@@ -29,8 +29,8 @@ export type Stage = {
   readonly url: string
   /** Sends each address what the list of `sutler init` says that it needs. */
   fund(said: string): Promise<void>
-  /** Puts a proxy in front of the replicas, whose certificate we and every command then trust. */
-  raiseProxy(program: string): Promise<void>
+  /** A proxy without a public name is its own authority: from now on we and every command trust it. */
+  trustProxy(): Promise<void>
   /** What the Transaction Builder of a Safe does with such a file: the owner signs each transaction, in their order. */
   execute(file: string): Promise<void>
   startReplica(port: number): Promise<void>
@@ -58,11 +58,13 @@ export async function openStage(): Promise<Stage> {
     ...{ OWNER: owner.address, DATABASE_URL: database.url, CONTACT: 'shop@studio.test', CRAFT_TOKEN: 'Ember:EMBER' },
     ...{ COLLECTIONS: game.collection, PASS_URI: 'https://studio.test/pass.json', PLAYER: 'Nell', WALLET: wallet! },
     PORTS: ports.join(' '),
+    // The proxy looks every second whether a replica is ready.
+    SUTLER_DRAIN_SECONDS: '2',
   }
   const folder = mkdtempSync(join(tmpdir(), 'sutler-rehearsal-'))
-  const terminal = openTerminal(folder, values)
+  await installCaddyfile(folder)
+  const terminal = openTerminal(folder, { ...values, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder })
   const over = new AbortController()
-  let proxy: Caddy | null = null
 
   async function ask<Answer>(path: string, init: RequestInit = {}): Promise<Answer | null> {
     const token = readFileSync(join(folder, 'keys/operator.key'), 'utf8').trim()
@@ -76,10 +78,11 @@ export async function openStage(): Promise<Stage> {
   return {
     ...{ networks, database, game, terminal, till: till!, ports, url, ask, configured },
     fund: (said) => fundAll(networks, said),
-    async raiseProxy(program) {
-      proxy = await startCaddy(program, { host: url, ports, folder })
-      tls.setDefaultCACertificates([...tls.getCACertificates('default'), readFileSync(proxy.certificate, 'utf8')])
-      terminal.set({ NODE_EXTRA_CA_CERTS: proxy.certificate })
+    async trustProxy() {
+      const certificate = authorityIn(folder)
+      await until(() => existsSync(certificate) && readFileSync(certificate, 'utf8').includes('END CERTIFICATE'))
+      tls.setDefaultCACertificates([...tls.getCACertificates('default'), readFileSync(certificate, 'utf8')])
+      terminal.set({ NODE_EXTRA_CA_CERTS: certificate })
     },
     async execute(file) {
       const { transactions } = JSON.parse(readFileSync(join(folder, file), 'utf8')) as { transactions: Sent[] }
@@ -106,7 +109,6 @@ export async function openStage(): Promise<Stage> {
     async close() {
       over.abort()
       terminal.close()
-      await proxy?.stop()
       await networks.stop()
       await database.drop()
       rmSync(folder, { recursive: true, force: true })
