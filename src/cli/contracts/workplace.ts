@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { type Address, checksumAddress, hasWrongChecksum, isAddress } from '../../base/address.ts'
 import { systemClock } from '../../base/clock.ts'
+import { claimFile } from '../../base/data-folder.ts'
 import { createFeeSource } from '../../chain/fees.ts'
 import { createHeadSource } from '../../chain/head.ts'
 import { createRpc, httpTransport, type Rpc } from '../../chain/rpc.ts'
@@ -49,9 +50,31 @@ export async function openWorkplace({ env }: Call): Promise<Workplace> {
 
 const WAIT_MS = 90_000
 
-/** Null with --unsigned: then nobody signs here. */
-export function openCrew(call: Call, { config, rpc }: Workplace): Crew | null {
-  if (call.option('unsigned') !== undefined) return null
+/**
+ * With the key that signs, or with null where --unsigned says that nobody does so here. Of several commands in one folder one sends at a
+ * time: two would sign different transactions for the same nonce, and each would take the other's journal for its own.
+ */
+export async function withCrew<Result>(
+  call: Call,
+  workplace: Workplace,
+  work: (crew: Crew | null) => Promise<Result>,
+): Promise<Result> {
+  if (call.option('unsigned') !== undefined) return work(null)
+  const { chainId } = workplace.config.chain
+  const claim = claimFile(resolve(`contracts.${chainId}.lock`))
+  if (claim === null)
+    throw new SetupFault(
+      'in_use',
+      `another command is sending transactions on chain ${chainId} from this folder; nothing was sent. Wait until it has ended, then run the same line again`,
+    )
+  try {
+    return await work(openCrew(call, workplace))
+  } finally {
+    claim.release()
+  }
+}
+
+function openCrew(call: Call, { config, rpc }: Workplace): Crew {
   const key = readDeployerKey(call.env, call.option('key-file'))
   if (key === null)
     throw new SetupFault(
