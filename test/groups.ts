@@ -13,6 +13,7 @@ const LONG = [
   'test/crash/kill.test.ts',
   'test/browser/pages.test.ts',
   'test/package/pack.test.ts',
+  'test/package/deploy.test.ts',
   'test/cli/commands.test.ts',
   'test/crash/sandbox.test.ts',
   'test/browser/pay.test.ts',
