@@ -89,7 +89,7 @@ test('a Safe gets one file, and its run is what fills in .env', async () => {
   assert.equal(readFileSync(join(cwd, '.env'), 'utf8'), '')
   const again = await contracts(...line)
   assert.equal(again.code, 1)
-  assert.match(again.stderr, /deploy\.json is there already, and was not changed/)
+  assert.match(again.stderr, /deploy\.json exists and was left as it is, and nothing was sent/)
   assert.equal((await contracts('status')).code, 1, 'nothing stands there yet')
 })
 

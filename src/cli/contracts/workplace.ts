@@ -9,9 +9,8 @@ import { createWallet } from '../../chain/wallet.ts'
 import { type ContractsConfig, readContractsConfig, readDeployerKey } from '../../config/contracts.ts'
 import { defaultLimits } from '../../config/limits.ts'
 import { type Crew, carryOut, type Done } from '../../setup/carry-out.ts'
-import { createFile } from '../../setup/durable-file.ts'
 import { SetupFault } from '../../setup/fault.ts'
-import { safeBatchText } from '../../setup/safe-batch.ts'
+import { writeSafeBatch } from '../../setup/safe-batch.ts'
 import { openSendFile } from '../../setup/send-file.ts'
 import type { Step } from '../../setup/step.ts'
 import { type Call, type Option, UsageFault } from '../command.ts'
@@ -112,22 +111,11 @@ export async function bringAbout(
   const open: Step[] = []
   for (const step of steps) if (!(await step.isDone(rpc).catch(() => false))) open.push(step)
   const file = call.option('unsigned')!
-  if (open.length > 0) writeBatch(file, rpc.chainId, title, open)
+  const description = open.map(({ id }) => id).join('; ')
+  const calls = open.map(({ act: { to, data } }) => ({ to, data }))
+  const { chainId } = rpc
+  if (calls.length > 0) writeSafeBatch(file, { chainId, name: title, description, createdAt: systemClock.now(), calls })
   return { kind: 'unsigned', file, steps: open }
-}
-
-function writeBatch(file: string, chainId: number, name: string, steps: readonly Step[]): void {
-  const description = steps.map(({ id }) => id).join('; ')
-  try {
-    createFile(resolve(file), safeBatchText({ chainId, name, description, createdAt: systemClock.now(), steps }), {
-      mode: 0o644,
-    })
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause
-    throw new SetupFault('file_exists', `${file} is there already, and was not changed; name another with --unsigned`, {
-      cause,
-    })
-  }
 }
 
 export function outcomeText(outcome: Outcome): string {
