@@ -2,7 +2,7 @@ import type { Chain } from 'viem'
 import type { Address } from '../base/address.ts'
 import { systemClock } from '../base/clock.ts'
 import type { Hex } from '../base/hex.ts'
-import { readDeployerKey } from '../config/contracts.ts'
+import { readSecretFile } from '../config/options.ts'
 import { writeSafeBatch } from '../setup/safe-batch.ts'
 import { type Call, type Option, Refusal, UsageFault } from './command.ts'
 import { shopUrl } from './shop-client.ts'
@@ -47,7 +47,7 @@ async function send(call: Call, { chainId, to, data, what }: Unsigned): Promise<
     import('viem'),
     import('viem/accounts'),
   ])
-  const account = privateKeyToAccount(readDeployerKey(call.env, call.option('key-file'))!.reveal() as Hex)
+  const account = privateKeyToAccount(readKey(call.option('key-file')!))
   const url = rpcUrl(call, chainId)
   const coin = { name: 'coin', symbol: 'COIN', decimals: 18 }
   const chain: Chain = {
@@ -78,6 +78,14 @@ async function send(call: Call, { chainId, to, data, what }: Unsigned): Promise<
     'reverted',
     `${hash} was mined and reverted: "${what}" is not so; look at the roles of ${account.address}`,
   )
+}
+
+/** Of the sandbox's keys too, which everybody knows: there they manage the lots. */
+function readKey(file: string): Hex {
+  const { text, trouble } = readSecretFile(file)
+  if (trouble !== null) throw new Refusal('key', `--key-file names a file ${trouble}; nothing was sent`)
+  if (/^0x[0-9a-fA-F]{64}$/.test(text)) return text as Hex
+  throw new Refusal('key', `${file} does not hold a private key (0x and 64 digits); nothing was sent`)
 }
 
 function rpcUrl(call: Call, chainId: number): string {
