@@ -7,7 +7,7 @@ import type { Lease } from '../../domain/lease.ts'
 import type { Order } from '../../domain/order.ts'
 import type { Payment, RailName } from '../../domain/rail.ts'
 import type { Database, Queryable, Transaction } from '../db.ts'
-import { isForeignKeyViolation, isUniqueViolation } from '../fault.ts'
+import { isConflict, isForeignKeyViolation, isUniqueViolation } from '../fault.ts'
 import { statement } from '../statement.ts'
 import { type Exposure, liabilities, refundsToday, struckUntil, type TooExposed, tooExposed } from './exposure.ts'
 import { begunBy, type HoldParameters, type HoldRefusal, holdRefusal, holdValues, inOrder, takenBy } from './holds.ts'
@@ -194,7 +194,7 @@ async function tryToOpen(db: Database, opening: Opening, manner: Manner): Promis
       manner === 'at_once' ? await insert(db, opening, manner) : await db.transaction((tx) => insertInTurn(tx, opening))
     return opened ?? (await whyNot(db, opening))
   } catch (error) {
-    const isRace = isForeignKeyViolation(error) || isUniqueViolation(error, 'orders_idempotency')
+    const isRace = isForeignKeyViolation(error) || isUniqueViolation(error, 'orders_idempotency') || isConflict(error)
     if (isRace) return whyNot(db, opening)
     throw error
   }
