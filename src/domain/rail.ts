@@ -40,6 +40,8 @@ export type RailHeaders = {
   readonly credential: { readonly name: string; readonly scheme: string | null }
   /** What else its clients send. */
   readonly alsoSent: readonly string[]
+  /** Headers that look like a payment of this protocol and are none, such as those of an earlier version: whoever sends one is told so. */
+  readonly mistaken?: readonly { readonly name: string; readonly what: string }[]
   readonly challenge: string
   readonly receipt: string
 }

@@ -63,9 +63,9 @@ function challengeOf(priced: PricedRoute): JsonObject | null {
 }
 
 function costOf({ items, paid }: Facts, route: PaidRoute): string | null {
-  const { surface, example } = route
+  const { surface, example, idField } = route
   const fixed = paid.find((priced) => priced.route === route)?.amount ?? null
   if (fixed !== null) return formatUsd(fixed)
-  const wanted = String(example['saleId'] ?? example['itemId'])
+  const wanted = idField === null ? '' : String(example[idField])
   return items.find((item) => item.surface === surface && item.id === wanted)?.price.amount ?? null
 }
