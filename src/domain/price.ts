@@ -40,16 +40,17 @@ export async function agreedPrice<Input>(
   { amount, funds }: Pick<Credential, 'amount' | 'funds'>,
   quotedSince: number,
 ): Promise<Quoted> {
+  const paid = usd(amount)
+  const isAgreed = () => (price.kind === 'listed' ? price.was(paid, quotedSince) : price.was(input, paid, quotedSince))
   try {
     const now = await priceOf(price, input)
     if (now === amount || amount === 0n) return { price: now }
-    const paid = usd(amount)
-    const isAgreed = await (price.kind === 'listed'
-      ? price.was(paid, quotedSince)
-      : price.was(input, paid, quotedSince))
-    return { price: isAgreed ? paid : now }
+    return { price: (await isAgreed()) ? paid : now }
   } catch (error) {
-    if (funds !== 'captured' || !isProblem(error) || error.status >= 500) throw error
+    if (funds !== 'captured' || !isProblem(error)) throw error
+    // What the shop itself must mend is no objection: the money is there, and its good is owed as soon as that is done.
+    if (error.code === 'surface_closed' && (await isAgreed())) return { price: paid }
+    if (error.status >= 500) throw error
     return { price: NO_PRICE, objection: error }
   }
 }

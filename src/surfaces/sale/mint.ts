@@ -57,15 +57,35 @@ export async function mintProblem(options: MintOptions, input: SaleBuy): Promise
 /** Refuses before money moves when the contract is closed to us: that is no buyer's fault, and a person must mend it. */
 export async function assertOpen(options: MintOptions): Promise<void> {
   const fault = await faultOf(options)
-  if (fault === null) return
-  const { contract, minter, alarm } = options
-  alarm(fault.what, fault.words, { contract: contract.address, minter: minter.address, fix: fault.fix })
-  throw new Problem('surface_closed', `${fault.told}; nothing was taken.`, { afterSeconds: CLOSED_SECONDS })
+  if (fault) throw closedBy(options, fault)
+}
+
+/** The same for whoever has just read that it is paused. */
+export function pausedProblem(options: MintOptions): Problem {
+  return closedBy(options, PAUSED)
+}
+
+function closedBy({ contract, minter, alarm }: MintOptions, { what, words, fix, told }: Fault): Problem {
+  alarm(what, words, { contract: contract.address, minter: minter.address, fix })
+  return new Problem('surface_closed', `${told}; nothing was taken.`, { afterSeconds: CLOSED_SECONDS })
 }
 
 const CLOSED_SECONDS = 60
 
 type Fault = { readonly what: string; readonly words: string; readonly fix: string; readonly told: string }
+
+const PAUSED: Fault = {
+  what: 'paused',
+  words: 'the sale contract is paused; no lot is sold',
+  fix: 'unpause the sale contract',
+  told: 'The sale contract is paused',
+}
+const NO_ROLE: Fault = {
+  what: 'role',
+  words: 'the minter lacks its role on the sale contract; no lot is sold',
+  fix: 'grant MINTER_ROLE to the minter, or configure the key that has it',
+  told: 'The shop may not mint right now',
+}
 
 async function faultOf(options: MintOptions, block?: bigint): Promise<Fault | null> {
   const { contract, minter } = options
@@ -73,21 +93,8 @@ async function faultOf(options: MintOptions, block?: bigint): Promise<Fault | nu
     contract.read('paused', [], block),
     contract.read('hasRole', [MINTER_ROLE, minter.address], block),
   ])
-  if (isPaused)
-    return {
-      what: 'paused',
-      words: 'the sale contract is paused; no lot is sold',
-      fix: 'unpause the sale contract',
-      told: 'The sale contract is paused',
-    }
-  return isMinter
-    ? null
-    : {
-        what: 'role',
-        words: 'the minter lacks its role on the sale contract; no lot is sold',
-        fix: 'grant MINTER_ROLE to the minter, or configure the key that has it',
-        told: 'The shop may not mint right now',
-      }
+  if (isPaused) return PAUSED
+  return isMinter ? null : NO_ROLE
 }
 
 /** A plain key refuses nothing; whatever else receives may do so when it costs us, in this lot and in the next. */

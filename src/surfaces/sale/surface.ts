@@ -1,6 +1,5 @@
 import './problems.ts'
 import { createAlarm } from '../../base/alarm.ts'
-import { cachedRead } from '../../base/cached-read.ts'
 import { createBatchReader } from '../../chain/batch.ts'
 import { contractAt } from '../../chain/contract.ts'
 import { isLotHidden, readLotNotes } from '../../store/lot-notes.ts'
@@ -11,9 +10,6 @@ import { assertOpen, gasMaxOf } from './mint.ts'
 import { type SaleCounter, saleRows, saleStatusRow } from './rows.ts'
 import { saleBuySchema } from './schema.ts'
 import { presentSale, publishSale, saleShelf } from './view.ts'
-
-/** As old as a listing may be. */
-const PAUSE_AGE_MS = 2_000
 
 function open(parts: SurfaceParts): OpenSurface | null {
   const { config, clock, log, database, chainOf, offersOn, ownAddresses, payerProblem } = parts
@@ -32,7 +28,7 @@ function open(parts: SurfaceParts): OpenSurface | null {
   const { delivery } = config.limits
   const mint = { contract, rpc, minter, clock, delivery, alarm: createAlarm(log, clock) }
   const good = saleLot({ ...mint, lots, ownAddresses, payerProblem })
-  const price = salePrice(lots, clock)
+  const price = salePrice({ ...mint, lots })
   const counter: SaleCounter = {
     offers: offersOn({ good, price }),
     schema: saleBuySchema(config.limits),
@@ -41,11 +37,7 @@ function open(parts: SurfaceParts): OpenSurface | null {
   return {
     rails: [...counter.offers.keys()],
     rows: (context, rail) => saleRows(context, counter, rail),
-    shelf: saleShelf(
-      lots,
-      cachedRead(clock, PAUSE_AGE_MS, () => contract.read('paused', [])),
-      clock,
-    ),
+    shelf: saleShelf(lots, clock),
     async assertSells() {
       await Promise.all([assertOpen(mint), minter.assertFunded(gasMaxOf({ quantity: 1 })), minter.assertClear()])
     },

@@ -36,8 +36,7 @@ function boughtLot({ input, deliveryTx, result }: PurchaseView<SaleBuy>) {
   return { saleId, quantity, beneficiary, saleTx: deliveryTx, nfts: (result?.['nfts'] ?? []) as Json }
 }
 
-/** While the contract is paused nothing of it can be had, whatever its lots say. */
-export function saleShelf(lots: Lots, isPaused: () => Promise<boolean>, clock: Clock): Shelf {
+export function saleShelf(lots: Lots, clock: Clock): Shelf {
   return {
     surface: 'sale',
     listing: { summary: 'NFT lots on sale', path: (rail) => `/agentic/${rail}/offers` },
@@ -46,13 +45,12 @@ export function saleShelf(lots: Lots, isPaused: () => Promise<boolean>, clock: C
     isPersonal: false,
     async items(currency) {
       const now = clock.now()
-      const [recent, isClosed] = await Promise.all([lots.recent(), isPaused()])
-      return [...recent.values()].map((lot) => ({
+      return [...(await lots.recent()).values()].map((lot) => ({
         id: String(lot.saleId),
         displayName: lot.name,
         description: lot.description,
         price: { amount: formatUsd(lot.unitPrice), currency },
-        available: !isClosed && lotStateOf(lot, now) === 'open',
+        available: lotStateOf(lot, now) === 'open',
         ...(lot.picture === null ? {} : { picture: lot.picture }),
       }))
     },
