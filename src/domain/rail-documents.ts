@@ -1,6 +1,7 @@
 import type * as z from 'zod'
 import type { Hex } from '../base/hex.ts'
-import type { JsonObject } from '../base/json.ts'
+import { type JsonObject, stringify } from '../base/json.ts'
+import { PLACEHOLDER_ADDRESS } from '../base/placeholder.ts'
 
 /** What a rail adds to the documents of a shop that sells on it. */
 export type RailDocuments = {
@@ -91,4 +92,9 @@ export function needs(
   const { currency, network, variable } = money
   const words = cost ? `Costs ${cost} ${currency} on ${network} now.` : `Needs ${currency} on ${network}.`
   return sandboxUrl ? `${words} A funded ${variable} is at ${sandboxUrl}.` : words
+}
+
+/** An example as JavaScript, for whoever pays: what is the reader's own is the account that pays. */
+export function exampleCode(example: JsonObject): string {
+  return stringify(example).replaceAll(`"${PLACEHOLDER_ADDRESS}"`, 'account.address')
 }

@@ -1,6 +1,7 @@
 import * as z from 'zod'
-import { type JsonObject, stringify } from '../../base/json.ts'
+import type { JsonObject } from '../../base/json.ts'
 import {
+  exampleCode,
   needs,
   type RailDocument,
   type RailDocuments,
@@ -161,7 +162,7 @@ function fetchRecipe({ network, currency }: Money, facts: RailFacts, route: Sold
       : `, {
   method: 'POST',
   headers: { 'content-type': 'application/json' },
-  body: JSON.stringify(${stringify(route.example)}),
+  body: JSON.stringify(${exampleCode(route.example)}),
 }`
   return {
     client: '@x402/fetch',

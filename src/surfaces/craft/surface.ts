@@ -1,5 +1,6 @@
 import './problems.ts'
 import { parseUsd } from '../../base/money.ts'
+import { PLACEHOLDER_ADDRESS } from '../../base/placeholder.ts'
 import type { PriceTag } from '../../domain/good.ts'
 import type { RailName } from '../../domain/rail.ts'
 import { createHoldBook } from '../../store/orders/holds.ts'
@@ -15,8 +16,6 @@ import { presentAccelerate, presentBurn } from './view.ts'
 
 /** The same for both actions, however large (contract 8.2). */
 const PRICE = { kind: 'fixed', amount: parseUsd('0.001') } as const satisfies PriceTag<never>
-
-const NOBODY = '0x000000000000000000000000000000000000dEaD'
 
 function open(parts: SurfaceParts): OpenSurface | null {
   const { config, clock, database, chainOf, offersOn, payerProblem } = parts
@@ -44,8 +43,8 @@ function open(parts: SurfaceParts): OpenSurface | null {
     config: craftConfig(controller, bounds),
     defaultAmount,
     examples: {
-      burn: { user: NOBODY, nfts: [{ contract: NOBODY, tokenId: '7' }] },
-      accelerate: { user: NOBODY, amount: defaultAmount.toString() },
+      burn: { user: PLACEHOLDER_ADDRESS, nfts: [{ contract: PLACEHOLDER_ADDRESS, tokenId: '7' }] },
+      accelerate: { user: PLACEHOLDER_ADDRESS, amount: defaultAmount.toString() },
     },
   }
   return { rails: [...counter.burn.keys()], rows: (context, rail) => craftRows(context, counter, rail) }
