@@ -25,6 +25,8 @@ export type RailDocument = {
   /** How the home page names it; null: it does not. */
   readonly title: string | null
   readonly schema: z.ZodType
+  /** Has `items` and `pagination`, and is asked for in parts by `limit` and `offset`. */
+  readonly isPaged?: boolean
   write(facts: RailFacts): JsonObject
 }
 

@@ -79,6 +79,9 @@ export type Resource = {
   readonly scope: string
   /** ASCII: header values beyond it arrive mangled at some clients. */
   readonly description: string
+  /** For crawlers and wallets: what kind of thing it is, and a picture of whose it is. */
+  readonly tags?: readonly string[] | undefined
+  readonly iconUrl?: string | undefined
   /** How the protocol's crawlers describe this operation; opaque to the core. */
   readonly discovery?: JsonObject | undefined
 }

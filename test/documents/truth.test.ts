@@ -109,7 +109,7 @@ test('every operation names its answers with schemas; only the route that is nev
       assert.ok((content ?? named?.content)?.['application/json']?.schema, `${path} ${status}`)
     }
     assert.equal(operation.responses['429'] === undefined, path === '/x402/report-tx')
-    assert.equal((operation['security'] as unknown[]).length, 1, path)
+    assert.equal((operation['security'] as unknown[]).length, 2, path)
   }
 })
 

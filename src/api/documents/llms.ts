@@ -16,6 +16,11 @@ export function llmsText(facts: Facts): string {
     ['OpenAPI, free operations', `${origin}/openapi.full.json`, 'listings, quotes, statuses, webhooks'],
     ['Catalog', `${origin}/catalog`, 'what is on sale, live'],
     ['Errors', `${origin}/errors`, 'every code, whether money moved, what to do'],
+    [
+      'Signing a payment yourself',
+      `${origin}/signing.md`,
+      'typed data, headers, test vectors, recipes in four languages',
+    ],
     ['Everything in one text', `${origin}/llms-full.txt`, 'fields, examples and error codes of every route'],
     ['MCP', mcpUrl, 'the same shop as tools'],
   ] as const

@@ -21,7 +21,8 @@ export function paidOperation(
   const above = {
     ...common(route),
     description: `${route.description}${probe}`,
-    security: [paymentSecurity(components, rail)],
+    // The unpaid call is how the price is learned: gateways that obey the contract must let it through.
+    security: [paymentSecurity(components, rail), {}],
   }
   const parameters = callHeaders(components)
   const bodyWith = route.method === 'GET' ? () => ({}) : paidBody(components, route)

@@ -34,11 +34,11 @@ export function createRequired(options: {
   const formsOf = new WeakMap<Resource, Form[]>()
 
   function documentOf(terms: Terms, reason: string, isBound: boolean) {
-    const { url, description } = terms.resource
+    const { url, description, tags, iconUrl } = terms.resource
     return {
       x402Version: X402_VERSION,
       error: reason,
-      resource: { url, description, mimeType: 'application/json', serviceName },
+      resource: { url, description, mimeType: 'application/json', serviceName, tags, iconUrl },
       accepts: [withClaim(requirementsOf(money, terms), CLAIM_PLACE)],
       extensions: extensionsOf(terms.resource, isBound ? DIGEST_PLACE : null),
     }
