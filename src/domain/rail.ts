@@ -50,6 +50,8 @@ export type RailHeaders = {
 export type McpBinding = {
   /** `_meta` of a tool that is paid this way. */
   readonly toolMeta: JsonObject
+  /** The member of that `_meta` in which its clients look for a price in dollars; null where they look nowhere. */
+  readonly priceKey: string | null
   readonly capabilities: { readonly legacy: JsonObject; readonly modern: JsonObject }
   /** The extension by which a modern client says that it knows a result of the type `payment_required`. */
   readonly extension: string | null

@@ -10,7 +10,16 @@ import { createDocumentCache, type DocumentCache } from './document-cache.ts'
 import { createFacts, type FactsOptions, type FactsSource, SANDBOX_PATH } from './facts.ts'
 import { llmsFullText, llmsText } from './llms.ts'
 import { inEitherForm, mirrors, signingGuide, signingVectors } from './markdown.ts'
-import { AI_CATALOG_TYPE, aiCatalog, aiCatalogSchema, CARD_TYPE, serverCard, serverCardSchema } from './mcp-card.ts'
+import {
+  AI_CATALOG_TYPE,
+  aiCatalog,
+  aiCatalogSchema,
+  CARD_TYPE,
+  registryEntry,
+  registryEntrySchema,
+  serverCard,
+  serverCardSchema,
+} from './mcp-card.ts'
 import { fullContract, payableContract } from './openapi.ts'
 import { railFacts } from './rail-facts.ts'
 import { skillIndex, skillIndexSchema, skillText } from './skill.ts'
@@ -228,6 +237,13 @@ function mcpRows(host: Host, printed: DocumentCache): readonly Route[] {
   return [
     free('GET /mcp/server-card', { ...card, handle: printed.json(serverCard) }),
     free('GET /.well-known/mcp/server-card.json', { ...card, handle: printed.json(serverCard) }),
+    free('GET /.well-known/mcp/server.json', {
+      ...card,
+      summary: 'The MCP server, for the MCP registry',
+      contentType: 'application/json',
+      result: registryEntrySchema,
+      handle: printed.json(registryEntry),
+    }),
     free('GET /.well-known/ai-catalog.json', {
       ...card,
       summary: 'AI artifacts of this host',

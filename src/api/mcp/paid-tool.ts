@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import type { Random } from '../../base/id.ts'
 import { canonical, type JsonObject } from '../../base/json.ts'
+import { formatUsd } from '../../base/money.ts'
 import { isProblem, Problem } from '../../base/problem.ts'
 import type { Outcome } from '../../checkout/answer.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
@@ -14,7 +15,7 @@ import type { RateLimiter } from '../gate/rate-limit.ts'
 import { parseWith } from '../http/parse.ts'
 import { flowIdOf } from '../http/request.ts'
 import { requestOf } from './free-tool.ts'
-import { inputSchemaOf, listingOf, mergedInputs, noInput, withArgument } from './listing.ts'
+import { inputSchemaOf, listingOf, mergedInputs, noInput, paidOutputSchema, withArgument } from './listing.ts'
 import { createOutcomeResults } from './outcome-result.ts'
 import { type Challenged, paymentRequired } from './payment-required.ts'
 import type { ProblemResults } from './problem-result.ts'
@@ -36,12 +37,13 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
   const { checkout, limiter, paymentGate, random, problemResult, rails } = options
   const { summary } = rows[0]!
   const resource = { url: `mcp://tool/${tool.name}`, scope: `MCP ${tool.name}`, description: summary }
-  const httpUrls = rows.map(({ offer, path }) => offer.rail.baseUrl + path)
+  const httpCalls = rows.map(({ method, offer, path }) => `${method} ${offer.rail.baseUrl}${path}`)
   const isRateLimited = rows.some((row) => row.isRateLimited)
   const outcomeResult = createOutcomeResults(tool.pollWith ?? 'get_purchase_status', problemResult)
 
   return {
     listing: paidListing(tool, rows),
+    priceMeta: () => priceMeta(rows),
 
     async call(input, call) {
       const paidOn = paidRail(rails, call)
@@ -70,7 +72,7 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
         const challenges = await challengesOf(
           rows.map((row) => (row === refused?.row ? refused.outcome : attempt(row, NOTHING_SENT))),
         )
-        return paymentRequired({ challenges, refusal, rails, summary, httpUrls }, call)
+        return paymentRequired({ challenges, refusal, rails, summary, httpCalls }, call)
       }
 
       if (!paidOn) return demand(null)
@@ -88,6 +90,15 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
       }
     },
   }
+}
+
+/** What a tool of one price costs now, where clients look for it. The challenge decides: they keep a list for as long as they run. */
+async function priceMeta(rows: readonly PaidRoute[]): Promise<JsonObject> {
+  const { price } = rows[0]!.offer
+  if (price.kind !== 'listed') return {}
+  const now = Number(formatUsd(await price.now()))
+  const keys = rows.flatMap(({ offer }) => offer.rail.mcp.priceKey ?? [])
+  return Object.fromEntries(keys.map((key) => [key, now]))
 }
 
 const NOTHING_SENT: Incoming = { header: () => undefined, meta: () => undefined }
@@ -137,19 +148,19 @@ function readInput(tool: ToolDescription, input: JsonObject): { request: JsonObj
   return { request: requestOf(tool, own), idempotencyKey: key.idempotencyKey ?? null }
 }
 
-/** No output schema: clients of SDK v1 hold even an error's `structuredContent` against it, and the challenge stands there. */
 function paidListing(tool: ToolDescription, rows: readonly PaidRoute[]) {
   const [row] = rows
   const { price } = row!.offer
   const inputSchema = mergedInputs(rows.map(({ body }) => inputSchemaOf(tool.input ?? body ?? noInput)))
   const rails = rows.map(({ offer }) => offer.rail)
+  const challenges = rails.filter(({ mcp }) => mcp.contentKey !== null).map(({ documents }) => documents.challenge)
   return listingOf(tool, {
     inputSchema:
       tool.effect === 'spends' ? withArgument(inputSchema, 'idempotencyKey', idempotencyKeyField) : inputSchema,
+    outputSchema: paidOutputSchema(row!.result, challenges),
     _meta: {
       'sutler/payment': {
         protocols: rails.map(({ name }) => name),
-        // No amount: clients keep the list for as long as they run. `list_offers` tells what is asked now, and so does the challenge.
         price: price.kind === 'listed' ? 'listed' : 'quoted',
       },
       ...Object.assign({}, ...rails.map(({ mcp }) => mcp.toolMeta)),
