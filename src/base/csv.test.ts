@@ -18,9 +18,9 @@ test('whatever a table holds comes back as it was, formulas and apostrophes amon
 })
 
 test('no printed cell begins with what a spreadsheet runs', () => {
-  for (const evil of ['=1+1', '+1', '-1', '@a', '\t=1', '\r=1', '"=1', "'=1"]) {
+  for (const evil of ['=1+1', '+1', '-1', '@a', ' =1', '\n=1', '\t=1', '\r=1', '"=1', "'=1"]) {
     const printed = printCsv([[evil]])
-    assert.doesNotMatch(printed.replace(/^"/, ''), /^[=+\-@\t\r]/, evil)
+    assert.doesNotMatch(printed.replace(/^"/, ''), /^\s*[=+\-@\t\r]/, evil)
   }
 })
 

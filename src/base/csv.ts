@@ -40,8 +40,9 @@ export function printCell(cell: string): string {
   return /[",;\r\n]|^\s|\s$/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded
 }
 
-const FORMULA = /^'*[=+\-@\t\r]/
-const GUARDED = /^'+[=+\-@\t\r]/
+// Leading blanks do not hide a formula from every program, so they are looked through.
+const FORMULA = /^'*(?:\s*[=+\-@]|[\t\r\n])/
+const GUARDED = /^'+(?:\s*[=+\-@]|[\t\r\n])/
 
 function unguarded(cell: string): string {
   return GUARDED.test(cell) ? cell.slice(1) : cell

@@ -218,6 +218,7 @@ const common = {
   shop_overcommitted: { status: 503, title: 'The shop could not refund this now', ...waitSame, advice: RETRY_SAME },
   relayer_unfunded: { status: 503, title: 'The shop has no gas left', ...waitSame, advice: RETRY_SAME },
   signer_unavailable: { status: 503, title: 'A key of the shop cannot sign', ...waitSame, advice: RETRY_SAME },
+  surface_closed: { status: 503, title: 'Not sold for now', ...waitSame, advice: RETRY_SAME },
   overloaded: { status: 503, title: 'Overloaded', ...waitSame, advice: RETRY_SAME },
   internal_error: {
     status: 500,

@@ -11,6 +11,7 @@ import { type RefundBudget, RefundsUsedUp } from '../store/orders/refund-budget.
 import { STRIKE_POINTS_MAX } from '../store/orders/strikes.ts'
 import { answerOf } from './answer.ts'
 import type { Checkout } from './checkout.ts'
+import { paidError, paidWords, reasonOf } from './paid-words.ts'
 
 /** An order, and what it takes to carry it one step further. */
 type OrderRun = LeasedOrder & { readonly checkout: Checkout; readonly offer: Offer }
@@ -53,7 +54,7 @@ export function offerOf({ offers }: Checkout, order: Order): Offer {
   return offer
 }
 
-type Step =
+export type Step =
   | { readonly kind: 'moved'; readonly order: Order }
   /** Nothing to do before `waitMs` have passed. */
   | { readonly kind: 'waiting'; readonly order: Order; readonly waitMs: number; readonly detail: string }
@@ -95,7 +96,7 @@ async function stillSettling(run: OrderRun, outcome: SettleOutcome & { kind: 'un
   const { checkout, order } = run
   const { orders, clock, limits } = checkout
   const age = clock.now() - order.createdAt
-  const doubtful = await orders.markInDoubt(run)
+  const doubtful = await orders.markInDoubt(run, paidWords(outcome.detail))
   if (!doubtful) return { kind: 'lost' }
   const keepsGoods = order.plan !== null && order.funds === 'authorized'
   const isIdle = keepsGoods && !outcome.isSeen && age > limits.holdMsMax
@@ -112,12 +113,12 @@ async function struck({ checkout, order }: OrderRun, suspects: readonly string[]
 
 /** Whatever went wrong on the way, money may have moved: only a later look can tell. */
 function unknownOutcome(checkout: Checkout, order: Order, error: unknown): SettleOutcome & { kind: 'unknown' } {
-  checkout.log.warn('settlement attempt ended without an answer', { orderId: order.id, error })
-  return {
-    kind: 'unknown',
-    detail: isProblem(error) ? error.message : 'The settlement attempt ended without an answer.',
-  }
+  checkout.log.warn('settlement attempt ended without an answer', { orderId: order.id, error: paidError(error) })
+  return { kind: 'unknown', detail: reasonOf(error) }
 }
+
+/** So long money that came first waits for a shop that cannot deliver; then it goes back. */
+const PLAN_MS_MAX = 30 * 60_000
 
 /** For money that was there before anybody asked whether it can be delivered: now ask, and send it back when not. */
 async function plan(run: OrderRun): Promise<Step> {
@@ -132,8 +133,11 @@ async function plan(run: OrderRun): Promise<Step> {
     if (outcome.isStale) return { kind: 'moved', order }
     return fail(run, outcome.hold.refusal)
   } catch (error) {
-    // A refusal is final; an outage is not.
-    if (!isProblem(error) || error.status >= 500) throw error
+    // A refusal is final; an outage is not, but nobody waits for ever for the end of one.
+    if (!isProblem(error) || error.status >= 500) {
+      if (checkout.clock.now() - (order.settlement?.settledAt ?? order.createdAt) < PLAN_MS_MAX) throw error
+      return fail(run, { code: 'fulfilment_failed', detail: 'The shop could not deliver it in time.' })
+    }
     return fail(run, { code: error.code, detail: error.message })
   }
 }
@@ -164,7 +168,7 @@ async function deliver(run: OrderRun): Promise<Step> {
 async function stillDelivering(run: OrderRun, delivery: Delivery & { state: 'pending' }): Promise<Step> {
   const { checkout, order } = run
   const { transaction: deliveryTx, retryAfterMs: waitMs, detail } = delivery
-  const counted = await checkout.orders.countAttempt(run)
+  const counted = await checkout.orders.countAttempt(run, paidWords(detail))
   if (!counted) return { kind: 'lost' }
   if (deliveryTx === undefined || order.status === 'submitted')
     return { kind: 'waiting', order: counted, waitMs, detail }
@@ -175,9 +179,13 @@ async function stillDelivering(run: OrderRun, delivery: Delivery & { state: 'pen
 
 /** A delivery that threw may have happened; it is idempotent, so it is simply tried again. */
 function undelivered(checkout: Checkout, order: Order, error: unknown): Delivery {
-  checkout.log.warn('delivery attempt ended without an answer', { orderId: order.id, attempts: order.attempts, error })
-  const detail = isProblem(error) ? error.message : 'The delivery attempt ended without an answer.'
-  return { state: 'pending', detail, retryAfterMs: Math.min(POLL_MS_MAX, POLL_MS * 2 ** Math.min(order.attempts, 10)) }
+  const { id: orderId, attempts } = order
+  checkout.log.warn('delivery attempt ended without an answer', { orderId, attempts, error: paidError(error) })
+  return {
+    state: 'pending',
+    detail: reasonOf(error),
+    retryAfterMs: Math.min(POLL_MS_MAX, POLL_MS * 2 ** Math.min(order.attempts, 10)),
+  }
 }
 
 const REVERT_SECONDS = 86_400
@@ -195,8 +203,9 @@ async function giveUp(run: OrderRun, delivery: Delivery & { state: 'impossible' 
   return fail(run, { code, detail }, proof?.sends)
 }
 
-async function fail(run: OrderRun, failure: Failure, sends?: number): Promise<Step> {
+async function fail(run: OrderRun, { code, detail }: Failure, sends?: number): Promise<Step> {
   const { checkout, order } = run
+  const failure = { code, detail: paidWords(detail) }
   checkout.log.error('delivery is impossible; the money goes back', { orderId: order.id, ...failure })
   const next = await move(run, { to: 'failed', failure, sends })
   await checkout.waypoint('order.failed')
@@ -219,9 +228,11 @@ async function refundByItself(run: OrderRun): Promise<Step> {
   }
 }
 
-function forAPerson({ checkout, order }: OrderRun, detail: string): Step {
+async function forAPerson(run: OrderRun, detail: string): Promise<Step> {
+  const { checkout, order } = run
   checkout.log.error('a refund waits for a person', { orderId: order.id, amount: order.amount, reason: detail })
-  return { kind: 'waiting', order, waitMs: PERSON_MS, detail }
+  const noted = await checkout.orders.noteTry(run, detail)
+  return noted ? { kind: 'waiting', order: noted, waitMs: PERSON_MS, detail } : { kind: 'lost' }
 }
 
 /** Also what an operator's refund of a confirmed order begins with. */
@@ -255,7 +266,7 @@ async function refund(run: OrderRun): Promise<Step> {
   if (outcome.kind === 'pending') {
     const { detail } = outcome
     log.warn('refund is not through yet', { orderId: order.id, detail })
-    const counted = await orders.countAttempt(run)
+    const counted = await orders.countAttempt(run, paidWords(detail))
     const waitMs = backOff(clock.now() - order.refund.createdAt)
     return counted ? { kind: 'waiting', order: counted, waitMs, detail } : { kind: 'lost' }
   }

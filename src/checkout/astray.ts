@@ -19,6 +19,12 @@ export async function sentBack<Input extends JsonObject>(
         statusUrl,
         members: { paymentTx },
       })
+    case 'kept':
+      return new Problem('payment_conflict', 'This payment bought nothing, and the operator decided that it stays.', {
+        action: 'none',
+        statusUrl,
+        members: { paymentTx },
+      })
     case 'claimed':
       return new Problem('payment_conflict', 'That transaction pays another purchase, and buys nothing here.', {
         statusUrl,

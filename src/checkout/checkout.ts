@@ -25,6 +25,8 @@ export type Checkout = {
   byRecords(order: Order): Told
   /** Refuses before money moves when the store has no room left. */
   readonly ensureRoom: () => void
+  /** Throws what is known to keep these goods from being sold this way right now. */
+  assertSelling(surface: SurfaceName, rail: RailName): void
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
@@ -59,6 +61,8 @@ export type SentBack =
   | { readonly kind: 'returning'; readonly refund: JsonObject }
   /** It waits for a person, or is too little to be sent. */
   | { readonly kind: 'kept_for_now' }
+  /** A person decided that it stays. */
+  | { readonly kind: 'kept' }
   /** A purchase has it, and nothing goes back. */
   | { readonly kind: 'claimed' }
 

@@ -11,6 +11,7 @@ import { sentBack } from './astray.ts'
 import type { Checkout } from './checkout.ts'
 import { open, type Written } from './opening.ts'
 import type { PaidCall, PurchaseRequest } from './paid-call.ts'
+import { paidWords } from './paid-words.ts'
 import { replay, said, sameKey } from './replay.ts'
 import { runShared, waitFor } from './run.ts'
 
@@ -41,6 +42,7 @@ export function ask<Input extends JsonObject>(
   request: PurchaseRequest<Input>,
 ): Outcome | Promise<Outcome> {
   const why = request.isProbe ? 'probe' : 'unpaid'
+  checkout.assertSelling(offer.good.surface, offer.rail.name)
   return whenThere(priceShown(offer, request), (price) =>
     challenge({ checkout, offer, request }, price, { why, problem: ASKED[why] }),
   )
@@ -89,7 +91,7 @@ function challenge<Input extends JsonObject>(
 ): Outcome {
   const { good, rail } = offer
   checkout.meter.challenged(good.surface, rail.name, problem.code)
-  return { kind: 'challenged', why, problem, price, wire: rail.challenge(termsOf({ good }, request, price), problem) }
+  return { kind: 'challenged', why, problem, price, wire: request.challenge(termsOf(offer, request, price), problem) }
 }
 
 /**
@@ -102,6 +104,7 @@ const PRICE_LAG_MS = 10_000
 async function buy<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
   const { checkout, offer, request, credential } = call
   const input = request.parse()
+  if (credential.funds === 'authorized') checkout.assertSelling(offer.good.surface, offer.rail.name)
   const quotedSince = checkout.clock.now() - checkout.limits.challengeTtlMs - PRICE_LAG_MS
   const quoted = await agreedPrice(offer.price, input, credential, quotedSince)
   const verified = await verify(call, termsOf(offer, request, quoted.price))
@@ -188,7 +191,7 @@ function refusalOf<Input extends JsonObject>(
     case 'spent':
       return new Problem(
         'payment_conflict',
-        'This payment came without a purchase and was set aside, to be sent back to its payer; it buys nothing any more.',
+        'This payment came without a purchase and was set aside; it buys nothing any more, and /payments tells what becomes of it.',
         { action: 'none' },
       )
     case 'in_doubt':
@@ -242,5 +245,5 @@ function unsure(error: unknown, isCaptured: boolean): unknown {
   const { code, message, extra, kind, status } = error
   // A 402 was made after a look at the chain, and says what that showed.
   if (status === 402 || (extra.taken ?? kind.taken) !== false) return error
-  return new Problem(code, message, { ...extra, taken: 'unknown' })
+  return new Problem(code, paidWords(message), { ...extra, taken: 'unknown' })
 }

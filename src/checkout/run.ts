@@ -2,8 +2,9 @@ import type { Clock } from '../base/clock.ts'
 import type { Lease } from '../domain/lease.ts'
 import { isFinal, type LeasedOrder, type Order } from '../domain/order.ts'
 import type { Priority } from '../store/jobs.ts'
-import { advance } from './advance.ts'
+import { advance, type Step } from './advance.ts'
 import type { Checkout } from './checkout.ts'
+import { paidError, reasonOf } from './paid-words.ts'
 
 /** More than any order takes from its first state to its last. */
 const STEPS_MAX = 50
@@ -20,22 +21,16 @@ async function run(
   { order: opened, lease }: LeasedOrder,
   { untilMs, halt = new AbortController().signal }: Patience,
 ): Promise<Order> {
-  const { clock, jobs, limits, log, random } = checkout
+  const { clock, jobs, log } = checkout
   const stop = new AbortController()
   const heartbeat = keepAlive(checkout, lease, stop)
   const woken = AbortSignal.any([stop.signal, halt])
   let order = opened
   try {
     for (let steps = 1; ; steps++) {
-      const step = await advance(checkout, { order, lease }).catch((error: unknown) => {
-        log.error('order could not be advanced', { orderId: order.id, status: order.status, error })
-        return {
-          kind: 'waiting',
-          order: doubted(order),
-          waitMs: limits.leaseSeconds * 1000 * (random.bytes(1)[0]! / 255),
-          detail: 'error',
-        } as const
-      })
+      const step = await advance(checkout, { order, lease }).catch((error) =>
+        stumbled(checkout, { order, lease }, error),
+      )
       if (step.kind === 'lost' || stop.signal.aborted) return order
       order = step.order
       if (step.kind === 'ended') return order
@@ -54,6 +49,17 @@ async function run(
     stop.abort()
     await heartbeat
   }
+}
+
+/** Nobody foresaw it, or the store is down: it is told to whoever looks, where that can be written, and tried again. */
+async function stumbled(checkout: Checkout, leased: LeasedOrder, error: unknown): Promise<Step> {
+  const { limits, log, orders, random } = checkout
+  const { order } = leased
+  const { id: orderId, status } = order
+  log.error('order could not be advanced', { orderId, status, error: paidError(error) })
+  await orders.noteTry(leased, reasonOf(error)).catch(() => {})
+  const waitMs = limits.leaseSeconds * 1000 * (random.bytes(1)[0]! / 255)
+  return { kind: 'waiting', order: doubted(order), waitMs, detail: 'error' }
 }
 
 /** Whose money is here goes before whose money may never come. */

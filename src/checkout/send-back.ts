@@ -37,6 +37,7 @@ function isStray({ state }: Arrival): boolean {
 async function told(context: ReconcileContext, till: Till, arrival: Arrival): Promise<SentBack> {
   const refund = refundOf(arrival)
   if (refund) return { kind: 'returning', refund }
+  if (arrival.state === 'kept') return { kind: 'kept' }
   if (arrival.state !== 'unclaimed' || (await obstacleToReturn(context, till, arrival))) return { kind: 'kept_for_now' }
   return { kind: 'returning', refund: { status: 'refunding', to: arrival.sender, transaction: null } }
 }

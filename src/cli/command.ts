@@ -5,7 +5,7 @@ import type { Terminal } from './terminal.ts'
 
 /** One word, or two, after `sutler`. Its help is made of this, and so is the check of what was typed. */
 export type Command = {
-  /** What follows the name: `<order>` must be given, `[url]` may be. */
+  /** What follows the name: `<order>` must be given, `[url]` may be, and of `[arrival…]` there may be many. */
   readonly args: string
   /** What it does and what to expect of it, in a few sentences. */
   readonly about: string
@@ -76,7 +76,7 @@ export function parseCall(name: string, { args, options }: Command, argv: readon
 
 function checkCount(name: string, args: string, given: number): void {
   const least = args.match(/<[^>]+>/g)?.length ?? 0
-  const most = least + (args.match(/\[[^\]]+\]/g)?.length ?? 0)
+  const most = args.includes('…') ? Number.POSITIVE_INFINITY : least + (args.match(/\[[^\]]+\]/g)?.length ?? 0)
   if (given < least) throw new UsageFault(`it needs ${args}`, name)
   if (given > most) throw new UsageFault(most === 0 ? 'it takes no arguments' : `it takes no more than ${args}`, name)
 }

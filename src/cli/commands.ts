@@ -87,12 +87,12 @@ export const commands: readonly Entry[] = [
   {
     name: 'orders show',
     summary: 'One purchase and its whole timeline',
-    load: () => import('./orders.ts').then(({ showOrder }) => showOrder),
+    load: () => import('./orders-show.ts').then(({ showOrder }) => showOrder),
   },
   {
     name: 'orders retry',
     summary: 'Go on with an open purchase now',
-    load: () => import('./orders.ts').then(({ retryOrder }) => retryOrder),
+    load: () => import('./orders-show.ts').then(({ retryOrder }) => retryOrder),
   },
   {
     name: 'orders decide',
@@ -108,6 +108,26 @@ export const commands: readonly Entry[] = [
     name: 'reconcile',
     summary: 'Hold the books against the chain, and name every difference',
     load: () => import('./reconcile.ts').then(({ reconcile }) => reconcile),
+  },
+  {
+    name: 'arrivals list',
+    summary: 'Money that came without a purchase',
+    load: () => import('./arrivals.ts').then(({ listArrivals }) => listArrivals),
+  },
+  {
+    name: 'arrivals show',
+    summary: 'One of them, by anything that names it',
+    load: () => import('./arrivals.ts').then(({ showArrival }) => showArrival),
+  },
+  {
+    name: 'arrivals refund',
+    summary: 'Send money without a purchase back to its sender, one or many',
+    load: () => import('./arrivals.ts').then(({ refundArrivals }) => refundArrivals),
+  },
+  {
+    name: 'arrivals keep',
+    summary: 'Decide that money without a purchase stays, one or many',
+    load: () => import('./arrivals.ts').then(({ keepArrivals }) => keepArrivals),
   },
   {
     name: 'webhooks list',

@@ -1,193 +1,155 @@
-import { filterOf, presentOrder, presentTimeline } from '../api/operator/order-rows.ts'
-import type { JsonObject } from '../base/json.ts'
+import { ORDERS_PAGE_MAX, orderPage, orderQuery } from '../api/operator/order-query.ts'
+import { ORDERS_CSV_HEAD, type OrderView, orderCsv, type presentTotals } from '../api/operator/order-view.ts'
+import { isoTime, systemClock } from '../base/clock.ts'
 import { type OrderStatus, statuses } from '../domain/order.ts'
-import { rails } from '../rails/rails.ts'
-import { createOrders } from '../store/orders/orders.ts'
-import { readTimeline } from '../store/orders/timeline.ts'
-import { type Command, operatorOptions, Refusal, UsageFault } from './command.ts'
-import { operatorClient } from './shop-client.ts'
+import { listOrders as listFromStore, sumOrders } from '../store/orders/list.ts'
+import { type Call, type Command, operatorOptions, UsageFault } from './command.ts'
 import { readShopOrStore } from './store-access.ts'
 import type { Style, Terminal } from './terminal.ts'
 
-/** What the operator's routes tell of an order. */
-type OrderView = JsonObject & {
-  readonly orderId: string
-  readonly status: OrderStatus
-  readonly surface: string
-  readonly good: string
-  readonly protocol: string
-  readonly network: string
-  readonly amount: string
-  readonly payer: string
-  readonly paymentTx: string | null
-  readonly deliveryTx: string | null
-  readonly attempts: number
-  readonly failure: { readonly code: string; readonly detail: string } | null
-  readonly refund: { readonly reason: string; readonly by: string; readonly transaction: string | null } | null
-  readonly createdAt: string
+type Page = {
+  readonly orders: readonly OrderView[]
+  readonly next: string | null
+  readonly totals?: ReturnType<typeof presentTotals>
 }
 
-type TimelineView = JsonObject & {
-  readonly order: OrderView
-  readonly events: readonly { readonly type: string; readonly at: string }[]
-  readonly sends: readonly {
-    readonly step: string
-    readonly chainId: number
-    readonly nonce: number
-    readonly signer: string
-    readonly transactions: readonly { readonly hash: string; readonly isVoid: boolean }[]
-  }[]
-}
+/** What the options say, by the names of the route's query. */
+type Query = Readonly<Record<string, string>>
 
 const LIMIT = 20
+const FILTERS = ['status', 'payer', 'player', 'good', 'surface', 'rail', 'since', 'before', 'cursor'] as const
 
 export const listOrders: Command = {
   args: '',
   about:
-    'Lists purchases, newest first. Asks the running shop, or reads the store when it does not run. `--open` shows only those that\nstill move: normally none for longer than a few seconds.',
+    'Lists purchases, newest first. Asks the running shop, or reads the store when it does not run. `--open` shows only those that\nstill move: normally none for longer than a few seconds. With --csv all that fit are printed as a table for spreadsheets.',
   options: {
     ...operatorOptions,
     open: { about: 'only purchases that are not finished' },
     status: { value: 'status', about: `only this status: ${statuses.join(', ')}` },
-    before: { value: 'time', about: 'only purchases before this time, such as 2026-01-31T12:00:00Z: the next page' },
+    payer: { value: 'wallet', about: 'only what this wallet paid' },
+    player: { value: 'name', about: 'only what was bought for this nickname or wallet' },
+    good: { value: 'good', about: 'only this good, such as shopItem or saleLot' },
+    surface: { value: 'surface', about: 'only this surface, such as shop or sale' },
+    rail: { value: 'rail', about: 'only what was paid by this protocol' },
+    since: { value: 'time', about: 'only purchases from this time on, such as 2026-01-31 or 2026-01-31T12:00:00Z' },
+    before: { value: 'time', about: 'only purchases before this time' },
+    cursor: { value: 'cursor', about: 'the next page: what the page before it ended with' },
     limit: { value: 'n', about: `how many, ${LIMIT} unless told` },
+    totals: { about: 'also count and sum all that fit' },
+    csv: { about: 'print all that fit as comma-separated values' },
   },
   examples: [
     ['sutler orders list --open', 'is anything stuck?'],
+    ['sutler orders list --player Ada --since 2026-01-01', 'what did Ada buy this year?'],
+    ['sutler orders list --since 2026-01-01 --before 2026-02-01 --csv > january.csv', 'for the accountant'],
     ['sutler orders list --status refunded --json', 'for a program'],
   ],
   async run(call) {
-    const query = {
-      status: statusOf(call.option('status')),
-      open: call.flag('open') ? ('true' as const) : undefined,
-      before: timeOf(call.option('before')),
-      limit: limitOf(call.option('limit')),
-    }
-    const search = new URLSearchParams(
-      Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
-    )
-    const orders = await readShopOrStore(
-      call,
-      async (client) => (await client.get<{ orders: OrderView[] }>(`/operator/orders?${search}`)).orders,
-      async (database) => (await createOrders(database).list(filterOf(query))).map(presentOrder) as OrderView[],
-    )
-    return { json: { orders }, text: listText(orders, call.terminal) }
+    const query = queryOf(call)
+    if (call.flag('csv')) return printTable(call, query)
+    const page = await readPage(call, query)
+    return { json: { ...page }, text: listText(page, call.terminal) }
   },
 }
 
-export const showOrder: Command = {
-  args: '<order>',
-  about: `Shows one purchase: what was asked, what was paid, every event, and every transaction that was signed for it. <order> may be the\norder id, the payment transaction, ${rails.map(({ reference }) => `the ${reference}`).join(', ')} or the idempotency key.`,
-  options: operatorOptions,
-  examples: [['sutler orders show ord_4w5k…', 'the whole story of one purchase']],
-  async run(call) {
-    const [reference = ''] = call.args
-    const timeline = await readShopOrStore(
-      call,
-      (client) => client.get<TimelineView>(`/operator/orders/${encodeURIComponent(reference)}`),
-      async (database) => {
-        const found = await readTimeline(database, reference)
-        if (!found) throw new Refusal('order_not_found', `there is no order ${reference}`)
-        return presentTimeline(found) as TimelineView
-      },
-    )
-    return { json: timeline, text: timelineText(timeline, call.terminal) }
-  },
+/** Page by page, each printed before the next is asked for: there may be a million. */
+async function printTable(call: Call, query: Query): Promise<null> {
+  await call.terminal.print(ORDERS_CSV_HEAD)
+  let next: string | null = query['cursor'] ?? null
+  do {
+    const cursor: Query = next === null ? {} : { cursor: next }
+    const page: Page = await readPage(call, { ...query, ...cursor, limit: String(ORDERS_PAGE_MAX) })
+    await call.terminal.print(page.orders.map(orderCsv).join(''))
+    next = page.next
+  } while (next !== null)
+  return null
 }
 
-export const retryOrder: Command = {
-  args: '<order>',
-  about:
-    'Goes on with an unfinished purchase now instead of at its next turn. Open purchases are tried again by themselves, at growing\nintervals; use this when what was in the way is mended. It never pays or delivers twice.',
-  options: operatorOptions,
-  examples: [['sutler orders retry ord_4w5k…', 'the game is back; deliver now']],
-  async run(call) {
-    const [reference = ''] = call.args
-    const path = `/operator/orders/${encodeURIComponent(reference)}/retry`
-    const answer = await operatorClient(call).post<{ orderId: string; status: OrderStatus; isDue: boolean }>(path)
-    const { orderId, status, isDue } = answer
-    const isFinished = ['confirmed', 'refunded', 'expired'].includes(status)
-    const why = isFinished ? `it is ${status}, and nothing is left to do` : 'it is being worked on right now'
-    return {
-      json: { ...answer },
-      text: isDue ? `${orderId} is ${status}, and is taken up now` : `${orderId}: ${why}`,
-      isGood: isDue || !isFinished,
-    }
-  },
+function readPage(call: Call, query: Query): Promise<Page> {
+  return readShopOrStore<Page>(
+    call,
+    (client) => client.get<Page>(`/operator/orders?${new URLSearchParams(query)}`),
+    (database) =>
+      orderPage(
+        {
+          list: (filter) => listFromStore(database, filter),
+          sum: (selection, ordersMax) => sumOrders(database, selection, ordersMax),
+        },
+        orderQuery.parse(query),
+      ),
+  )
 }
 
-function statusOf(text: string | undefined): OrderStatus | undefined {
-  if (text === undefined || statuses.includes(text as OrderStatus)) return text as OrderStatus | undefined
+function queryOf(call: Call): Query {
+  const given = FILTERS.flatMap((name) => {
+    const value = call.option(name)
+    return value === undefined ? [] : [[name, name === 'since' || name === 'before' ? timeOf(value) : value]]
+  })
+  statusOf(call.option('status'))
+  return {
+    ...Object.fromEntries(given),
+    ...(call.flag('open') ? { open: 'true' } : {}),
+    ...(call.flag('totals') ? { totals: 'true' } : {}),
+    limit: String(limitOf(call.option('limit'))),
+  }
+}
+
+function statusOf(text: string | undefined): void {
+  if (text === undefined || statuses.includes(text as OrderStatus)) return
   throw new UsageFault(`${text} is not a status; there are ${statuses.join(', ')}`, 'orders list')
 }
 
-function timeOf(text: string | undefined): string | undefined {
-  if (text === undefined || /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text)) return text
-  throw new UsageFault(`${text} is not a time, such as 2026-01-31T12:00:00Z`, 'orders list')
+function timeOf(text: string): string {
+  if (/^\d{4}-\d\d-\d\d$/.test(text)) return `${text}T00:00:00Z`
+  if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text)) return text
+  throw new UsageFault(`${text} is not a time, such as 2026-01-31 or 2026-01-31T12:00:00Z`, 'orders list')
 }
 
 function limitOf(text = String(LIMIT)): number {
-  if (/^[1-9]\d{0,2}$/.test(text) && Number(text) <= 500) return Number(text)
-  throw new UsageFault('a limit is 1 to 500', 'orders list')
+  if (/^[1-9]\d{0,2}$/.test(text) && Number(text) <= ORDERS_PAGE_MAX) return Number(text)
+  throw new UsageFault(`a limit is 1 to ${ORDERS_PAGE_MAX}`, 'orders list')
 }
 
-function listText(orders: readonly OrderView[], { style, table }: Terminal): string {
-  if (orders.length === 0) return 'no such purchase'
-  return table([
-    ['ORDER', 'STATUS', 'GOOD', 'PAID', 'PAYER', 'CREATED'].map(style.dim),
-    ...orders.map(({ orderId, status, good, protocol, amount, payer, createdAt }) => [
-      orderId,
-      painted(status, style),
-      good,
-      `${amount} by ${protocol}`,
-      payer,
-      createdAt,
-    ]),
+function listText({ orders, next, totals }: Page, { style, table }: Terminal): string {
+  if (orders.length === 0) return 'there are no such orders'
+  const today = isoTime(systemClock.now()).slice(0, 10)
+  const rows = orders.map((order) => [
+    order.createdAt.startsWith(today) ? order.createdAt.slice(11, 16) : order.createdAt.slice(5, 10),
+    order.orderId,
+    painted(order.status, style),
+    short(bought(order), 10),
+    short(order.player ?? '', 9),
+    order.amount,
   ])
-}
-
-function timelineText({ order, events, sends }: TimelineView, { style, table }: Terminal): string {
-  const { failure, refund } = order
-  const facts: [string, string][] = [
-    ['bought', `${order.good} (${order.surface}): ${JSON.stringify(order['input'])}`],
-    ['paid', `${order.amount} by ${order.protocol} on ${order.network}, from ${order.payer}`],
-    ['payment', order.paymentTx ?? 'not on the chain yet'],
-    ...(order.deliveryTx ? [['delivery', order.deliveryTx] as [string, string]] : []),
-    ...(order.attempts > 0 ? [['attempts', String(order.attempts)] as [string, string]] : []),
-    ...(failure ? [['failure', `${failure.code}: ${failure.detail}`] as [string, string]] : []),
-    ...(refund
-      ? [['refund', `${refund.transaction ?? 'on its way'}, by ${refund.by}: ${refund.reason}`] as [string, string]]
-      : []),
-  ]
-  const began = Date.parse(events[0]?.at ?? order.createdAt)
   return [
-    `${style.bold(order.orderId)}  ${painted(order.status, style)}`,
-    table(facts.map(([what, value]) => [`  ${style.dim(what)}`, value])),
-    '',
-    style.bold('What happened'),
-    table(events.map(({ type, at }) => [`  ${at}`, style.dim(`+${elapsed(Date.parse(at) - began)}`), type])),
-    '',
-    style.bold('What was signed'),
-    sends.length === 0
-      ? '  nothing by the shop itself'
-      : table(
-          sends.flatMap(({ step, chainId, nonce, transactions }) =>
-            transactions.map(({ hash, isVoid }) => [
-              `  ${isVoid ? `${step} (void)` : step}`,
-              `chain ${chainId}`,
-              `nonce ${nonce}`,
-              hash,
-            ]),
-          ),
-        ),
+    table([['UTC', 'ORDER', 'STATUS', 'BOUGHT', 'PLAYER', 'PAID'].map(style.dim), ...rows]),
+    ...(totals ? ['', totalsText(totals)] : []),
+    ...(next === null ? [] : ['', style.dim(`more: --cursor ${next}`)]),
   ].join('\n')
 }
 
-function elapsed(ms: number): string {
-  return ms < 10_000 ? `${ms} ms` : `${Math.round(ms / 1000)} s`
+function totalsText({ orders, isWhole, byCurrency }: ReturnType<typeof presentTotals>): string {
+  const sums = byCurrency.map(
+    ({ network, orders, paid, refunded, net }) =>
+      `  ${network}: ${orders} orders, ${paid} paid, ${refunded} sent back, ${net} left`,
+  )
+  return [isWhole ? `${orders} orders` : `the newest ${orders} orders`, ...sums].join('\n')
 }
 
-function painted(status: OrderStatus, style: Style): string {
+function bought({ good, item, quantity }: OrderView): string {
+  const what = item ?? good
+  return quantity === 1 ? what : `${quantity} ${what}`
+}
+
+/** A line of 80 columns holds them all; the whole is in `orders show`. */
+function short(text: string, length: number): string {
+  const letters = [...text]
+  if (letters.length <= length) return text
+  return text.startsWith('0x') ? `${text.slice(0, 4)}…${text.slice(-4)}` : `${letters.slice(0, length - 1).join('')}…`
+}
+
+export function painted(status: OrderStatus, style: Style): string {
   if (status === 'confirmed') return style.green(status)
   return status === 'failed' ? style.red(status) : style.yellow(status)
 }

@@ -37,8 +37,9 @@ export const reconcile: Command = {
 
 function tillText({ network, payTo, currency, blocks, arrived, difference, items }: TillView, terminal: Terminal) {
   const { style, table } = terminal
-  const verdict = items.length === 0 ? style.green('agrees with the books') : style.yellow(`differs by ${difference}`)
   const money = (atomic: string) => `${formatUsd(usd(BigInt(atomic)))} ${currency}`
+  const apart = difference.startsWith('-') ? `-${money(difference.slice(1))}` : money(difference)
+  const verdict = items.length === 0 ? style.green('agrees with the books') : style.yellow(`differs by ${apart}`)
   return [
     `${style.bold(network)} ${payTo}: ${verdict}`,
     `  blocks ${blocks.from} to ${blocks.to}: ${arrived.count} transfers, ${money(arrived.amount)}`,

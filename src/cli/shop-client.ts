@@ -79,7 +79,7 @@ function refusalOf(url: string, path: string, status: number, answer: JsonObject
       'operator_only',
       `${url} does not accept the operator token; set SUTLER_OPERATOR_TOKEN, or give --token`,
     )
-  if (code === 'route_not_found' && path.startsWith('/operator'))
+  if (code === 'route_not_found' && path.startsWith('/operator') && String(detail).startsWith('There is no '))
     return new Refusal(
       'route_not_found',
       `${url} has no such operator route; it runs without SUTLER_OPERATOR_TOKEN, or is no shop`,

@@ -1,6 +1,9 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { cwd } from 'node:process'
+import { isoTime, systemClock } from '../base/clock.ts'
+import { stringify } from '../base/json.ts'
+import { createLog, type Log } from '../base/log.ts'
 import { IS_PACKED, VERSION } from '../base/version.ts'
 import { type Config, type HttpConfig, publicUrls } from '../config/config.ts'
 import { type LoadedConfig, loadConfig } from '../config/load.ts'
@@ -34,13 +37,14 @@ export const start: Command = {
     const stopped = signalled()
     const loaded = loadConfig(env)
     await refuseTakenPort(loaded.mode === 'sandbox' ? loaded.common.http : loaded.config.http)
-    terminal.note(terminal.style.dim('starting; the very first start takes some seconds longer'))
+    const tell = teller(loaded, terminal)
+    tell('starting; the very first start takes some seconds longer')
     // A start that is called off needs no tidying up: everything here survives a process that dies.
     const running = await Promise.race([open(loaded, terminal), stopped.then(() => null)])
     if (!running) return null
     terminal.show(running.output)
     await stopped
-    terminal.note('stopping: what was accepted is finished or handed over')
+    tell('stopping: what was accepted is finished or handed over')
     await running.stop()
     return null
   },
@@ -48,10 +52,19 @@ export const start: Command = {
 
 type Running = { readonly output: Output; stop(): Promise<void> }
 
+/** In production whatever is said is read by machines too: one JSON object per line, like the rest of the log. */
+function teller(loaded: LoadedConfig, { note, style }: Terminal): (message: string) => void {
+  return loaded.mode === 'production' ? logOf(loaded.config).info : (message) => note(style.dim(message))
+}
+
+function logOf({ logLevel: level }: Pick<Config, 'logLevel'>): Log {
+  return createLog({ level, clock: systemClock, write: (line) => process.stderr.write(line) })
+}
+
 async function open(loaded: LoadedConfig, terminal: Terminal): Promise<Running> {
   if (loaded.mode === 'production') {
     const service = await startService(loaded.config)
-    return { output: productionOutput(loaded.config, service.url, terminal), stop: service.stop }
+    return { output: productionOutput(loaded.config, service.url), stop: service.stop }
   }
   const { world, stop } = await startSandbox(loaded)
   const { mode, http } = world.config
@@ -81,19 +94,26 @@ function bannerText({ facts, purchases }: Banner, http: HttpConfig, { style, tab
   ].join('\n')
 }
 
-function productionOutput(config: Config, url: string, { table }: Terminal): Output {
+/** One line like those of the log, which most likely goes to the same place. */
+function productionOutput(config: Config, url: string): Output {
   const { mode, http, store, game } = config
   const networks = sellingAccounts(rails, config).map(({ network }) => network)
-  const facts: readonly (readonly [string, string])[] = [
-    ['public', publicUrls(http).join(' and ')],
-    ['paid on', networks.join(' and ')],
-    ['store', store.url === undefined ? `embedded in ${store.dataDir}` : 'PostgreSQL'],
-    ['game', game.backend.kind === 'embedded' ? 'embedded' : game.backend.url],
-  ]
-  return {
-    json: { mode, url, ...Object.fromEntries(facts) },
-    text: `Sutler ${VERSION} listens on ${url}\n${table(facts.map(([what, value]) => [`  ${what}`, value]))}`,
+  const facts = {
+    mode,
+    url,
+    public: publicUrls(http).join(' and '),
+    'paid on': networks.join(' and '),
+    store: store.url === undefined ? `embedded in ${store.dataDir}` : 'PostgreSQL',
+    game: game.backend.kind === 'embedded' ? 'embedded' : game.backend.url,
   }
+  const line = {
+    time: isoTime(systemClock.now()),
+    level: 'info',
+    message: 'the shop is open',
+    version: VERSION,
+    ...facts,
+  }
+  return { json: facts, text: stringify(line) }
 }
 
 /** Found out before the store and the chains are opened: a second start fails at once. */

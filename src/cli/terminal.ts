@@ -6,6 +6,8 @@ import type { Output } from './output.ts'
 export type Terminal = {
   readonly style: Style
   show(output: Output): void
+  /** A part of a result that is too long to be held whole; resolves when it was taken. */
+  print(text: string): Promise<void>
   /** What is going on, line by line. Programs do not want to hear it. */
   note(text: string): void
   complain(text: string): void
@@ -31,6 +33,7 @@ export function createTerminal({ stdout, stderr }: Streams, isJson: boolean): Te
       cyan: paint('cyan'),
     },
     show: ({ json, text }) => void stdout.write(`${isJson ? stringify(json) : text}\n`),
+    print: (text) => new Promise((taken) => void stdout.write(text, () => taken())),
     note: (text) => void (isJson || stderr.write(`${text}\n`)),
     complain: (text) => void stderr.write(`${text}\n`),
     table,

@@ -123,6 +123,8 @@ export type ReceiptConfig = {
 export type OperationsConfig = {
   /** For development: webhooks may go to this very machine. */
   readonly webhookLoopback: boolean
+  /** How long a process that is told to stop says so at `/health/ready` before it takes no more connections. */
+  readonly drainSeconds: number
   /** How often the books are held against the chain. */
   readonly reconcileSeconds: number
   /** `hold`: an address that others are paid at too, where unclaimed money may be theirs. */

@@ -87,7 +87,7 @@ function readCommon(read: OptionReader, mode: 'sandbox' | 'production'): CommonC
     logLevel: read.choice('SUTLER_LOG', ['debug', 'info', 'warn', 'error'], mode === 'sandbox' ? 'warn' : 'info'),
     limits: readLimits(read),
     service: readService(read),
-    operations: readOperations(read),
+    operations: readOperations(read, mode),
     blockedPayers: readBlockedPayers(read),
     notSold: readNotSold(read),
   }
@@ -115,10 +115,11 @@ function readBlockedPayers(read: OptionReader): ReadonlySet<string> {
   return new Set(payers.map((payer) => payer.toLowerCase()))
 }
 
-function readOperations(read: OptionReader): OperationsConfig {
+function readOperations(read: OptionReader, mode: 'sandbox' | 'production'): OperationsConfig {
   const seconds = { min: 0, max: 30 * 86_400 }
   return {
     webhookLoopback: read.flag('SUTLER_WEBHOOK_LOOPBACK', false),
+    drainSeconds: read.integer('SUTLER_DRAIN_SECONDS', mode === 'sandbox' ? 0 : 5, { min: 0, max: 60 }),
     reconcileSeconds: read.integer('SUTLER_RECONCILE_SECONDS', 60, { min: 1, max: 300 }),
     orphans: read.choice('SUTLER_ORPHANS', ['refund', 'hold'], 'refund'),
     orphanAfterSeconds: read.integer('SUTLER_ORPHAN_AFTER_SECONDS', 600, seconds),

@@ -1,5 +1,6 @@
 import { type Usd, usd } from '../base/money.ts'
 import { isProblem, Problem } from '../base/problem.ts'
+import { whenThere } from '../base/when-there.ts'
 import type { LivePrice, Price } from './good.ts'
 import type { Credential } from './rail.ts'
 
@@ -9,7 +10,7 @@ type Quoted = { readonly price: Usd; readonly objection?: Problem | undefined }
 const NO_PRICE = usd(0n)
 
 export function priceOf<Input>(price: Price<Input>, input: Input): Usd | Promise<Usd> {
-  return price.kind === 'listed' ? price.now() : price.of(input).then(assertPriced)
+  return price.kind === 'listed' ? price.now() : whenThere(price.of(input), assertPriced)
 }
 
 /** A transfer of nothing is no payment: what has no price, by mistake or while somebody sets it up, is not for sale. */
@@ -40,16 +41,17 @@ export async function agreedPrice<Input>(
   { amount, funds }: Pick<Credential, 'amount' | 'funds'>,
   quotedSince: number,
 ): Promise<Quoted> {
+  const paid = usd(amount)
+  const isAgreed = () => (price.kind === 'listed' ? price.was(paid, quotedSince) : price.was(input, paid, quotedSince))
   try {
     const now = await priceOf(price, input)
     if (now === amount || amount === 0n) return { price: now }
-    const paid = usd(amount)
-    const isAgreed = await (price.kind === 'listed'
-      ? price.was(paid, quotedSince)
-      : price.was(input, paid, quotedSince))
-    return { price: isAgreed ? paid : now }
+    return { price: (await isAgreed()) ? paid : now }
   } catch (error) {
-    if (funds !== 'captured' || !isProblem(error) || error.status >= 500) throw error
+    if (funds !== 'captured' || !isProblem(error)) throw error
+    // What the shop itself must mend is no objection: the money is there, and its good is owed as soon as that is done.
+    if (error.code === 'surface_closed' && (await isAgreed())) return { price: paid }
+    if (error.status >= 500) throw error
     return { price: NO_PRICE, objection: error }
   }
 }

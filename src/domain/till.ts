@@ -49,7 +49,7 @@ export type Till = {
 }
 
 /** What became of a transfer. */
-const arrivalStates = [
+export const arrivalStates = [
   /** Just seen; its payer may be about to present it. */
   'unclaimed',
   /** It paid an order. */

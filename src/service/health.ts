@@ -1,21 +1,36 @@
-import type { HealthCheck } from '../api/operator/health-rows.ts'
+import type { Health, HealthCheck, Selling } from '../api/operator/health-rows.ts'
 import type { Clock } from '../base/clock.ts'
 import { type Exchange, systemExchange } from '../base/outgoing.ts'
-import { isProblem } from '../base/problem.ts'
+import { isProblem, Problem } from '../base/problem.ts'
 import type { HeadSource } from '../chain/head.ts'
 import type { Rpc } from '../chain/rpc.ts'
+import type { Sender } from '../chain/sender.ts'
 import type { LedgerGate } from '../checkout/ledger-gate.ts'
+import type { SurfaceName } from '../domain/good.ts'
+import type { RailName } from '../domain/rail.ts'
 import type { OutsideService } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
 import { oldestDueSeconds } from '../store/jobs.ts'
+import type { OpenSurface } from '../surfaces/surface.ts'
 import type { Signer } from './signers.ts'
 import type { WalletBalance } from './wallets.ts'
 
+type HealthChain = { readonly rpc: Rpc; readonly head: HeadSource }
+
+/** A rail that sells, and what must be up before it can settle. */
+export type HealthRail = {
+  readonly name: RailName
+  readonly chainId: number
+  readonly outside: readonly OutsideService[]
+  /** Keys that pay for its settlements. */
+  readonly settlers: readonly Pick<Sender, 'assertFunded'>[]
+}
+
 type HealthParts = {
   readonly database: Database
-  readonly chains: readonly { readonly rpc: Rpc; readonly head: HeadSource }[]
-  /** What the rails that sell need beside their chains. */
-  readonly outside: readonly OutsideService[]
+  readonly chains: readonly HealthChain[]
+  readonly rails: readonly HealthRail[]
+  readonly surfaces: ReadonlyMap<SurfaceName, Pick<OpenSurface, 'rails' | 'assertSells'>>
   readonly gate: LedgerGate
   /** Keys that lie elsewhere. */
   readonly signers?: readonly Pick<Signer, 'role' | 'sender'>[]
@@ -24,34 +39,96 @@ type HealthParts = {
   readonly exchange?: Exchange
 }
 
+export type HealthWatch = {
+  read(): Promise<Health>
+  /** Throws what is known to keep this from being sold, as long as that is news. Asks nobody. */
+  assertSelling(surface: SurfaceName, rail: RailName): void
+  /** From now on this process is about to stop, and says so to whoever sends it requests. */
+  leave(): void
+}
+
 const CACHE_MS = 2_000
 const CHECK_MS_MAX = 3_000
+/** What was found so long ago may be mended: whoever buys is let in, and each step finds out for itself. */
+const NEWS_MS = 10_000
 /** Orders that were due so long ago and that nobody has taken up: the workers are down or cannot keep up. */
 const LAG_SECONDS_MAX = 30
+const NO_SETTLEMENT = 'The settlement service does not answer as it should; nothing was taken.'
+/** About what a settlement takes. */
+const SETTLE_GAS = 150_000n
 
-type Finding = Pick<HealthCheck, 'status' | 'detail'>
+type Found = HealthCheck & { readonly problem: Problem | null }
+type Look = {
+  readonly at: number
+  readonly found: readonly Found[]
+  /** What is known to keep goods from being sold, by surface and rail. */
+  readonly obstacles: ReadonlyMap<string, Problem>
+}
 
 /** Asked by load balancers every few seconds and by anybody else as often as they like: the answer is kept for two seconds. */
-export function createHealth(parts: HealthParts): () => Promise<readonly HealthCheck[]> {
-  const { clock } = parts
-  let kept: { readonly at: number; readonly checks: Promise<readonly HealthCheck[]> } | null = null
-  return () => {
-    if (kept === null || clock.now() - kept.at > CACHE_MS) kept = { at: clock.now(), checks: runChecks(parts) }
-    return kept.checks
+export function createHealth(parts: HealthParts): HealthWatch {
+  const { clock, surfaces, rails } = parts
+  let asked: { readonly at: number; readonly look: Promise<Look> } | null = null
+  let last: Look | null = null
+  let isLeaving = false
+
+  const pairs = [...surfaces].flatMap(([surface, { rails: on }]) =>
+    on.map((rail) => ({ surface, rail, needs: needsOf(surface, rail, rails) })),
+  )
+
+  async function lookAround(): Promise<Look> {
+    const at = clock.now()
+    const found = await runChecks(parts)
+    const obstacles = new Map<string, Problem>()
+    for (const { surface, rail, needs } of pairs) {
+      const obstacle = found.find(({ name, problem }) => problem !== null && needs.has(name))?.problem
+      if (obstacle) obstacles.set(`${surface} ${rail}`, obstacle)
+    }
+    last = { at, found, obstacles }
+    return last
+  }
+
+  function look(): Promise<Look> {
+    if (asked === null || clock.now() - asked.at > CACHE_MS) asked = { at: clock.now(), look: lookAround() }
+    return asked.look
+  }
+
+  return {
+    async read() {
+      const { found } = await look()
+      const sells = pairs.map(({ surface, rail, needs }): Selling => {
+        const down = found.filter(({ name, status }) => status === 'fail' && needs.has(name))
+        return { surface, rail, isUp: down.length === 0, reasons: down.map(({ name, detail }) => `${name}: ${detail}`) }
+      })
+      const checks = found.map(({ name, status, detail }) => ({ name, status, detail }))
+      return { checks: isLeaving ? [...checks, LEAVING] : checks, sells, isLeaving }
+    },
+    assertSelling(surface, rail) {
+      if (last === null || last.obstacles.size === 0 || clock.now() - last.at > NEWS_MS) return
+      const obstacle = last.obstacles.get(`${surface} ${rail}`)
+      if (!obstacle) return
+      // Whoever comes next is let in as soon as it is mended, though nobody may ask for our health.
+      void look()
+      throw obstacle
+    },
+    leave() {
+      isLeaving = true
+    },
   }
 }
 
-function runChecks(parts: HealthParts): Promise<readonly HealthCheck[]> {
-  const { database, chains, outside, gate, signers = [], wallets, clock, exchange = systemExchange } = parts
-  const check = (name: string, severity: 'warn' | 'fail', ask: () => Promise<Finding>) =>
-    within(clock, ask()).then(
-      (finding) => ({ name, ...finding }),
-      (error): HealthCheck => ({
-        name,
-        status: severity,
-        detail: isProblem(error) ? error.message : 'It does not answer.',
-      }),
-    )
+/** By the names of the checks. */
+function needsOf(surface: SurfaceName, rail: RailName, rails: readonly HealthRail[]): ReadonlySet<string> {
+  const { chainId, outside = [] } = rails.find(({ name }) => name === rail) ?? {}
+  const ofRail = [`chain ${chainId}`, `rail ${rail}`, ...outside.map(({ name }) => name)]
+  return new Set(['store', 'ledger', `surface ${surface}`, ...ofRail])
+}
+
+const LEAVING: HealthCheck = { name: 'process', status: 'fail', detail: 'This process is about to stop.' }
+
+function runChecks(parts: HealthParts): Promise<readonly Found[]> {
+  const { database, chains, rails, surfaces, gate, signers = [], clock, exchange = systemExchange } = parts
+  const check = checker(clock)
   return Promise.all([
     check('store', 'fail', async () => {
       await database.ping()
@@ -59,33 +136,78 @@ function runChecks(parts: HealthParts): Promise<readonly HealthCheck[]> {
       return ok('The store answers.')
     }),
     ...chains.map(({ rpc, head }) => check(`chain ${rpc.chainId}`, 'fail', () => askChain(rpc, head))),
-    ...outside.map(({ name, ask }) =>
-      check(name, 'fail', async () => {
-        const { isWell, detail } = await ask(exchange)
-        return { status: isWell ? 'ok' : 'fail', detail }
-      }),
-    ),
+    ...rails.flatMap((rail) => railChecks(rail, check, exchange)),
     check('ledger', 'fail', async () => {
       gate.assertOpen()
       return ok('The spent payments are known.')
     }),
-    check('worker', 'warn', async () => {
-      const lag = Math.round(await oldestDueSeconds(database, 'order'))
-      return lag > LAG_SECONDS_MAX
-        ? { status: 'warn', detail: `The oldest order has been waiting for ${lag} seconds.` }
-        : ok('Open orders are worked on.')
-    }),
+    ...[...surfaces].flatMap(([name, { assertSells }]) =>
+      assertSells ? [check(`surface ${name}`, 'fail', () => assertSells().then(() => ok('It can be delivered.')))] : [],
+    ),
+    check('worker', 'warn', () => askWorkers(database)),
     ...(signers.length > 0 ? [check('signers', 'warn', () => askSigners(signers))] : []),
-    check('wallets', 'warn', async () => {
-      const low = (await wallets()).filter(({ isLow }) => isLow)
-      const named = low.map(({ role, chainId, unit }) => `${role} on ${chainId} (${unit === 'wei' ? 'gas' : 'money'})`)
-      return low.length > 0 ? { status: 'warn', detail: `Running low: ${named.join(', ')}.` } : ok('All are funded.')
-    }),
+    check('wallets', 'warn', () => askWallets(parts)),
   ])
+}
+
+type Finding = Pick<HealthCheck, 'status' | 'detail'>
+type Check = (name: string, severity: 'warn' | 'fail', ask: () => Promise<Finding>) => Promise<Found>
+
+/** Only what was said is held against a buyer. Whoever did not answer in time may be slow because we are. */
+function checker(clock: Clock): Check {
+  return (name, severity, ask) =>
+    within(clock, ask()).then(
+      (finding) => ({ name, ...finding, problem: null }),
+      (error): Found => ({
+        name,
+        status: severity,
+        detail: isProblem(error) ? error.message : 'It does not answer.',
+        problem: severity === 'fail' && isProblem(error) && error.status >= 500 ? error : null,
+      }),
+    )
+}
+
+function railChecks(
+  { name, outside, settlers }: HealthRail,
+  check: Check,
+  exchange: Exchange,
+): readonly Promise<Found>[] {
+  return [
+    ...outside.map(({ name, ask }) =>
+      check(name, 'fail', async () => {
+        const { isWell, detail } = await ask(exchange).catch((cause: unknown) => {
+          throw new Problem('facilitator_unavailable', NO_SETTLEMENT, { cause })
+        })
+        if (!isWell) throw new Problem('facilitator_unavailable', `${NO_SETTLEMENT} ${detail}`)
+        return ok(detail)
+      }),
+    ),
+    ...(settlers.length === 0
+      ? []
+      : [
+          check(`rail ${name}`, 'fail', async () => {
+            await Promise.all(settlers.map((settler) => settler.assertFunded(SETTLE_GAS)))
+            return ok('Settlements can be paid for.')
+          }),
+        ]),
+  ]
 }
 
 function ok(detail: string): Finding {
   return { status: 'ok', detail }
+}
+
+async function askWorkers(database: Database): Promise<Finding> {
+  const lag = Math.round(await oldestDueSeconds(database, 'order'))
+  return lag > LAG_SECONDS_MAX
+    ? { status: 'warn', detail: `The oldest order has been waiting for ${lag} seconds.` }
+    : ok('Open orders are worked on.')
+}
+
+async function askWallets({ wallets }: HealthParts): Promise<Finding> {
+  const low = (await wallets()).filter(({ isLow }) => isLow)
+  const named = low.map(({ role, chainId, unit }) => `${role} on ${chainId} (${unit === 'wei' ? 'gas' : 'money'})`)
+  return low.length > 0 ? { status: 'warn', detail: `Running low: ${named.join(', ')}.` } : ok('All are funded.')
 }
 
 /** A chain that stands still takes no payments. One that has lost a node still does; large ones wait until it is back. */

@@ -13,6 +13,7 @@ import { createLedgerGate, type LedgerGate } from '../checkout/ledger-gate.ts'
 import type { ReconcileContext } from '../checkout/reconcile-context.ts'
 import { type Reconciler, startReconciler } from '../checkout/reconciler.ts'
 import type { Config } from '../config/config.ts'
+import type { SurfaceName } from '../domain/good.ts'
 import type { Journal } from '../domain/journal.ts'
 import type { Route } from '../domain/route.ts'
 import { REFUND_AT_LEAST, type Till } from '../domain/till.ts'
@@ -20,14 +21,18 @@ import type { RailAccount } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
 import type { Orders } from '../store/orders/orders.ts'
 import type { ShopTerms } from '../store/shop-terms.ts'
+import type { OpenSurface } from '../surfaces/surface.ts'
 import { createWebhooks, type Webhooks } from '../webhooks/endpoints.ts'
 import { RETRY_SECONDS } from '../webhooks/lane.ts'
 import { createPost, type Post, systemResolve } from '../webhooks/post.ts'
 import type { Resolve } from '../webhooks/target.ts'
 import { startWebhookWorker, type WebhookWorker } from '../webhooks/worker.ts'
 import { openEventLog } from './event-log.ts'
-import { createHealth } from './health.ts'
+import { readGauges } from './gauges.ts'
+import { createHealth, type HealthRail, type HealthWatch } from './health.ts'
+import { createLookout, type Lookout } from './lookout.ts'
 import { operatorRoutes } from './operator-routes.ts'
+import { pausedTokens } from './paused-tokens.ts'
 import type { OpenRail } from './rails.ts'
 import { createSigners, isJournalBehind } from './signers.ts'
 import { createTills } from './tills.ts'
@@ -40,6 +45,8 @@ type OperationsParts = {
   readonly database: Database
   readonly journal: Journal
   readonly rails: readonly OpenRail[]
+  /** What is sold. */
+  readonly open: ReadonlyMap<SurfaceName, OpenSurface>
   readonly chainOf: (chain: Config['game']['chain']) => ChainAccess
   readonly meter: ShopMeter
   readonly clock: Clock
@@ -61,6 +68,8 @@ export type Operations = {
   readonly gate: LedgerGate
   readonly webhooks: Webhooks
   readonly events: EventLog
+  readonly health: HealthWatch
+  readonly lookout: Pick<Lookout, 'look'>
   /** Health and keys: rows of the public table. */
   publicRoutes(checkout: Checkout): readonly Route[]
   operatorRoutes(checkout: Checkout): readonly OperatorRoute[]
@@ -75,10 +84,9 @@ export type Operations = {
 const RESCAN_BLOCKS = 128n
 
 export function createOperations(parts: OperationsParts): Operations {
-  const { config, accounts, database, journal, rails, chainOf, meter, clock, random, log, waypoint, past, exchange } =
-    parts
+  const { config, accounts, database, journal, rails, open, chainOf, meter, clock, random, log, waypoint } = parts
   const { operations } = config
-  const { resolve = systemResolve } = parts
+  const { resolve = systemResolve, past, exchange } = parts
   const signers = createSigners(accounts, config.game, chainOf)
   const tills = createTills({ rails, signers, database, past, log })
   const reconcileContext = reconcileContextOf(parts, tills)
@@ -87,10 +95,17 @@ export function createOperations(parts: OperationsParts): Operations {
   const webhooks = createWebhooks({ db: database, random, resolve, policy, onChanged: () => worker?.lookAround() })
   const wallets = () => readWallets(signers, tills, operations)
   const chains = [...new Map(signers.map(({ rpc, head }) => [rpc, { rpc, head }])).values()]
-  const outside = accounts.flatMap(({ isSelling, outside }) => (isSelling ? outside : []))
   const remote = signers.filter(({ isRemote }) => isRemote)
-  const health = createHealth({ database, chains, outside, gate, signers: remote, wallets, clock, exchange })
+  const selling = { rails: healthRails(parts), surfaces: open, signers: remote }
+  const health = createHealth({ database, chains, ...selling, gate, wallets, clock, exchange })
   const events = openEventLog(database, clock)
+  const watched = { database, clock, random, log, chains, surfaces: open, health: health.read, wallets }
+  const lookout = createLookout({
+    ...watched,
+    pausedTokens: () => pausedTokens(rails),
+    onTold: () => worker?.wake(),
+  })
+  const metrics = async () => meter.print(await readGauges({ ...watched, rails }))
   let worker: WebhookWorker | undefined
   let reconciler: Reconciler | undefined
 
@@ -99,8 +114,10 @@ export function createOperations(parts: OperationsParts): Operations {
     gate,
     webhooks,
     events,
-    publicRoutes: (checkout) => healthRows(health, checkout.receipts.jwks),
-    operatorRoutes: (checkout) => operatorRoutes({ ...parts, events, webhooks, wallets, reconcileContext }, checkout),
+    health,
+    lookout,
+    publicRoutes: (checkout) => healthRows(health.read, checkout.receipts.jwks),
+    operatorRoutes: (checkout) => operatorRoutes({ ...parts, events, webhooks, metrics, reconcileContext }, checkout),
     wake: () => worker?.wake(),
     start() {
       worker = startWebhookWorker({
@@ -115,12 +132,23 @@ export function createOperations(parts: OperationsParts): Operations {
         onPlaced: events.announce,
       })
       reconciler = startReconciler(reconcileContext, operations.reconcileSeconds)
+      lookout.start()
     },
     async stop() {
       events.close()
-      await Promise.all([worker?.stop(), reconciler?.stop()])
+      await Promise.all([worker?.stop(), reconciler?.stop(), lookout.stop()])
     },
   }
+}
+
+/** Those that sell. A key beside the treasury is one that settles. */
+function healthRails({ accounts, chainOf }: OperationsParts): readonly HealthRail[] {
+  return accounts
+    .filter(({ isSelling }) => isSelling)
+    .map(({ rail: name, chain, outside, otherKeys }) => {
+      const settlers = chain.paysGasInCoin ? otherKeys.map(({ key }) => chainOf(chain).sender(key)) : []
+      return { name, chainId: chain.chainId, outside, settlers }
+    })
 }
 
 function reconcileContextOf(parts: OperationsParts, tills: readonly Till[]): ReconcileContext {

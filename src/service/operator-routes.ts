@@ -1,7 +1,7 @@
+import { arrivalRows } from '../api/operator/arrival-rows.ts'
 import type { EventLog } from '../api/operator/event-stream.ts'
-import type { ShopMeter } from '../api/operator/metrics.ts'
 import { type Decision, orderRows } from '../api/operator/order-rows.ts'
-import { playerRows } from '../api/operator/player-rows.ts'
+import { playerRows, playersElsewhere } from '../api/operator/player-rows.ts'
 import type { OperatorRoute } from '../api/operator/route.ts'
 import { operatorRows } from '../api/operator/rows.ts'
 import type { Clock } from '../base/clock.ts'
@@ -18,29 +18,28 @@ import type { Database } from '../store/db.ts'
 import { createGameCalls, type GameVerdict } from '../store/game/calls.ts'
 import { createPlayers } from '../store/game/players.ts'
 import { hurry } from '../store/jobs.ts'
+import { listOrders, sumOrders } from '../store/orders/list.ts'
 import { readTimeline } from '../store/orders/timeline.ts'
+import { arrivalsBy, arrivalsFrom, listFound } from '../store/tills/arrival-list.ts'
 import type { Webhooks } from '../webhooks/endpoints.ts'
-import { readGauges } from './gauges.ts'
 import { goodsRows } from './goods-desk.ts'
-import type { WalletBalance } from './wallets.ts'
 
 type OperatorRoutesParts = {
   readonly config: Config
   readonly database: Database
   readonly chainOf: (chain: ChainConfig) => ChainAccess
-  readonly meter: ShopMeter
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
   readonly events: EventLog
   readonly webhooks: Webhooks
-  readonly wallets: () => Promise<readonly WalletBalance[]>
+  readonly metrics: () => Promise<string>
   readonly reconcileContext: ReconcileContext
 }
 
 /** What operators may ask and do, over this shop's parts. */
 export function operatorRoutes(parts: OperatorRoutesParts, checkout: Checkout): readonly OperatorRoute[] {
-  const { config, database, meter, random, events, webhooks, wallets, reconcileContext } = parts
+  const { config, database, random, events, webhooks, reconcileContext } = parts
   const { nicknameLengthMax } = config.limits
   return [
     ...operatorRows({
@@ -52,17 +51,25 @@ export function operatorRoutes(parts: OperatorRoutesParts, checkout: Checkout): 
         const { arrival, till } = await decideArrival(reconcileContext, id, decision)
         return presentArrival(arrival, till)
       },
-      metrics: async () => meter.print(await readGauges(database, wallets)),
+      metrics: parts.metrics,
+    }),
+    ...arrivalRows({
+      list: (filter) => listOrders(database, filter),
+      ordersBy: checkout.orders.byReference,
+      listArrivals: (filter) => listFound(database, filter),
+      arrivalsBy: (reference) => arrivalsBy(database, reference),
+      arrivalsFrom: (sender, limit) => arrivalsFrom(database, sender, limit),
     }),
     ...orderRows({
-      list: checkout.orders.list,
+      list: (filter) => listOrders(database, filter),
+      sum: (selection, ordersMax) => sumOrders(database, selection, ordersMax),
       timeline: (reference) => readTimeline(database, reference),
       hurry: (key) => hurry(database, { kind: 'order', key }),
       decide: (orderId, outcome, by) => decideDelivery(parts, { orderId, outcome, by }),
     }),
     ...(config.game.backend.kind === 'embedded'
       ? playerRows({ players: createPlayers(database), random, nicknameLengthMax })
-      : []),
+      : playersElsewhere()),
     ...goodsRows({ ...parts, offers: checkout.offers.values() }),
   ]
 }

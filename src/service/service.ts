@@ -7,7 +7,7 @@ export type Service = Pick<Assembly, 'checkout' | 'operations' | 'routes' | 'dat
   /** Where it listens, on this machine. */
   readonly url: string
   readonly port: number
-  /** Stops accepting, finishes or hands over what is under way, closes the store. */
+  /** Says that it stops, stops accepting, finishes or hands over what is under way, closes the store. */
   stop(): Promise<void>
 }
 
@@ -26,6 +26,10 @@ export async function startService(config: Config, parts: Parts = {}): Promise<S
     routes,
     database,
     async stop() {
+      // Whoever sends requests here is told first, and sends the next ones elsewhere.
+      operations.health.leave()
+      const { drainSeconds } = config.operations
+      if (drainSeconds > 0) await clock.sleep(drainSeconds * 1000)
       const timer = new AbortController()
       const timeUp = clock.sleep(limits.drainMsMax, timer.signal).then(() => 'late' as const)
       // What is cut off here goes on elsewhere, or at the next start: every step is written down before it is taken.

@@ -10,6 +10,7 @@ export type StoreFaultCode =
   | 'database_url_invalid'
   | 'server_unsuitable'
   | 'migration_changed'
+  | 'schema_newer'
   | 'migration_pending'
   | 'copy_refused'
 

@@ -61,6 +61,21 @@ export function migrateCases(fixture: () => MigrateFixture): void {
     await assert.rejects(migrate(fixture().db, { folder }), isRefusal)
     await assert.rejects(pendingMigrations(fixture().db, { folder }), isRefusal)
   })
+
+  test('a store that a newer version has changed is refused by name, before anything is done to it', async (t) => {
+    const newer = folderOf(t, {
+      '9041_now.sql': 'create table now_made ();',
+      '9042_later.sql': 'create table later ();',
+    })
+    await migrate(fixture().db, { folder: newer })
+    const older = folderOf(t, { '9041_now.sql': 'create table now_made ();', '9043_own.sql': 'create table own ();' })
+    const isRefusal = (error: unknown) =>
+      error instanceof StoreFault && error.code === 'schema_newer' && error.message.includes('9042_later.sql')
+    await assert.rejects(migrate(fixture().db, { folder: older }), isRefusal)
+    await assert.rejects(pendingMigrations(fixture().db, { folder: older }), isRefusal)
+    await assert.rejects(pendingMigrations(fixture().db), isRefusal)
+    await fixture().db.query(`delete from schema_migrations where name > '9'`)
+  })
 }
 
 function folderOf(t: { after(fn: () => void): void }, files: Readonly<Record<string, string>>): string {

@@ -42,7 +42,9 @@ const APPLIED = statement<Applied>(`
 export async function migrate(db: Database, { folder = FOLDER, log }: MigrateOptions = {}): Promise<readonly string[]> {
   await createTable(db)
   const applied: string[] = []
-  for (const migration of readMigrations(folder)) {
+  const migrations = readMigrations(folder)
+  refuseNewer(migrations, await appliedMigrations(db))
+  for (const migration of migrations) {
     if (!(await db.transaction((tx) => apply(tx, migration), LONG_WORK))) continue
     log?.info('migration applied', { migration: migration.name })
     applied.push(migration.name)
@@ -56,7 +58,9 @@ export async function pendingMigrations(
   { folder = FOLDER }: MigrateOptions = {},
 ): Promise<readonly string[]> {
   const migrations = readMigrations(folder)
-  const applied = new Map((await appliedMigrations(db)).map(({ name, sha256 }) => [name, sha256]))
+  const ran = await appliedMigrations(db)
+  refuseNewer(migrations, ran)
+  const applied = new Map(ran.map(({ name, sha256 }) => [name, sha256]))
   for (const { name, sha256 } of migrations) refuseChanged(name, sha256, applied.get(name) ?? sha256)
   return migrations.map(({ name }) => name).filter((name) => !applied.has(name))
 }
@@ -101,6 +105,18 @@ async function apply(tx: Transaction, { name, text, sha256 }: Migration): Promis
   const { rows } = await tx.query(APPLIED)
   refuseChanged(name, sha256, rows.find((row) => row.name === name)?.sha256)
   return false
+}
+
+/** What a newer version made of the tables, this one does not know: it might sell by rules that no longer hold. */
+function refuseNewer(known: readonly Applied[], applied: readonly Applied[]): void {
+  const first = known[0]?.name ?? ''
+  const strange = applied.filter(({ name }) => name >= first && !known.some((migration) => migration.name === name))
+  if (strange.length === 0) return
+  const names = strange.map(({ name }) => name).join(', ')
+  throw new StoreFault(
+    'schema_newer',
+    `the store was brought up to date by a newer version of the shop (${names}), and this one does not know it; run that version, or restore the backup from before`,
+  )
 }
 
 function refuseChanged(name: string, sha256: string, applied: string | undefined): void {

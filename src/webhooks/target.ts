@@ -72,7 +72,7 @@ export function readTarget(url: string, { allowLoopback }: TargetPolicy): URL {
   if (url.length > URL_LENGTH_MAX || !URL.canParse(url)) throw refusal('it is not a URL')
   const target = new URL(url)
   if (target.protocol !== 'https:' && !(allowLoopback && target.protocol === 'http:'))
-    throw refusal('it must start with https://')
+    throw refusal(`it must start with https://${isLocalHost(target) ? LOOPBACK_OPTION : ''}`)
   if (target.username !== '' || target.password !== '') throw refusal('it must not hold a user name or a password')
   const port = portOf(target)
   if (port !== HTTPS_PORT && port < PORT_MIN && !(allowLoopback && target.protocol === 'http:'))
@@ -91,14 +91,26 @@ export async function reachableAddress(
   { allowLoopback }: TargetPolicy,
 ): Promise<string> {
   // The URL parser has turned decimal, octal and hexadecimal spellings of IPv4 into the usual one.
-  const host = target.hostname.replace(/^\[(.*)\]$/, '$1')
+  const host = hostOf(target)
   const addresses = isIP(host) ? [host] : await resolve(host)
   const isLocal = allowLoopback && addresses.every(isLoopback)
   const [first] = addresses
   if (first === undefined) throw refusal('its name has no address')
+  if (!allowLoopback && addresses.every(isLoopback)) throw refusal(`it leads to this very machine${LOOPBACK_OPTION}`)
   if (!isLocal && !addresses.every(isPublic)) throw refusal('it leads to an address that is not public')
   if (!isLocal && target.protocol !== 'https:') throw refusal('it must start with https://')
   return first
+}
+
+const LOOPBACK_OPTION = '; for a receiver on this machine, start the shop with SUTLER_WEBHOOK_LOOPBACK=true'
+
+function isLocalHost(target: URL): boolean {
+  const host = hostOf(target)
+  return host === 'localhost' || (isIP(host) !== 0 && isLoopback(host))
+}
+
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[(.*)\]$/, '$1')
 }
 
 function refusal(why: string): Problem {

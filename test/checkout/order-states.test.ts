@@ -182,7 +182,7 @@ for (const engine of engines) {
         assert.equal(lease?.key, id)
         const events = await eventsOf(id)
         assert.equal(await apply(zombie, changeTo(transitions[status][0]!)), null)
-        assert.equal(await orders.countAttempt(zombie), null)
+        assert.equal(await orders.countAttempt(zombie, 'late'), null)
         if (status === 'settling') assert.equal(await orders.markInDoubt(zombie), null)
         if (status === 'settled') assert.equal((await orders.setPlan(zombie, { plan: {}, holds: [] })).kind, 'lost')
         assert.deepEqual(await eventsOf(id), events)

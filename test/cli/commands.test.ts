@@ -191,6 +191,19 @@ test('orders list and retry: filters, and nothing is hurried that has ended', as
   assert.match(decided.stdout, /is confirmed; there is no delivery of it to decide about/)
 })
 
+test('orders list: a line of 80 columns has item and player, and the table of all is for spreadsheets', async () => {
+  const { orderId } = await buyKeys()
+  const { stdout } = await run('orders', '--player', 'Demo', '--totals', '--limit', '1')
+  const [, line = ''] = stdout.split('\n')
+  assert.match(line, new RegExp(`^\\d\\d:\\d\\d +${orderId} +confirmed +keys:5 +Demo +1\\.50$`))
+  assert.ok(line.length <= 80, line)
+  assert.match(stdout, /\d+ orders\n[\s\S]* eip155:84532: \d+ orders, [\d.]+ paid/)
+  const csv = await run('orders', '--player', 'Demo', '--csv')
+  assert.match(csv.stdout, /^orderId,createdAt,[\s\S]*\r\n$/)
+  assert.ok(csv.stdout.includes(`${orderId},`))
+  assert.equal((await run('orders', '--player', 'Nobody at all')).stdout, 'there are no such orders\n')
+})
+
 test('refund: needs a reason, gives the money back once, and shows in the story', async () => {
   const bought = await buyKeys()
   assert.equal((await run('refund', bought.orderId)).code, 2)

@@ -172,7 +172,11 @@ async function prepare(shop: TestShop) {
 
 async function facilitatorHealth({ config, store }: TestShop): Promise<string> {
   const gate = { assertOpen() {}, open: async () => {} }
-  const outside = accountsOf(rails, config).flatMap((account) => account.outside)
-  const parts = { outside, database: store.db, chains: [], gate, wallets: async () => [], clock: systemClock }
-  return (await createHealth(parts)()).find(({ name }) => name === 'facilitator')!.status
+  const open = accountsOf(rails, config).map(({ rail: name, chain: { chainId }, outside }) => ({
+    ...{ name, chainId, outside },
+    settlers: [],
+  }))
+  const world = { database: store.db, chains: [], surfaces: new Map(), gate, wallets: async () => [] }
+  const { checks } = await createHealth({ ...world, rails: open, clock: systemClock }).read()
+  return checks.find(({ name }) => name === 'facilitator')!.status
 }

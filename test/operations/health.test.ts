@@ -16,7 +16,11 @@ import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
 import { asOperator, buy, buyUrl, CURSED_LOT, payFor, status } from './desk.ts'
 
-type Readiness = { status: string; checks: { name: string; status: string; detail: string }[] }
+type Readiness = {
+  status: string
+  checks: { name: string; status: string; detail: string }[]
+  sells: { surface: string; protocol: string; status: string; reasons: string[] }[]
+}
 
 /** Takes away from the shop whatever a test wants to see it miss. */
 const missing = { chains: new Set<number>(), store: false }
@@ -65,8 +69,21 @@ describe('health', () => {
     assert.deepEqual([code, body.status], [200, 'ready'])
     assert.deepEqual(
       body.checks.map(({ name }) => name),
-      ['store', 'chain 84532', 'chain 42431', 'ledger', 'worker', 'wallets'],
+      [
+        ...['store', 'chain 84532', 'chain 42431', 'rail x402', 'ledger'],
+        ...['surface sale', 'surface shop', 'surface craft', 'worker', 'wallets'],
+      ],
     )
+    assert.ok(body.sells.every(({ status }) => status === 'up'))
+    assert.deepEqual(body.sells.map(({ surface, protocol }) => `${surface} ${protocol}`).toSorted(), [
+      'craft mpp',
+      'craft x402',
+      'gateway x402',
+      'sale mpp',
+      'sale x402',
+      'shop mpp',
+      'shop x402',
+    ])
     assert.equal((await fetch(`${shop.url}/health/live`)).status, 200)
   })
 
@@ -94,6 +111,8 @@ describe('health', () => {
     assert.match(body.checks.find(({ name }) => name === 'wallets')!.detail, /minter on 84532 \(gas\)/)
     assert.equal(JSON.stringify(body).toLowerCase().includes(addressOf('minter').slice(2, 12).toLowerCase()), false)
     await setGas(addressOf('minter'), 10n ** 20n)
+    offset += 10_000
+    assert.equal((await ready()).body.status, 'ready')
   })
 
   test('orders that nobody works on are told of', async () => {
@@ -104,15 +123,9 @@ describe('health', () => {
     )
     const gate = { assertOpen() {}, open: async () => {} }
     const wallets = async () => []
-    const health = createHealth({
-      outside: [],
-      database: store.db,
-      chains: [],
-      gate,
-      wallets,
-      clock: systemClock,
-    })
-    const worker = (await health()).find(({ name }) => name === 'worker')!
+    const world = { rails: [], surfaces: new Map(), chains: [], gate, wallets }
+    const health = createHealth({ ...world, database: store.db, clock: systemClock })
+    const worker = (await health.read()).checks.find(({ name }) => name === 'worker')!
     assert.equal(worker.status, 'warn')
     assert.match(worker.detail, /9\d seconds/)
     await store.drop()
@@ -127,18 +140,21 @@ describe('health of a facilitator', () => {
     const url = `http://127.0.0.1:${(facilitator.address() as AddressInfo).port}`
     const { config, store } = shop
     const ask = async () => {
+      const remote = { ...config.x402!, facilitator: { kind: 'remote', url, headers: {} } as const }
+      const accounts = accountsOf(rails, { ...config, x402: remote })
       const health = createHealth({
-        outside: accountsOf(rails, {
-          ...config,
-          x402: { ...config.x402!, facilitator: { kind: 'remote', url, headers: {} } },
-        }).flatMap(({ outside }) => outside),
+        rails: accounts.map(({ rail: name, chain: { chainId }, outside }) => ({
+          ...{ name, chainId, outside },
+          settlers: [],
+        })),
+        surfaces: new Map(),
         database: store.db,
         chains: [],
         gate: { assertOpen() {}, open: async () => {} },
         wallets: async () => [],
         clock: systemClock,
       })
-      return (await health()).find(({ name }) => name === 'facilitator')!.status
+      return (await health.read()).checks.find(({ name }) => name === 'facilitator')!.status
     }
     assert.equal(await ask(), 'ok')
     conduct.status = 500

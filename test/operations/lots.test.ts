@@ -149,7 +149,7 @@ test('a paused contract sells nothing, is shown as such, and asks nobody for mon
   await act('pause')
   lookAgain()
   assert.equal((await listed(shop.url, '392'))?.['available'], false)
-  assert.equal((await json<Refusal>(await buy(392), 409)).code, 'sale_not_active')
+  assert.equal((await json<Refusal>(await buy(392), 503)).code, 'surface_closed')
   const { lots } = (await done(shop, '/operator/lots')) as unknown as { lots: { state: string }[] }
   assert.ok(lots.every(({ state }) => state === 'paused'))
   await act('unpause')

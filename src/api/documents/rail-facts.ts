@@ -58,8 +58,9 @@ function challengeOf(priced: PricedRoute): JsonObject | null {
   const price = lowestPrice(priced)
   if (price === null) return null
   const { route } = priced
-  const terms = { price, resource: resourceOf(route), body: null, bodyIsBound: route.bodyIsBound, flowId: '' }
-  const { members } = route.offer.rail.challenge(terms, new Problem('payment_required', 'Payment required.'))
+  const resource = resourceOf(route)
+  const terms = { price, resource, body: null, bodyIsBound: route.bodyIsBound, flowId: '' }
+  const { members } = route.offer.rail.challenger(resource)(terms, new Problem('payment_required', 'Payment required.'))
   return JSON.parse(`{${members}}`) as JsonObject
 }
 

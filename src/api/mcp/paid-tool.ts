@@ -7,7 +7,7 @@ import type { Outcome } from '../../checkout/answer.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
 import { purchase } from '../../checkout/purchase.ts'
 import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
-import type { Incoming, Rail } from '../../domain/rail.ts'
+import type { Challenger, Incoming, Rail } from '../../domain/rail.ts'
 import type { PaidRoute } from '../../domain/route.ts'
 import type { ToolDescription } from '../../domain/tool-description.ts'
 import type { PaymentGate } from '../gate/payment-gate.ts'
@@ -32,11 +32,15 @@ export type PaidToolOptions = {
   readonly rails: readonly Rail[]
 }
 
+/** A row of the table, sold as a tool: its challenges name the tool. */
+type Sold = PaidRoute & { readonly challenge: Challenger }
+
 /** A good with all the rails it is offered on, a row for each. It is sold by the very `purchase` that sells it over HTTP. */
 export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], options: PaidToolOptions): McpTool {
   const { checkout, limiter, paymentGate, random, problemResult, rails } = options
   const { summary } = rows[0]!
   const resource = { url: `mcp://tool/${tool.name}`, scope: `MCP ${tool.name}`, description: summary }
+  const sold: readonly Sold[] = rows.map((row) => ({ ...row, challenge: row.offer.rail.challenger(resource) }))
   const httpCalls = rows.map(({ method, offer, path }) => `${method} ${offer.rail.baseUrl}${path}`)
   const isRateLimited = rows.some((row) => row.isRateLimited)
   const outcomeResult = createOutcomeResults(tool.pollWith ?? 'get_purchase_status', problemResult)
@@ -53,9 +57,10 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
       // Bound to the tool and to these arguments, a challenge buys nothing else. What is empty binds nothing, as over HTTP.
       const body = Object.keys(request).length === 0 ? null : Buffer.from(canonical(request))
 
-      const attempt = (row: PaidRoute, incoming: Incoming): Promise<Outcome> =>
+      const attempt = (row: Sold, incoming: Incoming): Promise<Outcome> =>
         purchase(checkout, row.offer, {
           resource,
+          challenge: row.challenge,
           incoming,
           body,
           bodyIsBound: true,
@@ -67,16 +72,16 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
 
       const demand = async (
         refusal: Problem | null,
-        refused?: { row: PaidRoute; outcome: Challenged },
+        refused?: { row: Sold; outcome: Challenged },
       ): Promise<ToolResult> => {
         const challenges = await challengesOf(
-          rows.map((row) => (row === refused?.row ? refused.outcome : attempt(row, NOTHING_SENT))),
+          sold.map((row) => (row === refused?.row ? refused.outcome : attempt(row, NOTHING_SENT))),
         )
         return paymentRequired({ challenges, refusal, rails, summary, httpCalls }, call)
       }
 
       if (!paidOn) return demand(null)
-      const row = rows.find(({ offer }) => offer.rail === paidOn)
+      const row = sold.find(({ offer }) => offer.rail === paidOn)
       if (!row) return demand(new Problem('payment_terms_mismatch', `This tool takes no payment by ${paidOn.name}.`))
       try {
         const sent = { route: row, incoming: incomingOf(call) }

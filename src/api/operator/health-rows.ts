@@ -4,16 +4,41 @@ import { free, type Route } from '../../domain/route.ts'
 
 export type HealthCheck = {
   readonly name: string
-  /** `warn`: it works, and somebody should look. `fail`: nothing can be sold. */
+  /** `warn`: it works, and somebody should look. `fail`: whatever needs it cannot be sold. */
   readonly status: 'ok' | 'warn' | 'fail'
   readonly detail: string
 }
 
+/** Can a family of goods be sold by a protocol now, and if not, why? */
+export type Selling = {
+  readonly surface: string
+  readonly rail: string
+  readonly isUp: boolean
+  readonly reasons: readonly string[]
+}
+
+export type Health = {
+  readonly checks: readonly HealthCheck[]
+  readonly sells: readonly Selling[]
+  /** About to stop: whoever sends requests should send them elsewhere. */
+  readonly isLeaving: boolean
+}
+
 const checkSchema = z.object({ name: z.string(), status: z.enum(['ok', 'warn', 'fail']), detail: z.string() })
+const sellingSchema = z.object({
+  surface: z.string(),
+  protocol: z.string(),
+  status: z.enum(['up', 'down']),
+  reasons: z.array(z.string()).describe('What stands against it; empty when it can be sold'),
+})
 
 const readinessSchema = z
-  .object({ status: z.enum(['ready', 'degraded', 'unready']), checks: z.array(checkSchema) })
-  .meta({ id: 'Readiness', description: 'Can this process sell, and what stands against it?' })
+  .object({
+    status: z.enum(['ready', 'degraded', 'unready']),
+    checks: z.array(checkSchema),
+    sells: z.array(sellingSchema).describe('Each family of goods on each protocol'),
+  })
+  .meta({ id: 'Readiness', description: 'Can this process sell, what, and what stands against the rest?' })
 
 const jwksSchema = z
   .object({
@@ -32,7 +57,7 @@ const jwksSchema = z
   .meta({ id: 'Jwks', description: 'Keys that delivery receipts are signed with, the retired ones included' })
 
 /** Nothing of what these answer is secret: no address and no sum is named. */
-export function healthRows(health: () => Promise<readonly HealthCheck[]>, jwks: Jwks): readonly Route[] {
+export function healthRows(health: () => Promise<Health>, jwks: Jwks): readonly Route[] {
   return [
     free('GET /health/live', {
       host: 'both',
@@ -49,13 +74,16 @@ export function healthRows(health: () => Promise<readonly HealthCheck[]>, jwks: 
       result: readinessSchema,
       statuses: [503],
       handle: async () => {
-        const checks = await health()
-        const has = (status: HealthCheck['status']) => checks.some((check) => check.status === status)
-        const status = has('fail') ? 'unready' : has('warn') ? 'degraded' : 'ready'
-        return {
-          status: status === 'unready' ? 503 : 200,
-          body: { status, checks: checks.map((check) => ({ ...check })) },
-        }
+        const found = await health()
+        const status = readinessOf(found)
+        const checks = found.checks.map((check) => ({ ...check }))
+        const sells = found.sells.map(({ surface, rail, isUp, reasons }) => ({
+          surface,
+          protocol: rail,
+          status: isUp ? 'up' : 'down',
+          reasons: [...reasons],
+        }))
+        return { status: status === 'unready' ? 503 : 200, body: { status, checks, sells } }
       },
     }),
     free('GET /.well-known/jwks.json', {
@@ -66,4 +94,11 @@ export function healthRows(health: () => Promise<readonly HealthCheck[]>, jwks: 
       handle: async () => ({ body: { keys: jwks.keys.map((key) => ({ ...key })) } }),
     }),
   ]
+}
+
+/** A proxy that takes a shop away which still sells something would do more harm than what is down. */
+function readinessOf({ checks, sells, isLeaving }: Health): 'ready' | 'degraded' | 'unready' {
+  const sellsNothing = sells.length > 0 && sells.every(({ isUp }) => !isUp)
+  if (isLeaving || sellsNothing) return 'unready'
+  return checks.every(({ status }) => status === 'ok') ? 'ready' : 'degraded'
 }

@@ -1,17 +1,14 @@
 import * as z from 'zod'
-import { isoTime } from '../../base/clock.ts'
-import type { Json, JsonObject } from '../../base/json.ts'
-import { formatUsd, usd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
-import { isFinal, type Order, statuses } from '../../domain/order.ts'
+import { isFinal } from '../../domain/order.ts'
 import type { GameVerdict } from '../../store/game/calls.ts'
-import type { OrderFilter } from '../../store/orders/orders.ts'
 import type { Timeline } from '../../store/orders/timeline.ts'
+import { type OrderBook, orderPage, orderQuery, orderTable } from './order-query.ts'
+import { presentTimeline } from './order-timeline.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
 /** What operators may see of the book of purchases, what they may hurry, and what only they can know. */
-type OrderContext = {
-  list(filter: OrderFilter): Promise<readonly Order[]>
+export type OrderContext = OrderBook & {
   timeline(reference: string): Promise<Timeline | null>
   /** Makes an order due now. False when somebody is at work on it. */
   hurry(orderId: string): Promise<boolean>
@@ -21,12 +18,10 @@ type OrderContext = {
 /** `too_early`: the request may still reach the game. `nothing_to_decide`: no such delivery, or somebody decided before. */
 export type Decision = 'taken' | 'too_early' | 'nothing_to_decide'
 
-const LIMIT = 50
-const LIMIT_MAX = 500
-
 const reference = z.strictObject({ id: z.string().min(1).max(128) })
 
-export function orderRows({ list, timeline, hurry, decide }: OrderContext): readonly OperatorRoute[] {
+export function orderRows(desk: OrderContext): readonly OperatorRoute[] {
+  const { timeline, hurry, decide } = desk
   async function find(id: string): Promise<Timeline> {
     const found = await timeline(id)
     if (!found) throw new Problem('order_not_found', `There is no order ${id.slice(0, 80)}.`)
@@ -34,14 +29,14 @@ export function orderRows({ list, timeline, hurry, decide }: OrderContext): read
   }
   return [
     operator('GET /operator/orders', {
-      summary: 'Orders, newest first',
-      query: z.strictObject({
-        status: z.enum(statuses as [Order['status'], ...Order['status'][]]).optional(),
-        open: z.enum(['true', 'false']).optional().describe('true: only those that still move'),
-        before: z.iso.datetime().optional().describe('Only those created earlier: the next page'),
-        limit: z.coerce.number().int().min(1).max(LIMIT_MAX).default(LIMIT),
-      }),
-      handle: async ({ query }) => ({ body: { orders: (await list(filterOf(query))).map(presentOrder) } }),
+      summary: 'Orders, newest first; as a page, or all of them with Accept: text/csv',
+      query: orderQuery,
+      handle: async ({ query, header }) => {
+        const { format = /\btext\/csv\b/.test(header('accept') ?? '') ? 'csv' : 'json' } = query
+        return format === 'csv'
+          ? { body: orderTable(desk, query), contentType: 'text/csv; charset=utf-8' }
+          : { body: await orderPage(desk, query) }
+      },
     }),
     operator('GET /operator/orders/{id}', {
       summary: 'One order with its whole timeline, by anything that names it',
@@ -68,73 +63,4 @@ export function orderRows({ list, timeline, hurry, decide }: OrderContext): read
       },
     }),
   ]
-}
-
-type OrderQuery = {
-  readonly status?: Order['status'] | undefined
-  readonly open?: 'true' | 'false' | undefined
-  readonly before?: string | undefined
-  readonly limit: number
-}
-
-export function filterOf({ status, open, before, limit }: OrderQuery): OrderFilter {
-  const wanted = status ? [status] : open === 'true' ? statuses.filter((status) => !isFinal(status)) : null
-  return {
-    limit,
-    ...(wanted ? { statuses: wanted } : {}),
-    ...(before === undefined ? {} : { before: Date.parse(before) }),
-  }
-}
-
-/** As the people who run the shop see it: all that is known, but nothing that could be presented as a payment. */
-export function presentOrder(order: Order): JsonObject {
-  const { refund, settlement } = order
-  return {
-    orderId: order.id,
-    flowId: order.flowId,
-    status: order.status,
-    surface: order.surface,
-    good: order.good,
-    protocol: order.rail,
-    input: order.input,
-    payer: order.payer,
-    network: order.network,
-    amount: formatUsd(usd(order.amount)),
-    payTo: order.payTo,
-    paymentTx: settlement?.transaction ?? null,
-    settledAt: settlement ? isoTime(settlement.settledAt) : null,
-    deliveryTx: order.deliveryTx,
-    attempts: order.attempts,
-    isInDoubt: order.inDoubt,
-    failure: order.failure && { ...order.failure },
-    refund: refund && {
-      refundId: refund.id,
-      amount: formatUsd(usd(refund.amount)),
-      to: refund.to,
-      reason: refund.reason,
-      by: refund.by,
-      transaction: refund.transaction,
-      completedAt: refund.completedAt === null ? null : isoTime(refund.completedAt),
-    },
-    result: order.result,
-    receipt: order.receipt,
-    createdAt: isoTime(order.createdAt),
-    updatedAt: isoTime(order.updatedAt),
-  }
-}
-
-export function presentTimeline({ order, events, sends }: Timeline): JsonObject {
-  return {
-    order: presentOrder(order),
-    events: events.map(({ sequence, type, at }) => ({ sequence, type, at: isoTime(at) })),
-    // The signed bytes stay in the store: whoever reads this has no use for them.
-    sends: sends.map(({ chainId, signer, nonce, step, call, versions }) => ({
-      step,
-      chainId,
-      signer,
-      nonce,
-      to: call.to,
-      transactions: versions.map(({ hash, isVoid }) => ({ hash, isVoid })),
-    })) as unknown as Json,
-  }
 }

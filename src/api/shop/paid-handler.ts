@@ -38,14 +38,15 @@ const UNLIMITED: Headers = {}
 /** A paid row as HTTP handlers, by method. The gate stands in here, never on a path pattern beside it. */
 export function compilePaid(route: PaidRoute, options: PaidHandlerOptions): MethodHandlers {
   const { offer } = route
-  const terms: Fixed = { resource: resourceOf(route), bodyIsBound: route.bodyIsBound }
+  const resource = resourceOf(route)
+  const terms: Fixed = { resource, bodyIsBound: route.bodyIsBound, challenge: offer.rail.challenger(resource) }
   const handlers = new Map<string, RouteHandler>([[route.method, sells(route, terms, options)]])
   if (route.hasPriceProbe && route.method !== 'GET') handlers.set('GET', tellsPrice(offer, terms, options))
   return handlers
 }
 
 /** What a call does not change of the terms. */
-type Fixed = Pick<PurchaseRequest<JsonObject>, 'resource' | 'bodyIsBound'>
+type Fixed = Pick<PurchaseRequest<JsonObject>, 'resource' | 'bodyIsBound' | 'challenge'>
 
 function sells(route: PaidRoute, terms: Fixed, options: PaidHandlerOptions): RouteHandler {
   const { checkout, replies, paymentGate, limiter, limits, random } = options

@@ -1,5 +1,4 @@
 import * as z from 'zod'
-import { isHash } from '../../base/address.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
 import { toldBy } from '../../checkout/advance.ts'
@@ -60,6 +59,8 @@ export async function paymentStatus(checkout: Checkout, reference: string): Prom
   const [found, other] = await ordersBy(checkout, reference)
   if (!found) throw await unclaimed(checkout, reference)
   const { order, isOwn } = found
+  const late = order.status === 'expired' ? await checkout.orders.stray(order.id) : null
+  if (late) throw reachedUs(checkout, late)
   if (other)
     throw new Problem(
       'payment_conflict',
@@ -122,9 +123,15 @@ async function ordersBy({ orders }: Checkout, reference: string): Promise<readon
 const ANY_RAIL = ''
 
 /** Never claimed; but the money may have reached us all the same, and then its payer is told so. */
-async function unclaimed({ orders, paymentUrl }: Checkout, reference: string): Promise<Problem> {
-  const stray = isHash(reference) ? await orders.stray(reference) : null
-  if (!stray) return new Problem('payment_not_found', `No payment ${reference.slice(0, 80)} was ever claimed here.`)
+async function unclaimed(checkout: Checkout, reference: string): Promise<Problem> {
+  const stray = REFERENCE.test(reference) ? await checkout.orders.stray(reference) : null
+  return stray
+    ? reachedUs(checkout, stray)
+    : new Problem('payment_not_found', `No payment ${reference.slice(0, 80)} was ever claimed here.`)
+}
+
+/** Without a purchase, or after its order had been given up. */
+function reachedUs({ paymentUrl }: Checkout, stray: Arrival): Problem {
   const isOver = ['refunded', 'kept', 'dust'].includes(stray.state)
   return new Problem('payment_conflict', `This payment reached us without a purchase. ${wayOf(stray)}`, {
     ...(isOver ? { action: 'none' } : { action: 'poll', statusUrl: paymentUrl(ANY_RAIL, stray.transaction) }),

@@ -1,11 +1,14 @@
-import type { Address } from '../../base/address.ts'
+import type { Address, Hash } from '../../base/address.ts'
+import { type Alarm, createAlarm } from '../../base/alarm.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import type { Waypoint } from '../../base/waypoint.ts'
 import type { Journal } from '../../domain/journal.ts'
 import type { Lease } from '../../domain/lease.ts'
 import type { Burial } from '../burial.ts'
+import type { ChainMeter } from '../chain-meter.ts'
 import type { FeeSource } from '../fees.ts'
+import type { Receipt } from '../receipt.ts'
 import type { Rpc } from '../rpc.ts'
 import type { Wallet } from '../wallet.ts'
 import { createTank, type Tank } from './tank.ts'
@@ -29,6 +32,7 @@ export type LaneOptions = {
   readonly burial: Burial
   /** False where gas is paid in a token: then the balance of the coin says nothing. */
   readonly paysGasInCoin: boolean
+  readonly meter?: ChainMeter | undefined
 }
 
 /**
@@ -43,7 +47,7 @@ export type Lane = LaneOptions & {
   /** Nonce, signature, journal and broadcast go one at a time, so that a later nonce never overtakes an earlier one. */
   inTurn<Result>(work: () => Promise<Result>): Promise<Result>
   /** Tells people, and again only after a while: the same trouble is met by every order behind it. */
-  alarm(what: string, message: string, fields: Readonly<Record<string, unknown>>): void
+  readonly alarm: Alarm
 }
 
 /** What this process knows of the row; another process may know more. */
@@ -57,35 +61,27 @@ type Row = {
   /** When somebody last looked after what stands in front. */
   tendedAt: number
   lookedAt: number
+  /** Transactions that were counted as mined, so that each look at them does not count them again. */
+  readonly counted: Set<Hash>
 }
-
-const ALARM_MS = 300_000
-const ALARMS_MAX = 1_000
 
 export function createLane(options: LaneOptions): Lane {
   const { rpc, wallet, clock, log } = options
   const { chainId } = rpc
   const signer = wallet.address
-  const alarms = new Map<string, number>()
   let queue: Promise<unknown> = Promise.resolve()
   return {
     ...options,
     chainId,
     signer,
     tank: createTank({ rpc, signer, clock, isFilled: options.paysGasInCoin }),
-    row: { next: null, landedBelow: 0, movedAt: clock.now(), tendedAt: 0, lookedAt: 0 },
+    row: { next: null, landedBelow: 0, movedAt: clock.now(), tendedAt: 0, lookedAt: 0, counted: new Set() },
     inTurn(work) {
       const result = queue.then(work)
       queue = result.catch(() => {})
       return result
     },
-    alarm(what, message, fields) {
-      const last = alarms.get(what)
-      if (last !== undefined && clock.now() - last < ALARM_MS) return
-      if (alarms.size >= ALARMS_MAX) alarms.clear()
-      alarms.set(what, clock.now())
-      log.error(message, { chainId, signer, ...fields })
-    },
+    alarm: createAlarm(log.with({ chainId, signer }), clock),
   }
 }
 
@@ -94,6 +90,17 @@ export function noteLanded({ row, clock }: Lane, below: number): void {
   if (below <= row.landedBelow) return
   row.landedBelow = below
   row.movedAt = clock.now()
+}
+
+const COUNTED_MAX = 10_000
+
+/** Found in a block: counted once in this process, whoever looks and however often. */
+export function noteMined({ row, meter, chainId }: Lane, step: string, receipt: Receipt): void {
+  const { transactionHash } = receipt
+  if (row.counted.has(transactionHash)) return
+  if (row.counted.size >= COUNTED_MAX) row.counted.clear()
+  row.counted.add(transactionHash)
+  meter?.mined(chainId, step, receipt)
 }
 
 /** A nonce was taken. A row that was empty begins to wait now. */

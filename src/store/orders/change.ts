@@ -17,6 +17,7 @@ import type { Database, Queryable } from '../db.ts'
 import { statement } from '../statement.ts'
 import { type HoldRefusal, recordHolds, takeHolds } from './holds.ts'
 import { assertWithin, type RefundBudget } from './refund-budget.ts'
+import { triedWords, triesWith } from './tries.ts'
 
 /** A step of an order's life. What is absent stays as it is. */
 export type OrderChange = {
@@ -235,15 +236,22 @@ const MARK_IN_DOUBT = statement<{ id: string }>(`
   )
   update orders
   set in_doubt = true,
+      tries = ${triesWith('$4')},
       updated_at = now()
   from held
   where id = held.key
     and status = 'settling'
   returning id`)
 
-export async function markInDoubt(queryable: Queryable, { order, lease }: LeasedOrder): Promise<Order | null> {
-  if (order.inDoubt) return order
-  const { rows } = await queryable.query(MARK_IN_DOUBT, [lease.kind, lease.key, lease.lease])
+/** With why nobody knows, where that is new. */
+export async function markInDoubt(
+  queryable: Queryable,
+  { order, lease }: LeasedOrder,
+  error?: string,
+): Promise<Order | null> {
+  if (order.inDoubt && error === undefined) return order
+  const words = error === undefined ? null : triedWords(error)
+  const { rows } = await queryable.query(MARK_IN_DOUBT, [lease.kind, lease.key, lease.lease, words])
   return rows.length === 1 ? { ...order, inDoubt: true } : null
 }
 
@@ -251,15 +259,31 @@ const COUNT_ATTEMPT = statement<{ attempts: number }>(`
   with held as (${HELD}
   )
   update orders
-  set attempts = attempts + 1,
+  set attempts = attempts + $6,
+      tries = ${triesWith('$5')},
       updated_at = now()
   from held
   where id = held.key
     and status = $4
   returning attempts`)
 
-export async function countAttempt(queryable: Queryable, { order, lease }: LeasedOrder): Promise<Order | null> {
-  const { rows } = await queryable.query(COUNT_ATTEMPT, [lease.kind, lease.key, lease.lease, order.status])
+/** Counts a try, and writes down in the same statement what came of it. */
+export function countAttempt(queryable: Queryable, leased: LeasedOrder, error: string): Promise<Order | null> {
+  return note(queryable, leased, { error, counted: 1 })
+}
+
+/** The same for a try that did not get as far as what it was to try. */
+export function noteTry(queryable: Queryable, leased: LeasedOrder, error: string): Promise<Order | null> {
+  return note(queryable, leased, { error, counted: 0 })
+}
+
+async function note(
+  queryable: Queryable,
+  { order, lease }: LeasedOrder,
+  { error, counted }: { readonly error: string; readonly counted: number },
+): Promise<Order | null> {
+  const values = [lease.kind, lease.key, lease.lease, order.status, triedWords(error), counted]
+  const { rows } = await queryable.query(COUNT_ATTEMPT, values)
   return rows[0] ? { ...order, attempts: rows[0].attempts } : null
 }
 

@@ -1,17 +1,18 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { Hold } from '../../domain/good.ts'
-import type { LeasedOrder, Order, OrderStatus } from '../../domain/order.ts'
+import type { LeasedOrder, Order } from '../../domain/order.ts'
 import { isPrivateIdentity } from '../../domain/rail.ts'
 import type { Arrival } from '../../domain/till.ts'
 import type { Database } from '../db.ts'
 import { statement } from '../statement.ts'
-import { strayArrival } from '../tills/arrivals.ts'
+import { strayArrival } from '../tills/arrival-list.ts'
 import {
   changeOrder,
   changeRefund,
   countAttempt,
   letGo,
   markInDoubt,
+  noteTry,
   type OrderChange,
   type OrderEvent,
   type PlanOutcome,
@@ -29,15 +30,16 @@ export type Orders = {
   byIdentities(identities: readonly string[]): Promise<Order | null>
   /** Anything a payer may hold: order id, payment transaction, authorization nonce, challenge id, idempotency key. */
   byReference(reference: string): Promise<readonly FoundOrder[]>
-  /** Money that reached us with this transaction, and that no order has. */
-  stray(transaction: string): Promise<Arrival | null>
-  list(filter: OrderFilter): Promise<readonly Order[]>
+  /** Money that reached us, by whatever names it, and that no order has. */
+  stray(reference: string): Promise<Arrival | null>
   change(leased: LeasedOrder, change: OrderChange, event: OrderEvent): Promise<Order | null>
   changeRefund(leased: LeasedOrder, change: RefundChange, event: OrderEvent): Promise<Order | null>
   /** What went back to payers within a day without anybody having decided it, orphans included. */
   refundedToday(): Promise<bigint>
-  markInDoubt(leased: LeasedOrder): Promise<Order | null>
-  countAttempt(leased: LeasedOrder): Promise<Order | null>
+  markInDoubt(leased: LeasedOrder, error?: string): Promise<Order | null>
+  countAttempt(leased: LeasedOrder, error: string): Promise<Order | null>
+  /** What was tried and came to nothing, without counting it. */
+  noteTry(leased: LeasedOrder, error: string): Promise<Order | null>
   /** Gives back what was set aside for a payment that does not land. */
   letGo(leased: LeasedOrder): Promise<Order | null>
   setPlan(
@@ -48,12 +50,6 @@ export type Orders = {
 
 /** `isOwn`: found by a name that only the buyer and we know. */
 export type FoundOrder = { readonly order: Order; readonly isOwn: boolean }
-
-export type OrderFilter = {
-  readonly statuses?: readonly OrderStatus[]
-  readonly before?: number
-  readonly limit: number
-}
 
 const BY_ID = statement<OrderRow>(`
   select ${ORDER_COLUMNS}
@@ -80,15 +76,6 @@ const BY_REFERENCE = statement<OrderRow & { identities: readonly (string | null)
   order by o.created_at desc
   limit 10`)
 
-const LIST = statement<OrderRow>(`
-  select ${ORDER_COLUMNS}
-  from orders o
-  left join refunds r on r.order_id = o.id
-  where ($1::text[] is null or o.status = any ($1))
-    and ($2::timestamptz is null or o.created_at < $2)
-  order by o.created_at desc
-  limit $3`)
-
 export function createOrders(db: Database): Orders {
   return {
     open: (opening) => openOrder(db, opening),
@@ -104,16 +91,13 @@ export function createOrders(db: Database): Orders {
         isOwn: row.id === reference || identities.some((identity) => identity !== null && isPrivateIdentity(identity)),
       }))
     },
-    stray: (transaction) => strayArrival(db, transaction),
-    async list({ statuses, before, limit }) {
-      const { rows } = await db.query(LIST, [statuses ?? null, before === undefined ? null : new Date(before), limit])
-      return rows.map(fromOrderRow)
-    },
+    stray: (reference) => strayArrival(db, reference),
     change: (leased, change, event) => changeOrder(db, leased, change, event),
     changeRefund: (leased, change, event) => changeRefund(db, leased, change, event),
     refundedToday: () => refundedToday(db),
-    markInDoubt: (leased) => markInDoubt(db, leased),
-    countAttempt: (leased) => countAttempt(db, leased),
+    markInDoubt: (leased, error) => markInDoubt(db, leased, error),
+    countAttempt: (leased, error) => countAttempt(db, leased, error),
+    noteTry: (leased, error) => noteTry(db, leased, error),
     letGo: (leased) => letGo(db, leased),
     setPlan: (leased, checked) => setPlan(db, leased, checked),
   }

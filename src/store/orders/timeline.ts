@@ -4,33 +4,91 @@ import type { Order } from '../../domain/order.ts'
 import type { Database } from '../db.ts'
 import { sendsOf } from '../sends/journal.ts'
 import { statement } from '../statement.ts'
+import type { DeliveryState, LoggedDelivery } from '../webhooks/deliveries.ts'
+import { laneKind } from '../webhooks/endpoints.ts'
 import { createOrders } from './orders.ts'
+import { type NextTry, readTries, type Try } from './tries.ts'
 
-/** Everything that is written down about one order: what it is, what happened to it, and what was signed for it. */
+/** Everything that is written down about one order: what it is, what happened to it, what was signed for it and who was told. */
 export type Timeline = {
   readonly order: Order
   readonly events: readonly TimelineEvent[]
   readonly sends: readonly Send[]
+  /** What came to nothing, oldest first. */
+  readonly tries: readonly Try[]
+  /** Null: nothing more is to be done. */
+  readonly next: NextTry | null
+  readonly webhooks: readonly ToldOrder[]
 }
 
 type TimelineEvent = { readonly sequence: number; readonly type: EventType; readonly at: number }
+
+/** One event of it, to one receiver. */
+export type ToldOrder = Pick<LoggedDelivery, 'state' | 'attempts' | 'answers'> & {
+  readonly endpointId: string
+  readonly url: string
+  readonly type: EventType
+  readonly sequence: number
+  /** When it is sent next; null when it is not. */
+  readonly nextAt: number | null
+}
+
+const ROWS_MAX = 100
 
 const EVENTS = statement<{ sequence: number; type: EventType; created_at: Date }>(`
   select sequence, type, created_at
   from events
   where subject = $1
   order by sequence
-  limit 100`)
+  limit ${ROWS_MAX}`)
+
+const TOLD = statement<{
+  endpoint_id: string
+  url: string
+  type: EventType
+  sequence: number
+  state: DeliveryState
+  attempts: number
+  answers: LoggedDelivery['answers']
+  run_at: Date | null
+}>(`
+  select d.endpoint_id, w.url, e.type, e.sequence, d.state, d.attempts, d.answers, j.run_at
+  from webhook_deliveries d
+  join webhook_endpoints w on w.id = d.endpoint_id
+  join events e on e.id = d.event_id
+  left join jobs j
+    on j.kind = '${laneKind('')}' || d.endpoint_id
+   and j.key = d.subject
+   and d.state = 'pending'
+  where d.subject = $1
+  order by d.position, d.endpoint_id
+  limit ${ROWS_MAX}`)
 
 /** By anything that names an order: its id, the payment transaction, a nonce, a challenge id, an idempotency key. The newest one counts. */
 export async function readTimeline(db: Database, reference: string): Promise<Timeline | null> {
   const [found] = await createOrders(db).byReference(reference)
   if (!found) return null
   const { order } = found
-  const [events, sends] = await Promise.all([db.query(EVENTS, [order.id]), sendsOf(db, order.id)])
+  const [events, sends, tried, webhooks] = await Promise.all([
+    db.query(EVENTS, [order.id]),
+    sendsOf(db, order.id),
+    readTries(db, order.id),
+    readTold(db, order.id),
+  ])
   return {
     order,
     events: events.rows.map(({ sequence, type, created_at }) => ({ sequence, type, at: created_at.getTime() })),
     sends,
+    ...tried,
+    webhooks,
   }
+}
+
+async function readTold(db: Database, subject: string): Promise<readonly ToldOrder[]> {
+  const { rows } = await db.query(TOLD, [subject])
+  return rows.map(({ endpoint_id, run_at, ...row }) => ({
+    ...row,
+    endpointId: endpoint_id,
+    nextAt: run_at?.getTime() ?? null,
+  }))
 }

@@ -7,7 +7,7 @@ import type { Database, Queryable } from '../db.ts'
 import { assertWithin, type RefundBudget } from '../orders/refund-budget.ts'
 import { statement } from '../statement.ts'
 
-type Row = {
+export type ArrivalRow = {
   id: string
   till: string
   transaction: Hash
@@ -59,7 +59,7 @@ export async function matchArrivals(queryable: Queryable, till: string, network:
   return (await queryable.query(MATCH, [till, network])).rows.length
 }
 
-const DUE = statement<Row>(`
+const DUE = statement<ArrivalRow>(`
   select *
   from arrivals
   where till = $1
@@ -81,7 +81,7 @@ export async function dueArrivals(
     refundAfterSeconds,
   }: { readonly limit: number; readonly orphanAfterSeconds: number; readonly refundAfterSeconds: number },
 ): Promise<readonly Arrival[]> {
-  return (await queryable.query(DUE, [till, limit, orphanAfterSeconds, refundAfterSeconds])).rows.map(fromRow)
+  return (await queryable.query(DUE, [till, limit, orphanAfterSeconds, refundAfterSeconds])).rows.map(fromArrivalRow)
 }
 
 const SWEEP = statement(`
@@ -113,7 +113,7 @@ export async function touchArrival(queryable: Queryable, { id }: Arrival): Promi
   await queryable.query(TOUCH, [id])
 }
 
-const HASTEN = statement<Row>(`
+const HASTEN = statement<ArrivalRow>(`
   update arrivals
   set reason = $2,
       hastened = true,
@@ -130,10 +130,10 @@ export async function hastenArrival(
   { reason, seconds }: { readonly reason: string; readonly seconds: number },
 ): Promise<Arrival | null> {
   const { rows } = await queryable.query(HASTEN, [id, reason, seconds])
-  return rows[0] ? fromRow(rows[0]) : null
+  return rows[0] ? fromArrivalRow(rows[0]) : null
 }
 
-const LIST = statement<Row>(`
+const LIST = statement<ArrivalRow>(`
   select *
   from arrivals
   where till = $1
@@ -152,7 +152,7 @@ export async function listArrivals(
     limit,
   }: { readonly states: readonly ArrivalState[]; readonly after: string; readonly limit: number },
 ): Promise<readonly Arrival[]> {
-  return (await queryable.query(LIST, [till, states, after, limit])).rows.map(fromRow)
+  return (await queryable.query(LIST, [till, states, after, limit])).rows.map(fromArrivalRow)
 }
 
 const SUM = statement<{ amount: string }>(`
@@ -169,7 +169,7 @@ export async function sumOfArrivals(
   return BigInt((await queryable.query(SUM, [till, states])).rows[0]!.amount)
 }
 
-const OF_TRANSACTION = statement<Row>(`
+const OF_TRANSACTION = statement<ArrivalRow>(`
   select *
   from arrivals
   where till = $1
@@ -177,31 +177,17 @@ const OF_TRANSACTION = statement<Row>(`
   order by log_index`)
 
 export async function arrivalsOf(queryable: Queryable, till: string, transaction: string): Promise<readonly Arrival[]> {
-  return (await queryable.query(OF_TRANSACTION, [till, transaction])).rows.map(fromRow)
+  return (await queryable.query(OF_TRANSACTION, [till, transaction])).rows.map(fromArrivalRow)
 }
 
-const BY_ID = statement<Row>(`
+const BY_ID = statement<ArrivalRow>(`
   select *
   from arrivals
   where id = $1`)
 
 export async function findArrival(queryable: Queryable, id: string): Promise<Arrival | null> {
   const { rows } = await queryable.query(BY_ID, [id])
-  return rows[0] ? fromRow(rows[0]) : null
-}
-
-const BY_TRANSACTION = statement<Row>(`
-  select *
-  from arrivals
-  where transaction = lower($1)
-    and state not in ('matched', 'own', 'dropped')
-  order by log_index
-  limit 1`)
-
-/** Money that a payer may be looking for: it reached us, and no order has it. */
-export async function strayArrival(queryable: Queryable, transaction: string): Promise<Arrival | null> {
-  const { rows } = await queryable.query(BY_TRANSACTION, [transaction])
-  return rows[0] ? fromRow(rows[0]) : null
+  return rows[0] ? fromArrivalRow(rows[0]) : null
 }
 
 const CLAIMANT = statement<{
@@ -245,7 +231,7 @@ const CLAIM = statement<{ identity: string }>(`
   on conflict (identity) do nothing
   returning identity`)
 
-const CHANGE = statement<Row>(`
+const CHANGE = statement<ArrivalRow>(`
   with changed as (
     update arrivals
     set state = $3,
@@ -316,7 +302,7 @@ export async function changeArrival(db: Database, arrival: Arrival, change: Arri
       ])
       if (!rows[0]) return null
       if (claim != null && (await tx.query(CLAIM, [claim, arrival.id])).rows.length === 0) throw new NameTaken()
-      return fromRow(rows[0])
+      return fromArrivalRow(rows[0])
     })
     .catch((error) => {
       if (error instanceof NameTaken) return null
@@ -327,7 +313,7 @@ export async function changeArrival(db: Database, arrival: Arrival, change: Arri
 /** Rolls the change back. */
 class NameTaken extends Error {}
 
-function fromRow(row: Row): Arrival {
+export function fromArrivalRow(row: ArrivalRow): Arrival {
   return {
     id: row.id,
     till: row.till,

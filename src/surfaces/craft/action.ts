@@ -1,4 +1,5 @@
 import { type Address, type Hash, sameAddress } from '../../base/address.ts'
+import type { Alarm } from '../../base/alarm.ts'
 import { type Clock, isoTime } from '../../base/clock.ts'
 import { type Hex, toHex } from '../../base/hex.ts'
 import type { JsonObject } from '../../base/json.ts'
@@ -22,6 +23,7 @@ export type Craft = {
   readonly holds: HoldBook
   readonly clock: Clock
   readonly delivery: Limits['delivery']
+  readonly alarm: Alarm
   /** What speaks against this payer, whatever they buy. */
   readonly payerProblem: (payer: Address) => Problem | null
 }
@@ -36,7 +38,7 @@ export type Action = {
 }
 
 /** Refuses before money moves when the key could not carry it out. */
-export async function assertReady({ crafter }: Craft, { gasMax }: Action): Promise<void> {
+export async function assertReady({ crafter }: Craft, { gasMax }: Pick<Action, 'gasMax'>): Promise<void> {
   await crafter.assertFunded(gasMax)
   await crafter.assertClear()
 }
@@ -56,12 +58,26 @@ export function pausedFinding(isPaused: boolean): Finding {
 }
 
 /** Runs the action itself without a trace: the controller's own word, under a name that no order has. */
-export async function trialProblem(
-  { controller, crafter, clock }: Craft,
-  { call, gasMax }: Action,
-): Promise<Problem | null> {
+export async function trialProblem(craft: Craft, { call, gasMax }: Action): Promise<Problem | null> {
+  const { controller, crafter, clock } = craft
   const refusal = await controller.trial(await crafter.terms(gasMax), call(orderKey(`trial ${clock.now()}`)))
+  // Whether the fault is ours is asked of the controller: the words may be those of a token behind it.
+  if (refusal) await assertRole(craft)
   return refusal && refusalOf(refusal)
+}
+
+const CLOSED_SECONDS = 60
+
+/** A role that is gone is no user's fault, and a person must mend it. */
+export async function assertRole({ controller: { contract }, crafter, alarm }: Craft): Promise<void> {
+  if (await contract.read('hasRole', [OPERATOR_ROLE, crafter.address])) return
+  alarm('role', 'the crafter lacks its role on the craft controller; nothing is crafted', {
+    controller: contract.address,
+    crafter: crafter.address,
+    fix: 'grant OPERATOR_ROLE to the crafter, or configure the key that has it',
+  })
+  const detail = 'The shop may not use its craft controller right now; nothing was taken.'
+  throw new Problem('surface_closed', detail, { afterSeconds: CLOSED_SECONDS })
 }
 
 /** What the trial found beyond all that was asked one by one: a collection that lies, a token with a fee, a role that is gone. */

@@ -1,4 +1,5 @@
 import './problems.ts'
+import { createAlarm } from '../../base/alarm.ts'
 import { parseUsd } from '../../base/money.ts'
 import { PLACEHOLDER_ADDRESS } from '../../base/placeholder.ts'
 import type { PriceTag } from '../../domain/good.ts'
@@ -6,7 +7,7 @@ import type { RailName } from '../../domain/rail.ts'
 import { createHoldBook } from '../../store/orders/holds.ts'
 import { type OpenSurface, type Surface, type SurfaceParts, toldGood } from '../surface.ts'
 import { accelerateGood } from './accelerate.ts'
-import type { Craft } from './action.ts'
+import { assertReady, assertRole, type Craft, pausedFinding } from './action.ts'
 import { burnGood } from './burn.ts'
 import { craftConfig } from './config.ts'
 import { createController } from './controller.ts'
@@ -17,8 +18,11 @@ import { presentAccelerate, presentBurn } from './view.ts'
 /** The same for both actions, however large (contract 8.2). */
 const PRICE = { kind: 'fixed', amount: parseUsd('0.001') } as const satisfies PriceTag<never>
 
+/** About what an action takes. */
+const ACTION_GAS = 300_000n
+
 function open(parts: SurfaceParts): OpenSurface | null {
-  const { config, clock, database, chainOf, offersOn, payerProblem } = parts
+  const { config, clock, log, database, chainOf, offersOn, payerProblem } = parts
   const { craft: settings, chain } = config.game
   if (!settings) return null
   const { defaultAmount, maxAmount } = settings
@@ -31,6 +35,7 @@ function open(parts: SurfaceParts): OpenSurface | null {
     holds: createHoldBook(database),
     clock,
     delivery: config.limits.delivery,
+    alarm: createAlarm(log, clock),
     payerProblem,
   }
   const bounds = { nftsMax: config.limits.nftsMax, defaultAmount, maxAmount }
@@ -47,7 +52,19 @@ function open(parts: SurfaceParts): OpenSurface | null {
       accelerate: { user: PLACEHOLDER_ADDRESS, amount: defaultAmount.toString() },
     },
   }
-  return { rails: [...counter.burn.keys()], rows: (context, rail) => craftRows(context, counter, rail) }
+  return {
+    rails: [...counter.burn.keys()],
+    rows: (context, rail) => craftRows(context, counter, rail),
+    async assertSells() {
+      const [isPaused] = await Promise.all([
+        controller.contract.read('paused', []),
+        assertRole(craft),
+        assertReady(craft, { gasMax: ACTION_GAS }),
+      ])
+      const { problem } = pausedFinding(isPaused)
+      if (problem) throw problem
+    },
+  }
 }
 
 const place = (rail: RailName) => `/craft/${rail}/actions`

@@ -1,10 +1,10 @@
 import { type Address, sameAddress } from '../../base/address.ts'
-import type { Clock } from '../../base/clock.ts'
 import { rangeOf, times, usd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
+import { whenThere } from '../../base/when-there.ts'
 import type { Good, Hold, LivePrice } from '../../domain/good.ts'
 import { type Lot, type Lots, lotStateOf, type SaleContract } from './lots.ts'
-import { gasMaxOf, type MintOptions, mint, mintProblem, suspectsOf } from './mint.ts'
+import { gasMaxOf, type MintOptions, mint, mintProblem, pausedProblem, suspectsOf } from './mint.ts'
 import type { SaleBuy } from './schema.ts'
 
 type SaleOptions = MintOptions & {
@@ -16,7 +16,7 @@ type SaleOptions = MintOptions & {
 }
 
 export function saleLot(options: SaleOptions): Good<SaleBuy> {
-  const { contract, rpc, lots, minter, clock, ownAddresses, payerProblem } = options
+  const { contract, rpc, lots, minter, ownAddresses, payerProblem } = options
 
   function beneficiaryProblem({ beneficiary }: SaleBuy): Problem | null {
     const isOwn = ownAddresses.some((own) => sameAddress(own, beneficiary))
@@ -33,7 +33,7 @@ export function saleLot(options: SaleOptions): Good<SaleBuy> {
         lots.standing(input.saleId, minter.address),
         suspectsOf(rpc, input),
       ])
-      const sale = saleProblem(standing?.lot ?? null, input, clock.now())
+      const sale = saleProblem(options, standing?.lot ?? null, input)
       const findings = [
         { check: 'payer', problem: payer && payerProblem(payer) },
         { check: 'sale', problem: sale },
@@ -65,15 +65,17 @@ function supplyHold(contract: SaleContract, { lot, own }: Standing, quantity: nu
   }
 }
 
-export function salePrice(lots: Lots, clock: Clock): LivePrice<SaleBuy> {
+export function salePrice(options: Pick<SaleOptions, 'lots' | keyof MintOptions>): LivePrice<SaleBuy> {
+  const { lots, clock } = options
   return {
     kind: 'live',
-    async of(input) {
-      const lot = (await lots.recent()).get(input.saleId) ?? null
-      const problem = saleProblem(lot, input, clock.now())
-      if (!lot || problem) throw problem
-      return times(lot.unitPrice, input.quantity)
-    },
+    of: (input) =>
+      whenThere(lots.recent(), (recent) => {
+        const lot = recent.get(input.saleId) ?? null
+        const problem = saleProblem(options, lot, input)
+        if (!lot || problem) throw problem
+        return times(lot.unitPrice, input.quantity)
+      }),
     async was({ saleId, quantity }, price, since) {
       const each = price / BigInt(quantity)
       return each * BigInt(quantity) === price && lots.priceWas(saleId, usd(each), since)
@@ -85,18 +87,19 @@ export function salePrice(lots: Lots, clock: Clock): LivePrice<SaleBuy> {
   }
 }
 
-function saleProblem(lot: Lot | null, { saleId, quantity }: SaleBuy, nowMs: number): Problem | null {
+/** What stands against this purchase. What stands against all of them is thrown. */
+function saleProblem(options: MintOptions, lot: Lot | null, { saleId, quantity }: SaleBuy): Problem | null {
   if (!lot) return new Problem('sale_not_found', `There is no sale ${saleId}; read /catalog for those that are open.`)
   const left = lot.supply - lot.minted
-  switch (lotStateOf(lot, nowMs)) {
+  switch (lotStateOf(lot, options.clock.now())) {
+    case 'paused':
+      throw pausedProblem(options)
     case 'open':
       return left < BigInt(quantity)
         ? new Problem('sold_out', `Only ${left} of lot ${saleId} are left; nothing was taken.`)
         : null
     case 'sold_out':
       return new Problem('sold_out', `Lot ${saleId} is sold out; nothing was taken.`)
-    case 'paused':
-      return new Problem('sale_not_active', 'The sale contract is paused; nothing was taken.')
     case 'closed':
       return new Problem('sale_not_active', `Sale ${saleId} is closed; nothing was taken.`)
     case 'not_yet':

@@ -1,4 +1,5 @@
 import { type Address, sameAddress } from '../../base/address.ts'
+import type { Alarm } from '../../base/alarm.ts'
 import type { Clock } from '../../base/clock.ts'
 import { type Hex, toHex } from '../../base/hex.ts'
 import type { JsonObject } from '../../base/json.ts'
@@ -21,6 +22,7 @@ export type MintOptions = {
   readonly minter: Sender
   readonly clock: Clock
   readonly delivery: Limits['delivery']
+  readonly alarm: Alarm
 }
 
 /**
@@ -32,21 +34,67 @@ const GAS_PER_NFT = 100_000n
 const GAS_MAX = 16_000_000n
 
 /** What a delivery may cost, and the limit it is signed with. */
-export function gasMaxOf({ quantity }: SaleBuy): bigint {
+export function gasMaxOf({ quantity }: Pick<SaleBuy, 'quantity'>): bigint {
   const gas = GAS_BASE + GAS_PER_NFT * BigInt(quantity)
   return gas < GAS_MAX ? gas : GAS_MAX
 }
 
 /** A mint that would fail is refused while it is free: a beneficiary without a receiver, a paused contract. */
-export async function mintProblem({ contract, minter, clock }: MintOptions, input: SaleBuy): Promise<Problem | null> {
+export async function mintProblem(options: MintOptions, input: SaleBuy): Promise<Problem | null> {
+  const { contract, minter, clock } = options
   const trialKey = orderKey(`trial ${clock.now()} ${input.beneficiary}`)
   try {
     await contract.simulate(await minter.terms(gasMaxOf(input)), mintCall(contract, trialKey, input))
     return null
   } catch (error) {
-    if (error instanceof Reverted) return refusalOf(error, input)
-    throw error
+    if (!(error instanceof Reverted)) throw error
+    // What a call reverts with may be the words of whoever receives; whether the fault is ours, the contract itself says.
+    await assertOpen(options)
+    return refusalOf(error, input)
   }
+}
+
+/** Refuses before money moves when the contract is closed to us: that is no buyer's fault, and a person must mend it. */
+export async function assertOpen(options: MintOptions): Promise<void> {
+  const fault = await faultOf(options)
+  if (fault) throw closedBy(options, fault)
+}
+
+/** The same for whoever has just read that it is paused. */
+export function pausedProblem(options: MintOptions): Problem {
+  return closedBy(options, PAUSED)
+}
+
+function closedBy({ contract, minter, alarm }: MintOptions, { what, words, fix, told }: Fault): Problem {
+  alarm(what, words, { contract: contract.address, minter: minter.address, fix })
+  return new Problem('surface_closed', `${told}; nothing was taken.`, { afterSeconds: CLOSED_SECONDS })
+}
+
+const CLOSED_SECONDS = 60
+
+type Fault = { readonly what: string; readonly words: string; readonly fix: string; readonly told: string }
+
+const PAUSED: Fault = {
+  what: 'paused',
+  words: 'the sale contract is paused; no lot is sold',
+  fix: 'unpause the sale contract',
+  told: 'The sale contract is paused',
+}
+const NO_ROLE: Fault = {
+  what: 'role',
+  words: 'the minter lacks its role on the sale contract; no lot is sold',
+  fix: 'grant MINTER_ROLE to the minter, or configure the key that has it',
+  told: 'The shop may not mint right now',
+}
+
+async function faultOf(options: MintOptions, block?: bigint): Promise<Fault | null> {
+  const { contract, minter } = options
+  const [isPaused, isMinter] = await Promise.all([
+    contract.read('paused', [], block),
+    contract.read('hasRole', [MINTER_ROLE, minter.address], block),
+  ])
+  if (isPaused) return PAUSED
+  return isMinter ? null : NO_ROLE
 }
 
 /** A plain key refuses nothing; whatever else receives may do so when it costs us, in this lot and in the next. */
@@ -75,7 +123,7 @@ export function mint(options: MintOptions, input: SaleBuy, { orderId, settledAt,
       return firstTokenId === 0n ? null : minted(contract.address, firstTokenId, quantity)
     },
     read: (receipt) => mintedIn(receipt, contract.address, key),
-    isClosed: (block) => isClosed(options, block),
+    isClosed: async (block) => (await faultOf(options, block)) !== null,
     suspects: () => suspectsOf(rpc, input),
     meaningOf(refusal) {
       // A lot that closes or a price that moves cannot get here: the contract enforces neither.
@@ -91,20 +139,10 @@ function mintCall(contract: SaleContract, key: Hex, { saleId, quantity, benefici
 
 const MINTER_ROLE = toHex(keccak256(Buffer.from('MINTER_ROLE')))
 
-async function isClosed({ contract, minter }: MintOptions, block?: bigint): Promise<boolean> {
-  const [isPaused, isMinter] = await Promise.all([
-    contract.read('paused', [], block),
-    contract.read('hasRole', [MINTER_ROLE, minter.address], block),
-  ])
-  return isPaused || !isMinter
-}
-
 function refusalOf({ reason }: Reverted, { saleId, beneficiary }: SaleBuy): Problem {
   if (reason === 'SupplyExceeded')
     return new Problem('sold_out', `Too few of lot ${saleId} are left; nothing was taken.`)
   if (reason === 'UnknownLot') return new Problem('sale_not_found', `There is no sale ${saleId}.`)
-  if (reason === 'EnforcedPause')
-    return new Problem('sale_not_active', 'The sale contract is paused; nothing was taken.')
   if (reason === OUT_OF_BUDGET)
     return new Problem(
       'beneficiary_rejects',

@@ -1,4 +1,5 @@
 import './problems.ts'
+import { createAlarm } from '../../base/alarm.ts'
 import { PLACEHOLDER_ADDRESS } from '../../base/placeholder.ts'
 import { createBatchReader } from '../../chain/batch.ts'
 import { contractAt } from '../../chain/contract.ts'
@@ -6,12 +7,13 @@ import { isLotHidden, readLotNotes } from '../../store/lot-notes.ts'
 import { type OpenSurface, type Surface, type SurfaceParts, toldGood } from '../surface.ts'
 import { saleLot, salePrice } from './lot.ts'
 import { createLots, saleAbi } from './lots.ts'
+import { assertOpen, gasMaxOf } from './mint.ts'
 import { type SaleCounter, saleRows, saleStatusRow } from './rows.ts'
 import { saleBuySchema } from './schema.ts'
 import { presentSale, publishSale, saleShelf } from './view.ts'
 
 function open(parts: SurfaceParts): OpenSurface | null {
-  const { config, clock, database, chainOf, offersOn, ownAddresses, payerProblem } = parts
+  const { config, clock, log, database, chainOf, offersOn, ownAddresses, payerProblem } = parts
   const { sale, chain } = config.game
   if (!sale) return null
   const access = chainOf(chain)
@@ -24,17 +26,10 @@ function open(parts: SurfaceParts): OpenSurface | null {
   const read = createBatchReader(rpc)
   const lots = createLots({ contract, rpc, head, read, saleIds: sale.saleIds, notes, clock })
   const minter = access.sender(sale.minterKey)
-  const good = saleLot({
-    contract,
-    rpc,
-    lots,
-    minter,
-    clock,
-    delivery: config.limits.delivery,
-    ownAddresses,
-    payerProblem,
-  })
-  const price = salePrice(lots, clock)
+  const { delivery } = config.limits
+  const mint = { contract, rpc, minter, clock, delivery, alarm: createAlarm(log, clock) }
+  const good = saleLot({ ...mint, lots, ownAddresses, payerProblem })
+  const price = salePrice({ ...mint, lots })
   const counter: SaleCounter = {
     offers: offersOn({ good, price }),
     schema: saleBuySchema(config.limits),
@@ -44,6 +39,9 @@ function open(parts: SurfaceParts): OpenSurface | null {
     rails: [...counter.offers.keys()],
     rows: (context, rail) => saleRows(context, counter, rail),
     shelf: saleShelf(lots, clock),
+    async assertSells() {
+      await Promise.all([assertOpen(mint), minter.assertFunded(gasMaxOf({ quantity: 1 })), minter.assertClear()])
+    },
   }
 }
 

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { ArrivalView } from '../../src/api/operator/arrival-rows.ts'
+import { sutler } from '../cli/sutler.ts'
+import { json } from '../shop/support.ts'
+import { post } from '../support/buyers.ts'
+import { startShop, type TestShop } from '../support/shop.ts'
+import { AT_ONCE, asOperator, reconcileRail } from './desk.ts'
+import { mppStranger, type Stranger, x402Stranger } from './strangers.ts'
+
+// Money that came without a purchase: listed, found by any name, decided about one by one or all at once, and its payer reads what was decided.
+
+const DOLLAR = 1_000_000n
+const FOR_A_PERSON = { ...AT_ONCE, refundsOrphans: false }
+
+let shop: TestShop
+before(async () => {
+  shop = await startShop({ env: { SUTLER_RECONCILE_SECONDS: '300' } })
+})
+after(() => shop.stop())
+
+const get = async <Answer>(path: string) => json<Answer>(await asOperator(shop, path), 200)
+const list = async (query: string) =>
+  get<{ arrivals: ArrivalView[]; next: string | null }>(`/operator/arrivals?${query}`)
+const run = (...args: string[]) =>
+  sutler([...args, '--url', shop.url, '--token', shop.config.operatorToken!.reveal()], { env: {} })
+
+for (const [name, come] of [
+  ['x402', x402Stranger],
+  ['mpp', mppStranger],
+] as const)
+  describe(`stray money on ${name}`, () => {
+    let stranger: Stranger
+    before(async () => {
+      stranger = await come(shop)
+    })
+    /** Sends so many dollars, one transfer each, and has the shop find them. */
+    async function give(count: number): Promise<readonly string[]> {
+      const given: string[] = []
+      for (let i = 0; i < count; i++) given.push(await stranger.give(DOLLAR + BigInt(i)))
+      await reconcileRail(shop, stranger.rail, FOR_A_PERSON)
+      return given
+    }
+
+    test('is listed by state and rail, and found by transaction, id and sender', async () => {
+      const [transaction] = await give(1)
+      const { arrivals } = await list(`state=held&rail=${name}`)
+      const [arrival] = arrivals
+      assert.deepEqual(
+        [arrivals.length, arrival?.paymentTx, arrival?.amount, arrival?.protocol],
+        [1, transaction, '1.00', name],
+      )
+      const found = async (path: string) =>
+        (await get<{ arrivals: ArrivalView[] }>(path)).arrivals.map(({ arrivalId }) => arrivalId)
+      const id = arrival!.arrivalId
+      assert.deepEqual(await found(`/operator/arrivals/${transaction}`), [id])
+      assert.deepEqual(await found(`/operator/arrivals/${id}`), [id])
+      assert.deepEqual(await found(`/operator/find?q=${transaction}`), [id])
+      assert.deepEqual(await found(`/operator/find?q=${stranger.address}`), [id])
+      assert.equal((await asOperator(shop, '/operator/arrivals/0xnothing')).status, 404)
+    })
+
+    test('orders show finds it, and says that nothing was bought with it', async () => {
+      const { arrivals } = await list(`state=held&rail=${name}`)
+      const { code, stdout } = await run('orders', 'show', arrivals[0]!.paymentTx)
+      assert.equal(code, 0)
+      assert.ok(stdout.startsWith(`${arrivals[0]!.arrivalId}  held  money without a purchase`), stdout)
+    })
+
+    test('that is kept is told to its payer as kept, by transaction and by a second presentation', async () => {
+      const { arrivals } = await list(`state=held&rail=${name}`)
+      const { arrivalId, paymentTx } = arrivals[0]!
+      const { code, stderr } = await run('arrivals', 'keep', arrivalId, '--by', 'mara')
+      assert.equal(code, 0, stderr)
+      const answer = await json<{ detail: string; retry: { action: string }; refund: unknown }>(
+        await fetch(`${shop.url}/payments/${paymentTx}`),
+        409,
+      )
+      assert.match(answer.detail, /The operator decided that it stays\./)
+      assert.doesNotMatch(answer.detail, /goes? back|way back/)
+      assert.deepEqual([answer.retry.action, answer.refund], ['none', null])
+      const [kept] = (await list(`state=kept&rail=${name}`)).arrivals
+      assert.deepEqual([kept?.arrivalId, kept?.decidedBy], [arrivalId, 'mara'])
+    })
+
+    test('all that is held goes back by one command, each told; what is refused is named, and ends with 1', async () => {
+      const before = await stranger.rail.balance(shop, stranger.address)
+      await give(3)
+      const pages = [await list(`state=held&rail=${name}&limit=2`)]
+      pages.push(await list(`state=held&rail=${name}&limit=2&cursor=${pages[0]!.next}`))
+      const ids = pages.flatMap(({ arrivals }) => arrivals.map(({ arrivalId }) => arrivalId))
+      assert.deepEqual([new Set(ids).size, pages[1]!.next], [3, null])
+      const { code, stdout, stderr } = await run('arrivals', 'refund', '--all', '--rail', name, '--by', 'mara')
+      assert.deepEqual([code, stdout], [0, '3 decided\n'], stderr)
+      for (const id of ids) assert.match(stderr, new RegExp(`${id}  refunded: 0x[0-9a-f]{64}`))
+      const fees = before - (await stranger.rail.balance(shop, stranger.address))
+      assert.ok(fees >= 0n && fees < DOLLAR, `${fees}`)
+      assert.equal((await list(`state=held&rail=${name}`)).arrivals.length, 0)
+      const again = await run('arrivals', 'refund', ids[0]!, 'arr_nothing')
+      assert.deepEqual([again.code, again.stdout], [1, '0 decided, 2 refused\n'])
+      assert.match(again.stderr, /is refunded; there is nothing to decide[\s\S]*there is no arrival arr_nothing/i)
+    })
+  })
+
+test('nothing and everything at once are not understood, and an unknown state is refused', async () => {
+  assert.equal((await run('arrivals', 'refund')).code, 2)
+  assert.equal((await run('arrivals', 'keep', 'arr_1', '--all')).code, 2)
+  assert.equal((await run('arrivals', 'list', '--state', 'lost')).code, 2)
+  assert.equal((await asOperator(shop, '/operator/arrivals?state=lost')).status, 400)
+  const gone = await asOperator(shop, '/operator/arrivals/arr_1', post({ decision: 'keep' }))
+  assert.equal(gone.status, 404)
+})

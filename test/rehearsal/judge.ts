@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { keccak256, toBytes } from 'viem'
+import { craftController } from '../../src/artifacts/CraftController.ts'
+import type { Address } from '../../src/base/address.ts'
+import type { Hex } from '../../src/base/hex.ts'
+import type { DevChain } from '../../src/devchain/chain.ts'
+import { nftsOf } from '../crash/flows.ts'
+import { wallet } from '../devchain/support.ts'
+import { onServer } from '../support/postgres.ts'
+import { type Networks, PATH_USD, USDC } from './networks.ts'
+import { nicknameOf, type Purchase } from './purchases.ts'
+
+// Charged and delivered as the chains and the game have it. Nothing here asks the shop, or reads what it wrote down about its orders.
+
+const TRANSFER = keccak256(toBytes('Transfer(address,address,uint256)'))
+const word = (address: Address): Hex => `0x${address.slice(2).toLowerCase().padStart(64, '0')}`
+const addressIn = (topic: Hex): string => `0x${topic.slice(26)}`
+
+/** What each payer sent to the till. */
+export async function charges({ chains }: Networks, till: Address): Promise<ReadonlyMap<string, readonly bigint[]>> {
+  const paid = new Map<string, bigint[]>()
+  for (const [chain, token] of [
+    [chains.native, USDC],
+    [chains.tempo, PATH_USD],
+  ] as const)
+    for (const { topics, data } of await transfersTo(chain, token, till)) {
+      const payer = addressIn(topics[1]!)
+      paid.set(payer, [...(paid.get(payer) ?? []), BigInt(data)])
+    }
+  return paid
+}
+
+async function transfersTo(
+  chain: DevChain,
+  token: Address,
+  to: Address,
+): Promise<readonly { topics: Hex[]; data: Hex }[]> {
+  const filter = { address: token, fromBlock: '0x0', toBlock: 'latest', topics: [TRANSFER, null, word(to)] }
+  return (await chain.request({ method: 'eth_getLogs', params: [filter] })) as { topics: Hex[]; data: Hex }[]
+}
+
+/** What the game has given, by the key that makes each gift one: of the embedded game, and of its reports. */
+export type GameLedger = ReadonlyMap<string, string>
+
+export async function readGame(databaseUrl: string): Promise<GameLedger> {
+  const { rows } = await onServer(databaseUrl, (client) =>
+    client.query<{ key: string; whom: string }>(`
+      select l.effect_key as key, p.nickname as whom from inventory_ledger l join players p on p.id = l.player_id
+      union all
+      select r.user_id || r.tx_hash, r.user_id from reports r`),
+  )
+  return new Map(rows.map(({ key, whom }) => [key, whom]))
+}
+
+type Evidence = {
+  readonly networks: Networks
+  readonly till: Address
+  readonly sale: Address
+  readonly controller: Address
+  readonly ledgers: readonly GameLedger[]
+}
+
+async function delivered({ networks, sale, controller, ledgers }: Evidence, purchase: Purchase): Promise<number> {
+  const { kind, buyer, seen } = purchase
+  const given = (whom: string) =>
+    new Set(ledgers.flatMap((ledger) => [...ledger].filter(([, name]) => name === whom).map(([key]) => key))).size
+  const { native } = networks.chains
+  switch (kind) {
+    case 'lot':
+      return nftsOf(networks.chains, sale, buyer.address)
+    case 'item':
+      return given(nicknameOf(buyer))
+    case 'report':
+      return given(buyer.address)
+    case 'burn': {
+      const timers = await wallet(native, buyer).readContract({
+        address: controller,
+        abi: craftController.abi,
+        functionName: 'timersOf',
+        args: [buyer.address],
+      })
+      return timers.length
+    }
+    // The answer is the good.
+    case 'lookup':
+    case 'health':
+      return seen === 'done' ? 1 : 0
+  }
+}
+
+/** Whoever was charged has the good once; whoever was not has nothing; and nobody else's money is in the till. */
+export async function judge(evidence: Evidence, purchases: readonly Purchase[]): Promise<void> {
+  const paid = await charges(evidence.networks, evidence.till)
+  for (const purchase of purchases) {
+    const { kind, protocol, buyer, seen, status, body } = purchase
+    const times = paid.get(buyer.address.toLowerCase())?.length ?? 0
+    const told = `${kind} by ${protocol}, seen as ${seen} (${status}): ${body.slice(0, 300)}`
+    const isAnswer = kind === 'lookup' || kind === 'health'
+    if (seen === 'unanswered' && isAnswer) assert.ok(times <= 1, told)
+    else assert.deepEqual([times, await delivered(evidence, purchase)], seen === 'done' ? [1, 1] : [times, times], told)
+    if (seen === 'refused') assert.equal(times, 0, told)
+    assert.ok(times <= 1, told)
+  }
+  const known = new Set(purchases.map(({ buyer }) => buyer.address.toLowerCase()))
+  assert.deepEqual(
+    [...paid.keys()].filter((payer) => !known.has(payer)),
+    [],
+    'money of strangers',
+  )
+}
