@@ -13,6 +13,8 @@ export type LedgerGate = {
   open(stop: AbortSignal): Promise<void>
 }
 
+const SET_ASIDE = 'It arrived while the books were not kept; it may have been spent already.'
+
 const RETRY_MS = 2_000
 const PAGE = 1_000
 
@@ -54,9 +56,10 @@ export function createLedgerGate(context: ReconcileContext, isBehind: () => Prom
   }
 }
 
+/** Dust too: most of what is sold costs less than anybody would send back. */
 async function* unclaimed({ db }: ReconcileContext, till: Till): AsyncGenerator<Arrival> {
   for (let after = ''; ; ) {
-    const page = await listArrivals(db, till.id, { states: ['unclaimed', 'orphaned'], after, limit: PAGE })
+    const page = await listArrivals(db, till.id, { states: ['unclaimed', 'orphaned', 'dust'], after, limit: PAGE })
     yield* page
     if (page.length < PAGE) return
     after = page.at(-1)!.id
@@ -73,16 +76,11 @@ async function learnTill(context: ReconcileContext, till: Till, hasProof: boolea
   const mayHaveLost = mark.isNew ? till.sinceBlock !== null : hasProof || mark.silentSeconds > policy.silenceSecondsMax
   if (!mayHaveLost) return
   for await (const arrival of unclaimed(context, till)) {
-    if (till.isOwn(arrival.sender) || arrival.amount < policy.refundAtLeast) continue
+    if (till.isOwn(arrival.sender) || arrival.reason === SET_ASIDE) continue
     const claimant = await claimantOf(db, await till.rail.identityOf(arrival))
     // An order that waits for just this payment goes on with it.
     if (claimant.kind === 'order' && !claimant.isPaid) continue
-    await holdArrival(
-      context,
-      till,
-      arrival,
-      'It arrived while the books were not kept; it may have been spent already.',
-    )
+    await holdArrival(context, till, arrival, SET_ASIDE)
   }
   log.warn('the store was behind the chain: payments without an order were set aside', {
     till: till.id,

@@ -220,7 +220,10 @@ async function keep(context: ReconcileContext, till: Till, arrival: Arrival, by:
   return changeArrival(context.db, arrival, { to: 'kept', reason: arrival.reason, decidedBy: by, claim, event: null })
 }
 
-/** Takes money out of circulation until a person has decided: its name is taken, so that it cannot buy anything. */
+/**
+ * Takes money out of circulation until a person has decided: its name is taken, so that it cannot buy anything. Too little to open a case
+ * for loses its name all the same.
+ */
 export async function holdArrival(
   context: ReconcileContext,
   till: Till,
@@ -228,6 +231,8 @@ export async function holdArrival(
   reason: string,
 ): Promise<Arrival | null> {
   const claim = await freeName(context, till, arrival)
+  if (arrival.amount < context.policy.refundAtLeast)
+    return changeArrival(context.db, arrival, { to: 'dust', reason, claim, event: null })
   return change(context, till, arrival, { to: 'held', reason, claim, type: 'payment.orphaned' })
 }
 

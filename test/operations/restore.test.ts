@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import type { PrivateKeyAccount } from 'viem/accounts'
+import { systemRandom } from '../../src/base/id.ts'
 import { silentLog } from '../../src/base/log.ts'
 import { sandboxContracts } from '../../src/sandbox/foundation.ts'
+import { createSandboxPlayers } from '../../src/sandbox/players.ts'
 import { addressOf } from '../../src/sandbox/world.ts'
 import type { Service } from '../../src/service/service.ts'
 import { copyDatabase } from '../../src/store/copy.ts'
@@ -11,7 +13,7 @@ import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest }
 import { openStore, type TestStore } from '../support/database.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
-import { asOperator, buy, LOT, payFor } from './desk.ts'
+import { AT_ONCE, asOperator, buy, LOT, payFor, reconcileRail } from './desk.ts'
 
 let shop: TestShop
 let buyer: PrivateKeyAccount
@@ -105,6 +107,28 @@ describe('C-12, M-26: a store restored from an older backup', () => {
       (await fetch(`${restored.url}/agentic/mpp/buy`, post(request, { authorization: credential }))).status,
       200,
     )
+  })
+
+  test('nor one that is too little to be sent back', async () => {
+    await createSandboxPlayers(shop.store.db, systemRandom).create({ nickname: 'restored', address: buyer.address })
+    const ask = ({ url }: { readonly url: string }, { rail, header }: RailUnderTest, credential?: string) => {
+      const headers = credential === undefined ? {} : { [header]: credential }
+      return rail === 'x402'
+        ? fetch(`${url}/x402/cheap-health`, { headers })
+        : fetch(`${url}/shop/mpp/player-lookup`, post({}, headers))
+    }
+    const pay = async (rail: RailUnderTest) => rail.pay(shop, buyer, await ask(shop, rail))
+    // This one lay there unclaimed when the backup was taken, swept as dust, and bought something afterwards.
+    const swept = await pay(mppPushUnderTest)
+    await reconcileRail(shop, mppPushUnderTest, AT_ONCE)
+    await takeBackup()
+    const spent: [RailUnderTest, string][] = [[mppPushUnderTest, swept]]
+    for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest]) spent.push([rail, await pay(rail)])
+    for (const [rail, credential] of spent) assert.equal((await ask(shop, rail, credential)).status, 200, rail.name)
+    const restored = await shop.replica({ database: backup.db })
+    for (const [rail, credential] of spent) {
+      assert.equal((await ask(restored, rail, credential)).status, 409, rail.name)
+    }
   })
 
   test('that nobody has kept for an hour is not trusted either, even if no key of ours has moved since', async () => {
