@@ -100,6 +100,11 @@ test('the key of the minter is rotated, and every replica replaced', options, as
   const later = () => bought('1').filter(({ begunAt }) => begunAt > replaced)
   await until(() => later().length >= 2)
   for (const { buyer } of later()) assert.equal(await minterOf(networks, sale, buyer.address), fresh!.toLowerCase())
+  assert.deepEqual(
+    buyers.purchases.filter(({ seen }) => seen !== 'done').map(({ kind, status, body }) => `${kind} ${status} ${body}`),
+    [],
+    'nobody has noticed anything of all this',
+  )
 })
 
 test('a backup is restored: what was sold since then is not sold again, and waits for a person', options, async (t) => {

@@ -58,8 +58,8 @@ export async function openStage(): Promise<Stage> {
     ...{ OWNER: owner.address, DATABASE_URL: database.url, CONTACT: 'shop@studio.test', CRAFT_TOKEN: 'Ember:EMBER' },
     ...{ COLLECTIONS: game.collection, PASS_URI: 'https://studio.test/pass.json', PLAYER: 'Nell', WALLET: wallet! },
     PORTS: ports.join(' '),
-    // The proxy looks every second whether a replica is ready.
-    SUTLER_DRAIN_SECONDS: '2',
+    // The proxy looks every second whether a replica is ready; and all agents come from one address here.
+    ...{ SUTLER_DRAIN_SECONDS: '2', SUTLER_RATE_UNPAID: '10000', SUTLER_RATE_READ: '10000' },
   }
   const folder = mkdtempSync(join(tmpdir(), 'sutler-rehearsal-'))
   await installCaddyfile(folder)
