@@ -10,6 +10,7 @@ const GROUP_MAX = 6
 /** These take longest, so they begin first. Each has a process to itself. */
 const LONG = [
   'test/crash/kill.test.ts',
+  'test/proxy/proxy.test.ts',
   'test/browser/pages.test.ts',
   'test/package/pack.test.ts',
   'test/cli/commands.test.ts',
