@@ -29,6 +29,7 @@ const PAIRS = Array.from({ length: 1024 }, (_, bits) => ALPHABET[bits >> 5]! + A
 type IdPrefix =
   | 'ord'
   | 'arr'
+  | 'trb'
   | 'req'
   | 'flow'
   | 'evt'

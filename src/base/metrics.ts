@@ -5,11 +5,23 @@ type Labels = Readonly<Record<string, string>>
 /** The values of a family's labels, in the order in which it names them. Whole numbers may stand as they are. */
 type LabelValues = readonly (string | number)[]
 
-type Counter = { add(...labels: LabelValues): void }
+type Counter = {
+  add(...labels: LabelValues): void
+  /** By more than one, or by a part of one. */
+  grow(by: number, ...labels: LabelValues): void
+  /** Shows the series at nought: a series that begins with its first event hides that event from whoever looks for growth. */
+  begin(...labels: LabelValues): void
+}
 type Histogram = { observe(value: number, ...labels: LabelValues): void }
 /** A value that is read when somebody asks. */
 export type Sample = { readonly labels: Labels; readonly value: number }
-export type Gauge = { readonly name: string; readonly help: string; readonly samples: readonly Sample[] }
+export type Gauge = {
+  readonly name: string
+  readonly help: string
+  readonly samples: readonly Sample[]
+  /** A counter that somebody else counts, the system for example. */
+  readonly type?: 'gauge' | 'counter'
+}
 
 type Metrics = {
   counter(name: string, help: string, labels: readonly string[]): Counter
@@ -39,6 +51,11 @@ export function createMetrics(): Metrics {
           const one = series.at(labels)
           if (one) one.value++
         },
+        grow(by, ...labels) {
+          const one = series.at(labels)
+          if (one) one.value += by
+        },
+        begin: (...labels) => void series.at(labels),
       }
     },
     histogram(name, help, labelNames, bounds) {
@@ -63,11 +80,11 @@ export function createMetrics(): Metrics {
       }
     },
     print(gauges) {
-      const printedGauges = gauges.map(({ name, help, samples }) =>
+      const printedGauges = gauges.map(({ name, help, samples, type = 'gauge' }) =>
         family(
           name,
           help,
-          'gauge',
+          type,
           samples.map(({ labels, value }) => `${name}${printed(labels)} ${value}`),
         ),
       )

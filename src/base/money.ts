@@ -25,6 +25,11 @@ export function usd(micros: bigint): Usd {
   return micros as Usd
 }
 
+/** For figures that somebody looks at, never for sums that somebody is owed. */
+export function usdNumber(micros: bigint): number {
+  return Number(micros) / 10 ** DECIMALS
+}
+
 export function times(unit: Usd, quantity: number): Usd {
   return usd(unit * BigInt(quantity))
 }

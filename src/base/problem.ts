@@ -58,6 +58,13 @@ const common = {
     ...payAgain,
     advice: 'Pay the challenge and repeat the request with the same body.',
   },
+  payment_misplaced: {
+    status: 402,
+    title: 'Payment is in the wrong place',
+    ...payAgain,
+    advice:
+      'Nothing was taken. Send a payment of the protocol and version, in the header and to the address, that the detail and `payment.wanted` name.',
+  },
   malformed_credential: { status: 402, title: 'Credential cannot be read', ...payAgain, advice: PAY_AGAIN },
   invalid_challenge: {
     status: 402,
@@ -130,7 +137,7 @@ const common = {
     advice:
       'No money was sent. A payment goes back once, in full, after the order has ended; the detail says what stands against it.',
   },
-  item_unavailable: { status: 409, title: 'Item is out of stock', ...fixState, advice: FIX_STATE },
+  item_unavailable: { status: 409, title: 'Item is not available', ...fixState, advice: FIX_STATE },
   idempotency_conflict: {
     status: 409,
     title: 'Idempotency key was used for another request',

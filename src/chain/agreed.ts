@@ -14,7 +14,9 @@ export type SecondOpinion = (
 export function secondOpinion(rpc: Rpc, fromAmount: bigint | null): SecondOpinion {
   return async (receipt, { amount, confirmations }) => {
     if (fromAmount === null || amount < fromAmount || rpc.second === null) return true
-    return agreedReceipt(rpc, receipt, confirmations)
+    const isAgreed = await agreedReceipt(rpc, receipt, confirmations)
+    if (!isAgreed) rpc.disagreed()
+    return isAgreed
   }
 }
 

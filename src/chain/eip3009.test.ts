@@ -153,6 +153,8 @@ describe('M-16: what a receipt proves', () => {
     blockHash: `0x${'11'.repeat(32)}`,
     from,
     logs,
+    gasUsed: 21_000n,
+    gasPrice: 1n,
   })
   const other = `0x${'99'.repeat(20)}` as const
 

@@ -3,6 +3,8 @@ import type { RpcTransport } from './transport.ts'
 
 /** One address that answers for a chain, and what is known of it. */
 export type RpcNode = {
+  /** Its place in the configuration, from 1: what it is called in figures. */
+  readonly place: number
   readonly ask: RpcTransport
   /** The newest block it has shown; null before anybody asked. */
   head: NodeHead | null
@@ -10,6 +12,15 @@ export type RpcNode = {
   mutedUntil: number
   /** Its newest block lies behind that of another: what it says is of the past. */
   isBehind: boolean
+}
+
+/** A node as it showed itself when it was last asked. */
+export type NodeStanding = {
+  readonly place: number
+  /** It answers, and its newest block is of now. */
+  readonly isUp: boolean
+  /** How many blocks another node has shown that it has not. */
+  readonly blocksBehind: number
 }
 
 export type NodeHead = { readonly number: bigint; readonly timestampMs: number; readonly baseFee: bigint }
@@ -22,6 +33,8 @@ type Nodes = {
   mute(node: RpcNode): void
   /** Compares the heads that were read last. */
   judge(): void
+  /** How each of them stands, as far as it was asked. */
+  standing(): readonly NodeStanding[]
 }
 
 /** Long, because it ends as soon as the node answers anything: heads are asked of all nodes, muted or not. */
@@ -31,7 +44,9 @@ const BLOCKS_BEHIND_MAX = 3n
 const MS_BEHIND_MAX = 8_000
 
 export function createNodes(transports: readonly RpcTransport[], clock: Clock): Nodes {
-  const all = transports.map((ask): RpcNode => ({ ask, head: null, mutedUntil: 0, isBehind: false }))
+  const all = transports.map(
+    (ask, index): RpcNode => ({ place: index + 1, ask, head: null, mutedUntil: 0, isBehind: false }),
+  )
   const isMuted = ({ mutedUntil }: RpcNode): boolean => clock.now() < mutedUntil
   return {
     all,
@@ -42,6 +57,14 @@ export function createNodes(transports: readonly RpcTransport[], clock: Clock): 
     },
     mute(node) {
       node.mutedUntil = clock.now() + MUTED_MS
+    },
+    standing() {
+      const newest = all.reduce((best, { head }) => (head !== null && head.number > best ? head.number : best), 0n)
+      return all.map((node) => ({
+        place: node.place,
+        isUp: !node.isBehind && !isMuted(node),
+        blocksBehind: node.head === null ? 0 : Number(newest - node.head.number),
+      }))
     },
     judge() {
       const heads = all.map(({ head }) => head).filter((head) => head !== null)

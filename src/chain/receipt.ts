@@ -19,6 +19,9 @@ export type Receipt = {
   readonly blockHash: Hash
   readonly from: Address
   readonly logs: readonly EvmLog[]
+  /** What it cost; the price in wei, or in whatever the chain asks for gas. */
+  readonly gasUsed: bigint
+  readonly gasPrice: bigint
 }
 
 export type RawReceipt = {
@@ -28,6 +31,8 @@ export type RawReceipt = {
   readonly blockHash: Hash
   readonly from: Address
   readonly logs: readonly EvmLog[]
+  readonly gasUsed?: Hex
+  readonly effectiveGasPrice?: Hex
 }
 
 /** Null means: not seen by this node now. It never means that the transaction failed. */
@@ -46,6 +51,8 @@ export function receiptIn(raw: RawReceipt, hash: Hash): Receipt | null {
     blockHash: raw.blockHash,
     from: raw.from,
     logs: raw.logs,
+    gasUsed: BigInt(raw.gasUsed ?? 0),
+    gasPrice: BigInt(raw.effectiveGasPrice ?? 0),
   }
 }
 

@@ -2,7 +2,8 @@ import http from 'node:http'
 import https from 'node:https'
 import type { Clock } from '../base/clock.ts'
 import { Problem } from '../base/problem.ts'
-import { createNodes, type NodeHead, type RpcNode } from './nodes.ts'
+import { type ChainMeter, noChainMeter } from './chain-meter.ts'
+import { createNodes, type NodeHead, type NodeStanding, type RpcNode } from './nodes.ts'
 import type { RpcRequest, RpcTransport } from './transport.ts'
 
 /** Speaks JSON-RPC with one chain. A refusal by the node is an RpcError; no answer at all is a ChainSilent. */
@@ -17,6 +18,10 @@ export type Rpc = {
   readonly second: Rpc | null
   /** How many of the nodes were silent or behind when they were last asked. */
   doubtful(): number
+  /** How each of them stood then. */
+  standing(): readonly NodeStanding[]
+  /** Counts that nodes did not show the same where they had to. */
+  disagreed(): void
 }
 
 /** The node answered, and said no. */
@@ -45,24 +50,29 @@ type RpcOptions = {
   readonly chainId: number
   readonly transports: readonly RpcTransport[]
   readonly clock: Clock
+  readonly meter?: ChainMeter | undefined
 }
 
 /** Several nodes are asked in turn: the next one only when the one before did not answer for the chain. */
-export function createRpc({ chainId, transports, clock }: RpcOptions): Rpc {
-  const nodes = createNodes(
-    transports.map((transport) => ofChain(transport, chainId, clock)),
-    clock,
-  )
+export function createRpc({ chainId, transports, clock, meter = noChainMeter }: RpcOptions): Rpc {
+  const doors = transports.map((transport) => ofChain(transport, chainId, clock))
+  const nodes = createNodes(doors, clock)
   let lastId = 0
 
   async function askOne<Result>(node: RpcNode, method: string, params: readonly unknown[]): Promise<Result> {
     const request: RpcRequest = { jsonrpc: '2.0', id: ++lastId, method, params }
+    const askedAt = clock.now()
+    const tell = (outcome: 'answered' | 'refused' | 'silent') =>
+      meter.asked({ chainId, node: node.place, outcome, ms: Math.max(0, clock.now() - askedAt) })
     try {
       const answer = await node.ask(request)
       node.mutedUntil = 0
-      return resultOf(answer) as Result
+      const result = resultOf(answer) as Result
+      tell('answered')
+      return result
     } catch (error) {
       if (!isWord(error)) nodes.mute(node)
+      tell(isWord(error) ? 'refused' : 'silent')
       throw error
     }
   }
@@ -118,7 +128,9 @@ export function createRpc({ chainId, transports, clock }: RpcOptions): Rpc {
       everyone: <Result>(method: string, params: readonly unknown[] = []) =>
         Promise.all(nodes.all.map((node) => askOne<Result>(node, method, params).catch(() => undefined))),
       second,
-      doubtful: () => nodes.all.filter((node) => node.isBehind || nodes.isMuted(node)).length,
+      doubtful: () => nodes.standing().filter(({ isUp }) => !isUp).length,
+      standing: nodes.standing,
+      disagreed: () => meter.disagreed(chainId),
     }
   }
 

@@ -20,6 +20,9 @@ export const erc20Abi = parseAbi([
   'function approve(address spender, uint256 amount)',
 ])
 
+/** What most stablecoins have, and not every token. */
+export const pausableAbi = parseAbi(['function paused() view returns (bool)'])
+
 /** Why a token refuses a transfer, in the standard's words (ERC-6093). They come through the contract that asked for it. */
 export const tokenErrors = parseAbi([
   'error ERC721NonexistentToken(uint256 tokenId)',

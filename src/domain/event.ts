@@ -20,6 +20,18 @@ export const eventTypes = [
   'refund.completed',
   'report.recorded',
   'operator.acted',
+  'wallet.low',
+  'wallet.refilled',
+  'node.down',
+  'node.back',
+  'game.down',
+  'game.back',
+  'rail.paused',
+  'rail.resumed',
+  'surface.paused',
+  'surface.resumed',
+  'attention.needed',
+  'attention.over',
 ] as const
 
 export type EventType = (typeof eventTypes)[number]
@@ -57,6 +69,21 @@ export const eventDescriptions: Readonly<Record<EventType, string>> = {
   'refund.created': 'The full amount is about to go back to the payer.',
   'refund.completed': 'The full amount was sent back to the payer.',
   'report.recorded': 'A paid report of a transaction was recorded.',
+  'wallet.low': 'A wallet of the shop is below its alarm: gas or refunds run out soon.',
+  'wallet.refilled': 'A wallet that was low is above its alarm again.',
+  'node.down': 'An RPC node does not answer, or lags behind the others.',
+  'node.back': 'An RPC node that was down answers as the others do.',
+  'game.down': 'The game backend cannot deliver: its items are not sold, and what was paid for waits.',
+  'game.back': 'The game backend delivers again.',
+  'rail.paused':
+    'Nothing can be paid by a protocol: its chain, its token or its facilitator is down. Nothing is taken meanwhile.',
+  'rail.resumed': 'A protocol is taken again.',
+  'surface.paused':
+    'A family of goods cannot be sold: its contract is paused, a role or gas is missing, or the game is down.',
+  'surface.resumed': 'A family of goods is sold again.',
+  'attention.needed':
+    'Something waits for a person: an order that does not end, money without a purchase, a loss, a dead webhook.',
+  'attention.over': 'What waited for a person was decided, or has ended by itself.',
   'operator.acted': 'Somebody who runs the shop changed something: what, who, and how it was before and after.',
 }
 

@@ -12,6 +12,8 @@ export type RailDocuments = {
   readonly own: readonly RailDocument[]
   /** How to buy with the client that anybody can install. */
   recipe(facts: RailFacts, route: SoldRoute): Recipe
+  /** How a page pays with a wallet of the browser: a script that puts itself into `SIGNERS`. Left out where no wallet can sign for it. */
+  readonly walletScript?: string
   /** The same over MCP; left out where no such client pays a tool by itself. */
   mcpRecipe?(facts: RailFacts, route: SoldRoute): Recipe
 }

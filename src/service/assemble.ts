@@ -1,5 +1,5 @@
 import { createHttpApp, type Other } from '../api/app.ts'
-import { documentRows } from '../api/documents/rows.ts'
+import { createDocuments } from '../api/documents/rows.ts'
 import { createPaymentGate } from '../api/gate/payment-gate.ts'
 import { createRateLimiter, RATE_WINDOW_SECONDS, type RateLimiter } from '../api/gate/rate-limit.ts'
 import type { SharedCounts } from '../api/gate/rate-sharing.ts'
@@ -13,6 +13,7 @@ import { createShopContext, type ShopContext } from '../api/shop/shop-context.ts
 import type { Clock } from '../base/clock.ts'
 import { readSigningKey } from '../base/jws.ts'
 import type { Log } from '../base/log.ts'
+import { measuredExchange } from '../base/measured-exchange.ts'
 import { Secret } from '../base/secret.ts'
 import { VERSION } from '../base/version.ts'
 import type { Checkout, OrderJobs } from '../checkout/checkout.ts'
@@ -103,19 +104,24 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   const { limits, http } = config
   const sources = { clock, random, log, waypoint, exchange }
   const journal = createJournal(database)
-  const chainOf = createChains({ limits, journal, clock, log, waypoint, transports })
+  const meter = createShopMeter(() => operations.wake())
+  const chainOf = createChains({ limits, journal, clock, log, waypoint, transports, meter: meter.chain })
+  const measured = (service: string) => measuredExchange(exchange, clock, (asked) => meter.outside(service, asked))
   const accounts = accountsOf(kinds, config)
   const selling = accounts.filter(({ isSelling }) => isSelling)
   const hostOf = addressFinder(kinds, http)
   const past = await recordedTerms(database, accounts)
   const telling = createTelling({ config, surfaces, hostOf, past })
   const { secondOpinionFrom } = config.operations
-  const railParts = { ...sources, http, limits, serviceName: config.service.name, startsCold, past, secondOpinionFrom }
+  const railParts = {
+    ...sources,
+    exchange: measured('facilitator'),
+    ...{ http, limits, serviceName: config.service.name, startsCold, past, secondOpinionFrom },
+  }
   const rails = openRails(accounts, chainOf, railParts)
-  const goods = { ...sources, config, database, chainOf, surfaces }
+  const goods = { ...sources, exchange: measured('game'), config, database, chainOf, surfaces }
   const { open, offers } = pairOffers({ ...goods, accounts: selling, rails, telling })
   await assertAllFinishable(database, offers)
-  const meter = createShopMeter(() => operations.wake())
   const orders = createOrders(database)
   const around = { ...sources, config, accounts, database, journal, rails, open, chainOf, meter, orders, past }
   const operations = createOperations({ ...around, resolve: ground.resolve, post: ground.post })
@@ -159,8 +165,12 @@ async function openDoor(config: Config, ground: Ground, counter: Counter): Promi
     ...extraRoutes,
   ]
   const treasuryKeys = accounts.map(({ treasuryKey }) => treasuryKey).filter((key) => key instanceof Secret)
-  const table = [...rows, ...documentRows({ context, config, treasuryKeys, version: VERSION, others: rows })]
-  const limiter = createRateLimiter({ limits, proxyHops: http.proxyHops, shared: sharedCounts(database), clock, log })
+  const documents = createDocuments({ context, config, treasuryKeys, version: VERSION, others: rows })
+  const table = [...rows, ...documents.rows]
+  const limiter = createRateLimiter({
+    ...{ limits, proxyHops: http.proxyHops, shared: sharedCounts(database), clock, log },
+    onLimited: meter.limited,
+  })
   const paymentGate = createPaymentGate({ checkout, rails, limiter, limits })
   const selling = { routes: table, checkout, limiter, paymentGate, random, log }
   const references = rails.map(({ reference }) => reference)
@@ -170,7 +180,7 @@ async function openDoor(config: Config, ground: Ground, counter: Counter): Promi
   for (const [path, handle] of operatorHandlers({ ...operatorParts, limits, limiter }))
     others.set(path, { host: 'both', handle })
   for (const [path, handle] of assetHandlers(limiter)) others.set(path, { host: 'both', handle })
-  const app = createHttpApp({ ...selling, others, http, limits, observe: meter.answered })
+  const app = createHttpApp({ ...selling, factsOf: documents.factsOf, others, http, limits, observe: meter.answered })
   return { app, table, limiter }
 }
 

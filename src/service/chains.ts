@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Waypoint } from '../base/waypoint.ts'
 import type { ChainAccess } from '../chain/access.ts'
+import type { ChainMeter } from '../chain/chain-meter.ts'
 import { createFeeSource, type FeeSource } from '../chain/fees.ts'
 import { createHeadSource } from '../chain/head.ts'
 import { createRpc, httpTransport } from '../chain/rpc.ts'
@@ -18,6 +19,7 @@ type ChainParts = {
   readonly clock: Clock
   readonly log: Log
   readonly waypoint: Waypoint
+  readonly meter: ChainMeter
   /** Chains that live in this process, by id; perhaps with several ways to each. */
   readonly transports: ReadonlyMap<number, RpcTransport | readonly RpcTransport[]>
 }
@@ -33,7 +35,7 @@ export function createChains(parts: ChainParts): (config: ChainConfig) => ChainA
 }
 
 function createAccess(
-  { limits, journal, clock, log, waypoint, transports }: ChainParts,
+  { limits, journal, clock, log, waypoint, meter, transports }: ChainParts,
   { chainId, rpcUrls, tipWei, headAgeMaxMs, burial, paysGasInCoin }: ChainConfig,
 ): ChainAccess {
   const inProcess = transports.get(chainId)
@@ -41,6 +43,7 @@ function createAccess(
     chainId,
     transports: inProcess ? [inProcess].flat() : rpcUrls.map((url) => httpTransport(url, limits.rpcTimeoutMs)),
     clock,
+    meter,
   })
   const head = createHeadSource({ rpc, clock, ageMaxMs: headAgeMaxMs })
   const fees: FeeSource = createFeeSource({ head, tipWei })
@@ -60,6 +63,7 @@ function createAccess(
           clock,
           log,
           waypoint,
+          meter,
           burial,
           paysGasInCoin,
           waitMs: limits.receiptWaitMs,

@@ -1,26 +1,42 @@
-import type { Gauge, Sample } from '../base/metrics.ts'
-import type { Database, DatabaseStatus } from '../store/db.ts'
+import type { Health } from '../api/operator/health-rows.ts'
+import type { Gauge } from '../base/metrics.ts'
+import { usdNumber } from '../base/money.ts'
+import { troubleKinds } from '../domain/trouble.ts'
+import type { Database } from '../store/db.ts'
 import { type Figures, readFigures } from '../store/figures.ts'
 import { oldestDueSeconds } from '../store/jobs.ts'
 import { type WebhookBacklog, webhookBacklog } from '../store/webhooks/deliveries.ts'
+import { gauge, healthGauges, type LiveChain, nodeGauges, only, processGauges } from './live-gauges.ts'
+import type { OpenRail } from './rails.ts'
 import type { WalletBalance } from './wallets.ts'
 
-/** What all replicas share, read when somebody asks for the figures. */
-export async function readGauges(
-  database: Database,
-  wallets: () => Promise<readonly WalletBalance[]>,
-): Promise<readonly Gauge[]> {
-  const [figures, lagSeconds, backlog, balances] = await Promise.all([
+type GaugeParts = {
+  readonly database: Database
+  readonly chains: readonly LiveChain[]
+  readonly rails: readonly OpenRail[]
+  health(): Promise<Health>
+  wallets(): Promise<readonly WalletBalance[]>
+}
+
+/** What all replicas share is read from the store when somebody asks for the figures; what this one sees stands beside it. */
+export async function readGauges(parts: GaugeParts): Promise<readonly Gauge[]> {
+  const { database, chains, rails } = parts
+  const [figures, lagSeconds, backlog, balances, health, floats] = await Promise.all([
     readFigures(database),
     oldestDueSeconds(database, 'order'),
     webhookBacklog(database),
     // Figures of the store are worth having while a chain is silent.
-    wallets().catch((): readonly WalletBalance[] => []),
+    parts.wallets().catch((): readonly WalletBalance[] => []),
+    parts.health(),
+    readFloats(rails),
   ])
   return [
     ...orderGauges(figures, lagSeconds),
+    ...moneyGauges(figures, floats),
     ...webhookGauges(backlog),
     ...walletGauges(balances),
+    ...healthGauges(health),
+    ...nodeGauges(chains),
     ...processGauges(database.status()),
   ]
 }
@@ -99,21 +115,43 @@ function walletGauges(balances: readonly WalletBalance[]): readonly Gauge[] {
   ]
 }
 
-function processGauges({ connections, idle, waiting }: DatabaseStatus): readonly Gauge[] {
+type Float = { readonly network: string; readonly amount: bigint }
+
+/** What each treasury has to send back; nothing is said of one whose chain is silent. */
+async function readFloats(rails: readonly OpenRail[]): Promise<readonly Float[]> {
+  const selling = rails.filter(({ isSelling }) => isSelling)
+  const read = await Promise.all(
+    selling.map(({ rail }) =>
+      rail.float().then(
+        (amount) => ({ network: rail.network, amount }),
+        () => null,
+      ),
+    ),
+  )
+  return read.filter((float) => float !== null)
+}
+
+function moneyGauges({ liabilities, troubles }: Figures, floats: readonly Float[]): readonly Gauge[] {
+  const owed = (network: string) => liabilities.find((one) => one.network === network)?.amount ?? 0n
+  const networks = new Set([...floats, ...liabilities].map(({ network }) => network))
   return [
-    gauge('sutler_store_connections', 'Connections to the store.', [
-      { labels: { state: 'idle' }, value: idle },
-      { labels: { state: 'busy' }, value: connections - idle },
-      { labels: { state: 'awaited' }, value: waiting },
-    ]),
-    gauge('process_resident_memory_bytes', 'Memory of this process.', only(process.memoryUsage.rss())),
+    gauge(
+      'sutler_liabilities_usd',
+      'Dollars that would have to go back if nothing that is open could be delivered.',
+      [...networks].map((network) => ({ labels: { network }, value: usdNumber(owed(network)) })),
+    ),
+    gauge(
+      'sutler_float_usd',
+      'Dollars that the treasury could send back.',
+      floats.map(({ network, amount }) => ({ labels: { network }, value: usdNumber(amount) })),
+    ),
+    gauge(
+      'sutler_troubles_open',
+      'What is wrong now, as events told of it, by kind.',
+      troubleKinds.map((kind) => ({
+        labels: { kind },
+        value: troubles.find((one) => one.kind === kind)?.count ?? 0,
+      })),
+    ),
   ]
-}
-
-function only(value: number): readonly Sample[] {
-  return [{ labels: {}, value }]
-}
-
-function gauge(name: string, help: string, samples: readonly Sample[]): Gauge {
-  return { name, help, samples }
 }

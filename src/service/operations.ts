@@ -28,8 +28,12 @@ import { createPost, type Post, systemResolve } from '../webhooks/post.ts'
 import type { Resolve } from '../webhooks/target.ts'
 import { startWebhookWorker, type WebhookWorker } from '../webhooks/worker.ts'
 import { openEventLog } from './event-log.ts'
+import { readGauges } from './gauges.ts'
 import { createHealth, type HealthRail, type HealthWatch } from './health.ts'
+import { createJanitor, type Janitor } from './janitor.ts'
+import { createLookout, type Lookout } from './lookout.ts'
 import { operatorRoutes } from './operator-routes.ts'
+import { pausedTokens } from './paused-tokens.ts'
 import type { OpenRail } from './rails.ts'
 import { createSigners, isJournalBehind } from './signers.ts'
 import { createTills } from './tills.ts'
@@ -66,6 +70,8 @@ export type Operations = {
   readonly webhooks: Webhooks
   readonly events: EventLog
   readonly health: HealthWatch
+  readonly lookout: Pick<Lookout, 'look'>
+  readonly janitor: Pick<Janitor, 'sweep'>
   /** Health and keys: rows of the public table. */
   publicRoutes(checkout: Checkout): readonly Route[]
   operatorRoutes(checkout: Checkout): readonly OperatorRoute[]
@@ -95,6 +101,14 @@ export function createOperations(parts: OperationsParts): Operations {
   const selling = { rails: healthRails(parts), surfaces: open, signers: remote }
   const health = createHealth({ database, chains, ...selling, gate, wallets, clock, exchange })
   const events = openEventLog(database, clock)
+  const watched = { database, clock, random, log, chains, surfaces: open, health: health.read, wallets }
+  const lookout = createLookout({
+    ...watched,
+    pausedTokens: () => pausedTokens(rails),
+    onTold: () => worker?.wake(),
+  })
+  const janitor = createJanitor({ database, clock, log, retention: operations.retention, onGone: meter.deleted })
+  const metrics = async () => meter.print(await readGauges({ ...watched, rails }))
   let worker: WebhookWorker | undefined
   let reconciler: Reconciler | undefined
 
@@ -104,8 +118,10 @@ export function createOperations(parts: OperationsParts): Operations {
     webhooks,
     events,
     health,
+    lookout,
+    janitor,
     publicRoutes: (checkout) => healthRows(health.read, checkout.receipts.jwks),
-    operatorRoutes: (checkout) => operatorRoutes({ ...parts, events, webhooks, wallets, reconcileContext }, checkout),
+    operatorRoutes: (checkout) => operatorRoutes({ ...parts, events, webhooks, metrics, reconcileContext }, checkout),
     wake: () => worker?.wake(),
     start() {
       worker = startWebhookWorker({
@@ -120,10 +136,12 @@ export function createOperations(parts: OperationsParts): Operations {
         onPlaced: events.announce,
       })
       reconciler = startReconciler(reconcileContext, operations.reconcileSeconds)
+      lookout.start()
+      janitor.start()
     },
     async stop() {
       events.close()
-      await Promise.all([worker?.stop(), reconciler?.stop()])
+      await Promise.all([worker?.stop(), reconciler?.stop(), lookout.stop(), janitor.stop()])
     },
   }
 }

@@ -1,6 +1,6 @@
 import { arrivalRows } from '../api/operator/arrival-rows.ts'
 import type { EventLog } from '../api/operator/event-stream.ts'
-import type { ShopMeter } from '../api/operator/metrics.ts'
+import { exportRows } from '../api/operator/export-rows.ts'
 import { type Decision, orderRows } from '../api/operator/order-rows.ts'
 import { playerRows, playersElsewhere } from '../api/operator/player-rows.ts'
 import type { OperatorRoute } from '../api/operator/route.ts'
@@ -14,6 +14,7 @@ import { decideArrival } from '../checkout/orphans.ts'
 import { reconcile } from '../checkout/reconcile.ts'
 import type { ReconcileContext } from '../checkout/reconcile-context.ts'
 import type { ChainConfig, Config } from '../config/config.ts'
+import { planExport } from '../domain/retention.ts'
 import { presentArrival } from '../domain/till.ts'
 import type { Database } from '../store/db.ts'
 import { createGameCalls, type GameVerdict } from '../store/game/calls.ts'
@@ -21,29 +22,27 @@ import { createPlayers } from '../store/game/players.ts'
 import { hurry } from '../store/jobs.ts'
 import { listOrders, sumOrders } from '../store/orders/list.ts'
 import { readTimeline } from '../store/orders/timeline.ts'
+import { markExported, readExport } from '../store/retention/export.ts'
 import { arrivalsBy, arrivalsFrom, listFound } from '../store/tills/arrival-list.ts'
 import type { Webhooks } from '../webhooks/endpoints.ts'
-import { readGauges } from './gauges.ts'
 import { goodsRows } from './goods-desk.ts'
-import type { WalletBalance } from './wallets.ts'
 
 type OperatorRoutesParts = {
   readonly config: Config
   readonly database: Database
   readonly chainOf: (chain: ChainConfig) => ChainAccess
-  readonly meter: ShopMeter
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
   readonly events: EventLog
   readonly webhooks: Webhooks
-  readonly wallets: () => Promise<readonly WalletBalance[]>
+  readonly metrics: () => Promise<string>
   readonly reconcileContext: ReconcileContext
 }
 
 /** What operators may ask and do, over this shop's parts. */
 export function operatorRoutes(parts: OperatorRoutesParts, checkout: Checkout): readonly OperatorRoute[] {
-  const { config, database, meter, random, events, webhooks, wallets, reconcileContext } = parts
+  const { config, database, clock, random, events, webhooks, reconcileContext } = parts
   const { nicknameLengthMax } = config.limits
   return [
     ...operatorRows({
@@ -55,7 +54,7 @@ export function operatorRoutes(parts: OperatorRoutesParts, checkout: Checkout): 
         const { arrival, till } = await decideArrival(reconcileContext, id, decision)
         return presentArrival(arrival, till)
       },
-      metrics: async () => meter.print(await readGauges(database, wallets)),
+      metrics: parts.metrics,
     }),
     ...arrivalRows({
       list: (filter) => listOrders(database, filter),
@@ -74,6 +73,11 @@ export function operatorRoutes(parts: OperatorRoutesParts, checkout: Checkout): 
     ...(config.game.backend.kind === 'embedded'
       ? playerRows({ players: createPlayers(database), random, nicknameLengthMax })
       : playersElsewhere()),
+    ...exportRows({
+      plan: (days) => planExport(config.operations.retention.keep, clock.now(), days),
+      page: (kind, slice) => readExport(database, kind, slice),
+      mark: (exported) => markExported(database, exported),
+    }),
     ...goodsRows({ ...parts, offers: checkout.offers.values() }),
   ]
 }

@@ -1,7 +1,10 @@
 import type { OrderStatus } from '../domain/order.ts'
 import type { ArrivalState } from '../domain/till.ts'
+import type { TroubleKind } from '../domain/trouble.ts'
 import type { Queryable } from './db.ts'
+import { IS_LIABILITY } from './orders/exposure.ts'
 import { statement } from './statement.ts'
+import { countTroubles } from './troubles.ts'
 
 /** What the operator's figures show of the store. Every query reads only what is open. */
 export type Figures = {
@@ -13,6 +16,10 @@ export type Figures = {
   /** Orders of which nobody knows whether their payment landed. */
   readonly unknownOutcomes: number
   readonly refundsOpen: number
+  /** What would have to go back if nothing that is open could be delivered. */
+  readonly liabilities: readonly { readonly network: string; readonly amount: bigint }[]
+  /** Troubles that have not ended, by kind. */
+  readonly troubles: readonly { readonly kind: TroubleKind; readonly count: number }[]
   readonly strayArrivals: readonly { readonly state: ArrivalState; readonly count: number }[]
   readonly missingSettlements: readonly { readonly state: string; readonly count: number }[]
 }
@@ -32,6 +39,14 @@ const REFUNDS = statement<{ count: number }>(`
   from refunds
   where completed_at is null`)
 
+// The same as is held against the float before more is sold.
+const LIABILITIES = statement<{ network: string; amount: string }>(`
+  select network, sum(amount) as amount
+  from orders
+  where ${IS_LIABILITY}
+  group by network
+  order by network`)
+
 const ARRIVALS = statement<{ state: ArrivalState; count: number }>(`
   select state, count(*)::int as count
   from arrivals
@@ -47,11 +62,13 @@ const MISSING = statement<{ state: string; count: number }>(`
   order by state`)
 
 export async function readFigures(queryable: Queryable): Promise<Figures> {
-  const [orders, refunds, arrivals, missing] = await Promise.all([
+  const [orders, refunds, arrivals, missing, owed, troubles] = await Promise.all([
     queryable.query(OPEN_ORDERS),
     queryable.query(REFUNDS),
     queryable.query(ARRIVALS),
     queryable.query(MISSING),
+    queryable.query(LIABILITIES),
+    countTroubles(queryable),
   ])
   return {
     openOrders: orders.rows.map(({ status, count, oldest }) => ({ status, count, oldestSeconds: oldest })),
@@ -59,5 +76,7 @@ export async function readFigures(queryable: Queryable): Promise<Figures> {
     refundsOpen: refunds.rows[0]!.count,
     strayArrivals: arrivals.rows,
     missingSettlements: missing.rows,
+    liabilities: owed.rows.map(({ network, amount }) => ({ network, amount: BigInt(amount) })),
+    troubles,
   }
 }

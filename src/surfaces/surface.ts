@@ -57,6 +57,8 @@ export type OpenSurface = {
   /** Its rows of the route table on one of them. */
   rows(context: RowContext, rail: RailName): readonly Route[]
   readonly shelf?: Shelf
+  /** What it sells is handed over by a studio's own game backend. */
+  readonly needsGame?: boolean
   /** Throws a Problem when nothing of it could be delivered now, whoever buys: what the shop itself, or its game, must mend. Reads only. */
   assertSells?(): Promise<void>
 }

@@ -3,9 +3,13 @@ import { after, before, test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { PrivateKeyAccount } from 'viem/accounts'
+import { systemClock } from '../../src/base/clock.ts'
+import { systemRandom } from '../../src/base/id.ts'
 import { eventTypes } from '../../src/domain/event.ts'
 import type { OrderStatus } from '../../src/domain/order.ts'
+import { troubleKinds } from '../../src/domain/trouble.ts'
 import { readEvents } from '../../src/store/events.ts'
+import { recordLook } from '../../src/store/troubles.ts'
 import { pumpEvents } from '../../src/webhooks/pump.ts'
 import { bodyOf } from '../../src/webhooks/sign.ts'
 import { burnOf, readyCrafter } from '../craft/workshop.ts'
@@ -38,10 +42,20 @@ before(async () => {
   const stranger = await x402Stranger(shop)
   await stranger.give(1_000_000n)
   await until(async () => (await reconcileRail(shop, stranger.rail, AT_ONCE)).items.length === 0)
+  await suffer()
   await pumpEvents(shop.store.db)
   told = (await readEvents(shop.store.db, 0n, 10_000)).map((event) => JSON.parse(bodyOf(event)))
 })
 after(() => shop.stop())
+
+/** Each kind of trouble, from its begin to its end. That they are seen is for another file. */
+async function suffer(): Promise<void> {
+  const { db } = shop.store
+  const at = systemClock.now()
+  const troubles = troubleKinds.map((kind) => ({ kind, about: 'this', detail: 'That is wrong; do something.' }))
+  await recordLook(db, { at, troubles, seen: troubleKinds, quietMs: 0 }, systemRandom)
+  await recordLook(db, { at: at + 1, troubles: [], seen: troubleKinds, quietMs: 0 }, systemRandom)
+}
 
 const openOrders = async () =>
   Number(

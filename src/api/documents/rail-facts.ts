@@ -56,15 +56,16 @@ function challengeOf(priced: PricedRoute): JsonObject | null {
   const price = lowestPrice(priced)
   if (price === null) return null
   const { route } = priced
-  const terms = { price, resource: resourceOf(route), body: null, bodyIsBound: route.bodyIsBound, flowId: '' }
-  const { members } = route.offer.rail.challenge(terms, new Problem('payment_required', 'Payment required.'))
+  const resource = resourceOf(route)
+  const terms = { price, resource, body: null, bodyIsBound: route.bodyIsBound, flowId: '' }
+  const { members } = route.offer.rail.challenger(resource)(terms, new Problem('payment_required', 'Payment required.'))
   return JSON.parse(`{${members}}`) as JsonObject
 }
 
 function costOf({ items, paid }: Facts, route: PaidRoute): string | null {
-  const { surface, example } = route
+  const { surface, example, idField } = route
   const fixed = paid.find((priced) => priced.route === route)?.amount ?? null
   if (fixed !== null) return formatUsd(fixed)
-  const wanted = String(example['saleId'] ?? example['itemId'])
+  const wanted = idField === null ? '' : String(example[idField])
   return items.find((item) => item.surface === surface && item.id === wanted)?.price.amount ?? null
 }

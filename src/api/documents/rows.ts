@@ -6,7 +6,7 @@ import { errorsRoute } from '../pages/errors.ts'
 import { homeHeaders, homePage } from '../pages/home.ts'
 import { API_CATALOG_TYPE, apiCatalog, apiCatalogSchema, linkHeader, robotsText, sitemapText } from './crawlers.ts'
 import { createDocumentCache, type DocumentCache } from './document-cache.ts'
-import { createFacts, type FactsOptions } from './facts.ts'
+import { createFacts, type FactsOptions, type FactsSource, SANDBOX_PATH } from './facts.ts'
 import { llmsFullText, llmsText } from './llms.ts'
 import { AI_CATALOG_TYPE, aiCatalog, aiCatalogSchema, CARD_TYPE, serverCard, serverCardSchema } from './mcp-card.ts'
 import { fullContract, payableContract } from './openapi.ts'
@@ -28,13 +28,19 @@ type DocumentOptions = Omit<FactsOptions, 'routes'> & {
 
 const everywhere = { host: 'both', cache } as const
 
+/** The rows, and what they are written from. */
+type Documents = { readonly rows: readonly Route[]; readonly factsOf: FactsSource }
+
 /** What agents, crawlers and people read of this shop. All of it is written from the rows of the table. */
-export function documentRows(options: DocumentOptions): readonly Route[] {
-  const { name, indexVerification } = options.config.service
-  const printed = createDocumentCache(createFacts({ ...options, routes: () => [...options.others, ...rows] }))
-  const rows: readonly Route[] = [
+export function createDocuments(options: DocumentOptions): Documents {
+  const { config, others } = options
+  const { indexVerification } = config.service
+  const factsOf = createFacts({ ...options, routes: () => [...others, ...rows] })
+  const printed = createDocumentCache(factsOf)
+  const sandboxUrl = others.some(({ path }) => path === SANDBOX_PATH) ? SANDBOX_PATH : null
+  const made: readonly Route[] = [
     ...pageRows(printed),
-    errorsRoute(name),
+    errorsRoute({ origin: config.http.baseUrl, config, sandboxUrl }),
     ...contractRows(printed),
     ...protocolRows(options, printed),
     ...mcpRows(mcpBaseUrl(options.config.http), printed),
@@ -42,7 +48,8 @@ export function documentRows(options: DocumentOptions): readonly Route[] {
     ...crawlerRows(printed),
     ...(indexVerification === null ? [] : [verificationRow(indexVerification)]),
   ]
-  return rows
+  const rows = made.map((row) => (row.kind === 'free' ? { ...row, isDocument: true } : row))
+  return { rows, factsOf }
 }
 
 function pageRows(printed: DocumentCache): readonly Route[] {

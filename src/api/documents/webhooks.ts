@@ -3,6 +3,7 @@ import type { JsonObject } from '../../base/json.ts'
 import { deedSchema, type EventType, eventDescriptions, eventTypes, recordedReportSchema } from '../../domain/event.ts'
 import type { EventSubject } from '../../domain/good.ts'
 import { arrivalSchema } from '../../domain/till.ts'
+import { troubleEvents, troubleSchema } from '../../domain/trouble.ts'
 import type { Components } from './components.ts'
 import type { Facts } from './facts.ts'
 import { content } from './responses.ts'
@@ -36,6 +37,8 @@ export function webhookOperations(components: Components, { paid }: Facts): Json
   return Object.fromEntries(operations)
 }
 
+const TROUBLES: ReadonlySet<EventType> = new Set(Object.values(troubleEvents).flat())
+
 /** What an event of this type may be about. */
 function objectsOf(type: EventType, paid: Facts['paid']): readonly z.ZodType[] {
   const purchasesOf = (isMeant: (subject: EventSubject) => boolean) => [
@@ -44,6 +47,7 @@ function objectsOf(type: EventType, paid: Facts['paid']): readonly z.ZodType[] {
   if (type === 'payment.orphaned') return [arrivalSchema]
   if (type === 'report.recorded') return [recordedReportSchema]
   if (type === 'operator.acted') return [deedSchema]
+  if (TROUBLES.has(type)) return [troubleSchema]
   if (type.startsWith('refund.')) return [...purchasesOf(() => true), arrivalSchema]
   if (type === 'payment.settled') return purchasesOf(() => true)
   return purchasesOf((subject) => type.startsWith(`${subject}.`))

@@ -35,6 +35,8 @@ type RateLimiterOptions = {
   readonly shared: SharedCounts | null
   readonly clock: Clock
   readonly log: Log
+  /** Hears of each call that was turned away, and by which allowance. */
+  readonly onLimited?: ((allowance: string) => void) | undefined
 }
 
 export const RATE_WINDOW_SECONDS = 60
@@ -43,7 +45,8 @@ const CALLERS_MAX = 100_000
 
 type Limit = { readonly counter: RateCounter; readonly policy: string; readonly name: string }
 
-export function createRateLimiter({ limits, proxyHops, shared, clock, log }: RateLimiterOptions): RateLimiter {
+export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
+  const { limits, proxyHops, shared, clock, log, onLimited = () => {} } = options
   const clientOf = createClientFinder(proxyHops)
   const { rate, replaysPerPayment } = limits
   const sharing = shared ? createSharing(() => all.map(({ counter }) => counter), shared, { clock, log }) : null
@@ -73,6 +76,7 @@ export function createRateLimiter({ limits, proxyHops, shared, clock, log }: Rat
     take(bucket, request) {
       const grant = buckets[bucket].counter.take(clientOf(request))
       if (grant.isGranted) return headersOf(buckets[bucket], grant)
+      onLimited(bucket)
       throw limited(buckets[bucket], grant, `Too many calls from your address; wait ${grant.resetSeconds} s.`)
     },
     isDistrusted: (request) => !failures.counter.peek(clientOf(request)).isGranted,
@@ -81,6 +85,7 @@ export function createRateLimiter({ limits, proxyHops, shared, clock, log }: Rat
     },
     refuse(request) {
       const grant = failures.counter.peek(clientOf(request))
+      onLimited(failures.name)
       throw limited(
         failures,
         grant,
@@ -92,7 +97,10 @@ export function createRateLimiter({ limits, proxyHops, shared, clock, log }: Rat
       const atOnce = showing.get(name) ?? 0
       if (atOnce === 0) {
         const grant = payments.counter.take(name)
-        if (!grant.isGranted) throw shownTooOften(payments, grant)
+        if (!grant.isGranted) {
+          onLimited(payments.name)
+          throw shownTooOften(payments, grant)
+        }
       }
       showing.set(name, atOnce + 1)
       return () => {

@@ -6,7 +6,7 @@ import type { Outcome } from '../../checkout/answer.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
 import { purchase } from '../../checkout/purchase.ts'
 import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
-import type { Incoming, Rail } from '../../domain/rail.ts'
+import type { Challenger, Incoming, Rail } from '../../domain/rail.ts'
 import type { PaidRoute } from '../../domain/route.ts'
 import type { ToolDescription } from '../../domain/tool-description.ts'
 import type { PaymentGate } from '../gate/payment-gate.ts'
@@ -31,17 +31,23 @@ export type PaidToolOptions = {
   readonly rails: readonly Rail[]
 }
 
+/** A row of the table, sold as a tool: its challenges name the tool. */
+type Sold = PaidRoute & { readonly challenge: Challenger }
+
 /** A good with all the rails it is offered on, a row for each. It is sold by the very `purchase` that sells it over HTTP. */
 export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], options: PaidToolOptions): McpTool {
   const { checkout, limiter, paymentGate, random, problemResult, rails } = options
-  const { summary } = rows[0]!
+  const { summary, offer } = rows[0]!
+  const { price } = offer
   const resource = { url: `mcp://tool/${tool.name}`, scope: `MCP ${tool.name}`, description: summary }
+  const sold: readonly Sold[] = rows.map((row) => ({ ...row, challenge: row.offer.rail.challenger(resource) }))
   const httpUrls = rows.map(({ offer, path }) => offer.rail.baseUrl + path)
   const isRateLimited = rows.some((row) => row.isRateLimited)
   const outcomeResult = createOutcomeResults(tool.pollWith ?? 'get_purchase_status', problemResult)
 
   return {
     listing: paidListing(tool, rows),
+    ...(price.kind === 'listed' ? { price: price.now } : {}),
 
     async call(input, call) {
       const paidOn = paidRail(rails, call)
@@ -51,9 +57,10 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
       // Bound to the tool and to these arguments, a challenge buys nothing else. What is empty binds nothing, as over HTTP.
       const body = Object.keys(request).length === 0 ? null : Buffer.from(canonical(request))
 
-      const attempt = (row: PaidRoute, incoming: Incoming): Promise<Outcome> =>
+      const attempt = (row: Sold, incoming: Incoming): Promise<Outcome> =>
         purchase(checkout, row.offer, {
           resource,
+          challenge: row.challenge,
           incoming,
           body,
           bodyIsBound: true,
@@ -65,16 +72,16 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
 
       const demand = async (
         refusal: Problem | null,
-        refused?: { row: PaidRoute; outcome: Challenged },
+        refused?: { row: Sold; outcome: Challenged },
       ): Promise<ToolResult> => {
         const challenges = await challengesOf(
-          rows.map((row) => (row === refused?.row ? refused.outcome : attempt(row, NOTHING_SENT))),
+          sold.map((row) => (row === refused?.row ? refused.outcome : attempt(row, NOTHING_SENT))),
         )
         return paymentRequired({ challenges, refusal, rails, summary, httpUrls }, call)
       }
 
       if (!paidOn) return demand(null)
-      const row = rows.find(({ offer }) => offer.rail === paidOn)
+      const row = sold.find(({ offer }) => offer.rail === paidOn)
       if (!row) return demand(new Problem('payment_terms_mismatch', `This tool takes no payment by ${paidOn.name}.`))
       try {
         const sent = { route: row, incoming: incomingOf(call) }
@@ -149,7 +156,7 @@ function paidListing(tool: ToolDescription, rows: readonly PaidRoute[]) {
     _meta: {
       'sutler/payment': {
         protocols: rails.map(({ name }) => name),
-        // No amount: clients keep the list for as long as they run. `list_offers` tells what is asked now, and so does the challenge.
+        // Of what costs everybody the same, the list says how much. Clients may keep it: the challenge tells what is asked.
         price: price.kind === 'listed' ? 'listed' : 'quoted',
       },
       ...Object.assign({}, ...rails.map(({ mcp }) => mcp.toolMeta)),

@@ -1,4 +1,7 @@
+import type { Asked } from '../../base/measured-exchange.ts'
 import { createMetrics, type Gauge } from '../../base/metrics.ts'
+import { usdNumber } from '../../base/money.ts'
+import type { ChainMeter } from '../../chain/chain-meter.ts'
 import type { Meter } from '../../checkout/checkout.ts'
 import type { Order } from '../../domain/order.ts'
 
@@ -15,6 +18,13 @@ export type AnsweredRequest = {
 export type ShopMeter = Meter & {
   answered(request: AnsweredRequest): void
   webhook(outcome: 'delivered' | 'failed' | 'dead', ms: number): void
+  /** A call was turned away because an allowance was used up. */
+  limited(allowance: string): void
+  /** Somebody outside was asked: the game, a facilitator. */
+  outside(service: string, asked: Asked): void
+  readonly chain: ChainMeter
+  /** Rows were deleted because they were kept long enough. */
+  deleted(what: string, count: number): void
   print(gauges: readonly Gauge[]): string
 }
 
@@ -55,11 +65,23 @@ export function createShopMeter(onMoved: () => void): ShopMeter {
     REQUEST_SECONDS,
   )
 
+  const money = moneyCounters(metrics)
+  const limits = metrics.counter('sutler_rate_limited_total', 'Calls that were turned away, by allowance.', [
+    'allowance',
+  ])
+  const outside = outsideCounters(metrics)
+  const deleted = metrics.counter('sutler_rows_deleted_total', 'Rows that were kept long enough, by kind.', ['kind'])
+
   return {
+    chain: chainMeter(metrics),
+    limited: limits.add,
+    deleted: (what, count) => deleted.grow(count, what),
+    outside,
     challenged: challenges.add,
     moved(order) {
       const { surface, rail, status } = order
       orders.add(surface, rail, status)
+      money(order)
       const { settled, delivered } = durations(order)
       if (settled !== null) settlements.observe(settled, rail)
       if (delivered !== null) deliveries.observe(delivered, surface)
@@ -73,6 +95,88 @@ export function createShopMeter(onMoved: () => void): ShopMeter {
       webhookSeconds.observe(ms / 1000)
     },
     print: (gauges) => metrics.print(gauges),
+  }
+}
+
+type Metrics = ReturnType<typeof createMetrics>
+
+/** What came in and what went back. For the eye: the books are the orders themselves. */
+function moneyCounters(metrics: Metrics): (order: Order) => void {
+  const labels = ['surface', 'rail']
+  const revenue = metrics.counter('sutler_revenue_usd_total', 'Dollars of payments that landed.', labels)
+  const refunded = metrics.counter('sutler_refunded_usd_total', 'Dollars of refunds that landed.', labels)
+  return ({ status, amount, surface, rail }) => {
+    if (status === 'settled') revenue.grow(usdNumber(amount), surface, rail)
+    if (status === 'refunded') refunded.grow(usdNumber(amount), surface, rail)
+  }
+}
+
+function outsideCounters(metrics: Metrics): ShopMeter['outside'] {
+  const requests = metrics.counter(
+    'sutler_outside_requests_total',
+    'Questions to services outside (game, facilitator), by outcome.',
+    ['service', 'outcome'],
+  )
+  const seconds = metrics.histogram(
+    'sutler_outside_request_seconds',
+    'Time that services outside take to answer.',
+    ['service'],
+    REQUEST_SECONDS,
+  )
+  return (service, { outcome, ms }) => {
+    requests.add(service, outcome)
+    seconds.observe(ms / 1000, service)
+  }
+}
+
+const WEI_PER_COIN = 10n ** 18n
+const PARTS = 1_000_000_000n
+
+function chainMeter(metrics: Metrics): ChainMeter {
+  const requests = metrics.counter(
+    'sutler_rpc_requests_total',
+    'Questions to RPC nodes, by place in the configuration and outcome: refused is a word of the chain, silent is none.',
+    ['chain', 'node', 'outcome'],
+  )
+  const seconds = metrics.histogram(
+    'sutler_rpc_request_seconds',
+    'Time that RPC nodes take to answer.',
+    ['chain', 'node'],
+    REQUEST_SECONDS,
+  )
+  const disagreements = metrics.counter(
+    'sutler_rpc_disagreements_total',
+    'Payments of which two nodes had to show the same, and did not.',
+    ['chain'],
+  )
+  const transactions = metrics.counter(
+    'sutler_transactions_total',
+    'Transactions of ours that were mined, by outcome: success or reverted.',
+    ['chain', 'outcome'],
+  )
+  const gas = metrics.counter('sutler_transaction_gas_total', 'Gas that they used, by what they were for.', [
+    'chain',
+    'step',
+  ])
+  const fees = metrics.counter(
+    'sutler_transaction_fees_coins_total',
+    'What they cost in coins of the chain (10^18 of its smallest unit), by what they were for.',
+    ['chain', 'step'],
+  )
+  return {
+    asked({ chainId, node, outcome, ms }) {
+      disagreements.begin(chainId)
+      transactions.begin(chainId, 'reverted')
+      requests.add(chainId, node, outcome)
+      seconds.observe(ms / 1000, chainId, node)
+    },
+    disagreed: disagreements.add,
+    mined(chainId, step, { succeeded, gasUsed, gasPrice }) {
+      const purpose = /^[a-z]*/.exec(step)![0]
+      transactions.add(chainId, succeeded ? 'success' : 'reverted')
+      gas.grow(Number(gasUsed), chainId, purpose)
+      fees.grow(Number((gasUsed * gasPrice * PARTS) / WEI_PER_COIN) / Number(PARTS), chainId, purpose)
+    },
   }
 }
 

@@ -21,12 +21,13 @@ for (const recipe of navigator.clipboard ? document.querySelectorAll('.recipe') 
 }
 `
 
-export const homeHeaders = pageHeaders({ script: SCRIPT })
+/** Pictures of goods are wherever the studio has them. */
+export const homeHeaders = pageHeaders({ script: SCRIPT, hasPictures: true })
 
 /** `/`: what this shop sells, to whom, and how to buy. */
 export function homePage(facts: Facts): string {
   const { name } = facts.config.service
-  return printPage(name, {
+  return printPage(facts, {
     title: `${name}, a shop for software agents`,
     description: tagline(facts),
     path: '/',
@@ -57,6 +58,7 @@ function sandboxNote({ sandboxUrl }: Facts): Html {
 
 const ITEMS_MAX = 50
 const NAME_CHARS_MAX = 80
+const TEXT_CHARS_MAX = 160
 
 function itemsSection({ items, rails }: Facts): Html {
   if (items.length === 0) return html``
@@ -67,13 +69,13 @@ ${table('On sale now', ['What', 'Id', 'Price', 'Pay with'], rows)}${rest}`
 }
 
 function itemRow(item: ListedItem, rails: Facts['rails']): TableRow {
-  const { displayName, id, surface, price, available, checkout } = item
+  const { displayName, catalogId, description, picture, price, available, checkout } = item
   const labels = checkout.protocols.map((protocol) => rails.find(({ name }) => name === protocol)?.label ?? protocol)
   const stock = available === false ? html` <span class="soft">(not now)</span>` : html``
   return {
     cells: [
-      html`${displayName.slice(0, NAME_CHARS_MAX)}${stock}`,
-      html`<code>${surface}:${id}</code>`,
+      html`${picture ? html`<img class="thumb" src="${picture}" alt="" loading="lazy" referrerpolicy="no-referrer">` : []}<a href="/catalog/${encodeURIComponent(catalogId)}">${displayName.slice(0, NAME_CHARS_MAX)}</a>${stock}<br><span class="soft">${description.slice(0, TEXT_CHARS_MAX)}</span>`,
+      html`<code>${catalogId}</code>`,
       html`<span class="price">${price.amount} ${price.currency}</span>`,
       labels.join(', '),
     ],
@@ -99,7 +101,7 @@ function serviceRow(priced: PricedRoute): TableRow {
   }
 }
 
-function recipeArticle({ title, client, words, code }: Recipe): Html {
+export function recipeArticle({ title, client, words, code }: Recipe): Html {
   return html`<h3>${title}: <code>${client}</code></h3>
 <p class="soft">${words}</p>
 <div class="recipe"><pre tabindex="0" role="region" aria-label="${title}"><code>${code}</code></pre></div>

@@ -1,4 +1,4 @@
-import type { Address } from '../../base/address.ts'
+import type { Address, Hash } from '../../base/address.ts'
 import { type Alarm, createAlarm } from '../../base/alarm.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
@@ -6,7 +6,9 @@ import type { Waypoint } from '../../base/waypoint.ts'
 import type { Journal } from '../../domain/journal.ts'
 import type { Lease } from '../../domain/lease.ts'
 import type { Burial } from '../burial.ts'
+import type { ChainMeter } from '../chain-meter.ts'
 import type { FeeSource } from '../fees.ts'
+import type { Receipt } from '../receipt.ts'
 import type { Rpc } from '../rpc.ts'
 import type { Wallet } from '../wallet.ts'
 import { createTank, type Tank } from './tank.ts'
@@ -30,6 +32,7 @@ export type LaneOptions = {
   readonly burial: Burial
   /** False where gas is paid in a token: then the balance of the coin says nothing. */
   readonly paysGasInCoin: boolean
+  readonly meter?: ChainMeter | undefined
 }
 
 /**
@@ -58,6 +61,8 @@ type Row = {
   /** When somebody last looked after what stands in front. */
   tendedAt: number
   lookedAt: number
+  /** Transactions that were counted as mined, so that each look at them does not count them again. */
+  readonly counted: Set<Hash>
 }
 
 export function createLane(options: LaneOptions): Lane {
@@ -70,7 +75,7 @@ export function createLane(options: LaneOptions): Lane {
     chainId,
     signer,
     tank: createTank({ rpc, signer, clock, isFilled: options.paysGasInCoin }),
-    row: { next: null, landedBelow: 0, movedAt: clock.now(), tendedAt: 0, lookedAt: 0 },
+    row: { next: null, landedBelow: 0, movedAt: clock.now(), tendedAt: 0, lookedAt: 0, counted: new Set() },
     inTurn(work) {
       const result = queue.then(work)
       queue = result.catch(() => {})
@@ -85,6 +90,17 @@ export function noteLanded({ row, clock }: Lane, below: number): void {
   if (below <= row.landedBelow) return
   row.landedBelow = below
   row.movedAt = clock.now()
+}
+
+const COUNTED_MAX = 10_000
+
+/** Found in a block: counted once in this process, whoever looks and however often. */
+export function noteMined({ row, meter, chainId }: Lane, step: string, receipt: Receipt): void {
+  const { transactionHash } = receipt
+  if (row.counted.has(transactionHash)) return
+  if (row.counted.size >= COUNTED_MAX) row.counted.clear()
+  row.counted.add(transactionHash)
+  meter?.mined(chainId, step, receipt)
 }
 
 /** A nonce was taken. A row that was empty begins to wait now. */

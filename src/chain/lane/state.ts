@@ -2,7 +2,7 @@ import type { Hash } from '../../base/address.ts'
 import type { Send } from '../../domain/journal.ts'
 import { isBuried } from '../burial.ts'
 import { type Receipt, readReceipt } from '../receipt.ts'
-import { type Lane, noteLanded } from './lane.ts'
+import { type Lane, noteLanded, noteMined } from './lane.ts'
 import { countedNonce, FOREIGN } from './nonce.ts'
 import { findNonceUse } from './nonce-use.ts'
 
@@ -25,6 +25,7 @@ export async function receiptOf({ rpc }: Lane, { versions }: Send): Promise<Rece
 /** One that was mined only to use up the nonce makes the step void as soon as it cannot be taken back. */
 export async function landedState(lane: Lane, send: Send, receipt: Receipt): Promise<SendState> {
   noteLanded(lane, send.nonce + 1)
+  noteMined(lane, send.step, receipt)
   const { transactionHash: hash, blockNumber } = receipt
   const isVoid = send.versions.find((version) => version.hash === hash)?.isVoid ?? false
   if (!isVoid) return { state: 'mined', receipt }

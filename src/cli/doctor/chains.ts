@@ -6,6 +6,7 @@ import { silentLog } from '../../base/log.ts'
 import { formatUsd, usd } from '../../base/money.ts'
 import { noWaypoint } from '../../base/waypoint.ts'
 import type { ChainAccess } from '../../chain/access.ts'
+import { noChainMeter } from '../../chain/chain-meter.ts'
 import { readCode } from '../../chain/code.ts'
 import { contractAt } from '../../chain/contract.ts'
 import type { Rpc } from '../../chain/rpc.ts'
@@ -32,6 +33,7 @@ export async function checkChains(config: Config): Promise<readonly Finding[]> {
     clock: systemClock,
     log: silentLog,
     waypoint: noWaypoint,
+    meter: noChainMeter,
     transports: new Map(),
   })
   const configs = [...accounts.map(({ chain }) => chain), game.chain]

@@ -8,6 +8,7 @@ import {
   type Recipe,
   type SoldRoute,
 } from '../../domain/rail-documents.ts'
+import { walletScript } from './wallet-script.ts'
 import { X402_VERSION } from './wire.ts'
 
 type Money = { readonly network: string; readonly currency: string }
@@ -19,6 +20,7 @@ export function documentsOf(money: Money): RailDocuments {
     challenge: requiredSchema,
     own: [resources, manifest],
     recipe: (facts, route) => fetchRecipe(money, facts, route),
+    walletScript,
   }
 }
 

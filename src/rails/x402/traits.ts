@@ -10,6 +10,7 @@ export const traits: RailTraits = {
   headers: {
     credential: { name: HEADER.signature, scheme: null },
     alsoSent: ['x-payment'],
+    mistaken: [{ name: 'X-PAYMENT', what: 'the header of x402 version 1' }],
     challenge: HEADER.required,
     receipt: HEADER.response,
   },

@@ -28,6 +28,10 @@ export type TooExposed =
 
 // The arguments of these are SQL: parameters of the statement that they become a part of.
 
+/** The very words of the index that it is read by. */
+export const IS_LIABILITY = `status in ('settling', 'settled', 'submitted', 'failed', 'refunding')
+        and (status <> 'settling' or funds = 'captured' or plan is not null)`
+
 /** Money that is here, or on its way. A payment that did not land in time was let go of (its plan is gone), and promises nothing any more. */
 export function liabilities(network: string, asset: string): string {
   return `(
@@ -35,8 +39,7 @@ export function liabilities(network: string, asset: string): string {
       from orders
       where network = ${network}
         and asset = ${asset}
-        and status in ('settling', 'settled', 'submitted', 'failed', 'refunding')
-        and (status <> 'settling' or funds = 'captured' or plan is not null))`
+        and ${IS_LIABILITY})`
 }
 
 export function refundsToday(payer: string): string {

@@ -39,6 +39,7 @@ function open(parts: SurfaceParts): OpenSurface {
     rails: [...counter.offers.keys()],
     rows: (context, rail) => shopRows(context, counter, rail),
     shelf: shopShelf(game),
+    needsGame: config.game.backend.kind === 'http',
     assertSells: () => game.assertReady(),
   }
 }
