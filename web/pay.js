@@ -98,6 +98,14 @@ const demoWallet = (demo) => ({
     return signed
   },
 })
+/** The payment is out, and nobody has said for good what became of it: it stays at hand, and no other is signed for it. */
+const unanswered = ({ reference }, title, words) =>
+  new Stop(
+    'lost',
+    title,
+    `${words} Do not pay again: look what became of it, or ask again with the same payment.`,
+    `/payments/${reference}`,
+  )
 const TRIES = 4
 const LOOKS = 60
 /** One payment, sent until somebody answers. */
@@ -107,12 +115,7 @@ async function send(plan, init, payment, show) {
       return await fetch(plan.url, { ...init, headers: { ...init.headers, [payment.name]: payment.value } })
     } catch {
       if (tries === TRIES)
-        throw new Stop(
-          'lost',
-          'The answer was lost',
-          'The payment was sent, and nothing came back. Do not pay again: look what became of it, or ask again with the same payment.',
-          `/payments/${payment.reference}`,
-        )
+        throw unanswered(payment, 'The answer was lost', 'The payment was sent, and nothing came back.')
       show('No answer came. The same payment is sent again; it cannot be taken twice.')
       await pause(300 * 2 ** tries)
     }
@@ -129,10 +132,21 @@ async function followed(answer, body, show) {
   }
   return { answer, body }
 }
+async function read(first, payment, show) {
+  try {
+    const body = await first.json()
+    return first.status === 202 ? await followed(first, body, show) : { answer: first, body }
+  } catch (error) {
+    if (!payment) throw error
+    throw unanswered(
+      payment,
+      'The answer could not be read',
+      'The payment was sent, and what came back is not from the shop.',
+    )
+  }
+}
 async function told(first, payment, show) {
-  let answer = first
-  let body = await answer.json()
-  if (answer.status === 202) ({ answer, body } = await followed(answer, body, show))
+  const { answer, body } = await read(first, payment, show)
   const link = `/payments/${body.orderId ?? payment?.reference ?? ''}`
   if (answer.status === 200 && body.status !== 'refunded') {
     if (body.paymentTx) show(`Settled in transaction ${body.paymentTx}.`)
@@ -158,6 +172,8 @@ async function told(first, payment, show) {
       message: body.error?.detail ?? 'Do not pay again.',
       link,
     }
+  const isFinal = body.payment !== undefined && answer.status < 500 && answer.status !== 429
+  if (payment && !isFinal) throw unanswered(payment, body.title ?? 'The shop could not answer', body.detail ?? '')
   throw new Stop('failed', body.title, body.detail, payment ? link : undefined)
 }
 function mount(form) {

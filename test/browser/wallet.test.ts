@@ -184,6 +184,23 @@ describe('paying from a page', { skip }, () => {
     assert.equal(wallet.asked.filter((method) => method === 'eth_signTypedData_v4').length, 1)
   })
 
+  test('an answer that is not from the shop is a lost one: the payment stays at hand, and no other is signed', async () => {
+    await open()
+    const before = await held()
+    await page.route('**/agentic/x402/buy', async (route) => {
+      if (!route.request().headers()['payment-signature']) return route.continue()
+      await route.fetch()
+      await route.fulfill({ status: 502, contentType: 'text/html', body: '<h1>Bad gateway</h1>' })
+    })
+    await pay()
+    await end('lost')
+    await page.unroute('**/agentic/x402/buy')
+    await page.getByRole('button', { name: 'Ask again with the same payment' }).click()
+    await end('delivered')
+    assert.equal(before - (await held()), 250_000n)
+    assert.equal(wallet.asked.filter((method) => method === 'eth_signTypedData_v4').length, 1)
+  })
+
   for (const rail of ['x402', 'MPP']) {
     test(`in the sandbox one press buys by ${rail} with the demo wallet, and the dashboard shows the order`, async () => {
       verifies('D16.8')

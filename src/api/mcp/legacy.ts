@@ -3,6 +3,7 @@ import type { Calls } from './calls.ts'
 import { type Dialect, envelope } from './dialect.ts'
 import { CODE, isObject, LEGACY_REVISIONS, McpError } from './protocol.ts'
 import type { McpServer } from './server.ts'
+import { createToolList } from './tool-list.ts'
 
 /** Revisions up to 2025-11-25. Stateless: `initialize` is answered and forgotten, and no session is ever issued. */
 export function legacyDialect(server: McpServer, calls: Calls): Dialect {
@@ -14,7 +15,8 @@ export function legacyDialect(server: McpServer, calls: Calls): Dialect {
       stringify({ protocolVersion, capabilities, serverInfo, instructions }),
     ]),
   )
-  const lists = new Map([['tools/list', stringify({ tools: tools.map(({ listing }) => listing) })]])
+  const toolList = createToolList(tools, stringify)
+  const lists = new Map<string, string>()
   if (resources.length > 0) {
     lists.set('resources/list', stringify({ resources: resources.map(({ listing }) => listing) }))
     lists.set('resources/templates/list', stringify({ resourceTemplates: [] }))
@@ -28,7 +30,7 @@ export function legacyDialect(server: McpServer, calls: Calls): Dialect {
       }
       const revision = http.header('mcp-protocol-version')
       if (revision !== undefined && !welcome.has(revision)) throw unsupported(revision)
-      const list = lists.get(method)
+      const list = method === 'tools/list' ? await toolList() : lists.get(method)
       if (list !== undefined) {
         if (params['cursor'] !== undefined) throw new McpError(CODE.invalidParams, 'Unknown cursor: lists are one page')
         return envelope(id, list)

@@ -3,8 +3,9 @@ import type { Calls } from './calls.ts'
 import { type Dialect, envelope, type McpRequest } from './dialect.ts'
 import { CODE, isObject, McpError, META, type Members, MODERN_REVISIONS, SUPPORTED_REVISIONS } from './protocol.ts'
 import type { McpServer } from './server.ts'
+import { createToolList } from './tool-list.ts'
 
-/** Lists change only with a new start of the service. */
+/** Lists change only with a new start of the service, but for prices, which every challenge tells. */
 const LIST_TTL_MS = 60_000
 
 /**
@@ -18,7 +19,8 @@ export function modernDialect(server: McpServer, calls: Calls): Dialect {
   const meta = { [META.serverInfo]: info }
   const cached = { ttlMs: LIST_TTL_MS, cacheScope: 'public' }
   const list = (members: Members) => stringify({ resultType: 'complete', ...members, ...cached, _meta: meta })
-  const lists = new Map([['tools/list', list({ tools: tools.map(({ listing }) => listing) })]])
+  const toolList = createToolList(tools, list)
+  const lists = new Map<string, string>()
   if (hasResources) {
     lists.set('resources/list', list({ resources: resources.map(({ listing }) => listing) }))
     lists.set('resources/templates/list', list({ resourceTemplates: [] }))
@@ -31,7 +33,7 @@ export function modernDialect(server: McpServer, calls: Calls): Dialect {
     async answer(question) {
       const { id, method, params, http } = question
       const { meta, clientCapabilities } = openEnvelope(question)
-      const list = lists.get(method)
+      const list = method === 'tools/list' ? await toolList() : lists.get(method)
       if (list !== undefined) {
         if (params['cursor'] !== undefined) throw new McpError(CODE.invalidParams, 'Unknown cursor: lists are one page')
         return envelope(id, list)

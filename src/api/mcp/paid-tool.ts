@@ -37,7 +37,8 @@ type Sold = PaidRoute & { readonly challenge: Challenger }
 /** A good with all the rails it is offered on, a row for each. It is sold by the very `purchase` that sells it over HTTP. */
 export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], options: PaidToolOptions): McpTool {
   const { checkout, limiter, paymentGate, random, problemResult, rails } = options
-  const { summary } = rows[0]!
+  const { summary, offer } = rows[0]!
+  const { price } = offer
   const resource = { url: `mcp://tool/${tool.name}`, scope: `MCP ${tool.name}`, description: summary }
   const sold: readonly Sold[] = rows.map((row) => ({ ...row, challenge: row.offer.rail.challenger(resource) }))
   const httpUrls = rows.map(({ offer, path }) => offer.rail.baseUrl + path)
@@ -46,6 +47,7 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
 
   return {
     listing: paidListing(tool, rows),
+    ...(price.kind === 'listed' ? { price: price.now } : {}),
 
     async call(input, call) {
       const paidOn = paidRail(rails, call)
@@ -154,7 +156,7 @@ function paidListing(tool: ToolDescription, rows: readonly PaidRoute[]) {
     _meta: {
       'sutler/payment': {
         protocols: rails.map(({ name }) => name),
-        // No amount: clients keep the list for as long as they run. `list_offers` tells what is asked now, and so does the challenge.
+        // Of what costs everybody the same, the list says how much. Clients may keep it: the challenge tells what is asked.
         price: price.kind === 'listed' ? 'listed' : 'quoted',
       },
       ...Object.assign({}, ...rails.map(({ mcp }) => mcp.toolMeta)),

@@ -1,8 +1,9 @@
 import type { JsonObject } from '../../base/json.ts'
+import type { Usd } from '../../base/money.ts'
 import type { HttpRequest } from '../http/request.ts'
 import type { Members } from './protocol.ts'
 
-/** What this endpoint has to offer. Fixed at start: lists are printed once and never change. */
+/** What this endpoint has to offer. Fixed at start; only prices change. */
 export type McpServer = {
   readonly info: { readonly name: string; readonly title: string; readonly version: string } & JsonObject
   /** How a model should go about this shop. */
@@ -14,8 +15,10 @@ export type McpServer = {
 }
 
 export type McpTool = {
-  /** As `tools/list` prints it. */
+  /** As `tools/list` prints it, but for the price. */
   readonly listing: { readonly name: string } & JsonObject
+  /** What everybody pays for it now; absent where that depends on the arguments, and for what is free. */
+  readonly price?: () => Usd | Promise<Usd>
   /** Throws Problem for what the caller can mend, RpcError for what is no answer of a tool at all. */
   call(input: JsonObject, call: ToolCall): Promise<ToolResult>
 }

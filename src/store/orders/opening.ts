@@ -138,7 +138,7 @@ const SPENT = statement<{ identity: string }>(`
   select identity
   from payment_identities
   where identity = any ($1::text[])
-    and arrival_id is not null
+    and order_id is null
   limit 1`)
 
 const BY_KEY = statement<OrderRow>(`
