@@ -227,6 +227,10 @@ function mount(form) {
   }
   async function buy(wallet) {
     steps.replaceChildren()
+    if (sessionStorage.getItem(kept)) {
+      show('An earlier payment from here was not answered yet. It is asked for first, and no other is signed.')
+      return resume()
+    }
     const account = await wallet.account(show)
     const request = requestOf(form, plan, account)
     const init = {

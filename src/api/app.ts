@@ -87,13 +87,13 @@ function createFailure(replies: Replies, { random, log }: HttpOptions): Failure 
 }
 
 /** Whatever a handler throws is an answer, and whatever it answers is counted. */
-function watcher({ checkout: { clock }, observe }: HttpOptions, failure: Failure) {
+function watcher({ checkout: { clock }, observe, random }: HttpOptions, failure: Failure) {
   return (route: string, handle: Handler): Handler =>
     (request, params) => {
       const begun = clock.now()
       const seen = (reply: Reply): Reply => {
         observe({ method: request.method, route, status: reply.status, ms: clock.now() - begun })
-        return reply
+        return traced(request, reply, random)
       }
       try {
         const reply = handle(request, params)
@@ -104,6 +104,12 @@ function watcher({ checkout: { clock }, observe }: HttpOptions, failure: Failure
         return seen(failure(request, error))
       }
     }
+}
+
+/** Whatever is asked can be told apart from everything else that was, by the caller's own name for it or by ours. */
+function traced(request: HttpRequest, reply: Reply, random: Random): Reply {
+  if ('X-Flow-Id' in reply.headers) return reply
+  return { ...reply, headers: { ...reply.headers, 'X-Flow-Id': flowIdOf(request, random) } }
 }
 
 /** A path of the table. */

@@ -37,6 +37,12 @@ const common = {
   token_id_out_of_range: { status: 400, title: 'Token id out of range', ...fixRequest, advice: CORRECT },
   quantity_out_of_range: { status: 400, title: 'Quantity out of range', ...fixRequest, advice: CORRECT },
   bad_checksum: { status: 400, title: 'Address checksum is wrong', ...fixRequest, advice: CORRECT },
+  placeholder: {
+    status: 400,
+    title: 'A placeholder of our examples was sent',
+    ...fixRequest,
+    advice: 'Nothing was taken. Put your own address or name where the detail says, and send it again.',
+  },
   recipient_rule: { status: 400, title: 'Give exactly one recipient', ...fixRequest, advice: CORRECT },
   payment_payload_invalid: {
     status: 400,

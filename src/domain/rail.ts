@@ -50,6 +50,8 @@ export type RailHeaders = {
 export type McpBinding = {
   /** `_meta` of a tool that is paid this way. */
   readonly toolMeta: JsonObject
+  /** The member of that `_meta` in which its clients look for a price in dollars; null where they look nowhere. */
+  readonly priceKey: string | null
   readonly capabilities: { readonly legacy: JsonObject; readonly modern: JsonObject }
   /** The extension by which a modern client says that it knows a result of the type `payment_required`. */
   readonly extension: string | null
@@ -79,6 +81,9 @@ export type Resource = {
   readonly scope: string
   /** ASCII: header values beyond it arrive mangled at some clients. */
   readonly description: string
+  /** For crawlers and wallets: what kind of thing it is, and a picture of whose it is. */
+  readonly tags?: readonly string[] | undefined
+  readonly iconUrl?: string | undefined
   /** How the protocol's crawlers describe this operation; opaque to the core. */
   readonly discovery?: JsonObject | undefined
 }

@@ -51,6 +51,7 @@ const traits: RailTraits = {
   },
   mcp: {
     toolMeta: { 'voucher/accepted': true },
+    priceKey: null,
     capabilities: { legacy: { experimental: { voucher: {} } }, modern: { extensions: { 'example.voucher': {} } } },
     extension: null,
     contentKey: null,

@@ -7,6 +7,7 @@ import type { PaidRoute } from '../../domain/route.ts'
 import { noInput } from '../mcp/listing.ts'
 import { resourceOf } from '../shop/paid-handler.ts'
 import { STATUS_SECONDS } from '../shop/purchase-status.ts'
+import { exampleNow } from './example.ts'
 import { type Facts, lowestPrice, type PricedRoute } from './facts.ts'
 import { protocolWords, tagline } from './guidance.ts'
 import { inlineSchema } from './json-schema.ts'
@@ -32,7 +33,8 @@ export function railFacts(facts: Facts, rail: Rail): RailFacts {
 
 function soldRoute(facts: Facts, priced: PricedRoute): SoldRoute {
   const { route } = priced
-  const { method, path, surface, summary, description, example, tools } = route
+  const { method, path, surface, summary, description, tools } = route
+  const example = exampleNow(facts, route)
   const { limits } = facts.config
   return {
     method,
@@ -42,7 +44,7 @@ function soldRoute(facts: Facts, priced: PricedRoute): SoldRoute {
     summary,
     description,
     example,
-    cost: costOf(facts, route),
+    cost: costOf(facts, route, example),
     tool: tools[0]?.name,
     deliverySeconds: facts.surfaces.find(({ name }) => name === surface)!.deliveryMs(limits) / 1000,
     input: () => inlineSchema(route.body ?? noInput, 'input'),
@@ -62,8 +64,8 @@ function challengeOf(priced: PricedRoute): JsonObject | null {
   return JSON.parse(`{${members}}`) as JsonObject
 }
 
-function costOf({ items, paid }: Facts, route: PaidRoute): string | null {
-  const { surface, example, idField } = route
+function costOf({ items, paid }: Facts, route: PaidRoute, example: JsonObject): string | null {
+  const { surface, idField } = route
   const fixed = paid.find((priced) => priced.route === route)?.amount ?? null
   if (fixed !== null) return formatUsd(fixed)
   const wanted = idField === null ? '' : String(example[idField])

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import type { Random } from '../../base/id.ts'
 import { canonical, type JsonObject } from '../../base/json.ts'
+import { formatUsd } from '../../base/money.ts'
 import { isProblem, Problem } from '../../base/problem.ts'
 import type { Outcome } from '../../checkout/answer.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
@@ -14,7 +15,7 @@ import type { RateLimiter } from '../gate/rate-limit.ts'
 import { parseWith } from '../http/parse.ts'
 import { flowIdOf } from '../http/request.ts'
 import { requestOf } from './free-tool.ts'
-import { inputSchemaOf, listingOf, mergedInputs, noInput, withArgument } from './listing.ts'
+import { inputSchemaOf, listingOf, mergedInputs, noInput, paidOutputSchema, withArgument } from './listing.ts'
 import { createOutcomeResults } from './outcome-result.ts'
 import { type Challenged, paymentRequired } from './payment-required.ts'
 import type { ProblemResults } from './problem-result.ts'
@@ -37,17 +38,16 @@ type Sold = PaidRoute & { readonly challenge: Challenger }
 /** A good with all the rails it is offered on, a row for each. It is sold by the very `purchase` that sells it over HTTP. */
 export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], options: PaidToolOptions): McpTool {
   const { checkout, limiter, paymentGate, random, problemResult, rails } = options
-  const { summary, offer } = rows[0]!
-  const { price } = offer
+  const { summary } = rows[0]!
   const resource = { url: `mcp://tool/${tool.name}`, scope: `MCP ${tool.name}`, description: summary }
   const sold: readonly Sold[] = rows.map((row) => ({ ...row, challenge: row.offer.rail.challenger(resource) }))
-  const httpUrls = rows.map(({ offer, path }) => offer.rail.baseUrl + path)
+  const httpCalls = rows.map(({ method, offer, path }) => `${method} ${offer.rail.baseUrl}${path}`)
   const isRateLimited = rows.some((row) => row.isRateLimited)
   const outcomeResult = createOutcomeResults(tool.pollWith ?? 'get_purchase_status', problemResult)
 
   return {
     listing: paidListing(tool, rows),
-    ...(price.kind === 'listed' ? { price: price.now } : {}),
+    priceMeta: () => priceMeta(rows),
 
     async call(input, call) {
       const paidOn = paidRail(rails, call)
@@ -77,7 +77,7 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
         const challenges = await challengesOf(
           sold.map((row) => (row === refused?.row ? refused.outcome : attempt(row, NOTHING_SENT))),
         )
-        return paymentRequired({ challenges, refusal, rails, summary, httpUrls }, call)
+        return paymentRequired({ challenges, refusal, rails, summary, httpCalls }, call)
       }
 
       if (!paidOn) return demand(null)
@@ -95,6 +95,20 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
       }
     },
   }
+}
+
+/** What a tool of one price costs now, where clients look for it. The challenge decides: they keep a list for as long as they run. */
+async function priceMeta(rows: readonly PaidRoute[]): Promise<JsonObject> {
+  const { price } = rows[0]!.offer
+  if (price.kind !== 'listed') return {}
+  const now = formatUsd(await price.now())
+  const rails = rows.map(({ offer }) => offer.rail)
+  const keys = rails.flatMap(({ mcp }) => mcp.priceKey ?? [])
+  return { ...paymentMeta(rails, now), ...Object.fromEntries(keys.map((key) => [key, Number(now)])) }
+}
+
+function paymentMeta(rails: readonly Rail[], price: string): JsonObject {
+  return { 'sutler/payment': { protocols: rails.map(({ name }) => name), price } }
 }
 
 const NOTHING_SENT: Incoming = { header: () => undefined, meta: () => undefined }
@@ -144,21 +158,18 @@ function readInput(tool: ToolDescription, input: JsonObject): { request: JsonObj
   return { request: requestOf(tool, own), idempotencyKey: key.idempotencyKey ?? null }
 }
 
-/** No output schema: clients of SDK v1 hold even an error's `structuredContent` against it, and the challenge stands there. */
 function paidListing(tool: ToolDescription, rows: readonly PaidRoute[]) {
   const [row] = rows
   const { price } = row!.offer
   const inputSchema = mergedInputs(rows.map(({ body }) => inputSchemaOf(tool.input ?? body ?? noInput)))
   const rails = rows.map(({ offer }) => offer.rail)
+  const challenges = rails.filter(({ mcp }) => mcp.contentKey !== null).map(({ documents }) => documents.challenge)
   return listingOf(tool, {
     inputSchema:
       tool.effect === 'spends' ? withArgument(inputSchema, 'idempotencyKey', idempotencyKeyField) : inputSchema,
+    outputSchema: paidOutputSchema(row!.result, challenges),
     _meta: {
-      'sutler/payment': {
-        protocols: rails.map(({ name }) => name),
-        // Of what costs everybody the same, the list says how much. Clients may keep it: the challenge tells what is asked.
-        price: price.kind === 'listed' ? 'listed' : 'quoted',
-      },
+      ...paymentMeta(rails, price.kind === 'listed' ? 'listed' : 'quoted'),
       ...Object.assign({}, ...rails.map(({ mcp }) => mcp.toolMeta)),
     },
   })

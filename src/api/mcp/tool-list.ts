@@ -1,35 +1,20 @@
 import type { JsonObject } from '../../base/json.ts'
-import { formatUsd, type Usd } from '../../base/money.ts'
+import { stringify } from '../../base/json.ts'
 import type { McpTool } from './server.ts'
 
-/** Prints the list of tools with today's prices: once, and again when a price has changed. */
-export function createToolList(
-  tools: readonly McpTool[],
-  print: (members: JsonObject) => string,
-): () => Promise<string> {
+/** `tools/list`, written anew only when a price in it has changed. */
+export function createToolList(tools: readonly McpTool[], print: (listings: readonly JsonObject[]) => string) {
   let last: { readonly prices: string; readonly text: string } | null = null
-  return async () => {
-    const prices = await Promise.all(tools.map(priceOf))
-    const key = prices.join()
-    if (last?.prices !== key) {
-      const listed = tools.map(({ listing }, index) => withPrice(listing, prices[index] ?? null))
-      last = { prices: key, text: print({ tools: listed }) }
+  return async (): Promise<string> => {
+    const metas = await Promise.all(tools.map(async ({ priceMeta }) => (await priceMeta?.().catch(() => ({}))) ?? {}))
+    const prices = stringify(metas)
+    if (last?.prices !== prices) {
+      const listings = tools.map(({ listing }, index): JsonObject => {
+        const meta = { ...(listing['_meta'] as JsonObject | undefined), ...metas[index] }
+        return Object.keys(meta).length === 0 ? listing : { ...listing, _meta: meta }
+      })
+      last = { prices, text: print(listings) }
     }
     return last.text
   }
-}
-
-/** A store that does not answer is no reason to list nothing: then the challenge tells the price. */
-async function priceOf({ price }: McpTool): Promise<Usd | null> {
-  try {
-    return price ? await price() : null
-  } catch {
-    return null
-  }
-}
-
-function withPrice(listing: McpTool['listing'], price: Usd | null): JsonObject {
-  if (price === null) return listing
-  const meta = listing['_meta'] as { readonly 'sutler/payment': JsonObject }
-  return { ...listing, _meta: { ...meta, 'sutler/payment': { ...meta['sutler/payment'], price: formatUsd(price) } } }
 }

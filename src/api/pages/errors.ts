@@ -49,6 +49,7 @@ const errorsSchema = z
 export function errorsRoute(site: Site): Route {
   const json = stringify(errorsDocument())
   const page = errorsHtml(site)
+  const text = errorsMarkdown()
   const headers = pageHeaders()
   return free('GET /errors', {
     host: 'both',
@@ -59,6 +60,8 @@ export function errorsRoute(site: Site): Route {
     cache: { maxAgeSeconds: 300 },
     async handle({ header }) {
       const wantsHtml = /\btext\/html\b/i.test(header('accept') ?? '')
+      if (!wantsHtml && /\btext\/markdown\b/i.test(header('accept') ?? ''))
+        return { body: text, headers: { Vary: 'Accept', 'Content-Type': 'text/markdown; charset=utf-8' } }
       return wantsHtml
         ? { body: page, headers: { ...headers, Vary: 'Accept' } }
         : { body: json, headers: { Vary: 'Accept', 'Content-Type': 'application/json' } }

@@ -1,10 +1,11 @@
+import type { JsonObject } from '../../base/json.ts'
 import type { Recipe } from '../../domain/rail-documents.ts'
 import { recipes } from '../documents/clients.ts'
 import type { Facts, ListedItem, PricedRoute } from '../documents/facts.ts'
 import { priceWords, soldHere, tagline } from '../documents/guidance.ts'
 import { servesHere } from '../shop/hosts.ts'
 import { type Html, html } from './html.ts'
-import { pageHeaders, printPage } from './page.ts'
+import { linkedData, pageHeaders, printPage } from './page.ts'
 import { type TableRow, table } from './table.ts'
 
 /** Gives every recipe a button. Without it, or without a clipboard, the text can be copied by hand. */
@@ -32,6 +33,7 @@ export function homePage(facts: Facts): string {
     description: tagline(facts),
     path: '/',
     script: SCRIPT,
+    head: html`<link rel="alternate" type="text/markdown" href="/index.md">\n${linkedData(storeData(facts))}`,
     main: html`<h1>${name} sells to software agents</h1>
 <p class="lead">${sentence(soldHere(facts))} Every purchase is one paid HTTP request: ask, see the price, pay, and have it.</p>
 ${sandboxNote(facts)}
@@ -49,6 +51,31 @@ ${recipes(facts).map(recipeArticle)}
 <h2>For machines</h2>
 ${documentsList(facts)}`,
   })
+}
+
+/** The shop and what is on its shelves, in the words of schema.org. */
+function storeData({ origin, config, items }: Facts): JsonObject {
+  return {
+    '@context': 'https://schema.org',
+    '@type': 'Store',
+    name: config.service.name,
+    url: `${origin}/`,
+    image: `${origin}/favicon.png`,
+    makesOffer: items.slice(0, ITEMS_MAX).map(({ catalogId, displayName, description, price, available, picture }) => ({
+      '@type': 'Offer',
+      url: `${origin}/catalog/${encodeURIComponent(catalogId)}`,
+      price: price.amount,
+      priceCurrency: 'USD',
+      availability: `https://schema.org/${available === false ? 'OutOfStock' : 'InStock'}`,
+      itemOffered: {
+        '@type': 'Product',
+        sku: catalogId,
+        name: displayName,
+        description,
+        ...(picture ? { image: picture } : {}),
+      },
+    })),
+  }
 }
 
 function sandboxNote({ sandboxUrl }: Facts): Html {

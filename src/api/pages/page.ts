@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { type JsonObject, stringify } from '../../base/json.ts'
 import { type Html, html } from './html.ts'
 import { PROSE_STYLE } from './style.ts'
 
@@ -101,6 +102,11 @@ export function pageHeaders(allowed: Allowed = {}): Record<string, string> {
 
 function sourceOf(text: string): string {
   return `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+}
+
+/** Facts for search engines, as data that no browser runs. A name in it must not end the script that it stands in. */
+export function linkedData(value: JsonObject): Html {
+  return raw(`<script type="application/ld+json">${stringify(value).replaceAll('<', '\\u003c')}</script>\n`)
 }
 
 /** Text of our own that stands in a page as it is: styles and scripts are not escaped. */

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { PaidRoute } from '../../domain/route.ts'
+import { cheapest } from '../documents/example.ts'
 import type { Facts } from '../documents/facts.ts'
 import { type Html, html } from './html.ts'
 import type { Shown } from './page.ts'
@@ -69,12 +70,10 @@ ${table(
 function purchases(facts: Facts, demo: Sandbox['demo']): readonly Html[] {
   return facts.paid.flatMap(({ route }) => {
     const { surface, offer } = route
-    const [cheapest] = facts.items
-      .filter((item) => item.surface === surface && item.available !== false)
-      .toSorted((one, other) => Number(one.price.amount) - Number(other.price.amount))
-    const fixed = cheapest && bodyOf(route, cheapest.id, demo)
+    const item = cheapest(facts.items.filter((one) => one.surface === surface))
+    const fixed = item && bodyOf(route, item.id, demo)
     if (!fixed) return []
-    const words = `${cheapest.displayName}, ${cheapest.price.amount} by ${offer.rail.label}`
+    const words = `${item.displayName}, ${item.price.amount} by ${offer.rail.label}`
     return [readyForm(facts, route, { words, fixed })]
   })
 }

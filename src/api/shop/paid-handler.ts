@@ -117,6 +117,8 @@ export function resourceOf(route: PaidRoute): Resource {
     url: route.offer.rail.baseUrl + route.path,
     scope: `${route.method} ${route.path}`,
     description: route.summary,
+    tags: ['commerce', 'gaming', route.surface],
+    iconUrl: `${route.offer.rail.baseUrl}/favicon.png`,
     discovery: route.discovery,
   }
 }

@@ -31,11 +31,11 @@ export function createRequired(options: {
 }) {
   const { money, serviceName, random } = options
   function documentOf(resource: Resource, terms: Terms, reason: string, isBound: boolean) {
-    const { url, description } = resource
+    const { url, description, tags, iconUrl } = resource
     return {
       x402Version: X402_VERSION,
       error: reason,
-      resource: { url, description, mimeType: 'application/json', serviceName },
+      resource: { url, description, mimeType: 'application/json', serviceName, tags, iconUrl },
       accepts: [withClaim(requirementsOf(money, terms), CLAIM_PLACE)],
       extensions: extensionsOf(resource, isBound ? DIGEST_PLACE : null),
     }

@@ -16,6 +16,7 @@ export const traits: RailTraits = {
   },
   mcp: {
     toolMeta: { 'agents-x402/paymentRequired': true },
+    priceKey: 'agents-x402/priceUSD',
     capabilities: { legacy: {}, modern: { extensions: { [EXTENSION]: {} } } },
     extension: EXTENSION,
     contentKey: META.error,
