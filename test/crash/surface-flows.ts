@@ -19,8 +19,14 @@ async function count({ store }: CrashWorld, query: typeof GIVEN, key: string): P
   return rows[0]!.given
 }
 
-/** An answer is all it gives; that it was paid for once is all there is to judge. */
-const NOTHING_OUTSIDE = async () => 1
+const ANSWERED = statement<{ given: number }>(`
+  select count(*)::int as given
+  from orders
+  where payer = $1
+    and status = 'confirmed'`)
+
+/** An answer is all it gives, and leaves nothing behind but its order. */
+const answers = (world: CrashWorld, { address }: PrivateKeyAccount) => count(world, ANSWERED, address)
 
 /** Every other paid route of the interface, on every rail that has it. */
 export const surfaceFlows: readonly Flow[] = rails.flatMap((rail): Flow[] => {
@@ -91,7 +97,7 @@ function lookup(rail: Flow['rail']): Flow {
     prepare: newPlayer,
     body: () => ({}),
     price: 20_000n,
-    delivered: NOTHING_OUTSIDE,
+    delivered: answers,
     ends: 'delivered',
   }
 }
@@ -103,7 +109,7 @@ function cheapHealth(rail: Flow['rail']): Flow {
     path: '/x402/cheap-health',
     body: () => null,
     price: PRICE,
-    delivered: NOTHING_OUTSIDE,
+    delivered: answers,
     ends: 'delivered',
   }
 }
