@@ -1,6 +1,3 @@
-/** What a transaction of ours came to. */
-export type Mined = { readonly succeeded: boolean; readonly gasUsed: bigint; readonly gasPrice: bigint }
-
 /** Counts what a chain is asked and what it costs us, for whoever looks at the figures. Never in the way: it neither waits nor fails. */
 export type ChainMeter = {
   /**
@@ -16,7 +13,11 @@ export type ChainMeter = {
   /** A payment of which two nodes had to show the same, and did not. */
   disagreed(chainId: number): void
   /** A transaction of ours was found in a block. */
-  mined(chainId: number, step: string, mined: Mined): void
+  mined(
+    chainId: number,
+    step: string,
+    receipt: { readonly succeeded: boolean; readonly gasUsed: bigint; readonly gasPrice: bigint },
+  ): void
 }
 
 export const noChainMeter: ChainMeter = { asked() {}, disagreed() {}, mined() {} }

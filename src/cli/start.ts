@@ -13,6 +13,7 @@ import { type Banner, sandboxBanner } from '../sandbox/banner.ts'
 import { startSandbox } from '../service/sandbox.ts'
 import { startService } from '../service/service.ts'
 import type { Command } from './command.ts'
+import { logLastWords } from './last-words.ts'
 import type { Output } from './output.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -37,6 +38,7 @@ export const start: Command = {
     const stopped = signalled()
     const loaded = loadConfig(env)
     await refuseTakenPort(loaded.mode === 'sandbox' ? loaded.common.http : loaded.config.http)
+    if (loaded.mode === 'production') logLastWords(loaded.config.logLevel)
     const tell = teller(loaded, terminal)
     tell('starting; the very first start takes some seconds longer')
     // A start that is called off needs no tidying up: everything here survives a process that dies.

@@ -18,6 +18,7 @@ import { defaultLimits, type Limits } from './limits.ts'
 import { ConfigFault, type Environment, list, type OptionReader, optionReader } from './options.ts'
 import { SANDBOX_OPERATOR_TOKEN } from './published.ts'
 import { type Protocols, readRails } from './rails.ts'
+import { readRetention } from './retention.ts'
 import { earlierRails } from './retired.ts'
 import { readService } from './service.ts'
 import type { SigningKey } from './signing-key.ts'
@@ -127,6 +128,7 @@ function readOperations(read: OptionReader, mode: 'sandbox' | 'production'): Ope
     gasLowWei: read.bigint('SUTLER_GAS_LOW_WEI', 2_000_000_000_000_000n),
     treasuryLow: readUsd(read, 'SUTLER_TREASURY_LOW', '10.00'),
     secondOpinionFrom: readSecondOpinion(read),
+    retention: readRetention(read),
   }
 }
 

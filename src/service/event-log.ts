@@ -2,7 +2,7 @@ import { type EventLog, streamEvents } from '../api/operator/event-stream.ts'
 import type { Clock } from '../base/clock.ts'
 import { createWakeSignal, type WakeSignal } from '../base/wake-signal.ts'
 import type { Database } from '../store/db.ts'
-import { lastPosition, readEvents } from '../store/events.ts'
+import { forgottenPosition, lastPosition, readEvents } from '../store/events.ts'
 import { pumpEvents } from '../webhooks/pump.ts'
 
 /** The log of events as operators read it, and whoever listens to it at this moment. */
@@ -33,6 +33,7 @@ export function openEventLog(database: Database, clock: Clock): OpenEventLog {
       await pumpEvents(database)
       return lastPosition(database)
     },
+    forgotten: () => forgottenPosition(database),
     stream: (after) => streamEvents({ db: database, clock, waitForNews, stop: stopping.signal }, after),
     announce() {
       for (const wakeSignal of listeners) wakeSignal.ring()

@@ -30,6 +30,7 @@ import { startWebhookWorker, type WebhookWorker } from '../webhooks/worker.ts'
 import { openEventLog } from './event-log.ts'
 import { readGauges } from './gauges.ts'
 import { createHealth, type HealthRail, type HealthWatch } from './health.ts'
+import { createJanitor, type Janitor } from './janitor.ts'
 import { createLookout, type Lookout } from './lookout.ts'
 import { operatorRoutes } from './operator-routes.ts'
 import { pausedTokens } from './paused-tokens.ts'
@@ -70,6 +71,7 @@ export type Operations = {
   readonly events: EventLog
   readonly health: HealthWatch
   readonly lookout: Pick<Lookout, 'look'>
+  readonly janitor: Pick<Janitor, 'sweep'>
   /** Health and keys: rows of the public table. */
   publicRoutes(checkout: Checkout): readonly Route[]
   operatorRoutes(checkout: Checkout): readonly OperatorRoute[]
@@ -105,6 +107,7 @@ export function createOperations(parts: OperationsParts): Operations {
     pausedTokens: () => pausedTokens(rails),
     onTold: () => worker?.wake(),
   })
+  const janitor = createJanitor({ database, clock, log, retention: operations.retention, onGone: meter.deleted })
   const metrics = async () => meter.print(await readGauges({ ...watched, rails }))
   let worker: WebhookWorker | undefined
   let reconciler: Reconciler | undefined
@@ -116,6 +119,7 @@ export function createOperations(parts: OperationsParts): Operations {
     events,
     health,
     lookout,
+    janitor,
     publicRoutes: (checkout) => healthRows(health.read, checkout.receipts.jwks),
     operatorRoutes: (checkout) => operatorRoutes({ ...parts, events, webhooks, metrics, reconcileContext }, checkout),
     wake: () => worker?.wake(),
@@ -133,10 +137,11 @@ export function createOperations(parts: OperationsParts): Operations {
       })
       reconciler = startReconciler(reconcileContext, operations.reconcileSeconds)
       lookout.start()
+      janitor.start()
     },
     async stop() {
       events.close()
-      await Promise.all([worker?.stop(), reconciler?.stop(), lookout.stop()])
+      await Promise.all([worker?.stop(), reconciler?.stop(), lookout.stop(), janitor.stop()])
     },
   }
 }

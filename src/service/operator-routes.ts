@@ -1,5 +1,6 @@
 import { arrivalRows } from '../api/operator/arrival-rows.ts'
 import type { EventLog } from '../api/operator/event-stream.ts'
+import { exportRows } from '../api/operator/export-rows.ts'
 import { type Decision, orderRows } from '../api/operator/order-rows.ts'
 import { playerRows, playersElsewhere } from '../api/operator/player-rows.ts'
 import type { OperatorRoute } from '../api/operator/route.ts'
@@ -13,6 +14,7 @@ import { decideArrival } from '../checkout/orphans.ts'
 import { reconcile } from '../checkout/reconcile.ts'
 import type { ReconcileContext } from '../checkout/reconcile-context.ts'
 import type { ChainConfig, Config } from '../config/config.ts'
+import { planExport } from '../domain/retention.ts'
 import { presentArrival } from '../domain/till.ts'
 import type { Database } from '../store/db.ts'
 import { createGameCalls, type GameVerdict } from '../store/game/calls.ts'
@@ -20,6 +22,7 @@ import { createPlayers } from '../store/game/players.ts'
 import { hurry } from '../store/jobs.ts'
 import { listOrders, sumOrders } from '../store/orders/list.ts'
 import { readTimeline } from '../store/orders/timeline.ts'
+import { markExported, readExport } from '../store/retention/export.ts'
 import { arrivalsBy, arrivalsFrom, listFound } from '../store/tills/arrival-list.ts'
 import type { Webhooks } from '../webhooks/endpoints.ts'
 import { goodsRows } from './goods-desk.ts'
@@ -39,7 +42,7 @@ type OperatorRoutesParts = {
 
 /** What operators may ask and do, over this shop's parts. */
 export function operatorRoutes(parts: OperatorRoutesParts, checkout: Checkout): readonly OperatorRoute[] {
-  const { config, database, random, events, webhooks, reconcileContext } = parts
+  const { config, database, clock, random, events, webhooks, reconcileContext } = parts
   const { nicknameLengthMax } = config.limits
   return [
     ...operatorRows({
@@ -70,6 +73,11 @@ export function operatorRoutes(parts: OperatorRoutesParts, checkout: Checkout): 
     ...(config.game.backend.kind === 'embedded'
       ? playerRows({ players: createPlayers(database), random, nicknameLengthMax })
       : playersElsewhere()),
+    ...exportRows({
+      plan: (days) => planExport(config.operations.retention.keep, clock.now(), days),
+      page: (kind, slice) => readExport(database, kind, slice),
+      mark: (exported) => markExported(database, exported),
+    }),
     ...goodsRows({ ...parts, offers: checkout.offers.values() }),
   ]
 }

@@ -91,6 +91,16 @@ export async function readEvents(queryable: Queryable, after: bigint, limit: num
   return rows.map(fromEventRow)
 }
 
+const FORGOTTEN = statement<{ forgotten: string }>(`
+  select forgotten
+  from event_tail`)
+
+/** The last position that is no longer kept; 0 while the log is whole. */
+export async function forgottenPosition(queryable: Queryable): Promise<bigint> {
+  const { rows } = await queryable.query(FORGOTTEN)
+  return BigInt(rows[0]?.forgotten ?? 0)
+}
+
 const TAIL = statement<{ position: string }>(`
   select position
   from event_tail`)

@@ -9,7 +9,6 @@ import { root } from './sutler.ts'
 
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
 const pages = globSync(['docs/*.md', '*.md', 'Dockerfile', 'compose.yaml', 'Caddyfile'], { cwd: root })
-const operating = read('docs/operating.md')
 
 test('every option that a page names is in .env.example', () => {
   const known = new Set(
@@ -22,13 +21,6 @@ test('every option that a page names is in .env.example', () => {
   for (const page of pages)
     for (const [name] of read(page).matchAll(/\bSUTLER_[A-Z0-9_]*[A-Z0-9]\b/g))
       assert.ok(known.has(name.replace(/_FILE$/, '')) || others.test(name), `${page} names ${name}`)
-})
-
-test('every figure that the operating page names is one that the shop prints', () => {
-  const code = ['src/api/operator/metrics.ts', 'src/service/gauges.ts'].map(read).join('')
-  const named = new Set(operating.match(/\bsutler_[a-z_]+\b/g))
-  assert.ok(named.size > 8)
-  for (const name of named) assert.ok(code.includes(`'${name}'`), name)
 })
 
 test('every command that a page names exists', () => {

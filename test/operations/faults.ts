@@ -7,28 +7,34 @@ import { invocation } from '../../src/chain/act.ts'
 import type { Config } from '../../src/config/config.ts'
 import { addressOf } from '../../src/sandbox/world.ts'
 import { type Studio, startStudio } from '../shop/studio.ts'
-import { startShop, type TestShop } from '../support/shop.ts'
+import { type ShopOptions, startShop, type TestShop } from '../support/shop.ts'
 
 /** A shop whose every support can be taken away and given back. */
 export type FrailShop = {
   readonly shop: TestShop
   readonly studio: Studio
   /** What its second nodes do, on both chains. */
-  readonly second: { isSilent: boolean; lies: boolean }
+  readonly second: { isSilent: boolean; lies: boolean; slowMs: number }
+  /** Whether all nodes of both chains are silent. */
+  readonly chains: { areSilent: boolean }
   /** Moves the shop's clock. */
   later(ms: number): void
-  /** How the figures of what was bought are told to be waited for. */
   pauseSale(isPaused: boolean): Promise<unknown>
   pauseToken(isPaused: boolean): Promise<unknown>
-  setGas(role: 'minter' | 'settler', wei: bigint): Promise<unknown>
+  setGas(role: 'minter' | 'settler' | 'treasury', wei: bigint): Promise<unknown>
   stop(): Promise<void>
 }
 
-export async function startFrailShop(configure: (config: Config) => Config = (config) => config): Promise<FrailShop> {
+export async function startFrailShop(
+  configure: (config: Config) => Config = (config) => config,
+  options: Pick<ShopOptions, 'env' | 'poolSize'> = {},
+): Promise<FrailShop> {
   const studio = await startStudio(privateKeyToAccount(generatePrivateKey()).address)
-  const second = { isSilent: false, lies: false }
+  const second = { isSilent: false, lies: false, slowMs: 0 }
+  const silent = { areSilent: false }
   let offset = 0
   const shop = await startShop({
+    ...options,
     clock: { now: () => systemClock.now() + offset, sleep: systemClock.sleep },
     configure: (config) =>
       configure({
@@ -37,9 +43,13 @@ export async function startFrailShop(configure: (config: Config) => Config = (co
         limits: { ...config.limits, waitMsMax: 400, gameTimeoutMs: 1_000 },
       }),
     wrapTransport: (_, transport) => [
-      transport,
       async (request) => {
-        if (second.isSilent) throw new Error('connection refused')
+        if (silent.areSilent) throw new Error('connection refused')
+        return transport(request)
+      },
+      async (request) => {
+        if (silent.areSilent || second.isSilent) throw new Error('connection refused')
+        offset += second.slowMs
         if (second.lies && request.method === 'eth_getTransactionReceipt') return { result: null }
         return transport(request)
       },
@@ -51,6 +61,7 @@ export async function startFrailShop(configure: (config: Config) => Config = (co
     shop,
     studio,
     second,
+    chains: silent,
     later: (ms) => {
       offset += ms
     },

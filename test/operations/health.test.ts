@@ -291,7 +291,7 @@ describe('the figures', () => {
         assert.equal(families.has(name), false, `${name} twice`)
         families.add(name)
       } else if (!line.startsWith('# HELP ')) {
-        const [, series = ''] = /^([a-z_]+)(\{([a-z_]+="([^"\\\n]|\\.)*",?)*\})? -?[\d.e+-]+$/.exec(line) ?? []
+        const [, series = ''] = /^([a-z0-9_]+)(\{([a-z_]+="([^"\\\n]|\\.)*",?)*\})? -?[\d.e+-]+$/.exec(line) ?? []
         assert.ok(families.has(series.replace(/_(bucket|sum|count)$/, '')) || families.has(series), line)
       }
     }

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { VERSION } from '../../src/base/version.ts'
+import { root } from '../cli/sutler.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
@@ -112,6 +115,41 @@ test('the replica tells what it is and how it fares', async () => {
   assert.equal(now.value('sutler_check_status{check="store"}'), 0)
   assert.match(now.text, /^sutler_event_loop_delay_p99_seconds \S+$/m)
   assert.ok(now.value('process_cpu_seconds_total') > 0)
+})
+
+/** The families that are there, by name. */
+const families = (text: string) => new Set([...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name!))
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+const named = (text: string) =>
+  new Set([...text.matchAll(/\b(?:sutler|process)_[a-z0-9_]*[a-z0-9]\b/g)].map(([name]) => name))
+
+test('the alarms and the dashboard name nothing that is not there', async () => {
+  const there = families((await readFigures(shop)).text)
+  const dashboard = JSON.parse(read('deploy/grafana/sutler.json')) as { panels: { targets?: { expr: string }[] }[] }
+  const asked = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
+  assert.ok(asked.length > 20)
+  for (const text of [...asked, read('deploy/prometheus/sutler.rules.yml').replaceAll(/^#.*$/gm, '')])
+    for (const name of named(text)) assert.ok(there.has(name.replace(/_(bucket|sum|count)$/, '')), name)
+})
+
+test('every figure is documented, with how to add it up, and no other', async () => {
+  const there = families((await readFigures(shop)).text)
+  const section = read('docs/operating.md').split('**Over several replicas.**')[1]!.split('RPC nodes are named')[0]!
+  assert.deepEqual([...named(section)].toSorted(), [...there].toSorted())
+})
+
+test('every alarm leads to a section of the runbook, and every section belongs to one', () => {
+  const rules = read('deploy/prometheus/sutler.rules.yml')
+  const alarms = [...rules.matchAll(/- alert: (\w+)[\s\S]*?runbook_url: (\S+)/g)]
+  assert.ok(alarms.length > 20)
+  const sections = [...read('docs/runbook.md').matchAll(/^## (\w+)\n\n([\s\S]*?)(?=\n## |$(?![\s\S]))/gm)]
+  assert.deepEqual(
+    sections.map(([, name]) => name),
+    alarms.map(([, name]) => name),
+  )
+  for (const [, name, address] of alarms) assert.equal(address, `docs/runbook.md#${name!.toLowerCase()}`)
+  for (const [, name, text] of sections)
+    for (const part of ['**Means:**', '**Money:**', '**Do:**']) assert.ok(text!.includes(part), `${name}: ${part}`)
 })
 
 test('promtool has nothing against the figures', { skip: withoutPromtool }, async () => {

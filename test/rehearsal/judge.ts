@@ -16,27 +16,31 @@ const TRANSFER = keccak256(toBytes('Transfer(address,address,uint256)'))
 const word = (address: Address): Hex => `0x${address.slice(2).toLowerCase().padStart(64, '0')}`
 const addressIn = (topic: Hex): string => `0x${topic.slice(26)}`
 
-/** What each payer sent to the till. */
-export async function charges({ chains }: Networks, till: Address): Promise<ReadonlyMap<string, readonly bigint[]>> {
-  const paid = new Map<string, bigint[]>()
-  for (const [chain, token] of [
-    [chains.native, USDC],
-    [chains.tempo, PATH_USD],
-  ] as const)
-    for (const { topics, data } of await transfersTo(chain, token, till)) {
-      const payer = addressIn(topics[1]!)
-      paid.set(payer, [...(paid.get(payer) ?? []), BigInt(data)])
-    }
-  return paid
+export type Payment = { readonly payer: string; readonly amount: bigint; readonly transaction: Hex }
+
+/** Everything that reached the till. */
+export async function payments({ chains }: Networks, till: Address): Promise<readonly Payment[]> {
+  const both = await Promise.all([transfersTo(chains.native, USDC, till), transfersTo(chains.tempo, PATH_USD, till)])
+  return both.flat().map(({ topics, data, transactionHash }) => ({
+    payer: addressIn(topics[1]!),
+    amount: BigInt(data),
+    transaction: transactionHash,
+  }))
 }
 
-async function transfersTo(
-  chain: DevChain,
-  token: Address,
-  to: Address,
-): Promise<readonly { topics: Hex[]; data: Hex }[]> {
+type Transferred = { readonly topics: readonly Hex[]; readonly data: Hex; readonly transactionHash: Hex }
+
+async function transfersTo(chain: DevChain, token: Address, to: Address): Promise<readonly Transferred[]> {
   const filter = { address: token, fromBlock: '0x0', toBlock: 'latest', topics: [TRANSFER, null, word(to)] }
-  return (await chain.request({ method: 'eth_getLogs', params: [filter] })) as { topics: Hex[]; data: Hex }[]
+  return (await chain.request({ method: 'eth_getLogs', params: [filter] })) as Transferred[]
+}
+
+/** Who minted what this buyer has: the sender of the transaction that did. */
+export async function minterOf({ chains: { native } }: Networks, sale: Address, buyer: Address): Promise<string> {
+  const [minted] = await transfersTo(native, sale, buyer)
+  const params = [minted!.transactionHash]
+  const { from } = (await native.request({ method: 'eth_getTransactionByHash', params })) as { from: string }
+  return from.toLowerCase()
 }
 
 /** What the game has given, by the key that makes each gift one: of the embedded game, and of its reports. */
@@ -90,10 +94,10 @@ async function delivered({ networks, sale, controller, ledgers }: Evidence, purc
 
 /** Whoever was charged has the good once; whoever was not has nothing; and nobody else's money is in the till. */
 export async function judge(evidence: Evidence, purchases: readonly Purchase[]): Promise<void> {
-  const paid = await charges(evidence.networks, evidence.till)
+  const paid = await payments(evidence.networks, evidence.till)
   for (const purchase of purchases) {
     const { kind, protocol, buyer, seen, status, body } = purchase
-    const times = paid.get(buyer.address.toLowerCase())?.length ?? 0
+    const times = paid.filter(({ payer }) => payer === buyer.address.toLowerCase()).length
     const told = `${kind} by ${protocol}, seen as ${seen} (${status}): ${body.slice(0, 300)}`
     const isAnswer = kind === 'lookup' || kind === 'health'
     if (seen === 'unanswered' && isAnswer) assert.ok(times <= 1, told)
@@ -103,7 +107,7 @@ export async function judge(evidence: Evidence, purchases: readonly Purchase[]):
   }
   const known = new Set(purchases.map(({ buyer }) => buyer.address.toLowerCase()))
   assert.deepEqual(
-    [...paid.keys()].filter((payer) => !known.has(payer)),
+    paid.filter(({ payer }) => !known.has(payer)),
     [],
     'money of strangers',
   )

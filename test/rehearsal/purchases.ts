@@ -18,6 +18,7 @@ export type Purchase = {
   readonly buyer: PrivateKeyAccount
   /** The lot or item, where there are several. */
   readonly what: string
+  readonly begunAt: number
   /** As the buyer saw it. `refused`: an answer that says nothing was taken. `unanswered`: the buyer knows nothing. */
   readonly seen: 'done' | 'refused' | 'unanswered'
   readonly status: number
@@ -45,13 +46,14 @@ type Request = { readonly path: string; readonly init: RequestInit }
 export async function buy(market: Market, wish: Wish): Promise<Purchase> {
   const buyer = privateKeyToAccount(generatePrivateKey())
   const { path, init } = await prepare(market, wish, buyer)
+  const begunAt = performance.now()
   try {
     const response = await payerOf(market, wish, buyer)(market.url + path, init)
     const { status, body } = await ended(response, market.over)
     const seen = status === 200 ? 'done' : isRefusal(status, body) ? 'refused' : 'unanswered'
-    return { ...wish, buyer, seen, status, body }
+    return { ...wish, buyer, begunAt, seen, status, body }
   } catch (error) {
-    return { ...wish, buyer, seen: 'unanswered', status: 0, body: String((error as Error).cause ?? error) }
+    return { ...wish, buyer, begunAt, seen: 'unanswered', status: 0, body: String((error as Error).cause ?? error) }
   }
 }
 

@@ -101,9 +101,14 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
 async function priceMeta(rows: readonly PaidRoute[]): Promise<JsonObject> {
   const { price } = rows[0]!.offer
   if (price.kind !== 'listed') return {}
-  const now = Number(formatUsd(await price.now()))
-  const keys = rows.flatMap(({ offer }) => offer.rail.mcp.priceKey ?? [])
-  return Object.fromEntries(keys.map((key) => [key, now]))
+  const now = formatUsd(await price.now())
+  const rails = rows.map(({ offer }) => offer.rail)
+  const keys = rails.flatMap(({ mcp }) => mcp.priceKey ?? [])
+  return { ...paymentMeta(rails, now), ...Object.fromEntries(keys.map((key) => [key, Number(now)])) }
+}
+
+function paymentMeta(rails: readonly Rail[], price: string): JsonObject {
+  return { 'sutler/payment': { protocols: rails.map(({ name }) => name), price } }
 }
 
 const NOTHING_SENT: Incoming = { header: () => undefined, meta: () => undefined }
@@ -164,10 +169,7 @@ function paidListing(tool: ToolDescription, rows: readonly PaidRoute[]) {
       tool.effect === 'spends' ? withArgument(inputSchema, 'idempotencyKey', idempotencyKeyField) : inputSchema,
     outputSchema: paidOutputSchema(row!.result, challenges),
     _meta: {
-      'sutler/payment': {
-        protocols: rails.map(({ name }) => name),
-        price: price.kind === 'listed' ? 'listed' : 'quoted',
-      },
+      ...paymentMeta(rails, price.kind === 'listed' ? 'listed' : 'quoted'),
       ...Object.assign({}, ...rails.map(({ mcp }) => mcp.toolMeta)),
     },
   })

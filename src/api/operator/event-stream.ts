@@ -8,6 +8,8 @@ import { type LoggedEvent, readEvents } from '../../store/events.ts'
 export type EventLog = {
   read(after: bigint, limit: number): Promise<readonly LoggedEvent[]>
   last(): Promise<bigint>
+  /** The last position that is no longer kept. */
+  forgotten(): Promise<bigint>
   /** Server-sent events from a position on, for as long as somebody listens. */
   stream(after: bigint): AsyncIterable<string>
 }

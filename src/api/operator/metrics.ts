@@ -23,6 +23,8 @@ export type ShopMeter = Meter & {
   /** Somebody outside was asked: the game, a facilitator. */
   outside(service: string, asked: Asked): void
   readonly chain: ChainMeter
+  /** Rows were deleted because they were kept long enough. */
+  deleted(what: string, count: number): void
   print(gauges: readonly Gauge[]): string
 }
 
@@ -68,10 +70,12 @@ export function createShopMeter(onMoved: () => void): ShopMeter {
     'allowance',
   ])
   const outside = outsideCounters(metrics)
+  const deleted = metrics.counter('sutler_rows_deleted_total', 'Rows that were kept long enough, by kind.', ['kind'])
 
   return {
     chain: chainMeter(metrics),
     limited: limits.add,
+    deleted: (what, count) => deleted.grow(count, what),
     outside,
     challenged: challenges.add,
     moved(order) {

@@ -57,9 +57,11 @@ export function operatorRows(context: OperatorContext): readonly OperatorRoute[]
         const resumed = header('last-event-id')
         const after = resumed !== undefined && /^\d{1,18}$/.test(resumed) ? BigInt(resumed) : query.after
         if (after !== undefined && after > last) throw aheadOfLog(last)
+        const forgotten = await events.forgotten()
+        if (after !== undefined && after < forgotten) throw behindLog(forgotten)
         if (isStream) return { body: events.stream(after ?? last), contentType: 'text/event-stream' }
-        const page = await events.read(after ?? 0n, query.limit ?? PAGE)
-        const next = page.at(-1)?.position ?? after ?? 0n
+        const page = await events.read(after ?? forgotten, query.limit ?? PAGE)
+        const next = page.at(-1)?.position ?? after ?? forgotten
         return { body: { events: page.map(presentEvent), next: next.toString(), hasMore: next < last } }
       },
     }),
@@ -164,6 +166,15 @@ function aheadOfLog(last: bigint): Problem {
   return new Problem(
     'invalid_request',
     `The log ends at ${last}; a later position is of a log that this store does not have. Begin at an earlier one.`,
+  )
+}
+
+/** What lies between was deleted. Nobody is handed the rest as if it were all. */
+function behindLog(forgotten: bigint): Problem {
+  return new Problem(
+    'invalid_request',
+    `Events through position ${forgotten} are no longer kept, so some that came after yours are missing. Take up what you may have missed from /operator/orders, then go on with after=${forgotten}.`,
+    { members: { forgotten: forgotten.toString() } },
   )
 }
 

@@ -220,6 +220,8 @@ export async function claimantOf(queryable: Queryable, identity: string | null):
   const { rows } = await queryable.query(CLAIMANT, [identity])
   const [row] = rows
   if (!row) return { kind: 'nobody' }
+  // The order was never paid, and is gone: whatever comes under its name now is nobody's.
+  if (row.arrival_id === null && row.order_id === null) return { kind: 'nobody' }
   if (row.arrival_id !== null) return { kind: 'arrival', arrivalId: row.arrival_id }
   const { order_id, status, payment_tx, has_other } = row
   return { kind: 'order', orderId: order_id!, status: status!, paymentTx: payment_tx, isPaid: has_other }
@@ -228,7 +230,10 @@ export async function claimantOf(queryable: Queryable, identity: string | null):
 const CLAIM = statement<{ identity: string }>(`
   insert into payment_identities (identity, handle, arrival_id)
   values ($1, regexp_replace($1, '^.*/', ''), $2)
-  on conflict (identity) do nothing
+  on conflict (identity) do update
+  set arrival_id = excluded.arrival_id
+  where payment_identities.order_id is null
+    and payment_identities.arrival_id is null
   returning identity`)
 
 const CHANGE = statement<ArrivalRow>(`

@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import type { PrivateKeyAccount } from 'viem/accounts'
+import { systemClock } from '../../src/base/clock.ts'
+import type { EngineName } from '../../src/store/backend.ts'
+import { sutler } from '../cli/sutler.ts'
+import { fundedWallet, post } from '../support/buyers.ts'
+import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
+import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
+import { asOperator, buy, buyUrl, payFor, reconcileRail, type Sold, status } from './desk.ts'
+import { readFigures } from './figures.ts'
+import { x402Stranger } from './strangers.ts'
+
+const DAY_MS = 86_400_000
+const RAILS = [x402UnderTest, mppPullUnderTest]
+
+for (const engine of ['postgres', 'embedded'] satisfies readonly EngineName[])
+  describe(`kept long enough, on ${engine}`, () => suite(engine))
+
+function suite(engine: EngineName): void {
+  let shop: TestShop
+  let buyer: PrivateKeyAccount
+  let receiver: Server
+  let folder: string
+  let offset = 0
+  /** One of each rail, and a payment that never landed. */
+  const sold = new Map<string, Sold>()
+  let unpaid: Awaited<ReturnType<typeof payFor>>
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'retention-'))
+    receiver = createServer((_request, response) => response.writeHead(200).end())
+    receiver.listen(0, '127.0.0.1')
+    await once(receiver, 'listening')
+    shop = await startShop({
+      engine,
+      clock: { now: () => systemClock.now() + offset, sleep: systemClock.sleep },
+      env: { SUTLER_WEBHOOK_LOOPBACK: 'true', SUTLER_KEEP_UNTIL_EXPORTED: 'true' },
+    })
+    buyer = await fundedWallet(shop)
+    const { port } = receiver.address() as AddressInfo
+    await shop.service.operations.webhooks.add({ url: `http://127.0.0.1:${port}/`, description: '', eventTypes: null })
+    unpaid = await payNothing()
+    for (const rail of RAILS) sold.set(rail.rail, await buy(shop, rail, buyer))
+    const stranger = await x402Stranger(shop)
+    await stranger.give(1_000_000n)
+    await until(async () => (await reconcileRail(shop, stranger.rail, AT_ONCE)).items.length === 0)
+    await reconcileRail(shop, mppPullUnderTest)
+    await until(async () => (await count(`webhook_deliveries where state <> 'delivered'`)) === 0)
+  })
+  after(async () => {
+    await shop.stop()
+    receiver.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  const AT_ONCE = { orphanAfterSeconds: 0, refundAfterSeconds: 0 }
+  const count = async (from: string) =>
+    (await shop.store.db.query<{ n: number }>(`select count(*)::int as n from ${from}`)).rows[0]!.n
+  const sweep = () => shop.service.operations.janitor.sweep()
+
+  async function payNothing() {
+    const payment = await payFor(shop, x402UnderTest, buyer)
+    const { asset } = shop.config.x402!
+    await shop.chains.native.request({ method: 'dev_fault', params: [{ kind: 'revert', to: asset }] })
+    const response = await send(payment)
+    assert.notEqual(response.status, 200)
+    await until(async () => (await count(`orders where status = 'expired'`)) === 1)
+    return payment
+  }
+
+  function send({ request, credential }: { request: object; credential: string }, rail = x402UnderTest) {
+    return fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential }))
+  }
+
+  async function exported(name: string): Promise<readonly { kind: string; row: Record<string, unknown> }[]> {
+    const path = join(folder, name)
+    const token = shop.config.operatorToken!.reveal()
+    const { code, stderr } = await sutler(['export', path, '--url', shop.url, '--token', token])
+    assert.equal(code, 0, stderr)
+    return readFileSync(path, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line))
+  }
+
+  test('a payment that never came is gone within hours, and its name stays taken', async () => {
+    const names = await count('payment_identities')
+    offset += 7 * 3_600_000
+    await sweep()
+    assert.equal(await count(`orders where status = 'expired'`), 1, 'nothing goes that was not exported')
+    assert.deepEqual(
+      (await exported('hours.jsonl')).map(({ kind }) => kind),
+      ['unpaid'],
+    )
+    await sweep()
+    assert.equal(await count(`orders where status = 'expired'`), 0)
+    assert.equal(await count('payment_identities'), names)
+    assert.equal(await count('orders'), 2)
+    const again = await send(unpaid)
+    assert.equal(again.status, 402)
+    assert.equal(await count('orders'), 2)
+  })
+
+  test('a year later the rest is written to a file and let go of; what was bought and paid is known for ever', async () => {
+    const names = await count('payment_identities')
+    // Nothing is watched any more, and the books were kept to this day.
+    await shop.store.db.query('update sends set buried = true where landed_block is not null')
+    await shop.store.db.query(`update tills set alive_at = alive_at + interval '2 hours'`)
+    offset += 500 * DAY_MS
+    const due = {
+      events: await count('events'),
+      deliveries: await count('webhook_deliveries'),
+      sends: await count('sends'),
+      arrivals: await count('arrivals'),
+    }
+    assert.ok(Object.values(due).every((rows) => rows > 1))
+    await sweep()
+    assert.equal(await count('events'), due.events)
+    const lines = await exported('year.jsonl')
+    for (const [kind, rows] of Object.entries(due))
+      assert.equal(lines.filter((line) => line.kind === kind).length, rows, kind)
+    const bodies = lines.filter(({ kind }) => kind === 'bodies').map(({ row }) => row['answer_body'])
+    assert.equal(bodies.length, 2)
+    await sweep()
+    assert.equal(await count('events'), 0)
+    assert.equal(await count('webhook_deliveries'), 0)
+    assert.equal(await count('arrivals'), 0)
+    assert.equal(await count('orders where answer_body is not null'), 0)
+    // The newest of each key, from which its nonces are counted on.
+    assert.equal(await count('sends'), await count('(select distinct chain_id, signer from sends) as keys'))
+    assert.ok((await count('sends')) < due.sends)
+    assert.deepEqual([await count('payment_identities'), await count('orders')], [names, 2])
+    const figures = await readFigures(shop)
+    assert.equal(figures.value('sutler_rows_deleted_total{kind="events"}'), due.events)
+  })
+
+  for (const rail of RAILS)
+    test(`after that a replayed payment (${rail.rail}) gets its answer, and nothing is sold twice`, async () => {
+      const { body, credential } = sold.get(rail.rail)!
+      const held = await erc20Balance(shop.chains.native, shop.world.contracts.sale, buyer.address)
+      const response = await fetch(
+        buyUrl(shop, rail),
+        post({ saleId: 392, beneficiary: buyer.address }, { [rail.header]: credential }),
+      )
+      assert.equal(response.status, 200)
+      assert.deepEqual(await response.json(), body)
+      assert.deepEqual(await status(body.statusUrl), body)
+      assert.equal(await erc20Balance(shop.chains.native, shop.world.contracts.sale, buyer.address), held)
+      assert.equal(await count('orders'), 2)
+    })
+
+  test('a cursor of what is gone is told so, and one that is not goes on', async () => {
+    const { forgotten } = (await shop.store.db.query<{ forgotten: string }>('select forgotten from event_tail'))
+      .rows[0]!
+    for (const [name, headers] of [
+      ['after=0', {}],
+      [`after=${Number(forgotten) - 1}`, {}],
+      ['', { 'last-event-id': '1', accept: 'text/event-stream' }],
+    ] as const) {
+      const late = await asOperator(shop, `/events?${name}`, { headers })
+      const told = (await late.json()) as { code: string; detail: string; forgotten: string }
+      assert.deepEqual([late.status, told.code, told.forgotten], [400, 'invalid_request', forgotten])
+      assert.match(told.detail, new RegExp(`through position ${forgotten} are no longer kept`))
+    }
+    for (const query of ['', `?after=${forgotten}`]) {
+      const page = await asOperator(shop, `/events${query}`)
+      assert.equal(page.status, 200)
+      assert.equal(((await page.json()) as { next: string }).next, forgotten)
+    }
+  })
+
+  test('and the shop goes on selling, with nonces, events and webhooks where they were', async () => {
+    // Clients sign by their own clock.
+    offset = 0
+    const before = Number((await shop.store.db.query<{ p: string }>('select position as p from event_tail')).rows[0]!.p)
+    for (const rail of RAILS) {
+      const { body, response } = await buy(shop, rail, buyer)
+      assert.equal(response.status, 200, JSON.stringify(body))
+      await until(async () => (await status(body.statusUrl)).status === 'confirmed')
+    }
+    assert.equal(await count('orders'), 4)
+    await until(async () => (await count(`webhook_deliveries where state = 'delivered'`)) >= 6)
+    const { events } = (await (await asOperator(shop, '/events')).json()) as { events: { position: string }[] }
+    assert.deepEqual(
+      events.map(({ position }) => Number(position)),
+      events.map((_, index) => before + 1 + index),
+    )
+    // Nothing is due: a sweep takes nothing of it.
+    await sweep()
+    assert.ok((await count('events')) >= 6)
+  })
+}
