@@ -201,6 +201,24 @@ describe('paying from a page', { skip }, () => {
     assert.equal(wallet.asked.filter((method) => method === 'eth_signTypedData_v4').length, 1)
   })
 
+  test('whoever presses Pay once more before the first payment is answered is charged once', async () => {
+    await open()
+    const before = await held()
+    await page.route('**/agentic/x402/buy', async (route) => {
+      if (!route.request().headers()['payment-signature']) return route.continue()
+      await route.fetch()
+      await route.abort()
+    })
+    await pay()
+    await end('lost')
+    await page.unroute('**/agentic/x402/buy')
+    await pay()
+    await end('delivered')
+    assert.match((await page.locator('form.pay .steps').textContent())!, /no other is signed/)
+    assert.equal(before - (await held()), 250_000n)
+    assert.equal(wallet.asked.filter((method) => method === 'eth_signTypedData_v4').length, 1)
+  })
+
   for (const rail of ['x402', 'MPP']) {
     test(`in the sandbox one press buys by ${rail} with the demo wallet, and the dashboard shows the order`, async () => {
       verifies('D16.8')

@@ -203,9 +203,20 @@ function check({ target, bytes }: Shot, answer: RawAnswer): void {
   const told = () => `${bytes.toString('latin1').slice(0, 600)}\n→ ${status} ${body.slice(0, 400)}`
   assert.ok(status < 500, told())
   if (body === '') assert.ok([202, 204, 304].includes(status), told())
+  else if (isPage(answer))
+    assert.match(bytes.toString('latin1'), /^GET .*Accept: text\/html|^GET \/(docs|errors)? /s, told())
   else if (headers.get('content-type') !== 'application/json')
     assert.ok(mayBe(target, headers.get('content-type')), told())
   else checkJson(target, answer, JSON.parse(body), told)
+}
+
+/** What a person gets, under a policy that lets nothing in. */
+function isPage({ headers, body }: RawAnswer): boolean {
+  return (
+    headers.get('content-type') === 'text/html; charset=utf-8' &&
+    body.startsWith('<!doctype html>') &&
+    headers.get('content-security-policy')!.startsWith("default-src 'none'")
+  )
 }
 
 /** Documents for people, and figures for the operator, are not JSON. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../base/json.ts'
+import { type JsonObject, stringify } from '../../base/json.ts'
 import type { Recipe } from '../../domain/rail-documents.ts'
 import { recipes } from '../documents/clients.ts'
 import type { Facts, ListedItem, PricedRoute } from '../documents/facts.ts'
@@ -41,6 +41,7 @@ ${itemsSection(facts)}
 ${servicesSection(facts)}
 <h2>Buy with what you have</h2>
 ${recipes(facts).map(recipeArticle)}
+${mcpSection(facts)}
 <h2>What you can count on</h2>
 <ul>
 <li>A 402 means that nothing was taken. Money moves only with the payment that you sign, for the price that the 402 names.</li>
@@ -126,6 +127,19 @@ function serviceRow(priced: PricedRoute): TableRow {
       offer.rail.label,
     ],
   }
+}
+
+/** How the usual hosts are told of the server, to copy. */
+function mcpSection({ mcpUrl }: Facts): Html {
+  const name = 'sutler'
+  const lines = [
+    ['Claude Code', `claude mcp add --transport http ${name} ${mcpUrl}`],
+    ['Codex', `codex mcp add ${name} --url ${mcpUrl}`],
+    ['Gemini CLI', `gemini mcp add --transport http ${name} ${mcpUrl}`],
+    ['VS Code', `code --add-mcp '${stringify({ name, type: 'http', url: mcpUrl })}'`],
+  ] as const
+  return html`<h3>MCP hosts</h3>
+${lines.map(([host, line]) => html`<div class="recipe"><pre tabindex="0" role="region" aria-label="${host}"><code>${line}</code></pre></div>\n`)}`
 }
 
 export function recipeArticle({ title, client, words, code }: Recipe): Html {
