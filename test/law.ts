@@ -80,7 +80,7 @@ export function texts(): readonly { readonly file: string; readonly text: string
       '.npmrc',
       '.ci/*',
       '.github/**/*.*',
-      'deploy/*',
+      'deploy/**/*.*',
       'Caddyfile',
       'Dockerfile',
     ],
