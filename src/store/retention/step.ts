@@ -6,8 +6,8 @@ import { statement } from '../statement.ts'
 // somebody else is at work on is skipped. None of them touches the name of a payment that was ever made.
 
 /**
- * Some ten milliseconds of work on either engine, and then everybody else has their turn. It stands in the statements themselves: a plan that does
- * not know how few rows it is about would read whole tables.
+ * Among tens of thousands of rows such a step took 3 to 16 ms on PostgreSQL and 3 to 51 on the embedded engine, on a busy machine; then everybody else
+ * has their turn. It stands in the statements themselves: a plan that does not know how few rows it is about would read whole tables.
  */
 export const STEP_ROWS = 20
 
