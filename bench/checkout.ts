@@ -126,8 +126,9 @@ async function paidShots(chains: DevChains, server: Measured, path: string, coun
 }
 
 function judged(samples: ReadonlyMap<string, number[]>): Report {
-  const times = (what: string, to: string, atMost?: number) => ({
+  const times = (what: string, to: string, goal?: number, atMost?: number) => ({
     what: `${what} : ${to}`,
+    ...(goal === undefined ? {} : { goal }),
     value: median(samples.get(what)!.map((micros, round) => micros / samples.get(to)![round]!)),
     ...(atMost === undefined ? {} : { atMost }),
   })
@@ -135,13 +136,13 @@ function judged(samples: ReadonlyMap<string, number[]>): Report {
     title: 'Checkout',
     figures: [...samples].map(([what, micros]) => ({ what, value: median(micros), unit: 'µs of CPU' })),
     ratios: [
-      times('Sutler x402 402 GET', 'Hono GET', 1.4),
-      times('Sutler x402 402 POST', 'Hono POST', 1.4),
-      times('Sutler MPP 402 POST', 'Hono POST', 1.7),
+      times('Sutler x402 402 GET', 'Hono GET', 1.25, 1.4),
+      times('Sutler x402 402 POST', 'Hono POST', 1.25, 1.4),
+      times('Sutler MPP 402 POST', 'Hono POST', 1.3, 1.7),
       times('Sutler x402 402 GET', '@x402/hono 402'),
       times('Sutler MPP 402 POST', 'mppx 402'),
-      times('Sutler paid, PostgreSQL', '@x402/hono paid', 0.5),
-      times('Sutler paid, embedded store', '@x402/hono paid'),
+      times('Sutler paid, PostgreSQL', '@x402/hono paid', 0.18, 0.5),
+      times('Sutler paid, embedded store', '@x402/hono paid', 0.4),
     ],
   }
 }

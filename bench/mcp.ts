@@ -165,6 +165,8 @@ const starters: Readonly<Record<Name, () => Promise<number>>> = {
           call: async (given) => ({ content: [text(JSON.stringify(input.parse(given)))] }),
         })),
         resources: [],
+        templates: [],
+        prompts: [],
         capabilities: { legacy: {}, modern: {} },
       },
       // The port is not known yet, so the check of the Host header, one look into a set, is left to the public form.

@@ -5,18 +5,28 @@ import { Agent, type OutgoingHttpHeaders, request } from 'node:http'
 export type Measured = {
   readonly url: string
   cpuMicros(): Promise<number>
+  /** The most memory it ever had. */
+  peakBytes(): Promise<number>
   stop(): void
+  /** When it has stopped: only then are its port and its folder free. */
+  readonly ended: Promise<void>
 }
 
 /** Starts a module that calls `serveMeasured`. `order` reaches it as one JSON argument. */
 export async function startMeasured(module: string, order: unknown = null): Promise<Measured> {
   const child = fork(module, [JSON.stringify(order)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   const url = await heard<string>(child, 'url')
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   return {
     url,
+    ended,
     async cpuMicros() {
       child.send('cpu')
       return heard<number>(child, 'cpu')
+    },
+    async peakBytes() {
+      child.send('peak')
+      return heard<number>(child, 'peak')
     },
     stop: () => void child.kill('SIGKILL'),
   }
@@ -37,9 +47,9 @@ function heard<Value>(child: ChildProcess, word: string): Promise<Value> {
 
 /** The other side: starts the server, tells its address, and answers for its CPU time. */
 export async function serveMeasured<Order>(start: (order: Order) => Promise<string>): Promise<void> {
-  process.on('message', () => {
+  process.on('message', (word) => {
     const { user, system } = process.cpuUsage()
-    process.send!({ cpu: user + system })
+    process.send!(word === 'peak' ? { peak: process.resourceUsage().maxRSS * 1024 } : { cpu: user + system })
   })
   process.on('disconnect', () => process.exit())
   process.send!({ url: await start(JSON.parse(process.argv[2] ?? 'null') as Order) })

@@ -1,9 +1,10 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { VERSION } from '../src/base/version.ts'
 
-export type Figure = { readonly what: string; readonly value: number; readonly unit: string }
+export type Figure = { readonly what: string; readonly value: number; readonly unit: string; readonly goal?: number }
 
 /** One thing by another, of the same run. A ratio without a bound is there to be known. */
 export type Ratio = {
@@ -11,19 +12,26 @@ export type Ratio = {
   readonly value: number
   readonly atMost?: number
   readonly atLeast?: number
+  /** What we want it to come to. A bound that is missed is a fault; a goal that is missed is work. */
+  readonly goal?: number
 }
 
 export type Report = { readonly title: string; readonly figures: readonly Figure[]; readonly ratios: readonly Ratio[] }
 
-/** A table for people, `bench/results/latest.json` for machines, and exit code 1 when a bound is missed. */
+/**
+ * A table for people, with what the same thing came to in the last run of another version or, if there is none, of this one;
+ * `bench/results` for machines, by version; and exit code 1 when a bound is missed.
+ */
 export function report(reports: readonly Report[]): void {
-  for (const one of reports) print(one)
+  const before = earlierRun()
+  if (before) console.log(`\nBefore: ${before.version}, ${before.at}`)
+  for (const one of reports) print(one, before)
   const missed = reports.flatMap(({ ratios }) => ratios).filter((ratio) => !isWithin(ratio))
   console.log(missed.length === 0 ? 'No bound is missed.' : `Missed: ${missed.map(({ what }) => what).join('; ')}.`)
-  const file = join(import.meta.dirname, 'results', 'latest.json')
-  mkdirSync(join(file, '..'), { recursive: true })
-  writeFileSync(file, `${JSON.stringify(asDocument(reports), null, 2)}\n`)
-  console.log(`Written to ${file}`)
+  mkdirSync(RESULTS, { recursive: true })
+  const text = `${JSON.stringify(asDocument(reports), null, 2)}\n`
+  for (const file of [LATEST, fileOf(VERSION)]) writeFileSync(file, text)
+  console.log(`Written to ${LATEST} and ${fileOf(VERSION)}`)
   process.exitCode = missed.length === 0 ? 0 : 1
 }
 
@@ -31,13 +39,42 @@ function isWithin({ value, atMost = Number.POSITIVE_INFINITY, atLeast = 0 }: Rat
   return value <= atMost && value >= atLeast
 }
 
-function print({ title, figures, ratios }: Report): void {
+function print({ title, figures, ratios }: Report, before: Run | null): void {
   const width = Math.max(...[...figures, ...ratios].map(({ what }) => what.length))
-  console.log(`\n${title}`)
-  for (const { what, value, unit } of figures)
-    console.log(`  ${what.padEnd(width)}  ${value.toFixed(0).padStart(8)}  ${unit}`)
-  for (const ratio of ratios)
-    console.log(`  ${ratio.what.padEnd(width)}  ${ratio.value.toFixed(2).padStart(8)}  ${verdict(ratio)}`)
+  const was = (what: string, digits: number) => {
+    const value = before?.reports.flatMap((one) => [...one.figures, ...one.ratios]).find((one) => one.what === what)
+    return (value?.value.toFixed(digits) ?? '').padStart(8)
+  }
+  console.log(`\n${title.padEnd(width + 2)}       now    before`)
+  for (const { what, value, unit, goal } of figures)
+    console.log(
+      `  ${what.padEnd(width)}  ${value.toFixed(0).padStart(8)}  ${was(what, 0)}  ${unit}${reached({ value, goal })}`,
+    )
+  for (const ratio of ratios) {
+    const { what, value } = ratio
+    console.log(
+      `  ${what.padEnd(width)}  ${value.toFixed(2).padStart(8)}  ${was(what, 2)}  ${verdict(ratio)}${reached(ratio)}`,
+    )
+  }
+}
+
+function reached({ value, goal }: { readonly value: number; readonly goal?: number | undefined }): string {
+  if (goal === undefined) return ''
+  return `, goal ${goal}: ${value <= goal ? 'reached' : 'not yet'}`
+}
+
+type Run = { readonly version: string; readonly at: string; readonly reports: readonly Report[] }
+
+const RESULTS = join(import.meta.dirname, 'results')
+const LATEST = join(RESULTS, 'latest.json')
+const fileOf = (version: string) => join(RESULTS, `${version}.json`)
+
+/** What a slower change is seen by. */
+function earlierRun(): Run | null {
+  const runs = globSync(join(RESULTS, '*.json'))
+    .map((file): Run => ({ version: 'unknown', ...JSON.parse(readFileSync(file, 'utf8')) }))
+    .toSorted((a, b) => (a.at < b.at ? -1 : 1))
+  return runs.findLast(({ version }) => version !== VERSION) ?? runs.at(-1) ?? null
 }
 
 function verdict(ratio: Ratio): string {
@@ -49,6 +86,7 @@ function verdict(ratio: Ratio): string {
 
 function asDocument(reports: readonly Report[]) {
   return {
+    version: VERSION,
     at: new Date().toISOString(),
     node: process.version,
     cpu: `${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}`,

@@ -9,9 +9,11 @@ const GROUP_MAX = 6
 
 /** These take longest, so they begin first. Each has a process to itself. */
 const LONG = [
+  'test/rehearsal/rehearsal.test.ts',
   'test/crash/kill.test.ts',
   'test/browser/pages.test.ts',
   'test/package/pack.test.ts',
+  'test/package/deploy.test.ts',
   'test/cli/commands.test.ts',
   'test/crash/sandbox.test.ts',
   'test/browser/pay.test.ts',

@@ -6,6 +6,7 @@ import { type HttpConfig, publicUrls } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
 import type { Host, Route } from '../domain/route.ts'
 import { compilePlaces, type Place } from './compile.ts'
+import type { FactsSource } from './documents/facts.ts'
 import type { PaymentGate } from './gate/payment-gate.ts'
 import type { RateLimiter } from './gate/rate-limit.ts'
 import { preflightHeaders } from './http/cors.ts'
@@ -15,11 +16,15 @@ import { flowIdOf, type HttpRequest } from './http/request.ts'
 import { createRouter } from './http/router.ts'
 import type { HttpApp } from './http/serving.ts'
 import type { AnsweredRequest } from './operator/metrics.ts'
+import { createPresenter } from './pages/presenter.ts'
 import { createHostFinder, servesHere } from './shop/hosts.ts'
 import { createReplies, type Replies } from './shop/outcome-reply.ts'
+import { createSuggestions } from './shop/suggestions.ts'
 
 type HttpOptions = {
   readonly routes: readonly Route[]
+  /** What pages tell beside the answer itself. */
+  readonly factsOf: FactsSource
   /** What is served beside the table, by path: another protocol, the operator's own routes. */
   readonly others: ReadonlyMap<string, Other>
   readonly checkout: Checkout
@@ -43,21 +48,22 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   const failure = createFailure(replies, options)
   const hostOf = createHostFinder(publicUrls(http))
   const watched = watcher(options, failure)
-  const router = createRouter(
-    new Map<string, Handler>([
-      ...[...compilePlaces(routes, { ...options, replies })].map(
-        ([path, place]) => [path, watched(path, serveAt(place, hostOf, options))] as const,
-      ),
-      ...[...others].map(([path, other]) => [path, watched(path, serveOther(path, other, hostOf, options))] as const),
-    ]),
-  )
+  const handlers = [
+    ...[...compilePlaces(routes, { ...options, replies })].map(
+      ([path, place]) => [path, watched(path, serveAt(place, hostOf, options))] as const,
+    ),
+    ...[...others].map(([path, other]) => [path, watched(path, serveOther(path, other, hostOf, options))] as const),
+  ]
+  const router = createRouter(new Map(handlers.map(([path, handle]) => [path, { path, handle }])))
+  const presenter = createPresenter({ ...options, hostOf, isPaid: options.paymentGate.isPaid })
   const nowhere = createNowhere(options, failure)
   const vital = new Set(routes.filter((route) => route.kind === 'free' && route.isVital).map(({ path }) => path))
 
   return {
     answer(request) {
       const found = router.find(request.path)
-      return found ? found.value(request, found.params) : nowhere(request)
+      const answer = found ? (asked: HttpRequest) => found.value.handle(asked, found.params) : nowhere
+      return presenter.isWanted(request) ? presenter.show(request, found?.value.path ?? null, answer) : answer(request)
     },
     isVital: ({ path }) => vital.has(path),
     refusal: (problem) => replies.problem(problem),
@@ -81,13 +87,13 @@ function createFailure(replies: Replies, { random, log }: HttpOptions): Failure 
 }
 
 /** Whatever a handler throws is an answer, and whatever it answers is counted. */
-function watcher({ checkout: { clock }, observe }: HttpOptions, failure: Failure) {
+function watcher({ checkout: { clock }, observe, random }: HttpOptions, failure: Failure) {
   return (route: string, handle: Handler): Handler =>
     (request, params) => {
       const begun = clock.now()
       const seen = (reply: Reply): Reply => {
         observe({ method: request.method, route, status: reply.status, ms: clock.now() - begun })
-        return reply
+        return traced(request, reply, random)
       }
       try {
         const reply = handle(request, params)
@@ -98,6 +104,12 @@ function watcher({ checkout: { clock }, observe }: HttpOptions, failure: Failure
         return seen(failure(request, error))
       }
     }
+}
+
+/** Whatever is asked can be told apart from everything else that was, by the caller's own name for it or by ours. */
+function traced(request: HttpRequest, reply: Reply, random: Random): Reply {
+  if ('X-Flow-Id' in reply.headers) return reply
+  return { ...reply, headers: { ...reply.headers, 'X-Flow-Id': flowIdOf(request, random) } }
 }
 
 /** A path of the table. */
@@ -137,20 +149,25 @@ function elsewhere({ host, path }: { readonly host: Host; readonly path: string 
 }
 
 /** A path that nothing is at. */
-function createNowhere({ limiter, paymentGate }: HttpOptions, failure: Failure): (request: HttpRequest) => Reply {
+function createNowhere(
+  { routes, limiter, paymentGate }: HttpOptions,
+  failure: Failure,
+): (request: HttpRequest) => Reply {
   const preflight = headerList(preflightHeaders(['GET', 'POST']))
+  const suggest = createSuggestions(routes)
   return (request) => {
     const { method, path } = request
     try {
       const counted = limiter.take('read', request)
       if (method === 'OPTIONS') return { status: 204, fixed: preflight, headers: counted, body: null }
-      const detail = `There is no ${method} ${path.slice(0, 100)} here.`
-      if (!paymentGate.isPaid(request)) throw new Problem('route_not_found', detail)
+      const { members, near } = suggest(path)
+      const detail = `There is no ${method} ${path.slice(0, 60)} here${near ? `; there is ${near}` : ''}.`
+      if (!paymentGate.isPaid(request)) throw new Problem('route_not_found', detail, { members })
       // What was sold here once may be shown here again, and a payer who pushes has paid before we hear of it.
       throw new Problem(
         'route_not_found',
         `${detail} Whether the payment reached this shop, GET /payments/{its transaction} tells.`,
-        { taken: 'unknown' },
+        { taken: 'unknown', members },
       )
     } catch (error) {
       return failure(request, error)

@@ -15,21 +15,32 @@ const SQLITE_BUSY = 5
 export function claimFolder(folder: string): DataFolder {
   const path = resolve(folder)
   makeFolder(path)
-  const file = openLockFile(path)
+  try {
+    const claim = claimFile(join(path, 'lock'))
+    if (claim) return { path, release: claim.release }
+  } catch (cause) {
+    const { message } = cause as Error
+    throw new FolderFault('data_dir_unusable', `the data folder ${path} cannot be written: ${message}`, cause)
+  }
+  throw new FolderFault(
+    'data_dir_locked',
+    `the data folder ${path} is in use by another process; stop that one, or choose another folder`,
+  )
+}
+
+/** The lock itself, on a file that is there for nothing else. Null when somebody has it. */
+export function claimFile(path: string): { release(): void } | null {
+  const file = new DatabaseSync(path)
   try {
     file.exec('pragma busy_timeout = 0')
     file.exec('pragma locking_mode = exclusive')
     file.exec('begin exclusive')
   } catch (cause) {
     file.close()
-    if ((cause as { errcode?: number }).errcode !== SQLITE_BUSY) throw unwritable(path, cause)
-    throw new FolderFault(
-      'data_dir_locked',
-      `the data folder ${path} is in use by another process; stop that one, or choose another folder`,
-      cause,
-    )
+    if ((cause as { errcode?: number }).errcode !== SQLITE_BUSY) throw cause
+    return null
   }
-  return { path, release: () => file.close() }
+  return { release: () => file.close() }
 }
 
 /** The folder is there after a power cut too. */
@@ -41,19 +52,6 @@ function makeFolder(path: string): void {
     const { message } = cause as Error
     throw new FolderFault('data_dir_unusable', `the data folder ${path} cannot be made: ${message}`, cause)
   }
-}
-
-function openLockFile(path: string): DatabaseSync {
-  try {
-    return new DatabaseSync(join(path, 'lock'))
-  } catch (cause) {
-    throw unwritable(path, cause)
-  }
-}
-
-function unwritable(path: string, cause: unknown): FolderFault {
-  const { message } = cause as Error
-  return new FolderFault('data_dir_unusable', `the data folder ${path} cannot be written: ${message}`, cause)
 }
 
 /** What was written to this file or folder is on the disk. */
@@ -69,7 +67,7 @@ export function syncPath(path: string): void {
 /** Why a folder cannot be had. Worth showing to an operator as it is. */
 export class FolderFault extends Error {
   readonly code: 'data_dir_locked' | 'data_dir_unusable'
-  constructor(code: FolderFault['code'], message: string, cause: unknown) {
+  constructor(code: FolderFault['code'], message: string, cause?: unknown) {
     super(message, { cause })
     this.name = 'FolderFault'
     this.code = code

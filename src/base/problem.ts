@@ -37,6 +37,12 @@ const common = {
   token_id_out_of_range: { status: 400, title: 'Token id out of range', ...fixRequest, advice: CORRECT },
   quantity_out_of_range: { status: 400, title: 'Quantity out of range', ...fixRequest, advice: CORRECT },
   bad_checksum: { status: 400, title: 'Address checksum is wrong', ...fixRequest, advice: CORRECT },
+  placeholder: {
+    status: 400,
+    title: 'A placeholder of our examples was sent',
+    ...fixRequest,
+    advice: 'Nothing was taken. Put your own address or name where the detail says, and send it again.',
+  },
   recipient_rule: { status: 400, title: 'Give exactly one recipient', ...fixRequest, advice: CORRECT },
   payment_payload_invalid: {
     status: 400,
@@ -57,6 +63,13 @@ const common = {
     title: 'Payment required',
     ...payAgain,
     advice: 'Pay the challenge and repeat the request with the same body.',
+  },
+  payment_misplaced: {
+    status: 402,
+    title: 'Payment is in the wrong place',
+    ...payAgain,
+    advice:
+      'Nothing was taken. Send a payment of the protocol and version, in the header and to the address, that the detail and `payment.wanted` name.',
   },
   malformed_credential: { status: 402, title: 'Credential cannot be read', ...payAgain, advice: PAY_AGAIN },
   invalid_challenge: {
@@ -130,7 +143,7 @@ const common = {
     advice:
       'No money was sent. A payment goes back once, in full, after the order has ended; the detail says what stands against it.',
   },
-  item_unavailable: { status: 409, title: 'Item is out of stock', ...fixState, advice: FIX_STATE },
+  item_unavailable: { status: 409, title: 'Item is not available', ...fixState, advice: FIX_STATE },
   idempotency_conflict: {
     status: 409,
     title: 'Idempotency key was used for another request',

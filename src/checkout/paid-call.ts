@@ -1,11 +1,13 @@
 import type { JsonObject } from '../base/json.ts'
 import type { Offer } from '../domain/offer.ts'
-import type { Credential, Incoming, Resource } from '../domain/rail.ts'
+import type { Challenger, Credential, Incoming, Resource } from '../domain/rail.ts'
 import type { Checkout } from './checkout.ts'
 
 /** One call of a paid route or tool, as its carrier hands it over. */
 export type PurchaseRequest<Input> = {
   readonly resource: Resource
+  /** How the rail asks for it. */
+  readonly challenge: Challenger
   readonly incoming: Incoming
   /** The body's bytes as sent; null when there is none, or it is `{}`. */
   readonly body: Uint8Array | null

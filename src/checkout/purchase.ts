@@ -48,6 +48,18 @@ export function ask<Input extends JsonObject>(
   )
 }
 
+/** What a call is answered whose payment this offer cannot even read, because it is meant for something else. */
+export async function refuse<Input extends JsonObject>(
+  checkout: Checkout,
+  offer: Offer<Input>,
+  request: PurchaseRequest<Input>,
+  problem: Problem,
+): Promise<Outcome> {
+  // After money may have moved nothing is asked for, at whichever address it is shown.
+  if (problem.status !== 402) throw problem
+  return challenge({ checkout, offer, request }, await priceShown(offer, request), { why: 'refused', problem })
+}
+
 async function buyOrReplay<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
   const { checkout, credential } = call
   const isCaptured = credential.funds === 'captured'
@@ -79,7 +91,7 @@ function challenge<Input extends JsonObject>(
 ): Outcome {
   const { good, rail } = offer
   checkout.meter.challenged(good.surface, rail.name, problem.code)
-  return { kind: 'challenged', why, problem, price, wire: rail.challenge(termsOf({ good }, request, price), problem) }
+  return { kind: 'challenged', why, problem, price, wire: request.challenge(termsOf(offer, request, price), problem) }
 }
 
 /**
@@ -180,6 +192,7 @@ function refusalOf<Input extends JsonObject>(
       return new Problem(
         'payment_conflict',
         'This payment came without a purchase and was set aside; it buys nothing any more, and /payments tells what becomes of it.',
+        { action: 'none' },
       )
     case 'in_doubt':
       return new Problem(

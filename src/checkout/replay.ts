@@ -2,6 +2,7 @@ import type { JsonObject } from '../base/json.ts'
 import { isProblem, Problem } from '../base/problem.ts'
 import type { Offer } from '../domain/offer.ts'
 import type { Order } from '../domain/order.ts'
+import type { Credential } from '../domain/rail.ts'
 import { type Outcome, outcomeOf, publicOutcomeOf } from './answer.ts'
 import { sentBack } from './astray.ts'
 import { digestOf } from './opening.ts'
@@ -13,17 +14,23 @@ import { waitFor } from './run.ts'
  * payment from the chain hears what the chain tells; anybody else learns nothing but that it is taken.
  */
 export async function replay<Input extends JsonObject>(call: PaidCall<Input>, order: Order): Promise<Outcome> {
-  const { offer, credential } = call
+  const { checkout, offer, credential } = call
   const shownBy = order.proofDigest === credential.proofDigest ? 'buyer' : await credential.shownBy()
   if (shownBy === 'nobody' || !isSameRequest(call, order)) {
     throw new Problem(
       'payment_conflict',
       'This payment was used for another request. Repeat that one exactly, or read its status; do not pay again.',
+      { statusUrl: checkout.paymentUrl(offer.rail.name, shownName(credential)) },
     )
   }
   const end = await waited(call, order)
   if (end.status === 'expired') await assertNeverLanded(call)
   return shownBy === 'buyer' ? said(offer, end, true) : saidToAnybody(offer, end)
+}
+
+/** By what the caller has shown, and nothing else: it tells nobody more than they brought. */
+function shownName({ identities }: Credential): string {
+  return encodeURIComponent(identities[0]!.split('/').at(-1)!)
 }
 
 /** The caller's own key, with a new payment of the same payer: the first purchase is answered, and the new payment is not taken. */

@@ -2,7 +2,7 @@ import type { JsonObject } from '../base/json.ts'
 import { listShelf } from '../store/game/shelf.ts'
 import { type Call, type Command, operatorOptions, UsageFault } from './command.ts'
 import type { Output } from './output.ts'
-import { membersOf, type Said, said, typed, withLineThatWorks } from './said-options.ts'
+import { membersOf, type Said, said, typed, windowTerms, windowText, withLineThatWorks } from './said-options.ts'
 import { operatorClient } from './shop-client.ts'
 import { readShopOrStore } from './store-access.ts'
 import { byOf, byOption, exportCommand, importCommand, type Table } from './table-file.ts'
@@ -47,16 +47,7 @@ const terms: Readonly<Record<string, Said>> = {
     about: 'how many one player may buy; none: as many as there are',
   }),
   level: said('levelMin', typed.whole, { value: 'n', example: '1', about: 'the level that a player needs' }),
-  opens: said('opensAt', typed.optional, {
-    value: 'time',
-    example: '2026-12-24T18:00:00Z',
-    about: 'when its sale begins; none: at once',
-  }),
-  closes: said('closesAt', typed.optional, {
-    value: 'time',
-    example: '2026-12-26T18:00:00Z',
-    about: 'when its sale ends; none: never',
-  }),
+  ...windowTerms,
   picture: said('picture', typed.optional, {
     value: 'url',
     example: 'https://example.com/torch.png',
@@ -183,14 +174,8 @@ function itemsText(items: readonly ItemView[], { table, style }: Terminal): stri
     String(item.delivered),
     String(item.limitPerPlayer ?? '–'),
     String(item.levelMin),
-    windowOf(item),
+    windowText(item),
     item.hidden ? style.yellow('hidden') : '',
   ])
   return table([head, ...rows])
-}
-
-function windowOf({ opensAt, closesAt }: ItemView): string {
-  if (opensAt === null && closesAt === null) return '–'
-  const [from, to] = [opensAt, closesAt].map((time) => (time === null ? '…' : time.slice(0, 16)))
-  return `${from} to ${to}`
 }

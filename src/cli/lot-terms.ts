@@ -3,7 +3,7 @@ import type { Hex } from '../base/hex.ts'
 import type { JsonObject } from '../base/json.ts'
 import { type Call, type Command, operatorOptions, UsageFault } from './command.ts'
 import type { Output } from './output.ts'
-import { membersOf, type Said, said, typed, withLineThatWorks } from './said-options.ts'
+import { membersOf, type Said, said, typed, windowTerms, withLineThatWorks } from './said-options.ts'
 import { operatorClient } from './shop-client.ts'
 import { assertSigning, signingOptions, signOrWrite } from './sign-or-write.ts'
 import { byOf, byOption } from './table-file.ts'
@@ -30,16 +30,7 @@ const terms: Readonly<Record<string, Said>> = {
     example: 'https://example.com/pass.json',
     about: 'metadata of its tokens: https, ipfs, ar or data',
   }),
-  opens: said('opensAt', typed.optional, {
-    value: 'time',
-    example: '2026-12-24T18:00:00Z',
-    about: 'when its sale begins; none: at once',
-  }),
-  closes: said('closesAt', typed.optional, {
-    value: 'time',
-    example: '2026-12-26T18:00:00Z',
-    about: 'when its sale ends; none: never',
-  }),
+  ...windowTerms,
 }
 
 const others = [...Object.keys(signingOptions), 'by']

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../base/json.ts'
 import { type Call, type Command, operatorOptions, UsageFault } from './command.ts'
 import type { Output } from './output.ts'
-import { membersOf, type Said, typed, withLineThatWorks } from './said-options.ts'
+import { membersOf, type Said, said, typed, windowText, withLineThatWorks } from './said-options.ts'
 import { operatorClient } from './shop-client.ts'
 import { byOf, byOption, exportCommand, importCommand, type Table } from './table-file.ts'
 import type { Terminal } from './terminal.ts'
@@ -20,23 +20,22 @@ type LotView = JsonObject & {
   readonly did?: 'changed' | 'nothing'
 }
 
-const said = (member: string, value: string, example: string, about: string): Said => ({
-  member,
-  value,
-  example,
-  about,
-  read: typed.optional,
-})
-
 const words: Readonly<Record<string, Said>> = {
-  name: said('name', 'text', 'Founders Charter', 'what the shop calls it; none: as the chain does'),
-  description: said('description', 'text', 'One of fifty.', 'what the shop says of it; none: what its metadata says'),
-  picture: said(
-    'picture',
-    'url',
-    'https://example.com/charter.png',
-    'where it can be seen; none: where its metadata says',
-  ),
+  name: said('name', typed.optional, {
+    value: 'text',
+    example: 'Founders Charter',
+    about: 'what the shop calls it; none: as the chain does',
+  }),
+  description: said('description', typed.optional, {
+    value: 'text',
+    example: 'One of fifty.',
+    about: 'what the shop says of it; none: what its metadata says',
+  }),
+  picture: said('picture', typed.optional, {
+    value: 'url',
+    example: 'https://example.com/charter.png',
+    about: 'where it can be seen; none: where its metadata says',
+  }),
 }
 
 export const listLots: Command = {
@@ -121,14 +120,8 @@ function lotsText(lots: readonly LotView[], { table, style }: Terminal): string 
     price,
     left,
     minted,
-    windowOf(lot),
+    windowText(lot),
     state === 'open' ? '' : style.yellow(state.replace('_', ' ')),
   ])
   return table([head, ...rows])
-}
-
-function windowOf({ opensAt, closesAt }: Pick<LotView, 'opensAt' | 'closesAt'>): string {
-  if (opensAt === null && closesAt === null) return '–'
-  const [from, to] = [opensAt, closesAt].map((time) => (time === null ? '…' : time.slice(0, 16)))
-  return `${from} to ${to}`
 }

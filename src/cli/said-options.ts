@@ -25,6 +25,32 @@ export const typed = {
   whole: (value: string): Json => (NOTHING.includes(value) ? null : /^\d{1,15}$/.test(value) ? Number(value) : value),
 }
 
+/** When something is on sale, as items and lots have it. */
+export const windowTerms: Readonly<Record<'opens' | 'closes', Said>> = {
+  opens: said('opensAt', typed.optional, {
+    value: 'time',
+    example: '2026-12-24T18:00:00Z',
+    about: 'when its sale begins; none: at once',
+  }),
+  closes: said('closesAt', typed.optional, {
+    value: 'time',
+    example: '2026-12-26T18:00:00Z',
+    about: 'when its sale ends; none: never',
+  }),
+}
+
+export function windowText({
+  opensAt,
+  closesAt,
+}: {
+  readonly opensAt: string | null
+  readonly closesAt: string | null
+}): string {
+  if (opensAt === null && closesAt === null) return '–'
+  const [from, to] = [opensAt, closesAt].map((time) => (time === null ? '…' : time.slice(0, 16)))
+  return `${from} to ${to}`
+}
+
 export function membersOf(call: Call, options: Readonly<Record<string, Said>>): JsonObject {
   return Object.fromEntries(
     Object.entries(options).flatMap(([name, { member, read }]) => {

@@ -1,9 +1,9 @@
-import { readFile, writeFile } from 'node:fs/promises'
 import type { Chain } from 'viem'
 import type { Address } from '../base/address.ts'
 import { systemClock } from '../base/clock.ts'
 import type { Hex } from '../base/hex.ts'
-import { stringify } from '../base/json.ts'
+import { readSecretFile } from '../config/options.ts'
+import { writeSafeBatch } from '../setup/safe-batch.ts'
 import { type Call, type Option, Refusal, UsageFault } from './command.ts'
 import { shopUrl } from './shop-client.ts'
 
@@ -36,23 +36,9 @@ export function assertSigning(call: Call, command: string): void {
 export async function signOrWrite(call: Call, unsigned: Unsigned): Promise<Brought> {
   const file = call.option('unsigned')
   if (file === undefined) return { kind: 'sent', transaction: await send(call, unsigned) }
-  await writeFile(file, batchText(unsigned), { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EEXIST') throw error
-    throw new Refusal('file_exists', `${file} exists and was left as it is; name another: --unsigned new-${file}`)
-  })
+  const { chainId, what, to, data } = unsigned
+  writeSafeBatch(file, { chainId, name: what, description: what, createdAt: systemClock.now(), calls: [{ to, data }] })
   return { kind: 'written', file }
-}
-
-/** What the Transaction Builder of a Safe imports. */
-function batchText({ chainId, to, data, what }: Unsigned): string {
-  const batch = {
-    version: '1.0',
-    chainId: String(chainId),
-    createdAt: systemClock.now(),
-    meta: { name: what, description: what },
-    transactions: [{ to, value: '0', data, contractMethod: null, contractInputsValues: null }],
-  }
-  return `${stringify(batch, 2)}\n`
 }
 
 /** Safe to run again: what it sends makes the chain so, and changes nothing where it is so already. */
@@ -61,7 +47,7 @@ async function send(call: Call, { chainId, to, data, what }: Unsigned): Promise<
     import('viem'),
     import('viem/accounts'),
   ])
-  const account = privateKeyToAccount(await readKey(call.option('key-file')!))
+  const account = privateKeyToAccount(readKey(call.option('key-file')!))
   const url = rpcUrl(call, chainId)
   const coin = { name: 'coin', symbol: 'COIN', decimals: 18 }
   const chain: Chain = {
@@ -94,8 +80,10 @@ async function send(call: Call, { chainId, to, data, what }: Unsigned): Promise<
   )
 }
 
-async function readKey(file: string): Promise<Hex> {
-  const text = (await readFile(file, 'utf8')).trim()
+/** Of the sandbox's keys too, which everybody knows: there they manage the lots. */
+function readKey(file: string): Hex {
+  const { text, trouble } = readSecretFile(file)
+  if (trouble !== null) throw new Refusal('key', `--key-file names a file ${trouble}; nothing was sent`)
   if (/^0x[0-9a-fA-F]{64}$/.test(text)) return text as Hex
   throw new Refusal('key', `${file} does not hold a private key (0x and 64 digits); nothing was sent`)
 }

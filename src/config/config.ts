@@ -170,6 +170,8 @@ export type SaleConfig = {
 }
 
 export type GameConfig = {
+  /** What examples name; documents name what is on the shelf where they can. */
+  readonly examples: { readonly itemId: string; readonly nickname: string }
   readonly chain: ChainConfig
   readonly sale: SaleConfig | null
   readonly craft: {

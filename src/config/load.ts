@@ -1,6 +1,7 @@
 import { isAddress, sameAddress } from '../base/address.ts'
 import { readJwks, readSigningKey } from '../base/jws.ts'
 import { parseUsd, type Usd } from '../base/money.ts'
+import { PLACEHOLDER_NICKNAME } from '../base/placeholder.ts'
 import { Secret } from '../base/secret.ts'
 import { readChain, readSecondOpinion, refuseLoneNodes } from './chain.ts'
 import type {
@@ -233,6 +234,7 @@ function readGame(read: OptionReader): GameConfig {
   if (!hasSale) read.skip('SUTLER_MINTER_KEY', 'SUTLER_MINTER_KEY_FILE', 'SUTLER_SALE_IDS')
   if (!hasCraft) read.skip('SUTLER_CRAFTER_KEY', 'SUTLER_CRAFTER_KEY_FILE')
   return {
+    examples: { itemId: 'ITEM_ID', nickname: PLACEHOLDER_NICKNAME },
     chain: readGameChain(read, chainId),
     sale: hasSale ? readSale(read) : null,
     craft: hasCraft

@@ -70,6 +70,8 @@ export function openingText(opening: Opening, fileOf: (role: string) => string):
     'SUTLER_MODE=production',
     `SUTLER_BASE_URL=${baseUrl}`,
     `SUTLER_NAME=${quoted(name)}`,
+    // The shop speaks plain HTTP: whoever is reached by https has a proxy in front.
+    ...(baseUrl.startsWith('https:') ? ['SUTLER_PROXY_HOPS=1'] : []),
     contactEmail === null ? '# SUTLER_CONTACT_EMAIL=' : `SUTLER_CONTACT_EMAIL=${contactEmail}`,
     databaseUrl === null ? '# DATABASE_URL=' : `DATABASE_URL=${databaseUrl}`,
     ...(isLonely

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { checksumAddress, hasWrongChecksum, ZERO_ADDRESS } from '../base/address.ts'
+import { PLACEHOLDER_ADDRESS, PLACEHOLDER_NICKNAME } from '../base/placeholder.ts'
 import type { ProblemCode } from '../base/problem.ts'
 
 // Request fields that several routes share. Each is checked and printed (OpenAPI, MCP) from this one definition. A text that does not
@@ -19,6 +20,10 @@ export const addressField = z
   .string()
   .regex(/^0x[0-9a-fA-F]{40}$/, { abort: true })
   .refine((value) => !hasWrongChecksum(value), rule('bad_checksum', 'the checksum is wrong: a digit is mistyped'))
+  .refine(
+    (value) => value !== PLACEHOLDER_ADDRESS,
+    rule('placeholder', `${PLACEHOLDER_ADDRESS} is the placeholder of our examples; put your own address here`),
+  )
   .transform(checksumAddress)
 
 export function isZero(address: string): boolean {
@@ -67,6 +72,10 @@ export function nicknameField(lengthMax: number) {
     .string()
     .min(1)
     .refine((value) => [...value].length <= lengthMax, { message: `a nickname has at most ${lengthMax} characters` })
+    .refine(
+      (value) => value !== PLACEHOLDER_NICKNAME,
+      rule('placeholder', `${PLACEHOLDER_NICKNAME} is the placeholder of our examples; name a player here`),
+    )
     .refine((value) => !FORBIDDEN_IN_NAMES.test(value), {
       message: 'a nickname has no control, invisible or direction marks',
     })

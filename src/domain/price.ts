@@ -1,5 +1,6 @@
 import { type Usd, usd } from '../base/money.ts'
 import { isProblem, Problem } from '../base/problem.ts'
+import { whenThere } from '../base/when-there.ts'
 import type { LivePrice, Price } from './good.ts'
 import type { Credential } from './rail.ts'
 
@@ -9,7 +10,7 @@ type Quoted = { readonly price: Usd; readonly objection?: Problem | undefined }
 const NO_PRICE = usd(0n)
 
 export function priceOf<Input>(price: Price<Input>, input: Input): Usd | Promise<Usd> {
-  return price.kind === 'listed' ? price.now() : price.of(input).then(assertPriced)
+  return price.kind === 'listed' ? price.now() : whenThere(price.of(input), assertPriced)
 }
 
 /** A transfer of nothing is no payment: what has no price, by mistake or while somebody sets it up, is not for sale. */

@@ -1,6 +1,7 @@
 import type * as z from 'zod'
 import type { Hex } from '../base/hex.ts'
-import type { JsonObject } from '../base/json.ts'
+import { type JsonObject, stringify } from '../base/json.ts'
+import { PLACEHOLDER_ADDRESS } from '../base/placeholder.ts'
 
 /** What a rail adds to the documents of a shop that sells on it. */
 export type RailDocuments = {
@@ -12,6 +13,8 @@ export type RailDocuments = {
   readonly own: readonly RailDocument[]
   /** How to buy with the client that anybody can install. */
   recipe(facts: RailFacts, route: SoldRoute): Recipe
+  /** How a page pays with a wallet of the browser: a script that puts itself into `SIGNERS`. Left out where no wallet can sign for it. */
+  readonly walletScript?: string
   /** The same over MCP; left out where no such client pays a tool by itself. */
   mcpRecipe?(facts: RailFacts, route: SoldRoute): Recipe
 }
@@ -22,6 +25,8 @@ export type RailDocument = {
   /** How the home page names it; null: it does not. */
   readonly title: string | null
   readonly schema: z.ZodType
+  /** Has `items` and `pagination`, and is asked for in parts by `limit` and `offset`. */
+  readonly isPaged?: boolean
   write(facts: RailFacts): JsonObject
 }
 
@@ -89,4 +94,9 @@ export function needs(
   const { currency, network, variable } = money
   const words = cost ? `Costs ${cost} ${currency} on ${network} now.` : `Needs ${currency} on ${network}.`
   return sandboxUrl ? `${words} A funded ${variable} is at ${sandboxUrl}.` : words
+}
+
+/** An example as JavaScript, for whoever pays: what is the reader's own is the account that pays. */
+export function exampleCode(example: JsonObject): string {
+  return stringify(example).replaceAll(`"${PLACEHOLDER_ADDRESS}"`, 'account.address')
 }

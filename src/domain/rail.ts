@@ -40,6 +40,8 @@ export type RailHeaders = {
   readonly credential: { readonly name: string; readonly scheme: string | null }
   /** What else its clients send. */
   readonly alsoSent: readonly string[]
+  /** Headers that look like a payment of this protocol and are none, such as those of an earlier version: whoever sends one is told so. */
+  readonly mistaken?: readonly { readonly name: string; readonly what: string }[]
   readonly challenge: string
   readonly receipt: string
 }
@@ -48,6 +50,8 @@ export type RailHeaders = {
 export type McpBinding = {
   /** `_meta` of a tool that is paid this way. */
   readonly toolMeta: JsonObject
+  /** The member of that `_meta` in which its clients look for a price in dollars; null where they look nowhere. */
+  readonly priceKey: string | null
   readonly capabilities: { readonly legacy: JsonObject; readonly modern: JsonObject }
   /** The extension by which a modern client says that it knows a result of the type `payment_required`. */
   readonly extension: string | null
@@ -77,6 +81,9 @@ export type Resource = {
   readonly scope: string
   /** ASCII: header values beyond it arrive mangled at some clients. */
   readonly description: string
+  /** For crawlers and wallets: what kind of thing it is, and a picture of whose it is. */
+  readonly tags?: readonly string[] | undefined
+  readonly iconUrl?: string | undefined
   /** How the protocol's crawlers describe this operation; opaque to the core. */
   readonly discovery?: JsonObject | undefined
 }
@@ -116,6 +123,9 @@ export type ChallengeWire = Pick<Wire, 'headers'> & {
   /** What the protocol itself calls this problem; null where it has no word, and ours stands. */
   readonly problemType: string | null
 }
+
+/** Asks for money for one resource. What two of its challenges have in common is written once, when it is made. `reason` says why somebody is asked. */
+export type Challenger = (terms: Terms, reason: Problem) => ChallengeWire
 
 /** Can the money still be refused, or has it moved before we heard of it? */
 export type Funds = 'authorized' | 'captured'
@@ -219,8 +229,8 @@ export type Rail = RailTraits & {
   readonly currency: string
   readonly asset: Address
   readonly payTo: Address
-  /** A fresh 402. `reason` says why: no payment yet, or what was wrong with the one sent. */
-  challenge(terms: Terms, reason: Problem): ChallengeWire
+  /** Made once for each resource that is sold; each call of it is a fresh 402. */
+  challenger(resource: Resource): Challenger
   /** The credential in a request: null when absent; throws Problem when unreadable. Cheap, no cryptography. */
   read(incoming: Incoming): Credential | null
   /** Moves nothing. Throws Problem when this credential does not pay these terms, and nothing was taken by it. */

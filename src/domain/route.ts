@@ -37,6 +37,8 @@ export type PaidRoute = Common & {
   /** A GET on the same path answers the price, and never sells. */
   readonly hasPriceProbe: boolean
   readonly isRateLimited: boolean
+  /** The member of the body that names something on the surface's shelf; null where nothing does. */
+  readonly idField: string | null
   /** How crawlers of the protocol describe the operation (the `bazaar` extension). */
   readonly discovery?: JsonObject | undefined
 }
@@ -81,6 +83,8 @@ export type FreeRoute = Common & {
   readonly bodyBytesMax: number | null
   /** Answered however much else is under way: it costs nothing and depends on nothing. */
   readonly isVital: boolean
+  /** A file for programs, though people may open it too: it has one form only. */
+  readonly isDocument: boolean
   handle(call: FreeCall<unknown, unknown, unknown>): Promise<FreeAnswer>
 }
 
@@ -96,6 +100,7 @@ type PaidRow<Input extends JsonObject> = Pick<
   readonly bodyIsBound?: boolean
   readonly hasPriceProbe?: boolean
   readonly isRateLimited?: boolean
+  readonly idField?: string
   readonly tools?: readonly ToolDescription[]
 }
 
@@ -106,6 +111,7 @@ export function paid<Input extends JsonObject>(key: Key, row: PaidRow<Input>): P
     bodyIsBound = true,
     hasPriceProbe = false,
     isRateLimited = true,
+    idField = null,
     tools = [],
   } = row
   return {
@@ -116,6 +122,7 @@ export function paid<Input extends JsonObject>(key: Key, row: PaidRow<Input>): P
     bodyIsBound,
     hasPriceProbe,
     isRateLimited,
+    idField,
     tools,
   }
 }
@@ -138,6 +145,7 @@ type FreeRow<Params extends z.ZodType, Query extends z.ZodType, Body extends z.Z
   readonly bucket?: 'quote' | 'read' | null
   readonly bodyBytesMax?: number
   readonly isVital?: boolean
+  readonly isDocument?: boolean
   readonly handle: (call: FreeCall<z.output<Params>, z.output<Query>, z.output<Body>>) => Promise<FreeAnswer>
 }
 
@@ -162,6 +170,7 @@ export function free<Params extends z.ZodType, Query extends z.ZodType, Body ext
     bucket = 'read',
     bodyBytesMax = null,
     isVital = false,
+    isDocument = false,
     host,
     summary,
   } = row
@@ -185,6 +194,7 @@ export function free<Params extends z.ZodType, Query extends z.ZodType, Body ext
     bucket,
     bodyBytesMax,
     isVital,
+    isDocument,
     handle,
   }
 }

@@ -1,4 +1,4 @@
-import type * as z from 'zod'
+import * as z from 'zod'
 import type { JsonObject } from '../base/json.ts'
 
 /**
@@ -22,3 +22,20 @@ export type ToolDescription = {
 /** The last words of every tool that sells what is handed over. */
 export const DELIVERED =
   'The answer carries the receipt; if it says that delivery is still under way, poll and do not pay again.'
+
+/** How a tool is told which purchase is meant. It was called `paymentTx` once, and whoever kept that word is understood. */
+export const referenceInput: z.ZodType<{ readonly reference: string }> = z.preprocess(
+  renamed,
+  z.strictObject({
+    reference: z
+      .string()
+      .min(1)
+      .describe('Payment transaction; the order id, the nonce of the payment or the challenge id work too'),
+  }),
+) as unknown as z.ZodType<{ readonly reference: string }>
+
+function renamed(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || !('paymentTx' in value) || 'reference' in value) return value
+  const { paymentTx: reference, ...rest } = value
+  return { ...rest, reference }
+}

@@ -4,12 +4,14 @@ import { describeSandbox } from '../config/sandbox.ts'
 import { answerRpc } from '../devchain/answer.ts'
 import { addressField, nicknameField } from '../domain/fields.ts'
 import { free, type Route } from '../domain/route.ts'
+import { signWithDemoKey } from './demo-wallet.ts'
 import { fund } from './faucet.ts'
 import { magicValues } from './goods.ts'
 import type { SandboxPlayers } from './players.ts'
 import { addressOf, type World } from './world.ts'
 
 const RPC_BYTES_MAX = 5_000_000
+const CHALLENGE_BYTES_MAX = 200_000
 
 /** Routes that exist only here: in any other mode they are unknown. */
 export function sandboxRoutes(world: World, players: SandboxPlayers): readonly Route[] {
@@ -48,6 +50,18 @@ export function sandboxRoutes(world: World, players: SandboxPlayers): readonly R
         const { funded, nfts } = await fund(world, body.address)
         return { body: { funded: { ...funded }, nfts: nfts.map((nft) => ({ ...nft })) } }
       },
+    }),
+    free('POST /sandbox/wallet', {
+      host: 'both',
+      summary: 'Have a 402 signed by the demo wallet; it sends nothing',
+      body: z.strictObject({
+        url: z.string().max(2_000),
+        method: z.enum(['GET', 'POST']),
+        body: z.string().optional(),
+        challenge: z.strictObject({ headers: z.record(z.string(), z.string()), body: z.string() }),
+      }),
+      bodyBytesMax: CHALLENGE_BYTES_MAX,
+      handle: async ({ body }) => ({ body: await signWithDemoKey(body, rpcUrl) }),
     }),
     free('POST /sandbox/players', {
       host: 'both',

@@ -10,7 +10,6 @@ import type { DevChain } from '../devchain/chain.ts'
 import { type DevChains, startDevChains } from '../devchain/chains.ts'
 import { createDeployer, type Deployer } from './deployer.ts'
 import { foundationActs, type SandboxContracts, sandboxContracts } from './foundation.ts'
-import { seedLots } from './goods.ts'
 
 type SandboxLoaded = Extract<LoadedConfig, { mode: 'sandbox' }>
 
@@ -63,10 +62,12 @@ export function sandboxConfig({ common, protocols, backend }: SandboxLoaded): Co
     ...sandboxRails(protocols, common.http, addressOf('till')),
     game: {
       chain: nativeChain,
+      // The cheapest of each shelf: what stands in examples is copied.
+      examples: { itemId: 'lantern:1', nickname: 'Demo' },
       sale: {
         contract: contracts.sale,
         saleIds: null,
-        exampleSaleId: seedLots[0]!.saleId,
+        exampleSaleId: 392,
         minterKey: sandboxKey('minter'),
       },
       craft: {

@@ -1,5 +1,5 @@
 import { createHttpApp, type Other } from '../api/app.ts'
-import { documentRows } from '../api/documents/rows.ts'
+import { createDocuments } from '../api/documents/rows.ts'
 import { createPaymentGate } from '../api/gate/payment-gate.ts'
 import { createRateLimiter, RATE_WINDOW_SECONDS, type RateLimiter } from '../api/gate/rate-limit.ts'
 import type { SharedCounts } from '../api/gate/rate-sharing.ts'
@@ -165,7 +165,8 @@ async function openDoor(config: Config, ground: Ground, counter: Counter): Promi
     ...extraRoutes,
   ]
   const treasuryKeys = accounts.map(({ treasuryKey }) => treasuryKey).filter((key) => key instanceof Secret)
-  const table = [...rows, ...documentRows({ context, config, treasuryKeys, version: VERSION, others: rows })]
+  const documents = createDocuments({ context, config, treasuryKeys, version: VERSION, others: rows })
+  const table = [...rows, ...documents.rows]
   const limiter = createRateLimiter({
     ...{ limits, proxyHops: http.proxyHops, shared: sharedCounts(database), clock, log },
     onLimited: meter.limited,
@@ -179,7 +180,7 @@ async function openDoor(config: Config, ground: Ground, counter: Counter): Promi
   for (const [path, handle] of operatorHandlers({ ...operatorParts, limits, limiter }))
     others.set(path, { host: 'both', handle })
   for (const [path, handle] of assetHandlers(limiter)) others.set(path, { host: 'both', handle })
-  const app = createHttpApp({ ...selling, others, http, limits, observe: meter.answered })
+  const app = createHttpApp({ ...selling, factsOf: documents.factsOf, others, http, limits, observe: meter.answered })
   return { app, table, limiter }
 }
 

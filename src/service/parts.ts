@@ -33,7 +33,7 @@ export type Parts = {
   readonly database?: Database
   /** Orders then move only while a request drives them. */
   readonly withoutWorker?: boolean
-  /** Nothing is loaded before it is needed: for a process that will not live long. */
+  /** Nothing is loaded before it is needed: for a process that will not live long, or may not sell anything. */
   readonly startsCold?: boolean
   /** Asks game backends and facilitators. */
   readonly exchange?: Exchange

@@ -39,6 +39,8 @@ export async function startSandbox(loaded: SandboxLoaded): Promise<SandboxShop> 
     const service = await startService(world.config, {
       log,
       database,
+      // Most sandboxes are looked at first: what a rail needs to settle comes with the first payment that needs it, and costs that one a second.
+      startsCold: true,
       transports: new Map([native, tempo].map((chain) => [chain.chainId, providerTransport(chain)])),
       async furnish() {
         await seedSandboxGame(database)

@@ -1,24 +1,41 @@
-import { toHex } from '../base/hex.ts'
+import { basename, resolve } from 'node:path'
+import type { Address } from '../base/address.ts'
+import { type Hex, toHex } from '../base/hex.ts'
 import { type Json, stringify } from '../base/json.ts'
 import { keccak256 } from '../base/keccak.ts'
-import type { Step } from './step.ts'
+import { createFile } from './durable-file.ts'
+import { SetupFault } from './fault.ts'
 
 export type SafeBatch = {
   readonly chainId: number
   readonly name: string
   readonly description: string
   readonly createdAt: number
-  readonly steps: readonly Step[]
+  readonly calls: readonly { readonly to: Address; readonly data: Hex }[]
+}
+
+/** Never over a file that is there. */
+export function writeSafeBatch(file: string, batch: SafeBatch): void {
+  try {
+    createFile(resolve(file), safeBatchText(batch), { mode: 0o644 })
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause
+    throw new SetupFault(
+      'file_exists',
+      `${file} exists and was left as it is, and nothing was sent; name another: --unsigned new-${basename(file)}`,
+      { cause },
+    )
+  }
 }
 
 /** Transactions that nobody has signed, as the Transaction Builder of a Safe imports them (its version 1.0). */
-export function safeBatchText({ chainId, name, description, createdAt, steps }: SafeBatch): string {
+export function safeBatchText({ chainId, name, description, createdAt, calls }: SafeBatch): string {
   const file = {
     version: '1.0',
     chainId: String(chainId),
     createdAt,
     meta: { name, description },
-    transactions: steps.map(({ act: { to, data } }) => ({
+    transactions: calls.map(({ to, data }) => ({
       to,
       value: '0',
       data,

@@ -47,10 +47,15 @@ function hasCode(error: unknown, code: string): boolean {
   return error instanceof pg.DatabaseError && error.code === code
 }
 
+/** Another transaction got in the way, and nothing of this one is left. */
+export function isConflict(error: unknown): boolean {
+  const code = codeOf(isProblem(error) ? error.cause : error)
+  return code === '40001' || code === '40P01'
+}
+
 /** Running the whole transaction again may succeed: a conflict with another one, or a connection that went away. */
 export function isTransient(error: unknown): boolean {
-  const code = codeOf(error)
-  return code === '40001' || code === '40P01' || isConnectionLost(error)
+  return isConflict(error) || isConnectionLost(error)
 }
 
 // 25006 is a write on a standby: after a failover this connection leads to the old primary, and a new one will not.

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { privateKeyToAddress } from 'viem/accounts'
+import { claimFile } from '../../src/base/data-folder.ts'
 import { post } from '../support/buyers.ts'
 import { type Env, type Sandbox, startSandbox, sutler } from './sutler.ts'
 import { typed } from './typed.ts'
@@ -88,7 +89,7 @@ test('a Safe gets one file, and its run is what fills in .env', async () => {
   assert.equal(readFileSync(join(cwd, '.env'), 'utf8'), '')
   const again = await contracts(...line)
   assert.equal(again.code, 1)
-  assert.match(again.stderr, /deploy\.json is there already, and was not changed/)
+  assert.match(again.stderr, /deploy\.json exists and was left as it is, and nothing was sent/)
   assert.equal((await contracts('status')).code, 1, 'nothing stands there yet')
 })
 
@@ -153,3 +154,27 @@ test('the owner gives and takes roles and pauses; the admin does not remove itse
   assert.equal((await contracts('unpause', 'sale', ...signed)).code, 0)
   assert.equal((await contracts('status')).code, 0)
 })
+
+test('of two that deploy at once from one folder, one sends; the other says so, and finds everything done afterwards', async () => {
+  const address = await deployerKey()
+  const line = ['contracts', 'deploy', '--key-file', 'deployer.key', '--only', 'sale', '--owner', OWNER, '--json']
+  const both = await Promise.all([1, 2].map(() => sutler(line, { env, cwd })))
+  const sent = both.flatMap(
+    ({ stdout }) => (JSON.parse(stdout) as { sent?: { transaction: string | null }[] }).sent ?? [],
+  )
+  for (const { code, stdout } of both.filter((one) => one.code !== 0))
+    assert.match(`${code} ${stdout}`, /^1 .*another command is sending transactions on chain 84532 .* nothing was sent/)
+  const count = Number(await chain('eth_getTransactionCount', [address, 'latest']))
+  assert.equal(sent.filter(({ transaction }) => transaction !== null).length, count)
+  // However they fell on each other above, here somebody surely has it.
+  const claim = claimFile(join(cwd, 'contracts.84532.lock'))
+  assert.match((await sutler(line, { env, cwd })).stdout, /"code":"in_use"/)
+  claim!.release()
+  assert.equal((await contracts(...line.slice(1))).code, 0)
+  assert.equal(Number(await chain('eth_getTransactionCount', [address, 'latest'])), count)
+})
+
+async function chain(method: string, params: readonly unknown[]): Promise<unknown> {
+  const request = post({ jsonrpc: '2.0', id: 1, method, params })
+  return ((await (await fetch(`${networks.url}/sandbox/rpc/84532`, request)).json()) as { result: unknown }).result
+}

@@ -92,10 +92,13 @@ test('a file is read from anywhere, never written over, and all of it is taken o
 
 test('a lot is signed here with the right key, and with no other', async () => {
   const terms = ['--name', 'Season Pass', '--price', '9.00', '--supply', '10', '--uri', 'https://a.example/1.json']
-  writeFileSync(file('stranger.key'), sandboxKey('demo').reveal())
+  writeFileSync(file('stranger.key'), sandboxKey('demo').reveal(), { mode: 0o600 })
+  writeFileSync(file('open.key'), sandboxKey('deployer').reveal(), { mode: 0o644 })
+  const seen = await run('lots', 'add', '401', ...terms, '--key-file', file('open.key'))
+  assert.deepEqual([seen.code, /every user of this machine can read; run: chmod 600/.test(seen.stderr)], [1, true])
   const refused = await run('lots', 'add', '401', ...terms, '--key-file', file('stranger.key'))
   assert.deepEqual([refused.code, /Nothing was sent/.test(refused.stderr)], [1, true])
-  writeFileSync(file('manager.key'), sandboxKey('deployer').reveal())
+  writeFileSync(file('manager.key'), sandboxKey('deployer').reveal(), { mode: 0o600 })
   const sent = await run('lots', 'add', '401', ...terms, '--key-file', file('manager.key'))
   assert.match(sent.stdout, /mined as 0x[0-9a-f]{64}/)
   const { lots } = (await operatorReads('/operator/lots')) as { lots: { saleId: number; price: string }[] }

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +12,8 @@ import { createJournal } from '../../src/store/sends/journal.ts'
 import { post } from '../support/buyers.ts'
 import { openStore, type TestStore } from '../support/database.ts'
 import { leaseOn } from '../support/lease.ts'
-import { type Env, type Sandbox, startSandbox } from './sutler.ts'
+import { until } from '../support/until.ts'
+import { type Env, root, type Sandbox, startSandbox } from './sutler.ts'
 import { typed } from './typed.ts'
 
 // From an empty folder to a shop that could open, by the commands alone. The networks are those of a sandbox.
@@ -108,6 +111,37 @@ test('init asks for no more than what is sold, and says what is wrong with the r
   assert.equal(small.code, 0, small.stderr)
   assert.ok(!existsSync('keys/minter.key') && !existsSync('keys/deployer.key'))
   assert.match(small.stdout, /then sutler doctor/)
+})
+
+test('init asks whoever sits at a terminal, offers what is usual, and takes it for an empty answer', {
+  skip: spawnSync('script', ['--version']).status !== 0 && 'there is no script(1) to make a terminal with',
+}, async () => {
+  const rpc = `${networks.url}/sandbox/rpc`
+  const nodes = `base-sepolia=${rpc}/84532,tempo-moderato=${rpc}/42431`
+  const line = `"${process.execPath}" "${join(root, 'bin/sutler.js')}" init`
+  // It hands what we write to the command as typed, and gives us what the command shows.
+  const child = spawn('script', ['--quiet', '--return', '--command', line, '/dev/null'], { cwd: process.cwd() })
+  let shown = ''
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    shown += text
+  })
+  const exit = once(child, 'exit')
+  for (const [question, answer] of [
+    ['Public address of the shop', 'https://shop.test'],
+    ['Networks (base, base-sepolia, tempo, tempo-moderato) [base,tempo]', 'base-sepolia,tempo-moderato'],
+    ['Cold address that receives the money', TILL],
+    ['RPC addresses', nodes],
+    ['What is sold (sale, shop, gateway, craft) [sale,shop,gateway,craft]', ''],
+  ] as const) {
+    await until(() => shown.includes(question))
+    child.stdin.write(`${answer}\n`)
+  }
+  assert.deepEqual(await exit, [0, null], shown)
+  const { SUTLER_BASE_URL, SUTLER_PROXY_HOPS, SUTLER_X402_PAY_TO, SUTLER_CRAFTER_KEY_FILE } = env()
+  assert.deepEqual(
+    [SUTLER_BASE_URL, SUTLER_PROXY_HOPS, SUTLER_X402_PAY_TO, SUTLER_CRAFTER_KEY_FILE],
+    ['https://shop.test', '1', TILL, 'keys/crafter.key'],
+  )
 })
 
 test('keys show what each has and may, never a secret; doctor names each next step until only the shop itself is missing', async () => {

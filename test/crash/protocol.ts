@@ -6,6 +6,10 @@ export type StartOrder = {
   readonly rpcUrls: Readonly<Record<number, readonly string[]>>
   readonly port: number
   readonly leaseSeconds: number
+  /** How long it is unready before it stops. */
+  readonly drainSeconds?: number
+  /** How long a buyer is kept waiting, where it matters. */
+  readonly waitMsMax?: number
   readonly verbose: boolean
 }
 /** Dies at the n-th waypoint that is passed after this order; null takes the order back. */

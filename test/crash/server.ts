@@ -24,13 +24,17 @@ function tell(message: FromServer): void {
   process.send!(message)
 }
 
-async function start({ databaseUrl, rpcUrls, port, leaseSeconds, verbose }: StartOrder): Promise<void> {
+async function start(order: StartOrder): Promise<void> {
+  const { databaseUrl, rpcUrls, port, leaseSeconds, drainSeconds = 0, verbose } = order
   const loaded = loadConfig({
     PORT: String(port),
     DATABASE_URL: databaseUrl,
     SUTLER_BASE_URL: PUBLIC_URL,
     SUTLER_DB_POOL: '6',
+    SUTLER_DRAIN_SECONDS: String(drainSeconds),
     SUTLER_RATE_REPLAY: '1000000',
+    SUTLER_RATE_UNPAID: '1000000',
+    SUTLER_RATE_READ: '1000000',
     SUTLER_WEBHOOK_LOOPBACK: 'true',
   })
   if (loaded.mode !== 'sandbox') throw new TypeError('tests run the sandbox')
@@ -39,7 +43,8 @@ async function start({ databaseUrl, rpcUrls, port, leaseSeconds, verbose }: Star
   const log = verbose
     ? createLog({ level: 'debug', clock: systemClock, write: (line) => process.stderr.write(`${process.pid} ${line}`) })
     : silentLog
-  const patient = { ...limits, leaseSeconds, delivery: { ...limits.delivery, retryMs: 5 } }
+  const { waitMsMax = limits.waitMsMax } = order
+  const patient = { ...limits, waitMsMax, leaseSeconds, delivery: { ...limits.delivery, retryMs: 5 } }
   const service = await startService({ ...config, limits: patient }, { startsCold: true, waypoint, log })
   process.once('SIGTERM', () => void service.stop().then(() => process.exit()))
   tell({ listening: true, now: Date.now() })

@@ -5,7 +5,7 @@ import { systemRandom } from '../../src/base/id.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import { createSandboxPlayers } from '../../src/sandbox/players.ts'
 import { type Crafter, crafterAtWork, newCrafter } from '../craft/workshop.ts'
-import { post } from '../support/buyers.ts'
+import { filledIn, post } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
 import { type Listed, type OpenApi, operationsOf, type Published, published, readJson } from './documents.ts'
@@ -30,7 +30,7 @@ before(async () => {
 after(() => shop.stop())
 
 const railOf = ({ path }: Listed) => (path.includes('mpp') ? 'mpp' : 'x402')
-const exampleOf = ({ operation }: Listed) => operation.requestBody?.content['application/json']?.example
+const exampleOf = ({ operation }: Listed) => filledIn(operation.requestBody?.content['application/json']?.example ?? {})
 
 function assertValid(validate: ValidateFunction, value: unknown, what: string): void {
   assert.ok(validate(value), `${what}: ${JSON.stringify(validate.errors, null, 1)}\n${JSON.stringify(value)}`)
@@ -121,9 +121,9 @@ test('every free operation answers its example as the contract says', async () =
     const { method, path, operation } = listed
     const parameters = (operation['parameters'] ?? []) as readonly { name: string; in: string; example?: unknown }[]
     const query = new URLSearchParams(
-      parameters.flatMap(({ name, example }) => (example === undefined ? [] : [[name, String(example)]])),
+      parameters.flatMap(({ name, example }) => (example === undefined ? [] : [[name, filledIn(String(example))]])),
     )
-    const address = `${path.replace('{reference}', bought.get('/x402/report-tx')!).replace('{paymentTx}', transactionOf(path))}?${query}`
+    const address = `${path.replace('{reference}', bought.get('/x402/report-tx')!).replace('{paymentTx}', transactionOf(path)).replace('{catalogId}', 'sale:392')}?${query}`
     const example = exampleOf(listed)
     if (method === 'POST') assertValid(says.request(listed), example, path)
     const response = await fetch(shop.url + address.replace(/\?$/, ''), method === 'POST' ? post(example) : {})

@@ -21,7 +21,7 @@ before(async () => {
   })
   const free = operationsOf(await readJson(`${shop.url}/openapi.full.json`))
   documents = free.flatMap(({ method, path, operation }) =>
-    method === 'GET' && operation.tags.includes('discovery') ? [path] : [],
+    method === 'GET' && operation.tags.includes('discovery') && !path.includes('{') ? [path] : [],
   )
 })
 after(() => shop.stop())

@@ -111,7 +111,7 @@ test('every link that a document of this host gives leads somewhere here', async
       ),
     )
     const relative = [...texts[3]!.matchAll(/(?:href|src)="(\/[^"]*)"/g)].map(([, path]) => url + path)
-    const absolute = texts.flatMap((text) => text.match(new RegExp(`${url}[\\w/.-]*[\\w/]`, 'g')) ?? [])
+    const absolute = texts.flatMap((text) => text.match(new RegExp(`${url}[\\w/.%:-]*[\\w/]`, 'g')) ?? [])
     for (const address of new Set([...relative, ...absolute])) {
       // What follows is the reader's own.
       if (/.\/$/.test(new URL(address).pathname)) continue

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
+import { PLACEHOLDER_ADDRESS } from '../../src/base/placeholder.ts'
 import { root, type Sandbox, startSandbox } from '../cli/sutler.ts'
 
 // What the pages tell their readers to copy, copied and run.
@@ -10,6 +11,7 @@ import { root, type Sandbox, startSandbox } from '../cli/sutler.ts'
 let shop: Sandbox
 let recipes: readonly { readonly language: string; readonly code: string }[]
 let key: string
+let address: string
 before(async () => {
   shop = await startSandbox()
   const skill = await (await fetch(`${shop.url}/skill.md`)).text()
@@ -17,8 +19,11 @@ before(async () => {
     language: language!,
     code: code!,
   }))
-  const { demo } = (await (await fetch(`${shop.url}/sandbox`)).json()) as { demo: { privateKey: string } }
+  const { demo } = (await (await fetch(`${shop.url}/sandbox`)).json()) as {
+    demo: { privateKey: string; address: string }
+  }
   key = demo.privateKey
+  address = demo.address
 })
 after(async () => {
   await shop.stop()
@@ -37,12 +42,13 @@ async function run(program: string, args: readonly string[]): Promise<string> {
   return stdout
 }
 
-test('there is a recipe for each of three stock clients, and each buys as it stands', async () => {
+test('there is a recipe for each of three stock clients, and each buys once its reader has put in an address', async () => {
   assert.deepEqual(
     recipes.map(({ language }) => language),
     ['js', 'sh', 'js'],
   )
-  for (const { language, code } of recipes) {
+  for (const { language, code: printed } of recipes) {
+    const code = printed.replaceAll(PLACEHOLDER_ADDRESS, address)
     const stdout =
       language === 'sh'
         ? await run('sh', ['-c', code])

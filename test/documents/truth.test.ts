@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { Challenge } from 'mppx'
 import { systemClock } from '../../src/base/clock.ts'
 import { parseUsd } from '../../src/base/money.ts'
-import { post } from '../support/buyers.ts'
+import { filledIn, post } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
 import { type Listed, type OpenApi, operationsOf, type PaymentInfo, readJson } from './documents.ts'
@@ -109,7 +109,7 @@ test('every operation names its answers with schemas; only the route that is nev
       assert.ok((content ?? named?.content)?.['application/json']?.schema, `${path} ${status}`)
     }
     assert.equal(operation.responses['429'] === undefined, path === '/x402/report-tx')
-    assert.equal((operation['security'] as unknown[]).length, 1, path)
+    assert.equal((operation['security'] as unknown[]).length, 2, path)
   }
 })
 
@@ -119,7 +119,7 @@ test('the example of every paid operation is accepted by the live server, at the
   )
   for (const listed of await paidOperations()) {
     const example = exampleOf(listed)
-    const { atomic } = await ask(listed, example ? post(example) : { method: listed.method })
+    const { atomic } = await ask(listed, example ? post(filledIn(example)) : { method: listed.method })
     const wanted = example?.['saleId'] ?? example?.['itemId']
     const item = items.find(({ surface, id }) => listed.operation.tags[0] === surface && id === String(wanted))
     const price = item ? parseUsd(item.price.amount) * BigInt(Number(example!['quantity'])) : infoOf(listed).atomic

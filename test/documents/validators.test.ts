@@ -57,8 +57,9 @@ describe('mppx', () => {
     const key = generatePrivateKey()
     const crafter = await crafterAtWork(shop, undefined, privateKeyToAccount(key))
     await createSandboxPlayers(shop.store.db, systemRandom).create({ nickname: 'validator', address: crafter.address })
-    // Whoever crafts must be the payer, so these two bodies are the payer's own; all others are the examples of the document.
+    // Whoever crafts must be the payer, and whoever buys names a wallet of theirs; all others are the examples of the document.
     const bodies = {
+      '/agentic/mpp/buy': { saleId: 392, beneficiary: crafter.address },
       '/craft/mpp/burn': { user: crafter.address, nfts: crafter.nfts.slice(1, 2) },
       '/craft/mpp/accelerate': { user: crafter.address },
     }
@@ -76,8 +77,9 @@ describe('mppx', () => {
     assert.deepEqual({ failed, warnings, suggested }, { failed: 0, warnings: 0, suggested: 0 }, stdout + stderr)
     assert.ok(discovery.checks.every(({ severity }) => severity === 'pass'))
     assert.deepEqual(
-      endpoints.map(({ method, path }) => `${method} ${path}`),
-      paid.map(({ method, path }) => `${method} ${path}`),
+      // It tries those first whose price it reads from the document.
+      endpoints.map(({ method, path }) => `${method} ${path}`).toSorted(),
+      paid.map(({ method, path }) => `${method} ${path}`).toSorted(),
     )
     for (const { path, challenge, errorHandling, payment } of endpoints) {
       const checks = [...challenge, ...errorHandling, ...payment]

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { systemClock } from '../../src/base/clock.ts'
+import type { Transaction } from '../../src/store/db.ts'
 import { burnOf, readyCrafter } from '../craft/workshop.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, x402UnderTest } from '../support/credentials.ts'
@@ -34,8 +35,15 @@ before(async () => {
         return database.query(sql, values)
       },
       transaction(work, options) {
-        queried.push('a transaction')
-        return database.transaction(work, options)
+        queried.push('begin', 'commit')
+        const counted = (tx: Transaction): Transaction => ({
+          ...tx,
+          query(sql, values) {
+            queried.push(typeof sql === 'string' ? sql : sql.text)
+            return tx.query(sql, values)
+          },
+        })
+        return database.transaction((tx) => work(counted(tx)), options)
       },
     }),
   })
@@ -58,7 +66,7 @@ async function costOf(purchase: () => Promise<Response>): Promise<{ chain: numbe
 for (const [rail, cost] of [
   [x402UnderTest, { chain: 9, store: 9 }],
   [mppPullUnderTest, { chain: 9, store: 8 }],
-  [mppPushUnderTest, { chain: 8, store: 9 }],
+  [mppPushUnderTest, { chain: 8, store: 14 }],
 ] as const)
   test(`a lot by ${rail.name} takes ${cost.chain} questions to the chain and ${cost.store} to the store`, async () => {
     const found = await costOf(async () => {

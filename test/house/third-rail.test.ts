@@ -148,7 +148,7 @@ test('an agent in a browser may send it, and read what it is asked and given', a
   const { headers } = await fetch(`${shop.url}/arcade/voucher/buy`, post({ ride: 'comet', seats: 1 }))
   for (const name of ['Voucher-Required', 'Voucher-Receipt'])
     assert.ok(headers.get('access-control-expose-headers')!.split(', ').includes(name), name)
-  assert.equal(headers.get('vary'), 'Voucher, Authorization, PAYMENT-SIGNATURE, Origin')
+  assert.equal(headers.get('vary'), 'Voucher, Authorization, PAYMENT-SIGNATURE, Origin, Accept')
 })
 
 test('an agent finds it with list_offers and in the tools', async () => {

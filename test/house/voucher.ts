@@ -51,6 +51,7 @@ const traits: RailTraits = {
   },
   mcp: {
     toolMeta: { 'voucher/accepted': true },
+    priceKey: null,
     capabilities: { legacy: { experimental: { voucher: {} } }, modern: { extensions: { 'example.voucher': {} } } },
     extension: null,
     contentKey: null,
@@ -131,17 +132,19 @@ function open({ network, asset, currency, treasuryKey }: Money, { rpc, sender }:
     payTo: TILL,
     ...createBalances({ rpc, asset, treasury: treasury.address, clock }),
 
-    challenge({ price, resource, body, bodyIsBound }) {
-      const digest = body && bodyIsBound ? sha256Hex(body) : null
-      const slip = signed({ amount: price.toString(), scope: resource.scope, digest, nonce: String(++issued) })
-      const asked = { slip, amount: price.toString(), asset, payTo: TILL }
-      return {
-        headers: { 'Voucher-Required': slip },
-        meta: (error) => ({ 'voucher/required': { ...asked, error } }),
-        members: `"voucher":${JSON.stringify(asked)}`,
-        problemType: null,
-      }
-    },
+    challenger:
+      (resource) =>
+      ({ price, body, bodyIsBound }) => {
+        const digest = body && bodyIsBound ? sha256Hex(body) : null
+        const slip = signed({ amount: price.toString(), scope: resource.scope, digest, nonce: String(++issued) })
+        const asked = { slip, amount: price.toString(), asset, payTo: TILL }
+        return {
+          headers: { 'Voucher-Required': slip },
+          meta: (error) => ({ 'voucher/required': { ...asked, error } }),
+          members: `"voucher":${JSON.stringify(asked)}`,
+          problemType: null,
+        }
+      },
 
     read(incoming) {
       const header = incoming.header('voucher')

@@ -5,7 +5,7 @@ import { problemSchema } from '../../src/api/http/problem-body.ts'
 import { errorsMarkdown } from '../../src/api/pages/errors.ts'
 import { type ProblemCode, problems } from '../../src/base/problem.ts'
 import type { FreeRoute, PaidRoute, Route } from '../../src/domain/route.ts'
-import { fundedWallet, post, x402Payer } from '../support/buyers.ts'
+import { filledIn, fundedWallet, post, x402Payer } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
 import { assertRefused } from './wire.ts'
@@ -82,7 +82,7 @@ for (const { what, init, status, code, of = () => true } of faults) {
       assert.equal(type, `${shop.url}/errors#${code}`)
       assert.equal(retry.action, problems[code].action)
       assert.equal(headers.get('access-control-allow-origin'), '*')
-      assert.equal(headers.get('vary'), 'Authorization, PAYMENT-SIGNATURE, Origin')
+      assert.equal(headers.get('vary'), 'Authorization, PAYMENT-SIGNATURE, Origin, Accept')
       assert.match(headers.get('x-flow-id') ?? '', /^flow_/)
       if (status === 405) assert.match(headers.get('allow') ?? '', /OPTIONS/)
     }
@@ -92,7 +92,7 @@ for (const { what, init, status, code, of = () => true } of faults) {
 test('N-06: a property that no row knows is refused with its pointer, so that a typing mistake costs nothing', async () => {
   verifies('D3.1')
   for (const route of postRows().filter(hasSchema)) {
-    const body = { ...(route.kind === 'paid' ? route.example : {}), zzz: 1 }
+    const body = { ...(route.kind === 'paid' ? filledIn(route.example) : {}), zzz: 1 }
     const response = await fetch(urlOf(route), post(body))
     assert.equal(response.status, 400, route.path)
     const { errors } = problemSchema().parse(await response.json())
@@ -107,7 +107,7 @@ describe('402', () => {
   test('H-13: every paid row asks for money in its own protocol, in JSON, uncached, readable by browsers', async () => {
     verifies('4.0', '5.1', '5.2.1', '7.1', '7.2', 'D8.4', 'D9.6')
     for (const route of paidRows()) {
-      for (const body of route.body ? [route.example, {}] : [{}]) {
+      for (const body of route.body ? [filledIn(route.example), {}] : [{}]) {
         const init = route.method === 'GET' ? {} : post(body)
         const response = await fetch(urlOf(route), init)
         // What does not exist or is gone has no price, and no example is good for ever.
@@ -118,7 +118,7 @@ describe('402', () => {
         assert.equal(answer.payment.taken, false)
         assert.equal(headers.get('content-type'), 'application/json')
         assert.equal(headers.get('cache-control'), 'no-store')
-        assert.equal(headers.get('vary'), 'Authorization, PAYMENT-SIGNATURE, Origin')
+        assert.equal(headers.get('vary'), 'Authorization, PAYMENT-SIGNATURE, Origin, Accept')
         assert.equal(headers.get('access-control-allow-origin'), '*')
         assert.equal(headers.get('payment-receipt'), null)
         if (route.offer.rail.name === 'x402') {
@@ -162,7 +162,7 @@ describe('N-19: exactly one payment', () => {
     test(`${what}: 400 ambiguous_payment on every paid row`, async () => {
       verifies('D5.11')
       for (const route of paidRows()) {
-        const init = route.method === 'GET' ? { headers } : post(route.example, headers)
+        const init = route.method === 'GET' ? { headers } : post(filledIn(route.example), headers)
         const { payment } = await assertRefused(await fetch(urlOf(route), init), 400, 'ambiguous_payment')
         assert.equal(payment.taken, false)
         if (route.hasPriceProbe) await assertRefused(await fetch(urlOf(route), { headers }), 400, 'ambiguous_payment')
@@ -173,7 +173,7 @@ describe('N-19: exactly one payment', () => {
   test('another scheme in Authorization is no payment', async () => {
     for (const route of paidRows()) {
       const headers = { authorization: 'Bearer abc' }
-      const init = route.method === 'GET' ? { headers } : post(route.example, headers)
+      const init = route.method === 'GET' ? { headers } : post(filledIn(route.example), headers)
       assert.equal((await fetch(urlOf(route), init)).status, 402)
     }
   })
@@ -189,7 +189,7 @@ describe('H-06: what may be kept', () => {
     )
     assert.equal(bought.status, 200)
     assert.equal(bought.headers.get('cache-control'), 'private, no-store')
-    assert.equal(bought.headers.get('vary'), 'Authorization, PAYMENT-SIGNATURE, Origin')
+    assert.equal(bought.headers.get('vary'), 'Authorization, PAYMENT-SIGNATURE, Origin, Accept')
     const { statusUrl } = (await bought.json()) as { statusUrl: string }
     assert.equal((await fetch(statusUrl)).headers.get('cache-control'), 'no-store')
     const anonymous = await fetch(`${shop.url}/catalog`)
@@ -203,7 +203,7 @@ describe('H-06: what may be kept', () => {
   test('no error and no status of a free row is ever stored', async () => {
     for (const route of rows().filter((row): row is FreeRoute => row.kind === 'free' && row.path.includes('{'))) {
       const response = await fetch(urlOf(route))
-      await assertRefused(response, 404, 'payment_not_found')
+      await assertRefused(response, 404, route.path.startsWith('/catalog') ? 'item_not_found' : 'payment_not_found')
     }
   })
 })

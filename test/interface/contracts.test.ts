@@ -128,7 +128,7 @@ test('the MPP credential is declared as an API key in the header Authorization; 
   const { mpp } = payable.components.securitySchemes
   assert.deepEqual({ ...mpp, type: 'apiKey', in: 'header', name: 'Authorization' }, mpp)
   for (const action of ['burn', 'accelerate'])
-    assert.deepEqual(payable.paths[`/craft/mpp/${action}`]!['post']!.security, [{ mpp: [] }])
+    assert.deepEqual(payable.paths[`/craft/mpp/${action}`]!['post']!.security, [{ mpp: [] }, {}])
   for (const [path, method] of [
     ['/craft/mpp/config', 'get'],
     ['/craft/mpp/quote', 'post'],

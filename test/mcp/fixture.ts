@@ -114,6 +114,8 @@ export const fixtureServer: McpServer = {
       read: async () => ({ blob: PIXEL }),
     },
   ],
+  templates: [],
+  prompts: [],
   capabilities: { legacy: {}, modern: {} },
 }
 

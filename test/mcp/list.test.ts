@@ -3,8 +3,10 @@ import { after, before, describe, test } from 'node:test'
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { JsonObject } from '../../src/base/json.ts'
+import { done } from '../shop/shelf-desk.ts'
 import { addItem, ledger } from '../shop/support.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
 import { type Definition, officialFault, type Revision } from './official-schemas.ts'
 import { callTool, type RpcAnswer, rpc } from './rpc.ts'
@@ -45,14 +47,14 @@ const expected: Readonly<
   quote_shop_item: ['reads', 'itemId quantity? nickname? address?'],
   buy_sale_lot: ['spends', 'saleId quantity? beneficiary idempotencyKey?', 'x402 mpp'],
   buy_shop_item: ['spends', 'itemId quantity? nickname? address? payer? idempotencyKey?', 'x402 mpp'],
-  get_purchase_status: ['reads', 'paymentTx'],
+  get_purchase_status: ['reads', 'reference'],
   lookup_player: ['costs', '', 'mpp'],
   get_craft_config: ['reads', ''],
   quote_craft_burn: ['reads', 'user nfts'],
   quote_craft_accelerate: ['reads', 'user amount?'],
   craft_burn: ['spends', 'user nfts idempotencyKey?', 'x402 mpp'],
   craft_accelerate: ['spends', 'user amount? idempotencyKey?', 'x402 mpp'],
-  get_craft_action: ['reads', 'paymentTx'],
+  get_craft_action: ['reads', 'reference'],
   report_transaction: ['costs', 'userId txHash', 'x402'],
   check_payment_gateway: ['costs', '', 'x402'],
 }
@@ -72,11 +74,23 @@ test('the whole shop is fifteen tools, each with its arguments, its protocols an
     const { readOnlyHint, destructiveHint, idempotentHint } = annotations
     const hints = { reads: [true, false, true], costs: [false, false, false], spends: [false, true, false] }
     assert.deepEqual([readOnlyHint, destructiveHint, idempotentHint], hints[effect], name)
-    const payment = _meta?.['sutler/payment'] as { protocols: string[] } | undefined
+    const payment = _meta?.['sutler/payment'] as { protocols: string[]; price: string } | undefined
     assert.equal(payment?.protocols.join(' '), rails, name)
-    // Clients of SDK v1 hold a challenge against the output schema, so only what is free has one.
-    assert.equal(outputSchema === undefined, effect !== 'reads', name)
+    if (payment) assert.match(payment.price, /^(quoted|\d+\.\d+)$/, name)
+    assert.equal(outputSchema?.['type'], 'object', name)
   }
+})
+
+test('the list says what a tool costs now, and again when that has changed', async () => {
+  const priceOf = async () => {
+    const tool = (await listed()).find(({ name }) => name === 'lookup_player')!
+    return (tool._meta!['sutler/payment'] as { price: string }).price
+  }
+  assert.equal(await priceOf(), '0.02')
+  await done(shop, '/operator/prices/playerLookup', { price: '0.05', by: 'mara' })
+  await until(async () => (await priceOf()) === '0.05')
+  await done(shop, '/operator/prices/playerLookup', { price: null, by: 'mara' })
+  await until(async () => (await priceOf()) === '0.02')
 })
 
 test('no schema of arguments has a union at its root, which model vendors refuse', async () => {

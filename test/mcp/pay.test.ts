@@ -404,9 +404,9 @@ test('once money moved nothing asks for it again: a failed delivery is told, and
   assert.equal(result.isError, true)
   assertAsksForNothing(result)
   assert.match(result.content[0]!.text, /fulfilment_failed/)
-  const { next } = result.structuredContent as { next: { tool: string; arguments: { paymentTx: string } } }
+  const { next } = result.structuredContent as { next: { tool: string; arguments: { reference: string } } }
   assert.equal(next.tool, 'get_purchase_status')
-  const status = await statusWhen(mcp, next.arguments.paymentTx, 'refunded')
+  const status = await statusWhen(mcp, next.arguments.reference, 'refunded')
   assert.deepEqual(status['refund'], (status['purchase'] as { refund: unknown }).refund)
   await client.close()
   // The payer paid the fee of one transfer, and nothing else.

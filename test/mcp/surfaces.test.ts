@@ -97,12 +97,12 @@ test('a slow delivery answers with the receipt and the tool to poll, and ends de
     assert.equal(result._meta[MPP_REQUIRED], undefined)
     const { status, next } = result.structuredContent as {
       status: string
-      next: { tool: string; arguments: { paymentTx: string } }
+      next: { tool: string; arguments: { reference: string } }
     }
     assert.ok(['settling', 'settled', 'submitted'].includes(status), status)
     assert.equal(next.tool, 'get_purchase_status')
     assert.match(result.content.at(-1)!.text, /Do not pay again/)
-    const { purchase } = await statusWhen(`${impatient.url}/mcp`, next.arguments.paymentTx, 'confirmed')
+    const { purchase } = await statusWhen(`${impatient.url}/mcp`, next.arguments.reference, 'confirmed')
     assert.equal((purchase as { delivery: { state: string } }).delivery.state, 'delivered')
     assert.equal((await mppPullUnderTest.till(impatient)) - till, 1_500_000n)
     await client.close()

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
 import {
+  chownSync,
   cpSync,
   globSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -17,6 +19,8 @@ import { after, test } from 'node:test'
 import { promisify } from 'node:util'
 import { defaultLimits } from '../../src/config/limits.ts'
 import { root } from '../cli/sutler.ts'
+import { unprivilegedAccount } from '../support/account.ts'
+import { plainPath, registryTrouble } from './installing.ts'
 
 // Tests need no container engine and no running systemd. What can be known without: the lines of the Dockerfile name what is there, the
 // files that they bring together run, and what systemd itself says about the unit.
@@ -102,12 +106,33 @@ test('every COPY of the Dockerfile names what is sent, and what it makes is a sh
   assert.match(stdout, /Without any configuration this is the sandbox/)
 })
 
-test('the packages of the image are those of the lock file, and npm takes it', async () => {
-  const folder = join(work, 'packages')
+test('each RUN of the Dockerfile works in an empty folder, for whoever is not root', async (t) => {
+  // Root's own folders stay closed to it, and so does npm's cache: as in an image, everything comes from the registry.
+  const folder = mkdtempSync(join(tmpdir(), 'sutler-image-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
   for (const path of copies[0]!.paths) cpSync(join(root, path), join(folder, path))
-  const { words } = steps.find(({ word, words }) => word === 'RUN' && words[0] === 'npm')!
-  assert.deepEqual(words, ['npm', 'ci', '--omit=dev', '--ignore-scripts'])
-  await run('npm', [...words.slice(1), '--dry-run', '--offline'], { cwd: folder })
+  const account = unprivilegedAccount()
+  if (account) for (const name of ['', ...readdirSync(folder)]) chownSync(join(folder, name), account.uid, account.gid)
+  const { stdout: registry } = await run('npm', ['config', 'get', 'registry'], { cwd: root })
+  const env = { PATH: plainPath, HOME: folder, npm_config_registry: registry.trim(), npm_config_fetch_retries: '0' }
+  const lines = steps.filter(({ word }) => word === 'RUN').map(({ words }) => words.join(' '))
+  assert.deepEqual(lines, ['npm ci --omit=dev --ignore-scripts', 'mkdir data'])
+  for (const line of lines) {
+    const trouble = await run('sh', ['-c', line], { cwd: folder, env, ...account }).then(() => null, registryTrouble)
+    if (trouble !== null) return t.skip(trouble)
+  }
+  // What the lock file says, and nothing that ran a script: the program is made of it as the image makes it.
+  assert.deepEqual(
+    readdirSync(folder).filter((name) => !name.startsWith('.')),
+    [...['data', 'node_modules', 'package-lock.json', 'package.json']],
+  )
+  const app = join(folder, 'app')
+  mkdirSync(app)
+  for (const name of ['bin', 'src', 'web', 'package.json'])
+    cpSync(join(root, name), join(app, name), { recursive: true })
+  symlinkSync(join(folder, 'node_modules'), join(app, 'node_modules'))
+  const { stdout } = await run(process.execPath, ['bin/sutler.js', '--version'], { cwd: app })
+  assert.equal(stdout.trim(), (JSON.parse(read('package.json')) as { version: string }).version)
 })
 
 test('whoever stops the shop waits a little longer than it may take', () => {

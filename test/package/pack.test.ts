@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import { assertStopped, begin, lineWith, oldNode, type Place } from '../cli/started.ts'
 import { root } from '../cli/sutler.ts'
 import { freePort } from '../support/shop.ts'
+import { plainPath, registryTrouble } from './installing.ts'
 
 // What npm would publish, installed into an empty folder by whoever has any Node from 20 on: it starts, sells and stops.
 
@@ -16,11 +17,6 @@ const home = join(work, 'home')
 after(() => rmSync(work, { recursive: true, force: true }))
 
 const run = promisify(execFile)
-/** As in a terminal: nothing of the checkout that these tests run in. */
-const plainPath = (process.env['PATH'] ?? '')
-  .split(delimiter)
-  .filter((folder) => !folder.includes('node_modules'))
-  .join(delimiter)
 /** Of our surroundings only what npm needs to find its registry. One of the packages would tell its makers that it was installed. */
 const terminal = {
   ...Object.fromEntries(
@@ -59,10 +55,7 @@ async function install(tarball: string): Promise<string | false> {
     await run('npm', ['install', ...options, tarball], { cwd: home, env: terminal })
     return false
   } catch (error) {
-    const said = String((error as { stderr?: string }).stderr)
-    const code = /\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ENETUNREACH|ETIMEDOUT|ENOTCACHED)\b/.exec(said)?.[0]
-    if (code === undefined) throw error
-    return `npm could not reach its registry (${code}), so the package was not installed and nothing of it was tried`
+    return registryTrouble(error)
   }
 }
 

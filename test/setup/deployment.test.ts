@@ -193,7 +193,7 @@ test('what is written for a Safe deploys the same contracts when the Safe execut
     name: 'Contracts',
     description: 'all',
     createdAt: 1,
-    steps: deploymentSteps(terms),
+    calls: deploymentSteps(terms).map(({ act }) => act),
   })
   const file = JSON.parse(text) as Record<string, unknown> & { transactions: Record<string, unknown>[] }
   assert.deepEqual([file['version'], file['chainId'], file.transactions.length], ['1.0', '84532', 6])

@@ -2,6 +2,7 @@ import { ExactEvmScheme } from '@x402/evm/exact/client'
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
 import { createClient, custom } from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { PLACEHOLDER_ADDRESS } from '../../src/base/placeholder.ts'
 import { giveGas, giveToken } from '../../src/sandbox/world.ts'
 import type { TestShop } from './shop.ts'
 
@@ -60,4 +61,9 @@ export function post(body: unknown, headers: Readonly<Record<string, string>> = 
     headers: { 'content-type': 'application/json', ...headers },
     body: typeof body === 'string' ? body : JSON.stringify(body),
   }
+}
+
+/** An example that its reader has filled in. */
+export function filledIn<Example>(example: Example, address = '0x00000000000000000000000000000000c0FFEE00'): Example {
+  return JSON.parse(JSON.stringify(example).replaceAll(PLACEHOLDER_ADDRESS, address.toLowerCase())) as Example
 }

@@ -13,6 +13,7 @@ import {
 import { tmpdir } from 'node:os'
 import { basename, delimiter, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { type Account, unprivilegedAccount } from './account.ts'
 
 // Runs one PostgreSQL server for as long as its standard input is open. A process of its own, because an input closes however
 // the tests end: done, failed, Ctrl-C or kill -9. Prints one line of JSON: the URL, or why there is no server.
@@ -20,9 +21,6 @@ import { createInterface } from 'node:readline'
 const VERSION_MIN = 15
 const NOWHERE =
   'the store tests need PostgreSQL 15 or later: set TEST_DATABASE_URL, install it, or run `npm install` with dev dependencies'
-
-/** Whom the server runs as: PostgreSQL refuses to be root. */
-type Account = { readonly uid: number; readonly gid: number }
 
 async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'sutler-pg-'))
@@ -47,16 +45,6 @@ async function main(): Promise<void> {
 
 function print(line: { readonly url: string } | { readonly error: string }): void {
   console.log(JSON.stringify(line))
-}
-
-function unprivilegedAccount(): Account | null {
-  if (process.getuid?.() !== 0) return null
-  const users = readFileSync('/etc/passwd', 'utf8')
-    .split('\n')
-    .map((line) => line.split(':'))
-  const user = users.find(([name]) => name === 'postgres') ?? users.find(([name]) => name === 'nobody')
-  if (!user) throw new Error('we are root, and there is no user postgres or nobody to run PostgreSQL as')
-  return { uid: Number(user[2]), gid: Number(user[3]) }
 }
 
 /** The folder with `initdb` and `postgres`: of the system, else from npm. TEST_POSTGRES chooses one. */

@@ -56,9 +56,17 @@ export type TestDatabase = { readonly url: string; drop(): Promise<void> }
 
 /** An empty database with all migrations, copied file by file from a template: 25 ms of work instead of 214 by way of the log. */
 export async function createDatabase(): Promise<TestDatabase> {
+  return databaseLike(await createTemplate(await postgresUrl()))
+}
+
+/** One that no shop has ever seen. */
+export function createEmptyDatabase(): Promise<TestDatabase> {
+  return databaseLike('template0')
+}
+
+async function databaseLike(template: string): Promise<TestDatabase> {
   const admin = await postgresUrl()
   const name = `sutler_test_${randomBytes(6).toString('hex')}`
-  const template = await createTemplate(admin)
   await onServer(admin, (client) => client.query(`create database ${name} template ${template} strategy file_copy`))
   return {
     url: withDatabase(admin, name),

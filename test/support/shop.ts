@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import type { Address } from '../../src/base/address.ts'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
 import type { Hex } from '../../src/base/hex.ts'
+import { systemRandom } from '../../src/base/id.ts'
 import type { Log } from '../../src/base/log.ts'
 import type { Waypoint } from '../../src/base/waypoint.ts'
 import { providerTransport } from '../../src/chain/rpc.ts'
@@ -11,7 +12,8 @@ import type { Config } from '../../src/config/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { createDevChain } from '../../src/devchain/chain.ts'
 import type { DevChains } from '../../src/devchain/chains.ts'
-import { seedSandboxGame } from '../../src/sandbox/players.ts'
+import { createSandboxPlayers, seedSandboxGame } from '../../src/sandbox/players.ts'
+import { sandboxRoutes } from '../../src/sandbox/routes.ts'
 import { startWorld, type World } from '../../src/sandbox/world.ts'
 import type { Parts } from '../../src/service/parts.ts'
 import { type Service, startService } from '../../src/service/service.ts'
@@ -35,6 +37,8 @@ export type ShopOptions = {
   readonly surfaces?: Parts['surfaces']
   readonly rails?: Parts['rails']
   readonly poolSize?: number
+  /** With the routes that only the sandbox has. */
+  readonly withSandboxRoutes?: boolean
   /** Stands between the shop and its store. */
   readonly wrapDatabase?: (database: Database) => Database
 }
@@ -78,6 +82,9 @@ export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
     ...(waypoint ? { waypoint } : {}),
     ...(surfaces ? { surfaces } : {}),
     ...(rails ? { rails } : {}),
+    ...(options.withSandboxRoutes
+      ? { furnish: async () => sandboxRoutes(world, createSandboxPlayers(store.db, systemRandom)) }
+      : {}),
   }
   const service = await startService(config, { ...parts, database: options.wrapDatabase?.(store.db) ?? store.db })
   const replicas: Service[] = []

@@ -51,9 +51,10 @@ export function apiCatalog({ origin, hasMcp, mcpUrl }: Facts): z.output<typeof a
   }
 }
 
-/** Everything may be read. Status pages of single purchases have no place in a search engine. */
+/** Everything may be read, and answered from: that is what it is written for. Whether models may learn from it is the operator's to say. Status pages of single purchases have no place in a search engine. */
 export function robotsText({ origin }: Facts): string {
   return `User-agent: *
+Content-Signal: search=yes, ai-input=yes
 Allow: /
 Disallow: /payments/
 
@@ -61,7 +62,7 @@ Sitemap: ${origin}/sitemap.xml
 `
 }
 
-const PAGES = ['', '/docs', '/errors', '/llms.txt', '/llms-full.txt', '/skill.md']
+const PAGES = ['', '/catalog', '/docs', '/errors', '/llms.txt', '/llms-full.txt', '/skill.md', '/signing.md']
 
 export function sitemapText({ origin, since }: Facts): string {
   const pages = PAGES.map((path) => `  <url><loc>${escapeXml(origin + path)}</loc><lastmod>${since}</lastmod></url>`)

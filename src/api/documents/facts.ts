@@ -66,7 +66,7 @@ export type FactsOptions = {
 
 /** A price on the shelf shows in a document this soon. Clients may keep a document for longer than that. */
 const LOOK_AGAIN_MS = 2_000
-const SANDBOX_PATH = '/sandbox'
+export const SANDBOX_PATH = '/sandbox'
 
 export function createFacts(options: FactsOptions): FactsSource {
   const sources = new Map<Host, () => Promise<Facts>>()

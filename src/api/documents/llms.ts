@@ -3,6 +3,7 @@ import { problems } from '../../base/problem.ts'
 import type { FreeRoute } from '../../domain/route.ts'
 import { resourceOf } from '../shop/paid-handler.ts'
 import { recipes } from './clients.ts'
+import { exampleNow } from './example.ts'
 import type { Facts, PricedRoute } from './facts.ts'
 import { priceWords, steps, tagline } from './guidance.ts'
 import { inlineSchema } from './json-schema.ts'
@@ -15,6 +16,11 @@ export function llmsText(facts: Facts): string {
     ['OpenAPI, free operations', `${origin}/openapi.full.json`, 'listings, quotes, statuses, webhooks'],
     ['Catalog', `${origin}/catalog`, 'what is on sale, live'],
     ['Errors', `${origin}/errors`, 'every code, whether money moved, what to do'],
+    [
+      'Signing a payment yourself',
+      `${origin}/signing.md`,
+      'typed data, headers, test vectors, recipes in four languages',
+    ],
     ['Everything in one text', `${origin}/llms-full.txt`, 'fields, examples and error codes of every route'],
     ['MCP', mcpUrl, 'the same shop as tools'],
   ] as const
@@ -49,7 +55,7 @@ ${recipes(facts)
 
 ## Paid routes
 
-${facts.paid.map(paidSection).join('\n\n')}
+${facts.paid.map((priced) => paidSection(facts, priced)).join('\n\n')}
 
 ## Free routes
 
@@ -79,9 +85,9 @@ function paidLine(priced: PricedRoute): string {
   return `- ${method} ${url}: ${summary}; ${priceWords(priced)}, paid with ${offer.rail.label}`
 }
 
-function paidSection(priced: PricedRoute): string {
+function paidSection(facts: Facts, priced: PricedRoute): string {
   const { route } = priced
-  const { method, description, example, body, offer } = route
+  const { method, description, body, offer } = route
   const fields = body ? fieldLines(inlineSchema(body, 'input')) : ['It takes no parameters.']
   return `### ${method} ${resourceOf(route).url}
 
@@ -89,7 +95,7 @@ ${description}
 
 Price: ${priceWords(priced)}, paid with ${offer.rail.label}.
 
-${fields.join('\n')}${body ? `\n\n${fenced('json', stringify(example))}` : ''}`
+${fields.join('\n')}${body ? `\n\n${fenced('json', stringify(exampleNow(facts, route)))}` : ''}`
 }
 
 function fieldLines({ properties = {}, required = [] }: JsonObject): readonly string[] {

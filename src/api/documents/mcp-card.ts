@@ -32,6 +32,29 @@ export const serverCardSchema = z
     description: 'Where the MCP server is and what it speaks; its tools are listed by itself',
   })
 
+export function iconsAt(origin: string) {
+  return [
+    { src: `${origin}/favicon.svg`, mimeType: 'image/svg+xml', sizes: ['any'] },
+    { src: `${origin}/favicon.png`, mimeType: 'image/png', sizes: ['256x256'] },
+  ]
+}
+
+const REGISTRY_SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'
+
+export const registryEntrySchema = serverCardSchema
+  .omit({ $schema: true, remotes: true })
+  .extend({
+    $schema: z.literal(REGISTRY_SCHEMA),
+    remotes: z.array(z.object({ type: z.literal('streamable-http'), url: z.string() })),
+  })
+  .meta({ id: 'McpRegistryEntry', description: 'The MCP server, as the MCP registry takes it' })
+
+/** What `mcp-publisher` hands to the MCP registry. */
+export function registryEntry(facts: Facts): z.output<typeof registryEntrySchema> {
+  const { remotes, ...card } = serverCard(facts)
+  return { ...card, $schema: REGISTRY_SCHEMA, remotes: remotes.map(({ type, url }) => ({ type, url })) }
+}
+
 /** What registries read before they connect (SEP-2127). */
 export function serverCard(facts: Facts): z.output<typeof serverCardSchema> {
   const { config, origin, mcpUrl, version } = facts
@@ -43,10 +66,7 @@ export function serverCard(facts: Facts): z.output<typeof serverCardSchema> {
     title: config.service.name.slice(0, 100),
     description: `A shop for software agents: look, quote and buy, paid with ${protocolWords(facts)}`,
     websiteUrl: origin,
-    icons: [
-      { src: `${origin}/favicon.svg`, mimeType: 'image/svg+xml', sizes: ['any'] },
-      { src: `${origin}/favicon.png`, mimeType: 'image/png', sizes: ['256x256'] },
-    ],
+    icons: iconsAt(origin),
     remotes: [{ type: 'streamable-http', url: mcpUrl, supportedProtocolVersions: [...SUPPORTED_REVISIONS] }],
   }
 }

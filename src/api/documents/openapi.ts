@@ -18,7 +18,7 @@ export function payableContract(first: Facts): (facts: Facts) => JsonObject {
   const operations = first.paid.map(({ route }) => paidOperation(components, route, first))
   const printed = components.all()
   return (facts) => {
-    const priced = facts.paid.map((priced, i) => [priced.route, operations[i]!(priced)] as const)
+    const priced = facts.paid.map((priced, i) => [priced.route, operations[i]!(facts, priced)] as const)
     return contract(facts, printed, { ...payableParts(facts), paths: pathsOf(facts, priced) })
   }
 }

@@ -4,6 +4,7 @@ import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
 import type { FreeRoute, PaidRoute, Route } from '../../domain/route.ts'
 import { noInput } from '../mcp/listing.ts'
 import type { Components } from './components.ts'
+import { exampleNow } from './example.ts'
 import type { Facts, PricedRoute } from './facts.ts'
 import { inlineSchema } from './json-schema.ts'
 import { paymentInfo } from './payment-info.ts'
@@ -14,32 +15,37 @@ export function paidOperation(
   components: Components,
   route: PaidRoute,
   { config }: Facts,
-): (priced: PricedRoute) => JsonObject {
+): (facts: Facts, priced: PricedRoute) => JsonObject {
   const { rail } = route.offer
   const probe = route.hasPriceProbe ? ' A GET on this path tells the price and never sells.' : ''
   const above = {
     ...common(route),
     description: `${route.description}${probe}`,
-    security: [paymentSecurity(components, rail)],
+    // The unpaid call is how the price is learned: gateways that obey the contract must let it through.
+    security: [paymentSecurity(components, rail), {}],
   }
+  const parameters = callHeaders(components)
+  const bodyWith = route.method === 'GET' ? () => ({}) : paidBody(components, route)
   const below = {
-    parameters: callHeaders(components),
-    ...(route.method === 'GET' ? {} : { requestBody: paidBody(components, route) }),
     responses: paidResponses(components, {
       rail,
       result: route.result,
       isRateLimited: route.isRateLimited,
     }),
   }
-  return (priced) => ({ ...above, 'x-payment-info': paymentInfo(priced, config.limits.quantityMax), ...below })
+  return (facts, priced) => ({
+    ...above,
+    'x-payment-info': paymentInfo(priced, config.limits.quantityMax),
+    parameters,
+    ...bodyWith(exampleNow(facts, route)),
+    ...below,
+  })
 }
 
-function paidBody(components: Components, { body, example }: PaidRoute): JsonObject {
-  return {
-    // Empty is a question for the price, which is why it may be left out.
-    required: false,
-    ...content(components.schema(body ?? noInput, 'input'), JSON_TYPE, example),
-  }
+function paidBody(components: Components, { body }: PaidRoute): (example: JsonObject) => JsonObject {
+  const schema = components.schema(body ?? noInput, 'input')
+  // Empty is a question for the price, which is why it may be left out.
+  return (example) => ({ requestBody: { required: false, ...content(schema, JSON_TYPE, example) } })
 }
 
 /** A row that costs nothing, as an OpenAPI operation. */

@@ -13,7 +13,17 @@ export function paymentInfo({ route, amount, range }: PricedRoute, quantityMax: 
     min: formatUsd(range.lowest),
     max: formatUsd(times(range.highest, quantityMax)),
   }
+  const { rail } = route.offer
+  const { network, asset, payTo } = rail
+  const atomic = terms['atomic']
+  // Some readers know only flat keys. Beside `offers`, amount and currency would be taken for an older shape.
+  const flat = 'offers' in terms || atomic === undefined ? {} : { amount: atomic, currency: asset }
   return {
+    protocol: rail.name,
+    network,
+    asset,
+    payTo,
+    ...flat,
     ...terms,
     price: { ...(terms['price'] as JsonObject), ...bounds },
     rateLimited: route.isRateLimited,

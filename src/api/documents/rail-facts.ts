@@ -7,6 +7,7 @@ import type { PaidRoute } from '../../domain/route.ts'
 import { noInput } from '../mcp/listing.ts'
 import { resourceOf } from '../shop/paid-handler.ts'
 import { STATUS_SECONDS } from '../shop/purchase-status.ts'
+import { exampleNow } from './example.ts'
 import { type Facts, lowestPrice, type PricedRoute } from './facts.ts'
 import { protocolWords, tagline } from './guidance.ts'
 import { inlineSchema } from './json-schema.ts'
@@ -32,7 +33,8 @@ export function railFacts(facts: Facts, rail: Rail): RailFacts {
 
 function soldRoute(facts: Facts, priced: PricedRoute): SoldRoute {
   const { route } = priced
-  const { method, path, surface, summary, description, example, tools } = route
+  const { method, path, surface, summary, description, tools } = route
+  const example = exampleNow(facts, route)
   const { limits } = facts.config
   return {
     method,
@@ -42,7 +44,7 @@ function soldRoute(facts: Facts, priced: PricedRoute): SoldRoute {
     summary,
     description,
     example,
-    cost: costOf(facts, route),
+    cost: costOf(facts, route, example),
     tool: tools[0]?.name,
     deliverySeconds: facts.surfaces.find(({ name }) => name === surface)!.deliveryMs(limits) / 1000,
     input: () => inlineSchema(route.body ?? noInput, 'input'),
@@ -56,15 +58,16 @@ function challengeOf(priced: PricedRoute): JsonObject | null {
   const price = lowestPrice(priced)
   if (price === null) return null
   const { route } = priced
-  const terms = { price, resource: resourceOf(route), body: null, bodyIsBound: route.bodyIsBound, flowId: '' }
-  const { members } = route.offer.rail.challenge(terms, new Problem('payment_required', 'Payment required.'))
+  const resource = resourceOf(route)
+  const terms = { price, resource, body: null, bodyIsBound: route.bodyIsBound, flowId: '' }
+  const { members } = route.offer.rail.challenger(resource)(terms, new Problem('payment_required', 'Payment required.'))
   return JSON.parse(`{${members}}`) as JsonObject
 }
 
-function costOf({ items, paid }: Facts, route: PaidRoute): string | null {
-  const { surface, example } = route
+function costOf({ items, paid }: Facts, route: PaidRoute, example: JsonObject): string | null {
+  const { surface, idField } = route
   const fixed = paid.find((priced) => priced.route === route)?.amount ?? null
   if (fixed !== null) return formatUsd(fixed)
-  const wanted = String(example['saleId'] ?? example['itemId'])
+  const wanted = idField === null ? '' : String(example[idField])
   return items.find((item) => item.surface === surface && item.id === wanted)?.price.amount ?? null
 }

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { type JsonObject, stringify } from '../../base/json.ts'
 import { mcpBaseUrl } from '../../config/config.ts'
 import { free, type Host, type Route } from '../../domain/route.ts'
 import { docsHeaders, docsPage } from '../pages/docs.ts'
@@ -6,9 +7,19 @@ import { errorsRoute } from '../pages/errors.ts'
 import { homeHeaders, homePage } from '../pages/home.ts'
 import { API_CATALOG_TYPE, apiCatalog, apiCatalogSchema, linkHeader, robotsText, sitemapText } from './crawlers.ts'
 import { createDocumentCache, type DocumentCache } from './document-cache.ts'
-import { createFacts, type FactsOptions } from './facts.ts'
+import { createFacts, type FactsOptions, type FactsSource, SANDBOX_PATH } from './facts.ts'
 import { llmsFullText, llmsText } from './llms.ts'
-import { AI_CATALOG_TYPE, aiCatalog, aiCatalogSchema, CARD_TYPE, serverCard, serverCardSchema } from './mcp-card.ts'
+import { inEitherForm, mirrors, signingGuide, signingVectors } from './markdown.ts'
+import {
+  AI_CATALOG_TYPE,
+  aiCatalog,
+  aiCatalogSchema,
+  CARD_TYPE,
+  registryEntry,
+  registryEntrySchema,
+  serverCard,
+  serverCardSchema,
+} from './mcp-card.ts'
 import { fullContract, payableContract } from './openapi.ts'
 import { railFacts } from './rail-facts.ts'
 import { skillIndex, skillIndexSchema, skillText } from './skill.ts'
@@ -28,13 +39,19 @@ type DocumentOptions = Omit<FactsOptions, 'routes'> & {
 
 const everywhere = { host: 'both', cache } as const
 
+/** The rows, and what they are written from. */
+type Documents = { readonly rows: readonly Route[]; readonly factsOf: FactsSource }
+
 /** What agents, crawlers and people read of this shop. All of it is written from the rows of the table. */
-export function documentRows(options: DocumentOptions): readonly Route[] {
-  const { name, indexVerification } = options.config.service
-  const printed = createDocumentCache(createFacts({ ...options, routes: () => [...options.others, ...rows] }))
-  const rows: readonly Route[] = [
+export function createDocuments(options: DocumentOptions): Documents {
+  const { config, others } = options
+  const { indexVerification } = config.service
+  const factsOf = createFacts({ ...options, routes: () => [...others, ...rows] })
+  const printed = createDocumentCache(factsOf)
+  const sandboxUrl = others.some(({ path }) => path === SANDBOX_PATH) ? SANDBOX_PATH : null
+  const made: readonly Route[] = [
     ...pageRows(printed),
-    errorsRoute(name),
+    errorsRoute({ origin: config.http.baseUrl, config, sandboxUrl }),
     ...contractRows(printed),
     ...protocolRows(options, printed),
     ...mcpRows(mcpBaseUrl(options.config.http), printed),
@@ -42,7 +59,8 @@ export function documentRows(options: DocumentOptions): readonly Route[] {
     ...crawlerRows(printed),
     ...(indexVerification === null ? [] : [verificationRow(indexVerification)]),
   ]
-  return rows
+  const rows = made.map((row) => (row.kind === 'free' ? { ...row, isDocument: true } : row))
+  return { rows, factsOf }
 }
 
 function pageRows(printed: DocumentCache): readonly Route[] {
@@ -51,14 +69,28 @@ function pageRows(printed: DocumentCache): readonly Route[] {
       ...everywhere,
       summary: 'This shop, for people',
       contentType: HTML,
-      handle: printed.text(homePage, { ...homeHeaders, Link: linkHeader() }),
+      handle: inEitherForm(
+        printed.text(homePage, { ...homeHeaders, Link: linkHeader(), Vary: 'Accept' }),
+        printed.text(llmsText, { Link: linkHeader(), Vary: 'Accept' }),
+      ),
     }),
     free('GET /docs', {
       ...everywhere,
       summary: 'Both contracts, in a viewer',
       contentType: HTML,
-      handle: printed.text(docsPage, docsHeaders),
+      handle: inEitherForm(
+        printed.text(docsPage, { ...docsHeaders, Vary: 'Accept' }),
+        printed.text(llmsFullText, { Vary: 'Accept' }),
+      ),
     }),
+    ...mirrors.map(({ page, path, write }) =>
+      free(`GET ${path}`, {
+        ...everywhere,
+        summary: `What ${page} says, as Markdown`,
+        contentType: MARKDOWN,
+        handle: printed.text(write),
+      }),
+    ),
   ]
 }
 
@@ -98,6 +130,18 @@ function modelRows(printed: DocumentCache): readonly Route[] {
       summary: 'This shop as an Agent Skill',
       contentType: MARKDOWN,
       handle: printed.text(skillText),
+    }),
+    free('GET /signing.md', {
+      ...everywhere,
+      summary: 'How to sign a payment without a stock client',
+      contentType: MARKDOWN,
+      handle: printed.text(signingGuide),
+    }),
+    free('GET /signing-vectors.json', {
+      ...everywhere,
+      summary: 'Test vectors for whoever signs payments themselves',
+      result: z.looseObject({ about: z.string() }),
+      handle: printed.text(signingVectors),
     }),
     free('GET /.well-known/agent-skills/index.json', {
       ...everywhere,
@@ -147,15 +191,37 @@ function protocolRows({ context, others }: DocumentOptions, printed: DocumentCac
     const routes = others.filter((route) => route.kind === 'paid' && route.offer.rail === rail)
     if (routes.length === 0) return []
     const host = routes.some(({ host }) => host === 'both') ? 'both' : rail.baseUrl
-    return rail.documents.own.map(({ path, summary, schema, write }) =>
-      free(`GET ${path}`, {
-        host,
-        cache,
-        summary,
-        result: schema,
-        handle: printed.json((facts) => write(railFacts(facts, rail))),
-      }),
-    )
+    return rail.documents.own.map(({ path, summary, schema, isPaged = false, write }) => {
+      const handle = printed.json((facts) => write(railFacts(facts, rail)))
+      const row = { host, cache, summary, result: schema } as const
+      return isPaged ? pagedRow(`GET ${path}`, row, handle) : free(`GET ${path}`, { ...row, handle })
+    })
+  })
+}
+
+/** Readers send more than these two; what we do not know is not for us. */
+const pageQuery = z.object({
+  limit: z.coerce.number().int().min(1).max(1_000).optional(),
+  offset: z.coerce.number().int().min(0).default(0),
+})
+
+/** A list that may be asked for in parts. */
+function pagedRow(
+  key: `GET /${string}`,
+  row: { readonly host: Host; readonly cache: typeof cache; readonly summary: string; readonly result: z.ZodType },
+  whole: ReturnType<DocumentCache['json']>,
+): Route {
+  return free(key, {
+    ...row,
+    query: pageQuery,
+    async handle({ host, query: { limit, offset } }) {
+      const answer = await whole({ host })
+      if (limit === undefined && offset === 0) return answer
+      const { items, ...rest } = JSON.parse(answer.body as string) as { readonly items: readonly JsonObject[] }
+      const part = items.slice(offset, offset + (limit ?? items.length))
+      const pagination = { limit: limit ?? items.length, offset, total: items.length }
+      return { body: stringify({ ...rest, items: part, pagination }) }
+    },
   })
 }
 
@@ -171,6 +237,13 @@ function mcpRows(host: Host, printed: DocumentCache): readonly Route[] {
   return [
     free('GET /mcp/server-card', { ...card, handle: printed.json(serverCard) }),
     free('GET /.well-known/mcp/server-card.json', { ...card, handle: printed.json(serverCard) }),
+    free('GET /.well-known/mcp/server.json', {
+      ...card,
+      summary: 'The MCP server, for the MCP registry',
+      contentType: 'application/json',
+      result: registryEntrySchema,
+      handle: printed.json(registryEntry),
+    }),
     free('GET /.well-known/ai-catalog.json', {
       ...card,
       summary: 'AI artifacts of this host',

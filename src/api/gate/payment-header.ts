@@ -2,7 +2,7 @@ import { Problem } from '../../base/problem.ts'
 import type { RailHeaders } from '../../domain/rail.ts'
 import { type HttpRequest, linesOf } from '../http/request.ts'
 
-type PaymentHeader = {
+export type PaymentHeader = {
   readonly name: string
   /** Does what stands there begin with a payment? */
   isPayment(value: string): boolean
@@ -35,9 +35,9 @@ export function createPaymentFinder(
   }
 }
 
-function paymentHeader({ name, scheme }: RailHeaders['credential']): PaymentHeader {
+export function paymentHeader({ name, scheme }: RailHeaders['credential']): PaymentHeader {
   const lowerName = name.toLowerCase()
-  if (scheme === null) return { name: lowerName, isPayment: () => true, count: (value) => value.split(',').length }
+  if (scheme === null) return { name: lowerName, isPayment: () => true, count: paymentsIn }
   const begins = new RegExp(`^\\s*${scheme}\\s`, 'i')
   const between = new RegExp(`,\\s*(?=${scheme}\\s)`, 'i')
   return {
@@ -45,4 +45,9 @@ function paymentHeader({ name, scheme }: RailHeaders['credential']): PaymentHead
     isPayment: (value) => begins.test(value),
     count: (value) => value.split(between).filter((part) => begins.test(part)).length,
   }
+}
+
+/** JSON that nobody encoded is one payment with commas in it: whoever reads it says that it is to be encoded. No rail can decode it. */
+function paymentsIn(value: string): number {
+  return value.trimStart().startsWith('{') ? 1 : value.split(',').length
 }

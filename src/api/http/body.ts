@@ -20,9 +20,8 @@ export function readBody(request: HttpRequest, bytesMax: number): Uint8Array | P
 async function readJson(request: HttpRequest, bytesMax: number): Promise<Uint8Array> {
   const { incoming } = request
   request.wantBody()
-  // We were called when the headers had been read. Now the parser may finish what else has arrived, with them or on all connections: a
-  // short body is then here, and is taken as it lies. To be told of each piece of it would cost more than to read it.
-  await undefined
+  // We were called when the headers had been read, and the queues of this turn are emptied before the body is: only the next turn finds
+  // what came with the headers, and takes it as it lies. To be told of each piece of it would cost more than to read it.
   if (!incoming.complete) await new Promise(setImmediate)
   const isHere = incoming.complete && !incoming.destroyed
   const body = isHere

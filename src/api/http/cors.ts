@@ -35,7 +35,7 @@ function inRequests() {
 
 /** What an answer to a paid route depends on. */
 export function varyHeader(): string {
-  return [...inRequests().map(({ credential }) => credential.name), 'Origin'].join(', ')
+  return [...inRequests().map(({ credential }) => credential.name), 'Origin', 'Accept'].join(', ')
 }
 
 export function corsHeaders() {

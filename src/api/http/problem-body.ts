@@ -53,6 +53,8 @@ export function problemBody(
   { requestId, errorsUrl }: { readonly requestId: string; readonly errorsUrl: string },
 ): JsonObject {
   const afterSeconds = extra.afterSeconds ?? (status === 429 || status === 503 ? AFTER_SECONDS : null)
+  const statusUrl = extra.statusUrl ?? null
+  const action = extra.action ?? kind.action
   return {
     type: typeOf({ code }, errorsUrl),
     title: kind.title,
@@ -61,7 +63,8 @@ export function problemBody(
     code,
     requestId,
     payment: { taken: extra.taken ?? kind.taken },
-    retry: { action: extra.action ?? kind.action, afterSeconds, statusUrl: extra.statusUrl ?? null },
+    // Nobody is told to ask again without an address to ask at.
+    retry: { action: action === 'poll' && statusUrl === null ? 'none' : action, afterSeconds, statusUrl },
     errors: (extra.errors ?? []) as unknown as JsonObject,
     refund: null,
     ...(extra.members as JsonObject | undefined),

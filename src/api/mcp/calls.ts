@@ -5,7 +5,7 @@ import { asProblem } from '../http/problem-body.ts'
 import type { HttpRequest } from '../http/request.ts'
 import type { ProblemResults } from './problem-result.ts'
 import { CODE, isObject, McpError, type Members } from './protocol.ts'
-import type { McpServer, McpTool, ResourceContent, ToolCall, ToolResult } from './server.ts'
+import type { McpServer, McpTemplate, McpTool, ResourceContent, ToolCall, ToolResult } from './server.ts'
 
 /** The methods that do something, the same in both dialects. */
 export type Calls = {
@@ -42,8 +42,24 @@ export function createCalls(server: McpServer, problemResult: ProblemResults, lo
 
     async readResource(uri, http) {
       const known = resources.get(uri)
-      return known ? contents(uri, known.listing.mimeType, await known.read(http)) : null
+      if (known) return contents(uri, known.listing.mimeType, await known.read(http))
+      const family = server.templates.find(({ prefix }) => uri.startsWith(prefix))
+      return family ? readFrom(family, uri, http) : null
     },
+  }
+}
+
+const NAME_CHARS_MAX = 160
+
+/** What is not there is no resource; what cannot be asked for now is an error like any other. */
+async function readFrom({ prefix, listing, read }: McpTemplate, uri: string, http: HttpRequest) {
+  const value = uri.slice(prefix.length)
+  if (value === '' || value.length > NAME_CHARS_MAX) return null
+  try {
+    return contents(uri, listing.mimeType, await read(value, http))
+  } catch (error) {
+    if (isProblem(error) && error.status === 404) return null
+    throw error
   }
 }
 

@@ -1,23 +1,32 @@
 import { stringify } from '../../base/json.ts'
 import type { Calls } from './calls.ts'
 import { type Dialect, envelope } from './dialect.ts'
+import { promptOf } from './prompts.ts'
 import { CODE, isObject, LEGACY_REVISIONS, McpError } from './protocol.ts'
 import type { McpServer } from './server.ts'
+import { createToolList } from './tool-list.ts'
 
 /** Revisions up to 2025-11-25. Stateless: `initialize` is answered and forgotten, and no session is ever issued. */
 export function legacyDialect(server: McpServer, calls: Calls): Dialect {
-  const { info: serverInfo, instructions, tools, resources } = server
-  const capabilities = { tools: {}, ...(resources.length > 0 ? { resources: {} } : {}), ...server.capabilities.legacy }
+  const { info: serverInfo, instructions, tools, resources, templates, prompts } = server
+  const capabilities = {
+    tools: {},
+    ...(prompts.length > 0 ? { prompts: {} } : {}),
+    ...(resources.length > 0 ? { resources: {} } : {}),
+    ...server.capabilities.legacy,
+  }
   const welcome = new Map<string, string>(
     LEGACY_REVISIONS.map((protocolVersion) => [
       protocolVersion,
       stringify({ protocolVersion, capabilities, serverInfo, instructions }),
     ]),
   )
-  const lists = new Map([['tools/list', stringify({ tools: tools.map(({ listing }) => listing) })]])
+  const toolList = createToolList(tools, (listings) => stringify({ tools: listings }))
+  const lists = new Map<string, string>()
+  if (prompts.length > 0) lists.set('prompts/list', stringify({ prompts: prompts.map(({ listing }) => listing) }))
   if (resources.length > 0) {
     lists.set('resources/list', stringify({ resources: resources.map(({ listing }) => listing) }))
-    lists.set('resources/templates/list', stringify({ resourceTemplates: [] }))
+    lists.set('resources/templates/list', stringify({ resourceTemplates: templates.map(({ listing }) => listing) }))
   }
 
   return {
@@ -28,11 +37,12 @@ export function legacyDialect(server: McpServer, calls: Calls): Dialect {
       }
       const revision = http.header('mcp-protocol-version')
       if (revision !== undefined && !welcome.has(revision)) throw unsupported(revision)
-      const list = lists.get(method)
+      const list = method === 'tools/list' ? await toolList() : lists.get(method)
       if (list !== undefined) {
         if (params['cursor'] !== undefined) throw new McpError(CODE.invalidParams, 'Unknown cursor: lists are one page')
         return envelope(id, list)
       }
+      if (method === 'prompts/get' && prompts.length > 0) return envelope(id, stringify(promptOf(prompts, params)))
       switch (method) {
         case 'ping':
           return envelope(id, '{}')

@@ -58,3 +58,29 @@ function asObject(schema: JsonObject): JsonObject {
   if (schema['type'] !== 'object') throw new TypeError('the schema of a tool has an object at its root')
   return schema
 }
+
+/**
+ * What a paid tool may answer. Clients of an older SDK hold even an error's content against it, so the challenge has a branch, and so has a
+ * purchase that is told to somebody who is not its buyer, or that was sent back.
+ */
+export function paidOutputSchema(result: z.ZodType, challenges: readonly z.ZodType[]): JsonObject {
+  const told = z
+    .looseObject({
+      status: z.string().describe('How far it is'),
+      next: z.looseObject({ tool: z.string() }).exactOptional().describe('The tool that tells how it goes on'),
+    })
+    .describe('A purchase that is still moving, or was sent back')
+  const branches = [result, ...challenges, told].map((schema) => opened(inlineSchema(schema, 'output')) as JsonObject)
+  return { type: 'object', anyOf: branches }
+}
+
+/** Answers may grow members. */
+function opened(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(opened)
+  if (typeof value !== 'object' || value === null) return value
+  const { additionalProperties, ...rest } = value as JsonObject
+  const members = Object.fromEntries(Object.entries(rest).map(([key, member]) => [key, opened(member)]))
+  return additionalProperties === undefined || additionalProperties === false
+    ? members
+    : { ...members, additionalProperties: opened(additionalProperties) }
+}

@@ -1,8 +1,10 @@
 import { stringify } from '../../base/json.ts'
 import type { Calls } from './calls.ts'
 import { type Dialect, envelope, type McpRequest } from './dialect.ts'
+import { promptOf } from './prompts.ts'
 import { CODE, isObject, McpError, META, type Members, MODERN_REVISIONS, SUPPORTED_REVISIONS } from './protocol.ts'
 import type { McpServer } from './server.ts'
+import { createToolList } from './tool-list.ts'
 
 /** Lists change only with a new start of the service. */
 const LIST_TTL_MS = 60_000
@@ -12,16 +14,23 @@ const LIST_TTL_MS = 60_000
  * of both dialects fall back to `initialize` only on errors they do not know, so codes and statuses here are exact.
  */
 export function modernDialect(server: McpServer, calls: Calls): Dialect {
-  const { info, instructions, tools, resources } = server
+  const { info, instructions, tools, resources, templates, prompts } = server
   const hasResources = resources.length > 0
-  const capabilities = { tools: {}, ...(hasResources ? { resources: {} } : {}), ...server.capabilities.modern }
+  const capabilities = {
+    tools: {},
+    ...(prompts.length > 0 ? { prompts: {} } : {}),
+    ...(hasResources ? { resources: {} } : {}),
+    ...server.capabilities.modern,
+  }
   const meta = { [META.serverInfo]: info }
   const cached = { ttlMs: LIST_TTL_MS, cacheScope: 'public' }
   const list = (members: Members) => stringify({ resultType: 'complete', ...members, ...cached, _meta: meta })
-  const lists = new Map([['tools/list', list({ tools: tools.map(({ listing }) => listing) })]])
+  const toolList = createToolList(tools, (listings) => list({ tools: listings }))
+  const lists = new Map<string, string>()
+  if (prompts.length > 0) lists.set('prompts/list', list({ prompts: prompts.map(({ listing }) => listing) }))
   if (hasResources) {
     lists.set('resources/list', list({ resources: resources.map(({ listing }) => listing) }))
-    lists.set('resources/templates/list', list({ resourceTemplates: [] }))
+    lists.set('resources/templates/list', list({ resourceTemplates: templates.map(({ listing }) => listing) }))
   }
   const discovery = list({ supportedVersions: SUPPORTED_REVISIONS, capabilities, instructions })
   const complete = (result: Members) =>
@@ -31,11 +40,12 @@ export function modernDialect(server: McpServer, calls: Calls): Dialect {
     async answer(question) {
       const { id, method, params, http } = question
       const { meta, clientCapabilities } = openEnvelope(question)
-      const list = lists.get(method)
+      const list = method === 'tools/list' ? await toolList() : lists.get(method)
       if (list !== undefined) {
         if (params['cursor'] !== undefined) throw new McpError(CODE.invalidParams, 'Unknown cursor: lists are one page')
         return envelope(id, list)
       }
+      if (method === 'prompts/get' && prompts.length > 0) return envelope(id, complete(promptOf(prompts, params)))
       switch (method) {
         case 'server/discover':
           return envelope(id, discovery)

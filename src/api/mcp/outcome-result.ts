@@ -14,8 +14,8 @@ const REPLAYED_META = 'sutler/replayed'
  * and some do so up to three times. The receipt stands in `_meta`, and `next` names the tool that tells how it goes on.
  */
 export function createOutcomeResults(pollWith: string, problemResult: ProblemResults) {
-  const nextOf = ({ id }: Order): JsonObject => ({ tool: pollWith, arguments: { paymentTx: id } })
-  const poll = (order: Order) => text(`Do not pay again. Call ${pollWith} with paymentTx "${order.id}" to follow it.`)
+  const nextOf = ({ id }: Order): JsonObject => ({ tool: pollWith, arguments: { reference: id } })
+  const poll = (order: Order) => text(`Do not pay again. Call ${pollWith} with reference "${order.id}" to follow it.`)
 
   return (outcome: Taken, { mcp }: Rail, { meta: sent }: ToolCall): ToolResult => {
     const meta = mcp.receiptFor(outcome.wire.meta, sent)

@@ -1,12 +1,13 @@
 import * as z from 'zod'
 import type { Random } from '../../base/id.ts'
 import { canonical, type JsonObject } from '../../base/json.ts'
+import { formatUsd } from '../../base/money.ts'
 import { isProblem, Problem } from '../../base/problem.ts'
 import type { Outcome } from '../../checkout/answer.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
 import { purchase } from '../../checkout/purchase.ts'
 import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
-import type { Incoming, Rail } from '../../domain/rail.ts'
+import type { Challenger, Incoming, Rail } from '../../domain/rail.ts'
 import type { PaidRoute } from '../../domain/route.ts'
 import type { ToolDescription } from '../../domain/tool-description.ts'
 import type { PaymentGate } from '../gate/payment-gate.ts'
@@ -14,7 +15,7 @@ import type { RateLimiter } from '../gate/rate-limit.ts'
 import { parseWith } from '../http/parse.ts'
 import { flowIdOf } from '../http/request.ts'
 import { requestOf } from './free-tool.ts'
-import { inputSchemaOf, listingOf, mergedInputs, noInput, withArgument } from './listing.ts'
+import { inputSchemaOf, listingOf, mergedInputs, noInput, paidOutputSchema, withArgument } from './listing.ts'
 import { createOutcomeResults } from './outcome-result.ts'
 import { type Challenged, paymentRequired } from './payment-required.ts'
 import type { ProblemResults } from './problem-result.ts'
@@ -31,17 +32,22 @@ export type PaidToolOptions = {
   readonly rails: readonly Rail[]
 }
 
+/** A row of the table, sold as a tool: its challenges name the tool. */
+type Sold = PaidRoute & { readonly challenge: Challenger }
+
 /** A good with all the rails it is offered on, a row for each. It is sold by the very `purchase` that sells it over HTTP. */
 export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], options: PaidToolOptions): McpTool {
   const { checkout, limiter, paymentGate, random, problemResult, rails } = options
   const { summary } = rows[0]!
   const resource = { url: `mcp://tool/${tool.name}`, scope: `MCP ${tool.name}`, description: summary }
-  const httpUrls = rows.map(({ offer, path }) => offer.rail.baseUrl + path)
+  const sold: readonly Sold[] = rows.map((row) => ({ ...row, challenge: row.offer.rail.challenger(resource) }))
+  const httpCalls = rows.map(({ method, offer, path }) => `${method} ${offer.rail.baseUrl}${path}`)
   const isRateLimited = rows.some((row) => row.isRateLimited)
   const outcomeResult = createOutcomeResults(tool.pollWith ?? 'get_purchase_status', problemResult)
 
   return {
     listing: paidListing(tool, rows),
+    priceMeta: () => priceMeta(rows),
 
     async call(input, call) {
       const paidOn = paidRail(rails, call)
@@ -51,9 +57,10 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
       // Bound to the tool and to these arguments, a challenge buys nothing else. What is empty binds nothing, as over HTTP.
       const body = Object.keys(request).length === 0 ? null : Buffer.from(canonical(request))
 
-      const attempt = (row: PaidRoute, incoming: Incoming): Promise<Outcome> =>
+      const attempt = (row: Sold, incoming: Incoming): Promise<Outcome> =>
         purchase(checkout, row.offer, {
           resource,
+          challenge: row.challenge,
           incoming,
           body,
           bodyIsBound: true,
@@ -65,16 +72,16 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
 
       const demand = async (
         refusal: Problem | null,
-        refused?: { row: PaidRoute; outcome: Challenged },
+        refused?: { row: Sold; outcome: Challenged },
       ): Promise<ToolResult> => {
         const challenges = await challengesOf(
-          rows.map((row) => (row === refused?.row ? refused.outcome : attempt(row, NOTHING_SENT))),
+          sold.map((row) => (row === refused?.row ? refused.outcome : attempt(row, NOTHING_SENT))),
         )
-        return paymentRequired({ challenges, refusal, rails, summary, httpUrls }, call)
+        return paymentRequired({ challenges, refusal, rails, summary, httpCalls }, call)
       }
 
       if (!paidOn) return demand(null)
-      const row = rows.find(({ offer }) => offer.rail === paidOn)
+      const row = sold.find(({ offer }) => offer.rail === paidOn)
       if (!row) return demand(new Problem('payment_terms_mismatch', `This tool takes no payment by ${paidOn.name}.`))
       try {
         const sent = { route: row, incoming: incomingOf(call) }
@@ -88,6 +95,20 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
       }
     },
   }
+}
+
+/** What a tool of one price costs now, where clients look for it. The challenge decides: they keep a list for as long as they run. */
+async function priceMeta(rows: readonly PaidRoute[]): Promise<JsonObject> {
+  const { price } = rows[0]!.offer
+  if (price.kind !== 'listed') return {}
+  const now = formatUsd(await price.now())
+  const rails = rows.map(({ offer }) => offer.rail)
+  const keys = rails.flatMap(({ mcp }) => mcp.priceKey ?? [])
+  return { ...paymentMeta(rails, now), ...Object.fromEntries(keys.map((key) => [key, Number(now)])) }
+}
+
+function paymentMeta(rails: readonly Rail[], price: string): JsonObject {
+  return { 'sutler/payment': { protocols: rails.map(({ name }) => name), price } }
 }
 
 const NOTHING_SENT: Incoming = { header: () => undefined, meta: () => undefined }
@@ -137,21 +158,18 @@ function readInput(tool: ToolDescription, input: JsonObject): { request: JsonObj
   return { request: requestOf(tool, own), idempotencyKey: key.idempotencyKey ?? null }
 }
 
-/** No output schema: clients of SDK v1 hold even an error's `structuredContent` against it, and the challenge stands there. */
 function paidListing(tool: ToolDescription, rows: readonly PaidRoute[]) {
   const [row] = rows
   const { price } = row!.offer
   const inputSchema = mergedInputs(rows.map(({ body }) => inputSchemaOf(tool.input ?? body ?? noInput)))
   const rails = rows.map(({ offer }) => offer.rail)
+  const challenges = rails.filter(({ mcp }) => mcp.contentKey !== null).map(({ documents }) => documents.challenge)
   return listingOf(tool, {
     inputSchema:
       tool.effect === 'spends' ? withArgument(inputSchema, 'idempotencyKey', idempotencyKeyField) : inputSchema,
+    outputSchema: paidOutputSchema(row!.result, challenges),
     _meta: {
-      'sutler/payment': {
-        protocols: rails.map(({ name }) => name),
-        // No amount: clients keep the list for as long as they run. `list_offers` tells what is asked now, and so does the challenge.
-        price: price.kind === 'listed' ? 'listed' : 'quoted',
-      },
+      ...paymentMeta(rails, price.kind === 'listed' ? 'listed' : 'quoted'),
       ...Object.assign({}, ...rails.map(({ mcp }) => mcp.toolMeta)),
     },
   })

@@ -19,7 +19,7 @@ type PaymentRequired = {
   /** What is sold. */
   readonly summary: string
   /** The same purchase over plain HTTP, for clients that cannot pay here. */
-  readonly httpUrls: readonly string[]
+  readonly httpCalls: readonly string[]
 }
 
 /**
@@ -53,14 +53,14 @@ function isKnown({ extension }: McpBinding, { extensions }: Members): boolean {
   return extension !== null && isObject(extensions) && Object.hasOwn(extensions, extension)
 }
 
-function explain({ challenges, refusal, rails, summary, httpUrls }: PaymentRequired): string {
+function explain({ challenges, refusal, rails, summary, httpCalls }: PaymentRequired): string {
   const price = formatUsd(challenges[0]!.price)
   const labels = rails.map(({ label }) => label)
   const refused = refusal ? `The payment was not accepted: ${refusal.message} ` : ''
   return (
     `${refused}Payment required: ${price} USD (${summary}). Nothing was bought and nothing was taken. ` +
     `An MCP client that pays with ${joined(labels, 'or')} sends the payment in _meta and repeats this call with the same arguments. ` +
-    `Without such a client, POST the same arguments to ${httpUrls.join(' or ')}.`
+    `Without such a client, send the same arguments over HTTP: ${httpCalls.join(' or ')}.`
   )
 }
 

@@ -2,7 +2,7 @@ import { stringify } from '../../base/json.ts'
 import type { FreeRoute, Route } from '../../domain/route.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
 import { handled } from './free-tool.ts'
-import type { McpResource } from './server.ts'
+import type { McpResource, McpTemplate } from './server.ts'
 
 type Document = {
   readonly uri: string
@@ -51,6 +51,56 @@ export function resourcesOf(routes: readonly Route[], limiter: RateLimiter): rea
         async read(http) {
           if (row.bucket) limiter.take(row.bucket, http)
           const body = await handled(row, {})
+          return { text: typeof body === 'string' ? body : stringify(body) }
+        },
+      },
+    ]
+  })
+}
+
+type Family = {
+  readonly prefix: string
+  readonly variable: string
+  readonly name: string
+  readonly title: string
+  readonly path: string
+}
+
+/** Routes that tell of one thing by its name. */
+const families: readonly Family[] = [
+  {
+    prefix: 'catalog://item/',
+    variable: 'catalogId',
+    name: 'item',
+    title: 'One thing on sale',
+    path: '/catalog/{catalogId}',
+  },
+  {
+    prefix: 'payment://',
+    variable: 'reference',
+    name: 'payment',
+    title: 'What became of a payment',
+    path: '/payments/{reference}',
+  },
+]
+
+export function templatesOf(routes: readonly Route[], limiter: RateLimiter): readonly McpTemplate[] {
+  return families.flatMap(({ prefix, variable, name, title, path }) => {
+    const row = routes.find((row): row is FreeRoute => row.kind === 'free' && row.path === path)
+    if (!row) return []
+    return [
+      {
+        listing: {
+          uriTemplate: `${prefix}{${variable}}`,
+          name,
+          title,
+          description: row.description,
+          mimeType: 'application/json',
+        },
+        prefix,
+        async read(value, http) {
+          if (row.bucket) limiter.take(row.bucket, http)
+          const body = await handled(row, { [variable]: value })
           return { text: typeof body === 'string' ? body : stringify(body) }
         },
       },

@@ -9,6 +9,8 @@ export type McpServer = {
   readonly instructions: string
   readonly tools: readonly McpTool[]
   readonly resources: readonly McpResource[]
+  readonly templates: readonly McpTemplate[]
+  readonly prompts: readonly McpPrompt[]
   /** Beyond tools and resources. */
   readonly capabilities: { readonly legacy: JsonObject; readonly modern: JsonObject }
 }
@@ -16,6 +18,8 @@ export type McpServer = {
 export type McpTool = {
   /** As `tools/list` prints it. */
   readonly listing: { readonly name: string } & JsonObject
+  /** What its `_meta` says of the price at this moment. */
+  priceMeta?(): Promise<JsonObject>
   /** Throws Problem for what the caller can mend, RpcError for what is no answer of a tool at all. */
   call(input: JsonObject, call: ToolCall): Promise<ToolResult>
 }
@@ -44,6 +48,25 @@ export type ToolResult = {
 export type McpResource = {
   readonly listing: { readonly uri: string; readonly name: string; readonly mimeType: string } & JsonObject
   read(http: HttpRequest): Promise<ResourceContent>
+}
+
+/** A family of resources, by what stands in the place of its one variable. */
+export type McpTemplate = {
+  readonly listing: { readonly uriTemplate: string; readonly name: string; readonly mimeType: string } & JsonObject
+  /** Before the variable. */
+  readonly prefix: string
+  read(value: string, http: HttpRequest): Promise<ResourceContent>
+}
+
+/** Words that a person picks, to begin with. */
+export type McpPrompt = {
+  readonly listing: {
+    readonly name: string
+    readonly title: string
+    readonly description: string
+    readonly arguments: readonly { readonly name: string; readonly description: string; readonly required: boolean }[]
+  }
+  text(given: Readonly<Record<string, string>>): string
 }
 
 export type ResourceContent = { readonly text: string } | { readonly blob: string }

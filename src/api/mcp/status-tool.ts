@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
 import { statuses } from '../../domain/order.ts'
 import type { FreeRoute, Route } from '../../domain/route.ts'
-import { referenceParams } from '../../domain/route.ts'
+import { referenceInput } from '../../domain/tool-description.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
 import { parseWith } from '../http/parse.ts'
 import { paymentSchema } from '../shop/purchase-status.ts'
@@ -37,17 +37,17 @@ export function statusTool(
   return [
     {
       listing: listingOf(tool(references), {
-        inputSchema: inputSchemaOf(referenceParams),
+        inputSchema: inputSchemaOf(referenceInput),
         outputSchema: outputSchemaOf(output),
       }),
       async call(input, { http }) {
         if (payments.bucket) limiter.take(payments.bucket, http)
-        const { paymentTx } = parseWith(referenceParams, input)
-        const payment = await callRoute(payments, { reference: paymentTx })
+        const { reference } = parseWith(referenceInput, input)
+        const payment = await callRoute(payments, { reference })
         const { surface } = payment['boundTo'] as JsonObject
         const { protocol } = payment['payment'] as JsonObject
         const own = statusRows.find((row) => row.surface === surface && row.path.includes(`/${protocol}/`))
-        return answered({ ...payment, purchase: own ? await callRoute(own, { paymentTx }) : null })
+        return answered({ ...payment, purchase: own ? await callRoute(own, { paymentTx: reference }) : null })
       },
     },
   ]

@@ -29,9 +29,9 @@ export const docsHeaders = pageHeaders({
 })
 
 /** `/docs`: both contracts in Swagger UI, served from here. */
-export function docsPage({ config }: Facts): string {
-  const { name } = config.service
-  return printPage(name, {
+export function docsPage(facts: Facts): string {
+  const { name } = facts.config.service
+  return printPage(facts, {
     title: `${name}: API`,
     description: `The HTTP API of ${name}: what can be bought, and how.`,
     path: '/docs',

@@ -3,7 +3,7 @@ import { type JsonObject, stringify } from '../../base/json.ts'
 import { type ProblemCode, type ProblemKind, problems, type RetryAction } from '../../base/problem.ts'
 import { free, type Route } from '../../domain/route.ts'
 import { type Html, html } from './html.ts'
-import { pageHeaders, printPage } from './page.ts'
+import { pageHeaders, printPage, type Site } from './page.ts'
 import { type TableRow, table } from './table.ts'
 
 // The recovery matrix, printed from the problem table: a page for people, JSON for agents, Markdown for the repository.
@@ -46,9 +46,10 @@ const errorsSchema = z
   })
   .meta({ id: 'Errors', description: 'Every error this shop answers, and what to do about each' })
 
-export function errorsRoute(service: string): Route {
+export function errorsRoute(site: Site): Route {
   const json = stringify(errorsDocument())
-  const page = errorsHtml(service)
+  const page = errorsHtml(site)
+  const text = errorsMarkdown()
   const headers = pageHeaders()
   return free('GET /errors', {
     host: 'both',
@@ -59,6 +60,8 @@ export function errorsRoute(service: string): Route {
     cache: { maxAgeSeconds: 300 },
     async handle({ header }) {
       const wantsHtml = /\btext\/html\b/i.test(header('accept') ?? '')
+      if (!wantsHtml && /\btext\/markdown\b/i.test(header('accept') ?? ''))
+        return { body: text, headers: { Vary: 'Accept', 'Content-Type': 'text/markdown; charset=utf-8' } }
       return wantsHtml
         ? { body: page, headers: { ...headers, Vary: 'Accept' } }
         : { body: json, headers: { Vary: 'Accept', 'Content-Type': 'application/json' } }
@@ -80,8 +83,8 @@ function errorsDocument(): JsonObject {
   }
 }
 
-function errorsHtml(service: string): string {
-  return printPage(service, {
+function errorsHtml(site: Site): string {
+  return printPage(site, {
     title: 'Errors, and what to do about them',
     description: 'Every error code of this shop, whether money moved, and what to do next.',
     path: '/errors',

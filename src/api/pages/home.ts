@@ -1,10 +1,11 @@
+import type { JsonObject } from '../../base/json.ts'
 import type { Recipe } from '../../domain/rail-documents.ts'
 import { recipes } from '../documents/clients.ts'
 import type { Facts, ListedItem, PricedRoute } from '../documents/facts.ts'
 import { priceWords, soldHere, tagline } from '../documents/guidance.ts'
 import { servesHere } from '../shop/hosts.ts'
 import { type Html, html } from './html.ts'
-import { pageHeaders, printPage } from './page.ts'
+import { linkedData, pageHeaders, printPage } from './page.ts'
 import { type TableRow, table } from './table.ts'
 
 /** Gives every recipe a button. Without it, or without a clipboard, the text can be copied by hand. */
@@ -21,16 +22,18 @@ for (const recipe of navigator.clipboard ? document.querySelectorAll('.recipe') 
 }
 `
 
-export const homeHeaders = pageHeaders({ script: SCRIPT })
+/** Pictures of goods are wherever the studio has them. */
+export const homeHeaders = pageHeaders({ script: SCRIPT, hasPictures: true })
 
 /** `/`: what this shop sells, to whom, and how to buy. */
 export function homePage(facts: Facts): string {
   const { name } = facts.config.service
-  return printPage(name, {
+  return printPage(facts, {
     title: `${name}, a shop for software agents`,
     description: tagline(facts),
     path: '/',
     script: SCRIPT,
+    head: html`<link rel="alternate" type="text/markdown" href="/index.md">\n${linkedData(storeData(facts))}`,
     main: html`<h1>${name} sells to software agents</h1>
 <p class="lead">${sentence(soldHere(facts))} Every purchase is one paid HTTP request: ask, see the price, pay, and have it.</p>
 ${sandboxNote(facts)}
@@ -50,6 +53,31 @@ ${documentsList(facts)}`,
   })
 }
 
+/** The shop and what is on its shelves, in the words of schema.org. */
+function storeData({ origin, config, items }: Facts): JsonObject {
+  return {
+    '@context': 'https://schema.org',
+    '@type': 'Store',
+    name: config.service.name,
+    url: `${origin}/`,
+    image: `${origin}/favicon.png`,
+    makesOffer: items.slice(0, ITEMS_MAX).map(({ catalogId, displayName, description, price, available, picture }) => ({
+      '@type': 'Offer',
+      url: `${origin}/catalog/${encodeURIComponent(catalogId)}`,
+      price: price.amount,
+      priceCurrency: 'USD',
+      availability: `https://schema.org/${available === false ? 'OutOfStock' : 'InStock'}`,
+      itemOffered: {
+        '@type': 'Product',
+        sku: catalogId,
+        name: displayName,
+        description,
+        ...(picture ? { image: picture } : {}),
+      },
+    })),
+  }
+}
+
 function sandboxNote({ sandboxUrl }: Facts): Html {
   if (!sandboxUrl) return html``
   return html`<p class="note">This is a sandbox with play money. <a href="/sandbox">/sandbox</a> has a funded key, a faucet, and values that make things fail on purpose.</p>`
@@ -57,6 +85,7 @@ function sandboxNote({ sandboxUrl }: Facts): Html {
 
 const ITEMS_MAX = 50
 const NAME_CHARS_MAX = 80
+const TEXT_CHARS_MAX = 160
 
 function itemsSection({ items, rails }: Facts): Html {
   if (items.length === 0) return html``
@@ -67,13 +96,13 @@ ${table('On sale now', ['What', 'Id', 'Price', 'Pay with'], rows)}${rest}`
 }
 
 function itemRow(item: ListedItem, rails: Facts['rails']): TableRow {
-  const { displayName, id, surface, price, available, checkout } = item
+  const { displayName, catalogId, description, picture, price, available, checkout } = item
   const labels = checkout.protocols.map((protocol) => rails.find(({ name }) => name === protocol)?.label ?? protocol)
   const stock = available === false ? html` <span class="soft">(not now)</span>` : html``
   return {
     cells: [
-      html`${displayName.slice(0, NAME_CHARS_MAX)}${stock}`,
-      html`<code>${surface}:${id}</code>`,
+      html`${picture ? html`<img class="thumb" src="${picture}" alt="" loading="lazy" referrerpolicy="no-referrer">` : []}<a href="/catalog/${encodeURIComponent(catalogId)}">${displayName.slice(0, NAME_CHARS_MAX)}</a>${stock}<br><span class="soft">${description.slice(0, TEXT_CHARS_MAX)}</span>`,
+      html`<code>${catalogId}</code>`,
       html`<span class="price">${price.amount} ${price.currency}</span>`,
       labels.join(', '),
     ],
@@ -99,7 +128,7 @@ function serviceRow(priced: PricedRoute): TableRow {
   }
 }
 
-function recipeArticle({ title, client, words, code }: Recipe): Html {
+export function recipeArticle({ title, client, words, code }: Recipe): Html {
   return html`<h3>${title}: <code>${client}</code></h3>
 <p class="soft">${words}</p>
 <div class="recipe"><pre tabindex="0" role="region" aria-label="${title}"><code>${code}</code></pre></div>

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
+import { type JsonObject, stringify } from '../../base/json.ts'
 import { type Html, html } from './html.ts'
 import { PROSE_STYLE } from './style.ts'
 
-type Page = {
+/** What is shown: everything of a page but what all of them have around it. */
+export type Shown = {
   readonly title: string
   readonly description: string
   /** Which of our pages it is. */
@@ -13,6 +15,19 @@ type Page = {
   /** Put into the head, such as a stylesheet of its own. */
   readonly head?: Html
   readonly script?: string
+  /** Does it show pictures of the goods, which are wherever the studio has them? */
+  readonly hasPictures?: boolean
+  /** Does its script ask this shop? */
+  readonly connects?: boolean
+  /** False for what is about one moment, or one person: no search engine should keep it. */
+  readonly isIndexed?: boolean
+}
+
+/** What a page has to know of the shop that it is of. */
+export type Site = {
+  readonly origin: string
+  readonly config: { readonly service: { readonly name: string } }
+  readonly sandboxUrl: string | null
 }
 
 const LINKS = [
@@ -23,9 +38,10 @@ const LINKS = [
 ] as const
 
 /** A whole page for people: the same head, bar and foot around each. */
-export function printPage(service: string, page: Page): string {
-  const { title, description, path, main, style = PROSE_STYLE, head, script } = page
-  const links = LINKS.map(([to, words]) =>
+export function printPage({ origin, config, sandboxUrl }: Site, page: Shown): string {
+  const { title, description, path, main, style = PROSE_STYLE, head, script, isIndexed = true } = page
+  const all = sandboxUrl ? [...LINKS, ['/sandbox', 'Sandbox'] as const] : LINKS
+  const links = all.map(([to, words]) =>
     to === path ? html`<a href="${to}" aria-current="page">${words}</a>` : html`<a href="${to}">${words}</a>`,
   )
   const { markup } = html`<!doctype html>
@@ -37,13 +53,14 @@ export function printPage(service: string, page: Page): string {
 <meta name="description" content="${description}">
 <meta property="og:title" content="${title}">
 <meta property="og:description" content="${description}">
-<meta property="og:image" content="/favicon.png">
+<meta property="og:image" content="${origin}/favicon.png">
+${isIndexed ? html`<link rel="canonical" href="${origin}${path}">` : html`<meta name="robots" content="noindex">`}
 <link rel="icon" href="/favicon.svg" type="image/svg+xml">
 <link rel="icon" href="/favicon.png" type="image/png" sizes="256x256">
 ${head ?? []}<style>${raw(style)}</style>
 </head>
 <body>
-<header class="top"><div class="page"><a class="home" href="/"><img src="/favicon.svg" alt="" width="28" height="28">${service}</a><nav aria-label="Documents">${links}</nav></div></header>
+<header class="top"><div class="page"><a class="home" href="/"><img src="/favicon.svg" alt="" width="28" height="28">${config.service.name}</a><nav aria-label="Documents">${links}</nav></div></header>
 <main class="page">
 ${main}
 </main>
@@ -54,18 +71,20 @@ ${script === undefined ? [] : html`<script>${raw(script)}</script>\n`}</body>
   return markup
 }
 
-type Allowed = Pick<Page, 'style' | 'script'> & {
+type Allowed = Pick<Shown, 'style' | 'script' | 'hasPictures' | 'connects'> & {
   /** Opens the policy further, by directive. */
   readonly more?: Readonly<Record<string, string>>
 }
 
 /** Nothing may run, load or be sent but what we wrote and what comes from here. */
-export function pageHeaders({ style = PROSE_STYLE, script, more = {} }: Allowed = {}): Record<string, string> {
+export function pageHeaders(allowed: Allowed = {}): Record<string, string> {
+  const { style = PROSE_STYLE, script, hasPictures = false, connects = false, more = {} } = allowed
   const policy = {
     'default-src': "'none'",
     'style-src': sourceOf(style),
-    'img-src': "'self'",
+    'img-src': hasPictures ? "'self' https:" : "'self'",
     ...(script === undefined ? {} : { 'script-src': sourceOf(script) }),
+    ...(connects ? { 'connect-src': "'self'" } : {}),
     'base-uri': "'none'",
     'form-action': "'none'",
     'frame-ancestors': "'none'",
@@ -83,6 +102,11 @@ export function pageHeaders({ style = PROSE_STYLE, script, more = {} }: Allowed 
 
 function sourceOf(text: string): string {
   return `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+}
+
+/** Facts for search engines, as data that no browser runs. A name in it must not end the script that it stands in. */
+export function linkedData(value: JsonObject): Html {
+  return raw(`<script type="application/ld+json">${stringify(value).replaceAll('<', '\\u003c')}</script>\n`)
 }
 
 /** Text of our own that stands in a page as it is: styles and scripts are not escaped. */

@@ -47,6 +47,27 @@ pre { margin: 0; padding: .9rem 1rem; background: var(--tint); border: 1px solid
 pre code { overflow-wrap: normal }
 .recipe { position: relative }
 .recipe button { position: absolute; top: .5rem; right: .5rem; font: inherit; font-size: .8rem; padding: .15rem .6rem; color: var(--ink); background: var(--paper); border: 1px solid var(--line); border-radius: .35rem; cursor: pointer }
+button, .button { display: inline-block; font: inherit; font-weight: 600; padding: .45rem 1rem; color: var(--paper); background: var(--ink); border: 1px solid var(--ink); border-radius: .4rem; text-decoration: none; cursor: pointer }
+.button:hover { color: var(--paper) }
+button:disabled { opacity: .6; cursor: wait }
+.copy { font-size: .8rem; font-weight: 400; padding: .05rem .5rem; color: var(--ink); background: var(--paper); border-color: var(--line) }
+.buttons { display: flex; flex-wrap: wrap; gap: .6rem; padding: 0; list-style: none }
+.field { display: grid; gap: .2rem; max-width: 34rem }
+.field label { font-weight: 600 }
+.field input, .field textarea { font: inherit; width: 100%; padding: .4rem .6rem; color: var(--ink); background: var(--paper); border: 1px solid var(--soft); border-radius: .35rem }
+.steps li { margin-bottom: .5rem }
+.steps pre { max-height: 20rem; margin-top: .4rem }
+.end h3 { margin-top: 1rem }
+.ready { display: grid; gap: .6rem }
+.ready form { border: 1px solid var(--line); border-radius: .5rem; padding: .75rem 1rem }
+.ready .buttons { margin: 0 }
+.ready .steps:empty { display: none }
+.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); gap: 1rem; padding: 0; max-width: none; list-style: none }
+.card { border: 1px solid var(--line); border-radius: .5rem; padding: 1rem; margin: 0 }
+.card h2 { margin: 0 0 .4rem; font-size: 1.1rem }
+.card img, .picture { display: block; max-width: 100%; max-height: 18rem; border-radius: .4rem; margin-bottom: .75rem }
+.thumb { width: 2.5rem; height: 2.5rem; object-fit: cover; border-radius: .3rem; vertical-align: middle; margin-right: .6rem }
+.routes { columns: 18rem; max-width: none }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .35rem 1.25rem; margin: 0 }
 dt { font-weight: 600 }
 dd { margin: 0; color: var(--soft) }

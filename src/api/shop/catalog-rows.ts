@@ -1,7 +1,8 @@
+import * as z from 'zod'
 import type { RailName } from '../../domain/rail.ts'
 import { atMostOneRecipient, listingFields, recipientOf } from '../../domain/recipient.ts'
 import { free, type Host, type Route } from '../../domain/route.ts'
-import { catalogSchema, createCatalog, LISTING_SECONDS, offersSchema, type Stall } from './catalog.ts'
+import { catalogSchema, createCatalog, itemSchema, LISTING_SECONDS, offersSchema, type Stall } from './catalog.ts'
 import type { ShopContext } from './shop-context.ts'
 
 export function catalogRows(context: ShopContext, selling: readonly Route[]): readonly Route[] {
@@ -34,6 +35,18 @@ export function catalogRows(context: ShopContext, selling: readonly Route[]): re
         'The discovery catalog. Anonymous, or with the prices of one player when exactly one recipient is named.',
       result: catalogSchema(context.surfaces),
       handle: ({ query, host }) => catalog.whole(host, recipientOf(query)),
+    }),
+    free('GET /catalog/{catalogId}', {
+      host: 'both',
+      summary: 'One thing on sale',
+      description: 'What it is, what it costs, and every way to buy it.',
+      params: z.strictObject({
+        catalogId: z.string().min(1).max(160).describe('As the catalog names it, such as sale:391'),
+      }),
+      result: itemSchema(context.surfaces),
+      statuses: [404],
+      cache: { maxAgeSeconds: LISTING_SECONDS },
+      handle: ({ params, host }) => catalog.item(host, params.catalogId),
     }),
     ...stalls.flatMap((stall) => {
       const { rails, shelf } = stall

@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { cachedRead } from '../../base/cached-read.ts'
 import { type Clock, isoTime } from '../../base/clock.ts'
 import { type JsonObject, sha256Hex, stringify } from '../../base/json.ts'
+import { Problem } from '../../base/problem.ts'
 import type { CatalogEntry, CatalogItem, Recipient, Shelf } from '../../domain/catalog.ts'
 import type { SurfaceName } from '../../domain/good.ts'
 import { type RailName, railNameSchema } from '../../domain/rail.ts'
@@ -23,6 +24,8 @@ export type Stall = { readonly shelf: Shelf; readonly rails: readonly RailName[]
 type Catalog = {
   /** Everything that one of our hosts sells. */
   whole(host: Host, recipient: Recipient | null): Promise<FreeAnswer>
+  /** One thing on a shelf, and every way to buy it at this host. */
+  item(host: Host, catalogId: string): Promise<FreeAnswer>
   /** What is on one shelf, priced in the money of one rail. */
   offers(surface: SurfaceName, rail: RailName, recipient: Recipient | null): Promise<FreeAnswer>
 }
@@ -90,6 +93,10 @@ export function createCatalog(
 
   // Not async: a promise around the promise of the answer would cost each reader three turns of the queue.
   return {
+    item: async (host, catalogId) => {
+      const { body } = await anonymous(host, () => wholeContent(host, null))
+      return { body: itemIn(JSON.parse(body as string) as WholeListing, catalogId, selling) }
+    },
     whole: (host, recipient) =>
       recipient
         ? personal(wholeContent(host, recipient), recipient, clock)
@@ -99,6 +106,35 @@ export function createCatalog(
         ? personal(offersContent(surface, rail, recipient), recipient, clock)
         : anonymous(`${surface}/${rail}`, () => offersContent(surface, rail, null)),
   }
+}
+
+type WholeListing = { readonly items: readonly ListedItem[]; readonly entries: readonly Stand[] }
+type ListedItem = JsonObject & { readonly catalogId: string; readonly surface: SurfaceName; readonly id: string }
+const IDS_MAX = 100
+
+function itemIn({ items, entries }: WholeListing, catalogId: string, selling: readonly Route[]): JsonObject {
+  const found = items.find((one) => one.catalogId === catalogId)
+  if (!found)
+    throw new Problem('item_not_found', `There is no ${catalogId.slice(0, 60)}; read /catalog for what there is.`, {
+      members: { ids: items.slice(0, IDS_MAX).map((one) => one.catalogId) },
+    })
+  const ways = entries
+    .filter(({ surface }) => surface === found.surface)
+    .map(({ protocol, method, purchaseUrl, quoteUrl, statusUrlTemplate }) => ({
+      ...{ protocol, method, purchaseUrl, quoteUrl, statusUrlTemplate },
+      body: namedIn(selling, found, protocol),
+    }))
+  return { ...found, ways } as JsonObject
+}
+
+/** How a purchase names this item. */
+function namedIn(selling: readonly Route[], { surface, id }: ListedItem, protocol: RailName): JsonObject {
+  const route = selling.find(
+    (one): one is PaidRoute =>
+      one.kind === 'paid' && one.surface === surface && one.offer.rail.name === protocol && one.idField !== null,
+  )
+  if (!route?.idField) return {}
+  return { [route.idField]: typeof route.example[route.idField] === 'number' ? Number(id) : id }
 }
 
 /** One entry for each surface and rail that this host serves, told from the route table: its first paid route is the way in. */
@@ -222,6 +258,22 @@ export const catalogSchema = (surfaces: readonly Surface[]) =>
       ),
     })
     .meta({ id: 'Catalog', description: 'Everything this host sells' })
+
+export const itemSchema = (surfaces: readonly Surface[]) =>
+  catalogSchema(surfaces)
+    .shape.items.element.extend({
+      ways: z
+        .array(
+          z
+            .object(standMembers(surfaces))
+            .omit({ id: true, surface: true, items: true })
+            .extend({
+              body: z.looseObject({}).describe('How a purchase names it; whom it is for is to be added'),
+            }),
+        )
+        .describe('Every way to buy it'),
+    })
+    .meta({ id: 'CatalogItem', description: 'One thing on sale' })
 
 export const offersSchema = (surfaces: readonly Surface[]) =>
   z

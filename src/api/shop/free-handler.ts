@@ -66,7 +66,9 @@ function bodyRule({ body: schema }: FreeRoute, { jsonDepthMax }: Limits): (bytes
 
 /** Puts headers on the answers of a route: those that all of them have, those of this one, and what is left of an allowance. */
 function dresser(route: FreeRoute): (request: HttpRequest, answer: FreeAnswer, extra: Headers) => Reply {
-  const usual = { ...corsHeaders(), 'Cache-Control': cacheControl(route), 'Content-Type': route.contentType }
+  // Where people get a page, machines get JSON at the same address.
+  const vary: Headers = route.contentType === 'application/json' && !route.isDocument ? { Vary: 'Accept' } : {}
+  const usual = { ...corsHeaders(), 'Cache-Control': cacheControl(route), 'Content-Type': route.contentType, ...vary }
   const fixed = headerList(usual)
 
   return (request, { status = 200, body, bytes, headers = {} }, extra) => {

@@ -5,12 +5,13 @@ import { whenThere } from '../../base/when-there.ts'
 import type { Outcome } from '../../checkout/answer.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
 import type { PurchaseRequest } from '../../checkout/paid-call.ts'
-import { ask, purchase } from '../../checkout/purchase.ts'
+import { ask, purchase, refuse } from '../../checkout/purchase.ts'
 import type { Limits } from '../../config/limits.ts'
 import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
 import type { Offer } from '../../domain/offer.ts'
 import type { Incoming, Resource } from '../../domain/rail.ts'
-import type { PaidRoute } from '../../domain/route.ts'
+import type { PaidRoute, Route } from '../../domain/route.ts'
+import { createMisplacedFinder } from '../gate/misplaced-payment.ts'
 import type { PaymentGate } from '../gate/payment-gate.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
 import { isEmptyBody, readBody } from '../http/body.ts'
@@ -20,6 +21,8 @@ import { assertAcceptsJson, flowIdOf, type HttpRequest } from '../http/request.t
 import type { Replies } from './outcome-reply.ts'
 
 export type PaidHandlerOptions = {
+  /** The whole table: a payment that is not for this route may be for another. */
+  readonly routes: readonly Route[]
   readonly checkout: Checkout
   readonly replies: Replies
   readonly paymentGate: PaymentGate
@@ -35,19 +38,21 @@ const UNLIMITED: Headers = {}
 /** A paid row as HTTP handlers, by method. The gate stands in here, never on a path pattern beside it. */
 export function compilePaid(route: PaidRoute, options: PaidHandlerOptions): MethodHandlers {
   const { offer } = route
-  const terms: Fixed = { resource: resourceOf(route), bodyIsBound: route.bodyIsBound }
+  const resource = resourceOf(route)
+  const terms: Fixed = { resource, bodyIsBound: route.bodyIsBound, challenge: offer.rail.challenger(resource) }
   const handlers = new Map<string, RouteHandler>([[route.method, sells(route, terms, options)]])
   if (route.hasPriceProbe && route.method !== 'GET') handlers.set('GET', tellsPrice(offer, terms, options))
   return handlers
 }
 
 /** What a call does not change of the terms. */
-type Fixed = Pick<PurchaseRequest<JsonObject>, 'resource' | 'bodyIsBound'>
+type Fixed = Pick<PurchaseRequest<JsonObject>, 'resource' | 'bodyIsBound' | 'challenge'>
 
 function sells(route: PaidRoute, terms: Fixed, options: PaidHandlerOptions): RouteHandler {
   const { checkout, replies, paymentGate, limiter, limits, random } = options
   const { offer, isRateLimited } = route
   const parse = bodyRule(route, limits)
+  const misplacedIn = createMisplacedFinder(route, options.routes)
 
   return (request) => {
     assertAcceptsJson(request)
@@ -67,10 +72,13 @@ function sells(route: PaidRoute, terms: Fixed, options: PaidHandlerOptions): Rou
         idempotencyKey: idempotencyKeyOf(request),
       }
     }
-    const settle = (bytes: Uint8Array): Outcome | Promise<Outcome> =>
-      isPaid
-        ? paymentGate.admit(request, { route, incoming }, async () => purchase(checkout, offer, callWith(bytes)))
-        : ask(checkout, offer, callWith(bytes))
+    const misplaced = misplacedIn(request, isPaid)
+    const buy = async (bytes: Uint8Array) =>
+      misplaced ? refuse(checkout, offer, callWith(bytes), misplaced) : purchase(checkout, offer, callWith(bytes))
+    const settle = (bytes: Uint8Array): Outcome | Promise<Outcome> => {
+      if (isPaid) return paymentGate.admit(request, { route, incoming }, () => buy(bytes))
+      return misplaced ? buy(bytes) : ask(checkout, offer, callWith(bytes))
+    }
     // Before the gate: whoever lets us wait for the body must not keep a place there.
     const outcome = whenThere(readBody(request, limits.bodyBytesMax), settle)
     return whenThere(outcome, (outcome) => replies.outcome(outcome, flowId, extra))
@@ -109,6 +117,8 @@ export function resourceOf(route: PaidRoute): Resource {
     url: route.offer.rail.baseUrl + route.path,
     scope: `${route.method} ${route.path}`,
     description: route.summary,
+    tags: ['commerce', 'gaming', route.surface],
+    iconUrl: `${route.offer.rail.baseUrl}/favicon.png`,
     discovery: route.discovery,
   }
 }

@@ -60,12 +60,12 @@ export async function paymentStatus(checkout: Checkout, reference: string): Prom
   if (!found) throw await unclaimed(checkout, reference)
   const { order, isOwn } = found
   const late = order.status === 'expired' ? await checkout.orders.stray(order.id) : null
-  if (late) throw reachedUs(late)
+  if (late) throw reachedUs(checkout, late)
   if (other)
     throw new Problem(
       'payment_conflict',
       'Several payments go by this name; ask by payment transaction, nonce or challenge id.',
-      { taken: 'unknown' },
+      { taken: 'unknown', action: 'fix_request' },
     )
   const told = toldBy(checkout, order)
   const { refund, statusUrl, publicStatusUrl } = viewOf<JsonObject>(told, order)
@@ -119,18 +119,22 @@ async function ordersBy({ orders }: Checkout, reference: string): Promise<readon
   return REFERENCE.test(reference) ? orders.byReference(reference) : []
 }
 
+/** Every host of a shop tells what became of a payment; the main one knows also of money that came without a purchase. */
+const ANY_RAIL = ''
+
 /** Never claimed; but the money may have reached us all the same, and then its payer is told so. */
-async function unclaimed({ orders }: Checkout, reference: string): Promise<Problem> {
-  const stray = REFERENCE.test(reference) ? await orders.stray(reference) : null
+async function unclaimed(checkout: Checkout, reference: string): Promise<Problem> {
+  const stray = REFERENCE.test(reference) ? await checkout.orders.stray(reference) : null
   return stray
-    ? reachedUs(stray)
+    ? reachedUs(checkout, stray)
     : new Problem('payment_not_found', `No payment ${reference.slice(0, 80)} was ever claimed here.`)
 }
 
 /** Without a purchase, or after its order had been given up. */
-function reachedUs(stray: Arrival): Problem {
+function reachedUs({ paymentUrl }: Checkout, stray: Arrival): Problem {
+  const isOver = ['refunded', 'kept', 'dust'].includes(stray.state)
   return new Problem('payment_conflict', `This payment reached us without a purchase. ${wayOf(stray)}`, {
-    action: ['refunded', 'kept', 'dust'].includes(stray.state) ? 'none' : 'poll',
+    ...(isOver ? { action: 'none' } : { action: 'poll', statusUrl: paymentUrl(ANY_RAIL, stray.transaction) }),
     members: { refund: refundOf(stray) },
   })
 }

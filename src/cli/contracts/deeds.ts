@@ -16,13 +16,13 @@ import type { Output } from '../output.ts'
 import { configuredPlaces } from './status.ts'
 import {
   bringAbout,
-  openCrew,
   openWorkplace,
   outcomeJson,
   outcomeText,
   readAddress,
   signingOptions,
   type Workplace,
+  withCrew,
 } from './workplace.ts'
 
 const which: Readonly<Record<string, Option>> = {
@@ -113,14 +113,16 @@ async function bring(
   steps: readonly Step[],
   guarded: string | null = null,
 ): Promise<Output> {
-  const crew = openCrew(call, workplace)
-  if (crew && guarded !== null && sameAddress(crew.wallet.address, guarded))
-    throw new SetupFault(
-      'last_admin',
-      `${guarded} signs this itself, and nobody might be left as admin; nothing was sent. ` +
-        `Give the role to another first (\`sutler contracts grant admin 0x…\`), then have that one revoke this`,
-    )
-  const outcome = await bringAbout(call, workplace, { crew, steps, title: steps.map(({ id }) => id).join('; ') })
+  const title = steps.map(({ id }) => id).join('; ')
+  const outcome = await withCrew(call, workplace, async (crew) => {
+    if (crew && guarded !== null && sameAddress(crew.wallet.address, guarded))
+      throw new SetupFault(
+        'last_admin',
+        `${guarded} signs this itself, and nobody might be left as admin; nothing was sent. ` +
+          `Give the role to another first (\`sutler contracts grant admin 0x…\`), then have that one revoke this`,
+      )
+    return bringAbout(call, workplace, { crew, steps, title })
+  })
   return { json: { chainId: workplace.rpc.chainId, ...outcomeJson(outcome) }, text: outcomeText(outcome) }
 }
 

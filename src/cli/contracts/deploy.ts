@@ -16,12 +16,12 @@ import { hasTerms, readTerms, termOptions } from './terms.ts'
 import {
   bringAbout,
   type Outcome,
-  openCrew,
   openWorkplace,
   outcomeJson,
   outcomeText,
   signingOptions,
   type Workplace,
+  withCrew,
 } from './workplace.ts'
 
 export const deployContracts: Command = {
@@ -50,13 +50,14 @@ export const deployContracts: Command = {
   async run(call) {
     const workplace = await openWorkplace(call)
     await assertFactory(workplace.rpc)
-    const crew = openCrew(call, workplace)
-    const path = resolve(call.option('plan') ?? `contracts.${workplace.rpc.chainId}.json`)
-    const plan = choosePlan(call, workplace, crew, path)
-    const steps = plan.isDone ? [] : deploymentSteps(plan.terms)
-    if (crew) await assertAffordable(crew, steps)
-    const outcome = await bringAbout(call, workplace, { crew, steps, title: 'Contracts of the shop' })
-    return finish(call, workplace, { plan, path, outcome })
+    return withCrew(call, workplace, async (crew) => {
+      const path = resolve(call.option('plan') ?? `contracts.${workplace.rpc.chainId}.json`)
+      const plan = choosePlan(call, workplace, crew, path)
+      const steps = plan.isDone ? [] : deploymentSteps(plan.terms)
+      if (crew) await assertAffordable(crew, steps)
+      const outcome = await bringAbout(call, workplace, { crew, steps, title: 'Contracts of the shop' })
+      return finish(call, workplace, { plan, path, outcome })
+    })
   },
 }
 

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { type Address, checksumAddress, hasWrongChecksum, isAddress } from '../../base/address.ts'
 import { systemClock } from '../../base/clock.ts'
+import { claimFile } from '../../base/data-folder.ts'
 import { createFeeSource } from '../../chain/fees.ts'
 import { createHeadSource } from '../../chain/head.ts'
 import { createRpc, httpTransport, type Rpc } from '../../chain/rpc.ts'
@@ -8,9 +9,8 @@ import { createWallet } from '../../chain/wallet.ts'
 import { type ContractsConfig, readContractsConfig, readDeployerKey } from '../../config/contracts.ts'
 import { defaultLimits } from '../../config/limits.ts'
 import { type Crew, carryOut, type Done } from '../../setup/carry-out.ts'
-import { createFile } from '../../setup/durable-file.ts'
 import { SetupFault } from '../../setup/fault.ts'
-import { safeBatchText } from '../../setup/safe-batch.ts'
+import { writeSafeBatch } from '../../setup/safe-batch.ts'
 import { openSendFile } from '../../setup/send-file.ts'
 import type { Step } from '../../setup/step.ts'
 import { type Call, type Option, UsageFault } from '../command.ts'
@@ -49,9 +49,31 @@ export async function openWorkplace({ env }: Call): Promise<Workplace> {
 
 const WAIT_MS = 90_000
 
-/** Null with --unsigned: then nobody signs here. */
-export function openCrew(call: Call, { config, rpc }: Workplace): Crew | null {
-  if (call.option('unsigned') !== undefined) return null
+/**
+ * With the key that signs, or with null where --unsigned says that nobody does so here. Of several commands in one folder one sends at a
+ * time: two would sign different transactions for the same nonce, and each would take the other's journal for its own.
+ */
+export async function withCrew<Result>(
+  call: Call,
+  workplace: Workplace,
+  work: (crew: Crew | null) => Promise<Result>,
+): Promise<Result> {
+  if (call.option('unsigned') !== undefined) return work(null)
+  const { chainId } = workplace.config.chain
+  const claim = claimFile(resolve(`contracts.${chainId}.lock`))
+  if (claim === null)
+    throw new SetupFault(
+      'in_use',
+      `another command is sending transactions on chain ${chainId} from this folder; nothing was sent. Wait until it has ended, then run the same line again`,
+    )
+  try {
+    return await work(openCrew(call, workplace))
+  } finally {
+    claim.release()
+  }
+}
+
+function openCrew(call: Call, { config, rpc }: Workplace): Crew {
   const key = readDeployerKey(call.env, call.option('key-file'))
   if (key === null)
     throw new SetupFault(
@@ -89,22 +111,11 @@ export async function bringAbout(
   const open: Step[] = []
   for (const step of steps) if (!(await step.isDone(rpc).catch(() => false))) open.push(step)
   const file = call.option('unsigned')!
-  if (open.length > 0) writeBatch(file, rpc.chainId, title, open)
+  const description = open.map(({ id }) => id).join('; ')
+  const calls = open.map(({ act: { to, data } }) => ({ to, data }))
+  const { chainId } = rpc
+  if (calls.length > 0) writeSafeBatch(file, { chainId, name: title, description, createdAt: systemClock.now(), calls })
   return { kind: 'unsigned', file, steps: open }
-}
-
-function writeBatch(file: string, chainId: number, name: string, steps: readonly Step[]): void {
-  const description = steps.map(({ id }) => id).join('; ')
-  try {
-    createFile(resolve(file), safeBatchText({ chainId, name, description, createdAt: systemClock.now(), steps }), {
-      mode: 0o644,
-    })
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause
-    throw new SetupFault('file_exists', `${file} is there already, and was not changed; name another with --unsigned`, {
-      cause,
-    })
-  }
 }
 
 export function outcomeText(outcome: Outcome): string {

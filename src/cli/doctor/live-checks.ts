@@ -79,13 +79,14 @@ type Readiness = {
   readonly checks: readonly { name: string; status: string; detail: string }[]
 }
 
+const UNREADY = 'Mend what /health/ready names; docs/operating.md tells how.'
+
 async function health(url: string): Promise<string> {
   const response = await ask(`${url}/health/ready`)
   const { status, checks } = (await response.json()) as Readiness
   const bad = checks.filter((check) => check.status !== 'ok').map(({ name, detail }) => `${name}: ${detail}`)
-  const fix = 'Mend what it names; docs/operating.md tells how.'
-  if (response.status !== 200) throw new Trouble('fail', `It cannot sell. ${bad.join(' ')}`, fix)
-  if (bad.length > 0) throw new Trouble('warn', bad.join(' '), fix)
+  if (response.status !== 200) throw new Trouble('fail', `It cannot sell. ${bad.join(' ')}`, UNREADY)
+  if (bad.length > 0) throw new Trouble('warn', bad.join(' '), UNREADY)
   return status
 }
 
@@ -130,6 +131,7 @@ async function checkChallenges(url: string, contract: Contract): Promise<readonl
         const init = method === 'GET' ? {} : { method, body: '{}', headers: { 'content-type': 'application/json' } }
         const response = await ask(`${url}${path}`, init)
         if (response.status === 409) throw new Trouble('warn', await detailOf(response), SHELVE)
+        if (response.status === 503) throw new Trouble('warn', await detailOf(response), UNREADY)
         if (response.status !== 402) throw new Trouble('fail', `It answers ${response.status} to an unpaid call.`, fix)
         judgeHeaders(response)
         return judgeChallenge(response, server + path, fix)
@@ -141,7 +143,7 @@ async function checkChallenges(url: string, contract: Contract): Promise<readonl
 /** A route that has nothing to sell asks for no money. */
 async function detailOf(response: Response): Promise<string> {
   const { detail } = (await response.json().catch(() => ({}))) as { detail?: string }
-  return detail ?? 'It answers 409 to an unpaid call.'
+  return detail ?? `It answers ${response.status} to an unpaid call.`
 }
 
 function judgeHeaders({ headers }: Response): void {

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import type { Address } from '../../base/address.ts'
 import { type JsonObject, stringify } from '../../base/json.ts'
 import {
+  exampleCode,
   needs,
   type RailDocument,
   type RailDocuments,
@@ -167,7 +168,7 @@ McpClient.wrap(client, { methods })
 
 const bought = await client.callTool({
   name: '${route.tool}',
-  arguments: ${stringify(route.example)},
+  arguments: ${exampleCode(route.example)},
 })
 console.log(bought.structuredContent)
 await client.close()`,

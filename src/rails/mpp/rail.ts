@@ -9,7 +9,7 @@ import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import { memoBehind } from '../../chain/tip20.ts'
 import { refundTransfer } from '../../chain/transfer.ts'
-import type { Credential, Rail, Terms, Verified } from '../../domain/rail.ts'
+import type { Challenger, Credential, Rail, Resource, Terms, Verified } from '../../domain/rail.ts'
 import { createBalances } from '../balances.ts'
 import { type ConfirmationRule, isConfirmed } from '../confirmations.ts'
 import { wasSignedByAccessKey } from './access-key.ts'
@@ -72,7 +72,7 @@ export function mppRail(options: MppOptions): Rail {
     asset,
     payTo: recipient,
     ...createBalances({ rpc, asset, treasury: treasury.address, clock }),
-    challenge: challenger(options),
+    challenger: (resource) => challenger(options, resource),
     read: (incoming) => readCredential(network, secrets, incoming),
     verify: (credential, asked) => verify(options, ways, credential, asked),
     landed: (credential) => landed(options, ways, credential.content as MppCredential),
@@ -179,8 +179,8 @@ function describe({ network, currency, recipient }: MppOptions, price: Usd | nul
   }
 }
 
-function challenger(options: MppOptions): Rail['challenge'] {
-  const issue = challengeIssuer(options)
+function challenger(options: MppOptions, resource: Resource): Challenger {
+  const issue = challengeIssuer(options, resource)
   return (asked, reason) => {
     const challenge = issue(asked)
     const type = problemUri(reason.code)
@@ -197,10 +197,10 @@ function challenger(options: MppOptions): Rail['challenge'] {
   }
 }
 
-function challengeIssuer(options: MppOptions): (terms: Terms) => Challenge {
+function challengeIssuer(options: MppOptions, { scope, description }: Resource): (terms: Terms) => Challenge {
   const { chainId, currency, recipient, realm, secrets, challengeTtlMs, modes, clock, random = systemRandom } = options
   const methodDetails = { chainId, ...(modes.length === BOTH_MODES ? {} : { supportedModes: modes }) }
-  return ({ price, resource, body, bodyIsBound, flowId }) =>
+  return ({ price, body, bodyIsBound, flowId }) =>
     issueChallenge(
       {
         realm,
@@ -208,9 +208,9 @@ function challengeIssuer(options: MppOptions): (terms: Terms) => Challenge {
         binding: {
           flow: flowId,
           nonce: Buffer.from(random.bytes(NONCE_BYTES)).toString('base64url'),
-          scope: resource.scope,
+          scope,
         },
-        description: resource.description,
+        description,
         digest: body === null || !bodyIsBound ? null : bodyDigest(body),
         expiresAt: clock.now() + challengeTtlMs,
       },

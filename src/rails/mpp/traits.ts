@@ -17,6 +17,7 @@ export const traits: RailTraits = {
   },
   mcp: {
     toolMeta: {},
+    priceKey: null,
     capabilities: { legacy: { experimental }, modern: { experimental } },
     extension: null,
     contentKey: null,

@@ -1,6 +1,7 @@
 import * as z from 'zod'
-import { type JsonObject, stringify } from '../../base/json.ts'
+import type { JsonObject } from '../../base/json.ts'
 import {
+  exampleCode,
   needs,
   type RailDocument,
   type RailDocuments,
@@ -8,6 +9,7 @@ import {
   type Recipe,
   type SoldRoute,
 } from '../../domain/rail-documents.ts'
+import { walletScript } from './wallet-script.ts'
 import { X402_VERSION } from './wire.ts'
 
 type Money = { readonly network: string; readonly currency: string }
@@ -17,8 +19,9 @@ export function documentsOf(money: Money): RailDocuments {
     credential:
       'An x402 payment (version 2, base64 JSON) for the challenge of the 402. Send the same body again with it.',
     challenge: requiredSchema,
-    own: [resources, manifest],
+    own: [resources, manifest, { ...manifest, path: '/.well-known/x402.json', title: null }],
     recipe: (facts, route) => fetchRecipe(money, facts, route),
+    walletScript,
   }
 }
 
@@ -52,6 +55,7 @@ const resourceSchema = z.object({
   serviceName: z.string().max(32),
   tags: z.array(z.string().max(32)).max(5),
   iconUrl: z.string(),
+  metadata: z.object({ description: z.string() }).describe('The same once more, where some readers look'),
   extensions: z.looseObject({}),
 })
 
@@ -60,6 +64,7 @@ const resources: RailDocument = {
   path: '/discovery/resources',
   summary: 'The x402 routes as a Bazaar lists them',
   title: null,
+  isPaged: true,
   schema: z
     .object({
       x402Version: z.literal(2),
@@ -91,6 +96,7 @@ function listing({ origin, serviceName, since }: RailFacts, route: SoldRoute, ch
     serviceName,
     tags: ['commerce', 'gaming', route.surface],
     iconUrl: `${origin}/favicon.png`,
+    metadata: { description: route.description },
     extensions: { bazaar: extensions!['bazaar']! },
   }
 }
@@ -159,7 +165,7 @@ function fetchRecipe({ network, currency }: Money, facts: RailFacts, route: Sold
       : `, {
   method: 'POST',
   headers: { 'content-type': 'application/json' },
-  body: JSON.stringify(${stringify(route.example)}),
+  body: JSON.stringify(${exampleCode(route.example)}),
 }`
   return {
     client: '@x402/fetch',

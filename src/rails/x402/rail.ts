@@ -40,7 +40,7 @@ export function x402Rail(options: X402Options): Rail {
   const { money, baseUrl, currency, rpc, facilitator, reader, treasury, clock, random = systemRandom } = options
   const { network, asset, payTo } = money
   const { read, isSignedByKey } = createCredentialReader({ money, rpc, random })
-  const required = createRequired({ ...options, random })
+  const requiring = createRequired({ ...options, random })
   return {
     ...traits,
     baseUrl,
@@ -51,13 +51,16 @@ export function x402Rail(options: X402Options): Rail {
     ...createBalances({ rpc, asset, treasury: treasury.address, clock }),
     read,
 
-    challenge(terms, reason) {
-      const { header, members } = required(terms, reason.message)
-      return {
-        headers: { [HEADER.required]: header },
-        meta: (error) => ({ [META.error]: { ...JSON.parse(`{${members}}`), error } }),
-        members,
-        problemType: null,
+    challenger(resource) {
+      const require = requiring(resource)
+      return (terms, reason) => {
+        const { header, members } = require(terms, reason.message)
+        return {
+          headers: { [HEADER.required]: header },
+          meta: (error) => ({ [META.error]: { ...JSON.parse(`{${members}}`), error } }),
+          members,
+          problemType: null,
+        }
       }
     },
 

@@ -46,7 +46,7 @@ describe('what an x402 route asks for', () => {
   test('is the whole document, in the header and in the body, for whatever is called in whatever order', () => {
     fc.assert(
       fc.property(resource, fc.array(fc.tuple(call, text), { minLength: 1, maxLength: 8 }), (resource, calls) => {
-        const required = createRequired({ money, serviceName: 'Shop', random })
+        const required = createRequired({ money, serviceName: 'Shop', random })(resource)
         for (const [call, reason] of [...calls, ...calls]) {
           const terms = { ...call, resource }
           const { members, header } = required(terms, reason)
@@ -58,8 +58,8 @@ describe('what an x402 route asks for', () => {
   })
 
   test('stays right when one route has had more prices than are kept', () => {
-    const required = createRequired({ money, serviceName: 'Shop', random })
     const resource = { url: 'https://shop.example/buy', scope: 'POST /buy', description: 'Buy' }
+    const required = createRequired({ money, serviceName: 'Shop', random })(resource)
     for (let price = 1n; price <= 500n; price++) {
       const terms = { resource, price: usd(price), body: new Uint8Array([1]), bodyIsBound: true, flowId: 'flow_1' }
       assert.deepEqual(JSON.parse(`{${required(terms, 'Pay.').members}}`), documentOf(terms, 'Pay.'))

@@ -30,35 +30,31 @@ export function createRequired(options: {
   readonly random: Random
 }) {
   const { money, serviceName, random } = options
-  // By identity: whoever hands in the same resource twice says that nothing in it has changed.
-  const formsOf = new WeakMap<Resource, Form[]>()
-
-  function documentOf(terms: Terms, reason: string, isBound: boolean) {
-    const { url, description } = terms.resource
+  function documentOf(resource: Resource, terms: Terms, reason: string, isBound: boolean) {
+    const { url, description, tags, iconUrl } = resource
     return {
       x402Version: X402_VERSION,
       error: reason,
-      resource: { url, description, mimeType: 'application/json', serviceName },
+      resource: { url, description, mimeType: 'application/json', serviceName, tags, iconUrl },
       accepts: [withClaim(requirementsOf(money, terms), CLAIM_PLACE)],
-      extensions: extensionsOf(terms.resource, isBound ? DIGEST_PLACE : null),
+      extensions: extensionsOf(resource, isBound ? DIGEST_PLACE : null),
     }
   }
 
-  return (terms: Terms, reason: string): Required => {
-    const { price, resource } = terms
-    const digest = bodyDigest(terms)
-    const isBound = digest !== null
-    let forms = formsOf.get(resource)
-    if (forms === undefined || forms.length >= FORMS_MAX) {
-      forms = []
-      formsOf.set(resource, forms)
+  return (resource: Resource) => {
+    let forms: Form[] = []
+    return (terms: Terms, reason: string): Required => {
+      const { price } = terms
+      const digest = bodyDigest(terms)
+      const isBound = digest !== null
+      let form = forms.find((one) => one.price === price && one.reason === reason && one.isBound === isBound)
+      if (form === undefined) {
+        if (forms.length >= FORMS_MAX) forms = []
+        form = { price, reason, isBound, fill: fillIn(stringify(documentOf(resource, terms, reason, isBound))) }
+        forms.push(form)
+      }
+      return form.fill(Buffer.from(random.bytes(CLAIM_BYTES)).toString('base64url'), digest ?? '')
     }
-    let form = forms.find((one) => one.price === price && one.reason === reason && one.isBound === isBound)
-    if (form === undefined) {
-      form = { price, reason, isBound, fill: fillIn(stringify(documentOf(terms, reason, isBound))) }
-      forms.push(form)
-    }
-    return form.fill(Buffer.from(random.bytes(CLAIM_BYTES)).toString('base64url'), digest ?? '')
   }
 }
 

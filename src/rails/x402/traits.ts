@@ -10,11 +10,13 @@ export const traits: RailTraits = {
   headers: {
     credential: { name: HEADER.signature, scheme: null },
     alsoSent: ['x-payment'],
+    mistaken: [{ name: 'X-PAYMENT', what: 'the header of x402 version 1' }],
     challenge: HEADER.required,
     receipt: HEADER.response,
   },
   mcp: {
     toolMeta: { 'agents-x402/paymentRequired': true },
+    priceKey: 'agents-x402/priceUSD',
     capabilities: { legacy: {}, modern: { extensions: { [EXTENSION]: {} } } },
     extension: EXTENSION,
     contentKey: META.error,

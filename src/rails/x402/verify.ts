@@ -9,6 +9,7 @@ import type { Credential, Payment, Terms } from '../../domain/rail.ts'
 import type { CredentialReader } from './credential.ts'
 import type { Facilitator } from './facilitator.ts'
 import type { KeptPayment } from './settlement.ts'
+import { signatureFault } from './signed-domain.ts'
 import {
   assertNonceCommitment,
   assertTerms,
@@ -56,10 +57,7 @@ export async function verifyPayment(options: VerifyOptions, credential: Credenti
   const signedByKey = isSignedByKey(payload)
   const code = signedByKey ? '0x' : await readCode(rpc, authorization.from)
   if (!signedByKey && code === '0x') {
-    throw new Problem(
-      'payment_verification_failed',
-      'The signature is not by the paying address; sign with that key, low s, v of 27 or 28.',
-    )
+    throw new Problem('payment_verification_failed', signatureFault(money, payload))
   }
   await facilitator.verify(payload, requirements, signedByKey ? 'signature checked' : 'signature unknown')
   const { number } = await head.latest()

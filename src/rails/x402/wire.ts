@@ -48,6 +48,7 @@ export function encode(value: unknown): string {
 /** Strict, because `Buffer.from(…, 'base64')` takes junk: one payment must not have two spellings that look different to a proxy. */
 export function decodeHeader(header: string): Payload {
   if (header.length > HEADER_CHARS_MAX) throw unreadable('it is longer than 12 KiB')
+  if (header.trimStart().startsWith('{')) throw unreadable('it is plain JSON; encode it as base64')
   if (!BASE64.test(header) || header.length % 4 !== 0) throw unreadable('it is not standard base64')
   let value: unknown
   try {

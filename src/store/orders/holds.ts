@@ -1,5 +1,5 @@
 import type { Hold } from '../../domain/good.ts'
-import type { Database, Transaction } from '../db.ts'
+import type { Database, Queryable, Transaction } from '../db.ts'
 import { statement } from '../statement.ts'
 
 const PREPARE = statement(`
@@ -7,15 +7,55 @@ const PREPARE = statement(`
   select unnest($1::text[])
   on conflict (resource) do nothing`)
 
-// Waits for whoever holds the row, then judges its newest state: two buyers of the last piece cannot both get it. What was given back
-// since the limit was read may have been used up first, and then the limit is lower by now; so it counts as if it were still held.
-const TAKE = statement<{ resource: string }>(`
-  update hold_totals t
-  set held = greatest(t.held, h.used) + h.quantity
-  from unnest($1::text[], $2::numeric[], $3::numeric[], $4::numeric[], $5::numeric[]) as h (resource, quantity, ceiling, used, seen_version)
-  where t.resource = h.resource
-    and greatest(t.held, h.used) + coalesce(t.version - h.seen_version, 0) + h.quantity <= h.ceiling
+/** Where `holdValues` stand among the parameters of a statement. */
+export type HoldParameters = Readonly<Record<'resources' | 'quantities' | 'ceilings' | 'used' | 'seenVersions', string>>
+
+const FIRST: HoldParameters = {
+  resources: '$1::text[]',
+  quantities: '$2::numeric[]',
+  ceilings: '$3::numeric[]',
+  used: '$4::numeric[]',
+  seenVersions: '$5::numeric[]',
+}
+
+function asked({ resources, quantities, ceilings, used, seenVersions }: HoldParameters): string {
+  return `unnest(${resources}, ${quantities}, ${ceilings}, ${used}, ${seenVersions}) as h (resource, quantity, ceiling, used, seen_version)`
+}
+
+// What was given back since the limit was read may have been used up first, and then the limit is lower by now; so it counts as if it were
+// still held. Of what nobody ever held there is no row.
+const FITS = 'greatest(t.held, h.used) + coalesce(t.version - h.seen_version, 0) + h.quantity <= h.ceiling'
+
+/** SQL that takes holds of what nobody ever held, to be gone on with in the statement that it becomes a part of. */
+export function begunBy(parameters: HoldParameters): string {
+  return `
+    insert into hold_totals (resource, held)
+    select h.resource, h.used + h.quantity
+    from ${asked(parameters)}
+    where not exists (select from hold_totals t where t.resource = h.resource)
+      and h.used + h.quantity <= h.ceiling`
+}
+
+/**
+ * SQL that takes holds, to be gone on with in the statement that it becomes a part of. It waits for whoever holds the row, then judges its newest
+ * state: two buyers of the last piece cannot both get it.
+ */
+export function takenBy(parameters: HoldParameters): string {
+  return `
+    update hold_totals t
+    set held = greatest(t.held, h.used) + h.quantity
+    from ${asked(parameters)}
+    where t.resource = h.resource
+      and ${FITS}`
+}
+
+const TAKE = statement<{ resource: string }>(`${takenBy(FIRST)}
   returning t.resource`)
+
+const LOOK = statement<{ resource: string; version: string; fits: boolean }>(`
+  select h.resource, coalesce(t.version, 0) as version, ${FITS} as fits
+  from ${asked(FIRST)}
+  left join hold_totals t on t.resource = h.resource`)
 
 const RECORD = statement(`
   insert into holds (order_id, resource, quantity, kept)
@@ -35,19 +75,39 @@ const HELD = statement<{ resource: string; order_id: string; quantity: string }>
 
 export type HoldRefusal = { readonly hold: Hold; readonly isStale: boolean }
 
-/** All of them or, by the caller's rollback, none. Returns the first that was not granted. */
-export async function takeHolds(tx: Transaction, holds: readonly Hold[]): Promise<HoldRefusal | null> {
-  // Always in the same order, so that two orders for the same things never wait for each other crosswise.
-  const sorted = holds.toSorted((a, b) => (a.resource < b.resource ? -1 : 1))
-  const resources = sorted.map(({ resource }) => resource)
-  await tx.query(PREPARE, [resources])
-  const { rows } = await tx.query(TAKE, [
-    resources,
+/** Always in the same order, so that two orders for the same things never wait for each other crosswise. */
+export function inOrder(holds: readonly Hold[]): readonly Hold[] {
+  return holds.toSorted((a, b) => (a.resource < b.resource ? -1 : 1))
+}
+
+/** As `HoldParameters` name them. */
+export function holdValues(holds: readonly Hold[]): readonly (readonly (string | null)[])[] {
+  const sorted = inOrder(holds)
+  return [
+    sorted.map(({ resource }) => resource),
     sorted.map(({ quantity }) => quantity.toString()),
     sorted.map(({ limit }) => limit.toString()),
     sorted.map(({ used = 0n }) => used.toString()),
     sorted.map(({ seenVersion }) => seenVersion?.toString() ?? null),
-  ])
+  ]
+}
+
+/** Which of them would not be granted now? Null: all would be. */
+export async function holdRefusal(queryable: Queryable, holds: readonly Hold[]): Promise<HoldRefusal | null> {
+  if (holds.length === 0) return null
+  const { rows } = await queryable.query(LOOK, holdValues(holds))
+  const refused = rows.find(({ fits }) => !fits)
+  if (!refused) return null
+  const hold = holds.find(({ resource }) => resource === refused.resource)!
+  const { seenVersion } = hold
+  return { hold, isStale: seenVersion !== undefined && BigInt(refused.version) !== seenVersion }
+}
+
+/** All of them or, by the caller's rollback, none. Returns the first that was not granted. */
+export async function takeHolds(tx: Transaction, holds: readonly Hold[]): Promise<HoldRefusal | null> {
+  const values = holdValues(holds)
+  await tx.query(PREPARE, [values[0]])
+  const { rows } = await tx.query(TAKE, values)
   const taken = new Set(rows.map(({ resource }) => resource))
   const hold = holds.find(({ resource }) => !taken.has(resource))
   return hold ? { hold, isStale: await isStale(tx, hold) } : null

@@ -7,10 +7,10 @@ import type { Lease } from '../../domain/lease.ts'
 import type { Order } from '../../domain/order.ts'
 import type { Payment, RailName } from '../../domain/rail.ts'
 import type { Database, Queryable, Transaction } from '../db.ts'
-import { isForeignKeyViolation, isUniqueViolation } from '../fault.ts'
+import { isConflict, isForeignKeyViolation, isUniqueViolation } from '../fault.ts'
 import { statement } from '../statement.ts'
 import { type Exposure, liabilities, refundsToday, struckUntil, type TooExposed, tooExposed } from './exposure.ts'
-import { type HoldRefusal, recordHolds, takeHolds } from './holds.ts'
+import { begunBy, type HoldParameters, type HoldRefusal, holdRefusal, holdValues, inOrder, takenBy } from './holds.ts'
 import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './row.ts'
 
 /** What is written down before money moves. */
@@ -50,8 +50,17 @@ export type OpenOutcome =
 const IN_FLIGHT_SECONDS = 2
 const UNRESOLVED = `(o.in_doubt or o.created_at < now() - make_interval(secs => ${IN_FLIGHT_SECONDS}))`
 
-// Order, identities, event and job in one statement, so in one transaction and one round trip. When one of the identities is taken the
-// order is not inserted, and the foreign key undoes those that were free. The same undoes what was promised when another rule says no.
+// Order, identities, holds, event and job in one statement, so in one transaction and one round trip. When one of the identities is taken
+// the order is not inserted, and the foreign key undoes those that were free. The same undoes what was held and promised when another rule
+// says no. Each step waits for the one before: identities, then holds, then what was promised, as in every statement that touches them.
+const HOLDS: HoldParameters = {
+  resources: '$30::text[]',
+  quantities: '$31::numeric[]',
+  ceilings: '$32::numeric[]',
+  used: '$33::numeric[]',
+  seenVersions: '$34::numeric[]',
+}
+
 const OPEN = statement<{ created_at: Date; lease: string }>(`
   with claimed as (
     insert into payment_identities (identity, handle, order_id)
@@ -59,11 +68,21 @@ const OPEN = statement<{ created_at: Date; lease: string }>(`
     from unnest($2::text[]) as identity
     on conflict (identity) do nothing
     returning identity
+  ), taken as (
+    ${takenBy(HOLDS)}
+      and (select count(*) from claimed) = cardinality($2::text[])
+    returning t.resource
+  ), begun as (
+    ${begunBy(HOLDS)}
+      and (select count(*) from claimed) = cardinality($2::text[])
+    on conflict (resource) do nothing
+    returning resource
   ), promised as (
     insert into exposures (payer, network, open_orders, promised)
     select $12, $15, 1, $13::numeric
     where $7 = 'authorized'
       and (select count(*) from claimed) = cardinality($2::text[])
+      and (select count(*) from taken) + (select count(*) from begun) = cardinality($30::text[])
     on conflict (payer, network) do update
     set open_orders = exposures.open_orders + 1,
         promised = exposures.promised + excluded.promised
@@ -76,6 +95,7 @@ const OPEN = statement<{ created_at: Date; lease: string }>(`
       proof_digest, idempotency_key, authorization_data, expires_at, history)
     select $1, $3, $4, $5, $6, 'settling', $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21
     where (select count(*) from claimed) = cardinality($2::text[])
+      and (select count(*) from taken) + (select count(*) from begun) = cardinality($30::text[])
       and ($7 = 'captured' or not exists (
         select
         from orders o
@@ -89,6 +109,10 @@ const OPEN = statement<{ created_at: Date; lease: string }>(`
         and ${refundsToday('$12')} < $28
         and ${struckUntil('$29', '$12')} is null))
     returning id, created_at
+  ), kept as (
+    insert into holds (order_id, resource, quantity, kept)
+    select opened.id, h.resource, h.quantity, h.kept
+    from opened, unnest(${HOLDS.resources}, ${HOLDS.quantities}, $35::boolean[]) as h (resource, quantity, kept)
   ), logged as (
     insert into events (subject, sequence, type, data)
     select id, 1, $22, $23
@@ -166,33 +190,20 @@ const TURN = statement(`
 
 async function tryToOpen(db: Database, opening: Opening, manner: Manner): Promise<OpenOutcome | null> {
   try {
-    const isAlone = opening.holds.length === 0 && manner === 'at_once'
-    const opened = isAlone
-      ? await insert(db, opening, manner)
-      : await db.transaction((tx) => insertHolding(tx, opening, manner))
+    const opened =
+      manner === 'at_once' ? await insert(db, opening, manner) : await db.transaction((tx) => insertInTurn(tx, opening))
     return opened ?? (await whyNot(db, opening))
   } catch (error) {
-    if (error instanceof HoldsRefused) {
-      // A payment that is known already must hear of its order even when the shelf is empty by now: perhaps it emptied it.
-      const known = await findByIdentities(db, opening.payment.identities)
-      return known ? { kind: 'known', order: known } : { kind: 'held', ...error.refusal }
-    }
-    const isRace =
-      error instanceof NotOpened || isForeignKeyViolation(error) || isUniqueViolation(error, 'orders_idempotency')
+    const isRace = isForeignKeyViolation(error) || isUniqueViolation(error, 'orders_idempotency') || isConflict(error)
     if (isRace) return whyNot(db, opening)
     throw error
   }
 }
 
-async function insertHolding(tx: Transaction, opening: Opening, manner: Manner): Promise<OpenOutcome> {
-  const { id, holds, payment } = opening
-  if (manner === 'in_turn') await tx.query(TURN, [`${payment.network}/${payment.asset}`])
-  const refusal = holds.length === 0 ? null : await takeHolds(tx, holds)
-  if (refusal) throw new HoldsRefused(refusal)
-  const opened = await insert(tx, opening, manner)
-  if (!opened) throw new NotOpened()
-  if (holds.length > 0) await recordHolds(tx, id, holds)
-  return opened
+async function insertInTurn(tx: Transaction, opening: Opening): Promise<OpenOutcome | null> {
+  const { network, asset } = opening.payment
+  await tx.query(TURN, [`${network}/${asset}`])
+  return insert(tx, opening, 'in_turn')
 }
 
 async function insert(queryable: Queryable, opening: Opening, manner: Manner): Promise<OpenOutcome | null> {
@@ -229,6 +240,8 @@ async function insert(queryable: Queryable, opening: Opening, manner: Manner): P
     float.toString(),
     exposure.refundsPerDayMax,
     exposure.suspects,
+    ...holdValues(opening.holds),
+    inOrder(opening.holds).map(({ keptWhenDelivered = false }) => keptWhenDelivered),
   ])
   const [row] = rows
   if (!row) return null
@@ -284,7 +297,10 @@ export function asOpened(opening: Omit<Opening, 'event'>, openedAt: number): Ord
 async function whyNot(db: Database, opening: Opening): Promise<OpenOutcome | null> {
   const { payment, requestDigest, idempotencyKey } = opening
   const known = await findByIdentities(db, payment.identities)
+  // A payment that is known already hears of its order even when the shelf is empty by now: perhaps it emptied it.
   if (known) return { kind: 'known', order: known }
+  const refusal = await holdRefusal(db, opening.holds)
+  if (refusal) return { kind: 'held', ...refusal }
   if ((await db.query(SPENT, [payment.identities])).rows.length > 0) return { kind: 'spent' }
   const sameKey = idempotencyKey === null ? null : await firstOrder(db, BY_KEY, [payment.payer, idempotencyKey])
   if (sameKey) return { kind: 'same_key', order: sameKey }
@@ -297,15 +313,3 @@ async function firstOrder(db: Queryable, query: typeof BY_KEY, values: readonly 
   const { rows } = await db.query(query, values)
   return rows[0] ? fromOrderRow(rows[0]) : null
 }
-
-/** Rolls the transaction back. */
-class HoldsRefused extends Error {
-  readonly refusal: HoldRefusal
-  constructor(refusal: HoldRefusal) {
-    super(`not granted: ${refusal.hold.resource}`)
-    this.refusal = refusal
-  }
-}
-
-/** Rolls the transaction back, and the holds with it. */
-class NotOpened extends Error {}

@@ -1,6 +1,7 @@
 import './problems.ts'
 import { createAlarm } from '../../base/alarm.ts'
 import { parseUsd } from '../../base/money.ts'
+import { PLACEHOLDER_ADDRESS } from '../../base/placeholder.ts'
 import type { PriceTag } from '../../domain/good.ts'
 import type { RailName } from '../../domain/rail.ts'
 import { createHoldBook } from '../../store/orders/holds.ts'
@@ -19,8 +20,6 @@ const PRICE = { kind: 'fixed', amount: parseUsd('0.001') } as const satisfies Pr
 
 /** About what an action takes. */
 const ACTION_GAS = 300_000n
-
-const NOBODY = '0x000000000000000000000000000000000000dEaD'
 
 function open(parts: SurfaceParts): OpenSurface | null {
   const { config, clock, log, database, chainOf, offersOn, payerProblem } = parts
@@ -49,8 +48,8 @@ function open(parts: SurfaceParts): OpenSurface | null {
     config: craftConfig(controller, bounds),
     defaultAmount,
     examples: {
-      burn: { user: NOBODY, nfts: [{ contract: NOBODY, tokenId: '7' }] },
-      accelerate: { user: NOBODY, amount: defaultAmount.toString() },
+      burn: { user: PLACEHOLDER_ADDRESS, nfts: [{ contract: PLACEHOLDER_ADDRESS, tokenId: '7' }] },
+      accelerate: { user: PLACEHOLDER_ADDRESS, amount: defaultAmount.toString() },
     },
   }
   return {

@@ -1,4 +1,4 @@
-import { DELIVERED, type ToolDescription } from '../../domain/tool-description.ts'
+import { DELIVERED, referenceInput, type ToolDescription } from '../../domain/tool-description.ts'
 
 // What a model reads before it decides to spend somebody's money. All of it is written here and reviewed here.
 export const toolTexts = {
@@ -43,5 +43,7 @@ export const toolTexts = {
     description:
       'Free. What became of a paid craft action: its status, transaction, timers, and a refund if there is one.',
     effect: 'reads',
+    input: referenceInput,
+    request: ({ reference }) => ({ paymentTx: reference! }),
   },
 } as const satisfies Record<string, ToolDescription>

@@ -1,6 +1,7 @@
 import { type Address, sameAddress } from '../../base/address.ts'
 import { rangeOf, times, usd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
+import { whenThere } from '../../base/when-there.ts'
 import type { Good, Hold, LivePrice } from '../../domain/good.ts'
 import { type Lot, type Lots, lotStateOf, type SaleContract } from './lots.ts'
 import { gasMaxOf, type MintOptions, mint, mintProblem, pausedProblem, suspectsOf } from './mint.ts'
@@ -68,12 +69,13 @@ export function salePrice(options: Pick<SaleOptions, 'lots' | keyof MintOptions>
   const { lots, clock } = options
   return {
     kind: 'live',
-    async of(input) {
-      const lot = (await lots.recent()).get(input.saleId) ?? null
-      const problem = saleProblem(options, lot, input)
-      if (!lot || problem) throw problem
-      return times(lot.unitPrice, input.quantity)
-    },
+    of: (input) =>
+      whenThere(lots.recent(), (recent) => {
+        const lot = recent.get(input.saleId) ?? null
+        const problem = saleProblem(options, lot, input)
+        if (!lot || problem) throw problem
+        return times(lot.unitPrice, input.quantity)
+      }),
     async was({ saleId, quantity }, price, since) {
       const each = price / BigInt(quantity)
       return each * BigInt(quantity) === price && lots.priceWas(saleId, usd(each), since)

@@ -1,6 +1,6 @@
 import { saleLots } from '../../artifacts/SaleLots.ts'
 import type { Address } from '../../base/address.ts'
-import { cachedRead } from '../../base/cached-read.ts'
+import { cachedValue } from '../../base/cached-read.ts'
 import type { Clock } from '../../base/clock.ts'
 import { type Usd, usd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
@@ -35,7 +35,7 @@ type LotState = 'open' | 'not_yet' | 'closed' | 'sold_out' | 'paused'
 
 export type Lots = {
   /** All that is offered, at most two seconds old: for listings and for the price of an unpaid call. */
-  recent(): Promise<ReadonlyMap<number, Lot>>
+  recent(): ReadonlyMap<number, Lot> | Promise<ReadonlyMap<number, Lot>>
   /**
    * Read now, for a paid call: the lot, and how many of it a minter key has minted, as of one block. Read one after the other they would
    * not fit together, and a mint in between would make the last piece look like two. Null when there is no such lot, or it is not offered.
@@ -126,7 +126,7 @@ export function createLots(options: LotsOptions): Lots {
       const lot = isHidden ? null : lotOf(saleId, raw, isPaused)
       return lot && { lot, own }
     },
-    recent: cachedRead(clock, CACHE_MS, readAll),
+    recent: cachedValue(clock, CACHE_MS, readAll),
   }
 }
 

@@ -35,6 +35,7 @@ export function saleRows(context: RowContext, sale: SaleCounter, rail: RailName)
       example: sale.example,
       result: salePurchaseSchema,
       hasPriceProbe: true,
+      idField: 'saleId',
       tools: [toolTexts.buySaleLot],
       summary: 'Buy NFTs from a sale lot',
       description: 'Pays for a sale lot and mints its NFTs to the beneficiary.',

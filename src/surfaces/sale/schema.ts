@@ -4,7 +4,7 @@ import { addressField, isZero, quantityField, rule } from '../../domain/fields.t
 
 export function saleBuySchema({ quantityMax }: Limits) {
   return z.strictObject({
-    saleId: z.int().min(0).meta({ description: 'Identifier from the active sale catalog' }),
+    saleId: z.preprocess(asNumber, z.int().min(0).describe('Identifier from the active sale catalog')),
     quantity: quantityField(quantityMax).describe('Number of NFTs to mint from the sale'),
     beneficiary: addressField
       .refine((value) => !isZero(value), rule('invalid_beneficiary', 'the zero address cannot receive anything'))
@@ -13,3 +13,11 @@ export function saleBuySchema({ quantityMax }: Limits) {
 }
 
 export type SaleBuy = z.output<ReturnType<typeof saleBuySchema>>
+
+const WRITTEN = /^(?:sale:)?(\d{1,15})$/
+
+/** Catalogs show `391` as text and `sale:391`: whoever copies either means the same lot. */
+function asNumber(value: unknown): unknown {
+  const [, digits] = typeof value === 'string' ? (WRITTEN.exec(value) ?? []) : []
+  return digits === undefined ? value : Number(digits)
+}

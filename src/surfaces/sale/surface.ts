@@ -1,5 +1,6 @@
 import './problems.ts'
 import { createAlarm } from '../../base/alarm.ts'
+import { PLACEHOLDER_ADDRESS } from '../../base/placeholder.ts'
 import { createBatchReader } from '../../chain/batch.ts'
 import { contractAt } from '../../chain/contract.ts'
 import { isLotHidden, readLotNotes } from '../../store/lot-notes.ts'
@@ -32,7 +33,7 @@ function open(parts: SurfaceParts): OpenSurface | null {
   const counter: SaleCounter = {
     offers: offersOn({ good, price }),
     schema: saleBuySchema(config.limits),
-    example: { saleId: sale.exampleSaleId, quantity: 1, beneficiary: '0x000000000000000000000000000000000000dEaD' },
+    example: { saleId: sale.exampleSaleId, quantity: 1, beneficiary: PLACEHOLDER_ADDRESS },
   }
   return {
     rails: [...counter.offers.keys()],

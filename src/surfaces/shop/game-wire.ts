@@ -3,6 +3,7 @@ import { parseUsd, type Usd } from '../../base/money.ts'
 import { addressField } from '../../domain/fields.ts'
 import { pictureField } from '../../domain/shelf-fields.ts'
 import type { Item, PersonalOffer } from './game.ts'
+import { SHOWN_BEFORE_IDS } from './schema.ts'
 
 // What a studio's backend answers (docs/game-backend.md). Unknown members are let pass: a backend may say more than we ask.
 
@@ -21,7 +22,9 @@ const price = z.string().transform((value, context): Usd => {
 
 const item = z
   .object({
-    id,
+    id: id.refine((value) => !value.startsWith(SHOWN_BEFORE_IDS), {
+      message: `begins with ${SHOWN_BEFORE_IDS}, which catalogs put in front of ids`,
+    }),
     name: text,
     description: text,
     price,

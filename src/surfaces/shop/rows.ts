@@ -44,6 +44,7 @@ export function shopRows(context: RowContext, shop: ShopCounter, rail: RailName)
       example: shop.example,
       result: shopPurchaseSchema,
       hasPriceProbe: true,
+      idField: 'itemId',
       tools: [toolTexts.buyShopItem(labelsOf(shop.lookup))],
       summary: 'Buy game items for a player',
       description: `Pays for an item at the player's own price and delivers it to the player. The recipient is exactly one of ${kinds.join(', ')}.`,

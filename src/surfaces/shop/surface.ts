@@ -22,6 +22,7 @@ const LOOKUP_PRICE = parseUsd('0.02')
 function open(parts: SurfaceParts): OpenSurface {
   const { config, clock, database, offersOn, payerProblem } = parts
   const { gameMs } = config.limits.delivery
+  const { examples } = config.game
   const game = createGame(parts)
   const item = shopItem({ game, holds: createHoldBook(database), gameMs, payerProblem })
   const price = shopPrice(game)
@@ -33,7 +34,7 @@ function open(parts: SurfaceParts): OpenSurface {
       (rail) => rail.privileges.servesPayer,
     ),
     fields: (kinds) => shopBuyFields(config.limits, kinds),
-    example: { itemId: 'keys:5', quantity: 1, nickname: 'Demo' },
+    example: { itemId: examples.itemId, quantity: 1, nickname: examples.nickname },
   }
   return {
     rails: [...counter.offers.keys()],

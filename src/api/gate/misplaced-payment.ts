@@ -1,0 +1,91 @@
+import type { JsonObject } from '../../base/json.ts'
+import { isProblem, Problem } from '../../base/problem.ts'
+import { declaredRails, type RailHeaders, type RailTraits } from '../../domain/rail.ts'
+import type { PaidRoute, Route } from '../../domain/route.ts'
+import type { HttpRequest } from '../http/request.ts'
+import { type PaymentHeader, paymentHeader } from './payment-header.ts'
+
+/** Names a payment that a route cannot take; null when there is none of that kind. */
+export type MisplacedFinder = (request: HttpRequest, isPaid: boolean) => Problem | null
+
+/**
+ * A payment of another protocol, or in the header of another version, is none here. Whoever sends one and hears only "pay" would send it
+ * again for ever, so it is named, and so are the header and the address that are right.
+ */
+export function createMisplacedFinder(route: PaidRoute, routes: readonly Route[]): MisplacedFinder {
+  const { rail } = route.offer
+  const own = paymentHeader(rail.headers.credential)
+  const paid = routes.filter((other): other is PaidRoute => other.kind === 'paid')
+  const others = declaredRails()
+    .filter(({ name }) => name !== rail.name)
+    .map((traits) => ({
+      header: paymentHeader(traits.headers.credential),
+      problem: otherProtocol(traits, route, paid),
+    }))
+  const mistaken = (rail.headers.mistaken ?? []).map(({ name, what }) => ({
+    name: name.toLowerCase(),
+    problem: otherVersion(name, what, route),
+  }))
+
+  return (request, isPaid) => {
+    if (!isPaid) return mistaken.find(({ name }) => request.header(name) !== undefined)?.problem ?? null
+    const isHere = ({ name, isPayment }: PaymentHeader) => {
+      const value = request.header(name)
+      return value !== undefined && isPayment(value)
+    }
+    return isHere(own) ? null : (others.find(({ header }) => isHere(header))?.problem(request) ?? null)
+  }
+}
+
+function otherProtocol(traits: RailTraits, route: PaidRoute, paid: readonly PaidRoute[]) {
+  const { rail, good } = route.offer
+  const twin = paid.find(({ offer }) => offer.rail.name === traits.name && offer.good.name === good.name)
+  const theirs = paid.find(({ offer }) => offer.rail.name === traits.name)?.offer.rail
+  const url = twin ? urlOf(twin) : null
+  const taken = url
+    ? ` ${traits.label} is taken at ${url}.`
+    : ` No route of this shop sells the same for ${traits.label}.`
+  const detail = `This is a payment by ${traits.label}; this route takes ${rail.label}, in ${words(rail.headers)}.${taken}`
+  const sent = { protocol: traits.name, header: words(traits.headers), url }
+  const wanted = wantedBy(route)
+  const misplaced = new Problem('payment_misplaced', detail, { members: { payment: { taken: false, sent, wanted } } })
+  const moved = new Problem('payment_misplaced', detail, {
+    status: 409,
+    taken: 'unknown',
+    action: 'fix_request',
+    members: { payment: { taken: 'unknown', sent, wanted } },
+  })
+
+  /** Where its payer has sent the money already, nobody may be told that paying is safe. */
+  return (request: HttpRequest): Problem => {
+    try {
+      return theirs?.read({ header: request.header, meta: () => undefined })?.funds === 'captured' ? moved : misplaced
+    } catch (error) {
+      if (isProblem(error)) return misplaced
+      throw error
+    }
+  }
+}
+
+function otherVersion(name: string, what: string, route: PaidRoute): Problem {
+  const { rail } = route.offer
+  const wanted = wantedBy(route)
+  return new Problem(
+    'payment_misplaced',
+    `${name} is ${what}, which is not taken here. Pay the challenge in this answer, and send that payment in ${wanted.header}.`,
+    { members: { payment: { taken: false, sent: { protocol: rail.name, header: name, url: null }, wanted } } },
+  )
+}
+
+function wantedBy(route: PaidRoute): { readonly protocol: string; readonly header: string; readonly url: string } {
+  const { rail } = route.offer
+  return { protocol: rail.name, header: words(rail.headers), url: urlOf(route) } satisfies JsonObject
+}
+
+function words({ credential: { name, scheme } }: RailHeaders): string {
+  return scheme === null ? name : `${name}: ${scheme}`
+}
+
+function urlOf({ offer, path }: PaidRoute): string {
+  return offer.rail.baseUrl + path
+}
