@@ -11,6 +11,7 @@ const GROUP_MAX = 6
 const LONG = [
   'test/rehearsal/rehearsal.test.ts',
   'test/crash/kill.test.ts',
+  'test/proxy/proxy.test.ts',
   'test/browser/pages.test.ts',
   'test/package/pack.test.ts',
   'test/package/deploy.test.ts',

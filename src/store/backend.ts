@@ -7,6 +7,8 @@ export type Backend = {
   readonly engine: EngineName
   readonly description: string
   readonly pool: pg.Pool
+  /** False: the next statement may come to another session of the server, which knows nothing of what was prepared or set before. */
+  readonly keepsSessions: boolean
   ensureRoom(): void
   freeBytes(): number | null
   close(): Promise<void>

@@ -8,7 +8,7 @@ import type { Backend, EngineName } from './backend.ts'
 import { openEmbedded } from './embedded/embedded.ts'
 import { asStoreProblem, isConnectionLost, isTransient, StoreFault } from './fault.ts'
 import { createLender } from './pool.ts'
-import { answerMsMax, openPostgres } from './postgres.ts'
+import { answerMsMax, openPostgres, STATEMENT_MS_MAX } from './postgres.ts'
 import { type Statement, statement } from './statement.ts'
 
 export type DatabaseOptions = {
@@ -104,6 +104,7 @@ export function createDatabase(backend: Backend, options: DatabaseOptions): Data
   const { pool } = backend
   const { clock, random, queueMax = QUEUE_MAX } = options
   const { connect, takeBack } = createLender(pool, queueMax)
+  const isNamed = backend.keepsSessions
   // Set while `work` of a transaction runs. On the embedded engine a pool query in there would wait for itself for ever.
   const running = new AsyncLocalStorage<{ isOpen: boolean }>()
 
@@ -119,7 +120,7 @@ export function createDatabase(backend: Backend, options: DatabaseOptions): Data
     let client: pg.PoolClient | undefined
     try {
       client = await connect()
-      return await send(client, sql, values)
+      return await send(client, isNamed ? sql : textOf(sql), values)
     } catch (error) {
       failure = error
       throw asStoreProblem(error)
@@ -136,8 +137,8 @@ export function createDatabase(backend: Backend, options: DatabaseOptions): Data
     let isLost = false
     let failure: unknown
     try {
-      await client.query(beginText(settings))
-      const handle = handleOf(client, state, statementMsMax)
+      await client.query(beginText(isNamed ? settings : { statementMsMax: STATEMENT_MS_MAX, ...settings }))
+      const handle = handleOf({ client, isNamed, state, statementMsMax })
       const result = await limited(running.run(state, work, handle), workMsMax)
       state.isOpen = false
       await commit(client)
@@ -200,19 +201,27 @@ function send<Row>(
   return client.query(config as pg.QueryConfig) as Promise<pg.QueryResult & Result<Row>>
 }
 
-function handleOf(
-  client: pg.PoolClient,
-  state: { readonly isOpen: boolean },
-  statementMsMax: number | undefined,
-): Transaction {
+/** Without its name nobody keeps it. */
+function textOf<Row>(sql: Statement<Row> | string): string {
+  return typeof sql === 'string' ? sql : sql.text
+}
+
+function handleOf({ client, isNamed, state, statementMsMax }: Begun): Transaction {
   return {
     __transaction: true,
     async query(sql, values) {
       // A promise that nobody awaited would otherwise run its statement in somebody else's transaction.
       if (!state.isOpen) throw new TypeError('this transaction has ended')
-      return send(client, sql, values, statementMsMax)
+      return send(client, isNamed ? sql : textOf(sql), values, statementMsMax)
     },
   }
+}
+
+type Begun = {
+  readonly client: pg.PoolClient
+  readonly isNamed: boolean
+  readonly state: { readonly isOpen: boolean }
+  readonly statementMsMax: number | undefined
 }
 
 async function commit(client: pg.PoolClient): Promise<void> {

@@ -20,25 +20,27 @@ const WAIT_MS_MAX = 5_000
  * which leaves the connection usable. A paid request is answered within eight seconds, so one silence, and the look that follows it
  * on another connection, still fit into it.
  */
-const STATEMENT_MS_MAX = 5_000
+export const STATEMENT_MS_MAX = 5_000
 const ANSWER_MARGIN_MS = 1_000
 /** What a client that vanished has locked is free again after this. */
 const IDLE_IN_TRANSACTION_MS_MAX = 10_000
 /** The first question of the system's own, when nothing passes; it finds out within minutes what no query waits for. */
 const KEEP_ALIVE_MS = 10_000
 const VERSION_MIN = 150_000
+/** A pool stands between us and the server, and gives out its sessions for one transaction at a time. Others call it so in the URL, too. */
+const SHARED = /[?&]pgbouncer=true(?:&|$)/
 
 /** A pool of connections to a PostgreSQL server that several replicas may share. Refuses a server that cannot do its part. */
 export async function openPostgres(options: PostgresOptions): Promise<Backend> {
   const { url, poolSize = POOL_SIZE, waitMsMax = WAIT_MS_MAX, statementMsMax = STATEMENT_MS_MAX, log } = options
+  const keepsSessions = !SHARED.test(url)
   const pool = createConnectionPool(
     {
       connectionString: url,
       max: poolSize,
       connectionTimeoutMillis: waitMsMax,
-      statement_timeout: statementMsMax,
       query_timeout: answerMsMax(statementMsMax),
-      idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS_MAX,
+      ...(keepsSessions ? limitsOf(statementMsMax) : {}),
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
       application_name: 'sutler',
@@ -49,18 +51,32 @@ export async function openPostgres(options: PostgresOptions): Promise<Backend> {
   try {
     const server = await askServer(pool)
     refuseUnsuitable(server, place, log)
+    if (!keepsSessions) warnUnlimited(server, place, log)
     return {
       engine: 'postgres',
       description: `PostgreSQL ${server.version} at ${place}`,
       pool,
+      keepsSessions,
       ensureRoom: () => {},
       freeBytes: () => null,
       close: () => pool.end(),
     }
   } catch (error) {
     await pool.end()
+    if (error instanceof Error && /unsupported startup parameter/.test(error.message))
+      throw new StoreFault(
+        'server_unsuitable',
+        `${place} is a PgBouncer; add pgbouncer=true to the query of the database URL, so that nothing is kept in its sessions`,
+        { cause: error },
+      )
     throw asStoreProblem(error)
   }
+}
+
+function limitsOf(
+  statementMsMax: number,
+): Pick<pg.PoolConfig, 'statement_timeout' | 'idle_in_transaction_session_timeout'> {
+  return { statement_timeout: statementMsMax, idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS_MAX }
 }
 
 /** How long we wait for what the server itself gives up after so long. */
@@ -74,6 +90,7 @@ type Server = {
   readonly is_standby: boolean
   readonly fsync: string
   readonly synchronous_commit: string
+  readonly statement_timeout: string
 }
 
 async function askServer(pool: pg.Pool): Promise<Server> {
@@ -82,12 +99,13 @@ async function askServer(pool: pg.Pool): Promise<Server> {
            current_setting('server_version_num')::int as version_num,
            pg_is_in_recovery() as is_standby,
            current_setting('fsync') as fsync,
-           current_setting('synchronous_commit') as synchronous_commit`)
+           current_setting('synchronous_commit') as synchronous_commit,
+           current_setting('statement_timeout') as statement_timeout`)
   return rows[0]!
 }
 
 /** A server that is too old, cannot write or forgets is found out at the start, not by the first order. */
-export function refuseUnsuitable(server: Server, place: string, log: Log): void {
+export function refuseUnsuitable(server: Omit<Server, 'statement_timeout'>, place: string, log: Log): void {
   if (server.version_num < VERSION_MIN) {
     throw new StoreFault(
       'server_unsuitable',
@@ -100,6 +118,12 @@ export function refuseUnsuitable(server: Server, place: string, log: Log): void 
   if (server.fsync === 'off' || server.synchronous_commit === 'off') {
     log.warn('this server may lose payments in a power cut: turn on fsync and synchronous_commit', { place })
   }
+}
+
+/** Transactions bring their limit along; a statement alone has only what the server gives to everybody who comes. */
+function warnUnlimited({ statement_timeout }: Server, place: string, log: Log): void {
+  if (statement_timeout === '0')
+    log.warn("a statement may run for ever here: alter role … set statement_timeout = '5s'", { place })
 }
 
 /** Host, port and database, without user and password. */

@@ -21,7 +21,7 @@ export async function installCaddyfile(folder: string): Promise<void> {
   mkdirSync(place, { recursive: true })
   const shipped = readFileSync(join(root, 'Caddyfile'), 'utf8')
   const options = `{\n\tadmin off\n\thttp_port ${await freePort()}\n\tskip_install_trust\n}\n`
-  writeFileSync(join(place, 'Caddyfile'), options + shipped.replace(/dynamic a \{[^}]*\}/, 'to {$$SHOP_REPLICAS}'))
+  writeFileSync(join(place, 'Caddyfile'), options + shipped)
 }
 
 /** Where Caddy keeps the certificate of that authority. */

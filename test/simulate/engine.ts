@@ -92,6 +92,7 @@ function overWire(engine: PGlite, time: StoreTime): Database {
   )
   const backend: Backend = {
     engine: 'embedded',
+    keepsSessions: true,
     description: 'memory',
     pool,
     ensureRoom() {},

@@ -65,6 +65,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Backend> {
     const { version } = await currentHost()
     return {
       engine: 'embedded',
+      keepsSessions: true,
       description: `PostgreSQL ${version} embedded in ${dataDir}`,
       pool,
       ensureRoom: () => refuseFull(dataDir, roomBytesMin),
