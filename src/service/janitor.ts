@@ -26,11 +26,9 @@ export type Janitor = {
 const KIND = 'retention'
 const EVERY_SECONDS = 60
 const LEASE_SECONDS = 300
-/** About ten milliseconds of work on either engine; then everybody else has their turn. */
-const STEP_ROWS = 200
 const PAUSE_MS = 50
 /** Steps of one kind in one round: 20,000 rows a minute, which is more than a shop can write. */
-const STEPS_MAX = 100
+const STEPS_MAX = 1_000
 const FOR_EVER_MS = 90 * 86_400_000
 
 /** Deletes what was kept long enough, in small steps, on one replica at a time. */
@@ -41,7 +39,7 @@ export function createJanitor({ database, clock, log, retention, onGone }: Janit
 
   async function sweepOne(thing: KeptThing, before: number, stop: AbortSignal): Promise<void> {
     for (let step = 0; step < STEPS_MAX && !stop.aborted; step++) {
-      const gone = await letGoOf(database, thing, { before, limit: STEP_ROWS })
+      const gone = await letGoOf(database, thing, before)
       if (gone > 0) onGone(thing, gone)
       if (gone === 0) return
       await clock.sleep(PAUSE_MS, stop)
@@ -55,7 +53,7 @@ export function createJanitor({ database, clock, log, retention, onGone }: Janit
       const before = cutoffOf(keep[thing], now, exported)
       if (before !== null) await sweepOne(thing, before, stop)
     }
-    await tidyUp(database, { before: now - (keep.events ?? FOR_EVER_MS), limit: STEP_ROWS })
+    await tidyUp(database, now - (keep.events ?? FOR_EVER_MS))
   }
 
   async function loop(): Promise<void> {

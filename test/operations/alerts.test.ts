@@ -103,11 +103,13 @@ test('the chain drops a payment for good', () =>
   scene(['SutlerPaymentMissing'], {
     async cause() {
       const rail = mppPullUnderTest
-      const { body, response } = await buy(shop, rail, buyer)
-      assert.equal(response.status, 200)
+      const { body } = await buy(shop, rail, buyer)
+      const order = () => shop.service.checkout.orders.byId(body.orderId)
+      await until(async () => (await order())?.status === 'confirmed')
+      const { transaction } = (await order())!.settlement!
       await reconcileRail(shop, rail, TOMORROW)
       const { tempo } = shop.chains
-      const receipt = await tempo.request({ method: 'eth_getTransactionReceipt', params: [body.paymentTx] })
+      const receipt = await tempo.request({ method: 'eth_getTransactionReceipt', params: [transaction] })
       const { blockNumber } = receipt as { blockNumber: Hex }
       const head = Number(await tempo.request({ method: 'eth_blockNumber', params: [] }))
       const depth = head - Number(blockNumber) + 1
@@ -224,7 +226,7 @@ test('money comes without a purchase, and waits', () =>
       await until(async () => {
         frail.later(11_000)
         await shop.service.operations.lookout.look()
-        return (await readFigures(shop)).sum('sutler_troubles_open') === 0
+        return (await readFigures(shop)).value('sutler_troubles_open{kind="attention"}') === 0
       })
     },
   }))
@@ -284,7 +286,7 @@ test('the game is down', () =>
       await until(async () => {
         frail.later(11_000)
         await shop.service.operations.lookout.look()
-        return (await readFigures(shop)).sum('sutler_troubles_open') === 0
+        return (await readFigures(shop)).value('sutler_troubles_open{kind="game"}') === 0
       })
     },
   }))

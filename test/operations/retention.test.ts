@@ -9,6 +9,7 @@ import { after, before, describe, test } from 'node:test'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { systemClock } from '../../src/base/clock.ts'
 import type { EngineName } from '../../src/store/backend.ts'
+import { claimantOf } from '../../src/store/tills/arrivals.ts'
 import { sutler } from '../cli/sutler.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
@@ -105,6 +106,13 @@ function suite(engine: EngineName): void {
     assert.equal(await count(`orders where status = 'expired'`), 0)
     assert.equal(await count('payment_identities'), names)
     assert.equal(await count('orders'), 2)
+    // Should its money come after all, it is nobody's, and goes back like any that came without a purchase.
+    const [left] = (
+      await shop.store.db.query<{ identity: string }>(
+        'select identity from payment_identities where order_id is null and arrival_id is null',
+      )
+    ).rows
+    assert.deepEqual(await claimantOf(shop.store.db, left!.identity), { kind: 'nobody' })
     const again = await send(unpaid)
     assert.equal(again.status, 402)
     assert.equal(await count('orders'), 2)
