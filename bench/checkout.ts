@@ -10,7 +10,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { loadConfig } from '../src/config/load.ts'
 import { type DevChains, startDevChains } from '../src/devchain/chains.ts'
 import { serveRpc } from '../src/devchain/server.ts'
-import { addressOf, giveToken, startWorld } from '../src/sandbox/world.ts'
+import { demoAddressOf, giveToken, startWorld } from '../src/sandbox/world.ts'
 import { createDatabase } from '../test/support/postgres.ts'
 import { freePort } from '../test/support/shop.ts'
 import { cpuMicrosPerShot, type Measured, median, type Shot, startMeasured } from './measured.ts'
@@ -51,7 +51,7 @@ export async function benchCheckout({ shots = 5_000, rounds = 5, paid = 120 } = 
       key: await fundedKey(),
       payTo: config.x402!.payTo,
     })
-    const stockMppx = await start('stock-mppx.ts', { rpcUrl: rpcUrls[42431], recipient: addressOf('till') })
+    const stockMppx = await start('stock-mppx.ts', { rpcUrl: rpcUrls[42431], recipient: demoAddressOf('till') })
     const sutler = await start('sutler.ts', {
       rpcUrls,
       databaseUrl: database.url,

@@ -11,7 +11,7 @@ import { loadConfig } from '../src/config/load.ts'
 import { x402Networks } from '../src/config/networks.ts'
 import { type DevChains, startDevChains } from '../src/devchain/chains.ts'
 import { serveRpc } from '../src/devchain/server.ts'
-import { addressOf, giveGas, giveToken, startWorld } from '../src/sandbox/world.ts'
+import { demoAddressOf, giveGas, giveToken, startWorld } from '../src/sandbox/world.ts'
 import { createDatabase } from '../test/support/postgres.ts'
 import { freePort } from '../test/support/shop.ts'
 import { median, startMeasured } from './measured.ts'
@@ -88,7 +88,7 @@ const settled = () => new Promise((resolve) => setTimeout(resolve, 1_500))
 
 /** Transfers of a millionth of a dollar to the till, from nobody, as fast as the chain bears them beside a purchase. */
 function dust({ native }: DevChains): () => void {
-  const [token, till] = [x402Networks['base-sepolia']!.asset, addressOf('till')]
+  const [token, till] = [x402Networks['base-sepolia']!.asset, demoAddressOf('till')]
   const give = () => void native.request({ method: 'dev_mintToken', params: [token, till, '0x1'] })
   const timer = setInterval(give, 1_000 / DUST_PER_SECOND)
   return () => clearInterval(timer)

@@ -5,7 +5,7 @@ import type { Checkout } from '../checkout/checkout.ts'
 import { type HttpConfig, publicUrls } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
 import type { Host, Route } from '../domain/route.ts'
-import { compilePlaces, type Place } from './compile.ts'
+import { compilePlaces, type RoutePlace } from './compile.ts'
 import type { FactsSource } from './documents/facts.ts'
 import type { PaymentGate } from './gate/payment-gate.ts'
 import type { RateLimiter } from './gate/rate-limit.ts'
@@ -113,7 +113,7 @@ function traced(request: HttpRequest, reply: Reply, random: Random): Reply {
 }
 
 /** A path of the table. */
-function serveAt(place: Place, hostOf: HostFinder, { limiter }: HttpOptions): Handler {
+function serveAt(place: RoutePlace, hostOf: HostFinder, { limiter }: HttpOptions): Handler {
   /** What leads nowhere costs its sender as much as what leads somewhere: a preflight, a wrong path, a wrong method. */
   const count = (request: HttpRequest) => (place.isRateLimited ? limiter.take('read', request) : {})
 

@@ -19,7 +19,7 @@ function compile(route: Route, options: CompileOptions): Compiled {
 }
 
 /** All rows of one path. */
-export type Place = {
+export type RoutePlace = {
   readonly rows: readonly Compiled[]
   readonly methods: readonly string[]
   /** As an answer names them. */
@@ -28,12 +28,12 @@ export type Place = {
   readonly isRateLimited: boolean
 }
 
-export function compilePlaces(routes: readonly Route[], options: CompileOptions): ReadonlyMap<string, Place> {
+export function compilePlaces(routes: readonly Route[], options: CompileOptions): ReadonlyMap<string, RoutePlace> {
   const paths = Map.groupBy(routes, ({ path }) => path)
   return new Map([...paths].map(([path, onPath]) => [path, placeOf(onPath.map((route) => compile(route, options)))]))
 }
 
-function placeOf(rows: readonly Compiled[]): Place {
+function placeOf(rows: readonly Compiled[]): RoutePlace {
   // HEAD is not among them where a GET is sold: nobody may look at goods by asking for less than all of them.
   const methods = [...new Set(rows.flatMap(({ handlers }) => [...handlers.keys()]))]
   return {

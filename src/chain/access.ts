@@ -1,4 +1,4 @@
-import type { SigningKey } from '../config/signing-key.ts'
+import type { ChainKey } from '../config/signing-key.ts'
 import type { HeadSource } from './head.ts'
 import type { Rpc } from './rpc.ts'
 import type { Sender } from './sender.ts'
@@ -8,5 +8,5 @@ export type ChainAccess = {
   readonly rpc: Rpc
   readonly head: HeadSource
   /** The same key always gets the same sender: two would race for its nonces. */
-  sender(key: SigningKey): Sender
+  sender(key: ChainKey): Sender
 }

@@ -20,7 +20,7 @@ export function stepName(step: string, number: number): string {
 }
 
 /** All tries of a step, by one look at the journal. */
-export async function readTries(sender: Sender, orderId: string, step: string): Promise<Tries> {
+export async function readSendTries(sender: Sender, orderId: string, step: string): Promise<Tries> {
   const sends = await sender.sendsOf(orderId)
   const attempts: Attempt[] = []
   for (let number = 1; number <= ATTEMPTS_MAX; number++) {
@@ -64,7 +64,7 @@ export async function followOn(sender: Sender, errand: Errand, { number, step }:
  * or can no longer land. Never while one is pending.
  */
 export async function sendAgain(sender: Sender, errand: Errand, call: Call): Promise<Attempt> {
-  const tries = await readTries(sender, errand.orderId, errand.step)
+  const tries = await readSendTries(sender, errand.orderId, errand.step)
   const decisive = decisiveOf(tries)
   if (decisive && hasSucceeded(decisive)) return decisive
   if (decisive?.state.state === 'pending') return followOn(sender, errand, decisive)

@@ -6,7 +6,7 @@ import { keccak256 } from '../base/keccak.ts'
 import type { ProblemCode } from '../base/problem.ts'
 import type { Delivery } from '../domain/good.ts'
 import type { Lease } from '../domain/lease.ts'
-import { type Attempt, decisiveOf, followOn, hasSucceeded, readTries, sendNext, type Tries } from './attempts.ts'
+import { type Attempt, decisiveOf, followOn, hasSucceeded, readSendTries, sendNext, type Tries } from './attempts.ts'
 import { type CallTerms, Reverted } from './contract.ts'
 import type { Receipt } from './receipt.ts'
 import type { Sender } from './sender.ts'
@@ -55,7 +55,7 @@ const RETRY_MS_MAX = 30_000
 
 /** Brings a delivery to the chain, from whatever point an earlier try was interrupted at. "Impossible" is said only on proof. */
 export async function deliverOnce(sender: Sender, clock: Clock, delivery: ChainDelivery): Promise<Delivery> {
-  const tries = await readTries(sender, delivery.orderId, delivery.step)
+  const tries = await readSendTries(sender, delivery.orderId, delivery.step)
   const last = decisiveOf(tries)
   if (last?.state.state === 'pending')
     return clock.now() < delivery.deadline

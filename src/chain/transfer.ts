@@ -10,7 +10,7 @@ import {
   decisiveOf,
   followOn,
   hasSucceeded,
-  readTries,
+  readSendTries,
   sendNext,
   stepName,
   type Tries,
@@ -61,7 +61,7 @@ async function refundOnce(errand: RefundErrand, transfer: Transfer): Promise<Ref
   const { rpc, sender, orderId } = errand
   const { token } = transfer
   const call = { to: token, data: transferData(transfer), gas: TRANSFER_GAS }
-  const tries = await readTries(sender, orderId, STEP)
+  const tries = await readSendTries(sender, orderId, STEP)
   const decisive = decisiveOf(tries)
   if (decisive?.state.state === 'pending')
     return outcomeOf(errand, transfer, await followOn(sender, { ...errand, step: STEP }, decisive))

@@ -5,7 +5,7 @@ import type { Clock } from '../base/clock.ts'
 import { fromHex, type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
 import { Secret } from '../base/secret.ts'
-import type { SigningKey } from '../config/signing-key.ts'
+import type { ChainKey } from '../config/signing-key.ts'
 import type { Call, Fees, SignedVersion } from '../domain/journal.ts'
 import { remoteSigner } from './remote-signer.ts'
 import { recoverSigner, signDigest } from './secp256k1.ts'
@@ -23,7 +23,7 @@ export type Wallet = {
   assertReady(): Promise<void>
 }
 
-export function openWallet(key: SigningKey, clock: Clock): Wallet {
+export function openWallet(key: ChainKey, clock: Clock): Wallet {
   return walletOf(key instanceof Secret ? localSigner(key) : remoteSigner(key, clock))
 }
 
@@ -39,7 +39,7 @@ export function createWallet(privateKey: Secret): Wallet & { signText(text: stri
   }
 }
 
-export function addressOf(key: SigningKey): Address {
+export function addressOf(key: ChainKey): Address {
   return key instanceof Secret ? localSigner(key).address : key.address
 }
 

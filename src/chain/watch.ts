@@ -4,7 +4,7 @@ import { isProblem } from '../base/problem.ts'
 import { isDeliveryStep, type Send } from '../domain/journal.ts'
 import type { Lease } from '../domain/lease.ts'
 import type { MissingSend, SendWatch, WatchedSend } from '../domain/send-watch.ts'
-import { type Attempt, decisiveOf, followOn, hasSucceeded, readTries, sendNext } from './attempts.ts'
+import { type Attempt, decisiveOf, followOn, hasSucceeded, readSendTries, sendNext } from './attempts.ts'
 import { contractAt, Reverted } from './contract.ts'
 import type { Rpc } from './rpc.ts'
 import type { Sender } from './sender.ts'
@@ -90,7 +90,7 @@ async function withhold({ watch, lease }: WatchOptions, sender: Sender, send: Wa
 /** The contract takes each order once, so a further try is safe when the one before can never land. */
 async function deliverAgain({ rpc, watch, lease }: WatchOptions, sender: Sender, send: WatchedSend): Promise<string> {
   const errand = { lease, orderId: send.orderId, step: send.step.replace(/\.\d+$/, '') }
-  const tries = await readTries(sender, errand.orderId, errand.step)
+  const tries = await readSendTries(sender, errand.orderId, errand.step)
   const decisive = decisiveOf(tries)
   const isOut = decisive && (hasSucceeded(decisive) || decisive.state.state === 'pending')
   if (isOut) return landed(watch, sender, send, await followOn(sender, errand, decisive))

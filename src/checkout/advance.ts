@@ -20,7 +20,7 @@ type OrderRun = LeasedOrder & { readonly checkout: Checkout; readonly offer: Off
  * Carries an order one step further, from whatever state a request, a crash or another process left it in. The request that opened the
  * order calls it first; the worker calls the very same function for any order that nobody holds. Recovery is not a second path.
  */
-export async function advance(checkout: Checkout, { order, lease }: LeasedOrder): Promise<Step> {
+export async function advance(checkout: Checkout, { order, lease }: LeasedOrder): Promise<OrderStep> {
   const run: OrderRun = { checkout, offer: offerOf(checkout, order), order, lease }
   switch (order.status) {
     case 'settling':
@@ -54,7 +54,7 @@ export function offerOf({ offers }: Checkout, order: Order): Offer {
   return offer
 }
 
-export type Step =
+export type OrderStep =
   | { readonly kind: 'moved'; readonly order: Order }
   /** Nothing to do before `waitMs` have passed. */
   | { readonly kind: 'waiting'; readonly order: Order; readonly waitMs: number; readonly detail: string }
@@ -67,7 +67,7 @@ const POLL_MS_MAX = 30_000
 /** What waits for a person is looked at again after so long; whoever decides does not wait for it. */
 const PERSON_MS = 3_600_000
 
-async function settle(run: OrderRun): Promise<Step> {
+async function settle(run: OrderRun): Promise<OrderStep> {
   const { checkout, offer, order, lease } = run
   const { waypoint } = checkout
   await waypoint('settle.begun')
@@ -92,7 +92,7 @@ async function settle(run: OrderRun): Promise<Step> {
   }
 }
 
-async function stillSettling(run: OrderRun, outcome: SettleOutcome & { kind: 'unknown' }): Promise<Step> {
+async function stillSettling(run: OrderRun, outcome: SettleOutcome & { kind: 'unknown' }): Promise<OrderStep> {
   const { checkout, order } = run
   const { orders, clock, limits } = checkout
   const age = clock.now() - order.createdAt
@@ -121,7 +121,7 @@ function unknownOutcome(checkout: Checkout, order: Order, error: unknown): Settl
 const PLAN_MS_MAX = 30 * 60_000
 
 /** For money that was there before anybody asked whether it can be delivered: now ask, and send it back when not. */
-async function plan(run: OrderRun): Promise<Step> {
+async function plan(run: OrderRun): Promise<OrderStep> {
   const { checkout, offer, order } = run
   if (order.objection) return fail(run, order.objection)
   try {
@@ -142,7 +142,7 @@ async function plan(run: OrderRun): Promise<Step> {
   }
 }
 
-async function deliver(run: OrderRun): Promise<Step> {
+async function deliver(run: OrderRun): Promise<OrderStep> {
   const { checkout, offer, order, lease } = run
   const { waypoint } = checkout
   if (order.plan === null) throw new TypeError(`order ${order.id} has no plan`)
@@ -165,7 +165,7 @@ async function deliver(run: OrderRun): Promise<Step> {
   }
 }
 
-async function stillDelivering(run: OrderRun, delivery: Delivery & { state: 'pending' }): Promise<Step> {
+async function stillDelivering(run: OrderRun, delivery: Delivery & { state: 'pending' }): Promise<OrderStep> {
   const { checkout, order } = run
   const { transaction: deliveryTx, retryAfterMs: waitMs, detail } = delivery
   const counted = await checkout.orders.countAttempt(run, paidWords(detail))
@@ -194,7 +194,7 @@ const REVERT_SECONDS = 86_400
  * What was mined and reverted has cost gas. A contract that takes a trial and refuses the real thing does so on purpose, and for a day whoever
  * has the same code buys nothing; a payer may once or twice have parted with what was to be taken from them.
  */
-async function giveUp(run: OrderRun, delivery: Delivery & { state: 'impossible' }): Promise<Step> {
+async function giveUp(run: OrderRun, delivery: Delivery & { state: 'impossible' }): Promise<OrderStep> {
   const { code, detail, proof, suspects = [] } = delivery
   for (const subject of suspects) {
     const points = subject.startsWith('payer:') ? 1 : STRIKE_POINTS_MAX
@@ -203,7 +203,7 @@ async function giveUp(run: OrderRun, delivery: Delivery & { state: 'impossible' 
   return fail(run, { code, detail }, proof?.sends)
 }
 
-async function fail(run: OrderRun, { code, detail }: Failure, sends?: number): Promise<Step> {
+async function fail(run: OrderRun, { code, detail }: Failure, sends?: number): Promise<OrderStep> {
   const { checkout, order } = run
   const failure = { code, detail: paidWords(detail) }
   checkout.log.error('delivery is impossible; the money goes back', { orderId: order.id, ...failure })
@@ -213,7 +213,7 @@ async function fail(run: OrderRun, { code, detail }: Failure, sends?: number): P
 }
 
 /** Nobody asked for it, so it has bounds: a blocked payer, or more than a day may cost, is for a person to decide. */
-async function refundByItself(run: OrderRun): Promise<Step> {
+async function refundByItself(run: OrderRun): Promise<OrderStep> {
   const { checkout, order } = run
   if (checkout.isBlocked(order.payer)) return forAPerson(run, 'Its payer is blocked.')
   const { refundsPerDay: perDay, refundsPerPayer: count } = checkout.limits
@@ -228,7 +228,7 @@ async function refundByItself(run: OrderRun): Promise<Step> {
   }
 }
 
-async function forAPerson(run: OrderRun, detail: string): Promise<Step> {
+async function forAPerson(run: OrderRun, detail: string): Promise<OrderStep> {
   const { checkout, order } = run
   checkout.log.error('a refund waits for a person', { orderId: order.id, amount: order.amount, reason: detail })
   const noted = await checkout.orders.noteTry(run, detail)
@@ -239,7 +239,7 @@ async function forAPerson(run: OrderRun, detail: string): Promise<Step> {
 export async function beginRefund(
   run: OrderRun,
   { reason, by, budget }: { readonly reason: string; readonly by: string; readonly budget?: RefundBudget },
-): Promise<Step> {
+): Promise<OrderStep> {
   const { checkout, order } = run
   const { clock, random, waypoint } = checkout
   const refund: Refund = {
@@ -257,7 +257,7 @@ export async function beginRefund(
   return next
 }
 
-async function refund(run: OrderRun): Promise<Step> {
+async function refund(run: OrderRun): Promise<OrderStep> {
   const { checkout, offer, order, lease } = run
   const { orders, clock, log, waypoint } = checkout
   if (order.refund === null) throw new TypeError(`order ${order.id} is refunding without a refund`)
@@ -278,12 +278,12 @@ async function refund(run: OrderRun): Promise<Step> {
 
 type Move = Omit<OrderChange, 'at' | 'release' | 'isLast'>
 
-function move(run: OrderRun, to: Move): Promise<Step> {
+function move(run: OrderRun, to: Move): Promise<OrderStep> {
   return apply(run, completed(run, to))
 }
 
 /** The receipt and the final answer are written in the same statement as the state they belong to. */
-async function confirm(run: OrderRun, to: Move): Promise<Step> {
+async function confirm(run: OrderRun, to: Move): Promise<OrderStep> {
   const { checkout, offer, order } = run
   const change = completed(run, to)
   const receipt = checkout.receipts.sign(offer, changed(order, change))
@@ -292,20 +292,20 @@ async function confirm(run: OrderRun, to: Move): Promise<Step> {
 }
 
 /** The one place where an order changes its state: with the state go its event, its holds and its job. */
-async function apply(run: OrderRun, change: OrderChange): Promise<Step> {
+async function apply(run: OrderRun, change: OrderChange): Promise<OrderStep> {
   const { checkout, offer, order } = run
   const next = await checkout.orders.change(run, change, eventOf(offer, changed(order, change)))
   return stepTo(checkout, next)
 }
 
-function stepTo({ meter, log }: Checkout, next: Order | null): Step {
+function stepTo({ meter, log }: Checkout, next: Order | null): OrderStep {
   if (next === null) return { kind: 'lost' }
   log.info('order moved', { orderId: next.id, flowId: next.flowId, status: next.status })
   meter.moved(next)
   return { kind: isFinal(next.status) ? 'ended' : 'moved', order: next }
 }
 
-async function moveRefund(run: OrderRun, to: Move & Pick<RefundChange, 'refund' | 'budget'>): Promise<Step> {
+async function moveRefund(run: OrderRun, to: Move & Pick<RefundChange, 'refund' | 'budget'>): Promise<OrderStep> {
   const { checkout, offer, order } = run
   const change = { ...completed(run, to), refund: to.refund, budget: to.budget }
   const next = await checkout.orders.changeRefund(run, change, eventOf(offer, changed(order, change)))

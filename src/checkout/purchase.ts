@@ -12,7 +12,7 @@ import type { Checkout } from './checkout.ts'
 import { open, type Written } from './opening.ts'
 import type { PaidCall, PurchaseRequest } from './paid-call.ts'
 import { paidWords } from './paid-words.ts'
-import { replay, said, sameKey } from './replay.ts'
+import { replay, saidBefore, sameKey } from './replay.ts'
 import { runShared, waitFor } from './run.ts'
 
 /**
@@ -170,10 +170,10 @@ async function answer<Input extends JsonObject>(call: PaidCall<Input>, opened: W
       void runShared(checkout, opened, { untilMs: until })
       const end = await waitFor(checkout, opened.order, until)
       await waypoint('answer.ready')
-      return said(offer, end, false)
+      return saidBefore(offer, end, false)
     }
     case 'unsure':
-      return said(offer, opened.order, false)
+      return saidBefore(offer, opened.order, false)
     case 'known':
       return replay(call, opened.order)
     case 'same_key':

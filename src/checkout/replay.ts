@@ -25,7 +25,7 @@ export async function replay<Input extends JsonObject>(call: PaidCall<Input>, or
   }
   const end = await waited(call, order)
   if (end.status === 'expired') await assertNeverLanded(call)
-  return shownBy === 'buyer' ? said(offer, end, true) : saidToAnybody(offer, end)
+  return shownBy === 'buyer' ? saidBefore(offer, end, true) : saidToAnybody(offer, end)
 }
 
 /** By what the caller has shown, and nothing else: it tells nobody more than they brought. */
@@ -40,7 +40,7 @@ export async function sameKey<Input extends JsonObject>(call: PaidCall<Input>, o
       'idempotency_conflict',
       'This idempotency key was used for another request; this payment was not taken.',
     )
-  return said(call.offer, await waited(call, order), true)
+  return saidBefore(call.offer, await waited(call, order), true)
 }
 
 function waited<Input extends JsonObject>({ checkout }: PaidCall<Input>, order: Order): Promise<Order> {
@@ -66,7 +66,7 @@ function isSameRequest<Input extends JsonObject>({ offer, request }: PaidCall<In
 }
 
 /** An expired order has nothing to say but: pay again. */
-export function said<Input extends JsonObject>(offer: Offer<Input>, order: Order, isReplay: boolean): Outcome {
+export function saidBefore<Input extends JsonObject>(offer: Offer<Input>, order: Order, isReplay: boolean): Outcome {
   return outcomeOf(offer as unknown as Offer, order, isReplay) ?? givenUp(order)
 }
 

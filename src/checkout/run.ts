@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Lease } from '../domain/lease.ts'
 import { isFinal, type LeasedOrder, type Order } from '../domain/order.ts'
 import type { Priority } from '../store/jobs.ts'
-import { advance, type Step } from './advance.ts'
+import { advance, type OrderStep } from './advance.ts'
 import type { Checkout } from './checkout.ts'
 import { paidError, reasonOf } from './paid-words.ts'
 
@@ -52,7 +52,7 @@ async function run(
 }
 
 /** Nobody foresaw it, or the store is down: it is told to whoever looks, where that can be written, and tried again. */
-async function stumbled(checkout: Checkout, leased: LeasedOrder, error: unknown): Promise<Step> {
+async function stumbled(checkout: Checkout, leased: LeasedOrder, error: unknown): Promise<OrderStep> {
   const { limits, log, orders, random } = checkout
   const { order } = leased
   const { id: orderId, status } = order

@@ -7,7 +7,7 @@ import {
 } from '../api/operator/arrival-rows.ts'
 import { arrivalStates } from '../domain/till.ts'
 import { arrivalsBy, listFound } from '../store/tills/arrival-list.ts'
-import { type Call, type Command, type Option, operatorOptions, Refusal, UsageFault } from './command.ts'
+import { type Command, type CommandCall, CommandRefusal, type Option, operatorOptions, UsageFault } from './command.ts'
 import { operatorClient } from './shop-client.ts'
 import { readShopOrStore } from './store-access.ts'
 import type { Style, Terminal } from './terminal.ts'
@@ -21,7 +21,7 @@ const filters: Readonly<Record<string, Option>> = {
   rail: { value: 'rail', about: 'only what came by this protocol' },
 }
 
-export const listArrivals: Command = {
+export const arrivalsCommand: Command = {
   args: '',
   about:
     'Lists money that reached the shop without a purchase, newest first; what is not decided yet, unless told otherwise. `held` waits for a\nperson: `sutler arrivals refund` sends it back, `sutler arrivals keep` keeps it.',
@@ -52,13 +52,13 @@ export const showArrival: Command = {
   async run(call) {
     const [reference = ''] = call.args
     const arrivals = await findArrivals(call, reference)
-    if (arrivals.length === 0) throw new Refusal('order_not_found', `there is no arrival ${reference}`)
+    if (arrivals.length === 0) throw new CommandRefusal('order_not_found', `there is no arrival ${reference}`)
     return { json: { arrivals }, text: arrivals.map((one) => arrivalText(one, call.terminal)).join('\n\n') }
   },
 }
 
 /** Empty when nothing goes by that name. */
-export function findArrivals(call: Call, reference: string): Promise<readonly ArrivalView[]> {
+export function findArrivals(call: CommandCall, reference: string): Promise<readonly ArrivalView[]> {
   return readShopOrStore(
     call,
     async (client) => {
@@ -70,7 +70,7 @@ export function findArrivals(call: Call, reference: string): Promise<readonly Ar
 }
 
 function nothingThere(error: unknown): Page {
-  if (error instanceof Refusal && error.code === 'order_not_found') return { arrivals: [], next: null }
+  if (error instanceof CommandRefusal && error.code === 'order_not_found') return { arrivals: [], next: null }
   throw error
 }
 
@@ -111,7 +111,7 @@ type Decided = {
   readonly isDone: boolean
 }
 
-async function decideAll(call: Call, word: 'refund' | 'keep') {
+async function decideAll(call: CommandCall, word: 'refund' | 'keep') {
   const isAll = call.flag('all')
   if (isAll === call.args.length > 0)
     throw new UsageFault(
@@ -132,7 +132,7 @@ async function decideAll(call: Call, word: 'refund' | 'keep') {
 }
 
 /** What is decided leaves the list, and what is refused stays in it: the pages go on behind both. */
-async function* heldArrivals(call: Call): AsyncGenerator<string> {
+async function* heldArrivals(call: CommandCall): AsyncGenerator<string> {
   const wanted: Query = { state: 'held', ...queryOf(call), limit: String(ARRIVALS_PAGE_MAX) }
   for (let next: string | null = ''; next !== null; ) {
     const page: Page = await readPage(call, next === '' ? wanted : { ...wanted, cursor: next })
@@ -141,7 +141,7 @@ async function* heldArrivals(call: Call): AsyncGenerator<string> {
   }
 }
 
-async function decideOne(call: Call, id: string, body: { decision: string; by?: string }): Promise<Decided> {
+async function decideOne(call: CommandCall, id: string, body: { decision: string; by?: string }): Promise<Decided> {
   try {
     const path = `/operator/arrivals/${encodeURIComponent(id)}`
     const { status, refund } = await operatorClient(call).post<
@@ -149,12 +149,12 @@ async function decideOne(call: Call, id: string, body: { decision: string; by?: 
     >(path, body)
     return { arrivalId: id, status, detail: refund?.transaction ?? '', isDone: true }
   } catch (error) {
-    if (!(error instanceof Refusal) || !['refund_refused', 'order_not_found'].includes(error.code)) throw error
+    if (!(error instanceof CommandRefusal) || !['refund_refused', 'order_not_found'].includes(error.code)) throw error
     return { arrivalId: id, status: 'refused', detail: error.message, isDone: false }
   }
 }
 
-function readPage(call: Call, query: Query): Promise<Page> {
+function readPage(call: CommandCall, query: Query): Promise<Page> {
   return readShopOrStore<Page>(
     call,
     (client) => client.get<Page>(`/operator/arrivals?${new URLSearchParams(query)}`),
@@ -169,7 +169,7 @@ function readPage(call: Call, query: Query): Promise<Page> {
   )
 }
 
-function queryOf(call: Call): Query {
+function queryOf(call: CommandCall): Query {
   const [state, rail] = [call.option('state'), call.option('rail')]
   if (state !== undefined && ![...arrivalStates, 'open', 'all'].includes(state))
     throw new UsageFault(`${state} is not a state; there are open, all, ${arrivalStates.join(', ')}`, 'arrivals list')

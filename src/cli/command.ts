@@ -13,13 +13,13 @@ export type Command = {
   /** Lines that can be copied, and what each is for. */
   readonly examples: readonly (readonly [line: string, what: string])[]
   /** Null when everything has been said already. */
-  run(call: Call): Promise<Output | null>
+  run(call: CommandCall): Promise<Output | null>
 }
 
 /** An option without a value to name is a switch. */
 export type Option = { readonly value?: string; readonly about: string }
 
-export type Call = {
+export type CommandCall = {
   readonly args: readonly string[]
   /** The value of an option; undefined when it was not given. */
   option(name: string): string | undefined
@@ -43,7 +43,7 @@ export const operatorOptions: Readonly<Record<string, Option>> = {
   token: { value: 'token', about: 'the operator token; else SUTLER_OPERATOR_TOKEN' },
 }
 
-export type Typed = Pick<Call, 'args' | 'option' | 'flag'>
+export type Typed = Pick<CommandCall, 'args' | 'option' | 'flag'>
 
 /** Reads what was typed after the name of a command; throws UsageFault when the command does not know it. */
 export function parseCall(name: string, { args, options }: Command, argv: readonly string[]): Typed {
@@ -117,14 +117,14 @@ export class UsageFault extends Error {
   }
 }
 
-export type Wrong = { readonly member: string; readonly detail: string }
+type WrongInput = { readonly member: string; readonly detail: string }
 
 /** It made sense and was refused, or could not be done: exit code 1. The message says what to do next. */
-export class Refusal extends Error {
+export class CommandRefusal extends Error {
   readonly code: string
   /** The members of the request that the shop does not take, and why. */
-  readonly wrong: readonly Wrong[]
-  constructor(code: string, message: string, options?: ErrorOptions & { readonly wrong?: readonly Wrong[] }) {
+  readonly wrong: readonly WrongInput[]
+  constructor(code: string, message: string, options?: ErrorOptions & { readonly wrong?: readonly WrongInput[] }) {
     super(message, options)
     this.name = 'Refusal'
     this.code = code

@@ -82,7 +82,7 @@ export const commands: readonly Entry[] = [
   {
     name: 'orders list',
     summary: 'Purchases, newest first',
-    load: () => import('./orders.ts').then(({ listOrders }) => listOrders),
+    load: () => import('./orders.ts').then(({ ordersCommand }) => ordersCommand),
   },
   {
     name: 'orders show',
@@ -107,12 +107,12 @@ export const commands: readonly Entry[] = [
   {
     name: 'reconcile',
     summary: 'Hold the books against the chain, and name every difference',
-    load: () => import('./reconcile.ts').then(({ reconcile }) => reconcile),
+    load: () => import('./reconcile.ts').then(({ reconcileCommand }) => reconcileCommand),
   },
   {
     name: 'arrivals list',
     summary: 'Money that came without a purchase',
-    load: () => import('./arrivals.ts').then(({ listArrivals }) => listArrivals),
+    load: () => import('./arrivals.ts').then(({ arrivalsCommand }) => arrivalsCommand),
   },
   {
     name: 'arrivals show',

@@ -11,11 +11,11 @@ import { verifyReceipt } from '../checkout/receipt.ts'
 import type { RailName } from '../domain/rail.ts'
 import { clientOf, clients } from '../rails/clients.ts'
 import { boundedFetch } from './bounded-fetch.ts'
-import { Refusal } from './command.ts'
-import { type Step, watchedFetch } from './watched-fetch.ts'
+import { CommandRefusal } from './command.ts'
+import { type WatchedStep, watchedFetch } from './watched-fetch.ts'
 
 /** What the sandbox gives an agent that has nothing: play money, and a player. */
-export type Sandbox = {
+export type DemoSandbox = {
   readonly chains: Readonly<Record<RailName | 'game', { readonly chainId: number; readonly rpcUrl: string }>>
 }
 
@@ -75,10 +75,10 @@ export async function discover(url: string): Promise<readonly Operation[]> {
   )
 }
 
-export type AgentOptions = {
+type AgentOptions = {
   readonly url: string
   readonly account: PrivateKeyAccount
-  readonly sandbox: Sandbox
+  readonly sandbox: DemoSandbox
   readonly clock: Clock
 }
 
@@ -90,7 +90,7 @@ export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
   let keys: Jwks | null = null
 
   async function buy(operation: Operation, body: object | null, say: Say): Promise<Bought> {
-    const steps: Step[] = []
+    const steps: WatchedStep[] = []
     const watched = watchedFetch((step) => {
       steps.push(step)
       tell(step, account.address, say)
@@ -104,10 +104,12 @@ export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
       ...(body === null ? {} : { body: stringify(body), headers: { 'content-type': 'application/json' } }),
     })
     const answer = (await response.json()) as Answer
-    if (response.status !== 200) throw new Refusal('not_bought', `${operation.path} answered ${stringify(answer)}`)
+    if (response.status !== 200)
+      throw new CommandRefusal('not_bought', `${operation.path} answered ${stringify(answer)}`)
     const challenge = steps.find((step) => step.kind === 'challenge')
     const settlement = steps.find((step) => step.kind === 'settlement')
-    if (!challenge || !settlement) throw new Refusal('not_settled', `${operation.path} sold without a settlement`)
+    if (!challenge || !settlement)
+      throw new CommandRefusal('not_settled', `${operation.path} sold without a settlement`)
     await assertLanded(rpcUrl, settlement.transaction)
     if (answer.saleTx) await assertOwned(publicClient, account.address, answer.nfts ?? [])
     say('delivery', describe(answer))
@@ -135,13 +137,14 @@ export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
     const { checks } = await post<Quote>(quoteUrl, body)
     for (const { ok, fix, detail } of checks) {
       if (ok) continue
-      if (!fix) throw new Refusal('not_ready', `the quote says: ${detail}`)
+      if (!fix) throw new CommandRefusal('not_ready', `the quote says: ${detail}`)
       const hash = await wallet.sendTransaction({ to: fix.to, data: fix.data })
       await publicClient.waitForTransactionReceipt({ hash, pollingInterval: 50 })
       say('quote', `${fix.description}: ${hash}`)
     }
     const { executable } = await post<Quote>(quoteUrl, body)
-    if (!executable) throw new Refusal('not_ready', `${quoteUrl} still says that the request cannot be carried out`)
+    if (!executable)
+      throw new CommandRefusal('not_ready', `${quoteUrl} still says that the request cannot be carried out`)
   }
 
   return { buy, makeReady }
@@ -149,16 +152,16 @@ export function createAgent({ url, account, sandbox, clock }: AgentOptions) {
 
 export type Agent = ReturnType<typeof createAgent>
 
-function chainOf({ chains }: Sandbox, name: string) {
+function chainOf({ chains }: DemoSandbox, name: string) {
   const chain = chains[name]
-  if (!chain) throw new Refusal('no_chain', `the sandbox does not tell of the chain of ${name}`)
+  if (!chain) throw new CommandRefusal('no_chain', `the sandbox does not tell of the chain of ${name}`)
   return chain
 }
 
 /** The chain is asked, not the shop. */
 async function assertLanded(rpcUrl: string, transaction: string): Promise<void> {
   const receipt = await rpc<{ status: Hex } | null>(rpcUrl, 'eth_getTransactionReceipt', [transaction])
-  if (receipt?.status !== '0x1') throw new Refusal('not_landed', `${transaction} is not on the chain`)
+  if (receipt?.status !== '0x1') throw new CommandRefusal('not_landed', `${transaction} is not on the chain`)
 }
 
 function gameChain(rpcUrl: string) {
@@ -172,7 +175,7 @@ async function assertOwned(client: ReturnType<typeof gameChain>, buyer: Address,
     ),
   )
   if (owners.length === 0 || !owners.every((owner) => sameAddress(owner, buyer)))
-    throw new Refusal('not_delivered', 'the shop says that it minted, and the chain shows another owner')
+    throw new CommandRefusal('not_delivered', 'the shop says that it minted, and the chain shows another owner')
 }
 
 type Nft = { readonly contract: Address; readonly tokenId: string }
@@ -200,11 +203,11 @@ type Quote = {
   }[]
 }
 
-function tell(step: Step, payer: Address, say: Say): void {
+function tell(step: WatchedStep, payer: Address, say: Say): void {
   say(step.kind === 'resend' ? 'payment' : step.kind, wordsOf(step, payer))
 }
 
-function wordsOf(step: Step, payer: Address): string {
+function wordsOf(step: WatchedStep, payer: Address): string {
   switch (step.kind) {
     case 'challenge':
       return `402: ${formatUsd(step.price.amount)} ${step.price.currency} on ${step.price.network}`
@@ -232,7 +235,7 @@ function railOf(response: Response): RailName {
   const { status } = response
   const client = clients.find(({ priceIn }) => status === 402 && priceIn(response) !== null)
   if (client) return client.name
-  throw new Refusal('no_challenge', `a paid route answered ${status} to a request without payment`)
+  throw new CommandRefusal('no_challenge', `a paid route answered ${status} to a request without payment`)
 }
 
 /** An empty request is a question for the price. */
@@ -242,7 +245,7 @@ function unpaid(method: string): RequestInit {
 
 export async function read<Answer>(url: string): Promise<Answer> {
   const response = await boundedFetch(url)
-  if (!response.ok) throw new Refusal('missing_document', `${url} answers ${response.status}`)
+  if (!response.ok) throw new CommandRefusal('missing_document', `${url} answers ${response.status}`)
   return (await response.json()) as Answer
 }
 
@@ -252,7 +255,7 @@ export async function post<Answer>(url: string, body: object): Promise<Answer> {
     headers: { 'content-type': 'application/json' },
     body: stringify(body),
   })
-  if (!response.ok) throw new Refusal('refused', `${url} answers ${response.status}: ${await response.text()}`)
+  if (!response.ok) throw new CommandRefusal('refused', `${url} answers ${response.status}: ${await response.text()}`)
   return (await response.json()) as Answer
 }
 

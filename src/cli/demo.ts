@@ -10,16 +10,16 @@ import { loadConfig } from '../config/load.ts'
 import { rails } from '../rails/rails.ts'
 import { startSandbox } from '../service/sandbox.ts'
 import { boundedFetch } from './bounded-fetch.ts'
-import { type Command, Refusal, shopOptions } from './command.ts'
+import { type Command, CommandRefusal, shopOptions } from './command.ts'
 import {
   type Agent,
   type Bought,
   createAgent,
+  type DemoSandbox,
   discover,
   type Operation,
   post,
   read,
-  type Sandbox,
   type Say,
 } from './demo-agent.ts'
 import type { Output } from './output.ts'
@@ -83,9 +83,9 @@ async function shopAround(url: string, terminal: Terminal): Promise<readonly Bou
 
   const operations = await discover(url)
   line('discovery', `${url}/openapi.json: ${operations.length} paid operations`)
-  const sandbox = await read<Sandbox & { readonly mode?: string }>(`${url}/sandbox`).catch(() => null)
+  const sandbox = await read<DemoSandbox & { readonly mode?: string }>(`${url}/sandbox`).catch(() => null)
   if (sandbox?.mode !== 'sandbox')
-    throw new Refusal(
+    throw new CommandRefusal(
       'no_sandbox',
       `${url} is not a sandbox, and the demo has only play money; see \`sutler pay --help\``,
     )
@@ -165,7 +165,7 @@ async function prepare(
       await agent.makeReady(quoteUrl, { type: 'accelerate', user: address }, say)
       return { user: address }
     default:
-      throw new Refusal('unknown_operation', `the contract has ${path}, which this agent cannot use`)
+      throw new CommandRefusal('unknown_operation', `the contract has ${path}, which this agent cannot use`)
   }
 }
 
@@ -173,7 +173,7 @@ function cheapest({ items }: Catalog, surface: string): string {
   const [first] = items
     .filter((item) => item.surface === surface && item.available !== false)
     .toSorted((a, b) => Number(a.price.amount) - Number(b.price.amount))
-  if (!first) throw new Refusal('empty_shelf', `nothing is on the shelf of ${surface}`)
+  if (!first) throw new CommandRefusal('empty_shelf', `nothing is on the shelf of ${surface}`)
   return first.id
 }
 
@@ -192,7 +192,7 @@ const EXPECTED = rails.flatMap(({ name, privileges: { servesPayer, hasProbes } }
 function refuseMissing(bought: readonly Bought[]): void {
   const done = new Set(bought.map(({ operation, rail }) => `${operation.surface} ${wordOf(operation.path)} by ${rail}`))
   const missing = EXPECTED.filter((way) => !done.has(way))
-  if (missing.length > 0) throw new Refusal('missing', `the shop does not offer ${missing.join(', ')}`)
+  if (missing.length > 0) throw new CommandRefusal('missing', `the shop does not offer ${missing.join(', ')}`)
 }
 
 function closing(bought: readonly Bought[], seconds: number, { style, table }: Terminal): Output {

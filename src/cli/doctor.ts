@@ -3,7 +3,7 @@ import { boundedFetch } from './bounded-fetch.ts'
 import { type Command, shopOptions } from './command.ts'
 import { checkChains } from './doctor/chains.ts'
 import { checkFacilitator, checkGame, checkStore, readConfiguration } from './doctor/configuration-checks.ts'
-import { areas, type Finding, type Grade, gradeOf, nextOf, skipped } from './doctor/finding.ts'
+import { areas, type Diagnosis, type Grade, gradeOf, nextOf, skipped } from './doctor/finding.ts'
 import { checkFront } from './doctor/live-checks.ts'
 import { shopUrl } from './shop-client.ts'
 import type { Style, Terminal } from './terminal.ts'
@@ -43,7 +43,7 @@ export const doctor: Command = {
 }
 
 /** Whoever cannot be reached sells nothing. */
-function silentShop(url: string): Finding {
+function silentShop(url: string): Diagnosis {
   const fix = 'Start it with `sutler start`, or name the one you mean with --url; then ask again.'
   return { area: 'shop', what: 'health', severity: 'fail', detail: `Nobody answers at ${url}.`, fix }
 }
@@ -52,7 +52,7 @@ async function isAlive(url: string): Promise<boolean> {
   return (await boundedFetch(`${url}/health/live`).catch(() => null))?.ok ?? false
 }
 
-async function checkHouse(config: Config, isRunning: boolean): Promise<readonly Finding[]> {
+async function checkHouse(config: Config, isRunning: boolean): Promise<readonly Diagnosis[]> {
   const chains =
     config.mode === 'sandbox' && !isRunning
       ? [skipped('chains', 'dev chains', 'They live in the sandbox; start it to have them looked at.')]
@@ -65,7 +65,7 @@ async function checkHouse(config: Config, isRunning: boolean): Promise<readonly 
   return [...store, ...chains, ...facilitator, ...game]
 }
 
-const signs: Readonly<Record<Finding['severity'], (style: Style) => string>> = {
+const signs: Readonly<Record<Diagnosis['severity'], (style: Style) => string>> = {
   ok: ({ green }) => green('ok  '),
   warn: ({ yellow }) => yellow('warn'),
   fail: ({ red }) => red('FAIL'),
@@ -74,7 +74,7 @@ const signs: Readonly<Record<Finding['severity'], (style: Style) => string>> = {
 
 type Verdict = { readonly grade: Grade; readonly next: string | null }
 
-function reportText(findings: readonly Finding[], { grade, next }: Verdict, { style, table }: Terminal): string {
+function reportText(findings: readonly Diagnosis[], { grade, next }: Verdict, { style, table }: Terminal): string {
   const rows = findings.map(({ area, what, severity, detail }) => [
     signs[severity](style),
     style.dim(area),

@@ -6,7 +6,7 @@ import type { Environment } from '../config/options.ts'
 import { type KeptThing, keptThings, planExport } from '../domain/retention.ts'
 import type { Database } from '../store/db.ts'
 import { exportLine, readExport } from '../store/retention/export.ts'
-import { type Call, type Command, operatorOptions, Refusal } from './command.ts'
+import { type Command, type CommandCall, CommandRefusal, operatorOptions } from './command.ts'
 import { operatorClient, type ShopClient, ShopSilent } from './shop-client.ts'
 import { storeConfigOf, withStore } from './store-access.ts'
 
@@ -26,7 +26,7 @@ export const exportOld: Command = {
     const [path = ''] = call.args
     const days = Number(call.option('days') ?? DAYS)
     if (!Number.isInteger(days) || days < 0 || days > 365)
-      throw new Refusal('invalid_days', '--days is a number of days, from 0 to 365')
+      throw new CommandRefusal('invalid_days', '--days is a number of days, from 0 to 365')
     const file = await open(path, 'wx')
     try {
       const { source, lines } = await write(call, file, days)
@@ -42,7 +42,7 @@ export const exportOld: Command = {
 
 type Written = { readonly source: 'shop' | 'store'; readonly lines: number }
 
-async function write(call: Call, file: FileHandle, days: number): Promise<Written> {
+async function write(call: CommandCall, file: FileHandle, days: number): Promise<Written> {
   try {
     return { source: 'shop', lines: await fromShop(operatorClient(call), file, days) }
   } catch (error) {

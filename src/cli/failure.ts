@@ -5,13 +5,13 @@ import { ConfigFault } from '../config/options.ts'
 import { DevChainError } from '../devchain/errors.ts'
 import { SetupFault } from '../setup/fault.ts'
 import { StoreFault } from '../store/fault.ts'
-import { Refusal, UsageFault } from './command.ts'
+import { CommandRefusal, UsageFault } from './command.ts'
 
 /** Why a command did not do what it was asked, as one line or a short list, and the exit code. */
-export type Failure = { readonly code: string; readonly message: string; readonly exitCode: 1 | 2 }
+type CommandFailure = { readonly code: string; readonly message: string; readonly exitCode: 1 | 2 }
 
 /** Everything that can be expected to go wrong has words of its own. Anything else is a fault of ours, and its stack is worth reading. */
-export function failureOf(error: unknown): Failure {
+export function failureOf(error: unknown): CommandFailure {
   if (error instanceof UsageFault) {
     const help = error.command === null ? 'sutler --help' : `sutler ${error.command} --help`
     return { code: 'usage', message: `${error.message}; see \`${help}\``, exitCode: 2 }
@@ -31,8 +31,10 @@ function knownFailure(error: unknown): { readonly code: string; readonly message
   return listenFailure(error) ?? fileFailure(error)
 }
 
-function isFaultWithWords(error: unknown): error is Refusal | FolderFault | SetupFault | StoreFault | DevChainError {
-  return [Refusal, FolderFault, SetupFault, StoreFault, DevChainError].some((kind) => error instanceof kind)
+function isFaultWithWords(
+  error: unknown,
+): error is CommandRefusal | FolderFault | SetupFault | StoreFault | DevChainError {
+  return [CommandRefusal, FolderFault, SetupFault, StoreFault, DevChainError].some((kind) => error instanceof kind)
 }
 
 /** A file that somebody named, and that cannot be read or written. */

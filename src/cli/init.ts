@@ -9,14 +9,14 @@ import {
   networkFor,
   networkNames,
   networksTrouble,
-  type Opening,
   openingText,
+  type ShopOpening,
   surfaceNames,
 } from '../config/opening.ts'
 import { createFile } from '../setup/durable-file.ts'
 import { keyFile, type MadeKey, makeKey } from '../setup/key-files.ts'
-import { type Call, type Command, Refusal, UsageFault } from './command.ts'
-import { readAddress } from './contracts/workplace.ts'
+import { type Command, type CommandCall, CommandRefusal, UsageFault } from './command.ts'
+import { readAddressOption } from './contracts/workplace.ts'
 import type { Output } from './output.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -54,7 +54,7 @@ export const init: Command = {
   async run(call) {
     for (const file of ['.env'])
       if (existsSync(file))
-        throw new Refusal(
+        throw new CommandRefusal(
           'exists',
           `${resolve(file)} is there already, and nothing was made or changed; run \`sutler init\` in an empty folder, or go on with \`sutler doctor\``,
         )
@@ -76,7 +76,7 @@ export const init: Command = {
 }
 
 /** Asks for what was not given. */
-async function readOpening(call: Call): Promise<Opening> {
+async function readOpening(call: CommandCall): Promise<ShopOpening> {
   const ask = asker(call)
   try {
     const baseUrl = readUrl(await ask('url', 'Public address of the shop (https://…)', null), '--url')
@@ -113,7 +113,7 @@ async function readOpening(call: Call): Promise<Opening> {
 
 type Asker = { (option: string, question: string, fallback: string | null): Promise<string>; close(): void }
 
-function asker(call: Call): Asker {
+function asker(call: CommandCall): Asker {
   const { stdin, stderr } = process
   const lines = stdin.isTTY && !call.flag('yes') ? createInterface({ input: stdin, output: stderr }) : null
   const ask = async (option: string, question: string, fallback: string | null): Promise<string> => {
@@ -164,12 +164,12 @@ function recipientOf(text: string, network: string) {
   const parts = splitList(text)
   const own = parts.find((part) => part.startsWith(`${network}=`))?.slice(network.length + 1)
   const common = parts.find((part) => !part.includes('='))
-  return readAddress(own ?? common ?? '', `--pay-to for ${network}:`, 'init')
+  return readAddressOption(own ?? common ?? '', `--pay-to for ${network}:`, 'init')
 }
 
 type Made = MadeKey & { readonly role: KeyRole }
 
-function report(terminal: Terminal, opening: Opening, made: readonly Made[], deployer: MadeKey | null): Output {
+function report(terminal: Terminal, opening: ShopOpening, made: readonly Made[], deployer: MadeKey | null): Output {
   const { table, style } = terminal
   const accounts = made.filter(({ address }) => address !== null)
   const rows = accounts.map(({ role, address }) => ({
@@ -202,7 +202,7 @@ function report(terminal: Terminal, opening: Opening, made: readonly Made[], dep
   }
 }
 
-function nextLine({ surfaces }: Opening, deployer: MadeKey | null): string {
+function nextLine({ surfaces }: ShopOpening, deployer: MadeKey | null): string {
   if (!deployer) return 'sutler doctor'
   const craft = surfaces.includes('craft') ? ' --craft-token <address or Name:SYMBOL>' : ''
   return `sutler contracts deploy --key-file ${deployer.path} --owner <cold address>${craft}`

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../base/json.ts'
 import { listShelf } from '../store/game/shelf.ts'
-import { type Call, type Command, operatorOptions, UsageFault } from './command.ts'
+import { type Command, type CommandCall, operatorOptions, UsageFault } from './command.ts'
 import type { Output } from './output.ts'
 import { membersOf, type Said, said, typed, windowTerms, windowText, withLineThatWorks } from './said-options.ts'
 import { operatorClient } from './shop-client.ts'
@@ -72,8 +72,8 @@ export const listItems: Command = {
       async (client) => (await client.get<{ items: ItemView[] }>('/operator/items')).items,
       async (database) => {
         // Only here: every other command would wait for it too.
-        const { presentItem } = await import('../api/operator/item-rows.ts')
-        return (await listShelf(database)).map(presentItem) as ItemView[]
+        const { presentShelfItem } = await import('../api/operator/item-rows.ts')
+        return (await listShelf(database)).map(presentShelfItem) as ItemView[]
       },
     )
     return { json: { items }, text: itemsText(items, call.terminal) }
@@ -142,23 +142,23 @@ const table: Table = {
 export const importItems = importCommand(table)
 export const exportItems = exportCommand(table)
 
-function set(call: Call, command: string, path: string, more: JsonObject): Promise<Output> {
+function set(call: CommandCall, command: string, path: string, more: JsonObject): Promise<Output> {
   return withLineThatWorks(call, { command, options: terms, others: ['by'] }, () =>
     send(call, path, { ...membersOf(call, terms), ...more }),
   )
 }
 
-function put(call: Call, change: JsonObject): Promise<Output> {
+function put(call: CommandCall, change: JsonObject): Promise<Output> {
   return send(call, pathOf(call), change)
 }
 
-async function send(call: Call, path: string, change: JsonObject): Promise<Output> {
+async function send(call: CommandCall, path: string, change: JsonObject): Promise<Output> {
   const item = await operatorClient(call).post<ItemView>(path, { ...change, ...byOf(call) })
   const happened = item.did === 'nothing' ? 'is as it was' : item.hidden ? 'is hidden' : 'is on the shelf'
   return { json: item, text: `${item.id} ${happened}\n${itemsText([item], call.terminal)}` }
 }
 
-function pathOf({ args }: Call): string {
+function pathOf({ args }: CommandCall): string {
   return `/operator/items/${encodeURIComponent(args[0] ?? '')}`
 }
 

@@ -1,7 +1,7 @@
 import type { Address } from '../base/address.ts'
 import type { Hex } from '../base/hex.ts'
 import type { JsonObject } from '../base/json.ts'
-import { type Call, type Command, operatorOptions, UsageFault } from './command.ts'
+import { type Command, type CommandCall, operatorOptions, UsageFault } from './command.ts'
 import type { Output } from './output.ts'
 import { membersOf, type Said, said, typed, windowTerms, withLineThatWorks } from './said-options.ts'
 import { operatorClient } from './shop-client.ts'
@@ -68,7 +68,7 @@ export const changeLot: Command = {
   },
 }
 
-async function change(call: Call, command: 'lots add' | 'lots change'): Promise<Output> {
+async function change(call: CommandCall, command: 'lots add' | 'lots change'): Promise<Output> {
   assertSigning(call, command)
   const client = operatorClient(call)
   const saleId = call.args[0] ?? ''
@@ -88,7 +88,7 @@ async function change(call: Call, command: 'lots add' | 'lots change'): Promise<
 }
 
 /** A mistyped number must not make a new lot, or overwrite another one. */
-async function assertExists(call: Call, saleId: string, command: 'lots add' | 'lots change'): Promise<void> {
+async function assertExists(call: CommandCall, saleId: string, command: 'lots add' | 'lots change'): Promise<void> {
   const { lots } = await operatorClient(call).get<{ lots: { saleId: number }[] }>('/operator/lots')
   const isThere = lots.some((lot) => String(lot.saleId) === saleId)
   if (isThere === (command === 'lots change')) return

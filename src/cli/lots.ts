@@ -1,5 +1,5 @@
 import type { JsonObject } from '../base/json.ts'
-import { type Call, type Command, operatorOptions, UsageFault } from './command.ts'
+import { type Command, type CommandCall, operatorOptions, UsageFault } from './command.ts'
 import type { Output } from './output.ts'
 import { membersOf, type Said, said, typed, windowText, withLineThatWorks } from './said-options.ts'
 import { operatorClient } from './shop-client.ts'
@@ -104,7 +104,7 @@ const table: Table = {
 export const importLots = importCommand(table)
 export const exportLots = exportCommand(table)
 
-async function note(call: Call, change: JsonObject): Promise<Output> {
+async function note(call: CommandCall, change: JsonObject): Promise<Output> {
   const path = `/operator/lots/${encodeURIComponent(call.args[0] ?? '')}`
   const lot = await operatorClient(call).post<LotView>(path, { ...change, ...byOf(call) })
   const happened = lot.did === 'nothing' ? 'is as it was' : lot.note.hidden ? 'is hidden' : 'is on the shelf'

@@ -4,7 +4,7 @@ import { isProblem } from '../base/problem.ts'
 import { copyDatabase } from '../store/copy.ts'
 import type { Database } from '../store/db.ts'
 import { migrate, pendingMigrations } from '../store/migrate.ts'
-import { type Call, type Command, Refusal, UsageFault } from './command.ts'
+import { type Command, type CommandCall, CommandRefusal, UsageFault } from './command.ts'
 import type { Output } from './output.ts'
 import { openStore, storeConfigOf, withStore } from './store-access.ts'
 
@@ -48,10 +48,10 @@ async function bringUpToDate(database: Database): Promise<Output> {
   }
 }
 
-async function copy({ terminal }: Call, source: Database, url: string): Promise<Output> {
+async function copy({ terminal }: CommandCall, source: Database, url: string): Promise<Output> {
   const target = await openStore({ url, dataDir: '' }).catch((cause) => {
     if (!isProblem(cause)) throw cause
-    throw new Refusal('target_unreachable', 'the database at --copy-to cannot be reached; nothing was copied', {
+    throw new CommandRefusal('target_unreachable', 'the database at --copy-to cannot be reached; nothing was copied', {
       cause,
     })
   })

@@ -3,7 +3,7 @@ import type { OrderStatus } from '../domain/order.ts'
 import { rails } from '../rails/rails.ts'
 import { readTimeline } from '../store/orders/timeline.ts'
 import { arrivalText, findArrivals } from './arrivals.ts'
-import { type Command, operatorOptions, Refusal } from './command.ts'
+import { type Command, CommandRefusal, operatorOptions } from './command.ts'
 import { painted } from './orders.ts'
 import { operatorClient } from './shop-client.ts'
 import { readShopOrStore } from './store-access.ts'
@@ -27,7 +27,7 @@ export const showOrder: Command = {
     if (timeline) return { json: timeline, text: timelineText(timeline, call.terminal) }
     // Money that the shop holds is worth showing, even when nothing was bought with it.
     const arrivals = await findArrivals(call, reference)
-    if (arrivals.length === 0) throw new Refusal('order_not_found', `there is no order ${reference}`)
+    if (arrivals.length === 0) throw new CommandRefusal('order_not_found', `there is no order ${reference}`)
     return {
       json: { order: null, arrivals },
       text: arrivals.map((one) => arrivalText(one, call.terminal)).join('\n\n'),
@@ -36,7 +36,7 @@ export const showOrder: Command = {
 }
 
 function noOrder(error: unknown): null {
-  if (error instanceof Refusal && error.code === 'order_not_found') return null
+  if (error instanceof CommandRefusal && error.code === 'order_not_found') return null
   throw error
 }
 

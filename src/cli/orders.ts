@@ -3,7 +3,7 @@ import { ORDERS_CSV_HEAD, type OrderView, orderCsv, type presentTotals } from '.
 import { isoTime, systemClock } from '../base/clock.ts'
 import { type OrderStatus, statuses } from '../domain/order.ts'
 import { listOrders as listFromStore, sumOrders } from '../store/orders/list.ts'
-import { type Call, type Command, operatorOptions, UsageFault } from './command.ts'
+import { type Command, type CommandCall, operatorOptions, UsageFault } from './command.ts'
 import { readShopOrStore } from './store-access.ts'
 import type { Style, Terminal } from './terminal.ts'
 
@@ -19,7 +19,7 @@ type Query = Readonly<Record<string, string>>
 const LIMIT = 20
 const FILTERS = ['status', 'payer', 'player', 'good', 'surface', 'rail', 'since', 'before', 'cursor'] as const
 
-export const listOrders: Command = {
+export const ordersCommand: Command = {
   args: '',
   about:
     'Lists purchases, newest first. Asks the running shop, or reads the store when it does not run. `--open` shows only those that\nstill move: normally none for longer than a few seconds. With --csv all that fit are printed as a table for spreadsheets.',
@@ -54,7 +54,7 @@ export const listOrders: Command = {
 }
 
 /** Page by page, each printed before the next is asked for: there may be a million. */
-async function printTable(call: Call, query: Query): Promise<null> {
+async function printTable(call: CommandCall, query: Query): Promise<null> {
   await call.terminal.print(ORDERS_CSV_HEAD)
   let next: string | null = query['cursor'] ?? null
   do {
@@ -66,7 +66,7 @@ async function printTable(call: Call, query: Query): Promise<null> {
   return null
 }
 
-function readPage(call: Call, query: Query): Promise<Page> {
+function readPage(call: CommandCall, query: Query): Promise<Page> {
   return readShopOrStore<Page>(
     call,
     (client) => client.get<Page>(`/operator/orders?${new URLSearchParams(query)}`),
@@ -81,7 +81,7 @@ function readPage(call: Call, query: Query): Promise<Page> {
   )
 }
 
-function queryOf(call: Call): Query {
+function queryOf(call: CommandCall): Query {
   const given = FILTERS.flatMap((name) => {
     const value = call.option(name)
     return value === undefined ? [] : [[name, name === 'since' || name === 'before' ? timeOf(value) : value]]

@@ -10,10 +10,10 @@ import { readClientConfig } from '../config/client.ts'
 import type { RailName } from '../domain/rail.ts'
 import { clientOf, clients } from '../rails/clients.ts'
 import { boundedFetch } from './bounded-fetch.ts'
-import { type Call, type Command, Refusal, UsageFault } from './command.ts'
+import { type Command, type CommandCall, CommandRefusal, UsageFault } from './command.ts'
 import type { Output } from './output.ts'
 import { ShopSilent } from './shop-client.ts'
-import { type Price, pricesOf, type Step, watchedFetch } from './watched-fetch.ts'
+import { pricesOf, type WatchedPrice, type WatchedStep, watchedFetch } from './watched-fetch.ts'
 
 const MAX = '1.00'
 const NAMES = clients.map(({ name }) => name)
@@ -57,8 +57,8 @@ export const pay: Command = {
     const price = choose(pricesOf(first), call.option('rail'))
     const sandbox = await askSandbox(url)
     const account = accountOf(call, sandbox)
-    const steps: Step[] = []
-    const watch = (step: Step) => {
+    const steps: WatchedStep[] = []
+    const watch = (step: WatchedStep) => {
       if (step.kind === 'challenge') refuseDear(step.price, max)
       steps.push(step)
       call.terminal.note(`${call.terminal.style.dim(step.kind.padEnd(11))}${describe(step, account)}`)
@@ -78,7 +78,7 @@ function urlOf(given: string): URL {
   return new URL(given)
 }
 
-async function requestOf(call: Call): Promise<RequestInit> {
+async function requestOf(call: CommandCall): Promise<RequestInit> {
   const given = call.option('body')
   const body =
     given === '-' ? await text(process.stdin) : given?.startsWith('@') ? readFileSync(given.slice(1), 'utf8') : given
@@ -110,31 +110,36 @@ async function send(url: URL, init: RequestInit): Promise<Response> {
   })
 }
 
-function choose(prices: readonly Price[], wanted: string | undefined): Price {
+function choose(prices: readonly WatchedPrice[], wanted: string | undefined): WatchedPrice {
   const price = wanted === undefined ? prices[0] : prices.find(({ rail }) => rail === wanted)
   if (price) return price
   const offered = prices.map(({ rail }) => rail).join(' and ')
-  throw new Refusal('rail_not_offered', `it cannot be paid by ${wanted ?? LABELS}${offered && `; only by ${offered}`}`)
+  throw new CommandRefusal(
+    'rail_not_offered',
+    `it cannot be paid by ${wanted ?? LABELS}${offered && `; only by ${offered}`}`,
+  )
 }
 
-function refuseDear({ amount, currency }: Price, max: Usd): void {
+function refuseDear({ amount, currency }: WatchedPrice, max: Usd): void {
   if (amount <= max) return
   const price = formatUsd(amount)
-  throw new Refusal(
+  throw new CommandRefusal(
     'too_expensive',
     `it costs ${price} ${currency}, more than ${formatUsd(max)}; nothing was paid. Say --max ${price} to buy it`,
   )
 }
 
 /** Whether money may have moved is the first thing to say when the client gives up. */
-function unpaidOrUnanswered(error: unknown, { origin }: URL, steps: readonly Step[]): unknown {
-  if (error instanceof Refusal) return error
+function unpaidOrUnanswered(error: unknown, { origin }: URL, steps: readonly WatchedStep[]): unknown {
+  if (error instanceof CommandRefusal) return error
   const { shortMessage, message } = error as Error & { readonly shortMessage?: string }
   const why = (shortMessage ?? message).split('\n')[0]!.replace(/\.$/, '')
   const payment = steps.find((step) => step.kind === 'payment')
   if (!payment)
-    return new Refusal('not_paid', `the payment could not be made, and nothing was paid: ${why}`, { cause: error })
-  return new Refusal(
+    return new CommandRefusal('not_paid', `the payment could not be made, and nothing was paid: ${why}`, {
+      cause: error,
+    })
+  return new CommandRefusal(
     'no_answer',
     `no answer came, and the payment may have been taken: ${why}. Do not pay again before ${origin}/payments/${payment.reference} has told`,
     { cause: error },
@@ -153,18 +158,18 @@ async function askSandbox({ origin }: URL): Promise<Sandbox | null> {
   return response.ok && answer?.mode === 'sandbox' ? answer : null
 }
 
-function accountOf(call: Call, sandbox: Sandbox | null): PrivateKeyAccount {
+function accountOf(call: CommandCall, sandbox: Sandbox | null): PrivateKeyAccount {
   const file = call.option('key-file')
   const key = file === undefined ? readClientConfig(call.env).privateKey?.reveal() : readFileSync(file, 'utf8').trim()
   const chosen = key ?? sandbox?.demo.privateKey
   if (chosen === undefined)
-    throw new Refusal('no_key', 'no key to pay with; set PRIVATE_KEY, or name a file with --key-file')
+    throw new CommandRefusal('no_key', 'no key to pay with; set PRIVATE_KEY, or name a file with --key-file')
   if (!/^0x[0-9a-fA-F]{64}$/.test(chosen))
-    throw new Refusal('invalid_key', 'the key is not a private key: 0x and 64 hexadecimal digits')
+    throw new CommandRefusal('invalid_key', 'the key is not a private key: 0x and 64 hexadecimal digits')
   return privateKeyToAccount(chosen as Hex)
 }
 
-function describe(step: Step, { address }: PrivateKeyAccount): string {
+function describe(step: WatchedStep, { address }: PrivateKeyAccount): string {
   switch (step.kind) {
     case 'challenge':
       return `${formatUsd(step.price.amount)} ${step.price.currency} on ${step.price.network} to ${step.price.payTo}`
@@ -178,7 +183,7 @@ function describe(step: Step, { address }: PrivateKeyAccount): string {
 }
 
 /** Paid, and the goods are on their way: asks until nothing more will happen. */
-async function delivered(call: Call, accepted: Response): Promise<Response> {
+async function delivered(call: CommandCall, accepted: Response): Promise<Response> {
   const { statusUrl } = (await accepted.clone().json()) as { statusUrl?: string }
   if (statusUrl === undefined) return accepted
   call.terminal.note(call.terminal.style.dim(`delivery takes longer; asking ${statusUrl}`))
@@ -190,7 +195,7 @@ async function delivered(call: Call, accepted: Response): Promise<Response> {
   return accepted
 }
 
-async function outputOf(response: Response, steps: readonly Step[]): Promise<Output> {
+async function outputOf(response: Response, steps: readonly WatchedStep[]): Promise<Output> {
   const content = await response.text()
   const body = isJson(content) ? (JSON.parse(content) as JsonObject) : content
   const challenge = steps.find((step) => step.kind === 'challenge')

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../base/json.ts'
 import { formatUsd } from '../base/money.ts'
 import { readGoodPrices } from '../store/good-prices.ts'
-import { type Command, operatorOptions, Refusal } from './command.ts'
+import { type Command, CommandRefusal, operatorOptions } from './command.ts'
 import { operatorClient } from './shop-client.ts'
 import { readShopOrStore } from './store-access.ts'
 import { byOf, byOption, exportCommand, importCommand, type Table } from './table-file.ts'
@@ -50,9 +50,9 @@ export const changePrice: Command = {
     const view = await operatorClient(call)
       .post<PriceView>(path, request)
       .catch((error) => {
-        if (!(error instanceof Refusal) || !error.wrong.some(({ member }) => member === 'price')) throw error
+        if (!(error instanceof CommandRefusal) || !error.wrong.some(({ member }) => member === 'price')) throw error
         const works = `this would work: sutler prices change ${good} 0.05`
-        throw new Refusal(error.code, `${error.message.replace(/^\//, '')}; nothing was changed\n  ${works}`)
+        throw new CommandRefusal(error.code, `${error.message.replace(/^\//, '')}; nothing was changed\n  ${works}`)
       })
     const how = view.did === 'nothing' ? 'costs what it did' : 'costs'
     return { json: view, text: `${view.good} ${how}: ${view.price} USD (usually ${view.usual})` }

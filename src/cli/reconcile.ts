@@ -21,7 +21,7 @@ type TillView = JsonObject & {
   }[]
 }
 
-export const reconcile: Command = {
+export const reconcileCommand: Command = {
   args: '',
   about:
     'Compares, for each recipient, the transfers on the chain with the books, and names every difference: money without a purchase,\npurchases whose payment the chain dropped. The shop does this by itself every minute; this does it now and shows the result.\nExit code 1 when something is left to explain.',

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../base/json.ts'
-import { type Call, type Option, Refusal } from './command.ts'
+import { type CommandCall, CommandRefusal, type Option } from './command.ts'
 
 /** An option that sets a member of a request. */
 export type Said = Option & {
@@ -51,7 +51,7 @@ export function windowText({
   return `${from} to ${to}`
 }
 
-export function membersOf(call: Call, options: Readonly<Record<string, Said>>): JsonObject {
+export function membersOf(call: CommandCall, options: Readonly<Record<string, Said>>): JsonObject {
   return Object.fromEntries(
     Object.entries(options).flatMap(([name, { member, read }]) => {
       const value = call.option(name)
@@ -62,14 +62,14 @@ export function membersOf(call: Call, options: Readonly<Record<string, Said>>): 
 
 /** What the shop does not take is told with the line that it would. `others` are options that the line keeps as they were typed. */
 export async function withLineThatWorks<Result>(
-  call: Call,
+  call: CommandCall,
   { command, options, others }: { command: string; options: Readonly<Record<string, Said>>; others: readonly string[] },
   work: () => Promise<Result>,
 ): Promise<Result> {
   try {
     return await work()
   } catch (error) {
-    if (!(error instanceof Refusal) || error.wrong.length === 0) throw error
+    if (!(error instanceof CommandRefusal) || error.wrong.length === 0) throw error
     const { wrong } = error
     const named = Object.entries(options)
     const places = wrong.map(({ member }) => named.find(([, option]) => option.member === member)?.[0])
@@ -84,7 +84,7 @@ export async function withLineThatWorks<Result>(
       return value === undefined ? [] : [`--${name}`, quoted(value)]
     })
     const line = ['sutler', command, ...call.args.map(quoted), ...words, ...kept].join(' ')
-    throw new Refusal(error.code, `${faults.join('; ')}; nothing was changed\n  this would work: ${line}`)
+    throw new CommandRefusal(error.code, `${faults.join('; ')}; nothing was changed\n  this would work: ${line}`)
   }
 }
 

@@ -2,7 +2,7 @@ import type { JsonObject } from '../base/json.ts'
 import { stringify } from '../base/json.ts'
 import { readClientConfig } from '../config/client.ts'
 import { boundedFetch } from './bounded-fetch.ts'
-import { type Call, Refusal } from './command.ts'
+import { type CommandCall, CommandRefusal } from './command.ts'
 
 /** A running shop, as its operator or anybody else talks to it. */
 export type ShopClient = {
@@ -14,7 +14,7 @@ export type ShopClient = {
 }
 
 /** Nobody listens there. */
-export class ShopSilent extends Refusal {
+export class ShopSilent extends CommandRefusal {
   constructor(url: string, cause: unknown) {
     super('shop_silent', `nobody answers at ${url}; start the shop with \`sutler start\`, or name another with --url`, {
       cause,
@@ -23,20 +23,20 @@ export class ShopSilent extends Refusal {
   }
 }
 
-export function shopUrl(call: Pick<Call, 'option' | 'env'>): string {
+export function shopUrl(call: Pick<CommandCall, 'option' | 'env'>): string {
   const given = call.option('url')
   if (given !== undefined && !/^https?:\/\//.test(given))
-    throw new Refusal('invalid_url', `${given} is not the address of a shop; it begins with http:// or https://`)
+    throw new CommandRefusal('invalid_url', `${given} is not the address of a shop; it begins with http:// or https://`)
   return (given ?? readClientConfig(call.env).url).replace(/\/+$/, '')
 }
 
 /** For the routes that anybody may call. */
-export function publicClient(call: Pick<Call, 'option' | 'env'>): ShopClient {
+export function publicClient(call: Pick<CommandCall, 'option' | 'env'>): ShopClient {
   return createClient(shopUrl(call), {})
 }
 
 /** For the operator's routes. */
-export function operatorClient(call: Pick<Call, 'option' | 'env'>): ShopClient {
+export function operatorClient(call: Pick<CommandCall, 'option' | 'env'>): ShopClient {
   const token = call.option('token') ?? readClientConfig(call.env).operatorToken.reveal()
   return createClient(shopUrl(call), { authorization: `Bearer ${token}` })
 }
@@ -72,24 +72,27 @@ function asObject(text: string): JsonObject | null {
   }
 }
 
-function refusalOf(url: string, path: string, status: number, answer: JsonObject | null): Refusal {
+function refusalOf(url: string, path: string, status: number, answer: JsonObject | null): CommandRefusal {
   const { code, detail } = answer ?? {}
   if (code === 'operator_only')
-    return new Refusal(
+    return new CommandRefusal(
       'operator_only',
       `${url} does not accept the operator token; set SUTLER_OPERATOR_TOKEN, or give --token`,
     )
   if (code === 'route_not_found' && path.startsWith('/operator') && String(detail).startsWith('There is no '))
-    return new Refusal(
+    return new CommandRefusal(
       'route_not_found',
       `${url} has no such operator route; it runs without SUTLER_OPERATOR_TOKEN, or is no shop`,
     )
   if (typeof code === 'string' && typeof detail === 'string') {
     const { errors = [] } = (answer ?? {}) as { errors?: readonly { pointer: string; detail: string }[] }
     const lines = errors.filter(({ pointer }) => pointer.startsWith('/csv/')).map((error) => `\n  ${error.detail}`)
-    return new Refusal(code, detail + lines.join(''), {
+    return new CommandRefusal(code, detail + lines.join(''), {
       wrong: errors.map(({ pointer, detail }) => ({ member: pointer.slice(1), detail })),
     })
   }
-  return new Refusal('unexpected_answer', `${url}${path} answers ${status}, which no Sutler would; is this a shop?`)
+  return new CommandRefusal(
+    'unexpected_answer',
+    `${url}${path} answers ${status}, which no Sutler would; is this a shop?`,
+  )
 }

@@ -4,13 +4,13 @@ import { systemClock } from '../base/clock.ts'
 import type { Hex } from '../base/hex.ts'
 import { readSecretFile } from '../config/options.ts'
 import { writeSafeBatch } from '../setup/safe-batch.ts'
-import { type Call, type Option, Refusal, UsageFault } from './command.ts'
+import { type CommandCall, CommandRefusal, type Option, UsageFault } from './command.ts'
 import { shopUrl } from './shop-client.ts'
 
 /** A call that somebody with the right key has to send. */
 export type Unsigned = { readonly chainId: number; readonly to: Address; readonly data: Hex; readonly what: string }
 
-export type Brought =
+type Brought =
   | { readonly kind: 'sent'; readonly transaction: Hex }
   | { readonly kind: 'written'; readonly file: string }
 
@@ -22,7 +22,7 @@ export const signingOptions: Readonly<Record<string, Option>> = {
 }
 
 /** Asked before anything else is: a transaction that nobody will sign need not be prepared. */
-export function assertSigning(call: Call, command: string): void {
+export function assertSigning(call: CommandCall, command: string): void {
   const ways = ['key-file', 'unsigned'].filter((way) => call.option(way) !== undefined)
   if (ways.length === 1) return
   const [say, works] =
@@ -33,7 +33,7 @@ export function assertSigning(call: Call, command: string): void {
   )
 }
 
-export async function signOrWrite(call: Call, unsigned: Unsigned): Promise<Brought> {
+export async function signOrWrite(call: CommandCall, unsigned: Unsigned): Promise<Brought> {
   const file = call.option('unsigned')
   if (file === undefined) return { kind: 'sent', transaction: await send(call, unsigned) }
   const { chainId, what, to, data } = unsigned
@@ -42,7 +42,7 @@ export async function signOrWrite(call: Call, unsigned: Unsigned): Promise<Broug
 }
 
 /** Safe to run again: what it sends makes the chain so, and changes nothing where it is so already. */
-async function send(call: Call, { chainId, to, data, what }: Unsigned): Promise<Hex> {
+async function send(call: CommandCall, { chainId, to, data, what }: Unsigned): Promise<Hex> {
   const [{ createPublicClient, createWalletClient, http }, { privateKeyToAccount }] = await Promise.all([
     import('viem'),
     import('viem/accounts'),
@@ -59,7 +59,7 @@ async function send(call: Call, { chainId, to, data, what }: Unsigned): Promise<
   const reader = createPublicClient({ chain, transport: http(url) })
   const answered = await reader.getChainId()
   if (answered !== chainId)
-    throw new Refusal(
+    throw new CommandRefusal(
       'other_chain',
       `chain ${answered} answers at ${url}, and not ${chainId}; nothing was sent. Give --rpc`,
     )
@@ -67,14 +67,14 @@ async function send(call: Call, { chainId, to, data, what }: Unsigned): Promise<
     .sendTransaction({ to, data })
     .catch((error: { shortMessage?: string; details?: string }) => {
       const why = error.details ?? error.shortMessage ?? String(error)
-      throw new Refusal(
+      throw new CommandRefusal(
         'not_sent',
         `the chain does not take "${what}" from ${account.address}: ${why.slice(0, 200)}. Nothing was sent. Has this key the role of the lot manager, and gas? Or write it for its owner: --unsigned lot.json`,
       )
     })
   const { status } = await reader.waitForTransactionReceipt({ hash })
   if (status === 'success') return hash
-  throw new Refusal(
+  throw new CommandRefusal(
     'reverted',
     `${hash} was mined and reverted: "${what}" is not so; look at the roles of ${account.address}`,
   )
@@ -83,12 +83,12 @@ async function send(call: Call, { chainId, to, data, what }: Unsigned): Promise<
 /** Of the sandbox's keys too, which everybody knows: there they manage the lots. */
 function readKey(file: string): Hex {
   const { text, trouble } = readSecretFile(file)
-  if (trouble !== null) throw new Refusal('key', `--key-file names a file ${trouble}; nothing was sent`)
+  if (trouble !== null) throw new CommandRefusal('key', `--key-file names a file ${trouble}; nothing was sent`)
   if (/^0x[0-9a-fA-F]{64}$/.test(text)) return text as Hex
-  throw new Refusal('key', `${file} does not hold a private key (0x and 64 digits); nothing was sent`)
+  throw new CommandRefusal('key', `${file} does not hold a private key (0x and 64 digits); nothing was sent`)
 }
 
-function rpcUrl(call: Call, chainId: number): string {
+function rpcUrl(call: CommandCall, chainId: number): string {
   const configured = call.env['SUTLER_GAME_RPC_URL']?.split(',')[0]?.trim()
   return call.option('rpc') ?? (configured || `${shopUrl(call)}/sandbox/rpc/${chainId}`)
 }

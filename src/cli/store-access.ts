@@ -7,7 +7,7 @@ import type { StoreConfig } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import type { Environment } from '../config/options.ts'
 import { type Database, openDatabase } from '../store/db.ts'
-import { type Call, Refusal } from './command.ts'
+import { type CommandCall, CommandRefusal } from './command.ts'
 import { operatorClient, type ShopClient, ShopSilent } from './shop-client.ts'
 
 /**
@@ -15,7 +15,7 @@ import { operatorClient, type ShopClient, ShopSilent } from './shop-client.ts'
  * store; what changes anything waits until it runs, because only a running shop can finish what it begins.
  */
 export async function readShopOrStore<Result>(
-  call: Call,
+  call: CommandCall,
   fromShop: (client: ShopClient) => Promise<Result>,
   fromStore: (database: Database) => Promise<Result>,
 ): Promise<Result> {
@@ -40,7 +40,7 @@ export async function withStore<Result>(
   work: (database: Database) => Promise<Result>,
 ): Promise<Result> {
   if (store.url === undefined && !existsSync(join(store.dataDir, 'pg')))
-    throw new Refusal('no_store', `there is no store in ${store.dataDir} yet; \`sutler start\` makes one`)
+    throw new CommandRefusal('no_store', `there is no store in ${store.dataDir} yet; \`sutler start\` makes one`)
   const database = await openStore(store)
   try {
     return await work(database)

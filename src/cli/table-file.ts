@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import type { JsonObject } from '../base/json.ts'
-import { type Command, operatorOptions, Refusal } from './command.ts'
+import { type Command, CommandRefusal, operatorOptions } from './command.ts'
 import { operatorClient } from './shop-client.ts'
 
 /** A table that can be taken out of the shop and put back: where it is served, and what its lines are. */
@@ -52,7 +52,7 @@ function readTable(file: string, noun: string): Promise<string> {
   return readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error
     const works = `\`sutler ${noun} export ${file}\` makes one to begin with`
-    throw new Refusal('file', `there is no file ${file}, and nothing was changed; ${works}`)
+    throw new CommandRefusal('file', `there is no file ${file}, and nothing was changed; ${works}`)
   })
 }
 
@@ -72,7 +72,7 @@ export function exportCommand({ noun, path, about }: Table): Command {
       if (file === undefined) return { json: { csv }, text: csv.replace(/\r\n$/, '') }
       await writeFile(file, csv, { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'EEXIST') throw error
-        throw new Refusal(
+        throw new CommandRefusal(
           'file_exists',
           `${file} exists and was left as it is; name another file: sutler ${noun} export new-${noun}.csv`,
         )

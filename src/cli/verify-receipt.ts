@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers'
 import { stringify } from '../base/json.ts'
 import { type Jwks, readJwks } from '../base/jws.ts'
 import { verifyReceipt } from '../checkout/receipt.ts'
-import { type Call, type Command, Refusal, shopOptions } from './command.ts'
+import { type Command, type CommandCall, CommandRefusal, shopOptions } from './command.ts'
 import { publicClient } from './shop-client.ts'
 
 type Claims = {
@@ -56,14 +56,14 @@ async function readReceipt(given: string): Promise<string> {
   return content.trim()
 }
 
-async function keysFor(call: Call): Promise<Jwks> {
+async function keysFor(call: CommandCall): Promise<Jwks> {
   const file = call.option('jwks')
   const content =
     file === undefined ? stringify(await publicClient(call).get('/.well-known/jwks.json')) : readFile(file)
   try {
     return readJwks(content)
   } catch {
-    throw new Refusal('invalid_jwks', `${file ?? 'what the shop answers'} is not a set of public P-256 keys`)
+    throw new CommandRefusal('invalid_jwks', `${file ?? 'what the shop answers'} is not a set of public P-256 keys`)
   }
 }
 
@@ -71,7 +71,9 @@ function readFile(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (cause) {
-    throw new Refusal('invalid_jwks', `the keys cannot be read from ${file}: ${(cause as Error).message}`, { cause })
+    throw new CommandRefusal('invalid_jwks', `the keys cannot be read from ${file}: ${(cause as Error).message}`, {
+      cause,
+    })
   }
 }
 
@@ -80,6 +82,6 @@ function checked(receipt: string, keys: Jwks) {
     return verifyReceipt(receipt, keys)
   } catch (cause) {
     const { message } = cause as Error
-    throw new Refusal('receipt_invalid', `this receipt is not valid: ${message}`, { cause })
+    throw new CommandRefusal('receipt_invalid', `this receipt is not valid: ${message}`, { cause })
   }
 }

@@ -3,18 +3,18 @@ import type { RailName } from '../domain/rail.ts'
 import type { AskedPrice } from '../rails/client.ts'
 import { clients } from '../rails/clients.ts'
 import { boundedFetch } from './bounded-fetch.ts'
-import { Refusal } from './command.ts'
+import { CommandRefusal } from './command.ts'
 
 /** What a payment goes through, as it happens. */
-export type Step =
-  | { readonly kind: 'challenge'; readonly price: Price }
+export type WatchedStep =
+  | { readonly kind: 'challenge'; readonly price: WatchedPrice }
   /** `reference` is what the shop knows the payment by, even if its answer never comes: `/payments/{reference}`. */
   | { readonly kind: 'payment'; readonly rail: RailName; readonly reference: string }
   /** The answer was lost; the same payment is presented again, which is safe: it cannot be taken twice. */
   | { readonly kind: 'resend' }
   | { readonly kind: 'settlement'; readonly transaction: string }
 
-export type Price = AskedPrice & { readonly currency: string }
+export type WatchedPrice = AskedPrice & { readonly currency: string }
 
 const RESENDS_MAX = 3
 const RESEND_MS = 1_000
@@ -23,7 +23,7 @@ const RESEND_MS = 1_000
  * A `fetch` to put under a stock client: it tells what passes by. It changes nothing, but for one thing that clients leave to their users:
  * a request that carries a payment and gets no answer is sent again as it was, instead of being paid for once more.
  */
-export function watchedFetch(onStep: (step: Step) => void, clock: Clock): typeof fetch {
+export function watchedFetch(onStep: (step: WatchedStep) => void, clock: Clock): typeof fetch {
   return async (input, init) => {
     const request = new Request(input, init)
     const { method, url, headers } = request
@@ -36,7 +36,7 @@ export function watchedFetch(onStep: (step: Step) => void, clock: Clock): typeof
         report(response, onStep)
         return response
       } catch (error) {
-        if (!payment || error instanceof Refusal || sent > RESENDS_MAX) throw error
+        if (!payment || error instanceof CommandRefusal || sent > RESENDS_MAX) throw error
         onStep({ kind: 'resend' })
         await clock.sleep(RESEND_MS * sent)
       }
@@ -52,7 +52,7 @@ function paymentOf(headers: Headers): { readonly rail: RailName; readonly refere
   return payment
 }
 
-function report(response: Response, onStep: (step: Step) => void): void {
+function report(response: Response, onStep: (step: WatchedStep) => void): void {
   const [price] = response.status === 402 ? pricesOf(response) : []
   if (price) onStep({ kind: 'challenge', price })
   const transaction = clients.map(({ settlementIn }) => settlementIn(response)).find((found) => found !== null)
@@ -60,13 +60,13 @@ function report(response: Response, onStep: (step: Step) => void): void {
 }
 
 /** What a 402 asks for, one for each rail that it may be paid on. An amount is worth something only in a money that we know. */
-export function pricesOf(response: Response): readonly Price[] {
+export function pricesOf(response: Response): readonly WatchedPrice[] {
   return clients.flatMap(({ priceIn }) => {
     const price = priceIn(response)
     if (price === null) return []
     const { asset, network, currency } = price
     if (currency !== null) return [{ ...price, currency }]
     const detail = `it asks for ${asset} on ${network}, which Sutler does not know; nothing was paid`
-    throw new Refusal('unknown_money', detail)
+    throw new CommandRefusal('unknown_money', detail)
   })
 }

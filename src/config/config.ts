@@ -5,7 +5,7 @@ import type { LogLevel } from '../base/log.ts'
 import type { Usd } from '../base/money.ts'
 import type { Secret } from '../base/secret.ts'
 import type { Limits } from './limits.ts'
-import type { SigningKey } from './signing-key.ts'
+import type { ChainKey } from './signing-key.ts'
 
 /** The resolved configuration. Everything past `config/` sees only this; nothing else reads the environment. */
 export type Config = {
@@ -87,9 +87,9 @@ export type X402Config = {
   readonly currency: string
   readonly payTo: Address
   readonly facilitator:
-    | { readonly kind: 'inproc'; readonly settlerKey: SigningKey }
+    | { readonly kind: 'inproc'; readonly settlerKey: ChainKey }
     | { readonly kind: 'remote'; readonly url: string; readonly headers: Readonly<Record<string, Secret>> }
-  readonly treasuryKey: SigningKey
+  readonly treasuryKey: ChainKey
   readonly confirmations: readonly ConfirmationTier[]
   /** Where a new store begins to read who paid; null: at the newest block. */
   readonly sinceBlock: bigint | null
@@ -103,7 +103,7 @@ export type MppConfig = {
   readonly realm: string
   readonly secrets: readonly [Secret, ...Secret[]]
   readonly modes: readonly ('pull' | 'push')[]
-  readonly treasuryKey: SigningKey
+  readonly treasuryKey: ChainKey
   readonly confirmations: readonly ConfirmationTier[]
   readonly sinceBlock: bigint | null
 }
@@ -166,7 +166,7 @@ export type SaleConfig = {
   readonly saleIds: readonly number[] | null
   /** The one that examples buy. */
   readonly exampleSaleId: number
-  readonly minterKey: SigningKey
+  readonly minterKey: ChainKey
 }
 
 export type GameConfig = {
@@ -176,7 +176,7 @@ export type GameConfig = {
   readonly sale: SaleConfig | null
   readonly craft: {
     readonly controller: Address
-    readonly crafterKey: SigningKey
+    readonly crafterKey: ChainKey
     /** Atomic units of the craft token that an accelerate without an amount charges. */
     readonly defaultAmount: bigint
     readonly maxAmount: bigint

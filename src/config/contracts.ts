@@ -3,7 +3,7 @@ import type { Secret } from '../base/secret.ts'
 import type { ChainConfig } from './config.ts'
 import { readGameChain } from './load.ts'
 import { ConfigFault, type Environment, optionReader, readSecretFile } from './options.ts'
-import type { SigningKey } from './signing-key.ts'
+import type { ChainKey } from './signing-key.ts'
 
 /** What it takes to make contracts and to look after them. They come before the shop, so nothing else need be complete. */
 export type ContractsConfig = {
@@ -11,8 +11,8 @@ export type ContractsConfig = {
   /** Null until they are there. */
   readonly sale: Address | null
   readonly craft: Address | null
-  readonly minterKey: SigningKey | null
-  readonly crafterKey: SigningKey | null
+  readonly minterKey: ChainKey | null
+  readonly crafterKey: ChainKey | null
   /** False: the surface is switched off. */
   readonly sellsLots: boolean
   readonly sellsCraft: boolean

@@ -4,13 +4,13 @@ import type { ChainConfig } from './config.ts'
 import { isKeySet, type KeyRole, keyFileOf, keyRoles } from './key-roles.ts'
 import { mppNetworks, x402Networks } from './networks.ts'
 import { type Environment, optionReader } from './options.ts'
-import type { SigningKey } from './signing-key.ts'
+import type { ChainKey } from './signing-key.ts'
 
 export type RingKey = {
   readonly role: KeyRole
   readonly file: string | null
   /** Null for what signs no transactions, and for what is missing or wrong. */
-  readonly key: SigningKey | null
+  readonly key: ChainKey | null
   readonly isSet: boolean
   /** What is wrong with it; null: nothing. */
   readonly trouble: string | null

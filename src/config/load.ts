@@ -21,7 +21,7 @@ import { type Protocols, readRails } from './rails.ts'
 import { readRetention } from './retention.ts'
 import { earlierRails } from './retired.ts'
 import { readService } from './service.ts'
-import type { SigningKey } from './signing-key.ts'
+import type { ChainKey } from './signing-key.ts'
 
 /** What every mode has. The sandbox adds chains, keys and contracts of its own. */
 type CommonConfig = Omit<Config, 'mode' | 'receipts' | 'x402' | 'mpp' | 'retired' | 'game'>
@@ -290,7 +290,7 @@ function productionOptions(env: Environment, protocols: Protocols, http: HttpCon
 function refuseSharedKeys(read: OptionReader, loaded: LoadedConfig): void {
   if (loaded.mode !== 'production') return
   const { x402, mpp, game } = loaded.config
-  const keys: [string, SigningKey | undefined][] = [
+  const keys: [string, ChainKey | undefined][] = [
     ['SUTLER_X402_SETTLER_KEY', x402?.facilitator.kind === 'inproc' ? x402.facilitator.settlerKey : undefined],
     ['SUTLER_X402_TREASURY_KEY', x402?.treasuryKey],
     ['SUTLER_MPP_TREASURY_KEY', mpp?.treasuryKey],

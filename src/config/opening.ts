@@ -10,7 +10,7 @@ export const networkNames: readonly string[] = [...Object.keys(x402Networks), ..
 export const contractNetworks: readonly string[] = Object.keys(x402Networks)
 
 /** What somebody who opens a shop has decided. */
-export type Opening = {
+export type ShopOpening = {
   readonly baseUrl: string
   readonly name: string
   readonly contactEmail: string | null
@@ -34,7 +34,7 @@ export function networksTrouble(names: readonly string[]): string | null {
 }
 
 /** The keys and secrets that such a shop needs. */
-export function keysOf({ networks, surfaces }: Opening): readonly KeyRole[] {
+export function keysOf({ networks, surfaces }: ShopOpening): readonly KeyRole[] {
   const isOn = { x402: of(networks, x402Networks) !== null, mpp: of(networks, mppNetworks) !== null, game: true }
   return keyRoles.filter(({ role, chain, contractRole }) => {
     if (contractRole !== null) return surfaces.includes(contractRole === 'minter' ? 'sale' : 'craft')
@@ -43,23 +43,23 @@ export function keysOf({ networks, surfaces }: Opening): readonly KeyRole[] {
   })
 }
 
-function of(networks: Opening['networks'], presets: Readonly<Record<string, unknown>>) {
+function of(networks: ShopOpening['networks'], presets: Readonly<Record<string, unknown>>) {
   return networks.find(({ name }) => name in presets) ?? null
 }
 
 /** The chain id of a preset. */
-export function chainIdOf(network: string): number {
+function chainIdOf(network: string): number {
   return (x402Networks[network] ?? mppNetworks[network])!.chainId
 }
 
 /** The name of the network that a key works on, for people. */
-export function networkFor({ chain }: KeyRole, { networks, game }: Opening): string | null {
+export function networkFor({ chain }: KeyRole, { networks, game }: ShopOpening): string | null {
   if (chain === null) return null
   return chain === 'game' ? game.name : (of(networks, chain === 'x402' ? x402Networks : mppNetworks)?.name ?? null)
 }
 
 /** A configuration that a start takes as it is; `fileOf` says where the key of a role lies. */
-export function openingText(opening: Opening, fileOf: (role: string) => string): string {
+export function openingText(opening: ShopOpening, fileOf: (role: string) => string): string {
   const { baseUrl, name, contactEmail, databaseUrl, surfaces, networks, game } = opening
   const x402 = of(networks, x402Networks)
   const mpp = of(networks, mppNetworks)
@@ -95,7 +95,7 @@ export function openingText(opening: Opening, fileOf: (role: string) => string):
   return `${lines.join('\n')}\n`
 }
 
-function railLines(rail: string, network: Opening['networks'][number], recipient: string): readonly string[] {
+function railLines(rail: string, network: ShopOpening['networks'][number], recipient: string): readonly string[] {
   const { name, rpcUrls, payTo } = network
   const prefix = `SUTLER_${rail}`
   return [`${prefix}_NETWORK=${name}`, `${prefix}_RPC_URL=${rpcUrls.join(',')}`, `${prefix}_${recipient}=${payTo}`]

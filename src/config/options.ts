@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { type Address, checksumAddress, hasWrongChecksum, isAddress, ZERO_ADDRESS } from '../base/address.ts'
 import { Secret } from '../base/secret.ts'
 import { isPublishedAddress, isPublishedSecret } from './published.ts'
-import type { RemoteSigner, SigningKey } from './signing-key.ts'
+import type { ChainKey, RemoteSigner } from './signing-key.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -195,7 +195,7 @@ function signingKeys({ fault, optional, optionalSecret, privateKey, secret, url 
 
   return {
     /** A private key, or `signer:0x…`: the key with this address, which only the signer has. */
-    signingKey(option: string, what: string): SigningKey {
+    signingKey(option: string, what: string): ChainKey {
       const value = optional(option) ?? (optional(`${option}_FILE`) === undefined ? '' : (optionalSecret(option) ?? ''))
       if (!value.startsWith(AT_SIGNER)) return privateKey(option, `${what}, or to signer:0x… for one that a signer has`)
       const address = value.slice(AT_SIGNER.length)

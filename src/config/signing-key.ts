@@ -12,4 +12,4 @@ export type RemoteSigner = {
 export type RemoteKey = { readonly address: Address; readonly signer: RemoteSigner }
 
 /** A key that signs transactions: in our hands, or in those of a signer. */
-export type SigningKey = Secret | RemoteKey
+export type ChainKey = Secret | RemoteKey

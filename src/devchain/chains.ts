@@ -12,11 +12,11 @@ export type DevChains = {
 /** As for a single chain, except that time is the system's: a clock cannot cross into another thread. */
 export type DevChainsOptions = Omit<DevChainOptions, 'rules' | 'clock'>
 
-export type WorkerOptions = { readonly chains: readonly DevChainOptions[] }
-export type ToWorker =
+export type ChainWorkerOptions = { readonly chains: readonly DevChainOptions[] }
+export type ToChainWorker =
   | { readonly kind: 'request'; readonly id: number; readonly chain: number; readonly request: RpcRequest }
   | { readonly kind: 'close' }
-export type FromWorker =
+export type FromChainWorker =
   | { readonly kind: 'ready'; readonly chainIds: readonly number[] }
   | { readonly kind: 'result'; readonly id: number; readonly result: unknown }
   | { readonly kind: 'error'; readonly id: number; readonly error: PlainError }
@@ -30,14 +30,16 @@ export async function startDevChains(options: DevChainsOptions = {}): Promise<De
     { ...options, rules: 'native' },
     { ...options, rules: 'tempo' },
   ]
-  const worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData: { chains } satisfies WorkerOptions })
+  const worker = new Worker(new URL('./worker.ts', import.meta.url), {
+    workerData: { chains } satisfies ChainWorkerOptions,
+  })
   const pending = new Map<number, PromiseWithResolvers<unknown>>()
   const started = Promise.withResolvers<readonly number[]>()
   const ended = Promise.withResolvers<void>()
   let failure: Error | null = null
   let lastId = 0
 
-  function send(message: ToWorker): void {
+  function send(message: ToChainWorker): void {
     worker.postMessage(message)
   }
 
@@ -47,7 +49,7 @@ export async function startDevChains(options: DevChainsOptions = {}): Promise<De
     return waiter
   }
 
-  worker.on('message', (message: FromWorker) => {
+  worker.on('message', (message: FromChainWorker) => {
     switch (message.kind) {
       case 'ready':
         return started.resolve(message.chainIds)

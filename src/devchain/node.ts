@@ -6,7 +6,7 @@ import { createMachine, type Machine } from './evm/machine.ts'
 import { noncePrecompile } from './evm/nonce-precompile.ts'
 import { createState, type State } from './evm/state.ts'
 import type { Rules } from './rules.ts'
-import type { Transaction } from './transactions/envelope.ts'
+import type { SentTransaction } from './transactions/envelope.ts'
 import { createTransactionPool, type Pool } from './transactions/pool.ts'
 
 /** The parts of a chain, put together. Nothing here guards against two callers at once: the chain's queue does. */
@@ -28,7 +28,7 @@ export async function openNode(options: {
   readonly rules: Rules
   readonly clock: Clock
   readonly path: string | null
-  readonly reverts: (transaction: Transaction) => boolean
+  readonly reverts: (transaction: SentTransaction) => boolean
 }): Promise<Node> {
   const { rules, clock, path, reverts } = options
   const state = createState()

@@ -1,15 +1,15 @@
 // The thread that runs the chains. Started by `startDevChains`; the messages are described in chains.ts.
 import { parentPort, workerData } from 'node:worker_threads'
 import { createDevChain, type DevChain, type DevChainOptions } from './chain.ts'
-import type { FromWorker, ToWorker, WorkerOptions } from './chains.ts'
+import type { ChainWorkerOptions, FromChainWorker, ToChainWorker } from './chains.ts'
 
 const port = parentPort!
-const { chains: options } = workerData as WorkerOptions
-const send = (message: FromWorker) => port.postMessage(message)
+const { chains: options } = workerData as ChainWorkerOptions
+const send = (message: FromChainWorker) => port.postMessage(message)
 
 try {
   const chains = await openAll(options)
-  port.on('message', (message: ToWorker) => void handle(chains, message))
+  port.on('message', (message: ToChainWorker) => void handle(chains, message))
   send({ kind: 'ready', chainIds: chains.map(({ chainId }) => chainId) })
 } catch (error) {
   send({ kind: 'failed', error: plain(error) })
@@ -27,7 +27,7 @@ async function openAll(options: readonly DevChainOptions[]): Promise<readonly De
   }
 }
 
-async function handle(chains: readonly DevChain[], message: ToWorker): Promise<void> {
+async function handle(chains: readonly DevChain[], message: ToChainWorker): Promise<void> {
   if (message.kind === 'close') {
     const closed = await Promise.allSettled(chains.map((chain) => chain.close()))
     const failure = closed.find((result) => result.status === 'rejected')

@@ -4,7 +4,7 @@ export const keptThings = ['unpaid', 'bodies', 'events', 'deliveries', 'sends', 
 export type KeptThing = (typeof keptThings)[number]
 
 /** How long each is kept, in milliseconds; null: for ever. */
-export type Keeping = Readonly<Record<KeptThing, number | null>>
+type Keeping = Readonly<Record<KeptThing, number | null>>
 
 /** What an export has written: everything that was due at `asOf`, as it was at `at`. */
 export type Exported = { readonly asOf: number; readonly at: number }

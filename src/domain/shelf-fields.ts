@@ -4,7 +4,7 @@ import { parseUsd, type Usd } from '../base/money.ts'
 // What an operator may say of goods: each field is checked by this one definition, whether it comes as JSON, by a command or in a table.
 // Faults are parts of a sentence that begins with the name of the field.
 
-export const PRICE_MAX = parseUsd('1000000')
+const PRICE_MAX = parseUsd('1000000')
 const COUNT_MAX = 1_000_000_000
 const NAME_MAX = 100
 const DESCRIPTION_MAX = 1000

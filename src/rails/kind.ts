@@ -7,7 +7,7 @@ import type { ChainAccess } from '../chain/access.ts'
 import type { Rpc } from '../chain/rpc.ts'
 import type { ChainConfig, Config, ConfirmationTier, HttpConfig } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
-import type { SigningKey } from '../config/signing-key.ts'
+import type { ChainKey } from '../config/signing-key.ts'
 import type { Rail, RailName, RailTraits } from '../domain/rail.ts'
 import type { ShopTerms } from '../store/shop-terms.ts'
 
@@ -30,9 +30,9 @@ export type RailAccount = Omit<ShopTerms, 'rail'> & {
   readonly chain: ChainConfig
   readonly confirmations: readonly ConfirmationTier[]
   readonly sinceBlock: bigint | null
-  readonly treasuryKey: SigningKey
+  readonly treasuryKey: ChainKey
   /** Keys that write to its chain beside the treasury, by what they are for. */
-  readonly otherKeys: readonly { readonly role: string; readonly key: SigningKey }[]
+  readonly otherKeys: readonly { readonly role: string; readonly key: ChainKey }[]
   /** What else must be up before it can settle, beside its chain. */
   readonly outside: readonly OutsideService[]
   /** What the doctor looks at on its chain before money is taken. */

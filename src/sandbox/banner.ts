@@ -5,7 +5,7 @@ import { mcpBaseUrl } from '../config/config.ts'
 import { sandboxKey } from '../config/published.ts'
 import { sellingAccounts } from '../rails/kind.ts'
 import { rails } from '../rails/rails.ts'
-import { addressOf, type World } from './world.ts'
+import { demoAddressOf, type World } from './world.ts'
 
 /** What somebody who starts the sandbox wants to know: where everything is, and a line to buy with for each way to buy. */
 export type Banner = {
@@ -31,7 +31,7 @@ export function sandboxBanner({ config, chains }: World, from: string): Banner {
     ['Operator', `Authorization: Bearer ${config.operatorToken?.reveal()}`],
     ['Data', `${config.store.dataDir}   (remove the folder to begin anew)`],
     ['Demo key', key],
-    ['', `${addressOf('demo')}, player Demo, with play money on both rails`],
+    ['', `${demoAddressOf('demo')}, player Demo, with play money on both rails`],
   ]
   const isOpen = !['127.0.0.1', 'localhost', '::1'].includes(host)
   if (isOpen) facts.push(['Mind', `it listens on ${host}: everybody who reaches this machine has these keys`])

@@ -8,7 +8,7 @@ import { signWithDemoKey } from './demo-wallet.ts'
 import { fund } from './faucet.ts'
 import { magicValues } from './goods.ts'
 import type { SandboxPlayers } from './players.ts'
-import { addressOf, type World } from './world.ts'
+import { demoAddressOf, type World } from './world.ts'
 
 const RPC_BYTES_MAX = 5_000_000
 const CHALLENGE_BYTES_MAX = 200_000
@@ -26,7 +26,7 @@ export function sandboxRoutes(world: World, players: SandboxPlayers): readonly R
           mode: 'sandbox',
           ...describeSandbox(config, rpcUrl),
           contracts: { ...contracts, collections: [...contracts.collections] },
-          demo: { privateKey: sandboxKey('demo').reveal(), address: addressOf('demo'), nickname: 'Demo' },
+          demo: { privateKey: sandboxKey('demo').reveal(), address: demoAddressOf('demo'), nickname: 'Demo' },
           players: (await players.list()).map((player) => ({ ...player })),
           operatorToken: config.operatorToken?.reveal() ?? null,
           magic: magicValues.map((value) => ({ ...value })),

@@ -34,7 +34,11 @@ export async function startWorld(loaded: SandboxLoaded, running?: DevChains): Pr
   try {
     const deployer = createDeployer(chains.native, sandboxKey('deployer'))
     await deployer.found(
-      foundationActs({ deployer: deployer.address, minter: addressOf('minter'), crafter: addressOf('crafter') }),
+      foundationActs({
+        deployer: deployer.address,
+        minter: demoAddressOf('minter'),
+        crafter: demoAddressOf('crafter'),
+      }),
     )
     await fundKeys(chains)
     const contracts = sandboxContracts(deployer.address)
@@ -45,13 +49,13 @@ export async function startWorld(loaded: SandboxLoaded, running?: DevChains): Pr
   }
 }
 
-export function addressOf(role: SandboxRole): Address {
+export function demoAddressOf(role: SandboxRole): Address {
   return createWallet(sandboxKey(role)).address
 }
 
 /** The configuration that production would read from the environment, made of the sandbox's own parts. */
 export function sandboxConfig({ common, protocols, backend }: SandboxLoaded): Config {
-  const contracts = sandboxContracts(addressOf('deployer'))
+  const contracts = sandboxContracts(demoAddressOf('deployer'))
   return {
     mode: 'sandbox',
     ...common,
@@ -59,7 +63,7 @@ export function sandboxConfig({ common, protocols, backend }: SandboxLoaded): Co
     // Whoever tries the lot whose mint fails should see the refund while they look.
     limits: { ...common.limits, ...PLAY, delivery: { ...common.limits.delivery, retryMs: 100 } },
     receipts: { key: sandboxKey('receipts'), retired: { keys: [] } },
-    ...sandboxRails(protocols, common.http, addressOf('till')),
+    ...sandboxRails(protocols, common.http, demoAddressOf('till')),
     game: {
       chain: nativeChain,
       // The cheapest of each shelf: what stands in examples is copied.
@@ -91,10 +95,10 @@ function ownershipProofs(http: Config['http']): readonly Hex[] {
 /** Tops up; a key that has enough is left alone, so that a restart changes nothing. */
 async function fundKeys({ native, tempo }: DevChains): Promise<void> {
   for (const role of ['settler', 'treasury', 'minter', 'crafter', 'demo'] as const)
-    await giveGas(native, addressOf(role), 100n * ETHER)
+    await giveGas(native, demoAddressOf(role), 100n * ETHER)
   for (const role of ['treasury', 'demo'] as const) {
-    await giveToken(native, sandboxDollars.native, addressOf(role), 10_000n * DOLLAR)
-    await giveToken(tempo, sandboxDollars.tempo, addressOf(role), 10_000n * DOLLAR)
+    await giveToken(native, sandboxDollars.native, demoAddressOf(role), 10_000n * DOLLAR)
+    await giveToken(tempo, sandboxDollars.tempo, demoAddressOf(role), 10_000n * DOLLAR)
   }
 }
 

@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
-export type EventLoopDelay = { readonly p99Seconds: number; readonly maxSeconds: number }
+type EventLoopDelay = { readonly p99Seconds: number; readonly maxSeconds: number }
 
 const WINDOW_MS = 10_000
 const RESOLUTION_MS = 10

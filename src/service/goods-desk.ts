@@ -15,7 +15,7 @@ import { changeShelf, listShelf } from '../store/game/shelf.ts'
 import { changeGoodPrices, readGoodPrices } from '../store/good-prices.ts'
 import { createLotDesk } from './lot-desk.ts'
 
-export type GoodsDeskParts = {
+type GoodsDeskParts = {
   readonly config: Config
   readonly database: Database
   readonly chainOf: (chain: ChainConfig) => ChainAccess

@@ -12,7 +12,7 @@ import type { OutsideService } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
 import { oldestDueSeconds } from '../store/jobs.ts'
 import type { OpenSurface } from '../surfaces/surface.ts'
-import type { Signer } from './signers.ts'
+import type { RoleSigner } from './signers.ts'
 import type { WalletBalance } from './wallets.ts'
 
 type HealthChain = { readonly rpc: Rpc; readonly head: HeadSource }
@@ -33,7 +33,7 @@ type HealthParts = {
   readonly surfaces: ReadonlyMap<SurfaceName, Pick<OpenSurface, 'rails' | 'assertSells'>>
   readonly gate: LedgerGate
   /** Keys that lie elsewhere. */
-  readonly signers?: readonly Pick<Signer, 'role' | 'sender'>[]
+  readonly signers?: readonly Pick<RoleSigner, 'role' | 'sender'>[]
   wallets(): Promise<readonly WalletBalance[]>
   readonly clock: Clock
   readonly exchange?: Exchange

@@ -9,7 +9,7 @@ import { type Doer, recordDeeds } from '../store/deeds.ts'
 import { changeLotNotes, readLotNotes } from '../store/lot-notes.ts'
 import { lotStateOf, readLots, saleAbi } from '../surfaces/sale/lots.ts'
 
-export type LotDeskParts = {
+type LotDeskParts = {
   readonly sale: SaleConfig
   readonly chain: GameConfig['chain']
   readonly chainOf: (chain: GameConfig['chain']) => ChainAccess

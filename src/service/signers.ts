@@ -4,12 +4,12 @@ import type { HeadSource } from '../chain/head.ts'
 import type { Rpc } from '../chain/rpc.ts'
 import type { Sender } from '../chain/sender.ts'
 import type { ChainConfig, GameConfig } from '../config/config.ts'
-import type { SigningKey } from '../config/signing-key.ts'
+import type { ChainKey } from '../config/signing-key.ts'
 import type { Journal } from '../domain/journal.ts'
 import type { RailAccount } from '../rails/kind.ts'
 
 /** A key of ours on one chain, by what it is for. */
-export type Signer = {
+export type RoleSigner = {
   readonly role: string
   readonly sender: Sender
   readonly rpc: Rpc
@@ -24,9 +24,9 @@ export function createSigners(
   accounts: readonly RailAccount[],
   game: GameConfig,
   chainOf: (chain: ChainConfig) => ChainAccess,
-): readonly Signer[] {
-  const signers: Signer[] = []
-  const add = (role: string, chain: ChainConfig, key: SigningKey | undefined) => {
+): readonly RoleSigner[] {
+  const signers: RoleSigner[] = []
+  const add = (role: string, chain: ChainConfig, key: ChainKey | undefined) => {
     if (!key) return
     const { rpc, head, sender } = chainOf(chain)
     const isRemote = !(key instanceof Secret)
@@ -45,7 +45,7 @@ export function createSigners(
  * Has a key sent more than the journal knows? Bytes are journaled before they are sent, so the journal has lost something: it is an older
  * copy of itself. (Or somebody else has the key, which is worse.) A key that the journal never used may have a past of its own.
  */
-export async function isJournalBehind(signers: readonly Signer[], journal: Journal): Promise<boolean> {
+export async function isJournalBehind(signers: readonly RoleSigner[], journal: Journal): Promise<boolean> {
   for (const { sender, rpc } of signers) {
     const last = await journal.lastNonce(rpc.chainId, sender.address)
     if (last === null) continue

@@ -13,11 +13,11 @@ import { sendsOf } from '../store/sends/journal.ts'
 import { createSendWatch, type WatchScope } from '../store/sends/watch.ts'
 import type { ShopTerms } from '../store/shop-terms.ts'
 import type { OpenRail } from './rails.ts'
-import type { Signer } from './signers.ts'
+import type { RoleSigner } from './signers.ts'
 
 type TillParts = {
   readonly rails: readonly OpenRail[]
-  readonly signers: readonly Signer[]
+  readonly signers: readonly RoleSigner[]
   readonly database: Database
   /** What this shop asked for before. */
   readonly past: readonly ShopTerms[]
@@ -86,7 +86,7 @@ function watcherOf({ database, signers, log }: TillParts, scope: WatchScope): Ti
 }
 
 /** Sends what settles an order once more: the same bytes, which land once. What it delivered waits until that is there. */
-function landerOf(database: Database, signers: readonly Signer[]): Till['landAgain'] {
+function landerOf(database: Database, signers: readonly RoleSigner[]): Till['landAgain'] {
   const senderOf = (chainId: number, address: Address) =>
     signers.find(({ rpc, sender }) => rpc.chainId === chainId && sameAddress(sender.address, address))?.sender
   return async (orderId, lease) => {

@@ -3,7 +3,7 @@ import { contractAt } from '../chain/contract.ts'
 import { erc20Abi } from '../chain/tokens.ts'
 import type { OperationsConfig } from '../config/config.ts'
 import type { Till } from '../domain/till.ts'
-import type { Signer } from './signers.ts'
+import type { RoleSigner } from './signers.ts'
 
 /** What a key of ours has to spend. */
 export type WalletBalance = {
@@ -17,7 +17,7 @@ export type WalletBalance = {
 
 /** Gas of every key that pays it, and what the treasuries have for refunds. */
 export async function readWallets(
-  signers: readonly Signer[],
+  signers: readonly RoleSigner[],
   tills: readonly { readonly rail: Pick<Till['rail'], 'network' | 'asset'> }[],
   { gasLowWei, treasuryLow }: OperationsConfig,
 ): Promise<readonly WalletBalance[]> {
@@ -38,6 +38,6 @@ export async function readWallets(
   return (await Promise.all([...gas, ...money])).filter((wallet) => wallet !== null)
 }
 
-function describe({ role, rpc, sender }: Signer) {
+function describe({ role, rpc, sender }: RoleSigner) {
   return { role, chainId: rpc.chainId, address: sender.address }
 }

@@ -153,7 +153,7 @@ async function broadcast({ rpc, wallet }: Crew, step: Step, { versions }: InFlig
     await rpc.request('eth_sendRawTransaction', [versions.at(-1)!.raw])
   } catch (error) {
     if (!(error instanceof RpcError) || TAKEN_ALREADY.test(error.message)) return
-    if (/insufficient funds/i.test(error.message)) throw unfunded(wallet.address, rpc.chainId, step.id)
+    if (/insufficient funds/i.test(error.message)) throw unfundedStep(wallet.address, rpc.chainId, step.id)
     throw new SetupFault(
       'not_accepted',
       `the node does not take "${step.id}": ${error.message.slice(0, 200)}; it was signed and is kept, and nothing after it was sent. ` +
@@ -163,7 +163,7 @@ async function broadcast({ rpc, wallet }: Crew, step: Step, { versions }: InFlig
   }
 }
 
-export function unfunded(address: Address, chainId: number, step: string): SetupFault {
+function unfundedStep(address: Address, chainId: number, step: string): SetupFault {
   return new SetupFault(
     'no_gas',
     `${address} cannot pay the gas of "${step}" on chain ${chainId}; it was not sent, nor what comes after it. ` +
@@ -179,7 +179,7 @@ async function gasFor({ rpc, wallet }: Crew, step: Step): Promise<bigint> {
     return needed + needed / 4n
   } catch (error) {
     if (!(error instanceof RpcError)) throw error
-    if (/insufficient funds/i.test(error.message)) throw unfunded(wallet.address, rpc.chainId, step.id)
+    if (/insufficient funds/i.test(error.message)) throw unfundedStep(wallet.address, rpc.chainId, step.id)
     throw refusedBy(revertedOf(error, craftController.abi), wallet.address, step)
   }
 }

@@ -6,8 +6,8 @@ import { contractAt } from '../chain/contract.ts'
 import type { Rpc } from '../chain/rpc.ts'
 import type { Step } from './step.ts'
 
-export const CONTRACT_NAMES = ['sale', 'craft'] as const
-export type ContractName = (typeof CONTRACT_NAMES)[number]
+const CONTRACT_NAMES = ['sale', 'craft'] as const
+type ContractName = (typeof CONTRACT_NAMES)[number]
 
 /** What people call a role, and how each contract knows it. */
 export const CONTRACT_ROLES = {
@@ -24,7 +24,7 @@ export const ROLE_NAMES = ['admin', 'lot-manager', 'pauser', 'minter', 'crafter'
 export type RoleName = (typeof ROLE_NAMES)[number]
 
 /** A contract of ours on the chain. */
-export type Place = { readonly name: ContractName; readonly address: Address }
+export type RolePlace = { readonly name: ContractName; readonly address: Address }
 
 /** Null: this contract has no such role. */
 export function roleOn(name: ContractName, role: RoleName): string | null {
@@ -43,7 +43,7 @@ export function isPaused(rpc: Rpc, contract: Address): Promise<boolean> {
   return contractAt(rpc, contract, abi).read('paused', [])
 }
 
-export type RoleDeed = { readonly place: Place; readonly role: RoleName; readonly account: Address }
+type RoleDeed = { readonly place: RolePlace; readonly role: RoleName; readonly account: Address }
 
 export function grantStep(deed: RoleDeed): Step {
   return roleStep(deed, { verb: 'grant', method: 'grantRole', isHeldAfter: true })
@@ -71,7 +71,7 @@ function roleStep(
   }
 }
 
-export function pauseStep({ name, address }: Place, verb: 'pause' | 'unpause'): Step {
+export function pauseStep({ name, address }: RolePlace, verb: 'pause' | 'unpause'): Step {
   return {
     id: `${verb} ${name}`,
     act: invocation(address, abi, verb, []),

@@ -10,8 +10,8 @@ import {
   collectionStep,
   grantStep,
   hasRole,
-  type Place,
   type RoleName,
+  type RolePlace,
   renounceStep,
 } from './contract-roles.ts'
 import { create2Address, factoryCall } from './factory.ts'
@@ -98,7 +98,7 @@ export function deploymentSteps(terms: DeploymentTerms): readonly Step[] {
   ]
 }
 
-export function placesOf(births: readonly Birth[]): readonly Place[] {
+export function placesOf(births: readonly Birth[]): readonly RolePlace[] {
   return births.flatMap(({ name, address }) => (name === 'craft token' ? [] : [{ name, address }]))
 }
 

@@ -2,7 +2,7 @@ import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeSync
 import { dirname } from 'node:path'
 import { syncPath } from '../base/data-folder.ts'
 
-export type FileOptions = { readonly mode: number }
+type FileOptions = { readonly mode: number }
 
 /** The whole text or the old one, whatever happens meanwhile; and on the disk before this returns. */
 export function replaceFile(path: string, text: string, { mode }: FileOptions): void {

@@ -3,13 +3,13 @@ import { parseEnv } from 'node:util'
 import { replaceFile } from './durable-file.ts'
 
 /** `kept`: it has another value already, which only a person may change. */
-export type Written = 'written' | 'there' | 'kept'
+type WrittenEnv = 'written' | 'there' | 'kept'
 
 /**
  * Fills an option in where the file leaves it open, and nothing else: everything that somebody wrote stays as it is. The line may be missing,
  * empty, or commented out.
  */
-export function fillOption(path: string, name: string, value: string): Written {
+export function fillOption(path: string, name: string, value: string): WrittenEnv {
   const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
   const current = parseEnv(text)[name] ?? ''
   if (current === value) return 'there'

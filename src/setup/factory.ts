@@ -10,7 +10,7 @@ import { SetupFault } from './fault.ts'
  * Makes contracts by CREATE2 for whoever asks: salt and code go in, and where the contract comes to stand follows from both and from nothing
  * else. So a Safe can deploy by a plain call, an address is known before anything is sent, and doing it twice is refused by the chain.
  */
-export const FACTORY: Address = '0x4e59b44847b379578588920cA78FbF26c0B4956C'
+const FACTORY: Address = '0x4e59b44847b379578588920cA78FbF26c0B4956C'
 const FACTORY_CODE_HASH = '0x2fa86add0aed31f33a762c9d88e807c475bd51d0f52bd0955754b2608f7e4989'
 
 export function create2Address(code: Hex, salt: Hash): Address {

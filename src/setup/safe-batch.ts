@@ -6,7 +6,7 @@ import { keccak256 } from '../base/keccak.ts'
 import { createFile } from './durable-file.ts'
 import { SetupFault } from './fault.ts'
 
-export type SafeBatch = {
+type SafeBatch = {
   readonly chainId: number
   readonly name: string
   readonly description: string

@@ -3,12 +3,12 @@ import { saleLots } from '../artifacts/SaleLots.ts'
 import { type Address, sameAddress } from '../base/address.ts'
 import { contractAt } from '../chain/contract.ts'
 import type { Rpc } from '../chain/rpc.ts'
-import { CONTRACT_ROLES, type Place, type RoleName } from './contract-roles.ts'
+import { CONTRACT_ROLES, type RoleName, type RolePlace } from './contract-roles.ts'
 import { type Birth, birthsOf, type DeploymentTerms } from './deployment.ts'
 import { type Fact, verifyCode, verifyOpen, verifyRole } from './verify.ts'
 
 export type Looked = {
-  readonly places: readonly Place[]
+  readonly places: readonly RolePlace[]
   /** Null: the contracts were made elsewhere, and who owns them is not known. */
   readonly terms: DeploymentTerms | null
   /** Keys of the shop by what they are for; null where there is none. */

@@ -2,14 +2,14 @@ import { type Address, sameAddress } from '../base/address.ts'
 import { fromHex, type Hex } from '../base/hex.ts'
 import { readCode } from '../chain/code.ts'
 import type { Rpc } from '../chain/rpc.ts'
-import { CONTRACT_ROLES, hasRole, isPaused, type Place, type RoleName } from './contract-roles.ts'
+import { CONTRACT_ROLES, hasRole, isPaused, type RoleName, type RolePlace } from './contract-roles.ts'
 import type { Birth } from './deployment.ts'
 
 /** What was looked at on the chain, and whether it is as it should be. */
 export type Fact = { readonly what: string; readonly isRight: boolean; readonly detail: string }
 
 /** Byte for byte the runtime code of the artifact, but for the words that the constructor fills in, which must be the right ones. */
-export function isCodeOf(code: Hex, { artifact, immutables }: Pick<Birth, 'artifact' | 'immutables'>): boolean {
+function isCodeOf(code: Hex, { artifact, immutables }: Pick<Birth, 'artifact' | 'immutables'>): boolean {
   const expected = Buffer.from(fromHex(artifact.runtime))
   for (const [index, places] of (artifact.immutables ?? []).entries())
     for (const start of places) Buffer.from(fromHex(immutables[index]!)).copy(expected, start)
@@ -25,8 +25,8 @@ export async function verifyCode(rpc: Rpc, birth: Birth): Promise<Fact> {
     : { what, isRight: false, detail: `${birth.address} has other code than this release` }
 }
 
-export type Holders = {
-  readonly place: Place
+type Holders = {
+  readonly place: RolePlace
   readonly role: RoleName
   /** Whom the role is meant for. */
   readonly meant: readonly Address[]
@@ -48,7 +48,7 @@ export async function verifyRole(rpc: Rpc, { place, role, meant, suspects }: Hol
   return { what, isRight: true, detail: meant.length === 0 ? 'nobody of yours' : meant.join(', ') }
 }
 
-export async function verifyOpen(rpc: Rpc, { name, address }: Place): Promise<Fact> {
+export async function verifyOpen(rpc: Rpc, { name, address }: RolePlace): Promise<Fact> {
   const paused = await isPaused(rpc, address)
   return { what: name, isRight: !paused, detail: paused ? 'is paused' : 'is open' }
 }

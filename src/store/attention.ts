@@ -3,7 +3,7 @@ import type { Queryable } from './db.ts'
 import { statement } from './statement.ts'
 
 /** Paid for, and not at its end after so long: whatever keeps it, somebody should look. */
-export const STUCK_SECONDS = 900
+const STUCK_SECONDS = 900
 /** Losses and messages that were given up stay as they are; nobody is reminded of them for ever. */
 const NEWS_SECONDS = 86_400
 /** So many of each kind are told one by one; what is beyond them is in the figures. */

@@ -5,7 +5,7 @@ import type { Database, Transaction } from './db.ts'
 import { isCheckViolation, isForeignKeyViolation, isUniqueViolation } from './fault.ts'
 import { statement } from './statement.ts'
 
-export type DatabaseFixture = { readonly db: Database }
+type DatabaseFixture = { readonly db: Database }
 
 const INSERT = statement('insert into cells (id) values ($1)')
 const COUNT = statement<{ count: number }>('select count(*)::int as count from cells where id = any ($1)')

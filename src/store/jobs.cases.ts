@@ -14,7 +14,7 @@ import {
 } from './jobs.ts'
 import { statement } from './statement.ts'
 
-export type JobsFixture = { readonly db: Database; replica(): Promise<Database> }
+type JobsFixture = { readonly db: Database; replica(): Promise<Database> }
 
 /** Each case has a kind of its own, so that none sees the jobs of another. Time passes by SQL, never by waiting. */
 export function jobsCases(fixture: () => JobsFixture): void {

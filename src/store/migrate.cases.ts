@@ -7,7 +7,7 @@ import type { Database } from './db.ts'
 import { StoreFault } from './fault.ts'
 import { migrate, pendingMigrations } from './migrate.ts'
 
-export type MigrateFixture = { readonly db: Database; replica(): Promise<Database> }
+type MigrateFixture = { readonly db: Database; replica(): Promise<Database> }
 
 /** Runs on a database that has the real migrations; those made up here are numbered from 9000. */
 export function migrateCases(fixture: () => MigrateFixture): void {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { noWaypoint, type Waypoint } from '../../src/base/waypoint.ts'
 import type { Config } from '../../src/config/config.ts'
-import { addressOf } from '../../src/sandbox/world.ts'
+import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { flows, nftsOf, transfers } from '../crash/flows.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
@@ -20,8 +20,8 @@ const changes: readonly { readonly what: string; readonly change: (config: Confi
     what: 'another till',
     change: (config) => ({
       ...config,
-      x402: config.x402 && { ...config.x402, payTo: addressOf('demo') },
-      mpp: config.mpp && { ...config.mpp, recipient: addressOf('demo') },
+      x402: config.x402 && { ...config.x402, payTo: demoAddressOf('demo') },
+      mpp: config.mpp && { ...config.mpp, recipient: demoAddressOf('demo') },
     }),
   },
 ]

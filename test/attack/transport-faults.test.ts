@@ -4,7 +4,7 @@ import { evm, Mppx } from 'mppx/client'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { noWaypoint, type Waypoint } from '../../src/base/waypoint.ts'
 import { type RpcServer, serveRpc } from '../../src/devchain/server.ts'
-import { addressOf } from '../../src/sandbox/world.ts'
+import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { type Flow, flows, judge, transfers } from '../crash/flows.ts'
 import { PUBLIC_URL } from '../crash/protocol.ts'
 import { createReplicas, type Replica } from '../crash/replicas.ts'
@@ -194,7 +194,7 @@ for (const client of clients) {
         assert.equal((await transfers(shop, rail, account.address, shop.config.mpp!.recipient)).length, 2)
         const report = await reconcileRail(shop, rail, AT_ONCE)
         assert.deepEqual([report.difference, report.items], [0n, []])
-        assert.equal((await transfers(shop, rail, addressOf('treasury'), account.address)).length, 1)
+        assert.equal((await transfers(shop, rail, demoAddressOf('treasury'), account.address)).length, 1)
         assert.equal(await delivered(shop, account, undefined), 1)
       } else await judge(shop, client.flow, account, undefined, await resend())
     })

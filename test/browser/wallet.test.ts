@@ -3,7 +3,7 @@ import { after, before, beforeEach, describe, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { sandboxKey } from '../../src/config/published.ts'
-import { addressOf } from '../../src/sandbox/world.ts'
+import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { fundedWallet } from '../support/buyers.ts'
 import { erc20Balance, nftOwner, startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
@@ -242,7 +242,7 @@ describe('paying from a page', { skip }, () => {
     await page.getByRole('button', { name: 'Copy: Demo key' }).click()
     await page.getByText('Copied').waitFor()
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), sandboxKey('demo').reveal())
-    assert.ok((await page.textContent('main'))!.includes(addressOf('demo')))
+    assert.ok((await page.textContent('main'))!.includes(demoAddressOf('demo')))
     const before = await held()
     await page.getByLabel('Your address').fill(wallet.account.address)
     await page.getByRole('button', { name: 'Fill it' }).click()

@@ -6,7 +6,7 @@ import { saleLots } from '../../src/artifacts/SaleLots.ts'
 import { ZERO_ADDRESS } from '../../src/base/address.ts'
 import { noWaypoint, type Waypoint, type WaypointName } from '../../src/base/waypoint.ts'
 import { invocation } from '../../src/chain/act.ts'
-import { addressOf } from '../../src/sandbox/world.ts'
+import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { deafReceiver } from '../artifacts/DeafReceiver.ts'
 import { rejectingReceiver } from '../artifacts/RejectingReceiver.ts'
 import { nftsOf, transfers } from '../crash/flows.ts'
@@ -55,7 +55,7 @@ async function buy(buyer: PrivateKeyAccount, body: object, at = shop.url): Promi
 /** Asks the chain: what was paid, what went back, and how many tokens arrived? */
 async function books(buyer: { address: `0x${string}` }) {
   const paid = await transfers(shop, x402UnderTest, buyer.address, shop.config.x402!.payTo)
-  const refunded = await transfers(shop, x402UnderTest, addressOf('treasury'), buyer.address)
+  const refunded = await transfers(shop, x402UnderTest, demoAddressOf('treasury'), buyer.address)
   return { paid, refunded, tokens: await nftsOf(shop.chains, sale(), buyer.address) }
 }
 
@@ -195,7 +195,7 @@ describe('a refund', () => {
   test('waits for an empty treasury to be filled', async () => {
     const buyer = await fundedWallet(shop)
     const { asset } = shop.config.x402!
-    const treasury = addressOf('treasury')
+    const treasury = demoAddressOf('treasury')
     const filling = await erc20Balance(shop.chains.native, asset, treasury)
     const thief = await fundedWallet(shop)
     await fail()
@@ -303,7 +303,7 @@ test('M-11: a caller who hangs up in the middle finds the purchase made, and pay
 test('M-23: a quantity out of range is refused before it is priced', async () => {
   verifies('D3.5')
   const url = `${shop.url}/agentic/x402/buy`
-  const body = { saleId: 392, beneficiary: addressOf('demo') }
+  const body = { saleId: 392, beneficiary: demoAddressOf('demo') }
   for (const quantity of [0, -1, 1.5, '1', 101, 1e308, 2 ** 53 + 2, true, null, [1]]) {
     const response = await fetch(url, post({ ...body, quantity }))
     assert.equal(response.status, 400, JSON.stringify(quantity))

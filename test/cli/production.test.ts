@@ -5,7 +5,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { baseSepolia } from 'viem/chains'
 import { sandboxKey } from '../../src/config/published.ts'
 import { sandboxContracts } from '../../src/sandbox/foundation.ts'
-import { addressOf } from '../../src/sandbox/world.ts'
+import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { post } from '../support/buyers.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { productionEnv } from '../support/production.ts'
@@ -34,7 +34,7 @@ after(async () => {
 })
 
 function configuration(rpc: string, baseUrl: string, databaseUrl: string): Env {
-  const { sale, craftController } = sandboxContracts(addressOf('deployer'))
+  const { sale, craftController } = sandboxContracts(demoAddressOf('deployer'))
   return productionEnv({
     SUTLER_BASE_URL: baseUrl,
     HOST: '127.0.0.1',
@@ -86,7 +86,7 @@ async function furnish(url: string, env: Env): Promise<void> {
 test('two replicas by configuration alone: what one sells, the other shows and gives back', async () => {
   const [first, second] = replicas
   const baseUrl = first!.env['SUTLER_BASE_URL']!
-  const beneficiary = addressOf('demo')
+  const beneficiary = demoAddressOf('demo')
   const buyer = { ...first!.env, PRIVATE_KEY: sandboxKey('demo').reveal() }
   const rpc = networks.url
   const bought = await Promise.all(

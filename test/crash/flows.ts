@@ -4,7 +4,7 @@ import type { PrivateKeyAccount } from 'viem/accounts'
 import type { Address } from '../../src/base/address.ts'
 import type { Hex } from '../../src/base/hex.ts'
 import type { DevChains } from '../../src/devchain/chains.ts'
-import { addressOf } from '../../src/sandbox/world.ts'
+import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
 import type { TestShop } from '../support/shop.ts'
 
@@ -85,7 +85,7 @@ export async function judge(
   const { config } = world
   const till = flow.rail.rail === 'x402' ? config.x402!.payTo : config.mpp!.recipient
   const paid = await transfers(world, flow.rail, buyer.address, till)
-  const refunded = await transfers(world, flow.rail, addressOf('treasury'), buyer.address)
+  const refunded = await transfers(world, flow.rail, demoAddressOf('treasury'), buyer.address)
   const delivered = await flow.delivered(world, buyer, prepared)
   const told = { flow: flow.name, finalStatus, paid, refunded, delivered }
   if (finalStatus === 402) {

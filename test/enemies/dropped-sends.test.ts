@@ -7,7 +7,7 @@ import { createLog } from '../../src/base/log.ts'
 import { createWallet } from '../../src/chain/wallet.ts'
 import { refundOrder } from '../../src/checkout/refund.ts'
 import { sandboxKey } from '../../src/config/published.ts'
-import { addressOf } from '../../src/sandbox/world.ts'
+import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { nftsOf, transfers } from '../crash/flows.ts'
 import { buy, LOT_PRICE, reconcileRail } from '../operations/desk.ts'
 import { fundedWallet } from '../support/buyers.ts'
@@ -30,7 +30,7 @@ const chainOf = ({ rail }: RailUnderTest) => (rail === 'mpp' ? shop.chains.tempo
 const native = (method: string, ...params: unknown[]) => shop.chains.native.request({ method, params })
 const tokens = (owner: PrivateKeyAccount) => nftsOf(shop.chains, shop.world.contracts.sale, owner.address)
 const refunds = (rail: RailUnderTest, owner: PrivateKeyAccount) =>
-  transfers(shop, rail, addressOf('treasury'), owner.address)
+  transfers(shop, rail, demoAddressOf('treasury'), owner.address)
 
 /** The hash of a step's transaction, as it was signed. */
 async function hashOf(orderId: string, step: string): Promise<Hash> {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Hex } from '../../src/base/hex.ts'
 import { noWaypoint, type Waypoint } from '../../src/base/waypoint.ts'
-import { addressOf } from '../../src/sandbox/world.ts'
+import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { ended, orderCount, said } from '../checkout/counter.ts'
 import { buy } from '../operations/desk.ts'
 import { fundedWallet } from '../support/buyers.ts'
@@ -23,7 +23,7 @@ test('a shop whose minter is emptied midway sells nothing more, and delivers wha
   waypoint = async (name) => {
     if (name !== 'order.settled') return
     waypoint = noWaypoint
-    await native('dev_setBalance', addressOf('minter'), '0x0')
+    await native('dev_setBalance', demoAddressOf('minter'), '0x0')
   }
   const first = await buy(shop, x402UnderTest, buyer)
   assert.equal(first.response.status, 202)
@@ -32,7 +32,7 @@ test('a shop whose minter is emptied midway sells nothing more, and delivers wha
   const { code, payment } = await said(refused.response)
   assert.deepEqual([refused.response.status, code, payment.taken], [503, 'relayer_unfunded', false])
   assert.equal(await orderCount(shop), orders)
-  await native('dev_setBalance', addressOf('minter'), hex(10n ** 20n))
+  await native('dev_setBalance', demoAddressOf('minter'), hex(10n ** 20n))
   assert.equal((await ended(shop, 'x402', first.body.orderId)).status, 'confirmed')
   assert.ok([200, 202].includes((await buy(shop, x402UnderTest, next)).response.status))
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Hex } from '../../src/base/hex.ts'
 import { noWaypoint, type Waypoint } from '../../src/base/waypoint.ts'
-import { addressOf } from '../../src/sandbox/world.ts'
+import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { ended, movableClock, orderCount, said } from '../checkout/counter.ts'
 import { buy } from '../operations/desk.ts'
 import { fundedWallet } from '../support/buyers.ts'
@@ -34,7 +34,7 @@ test('E18: a spike between verification and signature delays the payment, and bl
   }
   const buyer = await fundedWallet(shop)
   // Enough for three settlements at the usual price, and for none at a hundred times that.
-  await native('dev_setBalance', addressOf('settler'), hex(10n ** 12n))
+  await native('dev_setBalance', demoAddressOf('settler'), hex(10n ** 12n))
   waypoint = async (name) => {
     if (name !== 'settle.begun') return
     waypoint = noWaypoint

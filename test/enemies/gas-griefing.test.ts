@@ -4,7 +4,7 @@ import { type Abi, encodeDeployData, encodeFunctionData, getContractAddress, typ
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { type Address, checksumAddress } from '../../src/base/address.ts'
 import { noWaypoint, type Waypoint, type WaypointName } from '../../src/base/waypoint.ts'
-import { addressOf } from '../../src/sandbox/world.ts'
+import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { baseFeeWatcher } from '../artifacts/BaseFeeWatcher.ts'
 import { gasWatcher } from '../artifacts/GasWatcher.ts'
 import { gluttonReceiver } from '../artifacts/GluttonReceiver.ts'
@@ -53,8 +53,8 @@ async function deployed(artifact: { readonly abi: Abi; readonly bytecode: Hex })
 /** The gas that one of our keys pays while something happens, and how many transactions it took. */
 async function gasOf(role: 'minter' | 'settler', work: () => Promise<void>): Promise<{ gas: bigint; sent: number }> {
   const read = async () => ({
-    wei: BigInt(await native<Hex>('eth_getBalance', addressOf(role), 'latest')),
-    nonce: Number(await native('eth_getTransactionCount', addressOf(role), 'latest')),
+    wei: BigInt(await native<Hex>('eth_getBalance', demoAddressOf(role), 'latest')),
+    nonce: Number(await native('eth_getTransactionCount', demoAddressOf(role), 'latest')),
   })
   const before = await read()
   await work()
@@ -70,7 +70,7 @@ async function buy(beneficiary: Address, quantity = 1, payer = buyer): Promise<R
   return fetch(url, post(body, { 'payment-signature': encoded(payment) }))
 }
 
-const refunds = () => transfers(shop, x402UnderTest, addressOf('treasury'), buyer.address)
+const refunds = () => transfers(shop, x402UnderTest, demoAddressOf('treasury'), buyer.address)
 
 describe('E6: a receiver that tells a trial from the real thing', () => {
   for (const [how, artifact] of [

@@ -6,7 +6,7 @@ import { craftToken } from '../../src/artifacts/CraftToken.ts'
 import { saleLots } from '../../src/artifacts/SaleLots.ts'
 import { parseUsd } from '../../src/base/money.ts'
 import { createDevChain, type DevChain } from '../../src/devchain/chain.ts'
-import { addressOf } from '../../src/sandbox/world.ts'
+import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { bombCollection } from '../artifacts/BombCollection.ts'
 import { reentrantCollection } from '../artifacts/ReentrantCollection.ts'
 import { reentrantReceiver } from '../artifacts/ReentrantReceiver.ts'
@@ -118,7 +118,8 @@ test('a collection that answers with all the memory there is costs its own user 
   await administer(shop, 'setCollectionAllowed', [address, true])
   const crafter = await readyCrafter(shop)
   const orders = await orderCount(shop)
-  const nonce = () => native.request({ method: 'eth_getTransactionCount', params: [addressOf('crafter'), 'latest'] })
+  const nonce = () =>
+    native.request({ method: 'eth_getTransactionCount', params: [demoAddressOf('crafter'), 'latest'] })
   const before = await nonce()
   const response = await crafter.pay.x402(
     `${shop.url}/craft/x402/burn`,

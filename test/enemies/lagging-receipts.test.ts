@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { addressOf } from '../../src/sandbox/world.ts'
+import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { movableClock, said } from '../checkout/counter.ts'
 import { createMeddler } from '../checkout/meddler.ts'
 import { transfers } from '../crash/flows.ts'
@@ -44,7 +44,7 @@ for (const rail of [mppPullUnderTest, x402UnderTest]) {
     const { request, credential } = await payFor(shop, rail, buyer, CURSED_LOT)
     const response = await fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential }))
     const { orderId } = await said(response)
-    const refunds = () => transfers(shop, rail, addressOf('treasury'), buyer.address)
+    const refunds = () => transfers(shop, rail, demoAddressOf('treasury'), buyer.address)
 
     // Payment, mint and refund lie behind each other by as long as receipts are late; afterwards there is nothing left to do.
     let order = await step(shop, orderId)

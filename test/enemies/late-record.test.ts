@@ -5,7 +5,7 @@ import type { WaypointName } from '../../src/base/waypoint.ts'
 import { invocation } from '../../src/chain/act.ts'
 import { offerOf } from '../../src/checkout/advance.ts'
 import { LeaseLost } from '../../src/domain/lease.ts'
-import { addressOf } from '../../src/sandbox/world.ts'
+import { demoAddressOf } from '../../src/sandbox/world.ts'
 import type { Database } from '../../src/store/db.ts'
 import { forget, release } from '../../src/store/jobs.ts'
 import { createJournal } from '../../src/store/sends/journal.ts'
@@ -76,7 +76,7 @@ test('E17: a mint whose record is late by more than a lease is not on record, an
   await said(await asked)
   await Promise.all(shop.service.checkout.running.values())
 
-  assert.deepEqual(await transfers(shop, rail, addressOf('treasury'), buyer.address), [250_000n])
+  assert.deepEqual(await transfers(shop, rail, demoAddressOf('treasury'), buyer.address), [250_000n])
   assert.equal(await nftsOf(shop.chains, sale, buyer.address), 0, 'refunded, and minted as well')
   const { rows: mints } = await shop.store.db.query(`select from sends where order_id = $1 and step = 'mint'`, [
     orderId,

@@ -6,7 +6,7 @@ import type { Hex } from '../../src/base/hex.ts'
 import { parseUsd } from '../../src/base/money.ts'
 import { createRpc } from '../../src/chain/rpc.ts'
 import type { RpcTransport } from '../../src/chain/transport.ts'
-import { addressOf } from '../../src/sandbox/world.ts'
+import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { ended, movableClock, orderCount, said, setLot } from '../checkout/counter.ts'
 import { createMeddler } from '../checkout/meddler.ts'
 import { nftsOf } from '../crash/flows.ts'
@@ -161,7 +161,7 @@ describe('a node', () => {
     const { shop, meddler, buyer } = await shopWithLiar(t)
     const { request, credential } = await payFor(shop, x402UnderTest, buyer)
     meddler.meddle('eth_getBalance', () => '0xffffffffffffffffffffffff')
-    await shop.chains.native.request({ method: 'dev_setBalance', params: [addressOf('minter'), '0x0'] })
+    await shop.chains.native.request({ method: 'dev_setBalance', params: [demoAddressOf('minter'), '0x0'] })
     const orders = await orderCount(shop)
     const response = await fetch(buyUrl(shop, x402UnderTest), post(request, { 'payment-signature': credential }))
     const { code, payment } = await said(response)

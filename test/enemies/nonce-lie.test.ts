@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Hex } from '../../src/base/hex.ts'
-import { addressOf } from '../../src/sandbox/world.ts'
+import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { createMeddler } from '../checkout/meddler.ts'
 import { buy } from '../operations/desk.ts'
 import { fundedWallet } from '../support/buyers.ts'
@@ -24,7 +24,7 @@ test('E19: one answer with a nonce that is too high does not block a shop', asyn
   t.after(() => shop.stop())
   const lied = new Set<string>()
   meddler.meddle('eth_getTransactionCount', ([address = ''], ask) => {
-    const isOurs = [addressOf('settler'), addressOf('minter')].some(
+    const isOurs = [demoAddressOf('settler'), demoAddressOf('minter')].some(
       (own) => own.toLowerCase() === address.toLowerCase(),
     )
     if (!isOurs || lied.has(address)) return ask()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { addressOf } from '../../src/sandbox/world.ts'
+import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { ended, said } from '../checkout/counter.ts'
 import { nftsOf, transfers } from '../crash/flows.ts'
 import { buy } from '../operations/desk.ts'
@@ -24,7 +24,7 @@ test('a mint that reverted in a block which was taken back is delivered, and not
   const native = (method: string, ...params: unknown[]) => shop.chains.native.request({ method, params })
   const { sale } = shop.world.contracts
   const buyer = await fundedWallet(shop)
-  const refunds = () => transfers(shop, x402UnderTest, addressOf('treasury'), buyer.address)
+  const refunds = () => transfers(shop, x402UnderTest, demoAddressOf('treasury'), buyer.address)
   await native('dev_fault', { kind: 'revert', to: sale })
   const { response, body } = await buy(shop, x402UnderTest, buyer)
   assert.equal(response.status, 202)

@@ -5,7 +5,7 @@ import { testUsdc } from '../../src/artifacts/TestUsdc.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { invocation } from '../../src/chain/act.ts'
 import type { Config } from '../../src/config/config.ts'
-import { addressOf } from '../../src/sandbox/world.ts'
+import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { type Studio, startStudio } from '../shop/studio.ts'
 import { type ShopOptions, startShop, type TestShop } from '../support/shop.ts'
 
@@ -71,7 +71,7 @@ export async function startFrailShop(
       const { asset } = shop.config.x402!
       return native('dev_systemCall', asset, invocation(asset, testUsdc.abi, isPaused ? 'pause' : 'unpause', []).data)
     },
-    setGas: (role, wei) => native('dev_setBalance', addressOf(role), toHex(wei)),
+    setGas: (role, wei) => native('dev_setBalance', demoAddressOf(role), toHex(wei)),
     async stop() {
       await shop.stop()
       await studio.stop()

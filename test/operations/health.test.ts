@@ -6,7 +6,7 @@ import type { PrivateKeyAccount } from 'viem/accounts'
 import { systemClock } from '../../src/base/clock.ts'
 import { accountsOf } from '../../src/rails/kind.ts'
 import { rails } from '../../src/rails/rails.ts'
-import { addressOf } from '../../src/sandbox/world.ts'
+import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { createHealth } from '../../src/service/health.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
@@ -105,12 +105,12 @@ describe('health', () => {
 
   test('a wallet that runs low is named, without its address or its balance', async () => {
     verifies('D15.2')
-    await setGas(addressOf('minter'), 1_000n)
+    await setGas(demoAddressOf('minter'), 1_000n)
     const { code, body } = await ready()
     assert.deepEqual([code, body.status], [200, 'degraded'])
     assert.match(body.checks.find(({ name }) => name === 'wallets')!.detail, /minter on 84532 \(gas\)/)
-    assert.equal(JSON.stringify(body).toLowerCase().includes(addressOf('minter').slice(2, 12).toLowerCase()), false)
-    await setGas(addressOf('minter'), 10n ** 20n)
+    assert.equal(JSON.stringify(body).toLowerCase().includes(demoAddressOf('minter').slice(2, 12).toLowerCase()), false)
+    await setGas(demoAddressOf('minter'), 10n ** 20n)
     offset += 10_000
     assert.equal((await ready()).body.status, 'ready')
   })
@@ -172,7 +172,7 @@ describe('M-22: without gas', () => {
 
   test('nothing is taken for what could not be delivered, and the same payment buys when there is gas again', async () => {
     const till = await rail.till(shop)
-    await setGas(addressOf('minter'), 0n)
+    await setGas(demoAddressOf('minter'), 0n)
     const payment = await payFor(shop, rail, buyer)
     offset += 10_000
     const response = await send(payment)
@@ -180,7 +180,7 @@ describe('M-22: without gas', () => {
     const { code, payment: told } = (await response.json()) as { code: string; payment: { taken: boolean } }
     assert.deepEqual([code, told.taken], ['relayer_unfunded', false])
     assert.equal(await rail.till(shop), till)
-    await setGas(addressOf('minter'), 10n ** 20n)
+    await setGas(demoAddressOf('minter'), 10n ** 20n)
     offset += 10_000
     const { statusUrl } = (await (await send(payment)).json()) as { statusUrl: string }
     await until(async () => (await status(statusUrl)).status === 'confirmed')
@@ -189,13 +189,13 @@ describe('M-22: without gas', () => {
   test('nothing is taken either when nobody can pay for the settlement itself', async () => {
     const till = await rail.till(shop)
     const payment = await payFor(shop, rail, buyer)
-    await setGas(addressOf('settler'), 0n)
+    await setGas(demoAddressOf('settler'), 0n)
     offset += 10_000
     const response = await send(payment)
     assert.equal(response.status, 503)
     const { code, payment: told } = (await response.json()) as { code: string; payment: { taken: boolean } }
     assert.deepEqual([code, told.taken], ['relayer_unfunded', false])
-    await setGas(addressOf('settler'), 10n ** 20n)
+    await setGas(demoAddressOf('settler'), 10n ** 20n)
     offset += 10_000
     assert.equal(await rail.till(shop), till)
     const { statusUrl } = (await (await send(payment)).json()) as { statusUrl: string }
@@ -206,7 +206,7 @@ describe('M-22: without gas', () => {
     const { sale } = shop.world.contracts
     const five = await Promise.all(Array.from({ length: 5 }, () => payFor(shop, rail, buyer)))
     const held = await erc20Balance(shop.chains.native, sale, buyer.address)
-    atSettled = () => setGas(addressOf('minter'), 0n)
+    atSettled = () => setGas(demoAddressOf('minter'), 0n)
     const answers = await Promise.all(five.map(send))
     atSettled = async () => {}
     const opened = await Promise.all(answers.map((answer) => answer.json() as Promise<{ statusUrl: string }>))
@@ -220,21 +220,21 @@ describe('M-22: without gas', () => {
       method: 'eth_getBlockByNumber',
       params: ['latest', false],
     })) as { baseFeePerGas: string }
-    await setGas(addressOf('minter'), BigInt(baseFeePerGas) * 2_000_000n)
+    await setGas(demoAddressOf('minter'), BigInt(baseFeePerGas) * 2_000_000n)
     await until(async () => (await confirmed()) >= 1)
-    await setGas(addressOf('minter'), 10n ** 20n)
+    await setGas(demoAddressOf('minter'), 10n ** 20n)
     await until(async () => (await confirmed()) === 5)
     assert.equal((await erc20Balance(shop.chains.native, sale, buyer.address)) - held, 5n)
   })
 
   test('what is paid for already waits for it, and is then delivered', async () => {
-    atSettled = () => setGas(addressOf('minter'), 0n)
+    atSettled = () => setGas(demoAddressOf('minter'), 0n)
     const response = await send(await payFor(shop, rail, buyer))
     atSettled = async () => {}
     assert.equal(response.status, 202)
     const { orderId, statusUrl } = (await response.json()) as { orderId: string; statusUrl: string }
     assert.notEqual((await status(statusUrl)).status, 'confirmed')
-    await setGas(addressOf('minter'), 10n ** 20n)
+    await setGas(demoAddressOf('minter'), 10n ** 20n)
     await until(async () => (await status(statusUrl)).status === 'confirmed')
     assert.equal((await shop.service.checkout.orders.byId(orderId))!.refund, null)
   })
@@ -275,7 +275,8 @@ describe('the figures', () => {
     assert.equal(then.value('sutler_refunds_open'), 0)
     assert.ok(then.value('sutler_oldest_open_order_seconds') >= 0)
     assert.ok(
-      then.value(`sutler_wallet_balance{role="minter",chain="84532",address="${addressOf('minter')}",unit="wei"}`) > 0,
+      then.value(`sutler_wallet_balance{role="minter",chain="84532",address="${demoAddressOf('minter')}",unit="wei"}`) >
+        0,
     )
     assert.ok(
       then.value('sutler_http_request_seconds_count{method="POST",route="/agentic/x402/buy",status="402"}') >= 2,

@@ -4,8 +4,8 @@ import type { PrivateKeyAccount } from 'viem/accounts'
 import type { Hex } from '../../src/base/hex.ts'
 import type { Config } from '../../src/config/config.ts'
 import { type SandboxRole, sandboxKey } from '../../src/config/published.ts'
-import type { SigningKey } from '../../src/config/signing-key.ts'
-import { addressOf } from '../../src/sandbox/world.ts'
+import type { ChainKey } from '../../src/config/signing-key.ts'
+import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
@@ -34,7 +34,7 @@ after(async () => {
 })
 
 function keyless(config: Config, url: string): Config {
-  const at = (role: SandboxRole): SigningKey => ({ address: addressOf(role), signer: { url, token: null } })
+  const at = (role: SandboxRole): ChainKey => ({ address: demoAddressOf(role), signer: { url, token: null } })
   const { x402, mpp, game } = config
   return {
     ...config,

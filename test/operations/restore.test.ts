@@ -5,7 +5,7 @@ import { systemRandom } from '../../src/base/id.ts'
 import { silentLog } from '../../src/base/log.ts'
 import { sandboxContracts } from '../../src/sandbox/foundation.ts'
 import { createSandboxPlayers } from '../../src/sandbox/players.ts'
-import { addressOf } from '../../src/sandbox/world.ts'
+import { demoAddressOf } from '../../src/sandbox/world.ts'
 import type { Service } from '../../src/service/service.ts'
 import { copyDatabase } from '../../src/store/copy.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
@@ -24,7 +24,7 @@ before(async () => {
 after(() => shop.stop())
 
 /** How many lots the buyer holds, by the contract's own count (ERC-721 and ERC-20 ask for balances alike). */
-const lotsHeld = () => erc20Balance(shop.chains.native, sandboxContracts(addressOf('deployer')).sale, buyer.address)
+const lotsHeld = () => erc20Balance(shop.chains.native, sandboxContracts(demoAddressOf('deployer')).sale, buyer.address)
 const show = (service: Service, rail: RailUnderTest, credential: string) =>
   fetch(
     `${service.url}/agentic/${rail.rail}/buy`,

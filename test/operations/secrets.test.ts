@@ -7,7 +7,7 @@ import { sandboxSaleLots } from '../../src/artifacts/SandboxSaleLots.ts'
 import type { Address } from '../../src/base/address.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { ConfigFault } from '../../src/config/options.ts'
-import { addressOf } from '../../src/sandbox/world.ts'
+import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { startShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
 
@@ -121,7 +121,7 @@ describe('K-02: one key, one role', () => {
     }
     const keys = ['settler', 'treasury', 'minter', 'crafter'] as const
     for (const who of keys) {
-      const address = addressOf(who)
+      const address = demoAddressOf(who)
       assert.equal(await hasRole(sale, sandboxSaleLots.abi, 'MINTER_ROLE', address), who === 'minter', who)
       assert.equal(
         await hasRole(
@@ -134,7 +134,7 @@ describe('K-02: one key, one role', () => {
         who,
       )
     }
-    assert.equal(new Set([...keys, 'till' as const].map(addressOf)).size, 5)
+    assert.equal(new Set([...keys, 'till' as const].map(demoAddressOf)).size, 5)
     await shop.stop()
   })
 })

@@ -7,7 +7,7 @@ import { saleLots } from '../../src/artifacts/SaleLots.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
 import { invocation } from '../../src/chain/act.ts'
-import { addressOf } from '../../src/sandbox/world.ts'
+import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { sutler } from '../cli/sutler.ts'
 import { startStudio } from '../shop/studio.ts'
 import { json } from '../shop/support.ts'
@@ -48,7 +48,7 @@ const craft = (name: string, args: readonly unknown[] = []) =>
   shop.world.deployer.act(invocation(shop.world.contracts.craftController, craftController.abi, name, args))
 const role = (name: string) => keccak256(toHex(name))
 const setGas = (wei: bigint) =>
-  shop.chains.native.request({ method: 'dev_setBalance', params: [addressOf('minter'), toHex(wei)] })
+  shop.chains.native.request({ method: 'dev_setBalance', params: [demoAddressOf('minter'), toHex(wei)] })
 
 async function ready(at = shop.url): Promise<{ code: number; body: Readiness }> {
   const response = await fetch(`${at}/health/ready`)
@@ -76,8 +76,8 @@ const faults = [
     code: 'surface_closed',
     reason: /The shop may not mint right now/,
     logged: /the minter lacks its role on the sale contract.*grant MINTER_ROLE/,
-    breaks: () => act('revokeRole', [role('MINTER_ROLE'), addressOf('minter')]),
-    mends: () => act('grantRole', [role('MINTER_ROLE'), addressOf('minter')]),
+    breaks: () => act('revokeRole', [role('MINTER_ROLE'), demoAddressOf('minter')]),
+    mends: () => act('grantRole', [role('MINTER_ROLE'), demoAddressOf('minter')]),
   },
   {
     name: 'a paused sale contract',
@@ -169,11 +169,11 @@ test('money that was pushed while the contract was paused waits for it, and buys
 
 test('a crafter without its role is 503 on both rails; a paused controller stays the contract’s 409', async () => {
   const quote = (rail: string) =>
-    fetch(`${shop.url}/craft/${rail}/quote`, post({ type: 'accelerate', user: addressOf('demo') }))
-  await craft('revokeRole', [role('OPERATOR_ROLE'), addressOf('crafter')])
+    fetch(`${shop.url}/craft/${rail}/quote`, post({ type: 'accelerate', user: demoAddressOf('demo') }))
+  await craft('revokeRole', [role('OPERATOR_ROLE'), demoAddressOf('crafter')])
   for (const rail of ['x402', 'mpp']) assert.equal((await json<Told>(await quote(rail), 503)).code, 'surface_closed')
   await readyWithout(CRAFT)
-  await craft('grantRole', [role('OPERATOR_ROLE'), addressOf('crafter')])
+  await craft('grantRole', [role('OPERATOR_ROLE'), demoAddressOf('crafter')])
   await readyWithout([])
   await craft('pause')
   await readyWithout(CRAFT)

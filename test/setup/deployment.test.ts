@@ -7,7 +7,7 @@ import { baseSepolia } from 'viem/chains'
 import type { Hex } from '../../src/base/hex.ts'
 import { createWallet } from '../../src/chain/wallet.ts'
 import { carryOut, type SetupPoint } from '../../src/setup/carry-out.ts'
-import { grantStep, type Place, pauseStep, revokeStep } from '../../src/setup/contract-roles.ts'
+import { grantStep, pauseStep, type RolePlace, revokeStep } from '../../src/setup/contract-roles.ts'
 import { assertAffordable } from '../../src/setup/cost.ts'
 import { birthsOf, deploymentSteps, placesOf } from '../../src/setup/deployment.ts'
 import { assertFactory } from '../../src/setup/factory.ts'
@@ -212,7 +212,7 @@ test('roles are given and taken, contracts paused and opened, each only by whoev
   const desk = await setupDesk(t)
   const terms = { ...desk.terms, owner: desk.terms.admin }
   await carryOut(desk.crew(), deploymentSteps(terms))
-  const place = placesOf(birthsOf(terms)).find(({ name }) => name === 'sale') as Place
+  const place = placesOf(birthsOf(terms)).find(({ name }) => name === 'sale') as RolePlace
   const account = someAddress()
   const grant = grantStep({ place, role: 'minter', account })
   const stranger = createWallet((await desk.funded()).key)
@@ -240,7 +240,7 @@ test('other code at the address of a contract is told, and so is a wrong word th
   await carryOut(desk.crew(), deploymentSteps(desk.terms))
   const places = placesOf(birthsOf(desk.terms))
   const swapped = places.map(({ name }, index) => ({ name, address: places[1 - index]!.address }))
-  const look = (terms: typeof desk.terms | null, at: readonly Place[]) =>
+  const look = (terms: typeof desk.terms | null, at: readonly RolePlace[]) =>
     contractFacts(desk.rpc, { places: at, terms, minter: null, crafter: null })
   const codes = (facts: readonly Fact[]) =>
     facts.filter(({ what }) => what.startsWith('code')).map((one) => one.isRight)

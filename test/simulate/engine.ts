@@ -9,7 +9,7 @@ import { seedSandboxGame } from '../../src/sandbox/players.ts'
 import type { Backend } from '../../src/store/backend.ts'
 import { createDatabase, type Database } from '../../src/store/db.ts'
 import { type Line, WireSocket } from '../../src/store/embedded/bridge.ts'
-import { joined } from '../../src/store/embedded/bytes.ts'
+import { joinedBytes } from '../../src/store/embedded/bytes.ts'
 import { migrate } from '../../src/store/migrate.ts'
 import { createConnectionPool } from '../../src/store/pool.ts'
 
@@ -81,7 +81,7 @@ function overWire(engine: PGlite, time: StoreTime): Database {
       void engine
         .execProtocolRawStream(bytes, { syncToFs: false, onRawData: (chunk) => void chunks.push(chunk.slice()) })
         .finally(() => time.isAsked--)
-        .then(() => onBytes(joined(chunks)))
+        .then(() => onBytes(joinedBytes(chunks)))
     },
     hangUp() {},
   }

@@ -1,7 +1,7 @@
 import type { Address } from '../../src/base/address.ts'
 import { TRANSFER } from '../../src/chain/eip3009.ts'
 import { isFinal, type OrderStatus } from '../../src/domain/order.ts'
-import { addressOf } from '../../src/sandbox/world.ts'
+import { demoAddressOf } from '../../src/sandbox/world.ts'
 import type { Database } from '../../src/store/db.ts'
 import type { Purchase } from './book.ts'
 import { word } from './goods.ts'
@@ -33,7 +33,7 @@ async function judgePurchase(universe: Universe, purchase: Purchase): Promise<re
   const { config } = world
   const till = way.rail === 'x402' ? config.x402!.payTo : config.mpp!.recipient
   const paid = await transfers(universe, purchase, payer.address, till)
-  const back = await transfers(universe, purchase, addressOf('treasury'), payer.address)
+  const back = await transfers(universe, purchase, demoAddressOf('treasury'), payer.address)
   const delivered = await good.delivered({ world, db: store.db, game }, payer)
   const { rows } = await store.db.query<Row>(ORDERS, [payer.address])
   const byHand = rows.filter(({ refunds }) => refunds?.some((by) => by !== 'automatic')).length

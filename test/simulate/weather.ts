@@ -1,7 +1,7 @@
 import type { Hash } from '../../src/base/address.ts'
 import type { Hex } from '../../src/base/hex.ts'
 import { TRANSFER } from '../../src/chain/eip3009.ts'
-import { addressOf } from '../../src/sandbox/world.ts'
+import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { countOther } from './coverage.ts'
 import type { ChainName, Fault } from './faults.ts'
 import { word } from './goods.ts'
@@ -84,7 +84,7 @@ async function transactionsOf(
   const head = Number(await world[chain].ask({ method: 'eth_blockNumber' }))
   const filters = {
     payments: { address: money, topics: [TRANSFER, null, word(till)] },
-    refunds: { address: money, topics: [TRANSFER, word(addressOf('treasury'))] },
+    refunds: { address: money, topics: [TRANSFER, word(demoAddressOf('treasury'))] },
     deliveries: { address: config.game.sale!.contract, topics: [TRANSFER] },
   }
   const found = await world[chain].logs(filters[kind])

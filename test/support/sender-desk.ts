@@ -7,7 +7,7 @@ import { type Clock, systemClock } from '../../src/base/clock.ts'
 import type { Hex } from '../../src/base/hex.ts'
 import { createLog, silentLog } from '../../src/base/log.ts'
 import { Secret } from '../../src/base/secret.ts'
-import { readTries } from '../../src/chain/attempts.ts'
+import { readSendTries } from '../../src/chain/attempts.ts'
 import { createFeeSource, type FeeSource } from '../../src/chain/fees.ts'
 import { createHeadSource } from '../../src/chain/head.ts'
 import type { Errand } from '../../src/chain/lane/lane.ts'
@@ -131,5 +131,5 @@ async function transactionsOf(ask: SenderDesk['ask'], sender: Address) {
 
 /** What became of the newest try of a step. */
 export async function newestState(sender: Sender, { orderId, step }: Errand): Promise<SendState['state'] | undefined> {
-  return (await readTries(sender, orderId, step)).attempts.at(-1)?.state.state
+  return (await readSendTries(sender, orderId, step)).attempts.at(-1)?.state.state
 }

@@ -6,7 +6,7 @@ import type { HttpRequest } from '../http/request.ts'
 import { type PaymentHeader, paymentHeader } from './payment-header.ts'
 
 /** Names a payment that a route cannot take; null when there is none of that kind. */
-export type MisplacedFinder = (request: HttpRequest, isPaid: boolean) => Problem | null
+type MisplacedFinder = (request: HttpRequest, isPaid: boolean) => Problem | null
 
 /**
  * A payment of another protocol, or in the header of another version, is none here. Whoever sends one and hears only "pay" would send it

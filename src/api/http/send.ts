@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { allHeaders, type Reply } from './reply.ts'
-import type { Exchange } from './sockets.ts'
+import type { OpenExchange } from './sockets.ts'
 
 /**
  * What is handed over in one piece. Node tells of a write only when all of it is through, so a larger one would look like a reader who
@@ -13,7 +13,7 @@ export const PIECE_BYTES = 64 * 1024
  * A promise where something is left to do: a stream, which ends when its reader goes or `stopping` says so, or an answer of several pieces.
  * It resolves when the last byte was handed over to Node.
  */
-export function send(exchange: Exchange, reply: Reply, stopping: AbortSignal): Promise<void> | undefined {
+export function send(exchange: OpenExchange, reply: Reply, stopping: AbortSignal): Promise<void> | undefined {
   const { body } = reply
   // Whoever asked may be gone; the work was done all the same, and a resend gets its result.
   if (exchange.outgoing.destroyed) return undefined
@@ -22,7 +22,7 @@ export function send(exchange: Exchange, reply: Reply, stopping: AbortSignal): P
   return sendStream(exchange, reply, body, stopping)
 }
 
-function sendWhole(exchange: Exchange, reply: Reply, body: string | Uint8Array): Promise<void> | undefined {
+function sendWhole(exchange: OpenExchange, reply: Reply, body: string | Uint8Array): Promise<void> | undefined {
   const { outgoing } = exchange
   const { status } = reply
   const length = Buffer.byteLength(body)
@@ -36,7 +36,7 @@ function sendWhole(exchange: Exchange, reply: Reply, body: string | Uint8Array):
   return undefined
 }
 
-async function sendPieces(exchange: Exchange, bytes: Uint8Array): Promise<void> {
+async function sendPieces(exchange: OpenExchange, bytes: Uint8Array): Promise<void> {
   const { incoming, outgoing } = exchange
   const last = bytes.length - PIECE_BYTES
   let at = 0
@@ -47,7 +47,7 @@ async function sendPieces(exchange: Exchange, bytes: Uint8Array): Promise<void> 
 }
 
 /** When what was handed over has gone, or nobody is left to take it. */
-function drained(exchange: Exchange): Promise<void> {
+function drained(exchange: OpenExchange): Promise<void> {
   return new Promise((resolve) => {
     exchange.outgoing.once('drain', resolve)
     exchange.onGone = resolve
@@ -55,7 +55,7 @@ function drained(exchange: Exchange): Promise<void> {
 }
 
 async function sendStream(
-  exchange: Exchange,
+  exchange: OpenExchange,
   reply: Reply,
   body: AsyncIterable<string | Uint8Array>,
   stopping: AbortSignal,
@@ -70,7 +70,7 @@ async function sendStream(
 }
 
 /** What ends an answer that has no end of its own. */
-function endOf(exchange: Exchange, stopping: AbortSignal): AbortSignal {
+function endOf(exchange: OpenExchange, stopping: AbortSignal): AbortSignal {
   const gone = new AbortController()
   if (exchange.incoming.socket.destroyed) gone.abort()
   exchange.onGone = () => gone.abort()

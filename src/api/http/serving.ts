@@ -6,7 +6,7 @@ import { discardRest } from './body.ts'
 import type { Reply } from './reply.ts'
 import { type HttpRequest, requestOf } from './request.ts'
 import { send } from './send.ts'
-import type { Exchange, Pipelines, WriteWatch } from './sockets.ts'
+import type { OpenExchange, Pipelines, WriteWatch } from './sockets.ts'
 
 /** What answers requests. The server knows nothing else of the shop. */
 export type HttpApp = {
@@ -52,7 +52,7 @@ export function createServing({ app, limits, log, pipelines, writes, draining }:
     return whole
   }
 
-  async function answer(exchange: Exchange, wantBody?: () => void): Promise<void> {
+  async function answer(exchange: OpenExchange, wantBody?: () => void): Promise<void> {
     const { incoming, peer } = exchange
     let isBodyRefused = wantBody !== undefined
     const request = requestOf(incoming, {
@@ -105,7 +105,7 @@ export function createServing({ app, limits, log, pipelines, writes, draining }:
 
 /** Nothing to wait for where the system took all of it at once, as it nearly always does. */
 function deliver(
-  exchange: Exchange,
+  exchange: OpenExchange,
   reply: Reply,
   writes: WriteWatch,
   draining: AbortSignal,
@@ -114,7 +114,7 @@ function deliver(
   return sending === undefined && isHandedOver(exchange.outgoing) ? undefined : watched(exchange, sending, writes)
 }
 
-async function watched(exchange: Exchange, sending: Promise<void> | undefined, writes: WriteWatch): Promise<void> {
+async function watched(exchange: OpenExchange, sending: Promise<void> | undefined, writes: WriteWatch): Promise<void> {
   const end = writes.begin(exchange.incoming.socket)
   try {
     if (sending !== undefined) await sending
@@ -138,7 +138,7 @@ function isHandedOver({ writableEnded, writableLength }: ServerResponse): boolea
 }
 
 /** When the answer has been handed over, or nobody is left to take it. */
-async function finished(exchange: Exchange): Promise<void> {
+async function finished(exchange: OpenExchange): Promise<void> {
   const { incoming, outgoing } = exchange
   if (outgoing.destroyed || incoming.socket.destroyed) return
   await new Promise<void>((resolve) => {

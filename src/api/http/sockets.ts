@@ -6,7 +6,7 @@ import { clientKey } from './client-address.ts'
 // What a socket may hold before it is cut. Whoever does not read what they asked for costs the memory of all of it and gets nothing done.
 
 /** One request and its answer. */
-export type Exchange = {
+export type OpenExchange = {
   readonly incoming: IncomingMessage
   readonly outgoing: ServerResponse
   /** Who is at the other end (`clientKey`). Asked when the socket was opened: of one that has closed, nobody can tell. */
@@ -19,15 +19,15 @@ export type Exchange = {
 export type Pipelines = {
   /** A socket was opened. Nothing is known of it any more when it has closed. */
   open(socket: Socket): void
-  of(socket: Duplex): readonly Exchange[]
+  of(socket: Duplex): readonly OpenExchange[]
   /** Null, and the end of the socket, when it has too many already. */
-  enter(incoming: IncomingMessage, outgoing: ServerResponse): Exchange | null
-  leave(exchange: Exchange): void
+  enter(incoming: IncomingMessage, outgoing: ServerResponse): OpenExchange | null
+  leave(exchange: OpenExchange): void
   /** This socket said something that is no request. True the first time: it may go on saying it until the answer before it is through. */
   doom(socket: Duplex): boolean
 }
 
-type Line = { readonly peer: string; readonly exchanges: Set<Exchange>; isDoomed: boolean }
+type Line = { readonly peer: string; readonly exchanges: Set<OpenExchange>; isDoomed: boolean }
 
 export function createPipelines(lengthMax: number): Pipelines {
   // State of open sockets and no cache: nothing here could be found out again, and an entry ends with its socket.
@@ -35,7 +35,7 @@ export function createPipelines(lengthMax: number): Pipelines {
 
   return {
     open(socket) {
-      const exchanges = new Set<Exchange>()
+      const exchanges = new Set<OpenExchange>()
       lines.set(socket, { peer: clientKey(socket.remoteAddress ?? ''), exchanges, isDoomed: false })
       socket.once('close', () => {
         lines.delete(socket)

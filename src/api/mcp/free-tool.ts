@@ -19,7 +19,7 @@ export function freeTool(tool: ToolDescription, rows: readonly FreeRoute[], limi
     }),
     async call(input, { http }) {
       if (bucket) limiter.take(bucket, http)
-      return answered(await ask(rows, requestOf(tool, input)))
+      return answered(await ask(rows, requestOfCall(tool, input)))
     },
   }
 }
@@ -57,7 +57,7 @@ function parametersOf(row: FreeRoute) {
   return row[placeOf(row)] ?? noInput
 }
 
-export function requestOf({ input: schema, request }: ToolDescription, input: JsonObject): JsonObject {
+export function requestOfCall({ input: schema, request }: ToolDescription, input: JsonObject): JsonObject {
   const parsed = schema ? parseWith(schema, input) : input
   return request ? request(parsed) : parsed
 }

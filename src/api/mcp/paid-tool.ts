@@ -14,7 +14,7 @@ import type { PaymentGate } from '../gate/payment-gate.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
 import { parseWith } from '../http/parse.ts'
 import { flowIdOf } from '../http/request.ts'
-import { requestOf } from './free-tool.ts'
+import { requestOfCall } from './free-tool.ts'
 import { inputSchemaOf, listingOf, mergedInputs, noInput, paidOutputSchema, withArgument } from './listing.ts'
 import { createOutcomeResults } from './outcome-result.ts'
 import { type Challenged, paymentRequired } from './payment-required.ts'
@@ -152,10 +152,10 @@ const idempotencyKeyField = z
   .describe('Your own name for this purchase, 8 to 128 visible ASCII characters: the same key never buys twice')
 
 function readInput(tool: ToolDescription, input: JsonObject): { request: JsonObject; idempotencyKey: string | null } {
-  if (tool.effect !== 'spends') return { request: requestOf(tool, input), idempotencyKey: null }
+  if (tool.effect !== 'spends') return { request: requestOfCall(tool, input), idempotencyKey: null }
   const { idempotencyKey, ...own } = input
   const key = parseWith(z.object({ idempotencyKey: idempotencyKeyField.optional() }), { idempotencyKey })
-  return { request: requestOf(tool, own), idempotencyKey: key.idempotencyKey ?? null }
+  return { request: requestOfCall(tool, own), idempotencyKey: key.idempotencyKey ?? null }
 }
 
 function paidListing(tool: ToolDescription, rows: readonly PaidRoute[]) {

@@ -13,12 +13,12 @@ import { presentOrder } from './order-view.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
 /** Money that came without a purchase, as far as it is only read. */
-export type ArrivalBook = {
+type ArrivalBook = {
   listArrivals(filter: ArrivalFilter): Promise<readonly FoundArrival[]>
   arrivalsBy(reference: string): Promise<readonly FoundArrival[]>
 }
 
-export type FindDesk = ArrivalBook &
+type FindDesk = ArrivalBook &
   Pick<OrderBook, 'list'> & {
     ordersBy(reference: string): Promise<readonly FoundOrder[]>
     arrivalsFrom(sender: string, limit: number): Promise<readonly FoundArrival[]>

@@ -6,7 +6,7 @@ import { byField, itemIdField } from '../../domain/shelf-fields.ts'
 import type { Discount } from '../../store/game/discounts.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
-export type DiscountDesk = {
+type DiscountDesk = {
   readonly nicknameLengthMax: number
   list(limit: number): Promise<readonly Discount[]>
   set(by: string, discount: Discount): Promise<'done' | 'nothing' | 'unknown'>

@@ -26,7 +26,7 @@ import {
 import { type OperatorRoute, operator } from './route.ts'
 import { type Column, cell, readSheet, refused, type Sheet } from './sheet.ts'
 
-export type ShelfDesk = {
+type ShelfDesk = {
   list(): Promise<readonly ShelfItem[]>
   change(by: string, changes: readonly ItemChange[], how: { mode: ShelfMode; isTrial?: boolean }): Promise<ShelfChange>
 }
@@ -63,7 +63,7 @@ export function itemRows({ list, change }: ShelfDesk): readonly OperatorRoute[] 
   return [
     operator('GET /operator/items', {
       summary: 'Every item of the shelf, hidden ones among them',
-      handle: async () => ({ body: { items: (await list()).map(presentItem) } }),
+      handle: async () => ({ body: { items: (await list()).map(presentShelfItem) } }),
     }),
     operator('POST /operator/items', {
       summary: 'Put a new item on the shelf',
@@ -177,10 +177,10 @@ function only(change: ShelfChange): ShelfOutcome {
 }
 
 function presentOutcome({ item, did }: ShelfOutcome): JsonObject {
-  return { did, ...presentItem(item) }
+  return { did, ...presentShelfItem(item) }
 }
 
-export function presentItem(item: ShelfItem): JsonObject {
+export function presentShelfItem(item: ShelfItem): JsonObject {
   const { id, delivered, promised } = item
   return { id, ...presentTerms(item), delivered, promised, left: leftOf(item) }
 }

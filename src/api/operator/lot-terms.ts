@@ -39,7 +39,7 @@ export const termsFields = z
   })
   .partial()
 
-export type TermsChange = z.output<typeof termsFields>
+type TermsChange = z.output<typeof termsFields>
 
 /** What is not named stays as it is on the chain; a new lot needs a name, a price, a supply and metadata. */
 export function mergedTerms(known: ChainLot | null, change: TermsChange): LotTerms {

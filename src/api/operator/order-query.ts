@@ -7,7 +7,7 @@ import { ORDERS_CSV_HEAD, orderCsv, presentOrder, presentTotals } from './order-
 const LIMIT = 50
 export const ORDERS_PAGE_MAX = 500
 /** Totals are of so many orders at most. */
-export const TOTALS_ORDERS_MAX = 10_000
+const TOTALS_ORDERS_MAX = 10_000
 
 const name = z.string().min(1).max(128)
 
@@ -27,7 +27,7 @@ export const orderQuery = z.strictObject({
   format: z.enum(['json', 'csv']).optional().describe('csv: all of them as a table; the same as Accept: text/csv'),
 })
 
-export type OrderQuery = z.output<typeof orderQuery>
+type OrderQuery = z.output<typeof orderQuery>
 
 /** The book of purchases, as far as it is only read. */
 export type OrderBook = {

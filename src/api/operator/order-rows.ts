@@ -8,7 +8,7 @@ import { presentTimeline } from './order-timeline.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
 /** What operators may see of the book of purchases, what they may hurry, and what only they can know. */
-export type OrderContext = OrderBook & {
+type OrderContext = OrderBook & {
   timeline(reference: string): Promise<Timeline | null>
   /** Makes an order due now. False when somebody is at work on it. */
   hurry(orderId: string): Promise<boolean>

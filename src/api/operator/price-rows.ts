@@ -10,9 +10,9 @@ import { type OperatorRoute, operator } from './route.ts'
 import { cell, readSheet, refused, type Sheet } from './sheet.ts'
 
 /** A good that costs everybody the same, and where it is sold. */
-export type ListedGood = PricedGood & { readonly surface: string; readonly protocols: readonly string[] }
+type ListedGood = PricedGood & { readonly surface: string; readonly protocols: readonly string[] }
 
-export type PriceDesk = {
+type PriceDesk = {
   readonly goods: readonly ListedGood[]
   /** Only what was set. */
   read(): Promise<ReadonlyMap<string, Usd>>

@@ -20,19 +20,19 @@ export type Sheet<Entry> = {
   readonly schema: z.ZodType<Entry>
 }
 
-export type Line<Entry> = { readonly record: CsvRecord; readonly entry: Entry }
+type SheetLine<Entry> = { readonly record: CsvRecord; readonly entry: Entry }
 
 /** A line that cannot be used: which cell, why, and the line that would do. */
-export type LineFault = { readonly line: number; readonly column: string | null; readonly detail: string }
+type LineFault = { readonly line: number; readonly column: string | null; readonly detail: string }
 
-export type SheetLines<Entry> = {
-  readonly lines: readonly Line<Entry>[]
+type SheetLines<Entry> = {
+  readonly lines: readonly SheetLine<Entry>[]
   /** The same words for what only the store can find wrong with a line. */
-  faults(line: Line<Entry>, wrong: readonly Wrong[]): readonly LineFault[]
+  faults(line: SheetLine<Entry>, wrong: readonly WrongCell[]): readonly LineFault[]
 }
 
 /** What is wrong with one member of an entry. */
-export type Wrong = { readonly member: string; readonly detail: string }
+type WrongCell = { readonly member: string; readonly detail: string }
 
 const LINES_MAX = 2_000
 const FAULTS_MAX = 20
@@ -43,7 +43,7 @@ export function readSheet<Entry>(sheet: Sheet<Entry>, csv: string): SheetLines<E
   const columns = columnsOf(sheet, header)
   if (records.length > LINES_MAX)
     throw refused([whole(1, `it has ${records.length} lines; at most ${LINES_MAX} can be imported at once`)])
-  const faultsIn = (record: CsvRecord, wrong: readonly Wrong[]): readonly LineFault[] => {
+  const faultsIn = (record: CsvRecord, wrong: readonly WrongCell[]): readonly LineFault[] => {
     const places = wrong.map(({ member }) => sheet.columns.find((column) => column.member === member))
     const works = mended(record, columns, places)
     return wrong.map(({ member, detail }, index) => ({
@@ -53,7 +53,7 @@ export function readSheet<Entry>(sheet: Sheet<Entry>, csv: string): SheetLines<E
     }))
   }
   const faults: LineFault[] = []
-  const lines: Line<Entry>[] = []
+  const lines: SheetLine<Entry>[] = []
   const seen = new Map<string, number>()
   for (const record of records) {
     const shape = shapeFaults(record, columns, columns.indexOf(sheet.columns[0]), seen)

@@ -6,10 +6,10 @@ import { paidPage } from './paid-page.ts'
 import { paymentPage } from './payment-page.ts'
 import { problemPage } from './problem-page.ts'
 import { sandboxPage } from './sandbox-page.ts'
-import type { Told } from './told.ts'
+import type { ToldToPeople } from './told.ts'
 
 /** Which page tells an answer: by its row and by what is in it, never by a list of addresses. */
-export function pageFor(told: Told): Shown {
+export function pageFor(told: ToldToPeople): Shown {
   const { rows, status, body } = told
   const paid = rows.find((row) => row.kind === 'paid')
   if (paid && (status === 402 || status === 405)) return paidPage(told)

@@ -1,10 +1,10 @@
 import { type Json, stringify } from '../../base/json.ts'
 import { type Html, html } from './html.ts'
 import type { Shown } from './page.ts'
-import type { Told } from './told.ts'
+import type { ToldToPeople } from './told.ts'
 
 /** An answer that has no page of its own: what it is, and all that it says. */
-export function jsonPage({ rows, body, request }: Told): Shown {
+export function jsonPage({ rows, body, request }: ToldToPeople): Shown {
   const [row] = rows
   const title = row?.summary ?? request.path
   return {

@@ -7,10 +7,10 @@ import { html } from './html.ts'
 import type { Shown } from './page.ts'
 import { purchaseForm } from './purchase-form.ts'
 import { payScript } from './scripts.ts'
-import type { Told } from './told.ts'
+import type { ToldToPeople } from './told.ts'
 
 /** A route that costs money: what it sells, for how much, and how to pay; by the press of a button where there is a wallet. */
-export function paidPage({ facts, rows, request, status }: Told): Shown {
+export function paidPage({ facts, rows, request, status }: ToldToPeople): Shown {
   const route = rows.find((row): row is PaidRoute => row.kind === 'paid')!
   const { rail } = route.offer
   const priced = facts.paid.find((other) => other.route === route) ?? { route, amount: null, range: null }

@@ -5,11 +5,11 @@ import { allHeaders, type Headers, type Reply } from '../http/reply.ts'
 import type { HttpRequest } from '../http/request.ts'
 import { pageFor } from './chooser.ts'
 import { pageHeaders, printPage, type Shown } from './page.ts'
-import type { Told } from './told.ts'
+import type { ToldToPeople } from './told.ts'
 import { wantsPage } from './wanted.ts'
 
 /** Shows people what machines are told. */
-export type Presenter = {
+type Presenter = {
   isWanted(request: HttpRequest): boolean
   /** `path` is the row's own, with its placeholders; null where there is no row. */
   show(
@@ -59,7 +59,7 @@ export function createPresenter({ routes, factsOf, hostOf, isPaid }: PresenterOp
       if (reply.status < 400 && !rows.some(isTold)) return reply
       const body = JSON.parse(reply.body) as Json
       if (typeof body !== 'object' || body === null || Array.isArray(body)) return reply
-      const told: Told = {
+      const told: ToldToPeople = {
         facts: await factsFor(request),
         request,
         rows,

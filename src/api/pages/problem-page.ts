@@ -2,7 +2,7 @@ import type { JsonObject } from '../../base/json.ts'
 import { type ProblemCode, problems } from '../../base/problem.ts'
 import { type Html, html } from './html.ts'
 import type { Shown } from './page.ts'
-import type { Told } from './told.ts'
+import type { ToldToPeople } from './told.ts'
 
 const TAKEN = {
   true: 'Money was taken.',
@@ -11,7 +11,7 @@ const TAKEN = {
 } as const
 
 /** What went wrong, whether money moved, and what to do next. */
-export function problemPage({ body, status, request }: Told): Shown {
+export function problemPage({ body, status, request }: ToldToPeople): Shown {
   const title = String(body['title'] ?? 'Something went wrong')
   const code = String(body['code'] ?? '')
   const { taken } = (body['payment'] ?? {}) as { taken?: boolean | 'unknown' }

@@ -2,25 +2,25 @@ import { sameAddress } from '../../base/address.ts'
 import {
   collectionStep,
   grantStep,
-  type Place,
   pauseStep,
   ROLE_NAMES,
   type RoleName,
+  type RolePlace,
   revokeStep,
   roleOn,
 } from '../../setup/contract-roles.ts'
 import { SetupFault } from '../../setup/fault.ts'
 import type { Step } from '../../setup/step.ts'
-import { type Call, type Command, type Option, UsageFault } from '../command.ts'
+import { type Command, type CommandCall, type Option, UsageFault } from '../command.ts'
 import type { Output } from '../output.ts'
 import { configuredPlaces } from './status.ts'
 import {
   bringAbout,
+  contractSigningOptions,
   openWorkplace,
   outcomeJson,
   outcomeText,
-  readAddress,
-  signingOptions,
+  readAddressOption,
   type Workplace,
   withCrew,
 } from './workplace.ts'
@@ -32,7 +32,7 @@ const which: Readonly<Record<string, Option>> = {
 export const grantRole: Command = {
   args: '<role> <address>',
   about: `Gives an address a role on the contracts: ${ROLE_NAMES.join(', ')}; or \`collection\`, so that tokens of that contract may be burned.\nSigned by the owner's key, or written down unsigned for its Safe.`,
-  options: { ...signingOptions, ...which },
+  options: { ...contractSigningOptions, ...which },
   examples: [
     ['sutler contracts grant minter 0x52c7… --key-file owner.key', 'before a new minter key is used'],
     ['sutler contracts grant collection 0x52c7… --unsigned allow.json', 'one more collection, by the Safe'],
@@ -43,7 +43,7 @@ export const grantRole: Command = {
 export const revokeRole: Command = {
   args: '<role> <address>',
   about: `Takes a role away: ${ROLE_NAMES.join(', ')}; or \`collection\`. The key that signs cannot take the admin's role from itself: then nobody\nmight be left who has it.`,
-  options: { ...signingOptions, ...which },
+  options: { ...contractSigningOptions, ...which },
   examples: [
     ['sutler contracts revoke minter 0x52c7… --key-file owner.key', 'after the old minter key has finished its work'],
   ],
@@ -54,7 +54,7 @@ export const pauseContracts: Command = {
   args: '[contract]',
   about:
     'Stops mints and craft actions at once: `sale`, `craft`, or both. What was paid for waits, and is delivered or refunded afterwards.',
-  options: signingOptions,
+  options: contractSigningOptions,
   examples: [['sutler contracts pause --key-file owner.key', 'a hot key has leaked']],
   run: (call) => changePause(call, 'pause'),
 }
@@ -63,12 +63,12 @@ export const unpauseContracts: Command = {
   args: '[contract]',
   about:
     'Lets mints and craft actions go on after a pause: `sale`, `craft`, or both. What waits is delivered by itself.',
-  options: signingOptions,
+  options: contractSigningOptions,
   examples: [['sutler contracts unpause --key-file owner.key', 'the leaked key is revoked and rotated']],
   run: (call) => changePause(call, 'unpause'),
 }
 
-async function changeRole(call: Call, verb: 'grant' | 'revoke'): Promise<Output> {
+async function changeRole(call: CommandCall, verb: 'grant' | 'revoke'): Promise<Output> {
   const command = `contracts ${verb}`
   const [role = '', text = ''] = call.args
   if (role !== 'collection' && !isRole(role))
@@ -76,7 +76,7 @@ async function changeRole(call: Call, verb: 'grant' | 'revoke'): Promise<Output>
       `there is no role ${role}; there are ${ROLE_NAMES.join(', ')} and collection; nothing was sent`,
       command,
     )
-  const account = readAddress(text, 'the account', command)
+  const account = readAddressOption(text, 'the account', command)
   const workplace = await openWorkplace(call)
   const places = placesFor(workplace, call.option('contract'), command)
   if (role === 'collection') {
@@ -96,7 +96,7 @@ async function changeRole(call: Call, verb: 'grant' | 'revoke'): Promise<Output>
   )
 }
 
-async function changePause(call: Call, verb: 'pause' | 'unpause'): Promise<Output> {
+async function changePause(call: CommandCall, verb: 'pause' | 'unpause'): Promise<Output> {
   const workplace = await openWorkplace(call)
   const places = placesFor(workplace, call.args[0], `contracts ${verb}`)
   return bring(
@@ -108,7 +108,7 @@ async function changePause(call: Call, verb: 'pause' | 'unpause'): Promise<Outpu
 
 /** `guarded`: an address that must not be the one that signs. */
 async function bring(
-  call: Call,
+  call: CommandCall,
   workplace: Workplace,
   steps: readonly Step[],
   guarded: string | null = null,
@@ -126,7 +126,7 @@ async function bring(
   return { json: { chainId: workplace.rpc.chainId, ...outcomeJson(outcome) }, text: outcomeText(outcome) }
 }
 
-function placesFor(workplace: Workplace, only: string | undefined, command: string): readonly Place[] {
+function placesFor(workplace: Workplace, only: string | undefined, command: string): readonly RolePlace[] {
   if (only !== undefined && only !== 'sale' && only !== 'craft')
     throw new UsageFault(`there is no contract ${only}; there are sale and craft; nothing was sent`, command)
   const places = configuredPlaces(workplace).filter(({ name }) => only === undefined || name === only)

@@ -9,17 +9,17 @@ import { assertFactory } from '../../setup/factory.ts'
 import { SetupFault } from '../../setup/fault.ts'
 import { keepPlan, markDone, type Plan, readPlan } from '../../setup/plan-file.ts'
 import { contractFacts } from '../../setup/status.ts'
-import type { Call, Command } from '../command.ts'
+import type { Command, CommandCall } from '../command.ts'
 import type { Output } from '../output.ts'
 import { factsJson, factsText } from './facts.ts'
 import { hasTerms, readTerms, termOptions } from './terms.ts'
 import {
   bringAbout,
-  type Outcome,
+  type ContractsOutcome,
+  contractSigningOptions,
   openWorkplace,
   outcomeJson,
   outcomeText,
-  signingOptions,
   type Workplace,
   withCrew,
 } from './workplace.ts'
@@ -34,7 +34,7 @@ export const deployContracts: Command = {
     'crash, run `sutler contracts deploy` again: it goes on where it was. Addresses are filled into .env where they are missing.',
   ].join('\n'),
   options: {
-    ...signingOptions,
+    ...contractSigningOptions,
     ...termOptions,
     plan: { value: 'file', about: 'where the plan is kept; else contracts.<chain id>.json here' },
     env: { value: 'file', about: 'where the addresses are filled in; else .env here' },
@@ -62,7 +62,7 @@ export const deployContracts: Command = {
 }
 
 /** The plan is on the disk before anything is sent. */
-function choosePlan(call: Call, { config }: Workplace, crew: Crew | null, path: string): Plan {
+function choosePlan(call: CommandCall, { config }: Workplace, crew: Crew | null, path: string): Plan {
   const known = readPlan(path)
   const deployer = crew?.wallet.address ?? null
   const plan = known && !hasTerms(call) ? known : keepPlan(path, readTerms(call, config, deployer))
@@ -82,9 +82,9 @@ function choosePlan(call: Call, { config }: Workplace, crew: Crew | null, path: 
 }
 
 async function finish(
-  call: Call,
+  call: CommandCall,
   { config, rpc }: Workplace,
-  { plan, path, outcome }: { readonly plan: Plan; readonly path: string; readonly outcome: Outcome },
+  { plan, path, outcome }: { readonly plan: Plan; readonly path: string; readonly outcome: ContractsOutcome },
 ): Promise<Output> {
   const births = birthsOf(plan.terms)
   const contracts = Object.fromEntries(births.map(({ name, address }) => [name, address]))
@@ -123,7 +123,7 @@ async function finish(
 }
 
 /** The shop finds its contracts by these two lines. */
-function fillIn(call: Call, births: ReturnType<typeof birthsOf>): readonly string[] {
+function fillIn(call: CommandCall, births: ReturnType<typeof birthsOf>): readonly string[] {
   const file = call.option('env') ?? '.env'
   const options = [
     ['SUTLER_SALE_CONTRACT', addressIn(births, 'sale')],
@@ -139,7 +139,7 @@ function fillIn(call: Call, births: ReturnType<typeof birthsOf>): readonly strin
   })
 }
 
-function nextText(outcome: Outcome, isGood: boolean): string {
+function nextText(outcome: ContractsOutcome, isGood: boolean): string {
   if (!isGood) return 'Not everything is as planned: see above, and run `sutler contracts status` again later'
   if (outcome.kind === 'unsigned' && outcome.steps.length > 0)
     return 'Next: when the Safe has executed the batch, run the same line again; it checks the chain and fills in .env'

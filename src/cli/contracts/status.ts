@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { addressOf } from '../../chain/wallet.ts'
-import type { Place } from '../../setup/contract-roles.ts'
+import type { RolePlace } from '../../setup/contract-roles.ts'
 import { birthsOf, placesOf } from '../../setup/deployment.ts'
 import { SetupFault } from '../../setup/fault.ts'
 import { readPlan } from '../../setup/plan-file.ts'
@@ -43,7 +43,7 @@ export const contractsStatus: Command = {
   },
 }
 
-export function configuredPlaces({ config: { sale, craft } }: Workplace): readonly Place[] {
+export function configuredPlaces({ config: { sale, craft } }: Workplace): readonly RolePlace[] {
   return [
     ...(sale ? [{ name: 'sale' as const, address: sale }] : []),
     ...(craft ? [{ name: 'craft' as const, address: craft }] : []),

@@ -3,11 +3,11 @@ import { toHex } from '../../base/hex.ts'
 import { keccak256 } from '../../base/keccak.ts'
 import { addressOf } from '../../chain/wallet.ts'
 import type { ContractsConfig } from '../../config/contracts.ts'
-import type { SigningKey } from '../../config/signing-key.ts'
+import type { ChainKey } from '../../config/signing-key.ts'
 import type { DeploymentTerms } from '../../setup/deployment.ts'
 import { SetupFault } from '../../setup/fault.ts'
-import { type Call, type Option, UsageFault } from '../command.ts'
-import { readAddress } from './workplace.ts'
+import { type CommandCall, type Option, UsageFault } from '../command.ts'
+import { readAddressOption } from './workplace.ts'
 
 const COMMAND = 'contracts deploy'
 
@@ -33,12 +33,12 @@ export const termOptions: Readonly<Record<string, Option>> = {
   salt: { value: 'text', about: 'any text; another one gives other addresses, for a second shop of the same owner' },
 }
 
-export function hasTerms(call: Call): boolean {
+export function hasTerms(call: CommandCall): boolean {
   return Object.keys(termOptions).some((name) => call.option(name) !== undefined)
 }
 
 /** `deployer` is null when nobody signs here: then the owner does all of it. */
-export function readTerms(call: Call, config: ContractsConfig, deployer: Address | null): DeploymentTerms {
+export function readTerms(call: CommandCall, config: ContractsConfig, deployer: Address | null): DeploymentTerms {
   const owner = addressOption(call, 'owner') ?? deployer
   if (owner === null)
     throw new UsageFault('say with --owner which Safe is to own the contracts; nothing was written', COMMAND)
@@ -68,7 +68,7 @@ function saltOf(owner: Address, text: string | undefined): Hash {
   return toHex(keccak256(Buffer.from(`sutler contracts of ${owner.toLowerCase()} ${text ?? ''}`)))
 }
 
-function lotManagerOf(call: Call, deployer: Address | null): Address | null {
+function lotManagerOf(call: CommandCall, deployer: Address | null): Address | null {
   if (call.option('lot-manager') !== 'deployer') return addressOption(call, 'lot-manager')
   if (deployer === null)
     throw new UsageFault(
@@ -78,7 +78,7 @@ function lotManagerOf(call: Call, deployer: Address | null): Address | null {
   return deployer
 }
 
-function saleTerms(call: Call, { minterKey, shopName }: ContractsConfig): DeploymentTerms['sale'] {
+function saleTerms(call: CommandCall, { minterKey, shopName }: ContractsConfig): DeploymentTerms['sale'] {
   return {
     name: call.option('name') ?? `${shopName} Lots`,
     symbol: call.option('symbol') ?? 'LOT',
@@ -86,18 +86,18 @@ function saleTerms(call: Call, { minterKey, shopName }: ContractsConfig): Deploy
   }
 }
 
-function craftTerms(call: Call, { crafterKey }: ContractsConfig): DeploymentTerms['craft'] {
+function craftTerms(call: CommandCall, { crafterKey }: ContractsConfig): DeploymentTerms['craft'] {
   const list = (call.option('collections') ?? '').split(',').filter((part) => part !== '')
   return {
     token: tokenOf(call),
-    collections: list.map((one) => readAddress(one.trim(), 'the collection', COMMAND)),
+    collections: list.map((one) => readAddressOption(one.trim(), 'the collection', COMMAND)),
     craftSeconds: secondsOf(call, 'craft-seconds', 3_600),
     secondsPerToken: secondsOf(call, 'seconds-per-token', 600),
     crafter: keyHolder(call, { option: 'crafter', key: crafterKey, variable: 'SUTLER_CRAFTER_KEY', surface: 'sale' }),
   }
 }
 
-function tokenOf(call: Call): Address | { readonly name: string; readonly symbol: string } {
+function tokenOf(call: CommandCall): Address | { readonly name: string; readonly symbol: string } {
   const given = call.option('craft-token')
   if (given === undefined)
     throw new SetupFault(
@@ -107,10 +107,10 @@ function tokenOf(call: Call): Address | { readonly name: string; readonly symbol
     )
   const [name = '', symbol = '', ...rest] = given.split(':')
   if (!isAddress(given) && name !== '' && symbol !== '' && rest.length === 0) return { name, symbol }
-  return readAddress(given, 'the craft token', COMMAND)
+  return readAddressOption(given, 'the craft token', COMMAND)
 }
 
-function secondsOf(call: Call, option: string, fallback: number): number {
+function secondsOf(call: CommandCall, option: string, fallback: number): number {
   const text = call.option(option) ?? String(fallback)
   if (!/^[1-9]\d{0,8}$/.test(text))
     throw new UsageFault(`--${option} takes a whole number of seconds, such as ${fallback}; nothing was sent`, COMMAND)
@@ -119,12 +119,12 @@ function secondsOf(call: Call, option: string, fallback: number): number {
 
 type Holder = {
   readonly option: string
-  readonly key: SigningKey | null
+  readonly key: ChainKey | null
   readonly variable: string
   readonly surface: string
 }
 
-function keyHolder(call: Call, { option, key, variable, surface }: Holder): Address {
+function keyHolder(call: CommandCall, { option, key, variable, surface }: Holder): Address {
   const given = addressOption(call, option)
   if (given !== null) return given
   if (key !== null) return addressOf(key)
@@ -135,7 +135,7 @@ function keyHolder(call: Call, { option, key, variable, surface }: Holder): Addr
   )
 }
 
-function addressOption(call: Call, option: string): Address | null {
+function addressOption(call: CommandCall, option: string): Address | null {
   const given = call.option(option)
-  return given === undefined ? null : readAddress(given, `--${option}`, COMMAND)
+  return given === undefined ? null : readAddressOption(given, `--${option}`, COMMAND)
 }

@@ -13,10 +13,10 @@ import { SetupFault } from '../../setup/fault.ts'
 import { writeSafeBatch } from '../../setup/safe-batch.ts'
 import { openSendFile } from '../../setup/send-file.ts'
 import type { Step } from '../../setup/step.ts'
-import { type Call, type Option, UsageFault } from '../command.ts'
+import { type CommandCall, type Option, UsageFault } from '../command.ts'
 
 /** How the transactions of a command come to the chain. */
-export const signingOptions: Readonly<Record<string, Option>> = {
+export const contractSigningOptions: Readonly<Record<string, Option>> = {
   'key-file': {
     value: 'file',
     about: 'the key that signs, in a file of its own; else DEPLOYER_KEY_FILE or DEPLOYER_KEY',
@@ -33,7 +33,7 @@ export type Workplace = {
 }
 
 /** The chain of the contracts, from the configuration. What answers there must be that chain. */
-export async function openWorkplace({ env }: Call): Promise<Workplace> {
+export async function openWorkplace({ env }: CommandCall): Promise<Workplace> {
   const config = readContractsConfig(env)
   const { chainId, rpcUrls } = config.chain
   const transports = rpcUrls.map((url) => httpTransport(url, defaultLimits.rpcTimeoutMs))
@@ -54,7 +54,7 @@ const WAIT_MS = 90_000
  * time: two would sign different transactions for the same nonce, and each would take the other's journal for its own.
  */
 export async function withCrew<Result>(
-  call: Call,
+  call: CommandCall,
   workplace: Workplace,
   work: (crew: Crew | null) => Promise<Result>,
 ): Promise<Result> {
@@ -73,7 +73,7 @@ export async function withCrew<Result>(
   }
 }
 
-function openCrew(call: Call, { config, rpc }: Workplace): Crew {
+function openCrew(call: CommandCall, { config, rpc }: Workplace): Crew {
   const key = readDeployerKey(call.env, call.option('key-file'))
   if (key === null)
     throw new SetupFault(
@@ -93,16 +93,16 @@ function openCrew(call: Call, { config, rpc }: Workplace): Crew {
   }
 }
 
-export type Outcome =
+export type ContractsOutcome =
   | { readonly kind: 'sent'; readonly done: readonly Done[] }
   | { readonly kind: 'unsigned'; readonly file: string; readonly steps: readonly Step[] }
 
 /** Sends what is not done yet, or writes it down for somebody else to sign. */
 export async function bringAbout(
-  call: Call,
+  call: CommandCall,
   { rpc }: Workplace,
   { crew, steps, title }: { readonly crew: Crew | null; readonly steps: readonly Step[]; readonly title: string },
-): Promise<Outcome> {
+): Promise<ContractsOutcome> {
   const { note, style } = call.terminal
   if (crew) {
     const tell = ({ step, transaction }: Done) => note(style.dim(`${step}: ${transaction ?? 'is so already'}`))
@@ -118,7 +118,7 @@ export async function bringAbout(
   return { kind: 'unsigned', file, steps: open }
 }
 
-export function outcomeText(outcome: Outcome): string {
+export function outcomeText(outcome: ContractsOutcome): string {
   if (outcome.kind === 'sent') {
     const sent = outcome.done.filter(({ transaction }) => transaction !== null).length
     return sent === 0 ? 'everything was so already; nothing was sent' : `${sent} transactions were sent, and are mined`
@@ -127,14 +127,14 @@ export function outcomeText(outcome: Outcome): string {
   return `${outcome.steps.length} unsigned transactions are in ${outcome.file}: import it in the Transaction Builder of the owner's Safe, as one batch`
 }
 
-export function outcomeJson(outcome: Outcome) {
+export function outcomeJson(outcome: ContractsOutcome) {
   return outcome.kind === 'sent'
     ? { sent: outcome.done.map(({ step, transaction }) => ({ step, transaction })) }
     : { unsigned: outcome.steps.length === 0 ? null : outcome.file, steps: outcome.steps.map(({ id }) => id) }
 }
 
 /** An address that somebody typed. */
-export function readAddress(text: string, what: string, command: string): Address {
+export function readAddressOption(text: string, what: string, command: string): Address {
   if (!isAddress(text))
     throw new UsageFault(`${what} ${text} is not an address (0x and 40 digits); nothing was done`, command)
   if (hasWrongChecksum(text))

@@ -16,15 +16,15 @@ import type { Journal } from '../../domain/journal.ts'
 import { accountsOf, type RailAccount, sellingAccounts } from '../../rails/kind.ts'
 import { rails } from '../../rails/rails.ts'
 import { createChains } from '../../service/chains.ts'
-import { createSigners, type Signer } from '../../service/signers.ts'
+import { createSigners, type RoleSigner } from '../../service/signers.ts'
 import { readWallets } from '../../service/wallets.ts'
 import { hasRole } from '../../setup/contract-roles.ts'
-import { type Finding, look, Trouble } from './finding.ts'
+import { type Diagnosis, FoundTrouble, look } from './finding.ts'
 
 const HEAD_AGE_MS_MAX = 60_000
 
 /** Each chain, what stands on it, and whether our keys may do there what they are for. Reads only. */
-export async function checkChains(config: Config): Promise<readonly Finding[]> {
+export async function checkChains(config: Config): Promise<readonly Diagnosis[]> {
   const { game } = config
   const accounts = sellingAccounts(rails, config)
   const chainOf = createChains({
@@ -72,11 +72,12 @@ function refuseToSend(): never {
   throw new TypeError('the doctor only looks')
 }
 
-function checkHead(rpc: Rpc, mode: Config['mode']): Promise<Finding> {
+function checkHead(rpc: Rpc, mode: Config['mode']): Promise<Diagnosis> {
   const fix = `Check the RPC address of chain ${rpc.chainId}, or add a second one after a comma.`
   return look({ area: 'chains', what: `chain ${rpc.chainId}`, fix }, async () => {
     const chainId = Number(await rpc.request<Hex>('eth_chainId'))
-    if (chainId !== rpc.chainId) throw new Trouble('fail', `The RPC address leads to chain ${chainId} instead.`, fix)
+    if (chainId !== rpc.chainId)
+      throw new FoundTrouble('fail', `The RPC address leads to chain ${chainId} instead.`, fix)
     const { number, timestamp } = await rpc.request<{ number: Hex; timestamp: Hex }>('eth_getBlockByNumber', [
       'latest',
       false,
@@ -84,10 +85,10 @@ function checkHead(rpc: Rpc, mode: Config['mode']): Promise<Finding> {
     const ageMs = systemClock.now() - Number(timestamp) * 1000
     // A dev chain makes a block when somebody sends something.
     if (mode === 'production' && ageMs > HEAD_AGE_MS_MAX)
-      throw new Trouble('warn', `Its newest block is ${Math.round(ageMs / 1000)} s old: the node is behind.`, fix)
+      throw new FoundTrouble('warn', `Its newest block is ${Math.round(ageMs / 1000)} s old: the node is behind.`, fix)
     const silent = (await rpc.everyone('eth_chainId')).filter((answer) => answer === undefined).length
     if (silent > 0)
-      throw new Trouble(
+      throw new FoundTrouble(
         'warn',
         `${silent} of its RPC addresses do not answer for it; large payments wait for two.`,
         fix,
@@ -96,7 +97,7 @@ function checkHead(rpc: Rpc, mode: Config['mode']): Promise<Finding> {
   })
 }
 
-function checkContracts(rpc: Rpc, { sale, craft }: Config['game']): readonly Promise<Finding>[] {
+function checkContracts(rpc: Rpc, { sale, craft }: Config['game']): readonly Promise<Diagnosis>[] {
   return [
     ...(sale ? [checkRole(rpc, sale.contract, 'MINTER_ROLE', addressOf(sale.minterKey))] : []),
     ...(craft ? [checkRole(rpc, craft.controller, 'OPERATOR_ROLE', addressOf(craft.crafterKey))] : []),
@@ -105,33 +106,33 @@ function checkContracts(rpc: Rpc, { sale, craft }: Config['game']): readonly Pro
   ]
 }
 
-function checkRole(rpc: Rpc, contract: Address, role: string, holder: Address): Promise<Finding> {
+function checkRole(rpc: Rpc, contract: Address, role: string, holder: Address): Promise<Diagnosis> {
   const name = role === 'MINTER_ROLE' ? 'minter' : 'crafter'
   const fix = `Give the key its role: \`sutler contracts grant ${name} ${holder} --key-file <owner's key>\`, or --unsigned for its Safe.`
   return look({ area: 'keys', what: role, fix }, async () => {
     if ((await readCode(rpc, contract)) === '0x')
-      throw new Trouble(
+      throw new FoundTrouble(
         'fail',
         `Nothing stands at ${contract}.`,
         'Make the contracts with `sutler contracts deploy`, or correct the address.',
       )
     if (!(await hasRole(rpc, contract, role, holder)))
-      throw new Trouble('fail', `${holder} may not act on ${contract}.`, fix)
+      throw new FoundTrouble('fail', `${holder} may not act on ${contract}.`, fix)
     return `${holder} has it on ${contract}`
   })
 }
 
-function checkPause(rpc: Rpc, contract: Address, name: string): Promise<Finding> {
+function checkPause(rpc: Rpc, contract: Address, name: string): Promise<Diagnosis> {
   const fix = "When selling may go on: `sutler contracts unpause --key-file <owner's key>`, or --unsigned for its Safe."
   return look({ area: 'chains', what: name, fix }, async () => {
     if (await contractAt(rpc, contract, craftController.abi).read('paused', []))
-      throw new Trouble('fail', `${contract} is paused.`, fix)
+      throw new FoundTrouble('fail', `${contract} is paused.`, fix)
     return `at ${contract}`
   })
 }
 
 /** Money should arrive where no key of this machine can take it from (K-02). */
-function checkRecipients(accounts: readonly RailAccount[], { sale, craft }: Config['game']): readonly Finding[] {
+function checkRecipients(accounts: readonly RailAccount[], { sale, craft }: Config['game']): readonly Diagnosis[] {
   const hot = [...accounts.map(({ treasuryKey }) => treasuryKey), sale?.minterKey, craft?.crafterKey]
     .filter((key) => key !== undefined)
     .map(addressOf)
@@ -143,7 +144,7 @@ function checkRecipients(accounts: readonly RailAccount[], { sale, craft }: Conf
   return [{ area: 'keys', what: 'recipient', severity: 'warn', detail: `${exposed[0]} is a hot key.`, fix }]
 }
 
-function checkSigners(signers: readonly Signer[]): Promise<readonly Finding[]> {
+function checkSigners(signers: readonly RoleSigner[]): Promise<readonly Diagnosis[]> {
   const fix = 'Start the signer at SUTLER_SIGNER_URL, and see that it has this key and answers within two seconds.'
   const remote = signers.filter(({ isRemote }) => isRemote)
   return Promise.all(
@@ -160,14 +161,14 @@ async function checkWallets(
   config: Config,
   accounts: readonly RailAccount[],
   chainOf: (chain: ChainConfig) => ChainAccess,
-): Promise<readonly Finding[]> {
+): Promise<readonly Diagnosis[]> {
   const tills = accounts.map(({ network, asset }) => ({ rail: { network, asset } }))
   const signers = createSigners(accountsOf(rails, config), config.game, chainOf)
   const wallets = await readWallets(signers, tills, config.operations)
   // Not even a handful of transactions: then what it is for cannot be sold.
   const { gasLowWei } = config.operations
   const isEmpty = (unit: 'wei' | 'token', amount: bigint) => unit === 'wei' && amount < gasLowWei / 100n
-  return wallets.map(({ role, chainId, address, unit, amount, isLow }): Finding => {
+  return wallets.map(({ role, chainId, address, unit, amount, isLow }): Diagnosis => {
     const shown =
       unit === 'wei' ? `${(Number(amount) / 1e18).toFixed(6)} for gas` : `${formatUsd(usd(amount))} for refunds`
     return {

@@ -14,26 +14,26 @@ import { storeTime } from '../../store/time.ts'
 import { createGameClient } from '../../surfaces/shop/game-client.ts'
 import { healthAnswer } from '../../surfaces/shop/game-wire.ts'
 import { withStore } from '../store-access.ts'
-import { type Finding, look, skipped, Trouble } from './finding.ts'
+import { type Diagnosis, FoundTrouble, look, skipped } from './finding.ts'
 
 /** The configuration as the shop would read it. In the sandbox the chains are asked through the shop at `url`. */
 export function readConfiguration(
   env: Environment,
   url: string,
-): { readonly config: Config | null; readonly findings: readonly Finding[] } {
+): { readonly config: Config | null; readonly findings: readonly Diagnosis[] } {
   let loaded: LoadedConfig
   try {
     loaded = loadConfig(env)
   } catch (error) {
     if (!(error instanceof ConfigFault)) throw error
-    const findings = error.issues.map(({ option, message }): Finding => {
+    const findings = error.issues.map(({ option, message }): Diagnosis => {
       const fix = `Change ${option} as it says; .env.example explains every option.`
       return { area: 'configuration', what: option, severity: 'fail', detail: `${option} ${message}`, fix }
     })
     return { config: null, findings }
   }
   const config = loaded.mode === 'production' ? loaded.config : withRpc(sandboxConfig(loaded), url)
-  const mode: Finding = {
+  const mode: Diagnosis = {
     area: 'configuration',
     what: 'options',
     severity: 'ok',
@@ -51,8 +51,8 @@ function withRpc(config: Config, url: string): Config {
 }
 
 /** What is allowed and yet worth a second thought before real money is taken. */
-function advice({ http, operatorToken, store, service }: Config): readonly Finding[] {
-  const warn = (what: string, detail: string, fix: string): Finding => ({
+function advice({ http, operatorToken, store, service }: Config): readonly Diagnosis[] {
+  const warn = (what: string, detail: string, fix: string): Diagnosis => ({
     area: 'configuration',
     what,
     severity: 'warn',
@@ -76,7 +76,7 @@ function advice({ http, operatorToken, store, service }: Config): readonly Findi
 }
 
 /** Whoever has made the key of a surface wants to sell there. */
-function missingContracts(env: Environment, { game, notSold }: Config): readonly Finding[] {
+function missingContracts(env: Environment, { game, notSold }: Config): readonly Diagnosis[] {
   const { keys } = readKeyring(env)
   const isSet = (role: string) => keys.some((key) => key.role.contractRole === role && key.isSet)
   const missing = [
@@ -94,14 +94,14 @@ function missingContracts(env: Environment, { game, notSold }: Config): readonly
   }))
 }
 
-export async function checkStore(config: Config, isRunning: boolean): Promise<readonly Finding[]> {
+export async function checkStore(config: Config, isRunning: boolean): Promise<readonly Diagnosis[]> {
   const { store } = config
   const fix = store.url === undefined ? 'Restore the data folder from a backup.' : 'Check DATABASE_URL and the server.'
   if (store.url === undefined && isRunning)
     return [skipped('store', 'embedded', 'The running shop has the folder; see its own health below.')]
   if (store.url === undefined && !existsSync(join(store.dataDir, 'lock')))
     return [skipped('store', 'embedded', `There is nothing in ${store.dataDir} yet; the first start fills it.`)]
-  const findings: Finding[] = []
+  const findings: Diagnosis[] = []
   const opened = await look({ area: 'store', what: 'opens', fix }, () =>
     withStore(store, async (database) => {
       findings.push(await checkTables(database), await checkTime(database))
@@ -111,11 +111,11 @@ export async function checkStore(config: Config, isRunning: boolean): Promise<re
   return [opened, ...findings]
 }
 
-function checkTables(database: Database): Promise<Finding> {
+function checkTables(database: Database): Promise<Diagnosis> {
   const fix = 'Run `sutler migrate`, or let the next start do it.'
   return look({ area: 'store', what: 'tables', fix }, async () => {
     const pending = await pendingMigrations(database)
-    if (pending.length > 0) throw new Trouble('warn', `Missing: ${pending.join(', ')}.`, fix)
+    if (pending.length > 0) throw new FoundTrouble('warn', `Missing: ${pending.join(', ')}.`, fix)
     return 'up to date'
   })
 }
@@ -123,7 +123,7 @@ function checkTables(database: Database): Promise<Finding> {
 const SKEW_MS_MAX = 5_000
 const SYNC = 'Set the clock of this machine, for example with an NTP service.'
 
-function checkTime(database: Database): Promise<Finding> {
+function checkTime(database: Database): Promise<Diagnosis> {
   return look({ area: 'clock', what: 'store', fix: SYNC }, async () =>
     compareClocks('the store', (await storeTime(database)) - systemClock.now()),
   )
@@ -132,18 +132,18 @@ function checkTime(database: Database): Promise<Finding> {
 /** Challenges and signatures live for minutes: a clock that is off by more refuses good payments. */
 export function compareClocks(other: string, offMs: number): string {
   const off = Math.abs(Math.round(offMs))
-  if (off > SKEW_MS_MAX) throw new Trouble('warn', `This machine is ${off} ms away from ${other}.`, SYNC)
+  if (off > SKEW_MS_MAX) throw new FoundTrouble('warn', `This machine is ${off} ms away from ${other}.`, SYNC)
   return `agrees with ${other}`
 }
 
 /** Whoever settles for us, where we do not do so ourselves. */
-export async function checkFacilitator(config: Config): Promise<readonly Finding[]> {
+export async function checkFacilitator(config: Config): Promise<readonly Diagnosis[]> {
   const outside = sellingAccounts(rails, config).flatMap((account) => account.outside)
   if (outside.length === 0) return [skipped('facilitator', 'inproc', 'The shop settles payments by itself.')]
   return Promise.all(outside.map((service) => look({ ...service, area: 'facilitator' }, service.look)))
 }
 
-export async function checkGame({ game, limits }: Config): Promise<readonly Finding[]> {
+export async function checkGame({ game, limits }: Config): Promise<readonly Diagnosis[]> {
   const { backend } = game
   if (backend.kind === 'embedded') return [skipped('game', 'embedded', 'Players and items are in the store.')]
   const fix = 'Start the backend, and check that SUTLER_GAME_BACKEND_SECRET is the same on both sides.'

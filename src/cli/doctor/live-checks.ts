@@ -3,7 +3,7 @@ import { ADDRESS_OPTIONS } from '../../config/load.ts'
 import { clients } from '../../rails/clients.ts'
 import { fetchWithin } from '../bounded-fetch.ts'
 import { compareClocks } from './configuration-checks.ts'
-import { type Check, type Finding, look, Trouble } from './finding.ts'
+import { type Check, type Diagnosis, FoundTrouble, look } from './finding.ts'
 
 // The running shop as a scanner or a stranger sees it: nothing is asked that costs anything, and nothing is paid.
 
@@ -20,7 +20,7 @@ type Operation = {
   readonly responses: Readonly<Record<string, unknown>>
 }
 
-export async function checkFront(url: string): Promise<readonly Finding[]> {
+export async function checkFront(url: string): Promise<readonly Diagnosis[]> {
   const documents = { area: 'documents', fix: 'Is an older Sutler, or something else, running there?' } as const
   let contract: Contract | null = null
   const findings = [
@@ -85,8 +85,8 @@ async function health(url: string): Promise<string> {
   const response = await ask(`${url}/health/ready`)
   const { status, checks } = (await response.json()) as Readiness
   const bad = checks.filter((check) => check.status !== 'ok').map(({ name, detail }) => `${name}: ${detail}`)
-  if (response.status !== 200) throw new Trouble('fail', `It cannot sell. ${bad.join(' ')}`, UNREADY)
-  if (bad.length > 0) throw new Trouble('warn', bad.join(' '), UNREADY)
+  if (response.status !== 200) throw new FoundTrouble('fail', `It cannot sell. ${bad.join(' ')}`, UNREADY)
+  if (bad.length > 0) throw new FoundTrouble('warn', bad.join(' '), UNREADY)
   return status
 }
 
@@ -100,11 +100,11 @@ async function clock(url: string): Promise<string> {
 async function judgeContract(contract: Contract): Promise<string> {
   const fix = 'Report it: the contract is printed from the route table.'
   const errors = (await Promise.all(clients.map((client) => client.contractErrors?.(contract) ?? []))).flat()
-  if (errors.length > 0) throw new Trouble('fail', errors.join(' '), fix)
+  if (errors.length > 0) throw new FoundTrouble('fail', errors.join(' '), fix)
   const paid = paidOperations(contract)
   const silent = paid.filter(({ operation }) => operation.responses['402'] === undefined)
-  if (paid.length === 0) throw new Trouble('fail', 'It offers nothing for money.', 'Switch a protocol on.')
-  if (silent.length > 0) throw new Trouble('fail', `${silent[0]!.path} does not announce its 402.`, fix)
+  if (paid.length === 0) throw new FoundTrouble('fail', 'It offers nothing for money.', 'Switch a protocol on.')
+  if (silent.length > 0) throw new FoundTrouble('fail', `${silent[0]!.path} does not announce its 402.`, fix)
   return `OpenAPI ${contract.openapi}, ${paid.length} paid operations`
 }
 
@@ -122,7 +122,7 @@ function paidOperations({ paths, servers }: Contract) {
 }
 
 /** Every paid route is asked without money. What comes back must be payable by the stock clients. */
-async function checkChallenges(url: string, contract: Contract): Promise<readonly Finding[]> {
+async function checkChallenges(url: string, contract: Contract): Promise<readonly Diagnosis[]> {
   const fix = `Compare ${ADDRESS_OPTIONS} with the address that agents use.`
   return Promise.all(
     paidOperations(contract).map(({ path, method, server }) => {
@@ -130,9 +130,10 @@ async function checkChallenges(url: string, contract: Contract): Promise<readonl
       return look(check, async () => {
         const init = method === 'GET' ? {} : { method, body: '{}', headers: { 'content-type': 'application/json' } }
         const response = await ask(`${url}${path}`, init)
-        if (response.status === 409) throw new Trouble('warn', await detailOf(response), SHELVE)
-        if (response.status === 503) throw new Trouble('warn', await detailOf(response), UNREADY)
-        if (response.status !== 402) throw new Trouble('fail', `It answers ${response.status} to an unpaid call.`, fix)
+        if (response.status === 409) throw new FoundTrouble('warn', await detailOf(response), SHELVE)
+        if (response.status === 503) throw new FoundTrouble('warn', await detailOf(response), UNREADY)
+        if (response.status !== 402)
+          throw new FoundTrouble('fail', `It answers ${response.status} to an unpaid call.`, fix)
         judgeHeaders(response)
         return judgeChallenge(response, server + path, fix)
       })
@@ -149,18 +150,18 @@ async function detailOf(response: Response): Promise<string> {
 function judgeHeaders({ headers }: Response): void {
   const fix = 'Something between here and the shop changes headers; let them pass.'
   if (!/no-store/.test(headers.get('cache-control') ?? ''))
-    throw new Trouble('fail', 'A cache may keep the 402 and show it to somebody who has paid.', fix)
+    throw new FoundTrouble('fail', 'A cache may keep the 402 and show it to somebody who has paid.', fix)
   const exposed = headers.get('access-control-expose-headers') ?? ''
   if (headers.get('access-control-allow-origin') !== '*' || !/payment-required/i.test(exposed))
-    throw new Trouble('fail', 'Agents in browsers cannot read it.', fix)
+    throw new FoundTrouble('fail', 'Agents in browsers cannot read it.', fix)
 }
 
 async function judgeChallenge(response: Response, url: string, fix: string): Promise<string> {
   const client = clients.find(({ priceIn }) => priceIn(response) !== null)
-  if (!client) throw new Trouble('fail', 'No client knows how to pay it.', fix)
+  if (!client) throw new FoundTrouble('fail', 'No client knows how to pay it.', fix)
   const { words, url: named } = await client.judge(response)
   if (named !== null && named !== url)
-    throw new Trouble('warn', `It names ${named}, and the contract says ${url}.`, fix)
+    throw new FoundTrouble('warn', `It names ${named}, and the contract says ${url}.`, fix)
   return words
 }
 
@@ -170,7 +171,7 @@ async function catalog(url: string): Promise<string> {
   const fix = 'Something between here and the shop changes headers; let them pass.'
   if (version !== 1) throw new Error(`Its version is ${version}, not 1.`)
   if (!response.headers.has('etag') || !/max-age=\d+/.test(response.headers.get('cache-control') ?? ''))
-    throw new Trouble('warn', 'It cannot be cached: ETag or max-age is missing.', fix)
+    throw new FoundTrouble('warn', 'It cannot be cached: ETag or max-age is missing.', fix)
   return `version ${version}, ${items.length} items`
 }
 
@@ -187,7 +188,7 @@ async function shelves(url: string): Promise<string> {
   const empty = shelved.filter((name) => countOf(name) === 0)
   if (empty.length === 0) return shelved.map((name) => `${countOf(name)} in ${name}`).join(', ') || 'none are needed'
   const severity = empty.length === shelved.length ? 'fail' : 'warn'
-  throw new Trouble(severity, `Nothing is on sale in ${empty.join(' and ')}.`, SHELVE)
+  throw new FoundTrouble(severity, `Nothing is on sale in ${empty.join(' and ')}.`, SHELVE)
 }
 
 const SHELVED: readonly string[] = ['sale', 'shop']
@@ -202,7 +203,7 @@ async function preflight(url: string): Promise<string> {
   const missing = ['payment-signature', 'authorization', 'content-type'].filter((name) => !allowed.includes(name))
   const fix = 'Let OPTIONS requests reach the shop; it answers them itself.'
   if (status !== 204 || missing.length > 0)
-    throw new Trouble('fail', `A preflight answers ${status} and lacks ${missing.join(', ') || 'nothing'}.`, fix)
+    throw new FoundTrouble('fail', `A preflight answers ${status} and lacks ${missing.join(', ') || 'nothing'}.`, fix)
   return 'agents in browsers may pay'
 }
 
@@ -211,7 +212,7 @@ async function errors(url: string): Promise<string> {
   const { code, status } = (await response.json().catch(() => ({}))) as { code?: string; status?: number }
   if (response.status === 404 && code === 'route_not_found' && status === 404) return 'are told as JSON, with a code'
   const fix = 'Something between here and the shop answers for it; let everything pass.'
-  throw new Trouble('fail', `An unknown route answers ${response.status} and ${code ?? 'no code'}.`, fix)
+  throw new FoundTrouble('fail', `An unknown route answers ${response.status} and ${code ?? 'no code'}.`, fix)
 }
 
 async function initialize(url: string): Promise<string> {

@@ -4,14 +4,14 @@ import { systemRandom } from '../../base/id.ts'
 import { DEPLOYER, isKeySet, type KeyRole, keyRoles } from '../../config/key-roles.ts'
 import { fillOption } from '../../setup/env-file.ts'
 import { keyFile, makeKey } from '../../setup/key-files.ts'
-import { type Command, type Option, Refusal, UsageFault } from '../command.ts'
+import { type Command, CommandRefusal, type Option, UsageFault } from '../command.ts'
 
 export const keyOptions: Readonly<Record<string, Option>> = {
   folder: { value: 'folder', about: 'where key files lie; else keys here' },
   env: { value: 'file', about: 'the configuration that names them; else .env here' },
 }
 
-export const roleNames = keyRoles.map(({ role }) => role)
+const roleNames = keyRoles.map(({ role }) => role)
 
 export const makeKeyCommand: Command = {
   args: '<role>',
@@ -25,7 +25,7 @@ export const makeKeyCommand: Command = {
     const name = call.args[0]!
     const role = roleNamed(name, 'keys make')
     if (role && isKeySet(call.env, role))
-      throw new Refusal(
+      throw new CommandRefusal(
         'exists',
         `the ${name} has a key already, and nothing was made; put another in its place with \`sutler keys rotate ${name}\``,
       )

@@ -8,7 +8,7 @@ import { readKeyring } from '../../config/keyring.ts'
 import { changeOption } from '../../setup/env-file.ts'
 import { keyFile, makeKey } from '../../setup/key-files.ts'
 import { openSendsOf } from '../../store/sends/open-sends.ts'
-import { type Call, type Command, Refusal, UsageFault } from '../command.ts'
+import { type Command, type CommandCall, CommandRefusal, UsageFault } from '../command.ts'
 import { storeConfigOf, withStore } from '../store-access.ts'
 import { keyOptions, roleNamed } from './make.ts'
 
@@ -49,26 +49,26 @@ export const rotateKey: Command = {
 }
 
 /** Only what lies in a file can be changed here: what the environment says is somebody else's to change. */
-function oldFile({ env }: Call, role: KeyRole, file: string): string {
+function oldFile({ env }: CommandCall, role: KeyRole, file: string): string {
   const old = keyFileOf(env, role)
   if (old !== null && existsSync(file)) return old
-  throw new Refusal(
+  throw new CommandRefusal(
     'not_in_a_file',
     `the key of the ${role.role} is not named by ${role.option}_FILE in ${file}, so nothing was made or changed; ` +
       `change ${role.option} where it is set, or move the key into a file first`,
   )
 }
 
-async function assertIdle(call: Call, role: string, address: Address): Promise<void> {
+async function assertIdle(call: CommandCall, role: string, address: Address): Promise<void> {
   const { count, example } = await withStore(storeConfigOf(call.env), (database) =>
     openSendsOf(database, address),
   ).catch((error: unknown) => {
     // There is no store before the first start, and so nothing that was signed.
-    if (error instanceof Refusal && error.code === 'no_store') return { count: 0, example: null }
+    if (error instanceof CommandRefusal && error.code === 'no_store') return { count: 0, example: null }
     throw error
   })
   if (count === 0) return
-  throw new Refusal(
+  throw new CommandRefusal(
     'open_work',
     `${address} has signed for ${count} orders that are not finished, such as ${example}; nothing was made or changed. ` +
       `Wait until \`sutler orders --open\` shows them no more, then run \`sutler keys rotate ${role}\` again`,

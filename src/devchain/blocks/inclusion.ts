@@ -6,7 +6,7 @@ import type { State } from '../evm/state.ts'
 import { greater } from '../quantity.ts'
 import { type Rules, SYSTEM_ADDRESS } from '../rules.ts'
 import { checkAdmission, leastGas } from '../transactions/admission.ts'
-import type { Transaction } from '../transactions/envelope.ts'
+import type { SentTransaction } from '../transactions/envelope.ts'
 import { EXPIRING_NONCE_KEY } from '../transactions/gas.ts'
 import type { MinedTransaction } from './block.ts'
 
@@ -14,9 +14,9 @@ import type { MinedTransaction } from './block.ts'
 type Inclusion = {
   nonceOf(from: Address, nonceKey: bigint): bigint
   /** Throws RpcError when the transaction does not fit. Leaves its fee held: for a dry run. */
-  check(transaction: Transaction, context: BlockContext): Promise<void>
+  check(transaction: SentTransaction, context: BlockContext): Promise<void>
   /** Throws RpcError, with the state untouched, when the transaction does not fit. */
-  include(transaction: Transaction, context: BlockContext): Promise<MinedTransaction>
+  include(transaction: SentTransaction, context: BlockContext): Promise<MinedTransaction>
 }
 
 export type InclusionOptions = {
@@ -25,7 +25,7 @@ export type InclusionOptions = {
   readonly machine: Machine
   readonly fees: FeeCollector
   /** Whether this transaction reverts whatever it does. Asked once per execution. */
-  readonly reverts: (transaction: Transaction) => boolean
+  readonly reverts: (transaction: SentTransaction) => boolean
 }
 
 export function createInclusion({ rules, state, machine, fees, reverts }: InclusionOptions): Inclusion {
@@ -33,12 +33,12 @@ export function createInclusion({ rules, state, machine, fees, reverts }: Inclus
     return nonceKey === 0n ? state.account(from).nonce : state.nonce(twoDimensionalKey(from, nonceKey))
   }
 
-  function countNonce({ from, nonceKey, nonce }: Transaction): void {
+  function countNonce({ from, nonceKey, nonce }: SentTransaction): void {
     if (nonceKey === 0n) state.setAccount(from, { nonce: nonce + 1n })
     else if (nonceKey !== EXPIRING_NONCE_KEY) state.setNonce(twoDimensionalKey(from, nonceKey), nonce + 1n)
   }
 
-  function admit(transaction: Transaction, { timestamp }: BlockContext): void {
+  function admit(transaction: SentTransaction, { timestamp }: BlockContext): void {
     const { from, nonceKey } = transaction
     checkAdmission(transaction, {
       rules,
@@ -48,14 +48,14 @@ export function createInclusion({ rules, state, machine, fees, reverts }: Inclus
     })
   }
 
-  async function execute(transaction: Transaction, context: BlockContext, gasPrice: bigint): Promise<RunOutcome> {
+  async function execute(transaction: SentTransaction, context: BlockContext, gasPrice: bigint): Promise<RunOutcome> {
     if (reverts(transaction)) return forcedRevert
     const { calls, from, accessList, nonceKey } = transaction
     const gas = transaction.gas - transaction.intrinsicGas
     return machine.run({ calls, from, gas, gasPrice, accessList, nonceCounted: nonceKey === 0n }, context)
   }
 
-  async function includeSystem(transaction: Transaction, context: BlockContext): Promise<MinedTransaction> {
+  async function includeSystem(transaction: SentTransaction, context: BlockContext): Promise<MinedTransaction> {
     countNonce(transaction)
     const outcome = await execute(transaction, context, 0n)
     return mined(transaction, outcome, { gasUsed: 0n, gasPrice: 0n, feeToken: null, logs: outcome.logs })
@@ -84,7 +84,7 @@ export function createInclusion({ rules, state, machine, fees, reverts }: Inclus
 const forcedRevert: RunOutcome = { gasUsed: 0n, gasSpent: 0n, output: '0x', failure: REVERT, created: null, logs: [] }
 
 function mined(
-  { hash, raw, type, from, feePayer, calls }: Transaction,
+  { hash, raw, type, from, feePayer, calls }: SentTransaction,
   { failure, created }: RunOutcome,
   receipt: Omit<MinedTransaction['receipt'], 'succeeded' | 'created'>,
 ): MinedTransaction {

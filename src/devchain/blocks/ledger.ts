@@ -3,8 +3,8 @@ import type { Hex } from '../../base/hex.ts'
 import type { EvmLog } from '../evm/machine.ts'
 import type { Block, MinedTransaction } from './block.ts'
 
-export type Place = { readonly block: Block; readonly index: number; readonly transaction: MinedTransaction }
-export type PlacedLog = { readonly log: EvmLog; readonly logIndex: number; readonly place: Place }
+export type BlockPlace = { readonly block: Block; readonly index: number; readonly transaction: MinedTransaction }
+export type PlacedLog = { readonly log: EvmLog; readonly logIndex: number; readonly place: BlockPlace }
 
 /** Null stands for "any" and a list for "one of", as in `eth_getLogs`. All values in lower case. */
 export type LogFilter = {
@@ -17,7 +17,7 @@ export type Ledger = {
   head(): Block
   block(number: number): Block | undefined
   blockByHash(hash: Hash): Block | undefined
-  find(transaction: Hash): Place | undefined
+  find(transaction: Hash): BlockPlace | undefined
   push(block: Block): void
   /** Takes the head off. */
   pop(): Block

@@ -4,7 +4,7 @@ import { RpcError } from '../errors.ts'
 import { makeCode } from '../evm/code.ts'
 import type { BlockContext } from '../evm/machine.ts'
 import type { State } from '../evm/state.ts'
-import type { Transaction } from '../transactions/envelope.ts'
+import type { SentTransaction } from '../transactions/envelope.ts'
 import { type Block, type MinedTransaction, type Override, sealBlock } from './block.ts'
 import type { History } from './history.ts'
 import { createInclusion, type InclusionOptions } from './inclusion.ts'
@@ -15,15 +15,15 @@ export type Miner = {
   contextAfter(height: number): BlockContext
   nonceOf(from: Address, nonceKey: bigint): bigint
   /** Throws the node's refusal of a transaction that no next block could hold. Changes nothing. */
-  check(transaction: Transaction): Promise<void>
+  check(transaction: SentTransaction): Promise<void>
   mine(content: BlockContent): Promise<Block>
 }
 
 type BlockContent = {
   /** Hands out transactions until it gives none. */
-  readonly next?: () => Transaction | undefined
+  readonly next?: () => SentTransaction | undefined
   /** Hears of a transaction that turned out not to fit: expired while it waited, or its payer is broke by now. */
-  readonly unfit?: (transaction: Transaction, refusal: RpcError) => void
+  readonly unfit?: (transaction: SentTransaction, refusal: RpcError) => void
   readonly overrides?: readonly Override[]
   /** A block that replaces another keeps its time and bears the number of the reorg. */
   readonly timestamp?: number

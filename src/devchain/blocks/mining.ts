@@ -2,7 +2,7 @@ import type { Address, Hash } from '../../base/address.ts'
 import { invalidParams, type RpcError } from '../errors.ts'
 import type { Node } from '../node.ts'
 import type { Rules } from '../rules.ts'
-import type { Transaction } from '../transactions/envelope.ts'
+import type { SentTransaction } from '../transactions/envelope.ts'
 import { decodeEnvelope } from '../transactions/transaction.ts'
 import type { Arrivals } from './arrivals.ts'
 import type { Block, MinedTransaction } from './block.ts'
@@ -14,14 +14,14 @@ export type Mining = {
   /** One block of all the waiting transactions that fit, even if there are none. */
   mineBlock(): Promise<Block>
   /** One block with nothing but this transaction, ahead of the pool. */
-  mineOnly(transaction: Transaction): Promise<Block>
+  mineOnly(transaction: SentTransaction): Promise<Block>
   /** Replaces the last `depth` blocks by others at the same heights, with or without their transactions, or without those named. */
   reorg(depth: number, transactions: 'remine' | 'drop' | ReadonlySet<Hash>): Promise<void>
 }
 
 export function createMining({ rules, history, miner, pool }: Node, arrivals: Arrivals): Mining {
   /** Takes transactions from the pool until the block is full. */
-  function fromPool(countMax: number): () => Transaction | undefined {
+  function fromPool(countMax: number): () => SentTransaction | undefined {
     let count = 0
     let gas = 0n
     return () => {
@@ -34,7 +34,7 @@ export function createMining({ rules, history, miner, pool }: Node, arrivals: Ar
     }
   }
 
-  function unfit({ hash }: Transaction, refusal: RpcError): void {
+  function unfit({ hash }: SentTransaction, refusal: RpcError): void {
     arrivals.givenUp(hash, refusal)
   }
 
@@ -70,7 +70,7 @@ export function createMining({ rules, history, miner, pool }: Node, arrivals: Ar
 function survivors(
   transactions: 'remine' | 'drop' | ReadonlySet<Hash>,
   pool: Node['pool'],
-): (transaction: Transaction) => boolean {
+): (transaction: SentTransaction) => boolean {
   if (transactions === 'drop') return () => false
   if (transactions === 'remine') return () => true
   const interrupted = new Set<Address>()
@@ -87,12 +87,12 @@ function survivors(
 }
 
 /** The signers are known: they were proved when the transaction first arrived. */
-function revive({ raw, from, feePayer }: MinedTransaction, rules: Rules): Transaction {
+function revive({ raw, from, feePayer }: MinedTransaction, rules: Rules): SentTransaction {
   const { signers: _, ...envelope } = decodeEnvelope(raw, rules)
   return { ...envelope, from, feePayer }
 }
 
-function each(transactions: readonly Transaction[]): () => Transaction | undefined {
+function each(transactions: readonly SentTransaction[]): () => SentTransaction | undefined {
   let index = 0
   return () => transactions[index++]
 }

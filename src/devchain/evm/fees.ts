@@ -6,14 +6,14 @@ import type { Hex } from '../../base/hex.ts'
 import { RpcError } from '../errors.ts'
 import { lesser } from '../quantity.ts'
 import { FEE_MANAGER_ADDRESS, isTip20, PATH_USD_ADDRESS, type Rules, SYSTEM_ADDRESS } from '../rules.ts'
-import type { BlockContext, Call, EvmLog, Machine } from './machine.ts'
+import type { BlockContext, EvmCall, EvmLog, Machine } from './machine.ts'
 import type { State } from './state.ts'
 
 type FeeTerms = {
   readonly from: Address
   readonly feePayer: Address
   readonly feeToken?: Address | undefined
-  readonly calls: readonly Call[]
+  readonly calls: readonly EvmCall[]
   readonly gas: bigint
   readonly maxFeePerGas: bigint
   readonly maxPriorityFeePerGas: bigint

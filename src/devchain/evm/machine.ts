@@ -7,7 +7,7 @@ import { lesser } from '../quantity.ts'
 import { ecrecover } from './secp256k1.ts'
 import type { State } from './state.ts'
 
-export type Call = { readonly to: Address | null; readonly value: bigint; readonly data: Hex }
+export type EvmCall = { readonly to: Address | null; readonly value: bigint; readonly data: Hex }
 export type EvmLog = { readonly address: Address; readonly topics: readonly Hex[]; readonly data: Hex }
 export type AccessList = readonly { readonly address: Address; readonly storageKeys: readonly Hex[] }[]
 
@@ -21,7 +21,7 @@ export type BlockContext = {
 }
 
 type Message = {
-  readonly calls: readonly Call[]
+  readonly calls: readonly EvmCall[]
   readonly from: Address
   readonly gas: bigint
   readonly gasPrice: bigint
@@ -130,7 +130,7 @@ async function runCalls(evm: Evm, message: Message, block: BlockContext): Promis
 
 type CallTerms = { readonly message: Message; readonly block: BlockContext; readonly gasLimit: bigint }
 
-function runCall(evm: Evm, { to, value, data }: Call, { message, block, gasLimit }: CallTerms) {
+function runCall(evm: Evm, { to, value, data }: EvmCall, { message, block, gasLimit }: CallTerms) {
   const caller = new EvmAddress(fromHex(message.from))
   if (to) evm.journal.addAlwaysWarmAddress(to.toLowerCase())
   return evm.runCall({

@@ -1,5 +1,5 @@
 import type { Block } from '../blocks/block.ts'
-import { logsOf, matches, type Place } from '../blocks/ledger.ts'
+import { type BlockPlace, logsOf, matches } from '../blocks/ledger.ts'
 import { RpcError } from '../errors.ts'
 import type { Methods, Node } from '../node.ts'
 import { quantity } from '../quantity.ts'
@@ -9,15 +9,15 @@ import { viewBlock, viewLog, viewMined, viewPending, viewReceipt } from './view.
 /** The blocks of the chain, their transactions and their logs. */
 export function blockMethods({ rules, history: { ledger }, pool }: Node): Methods {
   const blockAt = (tag: unknown, height: number) => findBlock(tag, height, ledger)
-  const placeOf = (hash: unknown, height: number): Place | undefined => {
+  const placeOf = (hash: unknown, height: number): BlockPlace | undefined => {
     const place = ledger.find(readHash(hash))
     return place && place.block.number <= height ? place : undefined
   }
-  const placesIn = (block: Block): Place[] =>
+  const placesIn = (block: Block): BlockPlace[] =>
     block.transactions.map((transaction, index) => ({ block, index, transaction }))
   const showBlock = (block: Block | undefined, full: unknown) => {
     if (!block) return null
-    const show = (place: Place): unknown => (full === true ? viewMined(place, rules) : place.transaction.hash)
+    const show = (place: BlockPlace): unknown => (full === true ? viewMined(place, rules) : place.transaction.hash)
     return viewBlock(block, placesIn(block).map(show), rules)
   }
   const showAt = (block: Block | undefined, index: unknown) => {

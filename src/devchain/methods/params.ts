@@ -3,7 +3,7 @@ import type { Hex } from '../../base/hex.ts'
 import type { Block } from '../blocks/block.ts'
 import type { Ledger, LogFilter } from '../blocks/ledger.ts'
 import { invalidParams } from '../errors.ts'
-import type { AccessList, Call } from '../evm/machine.ts'
+import type { AccessList, EvmCall } from '../evm/machine.ts'
 
 // JSON-RPC parameters come from anybody. What leaves these functions is checked, and addresses and hashes are in lower case.
 
@@ -106,7 +106,7 @@ function readTopic(topic: unknown): readonly Hash[] | null {
 /** The object of `eth_call` and its relatives. */
 export type CallRequest = {
   readonly from: Address | undefined
-  readonly calls: readonly Call[]
+  readonly calls: readonly EvmCall[]
   readonly gas: bigint | undefined
   readonly maxFeePerGas: bigint | undefined
   readonly maxPriorityFeePerGas: bigint
@@ -143,7 +143,7 @@ function readFeePayer(payer: unknown): Address | undefined {
   return readAddress(typeof payer === 'object' ? (payer as { address?: unknown }).address : payer)
 }
 
-function readCall(value: unknown): Call {
+function readCall(value: unknown): EvmCall {
   const { to, value: amount, input, data } = readObject(value)
   return {
     to: optional(to, readAddress) ?? null,

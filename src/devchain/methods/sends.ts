@@ -3,7 +3,7 @@ import type { Mining } from '../blocks/mining.ts'
 import { RpcError } from '../errors.ts'
 import type { Faults } from '../faults.ts'
 import type { Methods, Node } from '../node.ts'
-import type { Transaction } from '../transactions/envelope.ts'
+import type { SentTransaction } from '../transactions/envelope.ts'
 import { readTransaction } from '../transactions/transaction.ts'
 import { readData } from './params.ts'
 
@@ -18,7 +18,7 @@ export function sendMethods(options: {
   const { rules, history, miner, pool } = node
 
   /** Proved, affordable, and its nonce not used yet. */
-  async function admit(transaction: Transaction): Promise<void> {
+  async function admit(transaction: SentTransaction): Promise<void> {
     if (history.ledger.find(transaction.hash)) throw new RpcError(rules.refusalCode, 'already known')
     await miner.check(transaction)
     pool.add(transaction)

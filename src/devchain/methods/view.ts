@@ -1,11 +1,11 @@
 import { ZERO_ADDRESS } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import { type Block, blockGasUsed, bloomOf } from '../blocks/block.ts'
-import { logsOf, type Place, type PlacedLog } from '../blocks/ledger.ts'
+import { type BlockPlace, logsOf, type PlacedLog } from '../blocks/ledger.ts'
 import { effectiveGasPrice } from '../evm/fees.ts'
 import { quantity } from '../quantity.ts'
 import type { Rules } from '../rules.ts'
-import type { Envelope, Signers, Transaction } from '../transactions/envelope.ts'
+import type { Envelope, SentTransaction, Signers } from '../transactions/envelope.ts'
 import { decodeEnvelope } from '../transactions/transaction.ts'
 
 // How blocks, transactions, receipts and logs look in JSON-RPC answers.
@@ -46,7 +46,7 @@ function quantityBytes(value: number): Hex {
   return `0x${digits.padStart(digits.length + (digits.length % 2), '0')}`
 }
 
-export function viewMined({ block, index, transaction }: Place, rules: Rules): Fields {
+export function viewMined({ block, index, transaction }: BlockPlace, rules: Rules): Fields {
   return {
     ...viewEnvelope(decodeEnvelope(transaction.raw, rules), transaction, rules),
     gasPrice: quantity(transaction.receipt.gasPrice),
@@ -56,7 +56,7 @@ export function viewMined({ block, index, transaction }: Place, rules: Rules): F
   }
 }
 
-export function viewPending(transaction: Transaction, rules: Rules): Fields {
+export function viewPending(transaction: SentTransaction, rules: Rules): Fields {
   return {
     ...viewEnvelope(transaction, transaction, rules),
     blockHash: null,
@@ -83,7 +83,7 @@ function viewEnvelope(envelope: Omit<Envelope, 'signers'>, { from }: Signers, ru
   }
 }
 
-export function viewReceipt({ block, index, transaction }: Place, rules: Rules): Fields {
+export function viewReceipt({ block, index, transaction }: BlockPlace, rules: Rules): Fields {
   const { hash, type, from, to, feePayer, receipt } = transaction
   const before = block.transactions.slice(0, index + 1)
   return {

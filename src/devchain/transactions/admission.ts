@@ -1,7 +1,7 @@
 import { RpcError } from '../errors.ts'
 import { greater } from '../quantity.ts'
 import type { Rules } from '../rules.ts'
-import type { Transaction } from './envelope.ts'
+import type { SentTransaction } from './envelope.ts'
 import { EXPIRING_NONCE_KEY, floorGas } from './gas.ts'
 
 /** Tempo, before its fork T11: an expiring transaction may live this long (TIP-1009). */
@@ -18,7 +18,10 @@ type Facts = {
  * The checks that need no money and no execution, in the order and words of the chain's own nodes. A nonce ahead of its turn
  * passes: the transaction waits in the pool.
  */
-export function checkAdmission(transaction: Transaction, { rules, now, expectedNonce, senderHasCode }: Facts): void {
+export function checkAdmission(
+  transaction: SentTransaction,
+  { rules, now, expectedNonce, senderHasCode }: Facts,
+): void {
   const refuse = (message: string) => new RpcError(rules.refusalCode, message)
   const { nonce, nonceKey, validAfter, validBefore, gas } = transaction
 
@@ -49,7 +52,7 @@ export function checkAdmission(transaction: Transaction, { rules, now, expectedN
 }
 
 /** What a transaction uses at the very least, whatever its calls do. */
-export function leastGas(terms: Pick<Transaction, 'calls' | 'intrinsicGas'>, rules: Rules): bigint {
+export function leastGas(terms: Pick<SentTransaction, 'calls' | 'intrinsicGas'>, rules: Rules): bigint {
   const floor = rules.name === 'native' ? floorGas(terms) : 0n
   return greater(terms.intrinsicGas, floor)
 }

@@ -1,7 +1,7 @@
 import type { Address, Hash } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import type { Json } from '../../base/json.ts'
-import type { AccessList, Call } from '../evm/machine.ts'
+import type { AccessList, EvmCall } from '../evm/machine.ts'
 
 /** A transaction as it arrived: read, and nothing proved yet. Every type is reduced to what execution needs. */
 export type Envelope = {
@@ -12,7 +12,7 @@ export type Envelope = {
   readonly nonce: bigint
   /** Tempo: 0 is the account's own nonce, 2^256-1 an expiring one, all else a nonce of its own. */
   readonly nonceKey: bigint
-  readonly calls: readonly Call[]
+  readonly calls: readonly EvmCall[]
   readonly gas: bigint
   readonly intrinsicGas: bigint
   readonly maxFeePerGas: bigint
@@ -28,4 +28,4 @@ export type Envelope = {
 }
 
 export type Signers = { readonly from: Address; readonly feePayer: Address }
-export type Transaction = Omit<Envelope, 'signers'> & Signers
+export type SentTransaction = Omit<Envelope, 'signers'> & Signers

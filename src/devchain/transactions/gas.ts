@@ -1,11 +1,11 @@
 import { fromHex } from '../../base/hex.ts'
-import type { AccessList, Call } from '../evm/machine.ts'
+import type { AccessList, EvmCall } from '../evm/machine.ts'
 
 type SignatureType = 'secp256k1' | 'p256' | 'webAuthn'
 export const EXPIRING_NONCE_KEY = 2n ** 256n - 1n
 
 type GasTerms = {
-  readonly calls: readonly Call[]
+  readonly calls: readonly EvmCall[]
   readonly accessList?: AccessList
   readonly signatureType?: SignatureType
   readonly nonceKey?: bigint

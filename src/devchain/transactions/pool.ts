@@ -1,17 +1,17 @@
 import type { Address, Hash } from '../../base/address.ts'
 import { RpcError } from '../errors.ts'
 import type { Rules } from '../rules.ts'
-import type { Transaction } from './envelope.ts'
+import type { SentTransaction } from './envelope.ts'
 import { EXPIRING_NONCE_KEY } from './gas.ts'
 
 /** Transactions that were taken and are not in a block yet, oldest first. */
 export type Pool = {
   /** Throws the node's refusal when the transaction is there already, or does not outbid the one it would replace. */
-  add(transaction: Transaction): void
-  get(hash: Hash): Transaction | undefined
-  all(): readonly Transaction[]
+  add(transaction: SentTransaction): void
+  get(hash: Hash): SentTransaction | undefined
+  all(): readonly SentTransaction[]
   /** The oldest one whose turn it is. */
-  next(): Transaction | undefined
+  next(): SentTransaction | undefined
   remove(hash: Hash): void
   clear(): void
   /** Keeps it waiting whatever happens, until `unstickAll`: a transaction that miners ignore. */
@@ -28,7 +28,7 @@ export function createTransactionPool(options: {
   readonly nonceOf: (from: Address, nonceKey: bigint) => bigint
 }): Pool {
   const { rules, nonceOf } = options
-  const waiting = new Map<Hash, Transaction>()
+  const waiting = new Map<Hash, SentTransaction>()
   const bySeat = new Map<string, Hash>()
   const stuck = new Set<Hash>()
 
@@ -40,7 +40,7 @@ export function createTransactionPool(options: {
     stuck.delete(hash)
   }
 
-  function isNext({ hash, from, nonce, nonceKey }: Transaction): boolean {
+  function isNext({ hash, from, nonce, nonceKey }: SentTransaction): boolean {
     if (stuck.has(hash)) return false
     return nonceKey === EXPIRING_NONCE_KEY || nonceOf(from, nonceKey) === nonce
   }
@@ -80,7 +80,7 @@ export function createTransactionPool(options: {
 }
 
 /** Two transactions with one seat exclude each other. Expiring nonces exclude nothing but themselves. */
-function seatOf({ hash, from, nonce, nonceKey }: Transaction): string {
+function seatOf({ hash, from, nonce, nonceKey }: SentTransaction): string {
   return nonceKey === EXPIRING_NONCE_KEY ? hash : seat(from, nonceKey, nonce)
 }
 
@@ -89,7 +89,7 @@ function seat(from: Address, nonceKey: bigint, nonce: bigint): string {
 }
 
 /** Nodes ask for 10 % more of both fees before they replace a transaction. */
-function outbids(bid: Transaction, rival: Transaction): boolean {
+function outbids(bid: SentTransaction, rival: SentTransaction): boolean {
   return (
     bid.maxFeePerGas * 10n >= rival.maxFeePerGas * 11n &&
     bid.maxPriorityFeePerGas * 10n >= rival.maxPriorityFeePerGas * 11n

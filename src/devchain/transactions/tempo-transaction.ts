@@ -6,7 +6,7 @@ import { fromHex, type Hex, toHex } from '../../base/hex.ts'
 import type { Json } from '../../base/json.ts'
 import { keccak256 } from '../../base/keccak.ts'
 import { invalidParams, RpcError } from '../errors.ts'
-import type { Call } from '../evm/machine.ts'
+import type { EvmCall } from '../evm/machine.ts'
 import { recoverSigner } from '../evm/secp256k1.ts'
 import { quantity } from '../quantity.ts'
 import { ruleSets } from '../rules.ts'
@@ -23,7 +23,7 @@ type KeySignature = Extract<SignatureEnvelope.SignatureEnvelope, { type: 'secp25
 export function decodeTempoEnvelope(raw: Hex): Envelope {
   const { unsigned, signature } = split(raw)
   if (unsigned.keyAuthorization || unsigned.authorizationList?.length) throw notSupported('key authorizations')
-  const calls: Call[] = unsigned.calls.map(({ to, value = 0n, data = '0x' }) => {
+  const calls: EvmCall[] = unsigned.calls.map(({ to, value = 0n, data = '0x' }) => {
     if (value > 0n) throw refusal('value transfer in Tempo Transaction not allowed')
     return { to: to ? (to.toLowerCase() as Address) : null, value, data }
   })

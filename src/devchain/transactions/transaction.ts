@@ -9,12 +9,12 @@ import { invalidParams, RpcError } from '../errors.ts'
 import { recoverSigner } from '../evm/secp256k1.ts'
 import { quantity } from '../quantity.ts'
 import { type Rules, SYSTEM_ADDRESS } from '../rules.ts'
-import type { Envelope, Transaction } from './envelope.ts'
+import type { Envelope, SentTransaction } from './envelope.ts'
 import { intrinsicGas } from './gas.ts'
 import { decodeTempoEnvelope } from './tempo-transaction.ts'
 
 /** Reads and proves a signed transaction. Throws the refusal a node would give. */
-export function readTransaction(raw: Hex, rules: Rules): Transaction {
+export function readTransaction(raw: Hex, rules: Rules): SentTransaction {
   const envelope = decodeEnvelope(raw, rules)
   if (envelope.chainId !== undefined && envelope.chainId !== rules.chainId) {
     throw new RpcError(rules.refusalCode, `invalid chain ID: expected ${rules.chainId}, got ${envelope.chainId}`)
@@ -100,7 +100,7 @@ function signPayload(envelope: OrdinaryEnvelope): Uint8Array {
  * A transaction of the chain itself, such as the faucet's. It is an unsigned legacy transaction: `readTransaction` refuses
  * it, so nobody can send one, while it is stored, shown and re-mined as any other. The nonce makes its hash unique.
  */
-export function systemTransaction(call: { to: Address; data: Hex; nonce: bigint; chainId: number }): Transaction {
+export function systemTransaction(call: { to: Address; data: Hex; nonce: bigint; chainId: number }): SentTransaction {
   const { to, data, nonce, chainId } = call
   const raw = EnvelopeLegacy.serialize({ type: 'legacy', chainId, nonce, to, data, gas: SYSTEM_GAS })
   const { signers: _, ...envelope } = ordinary(raw, '0x0', EnvelopeLegacy.deserialize(raw))

@@ -18,7 +18,7 @@ import type { Sender } from '../../chain/sender.ts'
 import type { Call } from '../../domain/journal.ts'
 import type { PaidOrder } from '../../domain/rail.ts'
 import type { Facilitator } from './facilitator.ts'
-import { keptPayment, type Refusal, type SettlementReader } from './settlement.ts'
+import { keptPayment, type SettlementReader, type SettlementRefusal } from './settlement.ts'
 
 // A fixed limit instead of an estimate saves a call; FiatToken needs about 75,000. A contract wallet may burn more, and no more than this.
 const GAS_OF_KEY = 150_000n
@@ -94,7 +94,11 @@ export function inprocFacilitator(options: {
   }
 
   /** Null when it was spent after all, a moment ago: the next look will find it. */
-  async function whyReverted(order: PaidOrder, { gas, data }: Call, reverted: Receipt): Promise<Refusal | null> {
+  async function whyReverted(
+    order: PaidOrder,
+    { gas, data }: Call,
+    reverted: Receipt,
+  ): Promise<SettlementRefusal | null> {
     const { code } = problemOf((await transferRefusal(rpc, asset, await settler.terms(gas), data)) ?? '')
     if (code === 'payment_conflict') return null
     // Whoever signed for long enough is not to blame when we were slow. And a wallet's code is, only when its own check said no: whoever has no

@@ -9,7 +9,7 @@ import { readReceipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { PaidOrder } from '../../domain/rail.ts'
 import type { Facilitator } from './facilitator.ts'
-import { keptPayment, type Refusal, type SettlementReader } from './settlement.ts'
+import { keptPayment, type SettlementReader, type SettlementRefusal } from './settlement.ts'
 import type { Payload, Requirements } from './wire.ts'
 
 /** Reasons after which nothing was sent. Every other refusal leaves the outcome to the chain (CDP: `success: false` is no proof). */
@@ -171,7 +171,7 @@ function revealed(headers: Readonly<Record<string, Secret>>): Record<string, str
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.reveal()]))
 }
 
-function refusalOf({ success, errorReason }: Settled, order: PaidOrder): Refusal | null {
+function refusalOf({ success, errorReason }: Settled, order: PaidOrder): SettlementRefusal | null {
   const code = success ? undefined : FINAL_REASONS[errorReason ?? '']
   return code ? { code, detail: `The facilitator refused the payment of order ${order.id}; nothing was taken.` } : null
 }

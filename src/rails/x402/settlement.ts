@@ -25,10 +25,10 @@ export type SettlementReader = {
   /** The transaction in which this authorization moved its money, if it did. */
   landed(authorization: Authorization): Promise<Hash | null>
   /** What can be said when it is not there: after its time is over it never will be. */
-  absent(order: PaidOrder, refusal: Refusal | null, transaction?: Hash): Promise<SettleOutcome>
+  absent(order: PaidOrder, refusal: SettlementRefusal | null, transaction?: Hash): Promise<SettleOutcome>
 }
 
-export type Refusal = Omit<SettleOutcome & { readonly kind: 'refused' }, 'kind'>
+export type SettlementRefusal = Omit<SettleOutcome & { readonly kind: 'refused' }, 'kind'>
 
 /** Clocks of chains and replicas differ, and blocks take their time: be sure before saying "never". */
 const MARGIN_MS = 60_000

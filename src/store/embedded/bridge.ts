@@ -1,5 +1,5 @@
 import { Duplex } from 'node:stream'
-import { joined } from './bytes.ts'
+import { joinedBytes } from './bytes.ts'
 
 /** The other end of a connection: a worker that takes wire protocol messages and answers with bytes. */
 export type Line = {
@@ -50,7 +50,7 @@ export class WireSocket extends Duplex {
 
   /** All messages of one query in one hop, and one call into the engine. */
   override _writev(chunks: { chunk: Buffer }[], done: Done): void {
-    this.#line?.send(this.#connection, joined(chunks.map(({ chunk }) => chunk)))
+    this.#line?.send(this.#connection, joinedBytes(chunks.map(({ chunk }) => chunk)))
     done()
   }
 

@@ -5,7 +5,7 @@ import { NodeFS } from '@electric-sql/pglite/nodefs'
 import { syncPath } from '../../base/data-folder.ts'
 import { Problem } from '../../base/problem.ts'
 import { StoreFault } from '../fault.ts'
-import { joined } from './bytes.ts'
+import { joinedBytes } from './bytes.ts'
 import { syncTree } from './disk.ts'
 import { durableFiles, ENOSPC } from './durable.ts'
 import type { Reserve } from './reserve.ts'
@@ -172,5 +172,5 @@ async function exchange(pglite: PGlite, bytes: Uint8Array): Promise<Uint8Array<A
   const chunks: Uint8Array[] = []
   // The streaming form: the plain one also parses every answer, and keeps it for ever.
   await pglite.execProtocolRawStream(bytes, { syncToFs: false, onRawData: (chunk) => void chunks.push(chunk.slice()) })
-  return joined(chunks)
+  return joinedBytes(chunks)
 }

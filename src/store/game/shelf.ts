@@ -37,7 +37,7 @@ export type ItemChange = { readonly id: string } & {
 /** `put` adds what is new and changes what is known, as an import does. */
 export type ShelfMode = 'add' | 'change' | 'put'
 
-export type ShelfFault = { readonly index: number; readonly field: keyof ItemChange; readonly detail: string }
+type ShelfFault = { readonly index: number; readonly field: keyof ItemChange; readonly detail: string }
 
 export type ShelfOutcome = { readonly item: ShelfItem; readonly did: 'added' | 'changed' | 'nothing' }
 

@@ -24,7 +24,7 @@ export type Timeline = {
 type TimelineEvent = { readonly sequence: number; readonly type: EventType; readonly at: number }
 
 /** One event of it, to one receiver. */
-export type ToldOrder = Pick<LoggedDelivery, 'state' | 'attempts' | 'answers'> & {
+type ToldOrder = Pick<LoggedDelivery, 'state' | 'attempts' | 'answers'> & {
   readonly endpointId: string
   readonly url: string
   readonly type: EventType

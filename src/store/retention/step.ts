@@ -9,7 +9,7 @@ import { statement } from '../statement.ts'
  * Among tens of thousands of rows such a step took 3 to 16 ms on PostgreSQL and 3 to 51 on the embedded engine, on a busy machine; then everybody else
  * has their turn. It stands in the statements themselves: a plan that does not know how few rows it is about would read whole tables.
  */
-export const STEP_ROWS = 20
+const STEP_ROWS = 20
 
 type Gone = { readonly gone: number }
 

@@ -2,7 +2,7 @@ import type { Queryable } from '../db.ts'
 import { statement } from '../statement.ts'
 
 /** What one key has signed for orders or refunds that are not finished. */
-export type OpenSends = { readonly count: number; readonly example: string | null }
+type OpenSends = { readonly count: number; readonly example: string | null }
 
 const HAS_SENDS = statement<{ has_sends: boolean }>(`
   select to_regclass('sends') is not null as has_sends`)

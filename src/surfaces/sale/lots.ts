@@ -53,14 +53,14 @@ const LOT_SET = eventTopic(saleAbi, 'LotSet')
 const PAGE = 200
 const LOTS_MAX = 2_000
 
-export type LotNotes = {
+type LotNotes = {
   /** What the shop says of lots beside the chain. */
   all(): Promise<ReadonlyMap<number, LotNote>>
   /** Read now. */
   isHidden(saleId: number): Promise<boolean>
 }
 
-export type LotsOptions = {
+type LotsOptions = {
   readonly contract: SaleContract
   readonly rpc: Rpc
   readonly head: HeadSource
