@@ -42,20 +42,21 @@ export function groupsOf(files: readonly string[]): readonly Group[] {
   ]
 }
 
-/** A file that the runner can be given, for each group. */
+/** A file that the runner can be given, for each group. The runner sorts what it is given by name, so the names say the order. */
 export function writeGroups(files: readonly string[], folder: string): readonly string[] {
-  return groupsOf(files).map((group) => {
-    if (group.length === 1) return group[0]
-    const name = join(folder, `${group[0].replaceAll('/', '-')}.mjs`)
-    writeFileSync(name, suitesOf(group))
+  const isLight = ([first]: Group) => first.startsWith('src/')
+  const groups = groupsOf(files)
+  return [...groups.filter((group) => !isLight(group)), ...groups.filter(isLight)].map((group, index) => {
+    const name = join(folder, `${String(index).padStart(3, '0')}-${group[0].replaceAll('/', '-')}.mjs`)
+    writeFileSync(name, group.length === 1 ? `import ${pathOf(group[0])}\n` : suitesOf(group))
     return name
   })
 }
 
+const pathOf = (file: string) => JSON.stringify(join(process.cwd(), file))
+
 function suitesOf(group: Group): string {
-  const lines = group.map(
-    (file) => `describe('${file}', () => void load(${JSON.stringify(join(process.cwd(), file))}))`,
-  )
+  const lines = group.map((file) => `describe('${file}', () => void load(${pathOf(file)}))`)
   return `import { createRequire } from 'node:module'
 import { describe } from 'node:test'
 

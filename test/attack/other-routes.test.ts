@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import type { PaidRoute } from '../../src/domain/route.ts'
 import { orderCount, verdict } from '../checkout/counter.ts'
-import { fundedWallet, post } from '../support/buyers.ts'
+import { filledIn, fundedWallet, post } from '../support/buyers.ts'
 import { edited, mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 
@@ -23,7 +23,7 @@ const paidRows = (rail: RailUnderTest) =>
   )
 const urlOf = ({ path }: PaidRoute) => shop.url + path
 const callOf = ({ method, body, example }: PaidRoute, headers: Readonly<Record<string, string>> = {}): RequestInit =>
-  method === 'GET' ? { headers } : body === null ? { method, headers } : post(example, headers)
+  method === 'GET' ? { headers } : body === null ? { method, headers } : post(filledIn(example), headers)
 
 /** The refusals that are about the payment, and tell its payer that it was not taken. */
 const notForThis = new Set([

@@ -29,6 +29,10 @@ export async function startFacilitator(shop: () => TestShop): Promise<FakeFacili
   const nameOf = ({ payload }: X402Payment) => payload.authorization.nonce
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.url === '/supported')
+      return void response.end(
+        JSON.stringify({ kinds: [{ x402Version: 2, scheme: 'exact', network: 'eip155:84532' }] }),
+      )
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const { paymentPayload } = JSON.parse(Buffer.concat(chunks).toString()) as { paymentPayload: X402Payment }

@@ -32,6 +32,7 @@ const seconds: Readonly<Record<string, number>> = {
   '/catalog': 30,
   '/mcp/server-card': 3_600,
   '/.well-known/mcp/server-card.json': 3_600,
+  '/.well-known/mcp/server.json': 3_600,
   '/.well-known/ai-catalog.json': 3_600,
 }
 

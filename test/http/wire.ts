@@ -75,10 +75,29 @@ function readAnswer(bytes: Buffer): { readonly answer: RawAnswer; readonly bytes
     ]),
   )
   if (status === 100) return { answer: { status, headers, body: '' }, bytes: end + 4 }
+  if (headers.get('transfer-encoding') === 'chunked') {
+    const read = readChunks(bytes, end + 4)
+    return read && { answer: { status, headers, body: read.body }, bytes: read.end }
+  }
   const length = Number(headers.get('content-length') ?? 0)
   const total = end + 4 + length
   if (bytes.length < total) return null
   return { answer: { status, headers, body: bytes.subarray(end + 4, total).toString('utf8') }, bytes: total }
+}
+
+/** A body whose length nobody knew when it began. Null while it is not all there. */
+function readChunks(bytes: Buffer, start: number): { readonly body: string; readonly end: number } | null {
+  const parts: Buffer[] = []
+  for (let at = start; ; ) {
+    const line = bytes.indexOf('\r\n', at)
+    if (line === -1) return null
+    const size = Number.parseInt(bytes.subarray(at, line).toString('latin1'), 16)
+    const end = line + 2 + size + 2
+    if (bytes.length < end) return null
+    if (size === 0) return { body: Buffer.concat(parts).toString('utf8'), end }
+    parts.push(bytes.subarray(line + 2, line + 2 + size))
+    at = end
+  }
 }
 
 /** One request on a connection of its own. The server is asked to close, so that the answer is all there is. */

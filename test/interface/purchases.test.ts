@@ -72,7 +72,9 @@ for (const protocol of protocols) {
       for (const [change, status] of [
         [{}, 402],
         [{ saleId: undefined }, 400],
-        [{ saleId: '392' }, 400],
+        [{ saleId: '392' }, 402],
+        [{ saleId: 'sale:392' }, 402],
+        [{ saleId: 'three' }, 400],
         [{ saleId: 392.5 }, 400],
         [{ saleId: 123_456 }, 404],
         [{ quantity: '1' }, 400],

@@ -127,7 +127,10 @@ describe('a production that was given nothing but its configuration', () => {
     assert.deepEqual([response.status, status], [200, 'ready'], JSON.stringify(checks))
     assert.deepEqual(
       checks.map(({ name }) => name),
-      ['store', 'chain 84532', 'chain 42431', 'ledger', 'worker', 'wallets'],
+      [
+        ...['store', 'chain 84532', 'chain 42431', 'rail x402', 'ledger'],
+        ...['surface sale', 'surface shop', 'worker', 'wallets'],
+      ],
     )
     for (const path of ['/sandbox', '/sandbox/rpc/84532', '/sandbox/faucet'])
       assert.equal((await fetch(service.url + path)).status, 404, path)

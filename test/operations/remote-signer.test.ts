@@ -11,7 +11,7 @@ import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { type Behaviour, type StandIn, startWeb3Signer } from '../support/web3signer.ts'
-import { asOperator, buy, buyUrl, LOT_PRICE, payFor, status } from './desk.ts'
+import { asOperator, buy, LOT_PRICE, payFor, status } from './desk.ts'
 
 // A shop that has none of its keys: settlements, mints and refunds on both chains are signed by another process.
 
@@ -92,12 +92,13 @@ for (const how of ['other-key', 'refuse'] as const)
       refusedMeanwhile(rail, how))
 
 test('a signer that dies between the check and the mint delays the delivery, and nothing is lost', async () => {
-  // The probe of this purchase is good for ten seconds; whatever is signed within them may still fail.
-  const first = await buy(shop, mppPullUnderTest, buyer)
-  assert.equal(first.response.status, 200)
+  const { url } = await shop.replica({
+    waypoint: async (name) => {
+      if (name === 'order.settled') await signer.behave('refuse')
+    },
+  })
   const { request, credential } = await payFor(shop, mppPullUnderTest, buyer)
-  await signer.behave('refuse')
-  const late = await fetch(buyUrl(shop, mppPullUnderTest), post(request, { authorization: credential }))
+  const late = await fetch(`${url}/agentic/mpp/buy`, post(request, { authorization: credential }))
   assert.equal(late.status, 202, await late.clone().text())
   const { statusUrl } = (await late.json()) as { statusUrl: string }
   await signer.behave('well')

@@ -5,7 +5,7 @@ import { testUsdc } from '../../src/artifacts/TestUsdc.ts'
 import type { Address } from '../../src/base/address.ts'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
 import type { Hex } from '../../src/base/hex.ts'
-import { createLog, silentLog } from '../../src/base/log.ts'
+import { createLog } from '../../src/base/log.ts'
 import { Secret } from '../../src/base/secret.ts'
 import { readSendTries } from '../../src/chain/attempts.ts'
 import { createFeeSource, type FeeSource } from '../../src/chain/fees.ts'
@@ -91,7 +91,7 @@ export async function senderDesk(
         journal: createJournal(await store.replica()),
         fees: FEES,
         clock,
-        log: { ...silentLog, error: log.error },
+        log,
         waitMs: 1_500,
         stuckAfterMs: 150,
         burial: BURIAL,

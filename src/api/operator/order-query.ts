@@ -53,16 +53,22 @@ export async function orderPage(book: OrderBook, query: OrderQuery) {
   }
 }
 
-/** Page by page, so that neither the store nor the process ever holds more than one. */
-export async function* orderTable({ list }: OrderBook, query: OrderQuery): AsyncGenerator<string> {
+/** Page by page, so that neither the store nor the process ever holds more than one. What is wrong is said before the table begins. */
+export async function orderTable({ list }: OrderBook, query: OrderQuery): Promise<AsyncIterable<string>> {
   const selection = selectionOf(query)
-  let after = query.cursor === undefined ? undefined : placeOf(query.cursor)
+  const pageAfter = (after: OrderFilter['after']) => list({ ...selection, after, limit: ORDERS_PAGE_MAX })
+  const first = await pageAfter(query.cursor === undefined ? undefined : placeOf(query.cursor))
+  return tableOf(first, pageAfter)
+}
+
+async function* tableOf(
+  first: readonly ListedOrder[],
+  pageAfter: (after: OrderFilter['after']) => Promise<readonly ListedOrder[]>,
+): AsyncGenerator<string> {
   yield ORDERS_CSV_HEAD
-  for (;;) {
-    const page = await list({ ...selection, after, limit: ORDERS_PAGE_MAX })
+  for (let page = first; ; page = await pageAfter(page.at(-1)?.place)) {
     if (page.length > 0) yield page.map(({ order }) => orderCsv(presentOrder(order))).join('')
     if (page.length < ORDERS_PAGE_MAX) return
-    after = page.at(-1)?.place
   }
 }
 

@@ -34,7 +34,7 @@ export function orderRows(desk: OrderContext): readonly OperatorRoute[] {
       handle: async ({ query, header }) => {
         const { format = /\btext\/csv\b/.test(header('accept') ?? '') ? 'csv' : 'json' } = query
         return format === 'csv'
-          ? { body: orderTable(desk, query), contentType: 'text/csv; charset=utf-8' }
+          ? { body: await orderTable(desk, query), contentType: 'text/csv; charset=utf-8' }
           : { body: await orderPage(desk, query) }
       },
     }),
