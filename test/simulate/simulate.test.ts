@@ -13,7 +13,7 @@ import { createScheduler, START_MS } from './scheduler.ts'
 
 const MAIN = join(import.meta.dirname, 'main.ts')
 const ROOT = join(import.meta.dirname, '../..')
-const COUNT = Number(process.env['TEST_UNIVERSES'] ?? 4)
+const COUNT = Number(process.env['TEST_UNIVERSES'] ?? 3)
 /** Universes that once found something, each named where it was mended. */
 const KEPT_SEEDS: readonly number[] = []
 
