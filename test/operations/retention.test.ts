@@ -134,13 +134,15 @@ function suite(engine: EngineName): void {
     await sweep()
     assert.equal(await count('events'), due.events)
     const lines = await exported('year.jsonl')
+    const newest = Math.max(...lines.filter(({ kind }) => kind === 'events').map(({ row }) => Number(row['id'])))
     for (const [kind, rows] of Object.entries(due))
       assert.equal(lines.filter((line) => line.kind === kind).length, rows, kind)
     const bodies = lines.filter(({ kind }) => kind === 'bodies').map(({ row }) => row['answer_body'])
     assert.equal(bodies.length, 2)
     await sweep()
-    assert.equal(await count('events'), 0)
-    assert.equal(await count('webhook_deliveries'), 0)
+    // A shop that leaps over a year may find something to tell between the file and the sweep.
+    assert.equal(await count(`events where id <= ${newest}`), 0)
+    assert.equal(await count(`webhook_deliveries where event_id <= ${newest}`), 0)
     assert.equal(await count('arrivals'), 0)
     assert.equal(await count('orders where answer_body is not null'), 0)
     // The newest of each key, from which its nonces are counted on.
