@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { builtinModules } from 'node:module'
+import { basename } from 'node:path'
 import { test } from 'node:test'
+import { CLUSTER } from '../src/store/embedded/cluster.ts'
 
 type Locked = {
   readonly version?: string
@@ -38,6 +40,13 @@ test('L-01: every version is exact, every package has its digest, and install sc
     scripted.filter((name) => manifest.allowScripts[name] === undefined),
     [],
   )
+})
+
+test('a new data folder begins with a database of the very PGlite that is installed', () => {
+  const packed = globSync('src/store/embedded/*.tar.br').map((file) => basename(file))
+  const version = manifest.dependencies['@electric-sql/pglite']
+  assert.deepEqual(packed, [`cluster-${version}.tar.br`], 'after a change of PGlite: npm run cluster')
+  assert.equal(basename(CLUSTER.pathname), packed[0])
 })
 
 /** The first versions without the published holes of this stack. Whatever is below is not installed, in any corner of the tree. */
