@@ -39,6 +39,7 @@ type IdPrefix =
   | 'msg'
   | 'job'
   | 'ply'
+  | 'wit'
   | 'qte'
   | 'deed'
   | 'call'

@@ -19,6 +19,7 @@ import { VERSION } from '../base/version.ts'
 import type { Checkout, OrderJobs } from '../checkout/checkout.ts'
 import { createReceiptSigner } from '../checkout/receipt.ts'
 import { sendBack } from '../checkout/send-back.ts'
+import { createStoreMemory } from '../checkout/store-memory.ts'
 import { startWorker } from '../checkout/worker.ts'
 import { type Config, mcpBaseUrl } from '../config/config.ts'
 import type { SurfaceName } from '../domain/good.ts'
@@ -76,6 +77,7 @@ export async function assemble(config: Config, parts: Parts = {}): Promise<Assem
     async begin() {
       await operations.gate.open(stopping.signal)
       if (ground.withoutWorker) return
+      operations.gate.watch(stopping.signal)
       worker = startWorker(checkout)
       operations.start()
     },
@@ -84,6 +86,7 @@ export async function assemble(config: Config, parts: Parts = {}): Promise<Assem
       const halted = Promise.all([worker?.stop(), operations.stop(), limiter.stop()])
       await answered()
       await Promise.all([halted, ...checkout.running.values()])
+      await operations.gate.leave().catch((error: unknown) => log.debug('the store heard no good-bye', { error }))
     },
   }
 }
@@ -123,7 +126,8 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   const { open, offers } = pairOffers({ ...goods, accounts: selling, rails, telling })
   await assertAllFinishable(database, offers)
   const orders = createOrders(database)
-  const around = { ...sources, config, accounts, database, journal, rails, open, chainOf, meter, orders, past }
+  const memory = createStoreMemory()
+  const around = { ...sources, memory, config, accounts, database, journal, rails, open, chainOf, meter, orders, past }
   const operations = createOperations({ ...around, resolve: ground.resolve, post: ground.post })
   await assertAllReturnable(database, operations.reconcileContext)
   const receipts = createReceiptSigner({
@@ -132,7 +136,7 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
     issuer: http.baseUrl,
   })
   const checkout: Checkout = {
-    ...{ clock, random, log, waypoint, limits, orders, offers, meter, receipts },
+    ...{ clock, random, log, waypoint, limits, orders, offers, meter, receipts, memory },
     jobs: orderJobs(database),
     byRecords: telling.byRecords,
     ensureRoom() {

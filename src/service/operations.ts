@@ -12,6 +12,7 @@ import type { Checkout } from '../checkout/checkout.ts'
 import { createLedgerGate, type LedgerGate } from '../checkout/ledger-gate.ts'
 import type { ReconcileContext } from '../checkout/reconcile-context.ts'
 import { type Reconciler, startReconciler } from '../checkout/reconciler.ts'
+import type { StoreMemory } from '../checkout/store-memory.ts'
 import type { Config } from '../config/config.ts'
 import type { SurfaceName } from '../domain/good.ts'
 import type { Journal } from '../domain/journal.ts'
@@ -56,6 +57,7 @@ type OperationsParts = {
   readonly waypoint: Waypoint
   readonly orders: Orders
   readonly past: readonly ShopTerms[]
+  readonly memory: StoreMemory
   readonly exchange: Exchange
   /** Names of webhook receivers; tests bring their own. */
   readonly resolve?: Resolve | undefined
@@ -92,7 +94,11 @@ export function createOperations(parts: OperationsParts): Operations {
   const signers = createSigners(accounts, config.game, chainOf)
   const tills = createTills({ rails, signers, database, past, log })
   const reconcileContext = reconcileContextOf(parts, tills)
-  const gate = createLedgerGate(reconcileContext, () => isJournalBehind(signers, journal))
+  const gate = createLedgerGate(reconcileContext, {
+    isBehind: () => isJournalBehind(signers, journal),
+    memory: parts.memory,
+    patienceMs: config.limits.leaseSeconds * 1000,
+  })
   const policy = { allowLoopback: operations.webhookLoopback }
   const webhooks = createWebhooks({ db: database, random, resolve, policy, onChanged: () => worker?.lookAround() })
   const wallets = () => readWallets(signers, tills, operations)
