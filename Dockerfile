@@ -18,6 +18,8 @@ COPY package.json LICENSE ./
 COPY bin ./bin
 COPY src ./src
 COPY web ./web
+# The shop serves these, and prints its contracts with them.
+COPY docs/answers.json docs/signing.md docs/signing-vectors.json ./docs/
 
 # It writes nothing but the data folder, and that only without DATABASE_URL.
 ENV NODE_ENV=production SUTLER_DATA_DIR=/data
