@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import { readabilityOf } from '../../src/cli/doctor/readability.ts'
+import { visitTo } from '../../src/cli/doctor/visit.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
 import { operationsOf, readJson } from './documents.ts'
@@ -50,6 +52,11 @@ test('@vercel/agent-readability gives at least 95 of 100; one thing is declined,
     ['Missing page → markdown'],
   )
   assert.ok(score >= 95, `${score}`)
+  // `sutler doctor` asks the same without the program.
+  assert.deepEqual(await readabilityOf(visitTo(shop.url).ask), {
+    score,
+    missed: ['Markdown for a page that is not there'],
+  })
 })
 
 test('programs that read for a model get the text, unless they name HTML', async () => {
