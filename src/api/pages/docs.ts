@@ -26,6 +26,8 @@ SwaggerUIBundle({
   docExpansion: 'list',
   defaultModelsExpandDepth: 0,
   validatorUrl: null,
+  // It brings a main part of its own, and stands inside ours.
+  onComplete: () => document.querySelectorAll('#viewer main').forEach((inner) => inner.setAttribute('role', 'presentation')),
 })
 `
 
