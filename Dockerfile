@@ -8,7 +8,7 @@ FROM node:24-slim AS packages
 USER node
 WORKDIR /home/node
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=dev --ignore-scripts
+RUN npm ci --omit=dev --omit=optional --ignore-scripts
 RUN mkdir data
 
 FROM node:24-slim
