@@ -1,13 +1,15 @@
+import { operatorContract } from '../api/documents/operator-contract.ts'
 import { arrivalRows } from '../api/operator/arrival-rows.ts'
 import type { EventLog } from '../api/operator/event-stream.ts'
 import { exportRows } from '../api/operator/export-rows.ts'
 import { type Decision, orderRows } from '../api/operator/order-rows.ts'
 import { playerRows, playersElsewhere } from '../api/operator/player-rows.ts'
-import type { OperatorRoute } from '../api/operator/route.ts'
+import { type OperatorRoute, operator } from '../api/operator/route.ts'
 import { operatorRows } from '../api/operator/rows.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
+import { once } from '../base/once.ts'
 import type { ChainAccess } from '../chain/access.ts'
 import type { Checkout } from '../checkout/checkout.ts'
 import { decideArrival } from '../checkout/orphans.ts'
@@ -44,7 +46,7 @@ type OperatorRoutesParts = {
 export function operatorRoutes(parts: OperatorRoutesParts, checkout: Checkout): readonly OperatorRoute[] {
   const { config, database, clock, random, events, webhooks, reconcileContext } = parts
   const { nicknameLengthMax } = config.limits
-  return [
+  return withContract(config, [
     ...operatorRows({
       checkout,
       events,
@@ -79,7 +81,18 @@ export function operatorRoutes(parts: OperatorRoutesParts, checkout: Checkout): 
       mark: (exported) => markExported(database, exported),
     }),
     ...goodsRows({ ...parts, offers: checkout.offers.values() }),
-  ]
+  ])
+}
+
+/** Whoever may call these routes may read what they are. */
+function withContract(config: Config, rows: readonly OperatorRoute[]): readonly OperatorRoute[] {
+  const told = once(() => operatorContract({ origin: config.http.baseUrl, config }, all))
+  const row = operator('GET /openapi.operator.json', {
+    summary: 'The contract of the operator routes',
+    handle: async () => ({ body: told() }),
+  })
+  const all: readonly OperatorRoute[] = [...rows, row]
+  return all
 }
 
 /** A person found out what the game could not say. Not while a request may still be on its way to it. */
