@@ -1,4 +1,5 @@
 import { createHttpApp, type Other } from '../api/app.ts'
+import { withConsole } from '../api/console/console.ts'
 import { createDocuments } from '../api/documents/rows.ts'
 import { createPaymentGate } from '../api/gate/payment-gate.ts'
 import { createRateLimiter, RATE_WINDOW_SECONDS, type RateLimiter } from '../api/gate/rate-limit.ts'
@@ -177,8 +178,9 @@ async function openDoor(config: Config, ground: Ground, counter: Counter): Promi
   const mcp = createMcp({ ...selling, config, references, version: VERSION })
   const others = new Map<string, Other>([['/mcp', { host: mcpBaseUrl(http), handle: mcp }]])
   const operatorParts = { routes: operations.operatorRoutes(checkout), token: config.operatorToken }
-  for (const [path, handle] of operatorHandlers({ ...operatorParts, limits, limiter }))
-    others.set(path, { host: 'both', handle })
+  const shop = { name: config.service.name, isSandbox: config.mode === 'sandbox' }
+  for (const [path, other] of withConsole(operatorHandlers({ ...operatorParts, limits, limiter }), shop, limiter))
+    others.set(path, { host: 'both', ...other })
   for (const [path, handle] of assetHandlers(limiter)) others.set(path, { host: 'both', handle })
   const app = createHttpApp({ ...selling, factsOf: documents.factsOf, others, http, limits, observe: meter.answered })
   return { app, table, limiter }
