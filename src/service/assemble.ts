@@ -3,6 +3,7 @@ import { createDocuments } from '../api/documents/rows.ts'
 import { createPaymentGate } from '../api/gate/payment-gate.ts'
 import { createRateLimiter, RATE_WINDOW_SECONDS, type RateLimiter } from '../api/gate/rate-limit.ts'
 import type { SharedCounts } from '../api/gate/rate-sharing.ts'
+import { createClientFinder } from '../api/http/client-address.ts'
 import type { HttpApp } from '../api/http/serving.ts'
 import { createMcp } from '../api/mcp/mcp.ts'
 import { createShopMeter, type ShopMeter } from '../api/operator/metrics.ts'
@@ -176,8 +177,9 @@ async function openDoor(config: Config, ground: Ground, counter: Counter): Promi
   const references = rails.map(({ reference }) => reference)
   const mcp = createMcp({ ...selling, config, references, version: VERSION })
   const others = new Map<string, Other>([['/mcp', { host: mcpBaseUrl(http), handle: mcp }]])
+  const addressOf = createClientFinder(http.proxyHops)
   const operatorParts = { routes: operations.operatorRoutes(checkout), token: config.operatorToken }
-  for (const [path, handle] of operatorHandlers({ ...operatorParts, limits, limiter }))
+  for (const [path, handle] of operatorHandlers({ ...operatorParts, limits, limiter, addressOf }))
     others.set(path, { host: 'both', handle })
   for (const [path, handle] of assetHandlers(limiter)) others.set(path, { host: 'both', handle })
   const app = createHttpApp({ ...selling, factsOf: documents.factsOf, others, http, limits, observe: meter.answered })
