@@ -107,6 +107,14 @@ const common = {
     advice: 'Send Authorization: Bearer with the operator token.',
   },
 
+  role_too_low: {
+    status: 403,
+    title: 'Your role may not do this',
+    taken: false,
+    action: 'none',
+    advice: 'Nothing was done. Ask an operator whose role may, or an admin for another role.',
+  },
+
   // Not there.
   route_not_found: {
     status: 404,

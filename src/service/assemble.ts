@@ -4,6 +4,7 @@ import { createDocuments } from '../api/documents/rows.ts'
 import { createPaymentGate } from '../api/gate/payment-gate.ts'
 import { createRateLimiter, RATE_WINDOW_SECONDS, type RateLimiter } from '../api/gate/rate-limit.ts'
 import type { SharedCounts } from '../api/gate/rate-sharing.ts'
+import { createClientFinder } from '../api/http/client-address.ts'
 import type { HttpApp } from '../api/http/serving.ts'
 import { createMcp } from '../api/mcp/mcp.ts'
 import { createShopMeter, type ShopMeter } from '../api/operator/metrics.ts'
@@ -177,10 +178,11 @@ async function openDoor(config: Config, ground: Ground, counter: Counter): Promi
   const references = rails.map(({ reference }) => reference)
   const mcp = createMcp({ ...selling, config, references, version: VERSION })
   const others = new Map<string, Other>([['/mcp', { host: mcpBaseUrl(http), handle: mcp }]])
+  const addressOf = createClientFinder(http.proxyHops)
   const operatorParts = { routes: operations.operatorRoutes(checkout), token: config.operatorToken }
+  const handlers = operatorHandlers({ ...operatorParts, limits, limiter, addressOf })
   const shop = { name: config.service.name, isSandbox: config.mode === 'sandbox' }
-  for (const [path, other] of withConsole(operatorHandlers({ ...operatorParts, limits, limiter }), shop, limiter))
-    others.set(path, { host: 'both', ...other })
+  for (const [path, other] of withConsole(handlers, shop, limiter)) others.set(path, { host: 'both', ...other })
   for (const [path, handle] of assetHandlers(limiter)) others.set(path, { host: 'both', handle })
   const app = createHttpApp({ ...selling, factsOf: documents.factsOf, others, http, limits, observe: meter.answered })
   return { app, table, limiter }

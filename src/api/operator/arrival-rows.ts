@@ -79,11 +79,13 @@ export function presentFound({ arrival, rail, currency }: FoundArrival) {
 export function arrivalRows(desk: FindDesk): readonly OperatorRoute[] {
   return [
     operator('GET /operator/arrivals', {
+      role: 'viewer',
       summary: 'Money that came without a purchase, newest first',
       query: arrivalQuery,
       handle: async ({ query }) => ({ body: await arrivalPage(desk, query) }),
     }),
     operator('GET /operator/arrivals/{id}', {
+      role: 'viewer',
       summary: 'The same by anything that names it: its id, its transaction, the nonce or challenge it was paid under',
       params: z.strictObject({ id: z.string().min(1).max(128) }),
       handle: async ({ params }) => {
@@ -93,6 +95,7 @@ export function arrivalRows(desk: FindDesk): readonly OperatorRoute[] {
       },
     }),
     operator('GET /operator/find', {
+      role: 'viewer',
       summary: 'Orders and money without one, by any name: id, transaction, nonce, challenge, key, wallet, nickname',
       query: z.strictObject({ q: z.string().min(1).max(128) }),
       handle: async ({ query }) => ({ body: await findAll(desk, query.q) }),

@@ -26,10 +26,12 @@ const percentField = z
 export function discountRows({ nicknameLengthMax, list, set }: DiscountDesk): readonly OperatorRoute[] {
   return [
     operator('GET /operator/discounts', {
+      role: 'viewer',
       summary: 'Which player pays less for which item',
       handle: async () => ({ body: { discounts: (await list(LISTED_MAX)).map(presentDiscount) } }),
     }),
     operator('POST /operator/discounts', {
+      role: 'admin',
       summary: 'Give a player a discount on an item; 0 takes it back',
       body: z.strictObject({
         itemId: itemIdField,

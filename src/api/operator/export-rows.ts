@@ -24,6 +24,7 @@ const time = z.iso.datetime().transform((text) => Date.parse(text))
 export function exportRows(desk: ExportDesk): readonly OperatorRoute[] {
   return [
     operator('GET /operator/export', {
+      role: 'admin',
       summary: 'What will be deleted within so many days, as moments before which things were written',
       query: z.strictObject({
         days: z
@@ -35,6 +36,7 @@ export function exportRows(desk: ExportDesk): readonly OperatorRoute[] {
       handle: async ({ query }) => ({ body: presentPlan(desk.plan(query.days ?? DAYS)) }),
     }),
     operator('GET /operator/export/{kind}', {
+      role: 'admin',
       summary: 'The rows of one kind that will be deleted, page by page',
       params: z.strictObject({ kind: z.enum(keptThings) }),
       query: z.strictObject({ before: time, after: z.string().max(500).optional() }),
@@ -45,6 +47,7 @@ export function exportRows(desk: ExportDesk): readonly OperatorRoute[] {
       },
     }),
     operator('POST /operator/export', {
+      role: 'admin',
       summary: 'Say that an export is written and safe; with SUTLER_KEEP_UNTIL_EXPORTED only then is anything deleted',
       body: z.strictObject({ asOf: time, at: time }),
       handle: async ({ body }) => {

@@ -62,10 +62,12 @@ const isOneSupply = ({ supply, stock }: { supply?: unknown; stock?: unknown }) =
 export function itemRows({ list, change }: ShelfDesk): readonly OperatorRoute[] {
   return [
     operator('GET /operator/items', {
+      role: 'viewer',
       summary: 'Every item of the shelf, hidden ones among them',
       handle: async () => ({ body: { items: (await list()).map(presentShelfItem) } }),
     }),
     operator('POST /operator/items', {
+      role: 'admin',
       summary: 'Put a new item on the shelf',
       body: changeFields
         .required({ name: true, price: true })
@@ -77,6 +79,7 @@ export function itemRows({ list, change }: ShelfDesk): readonly OperatorRoute[] 
       }),
     }),
     operator('POST /operator/items/{id}', {
+      role: 'admin',
       summary: 'Change an item: what is not named stays as it is',
       params: z.strictObject({ id: itemIdField }),
       body: changeFields.extend({ by: byField }).refine(isOneSupply, oneSupply),
@@ -85,10 +88,12 @@ export function itemRows({ list, change }: ShelfDesk): readonly OperatorRoute[] 
       }),
     }),
     operator('GET /operator/items.csv', {
+      role: 'viewer',
       summary: 'The shelf as a table',
       handle: async () => ({ body: { csv: printItems(await list()) } }),
     }),
     operator('POST /operator/items.csv', {
+      role: 'admin',
       summary: 'Add and change items by a table: all of its lines or none',
       bodyBytesMax: TABLE_BYTES_MAX,
       body: z.strictObject({ csv: csvField, by: byField, trial: yesField.default(false) }),

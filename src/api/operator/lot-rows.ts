@@ -51,10 +51,12 @@ export function lotRows(desk: LotDesk): readonly OperatorRoute[] {
   }
   return [
     operator('GET /operator/lots', {
+      role: 'viewer',
       summary: 'Every lot of the sale contract, with what the shop says of it',
       handle: async () => ({ body: { contract: desk.contract, chainId: desk.chainId, lots: await shown() } }),
     }),
     operator('POST /operator/lots/{saleId}', {
+      role: 'admin',
       summary: 'Hide a lot, show it again, or describe it in other words than the chain does',
       params: saleId,
       body: noteFields.extend({ by: byField }),
@@ -67,6 +69,7 @@ export function lotRows(desk: LotDesk): readonly OperatorRoute[] {
       },
     }),
     operator('POST /operator/lots/{saleId}/transaction', {
+      role: 'admin',
       summary: 'Write the transaction that makes or changes a lot on the chain, for the lot manager to sign',
       params: saleId,
       body: termsFields.extend({ by: byField }),
@@ -80,10 +83,12 @@ export function lotRows(desk: LotDesk): readonly OperatorRoute[] {
       },
     }),
     operator('GET /operator/lots.csv', {
+      role: 'viewer',
       summary: 'The lots as a table',
       handle: async () => ({ body: { csv: printLots(await shown()) } }),
     }),
     operator('POST /operator/lots.csv', {
+      role: 'admin',
       summary: 'Describe, hide and show lots by a table: all of its lines or none',
       bodyBytesMax: TABLE_BYTES_MAX,
       body: z.strictObject({ csv: csvField, by: byField, trial: yesField.default(false) }),

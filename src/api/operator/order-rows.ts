@@ -29,6 +29,7 @@ export function orderRows(desk: OrderContext): readonly OperatorRoute[] {
   }
   return [
     operator('GET /operator/orders', {
+      role: 'viewer',
       summary: 'Orders, newest first; as a page, or all of them with Accept: text/csv',
       query: orderQuery,
       handle: async ({ query, header }) => {
@@ -39,11 +40,13 @@ export function orderRows(desk: OrderContext): readonly OperatorRoute[] {
       },
     }),
     operator('GET /operator/orders/{id}', {
+      role: 'viewer',
       summary: 'One order with its whole timeline, by anything that names it',
       params: reference,
       handle: async ({ params }) => ({ body: presentTimeline(await find(params.id)) }),
     }),
     operator('POST /operator/orders/{id}/retry', {
+      role: 'support',
       summary: 'Go on with an order now instead of at its next turn',
       params: reference,
       handle: async ({ params }) => {
@@ -52,6 +55,7 @@ export function orderRows(desk: OrderContext): readonly OperatorRoute[] {
       },
     }),
     operator('POST /operator/orders/{id}/decide', {
+      role: 'support',
       summary: 'Tell what was found out about a delivery that the game itself cannot judge',
       params: reference,
       body: z.strictObject({ outcome: z.enum(['delivered', 'not_delivered']), by: z.string().min(1).max(100) }),

@@ -48,10 +48,12 @@ export function priceRows({ goods, read, change }: PriceDesk): readonly Operator
   }
   return [
     operator('GET /operator/prices', {
+      role: 'viewer',
       summary: 'What goods without a shelf cost: probes, look-ups, craft actions',
       handle: async () => ({ body: { prices: await shown() } }),
     }),
     operator('POST /operator/prices/{good}', {
+      role: 'admin',
       summary: 'Set the price of such a good, or take it back to the usual one',
       params: z.strictObject({ good: z.string().max(64) }),
       body: asked,
@@ -63,6 +65,7 @@ export function priceRows({ goods, read, change }: PriceDesk): readonly Operator
       },
     }),
     operator('GET /operator/prices.csv', {
+      role: 'viewer',
       summary: 'The same as a table',
       handle: async () => {
         const set = await read()
@@ -71,6 +74,7 @@ export function priceRows({ goods, read, change }: PriceDesk): readonly Operator
       },
     }),
     operator('POST /operator/prices.csv', {
+      role: 'admin',
       summary: 'Set prices by a table: all of its lines or none',
       body: z.strictObject({ csv: csvField, by: byField, trial: yesField.default(false) }),
       handle: async ({ body: { csv, by, trial } }) => {

@@ -4,6 +4,7 @@ import { type JsonObject, parseStrictJson, stringify } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Secret } from '../../base/secret.ts'
 import type { Limits } from '../../config/limits.ts'
+import { FIRST_ADMIN, mayAct, type Operator, type Role } from '../../domain/operator.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
 import { readBody } from '../http/body.ts'
 import { parseWith } from '../http/parse.ts'
@@ -18,6 +19,7 @@ type OperatorCall<Params, Query, Body> = {
   readonly params: Params
   readonly query: Query
   readonly body: Body
+  readonly who: Operator
   /** By its lower-case name. */
   header(name: string): string | undefined
 }
@@ -31,6 +33,8 @@ type OperatorAnswer = {
 export type OperatorRoute = {
   readonly method: OperatorMethod
   readonly path: string
+  /** The least that may call it. */
+  readonly role: Role
   readonly summary: string
   readonly params: z.ZodType | null
   readonly query: z.ZodType | null
@@ -41,6 +45,7 @@ export type OperatorRoute = {
 }
 
 type OperatorRow<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> = {
+  readonly role: Role
   readonly summary: string
   readonly params?: Params
   readonly query?: Query
@@ -54,8 +59,18 @@ export function operator<Params extends z.ZodType, Query extends z.ZodType, Body
   row: OperatorRow<Params, Query, Body>,
 ): OperatorRoute {
   const [method, path] = key.split(' ') as [OperatorMethod, string]
-  const { summary, params = null, query = null, body = null, bodyBytesMax = null } = row
-  return { method, path, summary, params, query, body, bodyBytesMax, handle: row.handle as OperatorRoute['handle'] }
+  const { role, summary, params = null, query = null, body = null, bodyBytesMax = null } = row
+  return {
+    method,
+    path,
+    role,
+    summary,
+    params,
+    query,
+    body,
+    bodyBytesMax,
+    handle: row.handle as OperatorRoute['handle'],
+  }
 }
 
 type OperatorOptions = {
@@ -64,15 +79,24 @@ type OperatorOptions = {
   readonly token: Secret | null
   readonly limits: Limits
   readonly limiter: RateLimiter
+  /** Where a request came from. */
+  readonly addressOf: (request: HttpRequest) => string
 }
 
 /** The operator's routes, by path. The token is asked for inside each handler, never on a path pattern beside it. */
-export function operatorHandlers({ routes, token, limits, limiter }: OperatorOptions): ReadonlyMap<string, Handler> {
+export function operatorHandlers({
+  routes,
+  token,
+  limits,
+  limiter,
+  addressOf,
+}: OperatorOptions): ReadonlyMap<string, Handler> {
   if (token === null) return new Map()
   const isOperator = bearerCheck(token)
 
-  function admit(request: HttpRequest): void {
-    if (isOperator(request.header('authorization'))) return
+  function admit(request: HttpRequest): Operator {
+    if (isOperator(request.header('authorization')))
+      return { ...FIRST_ADMIN, via: 'token', address: addressOf(request) }
     // Only wrong tokens use up an allowance: whoever guesses is slowed down, and the operator is not.
     limiter.take('read', request)
     throw new Problem('operator_only', 'Send Authorization: Bearer with the operator token.', {
@@ -81,13 +105,15 @@ export function operatorHandlers({ routes, token, limits, limiter }: OperatorOpt
   }
 
   async function serve(request: HttpRequest, onPath: readonly OperatorRoute[], params: object): Promise<Reply> {
-    admit(request)
+    const who = admit(request)
     const route = onPath.find(({ method }) => method === request.method)
     const methods = onPath.map(({ method }) => method)
     if (!route)
       throw new Problem('method_not_allowed', `Use ${methods.join(' or ')} here.`, {
         headers: { Allow: methods.join(', ') },
       })
+    if (!mayAct(who.role, route.role))
+      throw new Problem('role_too_low', `This needs the role ${route.role}; yours is ${who.role}. Nothing was done.`)
     const bytes = await readBody(request, route.bodyBytesMax ?? limits.bodyBytesMax)
     const answer = await route.handle({
       params: route.params ? parseWith(route.params, params) : {},
@@ -95,6 +121,7 @@ export function operatorHandlers({ routes, token, limits, limiter }: OperatorOpt
       body: route.body
         ? parseWith(route.body, bytes.length === 0 ? {} : parseStrictJson(bytes, limits.jsonDepthMax))
         : {},
+      who,
       header: request.header,
     })
     const { status = 200, body, contentType = 'application/json' } = answer

@@ -49,6 +49,7 @@ export function operatorRows(context: OperatorContext): readonly OperatorRoute[]
   const { checkout, events, webhooks } = context
   return [
     operator('GET /events', {
+      role: 'viewer',
       summary: 'What happened, in order; as a page, or as a stream with Accept: text/event-stream',
       query: z.strictObject({ after: position.optional(), limit: limit.optional() }),
       handle: async ({ query, header }) => {
@@ -66,10 +67,12 @@ export function operatorRows(context: OperatorContext): readonly OperatorRoute[]
       },
     }),
     operator('GET /metrics', {
+      role: 'viewer',
       summary: 'Figures in the format of Prometheus',
       handle: async () => ({ body: await context.metrics(), contentType: 'text/plain; version=0.0.4; charset=utf-8' }),
     }),
     operator('POST /operator/orders/{id}/refund', {
+      role: 'support',
       summary: 'Send the money of a delivered order back to its payer, in full',
       params: id,
       body: z.strictObject({ reason: reason.describe('Told to the buyer'), by }),
@@ -80,10 +83,12 @@ export function operatorRows(context: OperatorContext): readonly OperatorRoute[]
       },
     }),
     operator('POST /operator/reconcile', {
+      role: 'support',
       summary: 'Compare the books with the chain now, and name every difference',
       handle: async () => ({ body: { tills: (await context.reconcile()).map(presentReport) } }),
     }),
     operator('POST /operator/arrivals/{id}', {
+      role: 'admin',
       summary: 'Decide about money that came without a purchase: refund it, or keep it',
       params: id,
       body: z.strictObject({ decision: z.enum(['refund', 'keep']), by }),
@@ -96,10 +101,12 @@ export function operatorRows(context: OperatorContext): readonly OperatorRoute[]
 function webhookRows(webhooks: Webhooks): readonly OperatorRoute[] {
   return [
     operator('GET /operator/webhooks', {
+      role: 'viewer',
       summary: 'Who is told of events',
       handle: async () => ({ body: { webhooks: (await webhooks.list()).map(presentEndpoint) } }),
     }),
     operator('POST /operator/webhooks', {
+      role: 'admin',
       summary: 'Tell an address of events; the answer holds the secret, once',
       body: z.strictObject({
         url: z.string().max(2_000),
@@ -112,6 +119,7 @@ function webhookRows(webhooks: Webhooks): readonly OperatorRoute[] {
       },
     }),
     operator('DELETE /operator/webhooks/{id}', {
+      role: 'admin',
       summary: 'Forget an address and its log',
       params: id,
       handle: async ({ params }) => {
@@ -120,6 +128,7 @@ function webhookRows(webhooks: Webhooks): readonly OperatorRoute[] {
       },
     }),
     operator('POST /operator/webhooks/{id}/rotate', {
+      role: 'admin',
       summary: 'A new secret; the old one signs beside it for a day',
       params: id,
       handle: async ({ params }) => {
@@ -128,23 +137,27 @@ function webhookRows(webhooks: Webhooks): readonly OperatorRoute[] {
       },
     }),
     operator('POST /operator/webhooks/{id}/enable', {
+      role: 'admin',
       summary: 'Tell it of events again, beginning with what was pending',
       params: id,
       handle: async ({ params }) => ({ body: presentEndpoint(await webhooks.enable(params.id)) }),
     }),
     operator('POST /operator/webhooks/{id}/disable', {
+      role: 'admin',
       summary: 'Tell it nothing for now',
       params: id,
       body: z.strictObject({ reason: reason.default('Disabled by the operator.') }),
       handle: async ({ params, body }) => ({ body: presentEndpoint(await webhooks.disable(params.id, body.reason)) }),
     }),
     operator('POST /operator/webhooks/{id}/replay', {
+      role: 'support',
       summary: 'Send again what was given up, or everything, after a position of the log',
       params: id,
       body: z.strictObject({ after: position.default(0n), which: z.enum(['dead', 'all']).default('dead') }),
       handle: async ({ params, body }) => ({ status: 202, body: { queued: await webhooks.replay(params.id, body) } }),
     }),
     operator('GET /operator/webhooks/{id}/deliveries', {
+      role: 'viewer',
       summary: 'What was sent and what was answered, newest first',
       params: id,
       query: z.strictObject({
