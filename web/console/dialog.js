@@ -10,7 +10,7 @@ export function Dialog({ title, lead, label, class: look = '', onClose = closeDi
   useEffect(() => {
     const before = document.activeElement
     box.current.showModal()
-    box.current.querySelector('[autofocus]')?.focus()
+    box.current.querySelector('[data-focus]')?.focus()
     return () => {
       if (before instanceof HTMLElement && before.isConnected) before.focus()
     }
@@ -85,7 +85,7 @@ export function Confirm({
   return html`<${Dialog} label=${title}><form onSubmit=${submit}>
     <div><h2>${title}</h2>${lead ? html`<p class="lead">${lead}</p>` : null}</div>
     ${children}
-    ${reason ? html`<label class="field">${reason.label}<textarea name="reason" required maxlength="300" autofocus value=${text} onInput=${(event) => setText(event.currentTarget.value)}></textarea>${reason.hint ? html`<small>${reason.hint}</small>` : null}</label>` : null}
+    ${reason ? html`<label class="field">${reason.label}<textarea name="reason" required maxlength="300" data-focus value=${text} onInput=${(event) => setText(event.currentTarget.value)}></textarea>${reason.hint ? html`<small>${reason.hint}</small>` : null}</label>` : null}
     <${Refusal} fault=${fault} />
     ${no ? html`<div class="notice warn" data-icon="warn"><div>${no}</div></div>` : null}
     <footer><button type="button" onClick=${closeDialog}>${leave}</button><button type="submit" class=${look} disabled=${isBusy || Boolean(no)}>${isBusy ? 'Sending…' : button}</button></footer></form><//>`

@@ -195,7 +195,7 @@ export function Palette() {
     event.preventDefault()
     options[chosen]?.run()
   }} onKeyDown=${keys}>
-    <div class="ask"><${Icon} name="search" /><input autofocus role="combobox" aria-expanded="true" aria-controls="found" aria-activedescendant=${options.length > 0 ? `found-${chosen}` : undefined} aria-label="Find an order, transaction, payer, player or place" placeholder="Order, transaction, wallet, player, place" value=${text} onInput=${(
+    <div class="ask"><${Icon} name="search" /><input data-focus role="combobox" aria-expanded="true" aria-controls="found" aria-activedescendant=${options.length > 0 ? `found-${chosen}` : undefined} aria-label="Find an order, transaction, payer, player or place" placeholder="Order, transaction, wallet, player, place" value=${text} onInput=${(
       event,
     ) => {
       setText(event.currentTarget.value)
