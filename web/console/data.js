@@ -26,7 +26,12 @@ export function forgetAll() {
 export function useData(path, { every = 0, when } = {}) {
   const [state, setState] = useState({ path, ...fresh(path) })
   const [turn, setTurn] = useState(0)
+  const byItself = useRef(false)
   const again = () => setTurn((turn) => turn + 1)
+  const refresh = () => {
+    byItself.current = true
+    again()
+  }
   const wanted = useRef(when)
   wanted.current = when
   const shown = state.path === path ? state : { path, ...fresh(path) }
@@ -35,7 +40,10 @@ export function useData(path, { every = 0, when } = {}) {
     if (path === null) return
     const stop = new AbortController()
     setState((old) => (old.path === path ? { ...old, isLoading: true } : { path, ...fresh(path) }))
-    ask(path, stop.signal).then(
+    // What the page asks by itself keeps nobody signed in.
+    const isOwn = byItself.current
+    byItself.current = false
+    ask(path, stop.signal, isOwn).then(
       (data) => {
         keep(path, data)
         setState({ path, data, fault: null, at: Date.now(), isLoading: false })
@@ -53,7 +61,7 @@ export function useData(path, { every = 0, when } = {}) {
   useEffect(() => {
     if (!every) return
     const timer = setInterval(() => {
-      if (!document.hidden) again()
+      if (!document.hidden) refresh()
     }, every)
     return () => clearInterval(timer)
   }, [every])
@@ -64,7 +72,7 @@ export function useData(path, { every = 0, when } = {}) {
       if (!wanted.current?.(event)) return
       // Many come at once; one look is enough.
       clearTimeout(timer)
-      timer = setTimeout(again, 250)
+      timer = setTimeout(refresh, 250)
     })
     return () => {
       clearTimeout(timer)

@@ -41,7 +41,7 @@ async function run() {
     stop = new AbortController()
     try {
       const answer = await fetch(`/events${last === null ? '' : `?after=${last}`}`, {
-        headers: { accept: 'text/event-stream' },
+        headers: { accept: 'text/event-stream', 'x-sutler': 'background' },
         signal: stop.signal,
       })
       if (answer.status === 401) break

@@ -123,13 +123,13 @@ export const Notice = ({ tone = 'off', icon, children, acts }) =>
   html`<div class="notice ${tone}" data-icon=${icon ?? tone}><div>${children}</div>${acts ?? null}</div>`
 
 /** The head of a screen. Its heading is the page's title and gets the focus when the place changes. */
-export function Head({ title, sub, children, crumbs }) {
+export function Head({ title, heading: shown, sub, children, crumbs }) {
   const heading = useRef(null)
   useEffect(() => {
     document.title = `${title} · ${document.body.dataset.shop}`
   }, [title])
   return html`${crumbs ? html`<nav class="crumbs" aria-label="Where this is">${crumbs}</nav>` : null}
-    <div class="head"><h1 tabindex="-1" ref=${heading}>${title}</h1>${children ? html`<div class="acts">${children}</div>` : null}${sub ? html`<p class="sub">${sub}</p>` : null}</div>`
+    <div class="head"><h1 tabindex="-1" ref=${heading}>${shown ?? title}</h1>${children ? html`<div class="acts">${children}</div>` : null}${sub ? html`<p class="sub">${sub}</p>` : null}</div>`
 }
 
 /**

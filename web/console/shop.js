@@ -104,8 +104,9 @@ export async function request(path, init = {}) {
   return body
 }
 
-/** @param {string} path @param {AbortSignal} [signal] */
-export const ask = (path, signal) => request(path, signal ? { signal } : {})
+/** @param {string} path @param {AbortSignal} [signal] @param {boolean} [isOwn] the page asks by itself, without anybody at it */
+export const ask = (path, signal, isOwn = false) =>
+  request(path, { ...(signal ? { signal } : {}), ...(isOwn ? { headers: { 'x-sutler': 'background' } } : {}) })
 
 /**
  * Changes something. The headers are what no form and no link of another site can send.
