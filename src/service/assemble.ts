@@ -181,7 +181,8 @@ async function openDoor(config: Config, ground: Ground, counter: Counter): Promi
   const addressOf = createClientFinder(http.proxyHops)
   const operatorParts = { routes: operations.operatorRoutes(checkout), token: config.operatorToken }
   const handlers = operatorHandlers({ ...operatorParts, limits, limiter, addressOf })
-  const shop = { name: config.service.name, isSandbox: config.mode === 'sandbox' }
+  const named = rails.map(({ name, label }) => ({ name, label }))
+  const shop = { name: config.service.name, isSandbox: config.mode === 'sandbox', rails: named }
   for (const [path, other] of withConsole(handlers, shop, limiter)) others.set(path, { host: 'both', ...other })
   for (const [path, handle] of assetHandlers(limiter)) others.set(path, { host: 'both', handle })
   const app = createHttpApp({ ...selling, factsOf: documents.factsOf, others, http, limits, observe: meter.answered })

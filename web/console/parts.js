@@ -4,8 +4,8 @@ import { h } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { now } from './live.js'
 import { toast } from './over.js'
-import { go, isOffline, me, refusalFor } from './shop.js'
-import { plain, railName, STATUSES, short, span, sum, timeOf, utcOf } from './words.js'
+import { go, isOffline, refusalFor } from './shop.js'
+import { plain, railName, rails, STATUSES, short, span, sum, timeOf, utcOf } from './words.js'
 
 export const html = htm.bind(h)
 
@@ -35,14 +35,10 @@ export const Money = ({ amount, currency = '' }) =>
     ? html`<span class="soft">not known</span>`
     : html`<span class="money"><b>${sum(amount)}</b><small>${currency}</small></span>`
 
-/** Protocols get their colours in the order in which they are met, the same on every screen. @type {string[]} */
-const rails = []
+/** Each protocol has its colour on every screen: by its place among those that the shop names. @param {string} name */
 export function railClass(name) {
-  if (!rails.includes(name)) rails.push(name)
-  // By name, so that the colour does not depend on which screen was opened first.
-  const known = me.value?.shop?.rails ?? me.value?.shop?.networks?.map(({ protocol, rail }) => protocol ?? rail)
-  const order = known?.includes(name) ? [...new Set(known)] : [...rails].sort().reverse()
-  return `r${Math.min(order.indexOf(name), 3)}`
+  const place = rails.findIndex((rail) => rail.name === name)
+  return `r${place < 0 || place > 2 ? 3 : place}`
 }
 export const Rail = ({ name }) => (name ? html`<span class="rail ${railClass(name)}">${railName(name)}</span>` : null)
 
@@ -105,7 +101,7 @@ export function Panel({ of, title, note, tools, height = 180, flush = false, emp
     ? (empty?.(data) ?? children(data))
     : fault
       ? null
-      : html`<div class="skeleton" ref=${(node) => node?.style.setProperty('min-height', `${height}px`)} aria-hidden="true"></div>`
+      : html`<div class="skeleton" key="skeleton" ref=${(node) => node?.style.setProperty('min-height', `${height}px`)} aria-hidden="true"></div>`
   return html`<section class="card ${flush ? 'flush' : ''}" aria-label=${title ?? label} aria-busy=${isLoading && !data} ...${rest}>
     ${title ? html`<header><h2>${title}</h2>${note ? html`<small class="soft">${note}</small>` : null}${tools ?? null}</header>` : null}
     ${fault ? html`<${Failed} fault=${fault} again=${again} at=${data ? at : 0} />` : null}

@@ -123,8 +123,10 @@ export const utcOf = (at) => `${new Date(at).toISOString().replace('T', ' ').rep
 export const dayOf = (at) => day.format(new Date(at))
 export const hourOf = (at) => hour.format(new Date(at))
 
-/** A protocol as people write it: initials in capitals. @param {string} name */
-export const railName = (name) => (/^[a-z]{2,4}$/.test(name) ? name.toUpperCase() : name)
+/** The protocols of this shop and how people write them, as the page says. @type {{ name: string, label: string }[]} */
+export const rails = JSON.parse(document.body.dataset.rails ?? '[]')
+/** @param {string} name */
+export const railName = (name) => rails.find((rail) => rail.name === name)?.label ?? name
 
 /** `health_probe`, `saleLot` → `Health probe`, `Sale lot`. @param {string} name */
 export function plain(name) {

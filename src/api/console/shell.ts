@@ -5,7 +5,12 @@ import type { ConsoleFiles } from './files.ts'
 import { headingOf, type Place, PRACTICE, places } from './places.ts'
 
 /** What the frame says of the shop. It is public: the shell has no data, and anybody may have it. */
-export type ConsoleShop = { readonly name: string; readonly isSandbox: boolean }
+export type ConsoleShop = {
+  readonly name: string
+  readonly isSandbox: boolean
+  /** How its protocols are called and written, in the order of their colours. */
+  readonly rails: readonly { readonly name: string; readonly label: string }[]
+}
 
 type Shell = {
   print(path: string): string
@@ -27,6 +32,7 @@ export function createShell(files: ConsoleFiles, shop: ConsoleShop): Shell {
   const names = all.map(({ name }) => name)
   const core = names.filter((name) => name.endsWith('.js') && !name.startsWith('screens/'))
   const bar = shop.isSandbox ? [...places, PRACTICE] : places
+  const rails = JSON.stringify(shop.rails)
   const src = (name: string) => `${folder}/${name}`
 
   return {
@@ -62,7 +68,7 @@ export function createShell(files: ConsoleFiles, shop: ConsoleShop): Shell {
 ${preloads.map((name) => html`<link rel="modulepreload" href="${src(name)}">`)}
 <script type="module" src="${src('app.js')}"></script>
 </head>
-<body data-place="${path === '/operator/enter' ? 'enter' : 'console'}" data-mode="${shop.isSandbox ? 'sandbox' : 'production'}" data-shop="${shop.name}">
+<body data-place="${path === '/operator/enter' ? 'enter' : 'console'}" data-mode="${shop.isSandbox ? 'sandbox' : 'production'}" data-shop="${shop.name}" data-rails="${rails}">
 <a class="skip" href="#main">Skip to content</a>
 <aside class="side" aria-label="Side bar">
 <a class="brand" href="/operator"><img src="${src('favicon.svg')}" width="28" height="28" alt=""><span><b>${shop.name}</b><small id="mode">${shop.isSandbox ? 'sandbox' : 'live'}</small></span></a>

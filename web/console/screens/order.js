@@ -102,14 +102,12 @@ function Lengths({ of }) {
   const at = (station) => new Date(station.at).getTime()
   const from = at(own[0])
   const total = Math.max(at(own.at(-1)) - from, 1)
-  const parts = own
-    .slice(1)
-    .map((station, index) => ({
-      name: `${own[index].title} → ${station.title.toLowerCase()}`,
-      from: at(own[index]) - from,
-      ms: at(station) - at(own[index]),
-      tone: station.tone,
-    }))
+  const parts = own.slice(1).map((station, index) => ({
+    name: `${own[index].title} → ${station.title.toLowerCase()}`,
+    from: at(own[index]) - from,
+    ms: at(station) - at(own[index]),
+    tone: station.tone,
+  }))
   return html`<div class="lengths" role="list" aria-label="Where the time went">${parts.map((part) => html`<div role="listitem" class=${part.tone}><span>${part.name}</span><svg viewBox="0 0 1000 8" preserveAspectRatio="none" aria-hidden="true"><rect class="ground" width="1000" height="8" rx="3" /><rect class="fill" x=${Math.min((part.from / total) * 1000, 996)} width=${Math.max((part.ms / total) * 1000, 4)} height="8" rx="3" /></svg><b>${span(part.ms)}</b></div>`)}</div>`
 }
 
