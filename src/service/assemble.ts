@@ -1,5 +1,6 @@
 import { createHttpApp, type Other } from '../api/app.ts'
 import { withConsole } from '../api/console/console.ts'
+import type { ConsoleShop } from '../api/console/shell.ts'
 import { createDocuments } from '../api/documents/rows.ts'
 import { createPaymentGate } from '../api/gate/payment-gate.ts'
 import { createRateLimiter, RATE_WINDOW_SECONDS, type RateLimiter } from '../api/gate/rate-limit.ts'
@@ -7,8 +8,9 @@ import type { SharedCounts } from '../api/gate/rate-sharing.ts'
 import { createClientFinder } from '../api/http/client-address.ts'
 import type { HttpApp } from '../api/http/serving.ts'
 import { createMcp } from '../api/mcp/mcp.ts'
+import { createAdmission } from '../api/operator/admission.ts'
 import { createShopMeter, type ShopMeter } from '../api/operator/metrics.ts'
-import { operatorHandlers } from '../api/operator/route.ts'
+import { type OperatorRoute, operatorHandlers } from '../api/operator/route.ts'
 import { assetHandlers } from '../api/pages/assets.ts'
 import { routes } from '../api/routes.ts'
 import { createShopContext, type ShopContext } from '../api/shop/shop-context.ts'
@@ -25,9 +27,10 @@ import { startWorker } from '../checkout/worker.ts'
 import { type Config, mcpBaseUrl } from '../config/config.ts'
 import type { SurfaceName } from '../domain/good.ts'
 import type { Route } from '../domain/route.ts'
-import { accountsOf, addressFinder, type RailAccount } from '../rails/kind.ts'
+import { accountsOf, addressFinder, type RailAccount, type RailKind } from '../rails/kind.ts'
 import { addHits, forgetHits } from '../store/counters.ts'
 import type { Database } from '../store/db.ts'
+import { type Deed, type Doer, recordDeed } from '../store/deeds.ts'
 import { claim, enqueueLeased, extend, forget, release } from '../store/jobs.ts'
 import { createOrders } from '../store/orders/orders.ts'
 import { addStrike } from '../store/orders/strikes.ts'
@@ -48,6 +51,7 @@ export type Assembly = {
   readonly checkout: Checkout
   readonly operations: Operations
   readonly routes: readonly Route[]
+  readonly operatorRoutes: readonly OperatorRoute[]
   readonly database: Database
   readonly clock: Clock
   readonly log: Log
@@ -65,13 +69,14 @@ export async function assemble(config: Config, parts: Parts = {}): Promise<Assem
   if (ownClock) await keepTime(ownClock, database, log, stopping.signal)
   const counter = await openCounter(config, ground)
   const { checkout, operations } = counter
-  const { app, table, limiter } = await openDoor(config, ground, counter)
+  const { app, table, operatorRoutes, limiter } = await openDoor(config, ground, counter)
   let worker: ReturnType<typeof startWorker> | null = null
   return {
     app,
     checkout,
     operations,
     routes: table,
+    operatorRoutes,
     database,
     clock,
     log,
@@ -154,7 +159,12 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   return { checkout, operations, meter, context, open, accounts: selling }
 }
 
-type Door = { readonly app: HttpApp; readonly table: readonly Route[]; readonly limiter: RateLimiter }
+type Door = {
+  readonly app: HttpApp
+  readonly table: readonly Route[]
+  readonly operatorRoutes: readonly OperatorRoute[]
+  readonly limiter: RateLimiter
+}
 
 /** The route table and everything that is served beside it, as one function from requests to answers. */
 async function openDoor(config: Config, ground: Ground, counter: Counter): Promise<Door> {
@@ -179,14 +189,29 @@ async function openDoor(config: Config, ground: Ground, counter: Counter): Promi
   const mcp = createMcp({ ...selling, config, references, version: VERSION })
   const others = new Map<string, Other>([['/mcp', { host: mcpBaseUrl(http), handle: mcp }]])
   const addressOf = createClientFinder(http.proxyHops)
-  const operatorParts = { routes: operations.operatorRoutes(checkout), token: config.operatorToken }
-  const handlers = operatorHandlers({ ...operatorParts, limits, limiter, addressOf })
-  const named = rails.map(({ name, label }) => ({ name, label }))
-  const shop = { name: config.service.name, isSandbox: config.mode === 'sandbox', rails: named }
+  const admission = createAdmission({
+    ...{ token: config.operatorToken, console: config.operators.console },
+    ...{ http, database, limiter, clock, addressOf },
+  })
+  // Without a token and without sessions nobody can tell that there are such routes.
+  const isRun = config.operatorToken !== null || config.operators.console
+  const operatorRoutes = isRun ? operations.operatorRoutes(checkout, admission) : []
+  const operatorParts = { routes: operatorRoutes, admission, limits, clock, random }
+  const record = (doer: Doer, deed: Deed) =>
+    recordDeed(database, doer, deed).catch((error) =>
+      log.error('a call of an operator is missing in the audit log', { ...deed, by: doer.by, error }),
+    )
+  const handlers = operatorHandlers({ ...operatorParts, record })
+  const shop = config.operators.console ? consoleShop(config, rails) : null
   for (const [path, other] of withConsole(handlers, shop, limiter)) others.set(path, { host: 'both', ...other })
   for (const [path, handle] of assetHandlers(limiter)) others.set(path, { host: 'both', handle })
   const app = createHttpApp({ ...selling, factsOf: documents.factsOf, others, http, limits, observe: meter.answered })
-  return { app, table, limiter }
+  return { app, table, operatorRoutes, limiter }
+}
+
+function consoleShop({ service, mode }: Config, kinds: readonly RailKind[]): ConsoleShop {
+  const rails = kinds.map(({ name, label }) => ({ name, label }))
+  return { name: service.name, isSandbox: mode === 'sandbox', rails }
 }
 
 function orderJobs(database: Database): OrderJobs {

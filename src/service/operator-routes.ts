@@ -1,3 +1,4 @@
+import type { Admission } from '../api/operator/admission.ts'
 import { arrivalRows } from '../api/operator/arrival-rows.ts'
 import type { EventLog } from '../api/operator/event-stream.ts'
 import { exportRows } from '../api/operator/export-rows.ts'
@@ -11,12 +12,14 @@ import type { Log } from '../base/log.ts'
 import type { ChainAccess } from '../chain/access.ts'
 import type { Checkout } from '../checkout/checkout.ts'
 import { decideArrival } from '../checkout/orphans.ts'
-import { reconcile } from '../checkout/reconcile.ts'
+import { reconcile, type TillReport } from '../checkout/reconcile.ts'
 import type { ReconcileContext } from '../checkout/reconcile-context.ts'
 import type { ChainConfig, Config } from '../config/config.ts'
 import { planExport } from '../domain/retention.ts'
 import { presentArrival } from '../domain/till.ts'
+import type { RailAccount } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
+import { type Deed, recordDeed } from '../store/deeds.ts'
 import { createGameCalls, type GameVerdict } from '../store/game/calls.ts'
 import { createPlayers } from '../store/game/players.ts'
 import { hurry } from '../store/jobs.ts'
@@ -26,9 +29,11 @@ import { markExported, readExport } from '../store/retention/export.ts'
 import { arrivalsBy, arrivalsFrom, listFound } from '../store/tills/arrival-list.ts'
 import type { Webhooks } from '../webhooks/endpoints.ts'
 import { goodsRows } from './goods-desk.ts'
+import { peopleRoutes } from './people-desk.ts'
 
 type OperatorRoutesParts = {
   readonly config: Config
+  readonly accounts: readonly RailAccount[]
   readonly database: Database
   readonly chainOf: (chain: ChainConfig) => ChainAccess
   readonly clock: Clock
@@ -38,18 +43,23 @@ type OperatorRoutesParts = {
   readonly webhooks: Webhooks
   readonly metrics: () => Promise<string>
   readonly reconcileContext: ReconcileContext
+  readonly admission: Admission
 }
 
 /** What operators may ask and do, over this shop's parts. */
 export function operatorRoutes(parts: OperatorRoutesParts, checkout: Checkout): readonly OperatorRoute[] {
   const { config, database, clock, random, events, webhooks, reconcileContext } = parts
   const { nicknameLengthMax } = config.limits
-  return [
+  const routes: readonly OperatorRoute[] = [
     ...operatorRows({
       checkout,
       events,
       webhooks,
-      reconcile: () => reconcile(reconcileContext),
+      async reconcile(doer) {
+        const reports = await reconcile(reconcileContext)
+        await recordDeed(database, doer, reconciled(reports))
+        return reports
+      },
       async decideArrival(id, decision) {
         const { arrival, till } = await decideArrival(reconcileContext, id, decision)
         return presentArrival(arrival, till)
@@ -76,10 +86,17 @@ export function operatorRoutes(parts: OperatorRoutesParts, checkout: Checkout): 
     ...exportRows({
       plan: (days) => planExport(config.operations.retention.keep, clock.now(), days),
       page: (kind, slice) => readExport(database, kind, slice),
-      mark: (exported) => markExported(database, exported),
+      mark: (doer, exported) => markExported(database, doer, exported),
     }),
     ...goodsRows({ ...parts, offers: checkout.offers.values() }),
+    ...peopleRoutes(parts, () => routes),
   ]
+  return routes
+}
+
+function reconciled(reports: readonly TillReport[]): Deed {
+  const after = Object.fromEntries(reports.map(({ till, difference }) => [till, difference.toString()]))
+  return { deed: 'books.compared', about: { kind: 'books', id: 'tills' }, before: null, after }
 }
 
 /** A person found out what the game could not say. Not while a request may still be on its way to it. */

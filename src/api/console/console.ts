@@ -21,14 +21,14 @@ const GUARDS = {
  */
 export function withConsole(
   routes: ReadonlyMap<string, Handler>,
-  shop: ConsoleShop,
+  shop: ConsoleShop | null,
   limiter: RateLimiter,
 ): ReadonlyMap<string, Omit<Other, 'host'>> {
-  // Where there are no operators, there is no console either.
-  if (routes.size === 0) return new Map()
+  const others = new Map<string, Omit<Other, 'host'>>([...routes].map(([path, handle]) => [path, { handle }]))
+  // Null: it is switched off. Where there are no operators, there is none either.
+  if (shop === null || routes.size === 0) return others
   const files = readConsoleFiles()
   const page = pageHandler(createShell(files, shop), limiter)
-  const others = new Map<string, Omit<Other, 'host'>>([...routes].map(([path, handle]) => [path, { handle }]))
   for (const path of consolePaths) {
     const handle = routes.get(path) ?? pageOnly
     others.set(path, { handle, page: (request, params) => (isTable(request) ? handle : page)(request, params) })

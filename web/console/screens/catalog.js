@@ -146,7 +146,7 @@ const localTime = (iso) =>
 const isTime = (name) => name === 'opensAt' || name === 'closesAt'
 
 /** As the route takes it: what is empty is null, numbers are numbers. */
-function valueOf(name, text) {
+function fieldValue(name, text) {
   const value = text.trim()
   if (name === 'name' || name === 'description' || name === 'price') return value
   if (value === '') return name === 'levelMin' ? 1 : null
@@ -158,7 +158,7 @@ function valueOf(name, text) {
 function changesOf(before, fields, names) {
   const changes = {}
   for (const name of names) {
-    const value = valueOf(name, fields[name])
+    const value = fieldValue(name, fields[name])
     const was = before?.[name] ?? null
     const isSame =
       isTime(name) && value && was
