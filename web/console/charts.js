@@ -59,7 +59,7 @@ export function Bars({ bars, unit = '', height = 190, label, tone = railClass })
             )}${total(shown) === 0 ? html`<span>nothing</span>` : null}${shown.isOver === false ? html`<span class="soft">not over yet</span>` : null}`
         : null
     }</figcaption>
-    <table class="sr"><caption>${label}</caption><thead><tr><th>When</th>${keys.map((key) => html`<th>${railName(key)}</th>`)}</tr></thead><tbody>${bars.map((bar) => html`<tr><th scope="row">${bar.title}</th>${keys.map((key) => html`<td>${bar.parts.find((part) => part.key === key)?.value ?? 0} ${unit}</td>`)}</tr>`)}</tbody></table></figure>`
+    <div class="sr"><table><caption>${label}</caption><thead><tr><th>When</th>${keys.map((key) => html`<th>${railName(key)}</th>`)}</tr></thead><tbody>${bars.map((bar) => html`<tr><th scope="row">${bar.title}</th>${keys.map((key) => html`<td>${bar.parts.find((part) => part.key === key)?.value ?? 0} ${unit}</td>`)}</tr>`)}</tbody></table></div></figure>`
 }
 
 /** A line without an axis, for the shape of things. @param {{ values: number[] }} props */

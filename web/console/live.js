@@ -110,9 +110,10 @@ export function startLive() {
   }, 1000)
 }
 
-/** What there was before we came, for screens that show it. @param {any[]} events newest first */
+/** What there was before we came, for screens that show it. In whatever order it is told. @param {any[]} events */
 export function recall(events) {
   const known = new Set(tail.value.map(({ position }) => position))
   const older = events.filter(({ position }) => !known.has(position))
-  if (older.length > 0) tail.value = [...tail.value, ...older].slice(0, KEPT)
+  if (older.length === 0) return
+  tail.value = [...tail.value, ...older].toSorted((a, b) => Number(b.position) - Number(a.position)).slice(0, KEPT)
 }

@@ -113,7 +113,7 @@ export function Failed({ fault, again, at = 0 }) {
 }
 
 export const Empty = ({ icon = 'ok', title, children, acts }) =>
-  html`<div class="empty" data-icon=${icon}><h2>${title}</h2><p>${children}</p>${acts ? html`<div class="acts">${acts}</div>` : null}</div>`
+  html`<div class="empty ${icon === 'ok' ? 'good' : ''}" data-icon=${icon}><h2>${title}</h2><p>${children}</p>${acts ? html`<div class="acts">${acts}</div>` : null}</div>`
 
 export const Notice = ({ tone = 'off', icon, children, acts }) =>
   html`<div class="notice ${tone}" data-icon=${icon ?? tone}><div>${children}</div>${acts ?? null}</div>`

@@ -1,9 +1,9 @@
 // What needs a person, then the figures of a day.
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { Bars, Spark, Steps } from '../charts.js'
 import { useData } from '../data.js'
 import { decideDelivery, refund, retry } from '../deeds.js'
-import { tail } from '../live.js'
+import { recall, tail } from '../live.js'
 import {
   Act,
   Age,
@@ -112,7 +112,12 @@ function Figures({ of }) {
     const inAll = (key) => buckets.map(({ rails }) => rails.reduce((all, rail) => all + Number(rail[key]), 0))
     return html`<div class="tiles">
       ${data.totals.length === 0 ? html`<div class="tile"><span>Gross</span><strong>0</strong><small class="soft">nothing was paid in this time</small></div>` : null}
-      ${data.totals.slice(0, 2).map((total) => html`<div class="tile"><span>Gross, <span class="rail ${railClass(total.protocol)}">${railName(total.protocol)}</span></span><strong>${sum(total.gross)} <small>${total.currency}</small></strong><${Spark} values=${buckets.map(({ rails }) => Number(rails.find(({ protocol, currency }) => protocol === total.protocol && currency === total.currency)?.gross ?? 0))} /><${Change} by=${total.change?.gross} /></div>`)}
+      ${inOrder(data.totals)
+        .slice(0, 2)
+        .map(
+          (total) =>
+            html`<div class="tile"><span>Gross, <span class="rail ${railClass(total.protocol)}">${railName(total.protocol)}</span></span><strong>${sum(total.gross)} <small>${total.currency}</small></strong><${Spark} values=${buckets.map(({ rails }) => Number(rails.find(({ protocol, currency }) => protocol === total.protocol && currency === total.currency)?.gross ?? 0))} /><${Change} by=${total.change?.gross} /></div>`,
+        )}
       <div class="tile"><span>Orders paid</span><strong>${number(data.totals.reduce((all, { orders }) => all + orders, 0))}</strong><${Spark} values=${buckets.map(({ orders }) => orders)} /><small class="soft">${number(data.totals.reduce((all, { refunds }) => all + (refunds ?? 0), 0))} refunded</small></div>
       <div class="tile"><span>Paid to delivered, p95</span><strong>${data.delivery.p95Ms === null ? '–' : span(data.delivery.p95Ms)}</strong><${Spark} values=${inAll('delivered')} /><small class="soft">${data.delivery.p50Ms === null ? 'nothing was delivered' : `half within ${span(data.delivery.p50Ms)}`}</small></div></div>`
   }}<//>`
@@ -120,7 +125,7 @@ function Figures({ of }) {
 
 function Sales({ of, period }) {
   const [chosen, setChosen] = useState(null)
-  const currencies = of.data ? [...new Set(of.data.totals.map(({ currency }) => currency))] : []
+  const currencies = of.data ? [...new Set(inOrder(of.data.totals).map(({ currency }) => currency))] : []
   const currency = currencies.includes(chosen) ? chosen : currencies[0]
   const tools = html`<div class="acts">${currencies.length > 1 ? currencies.map((name) => html`<button type="button" class="chip" aria-pressed=${name === currency} onClick=${() => setChosen(name)}>${name}</button>`) : null}</div>`
   return html`<${Panel} of=${of} title=${period === '24h' ? 'Sales by hour' : 'Sales by day'} tools=${tools} height=${230} empty=${({ totals }) => (totals.length === 0 ? html`<${Empty} icon="money" title="Nothing was sold in this time">As soon as somebody pays, it is here.<//>` : null)}>${(
@@ -138,6 +143,9 @@ function Sales({ of, period }) {
     return html`<${Bars} bars=${bars} unit=${currency} label="Gross in ${currency}" />`
   }}<//>`
 }
+
+/** In the order of their colours. */
+const inOrder = (totals) => totals.toSorted((a, b) => railClass(a.protocol).localeCompare(railClass(b.protocol)))
 
 const STEP_NAMES = {
   asked: 'Asked (402)',
@@ -184,6 +192,10 @@ export default function Home() {
     every: 30_000,
     when: ({ type }) => /down|back|paused|resumed|low|refilled/.test(type),
   })
+  const past = useData('/events?last=20')
+  useEffect(() => {
+    if (past.data) recall(past.data.events)
+  }, [past.data])
   const count = attention.data?.items.length ?? 0
   return html`<${Head} title=${count > 0 ? `(${count}) Needs you` : 'Needs you'} heading=${html`Needs you ${count > 0 ? html`<${Badge} tone="warn">${count}<//>` : null}`} />
     <div class="stack"><${Needs} of=${attention} />

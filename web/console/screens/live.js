@@ -40,9 +40,8 @@ export default function Live() {
   const fallback = useData(past.fault ? '/events?limit=1000' : null)
   const isAway = useRef(false)
   useEffect(() => {
-    const events = past.data?.events ?? fallback.data?.events?.toReversed()
-    if (events)
-      recall(Number(events[0]?.position ?? 0) >= Number(events.at(-1)?.position ?? 0) ? events : events.toReversed())
+    const { events } = past.data ?? fallback.data ?? {}
+    if (events) recall(events)
   }, [past.data, fallback.data])
   const pause = (now) => {
     if (now) setFrozen(tail.peek())

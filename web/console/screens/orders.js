@@ -52,7 +52,7 @@ const COLUMNS = [
   {
     name: 'For',
     phone: 'for',
-    className: 'soft',
+    className: 'soft late',
     cell: ({ player }) => (player ? html`<span title=${player}>${short(player)}</span>` : html`<span>–</span>`),
   },
   {
