@@ -107,6 +107,20 @@ const common = {
     advice: 'Send Authorization: Bearer with the operator token.',
   },
 
+  not_from_console: {
+    status: 403,
+    title: 'Not asked by the console itself',
+    taken: false,
+    action: 'none',
+    advice: 'Nothing was done. The console sends these by itself; a program sends a token and no cookie.',
+  },
+  sign_in_refused: {
+    status: 401,
+    title: 'This does not let you in',
+    taken: false,
+    action: 'none',
+    advice: 'Links work once and for 15 minutes. Ask an admin for another one: sutler operators link <name>.',
+  },
   role_too_low: {
     status: 403,
     title: 'Your role may not do this',
@@ -134,6 +148,12 @@ const common = {
     title: 'No such order',
     ...fixRequest,
     advice: 'Check the order id; the events and the order list show them.',
+  },
+  operator_not_found: {
+    status: 404,
+    title: 'No such operator or session',
+    ...fixRequest,
+    advice: 'List the operators, or the sessions, for their ids.',
   },
   webhook_not_found: {
     status: 404,

@@ -12,9 +12,9 @@ export type Operator = {
   readonly address: string
 }
 
-/** May this role do what needs that one? */
-export function mayAct(role: Role, needed: Role): boolean {
-  return roles.indexOf(role) >= roles.indexOf(needed)
+/** May this role do what needs that one? Null: somebody without any. */
+export function mayAct(role: Role | null, needed: Role): boolean {
+  return role !== null && roles.indexOf(role) >= roles.indexOf(needed)
 }
 
 /** The name of the shop's own token, `SUTLER_OPERATOR_TOKEN`: the first admin. */

@@ -6,8 +6,9 @@ import type { SharedCounts } from '../api/gate/rate-sharing.ts'
 import { createClientFinder } from '../api/http/client-address.ts'
 import type { HttpApp } from '../api/http/serving.ts'
 import { createMcp } from '../api/mcp/mcp.ts'
+import { createAdmission } from '../api/operator/admission.ts'
 import { createShopMeter, type ShopMeter } from '../api/operator/metrics.ts'
-import { operatorHandlers } from '../api/operator/route.ts'
+import { type OperatorRoute, operatorHandlers } from '../api/operator/route.ts'
 import { assetHandlers } from '../api/pages/assets.ts'
 import { routes } from '../api/routes.ts'
 import { createShopContext, type ShopContext } from '../api/shop/shop-context.ts'
@@ -27,6 +28,7 @@ import type { Route } from '../domain/route.ts'
 import { accountsOf, addressFinder, type RailAccount } from '../rails/kind.ts'
 import { addHits, forgetHits } from '../store/counters.ts'
 import type { Database } from '../store/db.ts'
+import { type Deed, type Doer, recordDeed } from '../store/deeds.ts'
 import { claim, enqueueLeased, extend, forget, release } from '../store/jobs.ts'
 import { createOrders } from '../store/orders/orders.ts'
 import { addStrike } from '../store/orders/strikes.ts'
@@ -48,6 +50,7 @@ export type Assembly = {
   readonly checkout: Checkout
   readonly operations: Operations
   readonly routes: readonly Route[]
+  readonly operatorRoutes: readonly OperatorRoute[]
   readonly database: Database
   readonly clock: Clock
   readonly log: Log
@@ -65,13 +68,14 @@ export async function assemble(config: Config, parts: Parts = {}): Promise<Assem
   if (ownClock) await keepTime(ownClock, database, log, stopping.signal)
   const counter = await openCounter(config, ground)
   const { checkout, operations } = counter
-  const { app, table, limiter } = await openDoor(config, ground, counter)
+  const { app, table, operatorRoutes, limiter } = await openDoor(config, ground, counter)
   let worker: ReturnType<typeof startWorker> | null = null
   return {
     app,
     checkout,
     operations,
     routes: table,
+    operatorRoutes,
     database,
     clock,
     log,
@@ -158,7 +162,12 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   return { checkout, operations, meter, context, open, accounts: selling }
 }
 
-type Door = { readonly app: HttpApp; readonly table: readonly Route[]; readonly limiter: RateLimiter }
+type Door = {
+  readonly app: HttpApp
+  readonly table: readonly Route[]
+  readonly operatorRoutes: readonly OperatorRoute[]
+  readonly limiter: RateLimiter
+}
 
 /** The route table and everything that is served beside it, as one function from requests to answers. */
 async function openDoor(config: Config, ground: Ground, counter: Counter): Promise<Door> {
@@ -183,12 +192,23 @@ async function openDoor(config: Config, ground: Ground, counter: Counter): Promi
   const mcp = createMcp({ ...selling, config, references, version: VERSION })
   const others = new Map<string, Other>([['/mcp', { host: mcpBaseUrl(http), handle: mcp }]])
   const addressOf = createClientFinder(http.proxyHops)
-  const operatorParts = { routes: operations.operatorRoutes(checkout), token: config.operatorToken }
-  for (const [path, handle] of operatorHandlers({ ...operatorParts, limits, limiter, addressOf }))
+  const admission = createAdmission({
+    ...{ token: config.operatorToken, console: config.operators.console },
+    ...{ http, database, limiter, clock, addressOf },
+  })
+  // Without a token and without sessions nobody can tell that there are such routes.
+  const isRun = config.operatorToken !== null || config.operators.console
+  const operatorRoutes = isRun ? operations.operatorRoutes(checkout, admission) : []
+  const operatorParts = { routes: operatorRoutes, admission, limits, clock, random }
+  const record = (doer: Doer, deed: Deed) =>
+    recordDeed(database, doer, deed).catch((error) =>
+      log.error('a call of an operator is missing in the audit log', { ...deed, by: doer.by, error }),
+    )
+  for (const [path, handle] of operatorHandlers({ ...operatorParts, record }))
     others.set(path, { host: 'both', handle })
   for (const [path, handle] of assetHandlers(limiter)) others.set(path, { host: 'both', handle })
   const app = createHttpApp({ ...selling, factsOf: documents.factsOf, others, http, limits, observe: meter.answered })
-  return { app, table, limiter }
+  return { app, table, operatorRoutes, limiter }
 }
 
 function orderJobs(database: Database): OrderJobs {

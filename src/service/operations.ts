@@ -1,3 +1,4 @@
+import type { Admission } from '../api/operator/admission.ts'
 import type { EventLog } from '../api/operator/event-stream.ts'
 import { healthRows } from '../api/operator/health-rows.ts'
 import type { ShopMeter } from '../api/operator/metrics.ts'
@@ -76,7 +77,7 @@ export type Operations = {
   readonly janitor: Pick<Janitor, 'sweep'>
   /** Health and keys: rows of the public table. */
   publicRoutes(checkout: Checkout): readonly Route[]
-  operatorRoutes(checkout: Checkout): readonly OperatorRoute[]
+  operatorRoutes(checkout: Checkout, admission: Admission): readonly OperatorRoute[]
   /** Something happened in this process. */
   wake(): void
   start(): void
@@ -123,7 +124,8 @@ export function createOperations(parts: OperationsParts): Operations {
     lookout,
     janitor,
     publicRoutes: (checkout) => healthRows(health.read, checkout.receipts.jwks),
-    operatorRoutes: (checkout) => operatorRoutes({ ...parts, events, webhooks, metrics, reconcileContext }, checkout),
+    operatorRoutes: (checkout, admission) =>
+      operatorRoutes({ ...parts, events, webhooks, metrics, reconcileContext, admission }, checkout),
     wake: () => worker?.wake(),
     start() {
       worker = startWebhookWorker({

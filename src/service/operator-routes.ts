@@ -1,3 +1,4 @@
+import type { Admission } from '../api/operator/admission.ts'
 import type { EventLog } from '../api/operator/event-stream.ts'
 import { exportRows } from '../api/operator/export-rows.ts'
 import { playerRows, playersElsewhere } from '../api/operator/player-rows.ts'
@@ -8,23 +9,25 @@ import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
 import type { ChainAccess } from '../chain/access.ts'
 import type { Checkout } from '../checkout/checkout.ts'
-import { reconcile } from '../checkout/reconcile.ts'
+import { reconcile, type TillReport } from '../checkout/reconcile.ts'
 import type { ReconcileContext } from '../checkout/reconcile-context.ts'
 import type { ChainConfig, Config } from '../config/config.ts'
-import type { Operator } from '../domain/operator.ts'
 import { planExport } from '../domain/retention.ts'
+import type { RailAccount } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
-import type { Doer } from '../store/deeds.ts'
+import { type Deed, recordDeed } from '../store/deeds.ts'
 import { createPlayers } from '../store/game/players.ts'
 import { markExported, readExport } from '../store/retention/export.ts'
 import type { Webhooks } from '../webhooks/endpoints.ts'
 import { goodsRows } from './goods-desk.ts'
 import { moneyDeskRows } from './money-desk.ts'
 import { orderDeskRows, refundByOperator } from './order-desk.ts'
+import { peopleRoutes } from './people-desk.ts'
 import type { Tally } from './tally.ts'
 
-type OperatorRoutesParts = {
+export type DeskParts = {
   readonly config: Config
+  readonly accounts: readonly RailAccount[]
   readonly database: Database
   readonly chainOf: (chain: ChainConfig) => ChainAccess
   readonly clock: Clock
@@ -35,35 +38,43 @@ type OperatorRoutesParts = {
   readonly metrics: () => Promise<string>
   readonly reconcileContext: ReconcileContext
   readonly tally: Pick<Tally, 'flush'>
+  readonly admission: Admission
 }
 
-/** The same, with how a deed is signed: by whoever is at the desk, under the name that they say or have. */
-export type DeskParts = OperatorRoutesParts & { doer(who: Operator, by?: string): Doer }
-
 /** What operators may ask and do, over this shop's parts. */
-export function operatorRoutes(parts: OperatorRoutesParts, checkout: Checkout): readonly OperatorRoute[] {
+export function operatorRoutes(parts: DeskParts, checkout: Checkout): readonly OperatorRoute[] {
   const { config, database, clock, random, events, webhooks, reconcileContext } = parts
   const { nicknameLengthMax } = config.limits
-  const desk: DeskParts = { ...parts, doer: (who, by = who.name) => ({ by, at: clock.now(), random }) }
-  return [
+  const routes: readonly OperatorRoute[] = [
     ...operatorRows({
       checkout,
       events,
       webhooks,
-      reconcile: () => reconcile(reconcileContext),
-      refund: (orderId, asked) => refundByOperator(desk, checkout, orderId, asked),
+      async reconcile(doer) {
+        const reports = await reconcile(reconcileContext)
+        await recordDeed(database, doer, reconciled(reports))
+        return reports
+      },
+      refund: (orderId, asked) => refundByOperator(checkout, orderId, asked),
       metrics: parts.metrics,
     }),
-    ...orderDeskRows(desk, checkout),
-    ...moneyDeskRows(desk),
+    ...orderDeskRows(parts, checkout),
+    ...moneyDeskRows(parts),
     ...(config.game.backend.kind === 'embedded'
       ? playerRows({ players: createPlayers(database), random, nicknameLengthMax })
       : playersElsewhere()),
     ...exportRows({
       plan: (days) => planExport(config.operations.retention.keep, clock.now(), days),
       page: (kind, slice) => readExport(database, kind, slice),
-      mark: (exported) => markExported(database, exported),
+      mark: (doer, exported) => markExported(database, doer, exported),
     }),
     ...goodsRows({ ...parts, offers: checkout.offers.values() }),
+    ...peopleRoutes(parts, () => routes),
   ]
+  return routes
+}
+
+function reconciled(reports: readonly TillReport[]): Deed {
+  const after = Object.fromEntries(reports.map(({ till, difference }) => [till, difference.toString()]))
+  return { deed: 'books.compared', about: { kind: 'books', id: 'tills' }, before: null, after }
 }

@@ -20,7 +20,6 @@ import { refundObjection, refundOrder } from '../checkout/refund.ts'
 import type { Config } from '../config/config.ts'
 import { transactionLink } from '../config/networks.ts'
 import { offerKey } from '../domain/offer.ts'
-import type { Operator } from '../domain/operator.ts'
 import type { Order } from '../domain/order.ts'
 import { presentArrival } from '../domain/till.ts'
 import { readHeld, readNeeds, readOpenTroubles } from '../store/attention.ts'
@@ -72,13 +71,13 @@ export function orderDeskRows(parts: DeskParts, checkout: Checkout): readonly Op
       timeline: (reference) => readTimeline(database, reference),
       link: explorerLink(config),
       buyerView: (order) => buyerView(checkout, order),
-      hurry: (order, who) => hurryOrder(parts, order, who),
+      hurry: (order, doer) => hurryOrder(parts, order, doer),
       decide: (order, decided) => decideDelivery(parts, order, decided),
       refundObjection: (order) =>
         refundObjection(order) ??
         (checkout.offers.has(offerKey(order)) ? null : 'This configuration has nothing of its rail any more.'),
       decideObjection: (order) => decideObjection(parts, order),
-      note: (order, who, text) => noteOrder(parts, order, who, text),
+      note: (order, doer, text) => noteOrder(parts, order, doer, text),
     }),
   ]
 }
@@ -104,38 +103,28 @@ function recorded(doer: Doer, deed: Deed) {
 }
 
 export async function refundByOperator(
-  { doer }: DeskParts,
   checkout: Checkout,
   orderId: string,
-  { reason, by, who, key, expect }: AskedRefund,
+  { reason, doer, key, expect }: AskedRefund,
 ): Promise<Order> {
   const order = await checkout.orders.byId(orderId)
-  const after = order && { amount: formatUsd(usd(order.amount)), to: order.payer, network: order.network, reason }
+  const after = order && { amount: formatUsd(usd(order.amount)), to: order.payer, network: order.network }
   const about = { kind: 'order', id: orderId }
   const before = order && { status: order.status }
-  const alongside = recorded(doer(who, by), { deed: 'order.refunded', about, before, after })
-  return refundOrder(checkout, orderId, { reason, by: by ?? who.name, key, expect, alongside })
+  const alongside = recorded(doer, { deed: 'order.refunded', about, before, after, reason })
+  return refundOrder(checkout, orderId, { reason, by: doer.by, key, expect, alongside })
 }
 
 async function decideStray(
-  { reconcileContext, doer }: DeskParts,
+  { reconcileContext }: DeskParts,
   id: string,
-  { decision, by, reason, who, finish }: DecidedArrival,
+  { decision, reason, doer, finish }: DecidedArrival,
 ): Promise<JsonObject> {
+  const deed = decision === 'refund' ? 'arrival.refunded' : 'arrival.kept'
   const about = { kind: 'arrival', id }
-  const deed = {
-    deed: `arrival.${decision === 'refund' ? 'refunded' : 'kept'}`,
-    about,
-    before: null,
-    after: { reason },
-  }
-  const alongside = recorded(doer(who, by), deed)
-  const { arrival, till } = await decideArrival(reconcileContext, id, {
-    decision,
-    by: by ?? who.name,
-    finish,
-    alongside,
-  })
+  const alongside = recorded(doer, { deed, about, before: null, after: null, reason: reason ?? undefined })
+  const decided = { decision, by: doer.by, finish, alongside }
+  const { arrival, till } = await decideArrival(reconcileContext, id, decided)
   return presentArrival(arrival, till)
 }
 
@@ -150,30 +139,29 @@ async function buyerView(checkout: Checkout, { id }: Order): Promise<JsonObject>
   }
 }
 
-async function hurryOrder({ database, doer }: DeskParts, { id, status }: Order, who: Operator): Promise<boolean> {
+async function hurryOrder({ database }: DeskParts, { id, status }: Order, doer: Doer): Promise<boolean> {
   return database.transaction(async (tx) => {
     const isDue = await hurry(tx, { kind: 'order', key: id })
     const about = { kind: 'order', id }
-    if (isDue) await recordDeeds(tx, doer(who), [{ deed: 'order.hurried', about, before: { status }, after: null }])
+    if (isDue) await recordDeeds(tx, doer, [{ deed: 'order.hurried', about, before: { status }, after: null }])
     return isDue
   })
 }
 
 /** A person found out what the game could not say. Not while a request may still be on its way to it. */
 async function decideDelivery(
-  { config, database, clock, log, doer }: DeskParts,
+  { config, database, clock, log }: DeskParts,
   { id, status }: Order,
-  { outcome, by, reason, who }: DecidedDelivery,
+  { outcome, reason, doer }: DecidedDelivery,
 ): Promise<Decision> {
   const calls = createGameCalls(database)
   const call = await calls.find(id)
   if (call && clock.now() < call.sentAt + config.limits.gameRequestLifeMs) return 'too_early'
-  const name = by ?? who.name
   const about = { kind: 'order', id }
-  const deed = { deed: 'order.decided', about, before: { status }, after: { outcome, reason } }
-  const isTaken = await calls.decide(id, outcome, name, recorded(doer(who, by), deed))
+  const deed = { deed: 'order.decided', about, before: { status }, after: { outcome }, reason: reason ?? undefined }
+  const isTaken = await calls.decide(id, outcome, doer.by, recorded(doer, deed))
   if (!isTaken) return 'nothing_to_decide'
-  log.warn('an operator decided about a delivery', { orderId: id, outcome, by: name })
+  log.warn('an operator decided about a delivery', { orderId: id, outcome, by: doer.by })
   await hurry(database, { kind: 'order', key: id })
   return 'taken'
 }
@@ -188,13 +176,13 @@ async function decideObjection({ config, database, clock }: DeskParts, { id, sta
 }
 
 async function noteOrder(
-  { database, random, clock, doer }: DeskParts,
+  { database, random, clock }: DeskParts,
   { id: orderId }: Order,
-  who: Operator,
+  doer: Doer,
   text: string,
 ): Promise<JsonObject> {
-  const note = { id: newId('note', random), at: clock.now(), by: who.name, text }
-  await addNote(database, doer(who), orderId, note)
+  const note = { id: newId('note', random), at: clock.now(), by: doer.by, text }
+  await addNote(database, doer, orderId, note)
   return { ...note, at: isoTime(note.at), orderId }
 }
 

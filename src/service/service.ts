@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts'
 import { type Assembly, assemble } from './assemble.ts'
 import type { Parts } from './parts.ts'
 
-export type Service = Pick<Assembly, 'checkout' | 'operations' | 'routes' | 'database'> & {
+export type Service = Pick<Assembly, 'checkout' | 'operations' | 'routes' | 'operatorRoutes' | 'database'> & {
   /** Where it listens, on this machine. */
   readonly url: string
   readonly port: number
@@ -14,7 +14,7 @@ export type Service = Pick<Assembly, 'checkout' | 'operations' | 'routes' | 'dat
 export async function startService(config: Config, parts: Parts = {}): Promise<Service> {
   const { http, limits } = config
   const shop = await assemble(config, parts)
-  const { app, checkout, operations, routes, database, clock, log } = shop
+  const { app, checkout, operations, routes, operatorRoutes, database, clock, log } = shop
   await shop.begin()
   const server = await startServer({ app, http, limits, log })
   const { port } = server
@@ -24,6 +24,7 @@ export async function startService(config: Config, parts: Parts = {}): Promise<S
     checkout,
     operations,
     routes,
+    operatorRoutes,
     database,
     async stop() {
       // Whoever sends requests here is told first, and sends the next ones elsewhere.

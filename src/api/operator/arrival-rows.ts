@@ -4,8 +4,8 @@ import { cursorOf, placeOf } from '../../base/cursor.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { formatUsd, usd } from '../../base/money.ts'
 import { isProblem, Problem } from '../../base/problem.ts'
-import type { Operator } from '../../domain/operator.ts'
 import { type ArrivalState, arrivalStates, refundOf } from '../../domain/till.ts'
+import type { Doer } from '../../store/deeds.ts'
 import type { ArrivalFilter, FoundArrival } from '../../store/tills/arrival-list.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
@@ -22,9 +22,8 @@ type ArrivalDesk = ArrivalBook & {
 
 export type DecidedArrival = {
   readonly decision: 'refund' | 'keep'
-  readonly by?: string | undefined
   readonly reason: string | null
-  readonly who: Operator
+  readonly doer: Doer
   readonly finish: 'now' | 'later'
 }
 
@@ -112,18 +111,19 @@ export function arrivalRows(desk: ArrivalDesk): readonly OperatorRoute[] {
       summary: 'Decide about money that came without a purchase: refund it, or keep it',
       params: z.strictObject({ id: z.string().min(1).max(64) }),
       body: z.strictObject({ decision, by, reason: reason.optional() }),
-      handle: async ({ params, body, who }) => {
-        const { reason = null, ...said } = body
-        return { body: await desk.decide(params.id, { ...said, reason, who, finish: 'now' }) }
+      handle: async ({ params, body, doer }) => {
+        const { reason = null, decision } = body
+        return { body: await desk.decide(params.id, { decision, reason, doer, finish: 'now' }) }
       },
     }),
     operator('POST /operator/arrivals/decide', {
       role: 'admin',
       summary: 'The same for many at once; each is told apart. What goes back is sent within moments',
       body: z.strictObject({ ids: z.array(z.string().min(1).max(64)).min(1).max(DECIDED_MAX), decision, reason, by }),
-      handle: async ({ body: { ids, ...said }, who }) => {
+      handle: async ({ body: { ids, decision, reason }, doer }) => {
         const results: JsonObject[] = []
-        for (const id of new Set(ids)) results.push(await decideOne(desk, id, { ...said, who, finish: 'later' }))
+        for (const id of new Set(ids))
+          results.push(await decideOne(desk, id, { decision, reason, doer, finish: 'later' }))
         return { body: { results, asOf: isoTime(desk.now()) } }
       },
     }),

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { isoTime } from '../../base/clock.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { type Exported, type ExportPlan, type KeptThing, keptThings } from '../../domain/retention.ts'
+import type { Doer } from '../../store/deeds.ts'
 import type { ExportPage } from '../../store/retention/export.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
@@ -14,7 +15,7 @@ type ExportDesk = {
     slice: { readonly before: number; readonly after: string | null; readonly limit: number },
   ): Promise<ExportPage>
   /** The file is written; what is in it may go when its time has come. */
-  mark(exported: Exported): Promise<void>
+  mark(doer: Doer, exported: Exported): Promise<void>
 }
 
 const PAGE = 500
@@ -50,8 +51,8 @@ export function exportRows(desk: ExportDesk): readonly OperatorRoute[] {
       role: 'admin',
       summary: 'Say that an export is written and safe; with SUTLER_KEEP_UNTIL_EXPORTED only then is anything deleted',
       body: z.strictObject({ asOf: time, at: time }),
-      handle: async ({ body }) => {
-        await desk.mark(body)
+      handle: async ({ body, doer }) => {
+        await desk.mark(doer, body)
         return { body: { asOf: isoTime(body.asOf), at: isoTime(body.at) } }
       },
     }),

@@ -3,6 +3,7 @@ import type { JsonObject } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
 import { mayAct, type Operator, type Role } from '../../domain/operator.ts'
 import { isFinal, type Order } from '../../domain/order.ts'
+import type { Doer } from '../../store/deeds.ts'
 import type { GameVerdict } from '../../store/game/calls.ts'
 import type { Timeline } from '../../store/orders/timeline.ts'
 import { type OrderBook, orderPage, orderQuery, orderTable } from './order-query.ts'
@@ -16,19 +17,18 @@ type OrderContext = OrderBook & {
   /** What the buyer is told now: the answer of `/payments/{id}`. */
   buyerView(order: Order): Promise<JsonObject>
   /** Makes an order due now, with the deed. False when somebody is at work on it. */
-  hurry(order: Order, who: Operator): Promise<boolean>
+  hurry(order: Order, doer: Doer): Promise<boolean>
   decide(order: Order, decided: DecidedDelivery): Promise<Decision>
   /** Why the money cannot go back, or the delivery not be decided about; null: it can. */
   refundObjection(order: Order): string | null
   decideObjection(order: Order): Promise<string | null>
-  note(order: Order, who: Operator, text: string): Promise<JsonObject>
+  note(order: Order, doer: Doer, text: string): Promise<JsonObject>
 }
 
 export type DecidedDelivery = {
   readonly outcome: GameVerdict
-  readonly by: string | undefined
   readonly reason: string | null
-  readonly who: Operator
+  readonly doer: Doer
 }
 
 /** `too_early`: the request may still reach the game. `nothing_to_decide`: no such delivery, or somebody decided before. */
@@ -62,10 +62,10 @@ export function orderRows(desk: OrderContext): readonly OperatorRoute[] {
       role: 'support',
       summary: 'Go on with an order now instead of at its next turn',
       params: reference,
-      handle: async ({ params, who }) => {
+      handle: async ({ params, doer }) => {
         const { order } = await find(params.id)
         const { id: orderId, status } = order
-        return { body: { orderId, status, isDue: !isFinal(status) && (await desk.hurry(order, who)) } }
+        return { body: { orderId, status, isDue: !isFinal(status) && (await desk.hurry(order, doer)) } }
       },
     }),
     operator('POST /operator/orders/{id}/decide', {
@@ -77,10 +77,10 @@ export function orderRows(desk: OrderContext): readonly OperatorRoute[] {
         reason: z.string().min(1).max(300).optional().describe('How it was found out; kept with the deed'),
         by: z.string().min(1).max(100).optional(),
       }),
-      handle: async ({ params, body: { outcome, reason = null, by }, who }) => {
+      handle: async ({ params, body: { outcome, reason = null }, doer }) => {
         const { order } = await find(params.id)
         const { id: orderId, status } = order
-        const decided = { outcome, reason, by, who }
+        const decided = { outcome, reason, doer }
         const decision = isFinal(status) ? 'nothing_to_decide' : await desk.decide(order, decided)
         return { body: { orderId, status, decision } }
       },
@@ -90,9 +90,9 @@ export function orderRows(desk: OrderContext): readonly OperatorRoute[] {
       summary: 'Write something beside an order, for whoever looks at it next; its buyer does not see it',
       params: reference,
       body: z.strictObject({ text: z.string().trim().min(1).max(NOTE_LENGTH_MAX) }),
-      handle: async ({ params, body, who }) => ({
+      handle: async ({ params, body, doer }) => ({
         status: 201,
-        body: await desk.note((await find(params.id)).order, who, body.text),
+        body: await desk.note((await find(params.id)).order, doer, body.text),
       }),
     }),
   ]

@@ -22,8 +22,8 @@ export function playerRows({ players, random, nicknameLengthMax }: PlayerContext
       role: 'admin',
       summary: 'Create a player, or link one more wallet to a player',
       body: z.strictObject({ nickname: nicknameField(nicknameLengthMax), address: addressField }),
-      handle: async ({ body }) => {
-        const player = await players.link({ playerId: newId('ply', random), ...body })
+      handle: async ({ body, doer }) => {
+        const player = await players.link({ playerId: newId('ply', random), ...body }, doer)
         return { status: 201, body: presentPlayer(player) }
       },
     }),

@@ -9,8 +9,8 @@ import type { RefundFacts } from '../../checkout/refund.ts'
 import { eventTypes } from '../../domain/event.ts'
 import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
 import { viewOf } from '../../domain/offer.ts'
-import type { Operator } from '../../domain/operator.ts'
 import { statuses as allStatuses, type Order, type OrderStatus } from '../../domain/order.ts'
+import type { Doer } from '../../store/deeds.ts'
 import type { LoggedDelivery } from '../../store/webhooks/deliveries.ts'
 import type { Endpoint } from '../../store/webhooks/endpoints.ts'
 import type { Webhooks } from '../../webhooks/endpoints.ts'
@@ -23,7 +23,7 @@ type OperatorContext = {
   readonly events: EventLog
   readonly webhooks: Webhooks
   /** Compares every till with the books, now. */
-  reconcile(): Promise<readonly TillReport[]>
+  reconcile(doer: Doer): Promise<readonly TillReport[]>
   /** Sends the money of an order back, and writes down whose word it was. */
   refund(orderId: string, asked: AskedRefund): Promise<Order>
   /** Prometheus' text. */
@@ -32,8 +32,7 @@ type OperatorContext = {
 
 export type AskedRefund = {
   readonly reason: string
-  readonly by?: string | undefined
-  readonly who: Operator
+  readonly doer: Doer
   readonly key: string | null
   readonly expect?: RefundFacts | undefined
 }
@@ -93,8 +92,9 @@ export function operatorRows(context: OperatorContext): readonly OperatorRoute[]
           .optional()
           .describe('What whoever decided was shown; if it is otherwise by now, nothing is sent'),
       }),
-      handle: async ({ params, body, who, header }) => {
-        const order = await context.refund(params.id, { ...body, who, key: keyIn(header('idempotency-key')) })
+      handle: async ({ params, body: { reason, expect }, doer, header }) => {
+        const key = keyIn(header('idempotency-key'))
+        const order = await context.refund(params.id, { reason, expect, doer, key })
         const told = toldBy(checkout, order)
         return { status: order.status === 'refunded' ? 200 : 202, body: told.present(viewOf(told, order)) }
       },
@@ -102,7 +102,7 @@ export function operatorRows(context: OperatorContext): readonly OperatorRoute[]
     operator('POST /operator/reconcile', {
       role: 'support',
       summary: 'Compare the books with the chain now, and name every difference',
-      handle: async () => ({ body: { tills: (await context.reconcile()).map(presentReport) } }),
+      handle: async ({ doer }) => ({ body: { tills: (await context.reconcile(doer)).map(presentReport) } }),
     }),
     ...webhookRows(webhooks),
   ]
@@ -123,8 +123,8 @@ function webhookRows(webhooks: Webhooks): readonly OperatorRoute[] {
         description: z.string().max(200).default(''),
         eventTypes: z.array(z.enum(eventTypes)).min(1).nullable().default(null).describe('Null: every type'),
       }),
-      handle: async ({ body }) => {
-        const { endpoint, secret } = await webhooks.add(body)
+      handle: async ({ body, doer }) => {
+        const { endpoint, secret } = await webhooks.add(doer, body)
         return { status: 201, body: { ...presentEndpoint(endpoint), secret: secret.reveal() } }
       },
     }),
@@ -132,8 +132,8 @@ function webhookRows(webhooks: Webhooks): readonly OperatorRoute[] {
       role: 'admin',
       summary: 'Forget an address and its log',
       params: id,
-      handle: async ({ params }) => {
-        await webhooks.remove(params.id)
+      handle: async ({ params, doer }) => {
+        await webhooks.remove(doer, params.id)
         return { body: { removed: params.id } }
       },
     }),
@@ -141,8 +141,8 @@ function webhookRows(webhooks: Webhooks): readonly OperatorRoute[] {
       role: 'admin',
       summary: 'A new secret; the old one signs beside it for a day',
       params: id,
-      handle: async ({ params }) => {
-        const { endpoint, secret } = await webhooks.rotate(params.id)
+      handle: async ({ params, doer }) => {
+        const { endpoint, secret } = await webhooks.rotate(doer, params.id)
         return { body: { ...presentEndpoint(endpoint), secret: secret.reveal() } }
       },
     }),
@@ -150,21 +150,32 @@ function webhookRows(webhooks: Webhooks): readonly OperatorRoute[] {
       role: 'admin',
       summary: 'Tell it of events again, beginning with what was pending',
       params: id,
-      handle: async ({ params }) => ({ body: presentEndpoint(await webhooks.enable(params.id)) }),
+      handle: async ({ params, doer }) => ({ body: presentEndpoint(await webhooks.enable(doer, params.id)) }),
     }),
     operator('POST /operator/webhooks/{id}/disable', {
       role: 'admin',
       summary: 'Tell it nothing for now',
       params: id,
       body: z.strictObject({ reason: reason.default('Disabled by the operator.') }),
-      handle: async ({ params, body }) => ({ body: presentEndpoint(await webhooks.disable(params.id, body.reason)) }),
+      handle: async ({ params, body, doer }) => ({
+        body: presentEndpoint(await webhooks.disable(doer, params.id, body.reason)),
+      }),
     }),
+    ...deliveryRows(webhooks),
+  ]
+}
+
+function deliveryRows(webhooks: Webhooks): readonly OperatorRoute[] {
+  return [
     operator('POST /operator/webhooks/{id}/replay', {
       role: 'support',
       summary: 'Send again what was given up, or everything, after a position of the log',
       params: id,
       body: z.strictObject({ after: position.default(0n), which: z.enum(['dead', 'all']).default('dead') }),
-      handle: async ({ params, body }) => ({ status: 202, body: { queued: await webhooks.replay(params.id, body) } }),
+      handle: async ({ params, body, doer }) => ({
+        status: 202,
+        body: { queued: await webhooks.replay(doer, params.id, body) },
+      }),
     }),
     operator('GET /operator/webhooks/{id}/deliveries', {
       role: 'viewer',

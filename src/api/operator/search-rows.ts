@@ -68,7 +68,9 @@ async function search(desk: SearchDesk, text: string, asksChain: boolean): Promi
     desk.shelf(text, EACH_MAX),
   ])
   const orders = new Map([...named, ...paid, ...bought].map(({ order }) => [order.id, order]))
-  const arrivals = new Map([...money, ...sent].map((one) => [one.arrival.id, one]))
+  // What paid an order is found as that order.
+  const strays = [...money, ...sent].filter(({ arrival }) => arrival.state !== 'matched')
+  const arrivals = new Map(strays.map((one) => [one.arrival.id, one]))
   const naming = await desk.naming([...orders.values()])
   const matches: readonly Match[] = [
     ...[...orders.values()].map((order) => orderMatch(order, naming)),

@@ -2,6 +2,7 @@ import type { Address } from '../../base/address.ts'
 import { checksumAddress } from '../../base/address.ts'
 import type { Place } from '../../base/cursor.ts'
 import type { Database } from '../db.ts'
+import { type Doer, recordDeeds } from '../deeds.ts'
 import { statement } from '../statement.ts'
 
 /** What deliveries to a test player do: refused for good, late, or failed at first. */
@@ -28,8 +29,10 @@ export type Players = {
   /** By wallet or id, or by how the nickname begins, in whatever case. */
   search(text: string, limit: number): Promise<readonly PlayerRow[]>
   /** Makes the player unless the nickname is known, and links the wallet to that player, whoever had it before. */
-  link(player: { readonly playerId: string; readonly nickname: string; readonly address: Address }): Promise<PlayerRow>
+  link(player: NewPlayer, doer?: Doer): Promise<PlayerRow>
 }
+
+type NewPlayer = { readonly playerId: string; readonly nickname: string; readonly address: Address }
 
 type Row = {
   id: string
@@ -109,13 +112,20 @@ export function createPlayers(db: Database): Players {
       const { rows } = await db.query(SEARCH, [name, name.replaceAll(/[\\%_]/g, '\\$&'), limit])
       return rows.map(fromRow)
     },
-    async link({ playerId, nickname, address }) {
+    async link({ playerId, nickname, address }, doer) {
       const name = canonicalNickname(nickname)
       return db.transaction(async (tx) => {
+        const holder = (await tx.query(FIND.address, [address.toLowerCase()])).rows[0]
         await tx.query(ADD, [playerId, name])
         await tx.query(LINK, [address.toLowerCase(), name])
-        const { rows } = await tx.query(FIND.nickname, [name])
-        return fromRow(rows[0]!)
+        const player = fromRow((await tx.query(FIND.nickname, [name])).rows[0]!)
+        const before = holder ? { playerId: holder.id } : null
+        const after = { playerId: player.playerId, nickname: name }
+        if (doer)
+          await recordDeeds(tx, doer, [
+            { deed: 'player.linked', about: { kind: 'wallet', id: address }, before, after },
+          ])
+        return player
       })
     },
   }

@@ -1,7 +1,7 @@
 import { isoTime } from '../../base/clock.ts'
 import { stringify } from '../../base/json.ts'
 import type { Lease } from '../../domain/lease.ts'
-import type { Database, Queryable, Transaction } from '../db.ts'
+import type { Queryable, Transaction } from '../db.ts'
 import { type EventRow, fromEventRow, type LoggedEvent, type Placed } from '../events.ts'
 import { leaseHeld } from '../jobs.ts'
 import { statement } from '../statement.ts'
@@ -102,14 +102,12 @@ type ReplayRange = {
 }
 
 /** Sends events once more, with the ids they had. Returns how many. */
-export function replayDeliveries(db: Database, endpointId: string, range: ReplayRange): Promise<number> {
+export async function replayDeliveries(tx: Transaction, endpointId: string, range: ReplayRange): Promise<number> {
   const states: readonly DeliveryState[] = range.which === 'all' ? ['dead', 'delivered'] : ['dead']
-  return db.transaction(async (tx) => {
-    const { rows } = await tx.query(REPLAY, [endpointId, range.after.toString(), range.through.toString(), states])
-    if (rows.length === 0) return 0
-    await tx.query(REQUEUE, [endpointId, rows.map(({ position }) => position), rows.map(({ subject }) => subject)])
-    return rows.length
-  })
+  const { rows } = await tx.query(REPLAY, [endpointId, range.after.toString(), range.through.toString(), states])
+  if (rows.length === 0) return 0
+  await tx.query(REQUEUE, [endpointId, rows.map(({ position }) => position), rows.map(({ subject }) => subject)])
+  return rows.length
 }
 
 const NEXT = statement<EventRow & { event_id: string; attempts: number }>(`
