@@ -5,6 +5,7 @@ import { createLog } from '../base/log.ts'
 import { providerTransport } from '../chain/rpc.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { createSandboxPlayers, seedSandboxGame } from '../sandbox/players.ts'
+import { withOutages } from '../sandbox/practice.ts'
 import { sandboxRoutes } from '../sandbox/routes.ts'
 import { startWorld, type World } from '../sandbox/world.ts'
 import { type Database, openDatabase } from '../store/db.ts'
@@ -41,7 +42,9 @@ export async function startSandbox(loaded: SandboxLoaded): Promise<SandboxShop> 
       database,
       // Most sandboxes are looked at first: what only payments need comes with the first of them, and costs that one a second.
       startsCold: true,
-      transports: new Map([native, tempo].map((chain) => [chain.chainId, providerTransport(chain)])),
+      transports: new Map(
+        [native, tempo].map((chain) => [chain.chainId, providerTransport(withOutages(chain, world.outages))]),
+      ),
       async furnish() {
         await seedSandboxGame(database)
         return sandboxRoutes(world, createSandboxPlayers(database, systemRandom))
