@@ -26,12 +26,13 @@ export const refund = (orderId, done) => openDialog(Refund, { orderId, done })
 export const decideDelivery = (orderId, done) => openDialog(DecideDelivery, { orderId, done })
 export const addNote = (orderId, done) => openDialog(Note, { orderId, done })
 
-/** Which wallet pays money back on this protocol, as far as is known. */
-function treasuryOf(wallets, protocol) {
-  const own =
-    wallets?.filter((wallet) => (wallet.rail ?? wallet.protocol) === protocol && /treasury|refund/.test(wallet.role)) ??
-    []
-  return own[0] ?? null
+/** Which wallet pays money back on this network, as far as is known. */
+function treasuryOf(wallets, network) {
+  const chainId = Number(network.split(':')[1])
+  return (
+    wallets?.find((wallet) => wallet.role === 'treasury' && wallet.what === 'money' && wallet.chainId === chainId) ??
+    null
+  )
 }
 
 /** Exact, as text: a float of the shop's own balance is not to be wrong by a rounding. */
@@ -51,16 +52,14 @@ function Refund({ orderId, done }) {
   if (!data)
     return html`<${Dialog} title="Refund">${fault ? html`<${Refusal} fault=${fault} />` : html`<div class="skeleton"></div>`}<//>`
   const { order, can } = data
-  const treasury = treasuryOf(wallets.data?.wallets, order.protocol)
-  const balance = treasury?.float ?? treasury?.balance
-  const after =
-    balance?.amount !== undefined || typeof balance === 'string' ? minus(balance.amount ?? balance, order.amount) : null
-  const held = balance?.amount ?? balance
+  const treasury = treasuryOf(wallets.data?.wallets, order.network)
+  const held = treasury?.balance ?? null
+  const after = held === null ? null : minus(held, order.amount)
   const no =
     can?.refund && !can.refund.can
       ? can.refund.why
       : after && !after.isEnough
-        ? `The treasury holds ${sum(held)} ${order.currency ?? ''}, which is less than this refund. Fund it first.`
+        ? `The treasury holds ${sum(held)} ${order.currency}, which is less than this refund. Fund it first.`
         : null
   const isDelivered = order.status === 'confirmed'
   return html`<${Confirm} title="Send the money back" lead="The whole amount goes to the wallet that paid. This cannot be undone." no=${no}

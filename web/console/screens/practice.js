@@ -25,14 +25,14 @@ async function buy(path, body) {
     body: JSON.stringify(body),
   }
   const first = await fetch(path, call)
-  if (first.status !== 402) return { status: first.status, ...(await first.json()) }
+  if (first.status !== 402) return { ...(await first.json()), http: first.status }
   const challenge = { headers: Object.fromEntries(first.headers), body: await first.text() }
   const signed = await request('/sandbox/wallet', {
     ...call,
     body: JSON.stringify({ url: new URL(path, location.href).href, method: 'POST', body: call.body, challenge }),
   })
   const answer = await fetch(path, { ...call, headers: { ...call.headers, [signed.name]: signed.value } })
-  return { status: answer.status, ...(await answer.json()) }
+  return { ...(await answer.json()), http: answer.status }
 }
 
 const SCENES = [
@@ -125,7 +125,7 @@ export default function Practice() {
         ? html`<${Empty} icon="flask" title="Nothing yet">Press one of the buttons above.<//>`
         : html`<ul class="rows">${told.map((one) => {
             const orderId = one.orderId ?? one.order?.orderId ?? one.payment?.orderId
-            return html`<li key=${one.at + one.path}><${Badge} tone=${one.status < 300 ? 'ok' : one.status === 402 ? 'off' : 'warn'}>${one.status}<//><span class="grow">${one.scene} <small class="soft block">${one.detail ?? plain(String(one.status === 200 ? 'delivered' : one.status === 202 ? 'still moving' : (one.title ?? '')))}</small></span><span class="end">${orderId ? html`<${Link} to="/operator/orders/${orderId}">Look at it<//>` : html`<small class="mono soft">${one.code ?? ''}</small>`}</span></li>`
+            return html`<li key=${one.at + one.path}><${Badge} tone=${one.http < 300 ? 'ok' : one.http === 402 ? 'off' : 'warn'}>${one.http}<//><span class="grow">${one.scene} <small class="soft block">${one.detail ?? plain(String(one.http === 200 ? 'delivered' : one.http === 202 ? 'still moving' : (one.title ?? '')))}</small></span><span class="end">${orderId ? html`<${Link} to="/operator/orders/${orderId}">Look at it<//>` : html`<small class="mono soft">${one.code ?? ''}</small>`}</span></li>`
           })}</ul>`
     }</section>
     <${Panel} of=${state} title="A bad day" height=${260}>${({
