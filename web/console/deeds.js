@@ -65,12 +65,12 @@ function Refund({ orderId, done }) {
   return html`<${Confirm} title="Send the money back" lead="The whole amount goes to the wallet that paid. This cannot be undone." no=${no}
     reason=${{ label: 'Reason', hint: 'The buyer reads it.' }} button="Send ${sum(order.amount)} ${order.currency ?? ''} back"
     deed=${(reason, key) => tell('POST', `/operator/orders/${order.orderId}/refund`, { reason, expect: { status: order.status, amount: order.amount, to: order.payer } }, { 'idempotency-key': key })}
-    done=${({ status }) => {
+    done=${({ status, approval }) => {
       toast(
-        status === 'refunded'
-          ? 'The money is back'
-          : status === 'awaiting_approval'
-            ? 'A second person must agree'
+        approval
+          ? 'A second person must agree; it waits in Needs you'
+          : status === 'refunded'
+            ? 'The money is back'
             : 'The refund is on its way',
       )
       done?.()
