@@ -39,6 +39,8 @@ type IdPrefix =
   | 'msg'
   | 'job'
   | 'ply'
+  | 'note'
+  | 'rpl'
   | 'qte'
   | 'deed'
   | 'call'

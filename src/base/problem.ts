@@ -171,6 +171,12 @@ const common = {
     advice:
       'No money was sent. A payment goes back once, in full, after the order has ended; the detail says what stands against it.',
   },
+  changed_meanwhile: {
+    status: 409,
+    title: 'It changed meanwhile',
+    ...fixState,
+    advice: 'Nothing was done. Look at it as it is now, and decide again.',
+  },
   item_unavailable: { status: 409, title: 'Item is not available', ...fixState, advice: FIX_STATE },
   idempotency_conflict: {
     status: 409,

@@ -235,10 +235,17 @@ async function forAPerson(run: OrderRun, detail: string): Promise<OrderStep> {
   return noted ? { kind: 'waiting', order: noted, waitMs: PERSON_MS, detail } : { kind: 'lost' }
 }
 
+type RefundBegun = Pick<RefundChange, 'alongside'> & {
+  readonly reason: string
+  readonly by: string
+  readonly budget?: RefundBudget
+  readonly key?: string | null
+}
+
 /** Also what an operator's refund of a confirmed order begins with. */
 export async function beginRefund(
   run: OrderRun,
-  { reason, by, budget }: { readonly reason: string; readonly by: string; readonly budget?: RefundBudget },
+  { reason, by, budget, key = null, alongside }: RefundBegun,
 ): Promise<OrderStep> {
   const { checkout, order } = run
   const { clock, random, waypoint } = checkout
@@ -248,11 +255,12 @@ export async function beginRefund(
     to: order.payer,
     reason,
     by,
+    key,
     transaction: null,
     createdAt: clock.now(),
     completedAt: null,
   }
-  const next = await moveRefund(run, { to: 'refunding', refund, budget })
+  const next = await moveRefund(run, { to: 'refunding', refund, budget, alongside })
   await waypoint('refund.created')
   return next
 }
@@ -305,9 +313,12 @@ function stepTo({ meter, log }: Checkout, next: Order | null): OrderStep {
   return { kind: isFinal(next.status) ? 'ended' : 'moved', order: next }
 }
 
-async function moveRefund(run: OrderRun, to: Move & Pick<RefundChange, 'refund' | 'budget'>): Promise<OrderStep> {
+type RefundMove = Move & Pick<RefundChange, 'refund' | 'budget' | 'alongside'>
+
+async function moveRefund(run: OrderRun, to: RefundMove): Promise<OrderStep> {
   const { checkout, offer, order } = run
-  const change = { ...completed(run, to), refund: to.refund, budget: to.budget }
+  const { refund, budget, alongside } = to
+  const change = { ...completed(run, to), refund, budget, alongside }
   const next = await checkout.orders.changeRefund(run, change, eventOf(offer, changed(order, change)))
   return stepTo(checkout, next)
 }

@@ -51,7 +51,9 @@ export type Checkout = {
 /** Counts what happens, for whoever looks at the figures. Never in the way: it neither waits nor fails. */
 export type Meter = {
   /** A request was asked to pay: what the funnel begins with. */
-  challenged(surface: SurfaceName, rail: RailName, code: ProblemCode): void
+  challenged(surface: SurfaceName, rail: RailName, code: ProblemCode, detail: string): void
+  /** A request was refused, paid or not, with anything but a challenge. */
+  refused(surface: SurfaceName, rail: RailName, code: ProblemCode, detail: string): void
   /** An order was opened, or changed its state. */
   moved(order: Order): void
 }

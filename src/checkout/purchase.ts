@@ -29,7 +29,7 @@ export async function purchase<Input extends JsonObject>(
     const credential = offer.rail.read(request.incoming)
     if (credential) return await buyOrReplay({ ...call, credential })
   } catch (error) {
-    if (!isProblem(error) || error.status !== 402) throw error
+    if (!isProblem(error) || error.status !== 402) throw noted(call, error)
     return challenge(call, await priceShown(offer, request), { why: 'refused', problem: error })
   }
   return ask(checkout, offer, request)
@@ -42,10 +42,27 @@ export function ask<Input extends JsonObject>(
   request: PurchaseRequest<Input>,
 ): Outcome | Promise<Outcome> {
   const why = request.isProbe ? 'probe' : 'unpaid'
-  checkout.assertSelling(offer.good.surface, offer.rail.name)
-  return whenThere(priceShown(offer, request), (price) =>
-    challenge({ checkout, offer, request }, price, { why, problem: ASKED[why] }),
-  )
+  const call = { checkout, offer, request }
+  const refused = (error: unknown): never => {
+    throw noted(call, error)
+  }
+  try {
+    checkout.assertSelling(offer.good.surface, offer.rail.name)
+    const asked = whenThere(priceShown(offer, request), (price) => challenge(call, price, { why, problem: ASKED[why] }))
+    return asked instanceof Promise ? asked.catch(refused) : asked
+  } catch (error) {
+    return refused(error)
+  }
+}
+
+/** For the figures. What only waits, as 202 does, is no refusal. */
+function noted<Input extends JsonObject>(
+  { checkout, offer }: Pick<PaidCall<Input>, 'checkout' | 'offer'>,
+  error: unknown,
+): unknown {
+  if (isProblem(error) && error.status >= 400)
+    checkout.meter.refused(offer.good.surface, offer.rail.name, error.code, error.message)
+  return error
 }
 
 /** What a call is answered whose payment this offer cannot even read, because it is meant for something else. */
@@ -90,7 +107,7 @@ function challenge<Input extends JsonObject>(
   { why, problem }: { readonly why: ChallengeReason; readonly problem: Problem },
 ): Outcome {
   const { good, rail } = offer
-  checkout.meter.challenged(good.surface, rail.name, problem.code)
+  checkout.meter.challenged(good.surface, rail.name, problem.code, problem.message)
   return { kind: 'challenged', why, problem, price, wire: request.challenge(termsOf(offer, request, price), problem) }
 }
 

@@ -5,6 +5,9 @@ import type { Log } from '../base/log.ts'
 import type { Till } from '../domain/till.ts'
 import type { Database } from '../store/db.ts'
 
+/** The job that looks after a till. */
+export const RECONCILE = 'reconcile'
+
 /** What is needed to hold the books against the chain. */
 export type ReconcileContext = {
   readonly db: Database

@@ -40,6 +40,7 @@ import { assertAllFinishable, assertAllReturnable, soldBefore } from './open-ord
 import { createOperations, type Operations } from './operations.ts'
 import { type Ground, layGround, type Parts } from './parts.ts'
 import { openRails, recordedTerms, sellingRails } from './rails.ts'
+import { createTally } from './tally.ts'
 import { createTelling } from './telling.ts'
 import { keepTime } from './time.ts'
 
@@ -109,7 +110,11 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   const { limits, http } = config
   const sources = { clock, random, log, waypoint, exchange }
   const journal = createJournal(database)
-  const meter = createShopMeter(() => operations.wake())
+  const tally = createTally({
+    ...{ database, clock, log },
+    shelves: () => [...open.values()].flatMap(({ shelf = [] }) => shelf),
+  })
+  const meter = createShopMeter({ onMoved: () => operations.wake(), onTold: tally.count })
   const chainOf = createChains({ limits, journal, clock, log, waypoint, transports, meter: meter.chain })
   const measured = (service: string) => measuredExchange(exchange, clock, (asked) => meter.outside(service, asked))
   const accounts = accountsOf(kinds, config)
@@ -128,7 +133,7 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   const { open, offers } = pairOffers({ ...goods, accounts: selling, rails, telling })
   await assertAllFinishable(database, offers)
   const orders = createOrders(database)
-  const around = { ...sources, config, accounts, database, journal, rails, open, chainOf, meter, orders, past }
+  const around = { ...sources, config, accounts, database, journal, rails, open, chainOf, meter, tally, orders, past }
   const operations = createOperations({ ...around, resolve: ground.resolve, post: ground.post })
   await assertAllReturnable(database, operations.reconcileContext)
   const receipts = createReceiptSigner({

@@ -37,6 +37,7 @@ import { operatorRoutes } from './operator-routes.ts'
 import { pausedTokens } from './paused-tokens.ts'
 import type { OpenRail } from './rails.ts'
 import { createSigners, isJournalBehind } from './signers.ts'
+import type { Tally } from './tally.ts'
 import { createTills } from './tills.ts'
 import { readWallets } from './wallets.ts'
 
@@ -51,6 +52,7 @@ type OperationsParts = {
   readonly open: ReadonlyMap<SurfaceName, OpenSurface>
   readonly chainOf: (chain: Config['game']['chain']) => ChainAccess
   readonly meter: ShopMeter
+  readonly tally: Tally
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
@@ -140,10 +142,11 @@ export function createOperations(parts: OperationsParts): Operations {
       reconciler = startReconciler(reconcileContext, operations.reconcileSeconds)
       lookout.start()
       janitor.start()
+      parts.tally.start()
     },
     async stop() {
       events.close()
-      await Promise.all([worker?.stop(), reconciler?.stop(), lookout.stop(), janitor.stop()])
+      await Promise.all([worker?.stop(), reconciler?.stop(), lookout.stop(), janitor.stop(), parts.tally.stop()])
     },
   }
 }

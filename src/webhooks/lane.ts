@@ -12,7 +12,7 @@ import {
   recordDelivery,
   type WebhookAnswer,
 } from '../store/webhooks/deliveries.ts'
-import { type Endpoint, findEndpoint, setEndpointState } from '../store/webhooks/endpoints.ts'
+import { type Endpoint, findEndpoint, GONE_REASON, setEndpointState } from '../store/webhooks/endpoints.ts'
 import type { Post } from './post.ts'
 import { bodyOf, signedHeaders } from './sign.ts'
 
@@ -118,7 +118,7 @@ async function deliver({ parts, endpoint, job, stop }: Turn, pending: PendingDel
     state,
   })
   if (answer.status === GONE) {
-    await setEndpointState(db, endpoint.id, 'disabled', 'The receiver answered 410: it is gone.')
+    await setEndpointState(db, endpoint.id, 'disabled', GONE_REASON)
     return { pauseSeconds: 0 }
   }
   return pause === undefined ? 'told' : { pauseSeconds: pause * (0.8 + 0.4 * chance(parts.random)) }

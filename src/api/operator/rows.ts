@@ -5,9 +5,11 @@ import { Problem } from '../../base/problem.ts'
 import { toldBy } from '../../checkout/advance.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
 import type { TillReport } from '../../checkout/reconcile.ts'
-import { refundOrder } from '../../checkout/refund.ts'
+import type { RefundFacts } from '../../checkout/refund.ts'
 import { eventTypes } from '../../domain/event.ts'
+import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
 import { viewOf } from '../../domain/offer.ts'
+import { statuses as allStatuses, type Order, type OrderStatus } from '../../domain/order.ts'
 import type { Doer } from '../../store/deeds.ts'
 import type { LoggedDelivery } from '../../store/webhooks/deliveries.ts'
 import type { Endpoint } from '../../store/webhooks/endpoints.ts'
@@ -22,12 +24,17 @@ type OperatorContext = {
   readonly webhooks: Webhooks
   /** Compares every till with the books, now. */
   reconcile(doer: Doer): Promise<readonly TillReport[]>
-  decideArrival(
-    id: string,
-    decision: { readonly decision: 'refund' | 'keep'; readonly by: string },
-  ): Promise<JsonObject>
+  /** Sends the money of an order back, and writes down whose word it was. */
+  refund(orderId: string, asked: AskedRefund): Promise<Order>
   /** Prometheus' text. */
   metrics(): Promise<string>
+}
+
+export type AskedRefund = {
+  readonly reason: string
+  readonly doer: Doer
+  readonly key: string | null
+  readonly expect?: RefundFacts | undefined
 }
 
 const PAGE = 100
@@ -43,7 +50,8 @@ const limit = z
   .transform(Number)
   .refine((value) => value >= 1 && value <= PAGE_MAX, { message: `a limit is 1 to ${PAGE_MAX}` })
 const id = z.strictObject({ id: z.string().min(1).max(64) })
-const by = z.string().min(1).max(100).default('operator').describe('Who decided it')
+const by = z.string().min(1).max(100).optional().describe('Who decided it')
+const statuses = allStatuses as readonly [OrderStatus, ...OrderStatus[]]
 const reason = z.string().min(1).max(300)
 
 export function operatorRows(context: OperatorContext): readonly OperatorRoute[] {
@@ -76,9 +84,17 @@ export function operatorRows(context: OperatorContext): readonly OperatorRoute[]
       role: 'support',
       summary: 'Send the money of a delivered order back to its payer, in full',
       params: id,
-      body: z.strictObject({ reason: reason.describe('Told to the buyer'), by }),
-      handle: async ({ params, body }) => {
-        const order = await refundOrder(checkout, params.id, body)
+      body: z.strictObject({
+        reason: reason.describe('Told to the buyer'),
+        by,
+        expect: z
+          .strictObject({ status: z.enum(statuses), amount: z.string().max(40), to: z.string().max(64) })
+          .optional()
+          .describe('What whoever decided was shown; if it is otherwise by now, nothing is sent'),
+      }),
+      handle: async ({ params, body: { reason, expect }, doer, header }) => {
+        const key = keyIn(header('idempotency-key'))
+        const order = await context.refund(params.id, { reason, expect, doer, key })
         const told = toldBy(checkout, order)
         return { status: order.status === 'refunded' ? 200 : 202, body: told.present(viewOf(told, order)) }
       },
@@ -87,13 +103,6 @@ export function operatorRows(context: OperatorContext): readonly OperatorRoute[]
       role: 'support',
       summary: 'Compare the books with the chain now, and name every difference',
       handle: async ({ doer }) => ({ body: { tills: (await context.reconcile(doer)).map(presentReport) } }),
-    }),
-    operator('POST /operator/arrivals/{id}', {
-      role: 'admin',
-      summary: 'Decide about money that came without a purchase: refund it, or keep it',
-      params: id,
-      body: z.strictObject({ decision: z.enum(['refund', 'keep']), by }),
-      handle: async ({ params, body }) => ({ body: await context.decideArrival(params.id, body) }),
     }),
     ...webhookRows(webhooks),
   ]
@@ -184,6 +193,12 @@ function deliveryRows(webhooks: Webhooks): readonly OperatorRoute[] {
       },
     }),
   ]
+}
+
+function keyIn(key: string | undefined): string | null {
+  if (key === undefined) return null
+  if (IDEMPOTENCY_KEY.test(key)) return key
+  throw new Problem('invalid_request', 'An Idempotency-Key is 8 to 128 visible ASCII characters; nothing was sent.')
 }
 
 /** A reader who knows more than the log was reading another one: this store was restored from a backup. */

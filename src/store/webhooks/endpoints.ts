@@ -35,6 +35,9 @@ const COLUMNS = `
   case when previous_until > now() then previous_secret end as previous_secret,
   created_at`
 
+/** Why an endpoint is disabled that nobody disabled. */
+export const GONE_REASON = 'The receiver answered 410: it is gone.'
+
 /** Queue of an endpoint in the table of jobs: one job for each object that has something to tell. */
 export function laneKind(endpointId: string): string {
   return `webhook/${endpointId}`
