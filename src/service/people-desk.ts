@@ -1,5 +1,6 @@
 import type { Admission } from '../api/operator/admission.ts'
 import { auditRows } from '../api/operator/audit-rows.ts'
+import { passkeyRows } from '../api/operator/passkey-rows.ts'
 import { meRow, peopleRows, presentLink } from '../api/operator/people-rows.ts'
 import type { OperatorRoute } from '../api/operator/route.ts'
 import { sessionRows } from '../api/operator/session-rows.ts'
@@ -28,7 +29,7 @@ export function peopleRoutes(parts: PeopleParts, all: () => readonly OperatorRou
     ...peopleRows(parts),
     meRow(parts, networks, all),
     ...auditRows(parts),
-    ...(config.operators.console ? sessionRows(parts) : []),
+    ...(config.operators.console ? [...sessionRows(parts), ...passkeyRows(parts)] : []),
   ]
 }
 
@@ -45,6 +46,7 @@ export function firstLink({
     // One replica after the other: of those that start at once, one prints a link.
     if ((await countAdmins(tx)) > 0 || (await hasFoundingLink(tx, at))) return null
     const link = await insertToken(tx, { kind: 'link', operatorId: null, madeBy: 'start' }, { at, random })
-    return presentLink(link, config.http.baseUrl).url
+    // The page asks whoever comes by this one for their name.
+    return `${presentLink(link, config.http.baseUrl).url}&first`
   })
 }

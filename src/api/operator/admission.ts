@@ -23,8 +23,8 @@ export type Admitted = {
 export type Admission = {
   /** Who asks; throws where nobody is to be let in. */
   admit(request: HttpRequest): Promise<Admitted>
-  /** Throws unless our own page asks. */
-  assertOwnPage(request: HttpRequest): void
+  /** For whoever is not known yet: throws unless our own page asks, and not too often. */
+  approach(request: HttpRequest): void
   readonly addressOf: (request: HttpRequest) => string
   /** What the browser holds, whether it is any good or not. */
   heldBy(request: HttpRequest): string | null
@@ -79,7 +79,10 @@ export function createAdmission(parts: AdmissionParts): Admission {
       limiter.take('read', request)
       throw strange(parts.console)
     },
-    assertOwnPage,
+    approach(request) {
+      assertOwnPage(request)
+      limiter.take('quote', request)
+    },
     addressOf,
     heldBy,
     cookie: (value) =>

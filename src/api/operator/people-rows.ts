@@ -18,6 +18,7 @@ import {
   type Person,
   type PersonOutcome,
 } from '../../store/people/operators.ts'
+import { listPasskeys } from '../../store/people/passkeys.ts'
 import { IDLE_MS } from '../../store/people/sessions.ts'
 import { spentToday } from '../../store/people/spending.ts'
 import { type GivenToken, giveToken } from '../../store/people/tokens.ts'
@@ -142,6 +143,7 @@ export function meRow(
           session,
           shop: { name: config.service.name, mode: config.mode, networks: [...networks] },
           may: Object.fromEntries(may),
+          passkeys: (await listPasskeys(database, who.id)).length,
           refunds: {
             perDay: budget,
             spentToday: formatUsd(usd(spent)),

@@ -112,7 +112,7 @@ export function operatorHandlers(options: OperatorOptions): ReadonlyMap<string, 
   const { routes, admission, limits } = options
 
   async function enter(request: HttpRequest, route: OperatorRoute): Promise<Reply> {
-    admission.assertOwnPage(request)
+    admission.approach(request)
     const body = parseWith(route.body!, await bodyOf(request, route, limits))
     return replyOf(await route.handle({ body, request } as Parameters<OperatorRoute['handle']>[0]))
   }
