@@ -2,29 +2,45 @@
 import { useEffect, useState } from 'preact/hooks'
 import { Refusal, useDeed } from './dialog.js'
 import { html } from './parts.js'
-import { tell } from './shop.js'
+import { Fault, tell } from './shop.js'
 
-const hasPasskeys = () => typeof PublicKeyCredential?.parseRequestOptionsFromJSON === 'function'
+/** Can this browser make and use passkeys here? Only over https, or on this machine. */
+export const hasPasskeys = () => typeof globalThis.PublicKeyCredential?.parseRequestOptionsFromJSON === 'function'
 
-export async function signInByPasskey() {
-  const { options, ...rest } = await tell('POST', '/operator/passkeys/challenge')
-  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options ?? rest)
-  const credential = /** @type {any} */ (await navigator.credentials.get({ publicKey }))
-  return tell('POST', '/operator/passkeys/verify', { ...(options ? rest : {}), credential: credential.toJSON() })
+/** The browser's own words for "the person did not want to" help nobody. */
+async function askDevice(question) {
+  try {
+    return /** @type {any} */ (await question).toJSON()
+  } catch (error) {
+    const isRefusal = error instanceof DOMException && error.name === 'NotAllowedError'
+    throw new Fault({
+      status: 0,
+      code: 'passkey',
+      detail: isRefusal
+        ? 'No passkey was used: it was cancelled, or this device has none for this shop.'
+        : `The device could not do it: ${error.message}`,
+    })
+  }
 }
 
+async function signInByPasskey() {
+  const options = await tell('POST', '/operator/passkeys/challenge')
+  const credential = await askDevice(
+    navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options) }),
+  )
+  return tell('POST', '/operator/passkeys/verify', { credential })
+}
+
+/** @param {string} name */
 export async function addPasskey(name) {
-  const { options, ...rest } = await tell('POST', '/operator/passkeys/options')
-  const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options ?? rest)
-  const credential = /** @type {any} */ (await navigator.credentials.create({ publicKey }))
-  return tell('POST', '/operator/passkeys/register', {
-    ...(options ? rest : {}),
-    name,
-    credential: credential.toJSON(),
-  })
+  const options = await tell('POST', '/operator/passkeys/options')
+  const credential = await askDevice(
+    navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options) }),
+  )
+  return tell('POST', '/operator/passkeys/register', { name, credential })
 }
 
-/** @param {{ done: () => void, token?: string }} props */
+/** @param {{ done: () => any, token?: string }} props */
 export function SignIn({ done, token = '' }) {
   const [text, setText] = useState(token)
   const { run, fault, isBusy } = useDeed()
@@ -42,14 +58,14 @@ export function SignIn({ done, token = '' }) {
   }}>
     ${
       hasPasskeys()
-        ? html`<button type="button" class="primary wide" data-icon="key" disabled=${isBusy} onClick=${() =>
+        ? html`<button type="button" class="wide" data-icon="key" disabled=${isBusy} onClick=${() =>
             run(async () => {
               await signInByPasskey()
               await done()
             })}>Sign in with a passkey</button><div class="or">or</div>`
         : null
     }
-    <label class="field">Token or one-time link<input type="password" name="token" required autocomplete="current-password" value=${text} onInput=${(event) => setText(event.currentTarget.value.replace(/^.*#/, ''))} placeholder="Paste it here" /><small>An admin makes a link in People; in a terminal, <code>sutler operators add</code> does.</small></label>
+    <div class="field"><label for="token">Token or one-time link</label><input id="token" type="text" class="secret" name="token" required autocomplete="off" spellcheck=${false} value=${text} onInput=${(event) => setText(event.currentTarget.value.replace(/^.*#/, '').replace(/&.*$/, ''))} placeholder="Paste it here" /><small>An admin makes a link in People; in a terminal, <code>sutler operators add</code> does.</small></div>
     <${Refusal} fault=${fault} />
-    <button type="submit" class="wide ${hasPasskeys() ? '' : 'primary'}" disabled=${isBusy}>${isBusy ? 'Signing in…' : 'Sign in'}</button></form>`
+    <button type="submit" class="wide primary" disabled=${isBusy}>${isBusy ? 'Signing in…' : 'Sign in'}</button></form>`
 }

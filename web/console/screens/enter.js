@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { Field, Refusal, useDeed } from '../dialog.js'
 import { Head, html } from '../parts.js'
-import { addPasskey, SignIn } from '../signin.js'
+import { addPasskey, hasPasskeys, SignIn } from '../signin.js'
 
 /** What the link says: a token, whether it is of the first admin (who has no name yet), or that this is a sandbox. */
 function readLink() {
@@ -19,7 +19,7 @@ export default function Enter() {
   const [isIn, setIn] = useState(false)
   const { run, fault, isBusy } = useDeed()
   const open = () => location.assign('/operator')
-  const canHavePasskey = typeof PublicKeyCredential?.parseCreationOptionsFromJSON === 'function'
+  const canHavePasskey = hasPasskeys()
   const enterSandbox = () =>
     run(async () => {
       const given = await tell('POST', '/sandbox/console')

@@ -6,7 +6,7 @@ import { closeDialog, openDialog, toast } from '../over.js'
 import { Act, Badge, copy, Empty, Facts, Head, html, Link, Panel, Rows, Status, When } from '../parts.js'
 import { Qr } from '../qr.js'
 import { me, refusalFor, tell } from '../shop.js'
-import { addPasskey } from '../signin.js'
+import { addPasskey, hasPasskeys } from '../signin.js'
 import { timeOf } from '../words.js'
 
 const ROLES = [
@@ -25,8 +25,7 @@ export default function People() {
     people.again()
     sessions.again()
   }
-  const canHavePasskey =
-    typeof PublicKeyCredential?.parseCreationOptionsFromJSON === 'function' && me.value?.operator?.via === 'console'
+  const canHavePasskey = hasPasskeys() && me.value?.operator?.via === 'console'
   const columns = [
     {
       name: 'Name',
