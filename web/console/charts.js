@@ -1,5 +1,5 @@
 // Charts as SVG: linear, from zero, one currency to an axis, with a table for whoever cannot see them.
-import { useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { html, railClass } from './parts.js'
 import { railName, sum } from './words.js'
 
@@ -17,19 +17,20 @@ const short = (value) =>
  * Stacked bars. A bar is `{ label, title, parts: [{ key, value }], isOver }`; what is not over is pale.
  * @param {{ bars: any[], unit?: string, height?: number, label: string, tone?: (key: string) => string }} props
  */
-export function Bars({ bars, unit = '', height = 190, label, tone = railClass }) {
+export function Bars({ bars, unit = '', height = 200, label, tone = railClass }) {
   const [at, setAt] = useState(-1)
+  const [W, box] = useWidth(640)
   const total = (bar) => bar.parts.reduce((all, { value }) => all + value, 0)
   const top = roundUp(Math.max(...bars.map(total), 0))
-  const [W, left, below] = [720, 46, 22]
+  const [left, below] = [44, 22]
   const H = height - below
   const step = (W - left) / Math.max(bars.length, 1)
   const width = Math.min(step * 0.72, 46)
-  const every = Math.ceil(bars.length / 8)
+  const every = Math.ceil(bars.length / Math.max(2, Math.floor((W - left) / 76)))
   const y = (value) => H - (value / top) * (H - 12)
   const keys = [...new Set(bars.flatMap(({ parts }) => parts.map(({ key }) => key)))].sort().reverse()
   const shown = bars[at] ?? bars.at(-1)
-  return html`<figure class="chart"><svg viewBox="0 0 ${W} ${height}" role="img" aria-label=${label} onMouseLeave=${() => setAt(-1)}>
+  return html`<figure class="chart" ref=${box}><svg width=${W} height=${height} viewBox="0 0 ${W} ${height}" role="img" aria-label=${label} onMouseLeave=${() => setAt(-1)}>
     ${[0, top / 2, top].map((value) => html`<g><line class="rule" x1=${left} x2=${W} y1=${y(value)} y2=${y(value)} /><text x=${left - 8} y=${y(value) + 4} text-anchor="end">${short(value)}</text></g>`)}
     ${bars.map((bar, index) => {
       let base = 0
@@ -60,6 +61,19 @@ export function Bars({ bars, unit = '', height = 190, label, tone = railClass })
         : null
     }</figcaption>
     <div class="sr"><table><caption>${label}</caption><thead><tr><th>When</th>${keys.map((key) => html`<th>${railName(key)}</th>`)}</tr></thead><tbody>${bars.map((bar) => html`<tr><th scope="row">${bar.title}</th>${keys.map((key) => html`<td>${bar.parts.find((part) => part.key === key)?.value ?? 0} ${unit}</td>`)}</tr>`)}</tbody></table></div></figure>`
+}
+
+/** Drawn in the pixels there are, so that letters are as large on a phone as anywhere. @returns {[number, any]} */
+function useWidth(before) {
+  const [width, setWidth] = useState(before)
+  const box = useRef(null)
+  useLayoutEffect(() => {
+    const observer = new ResizeObserver(([entry]) => setWidth(Math.max(Math.floor(entry.contentRect.width), 220)))
+    observer.observe(box.current)
+    setWidth(Math.max(Math.floor(box.current.getBoundingClientRect().width), 220))
+    return () => observer.disconnect()
+  }, [])
+  return [width, box]
 }
 
 /** A line without an axis, for the shape of things. @param {{ values: number[] }} props */

@@ -6,6 +6,9 @@ import { Badge, copy, Empty, Facts, Head, html, Id, Money, Panel, Status, When }
 import { Qr } from '../qr.js'
 import { plain } from '../words.js'
 
+/** Nobody plans further ahead than a year. */
+const lasting = (days) => (days > 365 ? 'more than a year' : `${days} days`)
+
 const WHAT = {
   minter: 'mints NFTs of the sale',
   crafter: 'burns and crafts',
@@ -24,7 +27,7 @@ function Wallet({ all }) {
   return html`<section class="card" aria-label="${plain(role)} on chain ${chainId}"><header><h2>${plain(role)}</h2><small class="soft">chain ${chainId}</small></header>
     <p class="soft small">${WHAT[role] ?? ''}</p>
     <p class="acts"><${Id} of=${address} /><button type="button" class="quiet" data-icon="qr" onClick=${() => openDialog(Fund, { all })}>Fund…</button></p>
-    <ul class="rows">${all.map(({ what, balance, currency, isLow, perDay, daysLeft }) => html`<li><span class="grow"><${Money} amount=${balance} currency=${currency} /><small class="block soft">${what === 'gas' ? 'for gas' : 'for refunds'}${perDay ? `, ${perDay} a day` : ''}</small></span><span class="end">${isLow ? html`<${Status} of="warn" words=${daysLeft === null ? 'low' : `low: ${daysLeft} days`} />` : daysLeft === null ? html`<${Status} of="ok" words="not used lately" />` : html`<${Status} of=${daysLeft < 7 ? 'warn' : 'ok'} words="${daysLeft} days" />`}</span></li>`)}</ul>
+    <ul class="rows">${all.map(({ what, balance, currency, isLow, perDay, daysLeft }) => html`<li><span class="grow"><${Money} amount=${balance} currency=${currency} /><small class="block soft">${what === 'gas' ? 'for gas' : 'for refunds'}${Number(perDay) > 0 ? `, ${perDay} a day` : ''}</small></span><span class="end">${isLow ? html`<${Status} of="warn" words=${daysLeft === null ? 'low' : `low: ${lasting(daysLeft)}`} />` : daysLeft === null ? html`<${Status} of="ok" words="not used lately" />` : html`<${Status} of=${daysLeft < 7 ? 'warn' : 'ok'} words=${lasting(daysLeft)} />`}</span></li>`)}</ul>
     ${roles?.length > 0 ? html`<p class="acts">${roles.map((right) => html`<${Badge} tone=${(right.has ?? right.isHeld) === false ? 'bad' : 'ok'} icon=${(right.has ?? right.isHeld) === false ? 'bad' : 'check'}>${right.name ?? right.role}${(right.has ?? right.isHeld) === false ? ' is missing' : ''}<//>`)}</p>` : null}
     <small class="asof">as of <${When} at=${asOf} /></small></section>`
 }
