@@ -78,10 +78,14 @@ async function begin() {
   me.value = await ask('/operator/me').catch(() => null)
   startLive()
   isSessionOver.subscribe((isOver) => {
-    if (!isOver) count()
+    if (!isOver && route.value.pathname !== '/operator') count()
   })
   heard(({ type }) => {
-    if (/^(attention|wallet|order\.failed|payment\.orphaned|refund)|^poll$/.test(type)) count()
+    if (
+      /^(attention|wallet|order\.failed|payment\.orphaned|refund)|^poll$/.test(type) &&
+      route.value.pathname !== '/operator'
+    )
+      count()
     if (/^(rail|operator)/.test(type)) again()
   })
 }

@@ -1,8 +1,8 @@
 // Signing in: by passkey where there is one, otherwise by a one-time link or a personal token.
 import { useEffect, useState } from 'preact/hooks'
-import { Refusal, useDeed } from './dialog.js'
+import { Dialog, Refusal, useDeed } from './dialog.js'
 import { html } from './parts.js'
-import { Fault, tell } from './shop.js'
+import { ask, Fault, me, signedIn, tell } from './shop.js'
 
 /** Can this browser make and use passkeys here? Only over https, or on this machine. */
 export const hasPasskeys = () => typeof globalThis.PublicKeyCredential?.parseRequestOptionsFromJSON === 'function'
@@ -68,4 +68,13 @@ export function SignIn({ done, token = '' }) {
     <div class="field"><label for="token">Token or one-time link</label><input id="token" type="text" class="secret" name="token" required autocomplete="off" spellcheck=${false} value=${text} onInput=${(event) => setText(event.currentTarget.value.replace(/^.*#/, '').replace(/&.*$/, ''))} placeholder="Paste it here" /><small>An admin makes a link in People; in a terminal, <code>sutler operators add</code> does.</small></div>
     <${Refusal} fault=${fault} />
     <button type="submit" class="wide primary" disabled=${isBusy}>${isBusy ? 'Signing in…' : 'Sign in'}</button></form>`
+}
+
+/** A session that ended lies over the page; what was asked for goes on when somebody is signed in again. */
+export function SignInAgain() {
+  return html`<${Dialog} label="Sign in again" isKept=${true} onClose=${() => {}}><div class="inner"><div><h2>${me.value ? 'Your session is over' : 'Sign in'}</h2><p class="lead">${me.value ? 'Sign in again; the page is as you left it.' : 'This page needs an operator.'}</p></div>
+    <${SignIn} done=${async () => {
+      me.value = await ask('/operator/me').catch(() => me.value)
+      signedIn()
+    }} /></div><//>`
 }

@@ -1,3 +1,4 @@
+import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { Problem } from '../../base/problem.ts'
 import type { Other } from '../app.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
@@ -62,7 +63,15 @@ function pageHandler(shell: ReturnType<typeof createShell>, limiter: RateLimiter
   })
 }
 
-function fileHandler({ contentType, plain, packed }: ConsoleFile, limiter: RateLimiter): Handler {
+/** How a file may travel, the smallest first. */
+const PACKERS = [
+  [/\bbr\b/, 'br', brotliCompressSync],
+  [/\bgzip\b/, 'gzip', (bytes: Buffer) => gzipSync(bytes, { level: 9 })],
+] as const
+
+function fileHandler({ contentType, bytes }: ConsoleFile, limiter: RateLimiter): Handler {
+  /** Packed when the first visitor asks, then kept: most shops start more often than anybody looks. */
+  const packed = new Map<string, Buffer>()
   return (request): Reply => {
     const counted = limiter.take('read', request)
     if (request.method !== 'GET' && request.method !== 'HEAD')
@@ -74,8 +83,12 @@ function fileHandler({ contentType, plain, packed }: ConsoleFile, limiter: RateL
       Vary: 'Accept-Encoding',
       ...counted,
     }
-    return /\bgzip\b/.test(request.header('accept-encoding') ?? '')
-      ? { status: 200, headers: { ...headers, 'Content-Encoding': 'gzip' }, body: packed }
-      : { status: 200, headers, body: plain }
+    const accepted = request.header('accept-encoding') ?? ''
+    const packer = PACKERS.find(([pattern]) => pattern.test(accepted))
+    if (!packer) return { status: 200, headers, body: bytes }
+    const [, encoding, pack] = packer
+    const body = packed.get(encoding) ?? pack(bytes)
+    packed.set(encoding, body)
+    return { status: 200, headers: { ...headers, 'Content-Encoding': encoding }, body }
   }
 }

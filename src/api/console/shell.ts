@@ -28,9 +28,7 @@ const screenOf = (path: string) => {
 }
 
 export function createShell(files: ConsoleFiles, shop: ConsoleShop): Shell {
-  const { folder, all, importMap } = files
-  const names = all.map(({ name }) => name)
-  const core = names.filter((name) => name.endsWith('.js') && !name.startsWith('screens/'))
+  const { folder, importMap } = files
   const bar = shop.isSandbox ? [...places, PRACTICE] : places
   const rails = JSON.stringify(shop.rails)
   const src = (name: string) => `${folder}/${name}`
@@ -51,8 +49,7 @@ export function createShell(files: ConsoleFiles, shop: ConsoleShop): Shell {
     ].join('; '),
 
     print(path) {
-      const screen = screenOf(path)
-      const preloads = names.includes(screen) ? [...core, screen] : core
+      const preloads = files.withImports(['app.js', screenOf(path)])
       return html`<!doctype html>
 <html lang="en">
 <head>

@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { Bars, Spark, Steps } from '../charts.js'
 import { useData } from '../data.js'
-import { decideDelivery, refund, retry } from '../deeds.js'
+import { waiting } from '../frame.js'
 import { recall, tail } from '../live.js'
 import {
   Act,
@@ -23,6 +23,11 @@ import {
 } from '../parts.js'
 import { go, route, withQuery } from '../shop.js'
 import { dayOf, eventWords, hourOf, number, plain, railName, span, sum, timeOf, utcOf } from '../words.js'
+
+// Loaded with the first deed: most visits only look.
+const decideDelivery = async (id, done) => (await import('../deeds.js')).decideDelivery(id, done)
+const refund = async (id, done) => (await import('../deeds.js')).refund(id, done)
+const retry = async (id, done) => (await import('../deeds.js')).retry(id, done)
 
 const KINDS = {
   stuck: 'off',
@@ -192,11 +197,14 @@ export default function Home() {
     every: 30_000,
     when: ({ type }) => /down|back|paused|resumed|low|refilled/.test(type),
   })
-  const past = useData('/events?last=20')
+  const past = useData('/events?last=9')
   useEffect(() => {
     if (past.data) recall(past.data.events)
   }, [past.data])
   const count = attention.data?.items.length ?? 0
+  useEffect(() => {
+    if (attention.data) waiting.value = count
+  }, [attention.data])
   return html`<${Head} title=${count > 0 ? `(${count}) Needs you` : 'Needs you'} heading=${html`Needs you ${count > 0 ? html`<${Badge} tone="warn">${count}<//>` : null}`} />
     <div class="stack"><${Needs} of=${attention} />
     <${Choice} label="Time" options=${WINDOWS} value=${period} to=${(id) => withQuery({ window: id === '24h' ? null : id })} />

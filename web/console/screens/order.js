@@ -1,7 +1,6 @@
 // One order as a picture: its way from the price to the goods, or back.
 import { useEffect } from 'preact/hooks'
 import { useData } from '../data.js'
-import { addNote, decideDelivery, refund, retry } from '../deeds.js'
 import {
   Act,
   Age,
@@ -21,6 +20,12 @@ import {
   When,
 } from '../parts.js'
 import { eventWords, number, plain, railName, STATUSES, short, span, timeOf, utcOf } from '../words.js'
+
+// Loaded with the first deed: most visits only look.
+const addNote = async (id, done) => (await import('../deeds.js')).addNote(id, done)
+const decideDelivery = async (id, done) => (await import('../deeds.js')).decideDelivery(id, done)
+const refund = async (id, done) => (await import('../deeds.js')).refund(id, done)
+const retry = async (id, done) => (await import('../deeds.js')).retry(id, done)
 
 /** What each event of an order means on its way. */
 const STATIONS = {
