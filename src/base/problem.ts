@@ -163,6 +163,27 @@ const common = {
   },
 
   // Wrong when.
+  approval_needed: {
+    status: 202,
+    title: 'A second person has to approve it',
+    taken: true,
+    action: 'none',
+    advice: 'No money was sent yet. Another operator approves it: GET /operator/approvals.',
+  },
+  approval_refused: {
+    status: 409,
+    title: 'This cannot be approved',
+    taken: true,
+    action: 'none',
+    advice: 'No money was sent. The detail says who can approve it, or what became of it.',
+  },
+  refund_budget_spent: {
+    status: 403,
+    title: 'Your refunds of this day are used up',
+    taken: true,
+    action: 'none',
+    advice: 'No money was sent. An admin can refund it, or you can tomorrow.',
+  },
   refund_refused: {
     status: 409,
     title: 'This payment cannot be refunded',

@@ -40,9 +40,16 @@ export async function refundOrder(checkout: Checkout, orderId: string, request: 
   if (!offer) throw refused(order, `This configuration has nothing of ${order.rail} on ${order.network} any more.`)
   const lease = await jobs.begin(orderId, limits.leaseSeconds)
   if (!lease) return twinOf(checkout, order, request)
-  const step = await beginRefund({ checkout, offer, order, lease }, request)
-  if (step.kind !== 'moved') {
+  const letGo = async () => {
     if (order.status === 'confirmed') await jobs.forget(lease)
+  }
+  const step = await beginRefund({ checkout, offer, order, lease }, request).catch(async (error: unknown) => {
+    // It was not to begin: nobody waits for the lease to run out.
+    await letGo()
+    throw error
+  })
+  if (step.kind !== 'moved') {
+    await letGo()
     throw refused(order, 'It changed while the refund began; look at it again.')
   }
   return runShared(checkout, { order: step.order, lease }, { untilMs: clock.now() + limits.waitMsMax })

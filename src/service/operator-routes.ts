@@ -21,8 +21,9 @@ import { markExported, readExport } from '../store/retention/export.ts'
 import type { Webhooks } from '../webhooks/endpoints.ts'
 import { goodsRows } from './goods-desk.ts'
 import { moneyDeskRows } from './money-desk.ts'
-import { orderDeskRows, refundByOperator } from './order-desk.ts'
+import { orderDeskRows } from './order-desk.ts'
 import { peopleRoutes } from './people-desk.ts'
+import { createRefundDesk } from './refund-desk.ts'
 import type { Tally } from './tally.ts'
 
 export type DeskParts = {
@@ -45,6 +46,7 @@ export type DeskParts = {
 export function operatorRoutes(parts: DeskParts, checkout: Checkout): readonly OperatorRoute[] {
   const { config, database, clock, random, events, webhooks, reconcileContext } = parts
   const { nicknameLengthMax } = config.limits
+  const refunds = createRefundDesk(parts, checkout)
   const routes: readonly OperatorRoute[] = [
     ...operatorRows({
       checkout,
@@ -55,10 +57,10 @@ export function operatorRoutes(parts: DeskParts, checkout: Checkout): readonly O
         await recordDeed(database, doer, reconciled(reports))
         return reports
       },
-      refund: (orderId, asked) => refundByOperator(checkout, orderId, asked),
+      refund: refunds.refund,
       metrics: parts.metrics,
     }),
-    ...orderDeskRows(parts, checkout),
+    ...orderDeskRows(parts, checkout, refunds),
     ...moneyDeskRows(parts),
     ...(config.game.backend.kind === 'embedded'
       ? playerRows({ players: createPlayers(database), random, nicknameLengthMax })
@@ -69,7 +71,7 @@ export function operatorRoutes(parts: DeskParts, checkout: Checkout): readonly O
       mark: (doer, exported) => markExported(database, doer, exported),
     }),
     ...goodsRows({ ...parts, offers: checkout.offers.values() }),
-    ...peopleRoutes(parts, () => routes),
+    ...peopleRoutes({ ...parts, approve: refunds.approve }, () => routes),
   ]
   return routes
 }

@@ -1,4 +1,5 @@
 import type { Admission } from '../api/operator/admission.ts'
+import { approvalRows } from '../api/operator/approval-rows.ts'
 import { auditRows } from '../api/operator/audit-rows.ts'
 import { passkeyRows } from '../api/operator/passkey-rows.ts'
 import { meRow, peopleRows, presentLink } from '../api/operator/people-rows.ts'
@@ -6,11 +7,15 @@ import type { OperatorRoute } from '../api/operator/route.ts'
 import { sessionRows } from '../api/operator/session-rows.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/id.ts'
+import type { JsonObject } from '../base/json.ts'
 import type { Config } from '../config/config.ts'
 import type { RailAccount } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
+import type { Doer } from '../store/deeds.ts'
+import type { Approval } from '../store/people/approvals.ts'
 import { countAdmins } from '../store/people/operators.ts'
 import { hasFoundingLink, insertToken } from '../store/people/tokens.ts'
+import { objectionTo } from './refund-guard.ts'
 
 type PeopleParts = {
   readonly config: Config
@@ -19,6 +24,7 @@ type PeopleParts = {
   readonly clock: Clock
   readonly random: Random
   readonly admission: Admission
+  readonly approve: (doer: Doer, approval: Approval) => Promise<JsonObject>
 }
 
 /** The operator's routes about operators themselves: who they are, what they did, how they come in. `all` are those of every desk. */
@@ -29,6 +35,7 @@ export function peopleRoutes(parts: PeopleParts, all: () => readonly OperatorRou
     ...peopleRows(parts),
     meRow(parts, networks, all),
     ...auditRows(parts),
+    ...approvalRows({ ...parts, objectionTo: (doer, approval) => objectionTo(parts.database, doer, approval) }),
     ...(config.operators.console ? [...sessionRows(parts), ...passkeyRows(parts)] : []),
   ]
 }
@@ -39,7 +46,7 @@ export function firstLink({
   database,
   clock,
   random,
-}: Omit<PeopleParts, 'accounts' | 'admission'>): Promise<string | null> {
+}: Omit<PeopleParts, 'accounts' | 'admission' | 'approve'>): Promise<string | null> {
   if (!config.operators.console) return Promise.resolve(null)
   const at = clock.now()
   return database.transaction(async (tx) => {

@@ -30,6 +30,18 @@ export type Deed = {
 
 const ACTED: EventType = 'operator.acted'
 
+/** How the shop is run, and by whom, is nobody's business outside: these stand in the audit log alone. */
+const QUIET: ReadonlySet<string> = new Set([
+  'approval',
+  'books',
+  'export',
+  'operator',
+  'passkey',
+  'route',
+  'session',
+  'webhook',
+])
+
 // Each is an object of its own, changed once: a store that was restored from a backup never tells two deeds under one name.
 const TELL = statement(`
   insert into events (subject, sequence, type, data)
@@ -57,11 +69,13 @@ export async function recordDeeds(tx: Transaction, doer: Doer, deeds: readonly D
     did.map((deed) => ({ ...deed, who: by, operatorId, role, via, address })),
   )
   // Where it stands in the audit log goes out with it: whoever is told holds the shop to it.
-  const told = did.map((deed, index) => {
-    const { position, hash } = places[index]!
-    return { ...deed, by, role, via, audit: { position: position.toString(), hash } }
-  })
-  await tx.query(TELL, [stringify(told)])
+  const told = did
+    .map((deed, index) => {
+      const { position, hash } = places[index]!
+      return { ...deed, by, role, via, audit: { position: position.toString(), hash } }
+    })
+    .filter(({ about }) => !QUIET.has(about.kind))
+  if (told.length > 0) await tx.query(TELL, [stringify(told)])
   doer.onRecorded?.()
 }
 

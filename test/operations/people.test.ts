@@ -1,21 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { roles } from '../../src/domain/operator.ts'
 import { post } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { asOperator } from './desk.ts'
-import {
-  addOperator,
-  audit,
-  codeOf,
-  enter,
-  joined,
-  PAGE,
-  signIn,
-  tokenIn,
-  type Visitor,
-  visitor,
-} from './people-desk.ts'
+import { addOperator, audit, codeOf, enter, joined, PAGE, tokenIn, visitor } from './people-desk.ts'
 
 let shop: TestShop
 before(async () => {

@@ -1,5 +1,5 @@
 import type { Lease } from '../../domain/lease.ts'
-import type { Database, Transaction } from '../db.ts'
+import type { Alongside, Database } from '../db.ts'
 import { leaseHeld } from '../jobs.ts'
 import { statement } from '../statement.ts'
 
@@ -13,7 +13,6 @@ export type GameCall = {
 export type GameVerdict = 'delivered' | 'not_delivered'
 
 /** What else is written in the same transaction: whose deed it was. */
-type Alongside = (tx: Transaction) => Promise<void>
 
 type NewCall = { readonly orderId: string; readonly sentAt: number; readonly seen: GameCall | null }
 

@@ -137,8 +137,8 @@ const LET_IN = statement<{ id: string }>(`
 
 /** Did one of them make the other a link or a token since then? */
 export async function hasLetIn(
-  tx: Transaction,
+  queryable: Queryable,
   { host, guest, since }: { readonly host: string; readonly guest: string; readonly since: number },
 ): Promise<boolean> {
-  return (await tx.query(LET_IN, [guest, host, new Date(since)])).rows.length > 0
+  return (await queryable.query(LET_IN, [guest, host, new Date(since)])).rows.length > 0
 }
