@@ -24,6 +24,8 @@ export async function retry(orderId, done) {
 
 export const refund = (orderId, done) => openDialog(Refund, { orderId, done })
 export const decideDelivery = (orderId, done) => openDialog(DecideDelivery, { orderId, done })
+export const agree = (approval, done) => openDialog(Agree, { approval, done })
+export const refuse = (approval, done) => openDialog(Refuse, { approval, done })
 export const addNote = (orderId, done) => openDialog(Note, { orderId, done })
 
 /** Which wallet pays money back on this network, as far as is known. */
@@ -143,4 +145,26 @@ function Note({ orderId, done }) {
       toast('Noted')
       done?.()
     }} />`
+}
+
+const asked = ({ by, amount, currency, to, reason, subject }) => [
+  ['Asked by', by],
+  ['Amount', html`<${Money} amount=${amount} currency=${currency} />`],
+  to ? ['To', html`<code>${to}</code>`] : null,
+  reason ? ['Because', reason] : null,
+  ['About', html`${subject.type} <${Id} of=${subject.id} />`],
+]
+
+function Agree({ approval, done }) {
+  return html`<${Confirm} title="Agree to a refund" lead="It is sent at once. This cannot be undone." button="Send ${sum(approval.amount)} ${approval.currency ?? ''} back" deed=${() => tell('POST', `/operator/approvals/${approval.id}/approve`)} done=${() => {
+    toast('The refund is on its way')
+    done?.()
+  }}><${Facts} rows=${asked(approval)} /><//>`
+}
+
+function Refuse({ approval, done }) {
+  return html`<${Confirm} title=${approval.isOwn ? 'Take the request back' : 'Refuse the refund'} look="primary" lead="No money is sent." button=${approval.isOwn ? 'Take it back' : 'Refuse it'} reason=${{ label: 'Reason' }} deed=${(reason) => tell('POST', `/operator/approvals/${approval.id}/refuse`, { reason })} done=${() => {
+    toast('No money is sent')
+    done?.()
+  }}><${Facts} rows=${asked(approval)} /><//>`
 }

@@ -27,6 +27,8 @@ import { dayOf, eventWords, hourOf, number, plain, railName, span, sum, timeOf, 
 // Loaded with the first deed: most visits only look.
 const decideDelivery = async (id, done) => (await import('../deeds.js')).decideDelivery(id, done)
 const refund = async (id, done) => (await import('../deeds.js')).refund(id, done)
+const agree = async (approval, done) => (await import('../deeds.js')).agree(approval, done)
+const refuse = async (approval, done) => (await import('../deeds.js')).refuse(approval, done)
 const retry = async (id, done) => (await import('../deeds.js')).retry(id, done)
 
 const KINDS = {
@@ -92,6 +94,17 @@ function Needs({ of }) {
       <span class="much">${item.amount === null ? null : html`<${Money} amount=${item.amount} currency=${item.currency} />`}</span>
       <${Act} role=${item.role} class=${item.severity === 'act' ? 'primary' : ''} onClick=${verb.run}>${verb.words}<//></li>`
     })}</ul>`}<//>`
+}
+
+/** What one person asked for and another one has to agree to. */
+function Approvals({ of }) {
+  if (!of.data?.approvals.length) return null
+  return html`<section class="card flush" aria-label="Waits for a second person"><header><h2>Waits for a second person</h2></header><ul class="needs">${of.data.approvals.map(
+    (
+      one,
+    ) => html`<li key=${one.id} class="go"><span class="sign"><${Icon} name="people" /></span><div><b>${one.by} asks to send ${sum(one.amount)} ${one.currency ?? ''} back</b><p class="soft small">${one.reason ? `${one.reason} · ` : ''}<${Link} class="mono" to="/operator/${one.subject.type === 'arrival' ? 'arrivals' : 'orders'}/${one.subject.id}">${one.subject.id.slice(0, 12)}…<//> · until ${timeOf(one.expiresAt)}</p></div><span class="much"><${Money} amount=${one.amount} currency=${one.currency} /></span>
+      <span class="acts"><${Act} no=${one.can.approve.why} class="primary" onClick=${() => agree(one, of.again)}>Agree…<//><${Act} onClick=${() => refuse(one, of.again)}>${one.isOwn ? 'Take back…' : 'Refuse…'}<//></span></li>`,
+  )}</ul></section>`
 }
 
 function Quiet() {
@@ -192,6 +205,7 @@ function Checks({ of }) {
 export default function Home() {
   const period = route.value.searchParams.get('window') ?? '24h'
   const attention = useData('/operator/attention', { every: 30_000, when: ({ type }) => ABOUT.test(type) })
+  const approvals = useData('/operator/approvals', { when: ({ type }) => /^(operator|refund)/.test(type) })
   const summary = useData(`/operator/summary?window=${encodeURIComponent(period)}`, { every: 30_000 })
   const health = useData('/health/ready', {
     every: 30_000,
@@ -206,7 +220,7 @@ export default function Home() {
     if (attention.data) waiting.value = count
   }, [attention.data])
   return html`<${Head} title=${count > 0 ? `(${count}) Needs you` : 'Needs you'} heading=${html`Needs you ${count > 0 ? html`<${Badge} tone="warn">${count}<//>` : null}`} />
-    <div class="stack"><${Needs} of=${attention} />
+    <div class="stack"><${Needs} of=${attention} /><${Approvals} of=${approvals} />
     <${Choice} label="Time" options=${WINDOWS} value=${period} to=${(id) => withQuery({ window: id === '24h' ? null : id })} />
     <${Figures} of=${summary} />
     <div class="two"><${Sales} of=${summary} period=${period} /><${Funnel} of=${summary} /></div>
