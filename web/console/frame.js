@@ -62,7 +62,7 @@ export function Places() {
 export function Bar() {
   const words = { on: 'Live', waiting: 'Connecting', lost: 'Reconnecting' }
   const live = isOffline.value ? 'lost' : state.value
-  return html`<button type="button" class="find" data-icon="search" onClick=${() => openLater('Palette')} aria-label="Find an order, transaction, payer or player"><span>Find anything</span><kbd>/</kbd></button>
+  return html`<button type="button" class="find" data-icon="search" onClick=${() => openLater('Palette')} aria-label="Find anything: an order, transaction, payer or player"><span>Find anything</span><kbd aria-hidden="true">/</kbd></button>
     <span class="live ${live}" role="status"><i></i><span>${words[live]}</span></span>
     <button type="button" class="quiet icon" data-icon=${{ auto: 'auto', light: 'sun', dark: 'moon' }[theme.value]} onClick=${nextTheme} aria-label="Theme: ${theme.value}. Change it" title="Theme: ${theme.value}"></button>
     <button type="button" class="quiet icon" onClick=${() => openLater('Keys')} aria-label="Keys" title="Keys">?</button>`

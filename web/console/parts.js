@@ -163,7 +163,7 @@ export function Rows({ rows, columns, to, label, keyOf, picked, onPick, act }) {
     if (event.metaKey || event.ctrlKey) open(to(row), '_blank')
     else go(to(row))
   }
-  return html`<div class="sheet" tabindex="0" role="region" aria-label=${label}><table class="cards" ref=${table}>
+  return html`<div class="sheet" tabindex="0" role="group" aria-label=${label}><table class="cards" ref=${table}>
     <thead><tr>${columns.map((column) => html`<th scope="col" class=${column.isNumber ? 'n' : ''}>${column.name ? column.name : html`<span class="sr">${column.label ?? 'Actions'}</span>`}</th>`)}</tr></thead>
     <tbody>${rows.map(
       (row, index) =>

@@ -82,7 +82,7 @@ function Entry({ entry }) {
   const to = addressOf(entry.about)
   return html`<${Dialog} class="side-sheet" title=${plain(entry.deed)} lead=${html`by ${entry.who}, <${When} at=${entry.at} />`}>
     <${Facts} rows=${[['About', html`${entry.about.kind} <${Id} of=${entry.about.id} to=${to} />`], ['Role', entry.role], ['Via', entry.via], ['From', html`<code>${entry.address}</code>`], entry.reason ? ['Reason', entry.reason] : null, ['Entry', number(entry.position)], ['Digest', html`<${Id} of=${entry.hash} />`]]} />
-    ${names.length > 0 ? html`<div class="sheet" tabindex="0" role="region" aria-label="Before and after"><table><thead><tr><th scope="col">What</th><th scope="col">Before</th><th scope="col">After</th></tr></thead><tbody>${names.map((name) => html`<tr><th scope="row">${plain(name)}</th><td class="wrap">${text(entry.before?.[name])}</td><td class="wrap">${text(entry.after?.[name])}</td></tr>`)}</tbody></table></div>` : null}<//>`
+    ${names.length > 0 ? html`<div class="sheet" tabindex="0" role="group" aria-label="Before and after"><table><thead><tr><th scope="col">What</th><th scope="col">Before</th><th scope="col">After</th></tr></thead><tbody>${names.map((name) => html`<tr><th scope="row">${plain(name)}</th><td class="wrap">${text(entry.before?.[name])}</td><td class="wrap">${text(entry.after?.[name])}</td></tr>`)}</tbody></table></div>` : null}<//>`
 }
 
 function Filter() {

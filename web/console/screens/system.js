@@ -99,7 +99,7 @@ function Configuration({ of }) {
     : Object.entries(config).map(([name, value]) =>
         value && typeof value === 'object' && 'value' in value ? { name, ...value } : { name, value },
       )
-  return html`<section class="card flush" aria-label="Configuration"><header><h2>Configuration</h2><small class="soft">secrets are never shown</small></header><div class="sheet" tabindex="0" role="region" aria-label="Configuration"><table class="cards"><thead><tr><th scope="col">Option</th><th scope="col">Value</th><th scope="col">From</th></tr></thead><tbody>${rows.map(({ name, value, origin, from, isSecret }) => html`<tr><th scope="row"><code>${name}</code></th><td class="wrap">${isSecret ? html`<${Badge} icon="lock">${value ?? 'set'}<//>` : shown(value)}</td><td class="soft">${origin ?? from ?? ''}</td></tr>`)}</tbody></table></div></section>`
+  return html`<section class="card flush" aria-label="Configuration"><header><h2>Configuration</h2><small class="soft">secrets are never shown</small></header><div class="sheet" tabindex="0" role="group" aria-label="Configuration"><table class="cards"><thead><tr><th scope="col">Option</th><th scope="col">Value</th><th scope="col">From</th></tr></thead><tbody>${rows.map(({ name, value, origin, from, isSecret }) => html`<tr><th scope="row"><code>${name}</code></th><td class="wrap">${isSecret ? html`<${Badge} icon="lock">${value ?? 'set'}<//>` : shown(value)}</td><td class="soft">${origin ?? from ?? ''}</td></tr>`)}</tbody></table></div></section>`
 }
 
 function Blocks({ of }) {
