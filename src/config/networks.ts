@@ -56,6 +56,11 @@ export const mppNetworks: Readonly<Record<string, MppNetwork>> = {
   },
 }
 
+/** What gas is paid in there. */
+export function coinOf(chainId: number): string {
+  return chainId === 8453 || chainId === 84532 ? 'ETH' : 'coin'
+}
+
 /** Where people look transactions up. */
 const explorers: Readonly<Record<number, string>> = {
   8453: 'https://basescan.org',

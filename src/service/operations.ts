@@ -3,6 +3,7 @@ import type { EventLog } from '../api/operator/event-stream.ts'
 import { healthRows } from '../api/operator/health-rows.ts'
 import type { ShopMeter } from '../api/operator/metrics.ts'
 import type { OperatorRoute } from '../api/operator/route.ts'
+import { cachedRead } from '../base/cached-read.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
@@ -85,6 +86,8 @@ export type Operations = {
   stop(): Promise<void>
 }
 
+/** Roles change seldom, and whoever needs one finds out when it is gone. */
+const RIGHTS_MS = 60_000
 /** Reorganisations deeper than this have not been seen where we sell. */
 const RESCAN_BLOCKS = 128n
 
@@ -97,7 +100,9 @@ export function createOperations(parts: OperationsParts): Operations {
   const reconcileContext = reconcileContextOf(parts, tills)
   const gate = createLedgerGate(reconcileContext, () => isJournalBehind(signers, journal))
   const policy = { allowLoopback: operations.webhookLoopback }
-  const webhooks = createWebhooks({ db: database, random, resolve, policy, onChanged: () => worker?.lookAround() })
+  const post = parts.post ?? createPost({ clock, resolve, policy })
+  const hooked = { db: database, random, clock, resolve, policy, post }
+  const webhooks = createWebhooks({ ...hooked, onChanged: () => worker?.lookAround() })
   const wallets = () => readWallets(signers, tills, operations)
   const chains = [...new Map(signers.map(({ rpc, head }) => [rpc, { rpc, head }])).values()]
   const remote = signers.filter(({ isRemote }) => isRemote)
@@ -108,6 +113,10 @@ export function createOperations(parts: OperationsParts): Operations {
   const lookout = createLookout({
     ...watched,
     pausedTokens: () => pausedTokens(rails),
+    rights: cachedRead(clock, RIGHTS_MS, async () => {
+      const each = await Promise.all([...open.values()].map(({ rights }) => rights?.() ?? []))
+      return each.flat()
+    }),
     onTold: () => worker?.wake(),
   })
   const janitor = createJanitor({ database, clock, log, retention: operations.retention, onGone: meter.deleted })
@@ -130,7 +139,7 @@ export function createOperations(parts: OperationsParts): Operations {
     start() {
       worker = startWebhookWorker({
         db: database,
-        post: parts.post ?? createPost({ clock, resolve, policy }),
+        post,
         retrySeconds: RETRY_SECONDS,
         clock,
         random,

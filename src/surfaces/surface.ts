@@ -61,7 +61,11 @@ export type OpenSurface = {
   readonly needsGame?: boolean
   /** Throws a Problem when nothing of it could be delivered now, whoever buys: what the shop itself, or its game, must mend. Reads only. */
   assertSells?(): Promise<void>
+  /** What keys of ours must be allowed to do on a chain for it, and whether they are. Reads only. */
+  rights?(): Promise<readonly KeyRight[]>
 }
+
+export type KeyRight = { readonly address: Address; readonly name: string; readonly has: boolean }
 
 /** What rows are written with. */
 export type RowContext = {

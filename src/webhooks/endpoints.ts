@@ -1,15 +1,21 @@
+import { type Clock, isoTime } from '../base/clock.ts'
 import { newId, type Random } from '../base/id.ts'
+import { stringify } from '../base/json.ts'
 import { Problem } from '../base/problem.ts'
 import type { Secret } from '../base/secret.ts'
 import type { EventType } from '../domain/event.ts'
 import type { Database, Transaction } from '../store/db.ts'
-import { type Deed, type Doer, recordDeeds } from '../store/deeds.ts'
+import { type Deed, type Doer, recordDeed, recordDeeds } from '../store/deeds.ts'
 import { lastPosition } from '../store/events.ts'
 import {
   type DeliveryFilter,
   type LoggedDelivery,
   listDeliveries,
+  type ReplayRange,
   replayDeliveries,
+  type WebhookAnswer,
+  type WebhookBacklog,
+  webhookBacklog,
 } from '../store/webhooks/deliveries.ts'
 import {
   deleteEndpoint,
@@ -20,6 +26,7 @@ import {
   rotateSecret,
   setEndpointState,
 } from '../store/webhooks/endpoints.ts'
+import { type Post, sendTo } from './post.ts'
 import { pumpEvents } from './pump.ts'
 import { newWebhookSecret } from './sign.ts'
 import { type Resolve, reachableAddress, readTarget, type TargetPolicy } from './target.ts'
@@ -36,7 +43,12 @@ export type Webhooks = {
   disable(doer: Doer, id: string, reason: string): Promise<Endpoint>
   /** Sends again what was given up, or everything, after a position of the log. Returns how many messages. */
   replay(doer: Doer, id: string, range: { readonly after: bigint; readonly which: 'dead' | 'all' }): Promise<number>
+  /** One message once more, with the id it had. Returns how many: one, or none when the endpoint is not to hear of it. */
+  resend(doer: Doer, id: string, position: bigint): Promise<number>
+  /** A message that means nothing, now, and what was answered. */
+  test(doer: Doer, id: string): Promise<WebhookAnswer>
   deliveries(id: string, filter: DeliveryFilter): Promise<readonly LoggedDelivery[]>
+  backlog(): Promise<readonly WebhookBacklog[]>
 }
 
 type NewWebhook = {
@@ -54,6 +66,8 @@ type WebhookParts = {
   readonly random: Random
   readonly resolve: Resolve
   readonly policy: TargetPolicy
+  readonly clock: Clock
+  readonly post: Post
   /** Called when an endpoint was added or enabled, or has something to hear again. */
   onChanged(): void
 }
@@ -95,10 +109,18 @@ export function createWebhooks(parts: WebhookParts): Webhooks {
     async replay(doer, id, range) {
       found(id, await findEndpoint(db, id))
       await pumpEvents(db)
-      const queued = await replay(db, doer, id, range)
+      const queued = await replay(db, doer, id, { ...range, through: await lastPosition(db) })
       onChanged()
       return queued
     },
+    async resend(doer, id, position) {
+      found(id, await findEndpoint(db, id))
+      const queued = await replay(db, doer, id, { after: position - 1n, through: position, which: 'all' })
+      onChanged()
+      return queued
+    },
+    test: (doer, id) => tryOut(parts, doer, id),
+    backlog: () => webhookBacklog(db),
     async deliveries(id, filter) {
       found(id, await findEndpoint(db, id))
       return listDeliveries(db, id, filter)
@@ -147,13 +169,26 @@ function change(
   })
 }
 
-function replay(db: Database, doer: Doer, id: string, range: Parameters<Webhooks['replay']>[2]): Promise<number> {
+function replay(db: Database, doer: Doer, id: string, range: ReplayRange): Promise<number> {
   return db.transaction(async (tx) => {
-    const queued = await replayDeliveries(tx, id, { ...range, through: await lastPosition(tx) })
-    const after = { after: range.after.toString(), which: range.which, queued }
+    const queued = await replayDeliveries(tx, id, range)
+    const { which, through } = range
+    const after = { after: range.after.toString(), through: through.toString(), which, queued }
     await recordDeeds(tx, doer, [{ deed: 'webhook.replayed', about: { kind: 'webhook', id }, before: null, after }])
     return queued
   })
+}
+
+/** Signed and carried like any other message; it is in no log, because nothing happened. */
+async function tryOut({ db, random, clock, post }: WebhookParts, doer: Doer, id: string): Promise<WebhookAnswer> {
+  const endpoint = found(id, await findEndpoint(db, id))
+  const answer = await sendTo({ post, clock }, endpoint, {
+    id: newId('msg', random),
+    body: stringify({ type: 'webhook.test', timestamp: isoTime(clock.now()), data: { webhookId: id } }),
+  })
+  const after = { status: answer.status, ms: answer.ms }
+  await recordDeed(db, doer, { deed: 'webhook.tested', about: { kind: 'webhook', id }, before: null, after })
+  return answer
 }
 
 function found<Found>(id: string, endpoint: Found | null): Found {

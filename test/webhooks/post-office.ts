@@ -30,7 +30,7 @@ export function openPostOffice(db: Database, options: PostOfficeOptions = {}): P
   const post = createPost({ clock: systemClock, resolve: systemResolve, policy })
   const worker = startWebhookWorker({ ...parts, post, retrySeconds, observe() {}, onPlaced() {} })
   const onChanged = worker.lookAround
-  const webhooks = createWebhooks({ db, random: systemRandom, resolve: systemResolve, policy, onChanged })
+  const webhooks = createWebhooks({ ...parts, post, resolve: systemResolve, policy, onChanged })
   return {
     webhooks,
     worker,

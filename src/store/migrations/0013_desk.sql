@@ -150,7 +150,9 @@ create table wallets (
   role     text not null,
   amount   numeric not null,
   is_low   boolean not null,
+  -- What it may do on its chain, where that was asked.
   rights   jsonb not null,
+  since    timestamptz not null,
   read_at  timestamptz not null,
   primary key (chain_id, address, unit, role)
 );
@@ -179,6 +181,7 @@ create index orders_item on orders ((coalesce(input ->> 'itemId', input ->> 'sal
 -- Purchases of one flow, and refunds that wait.
 create index orders_flow on orders (flow_id, created_at desc);
 create index refunds_open on refunds (created_at) where completed_at is null;
-create index webhook_deliveries_dead on webhook_deliveries (updated_at) where state = 'dead';
+create index webhook_deliveries_dead on webhook_deliveries (endpoint_id, updated_at) where state = 'dead';
+create index webhook_deliveries_state on webhook_deliveries (endpoint_id, state, position desc) where state <> 'delivered';
 create index players_nickname on players (lower(nickname) text_pattern_ops, id);
 create index players_created on players (created_at, id);

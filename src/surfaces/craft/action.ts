@@ -11,6 +11,7 @@ import type { Sender } from '../../chain/sender.ts'
 import type { Limits } from '../../config/limits.ts'
 import type { Buyer, Delivery, Finding } from '../../domain/good.ts'
 import type { HoldBook } from '../../store/orders/holds.ts'
+import type { KeyRight } from '../surface.ts'
 import type { Controller } from './controller.ts'
 import { refusalOf } from './refusal.ts'
 
@@ -67,6 +68,11 @@ export async function trialProblem(craft: Craft, { call, gasMax }: Action): Prom
 }
 
 const CLOSED_SECONDS = 60
+
+export async function crafterRight({ controller: { contract }, crafter }: Craft): Promise<KeyRight> {
+  const has = await contract.read('hasRole', [OPERATOR_ROLE, crafter.address])
+  return { address: crafter.address, name: 'OPERATOR_ROLE', has }
+}
 
 /** A role that is gone is no user's fault, and a person must mend it. */
 export async function assertRole({ controller: { contract }, crafter, alarm }: Craft): Promise<void> {
