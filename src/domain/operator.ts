@@ -17,5 +17,10 @@ export function mayAct(role: Role | null, needed: Role): boolean {
   return role !== null && roles.indexOf(role) >= roles.indexOf(needed)
 }
 
+/** Where a link leads. Its token is in the fragment, so that no proxy and no log sees it. */
+export function enterUrl(baseUrl: string, token: string): string {
+  return `${baseUrl}/operator/enter#${token}`
+}
+
 /** The name of the shop's own token, `SUTLER_OPERATOR_TOKEN`: the first admin. */
 export const FIRST_ADMIN = { id: 'opr_token', name: 'operator', role: 'admin' } as const

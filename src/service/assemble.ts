@@ -41,6 +41,7 @@ import { pairOffers } from './offers.ts'
 import { assertAllFinishable, assertAllReturnable, soldBefore } from './open-orders.ts'
 import { createOperations, type Operations } from './operations.ts'
 import { type Ground, layGround, type Parts } from './parts.ts'
+import { firstLink } from './people-desk.ts'
 import { openRails, recordedTerms, sellingRails } from './rails.ts'
 import { createTally } from './tally.ts'
 import { createTelling } from './telling.ts'
@@ -56,6 +57,7 @@ export type Assembly = {
   readonly database: Database
   readonly clock: Clock
   readonly log: Log
+  firstLink(): Promise<string | null>
   /** Learns which payments are spent, and takes up what is open. */
   begin(): Promise<void>
   /** Begins nothing more. `answered` settles when everybody who was let in has their answer; only then does the work behind it end. */
@@ -81,6 +83,7 @@ export async function assemble(config: Config, parts: Parts = {}): Promise<Assem
     database,
     clock,
     log,
+    firstLink: () => firstLink({ config, database, clock, random: ground.random }),
     async begin() {
       await operations.gate.open(stopping.signal)
       if (ground.withoutWorker) return

@@ -2,7 +2,7 @@ import type { Admission } from '../api/operator/admission.ts'
 import { approvalRows } from '../api/operator/approval-rows.ts'
 import { auditRows } from '../api/operator/audit-rows.ts'
 import { passkeyRows } from '../api/operator/passkey-rows.ts'
-import { meRow, peopleRows, presentLink } from '../api/operator/people-rows.ts'
+import { firstUrl, meRow, peopleRows } from '../api/operator/people-rows.ts'
 import type { OperatorRoute } from '../api/operator/route.ts'
 import { sessionRows } from '../api/operator/session-rows.ts'
 import type { Clock } from '../base/clock.ts'
@@ -53,7 +53,6 @@ export function firstLink({
     // One replica after the other: of those that start at once, one prints a link.
     if ((await countAdmins(tx)) > 0 || (await hasFoundingLink(tx, at))) return null
     const link = await insertToken(tx, { kind: 'link', operatorId: null, madeBy: 'start' }, { at, random })
-    // The page asks whoever comes by this one for their name.
-    return `${presentLink(link, config.http.baseUrl).url}&first`
+    return firstUrl(link, config.http.baseUrl)
   })
 }

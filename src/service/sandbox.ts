@@ -4,6 +4,7 @@ import { systemRandom } from '../base/id.ts'
 import { createLog } from '../base/log.ts'
 import { providerTransport } from '../chain/rpc.ts'
 import type { LoadedConfig } from '../config/load.ts'
+import { consoleRoutes } from '../sandbox/console.ts'
 import { createSandboxPlayers, seedSandboxGame } from '../sandbox/players.ts'
 import { withOutages } from '../sandbox/practice.ts'
 import { sandboxRoutes } from '../sandbox/routes.ts'
@@ -47,7 +48,10 @@ export async function startSandbox(loaded: SandboxLoaded): Promise<SandboxShop> 
       ),
       async furnish() {
         await seedSandboxGame(database)
-        return sandboxRoutes(world, createSandboxPlayers(database, systemRandom))
+        return [
+          ...sandboxRoutes(world, createSandboxPlayers(database, systemRandom)),
+          ...consoleRoutes({ config: world.config, database, clock: systemClock, random: systemRandom }),
+        ]
       },
     })
     return { service, world, stop: () => service.stop().then(close) }

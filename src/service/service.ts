@@ -7,6 +7,8 @@ export type Service = Pick<Assembly, 'checkout' | 'operations' | 'routes' | 'ope
   /** Where it listens, on this machine. */
   readonly url: string
   readonly port: number
+  /** While there is no admin: a link that makes whoever uses it the first. Null otherwise. */
+  firstLink(): Promise<string | null>
   /** Says that it stops, stops accepting, finishes or hands over what is under way, closes the store. */
   stop(): Promise<void>
 }
@@ -21,6 +23,7 @@ export async function startService(config: Config, parts: Parts = {}): Promise<S
   return {
     url: `http://${http.host.includes(':') ? `[${http.host}]` : http.host}:${port}`,
     port,
+    firstLink: shop.firstLink,
     checkout,
     operations,
     routes,

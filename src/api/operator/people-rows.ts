@@ -5,13 +5,14 @@ import type { JsonObject } from '../../base/json.ts'
 import { formatUsd, usd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Config } from '../../config/config.ts'
-import { FIRST_ADMIN, mayAct, roles } from '../../domain/operator.ts'
+import { enterUrl, FIRST_ADMIN, mayAct, roles } from '../../domain/operator.ts'
 import { nameField } from '../../domain/shelf-fields.ts'
 import type { Database, Transaction } from '../../store/db.ts'
 import type { Doer } from '../../store/deeds.ts'
 import {
   addPerson,
   changePerson,
+  countAdmins,
   findPerson,
   type ListedPerson,
   listPeople,
@@ -78,6 +79,7 @@ export function peopleRows(desk: PeopleDesk): readonly OperatorRoute[] {
         }),
       }),
     }),
+    ...(config.operators.console ? [firstRow(desk)] : []),
     operator('POST /operator/operators/{id}/link', {
       role: 'admin',
       summary: 'Another link that lets somebody in, once',
@@ -119,6 +121,22 @@ export function peopleRows(desk: PeopleDesk): readonly OperatorRoute[] {
       },
     }),
   ]
+}
+
+function firstRow({ database, config }: PeopleDesk): OperatorRoute {
+  return operator('POST /operator/operators/first', {
+    role: 'admin',
+    summary: 'While there is no admin: a link that makes whoever uses it the first, once',
+    handle: async ({ doer }) => {
+      const link = await database.transaction(async (tx) => {
+        if ((await countAdmins(tx)) > 0)
+          throw new Problem('invalid_request', 'There is an admin already; name whom the link is for.')
+        return giveToken(tx, doer, { kind: 'link', operatorId: null })
+      })
+      const url = firstUrl(link, config.http.baseUrl)
+      return { status: 201, body: { name: null, role: 'admin', link: { url, expiresAt: isoTime(link.expiresAt) } } }
+    },
+  })
 }
 
 /** Who asks, what they may do, and what the shop is. `routes` are all there are. */
@@ -169,9 +187,13 @@ async function keysFor(
   }
 }
 
-/** In the fragment, so that no proxy and no log sees it. */
-export function presentLink({ secret, expiresAt }: GivenToken, baseUrl: string): JsonObject & { readonly url: string } {
-  return { url: `${baseUrl}/operator/enter#${secret.reveal()}`, expiresAt: isoTime(expiresAt) }
+function presentLink({ secret, expiresAt }: GivenToken, baseUrl: string): JsonObject {
+  return { url: enterUrl(baseUrl, secret.reveal()), expiresAt: isoTime(expiresAt) }
+}
+
+/** The page asks whoever comes by this one for their name. */
+export function firstUrl({ secret }: GivenToken, baseUrl: string): string {
+  return `${enterUrl(baseUrl, secret.reveal())}&first`
 }
 
 function changed(id: string, outcome: PersonOutcome): Person {

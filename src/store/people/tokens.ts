@@ -49,11 +49,11 @@ export async function insertToken(
 export async function giveToken(
   tx: Transaction,
   doer: Doer,
-  { kind, operatorId }: { readonly kind: TokenKind; readonly operatorId: string },
+  { kind, operatorId }: Omit<TokenWish, 'madeBy'>,
 ): Promise<GivenToken> {
   const given = await insertToken(tx, { kind, operatorId, madeBy: doer.who.id }, doer)
   const deed = kind === 'link' ? 'operator.linked' : 'token.made'
-  const about = { kind: 'operator', id: operatorId }
+  const about = { kind: 'operator', id: operatorId ?? 'first' }
   await recordDeeds(tx, doer, [{ deed, about, before: null, after: { tokenId: given.id } }])
   return given
 }
