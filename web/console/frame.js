@@ -7,7 +7,7 @@ import { html, Link } from './parts.js'
 import { go, isOffline, isSessionOver, me, route } from './shop.js'
 
 /** The places, as the page's own side bar lists them. */
-export const places = [...document.querySelectorAll('#places a')].map((link) => ({
+export const places = /** @type {HTMLAnchorElement[]} */ ([...document.querySelectorAll('#places a')]).map((link) => ({
   path: new URL(link.href).pathname,
   name: link.textContent.trim(),
   key: link.dataset.key,
@@ -30,7 +30,9 @@ export function Places() {
   const { pathname } = route.value
   const count = waiting.value
   useEffect(() => {
-    for (const link of document.querySelectorAll('#places a, #tabs a:not([href="#more"])')) {
+    for (const link of /** @type {NodeListOf<HTMLAnchorElement>} */ (
+      document.querySelectorAll('#places a, #tabs a:not([href="#more"])')
+    )) {
       const to = new URL(link.href).pathname
       const isHere = to === '/operator' ? pathname === to : pathname === to || pathname.startsWith(`${to}/`)
       if (isHere) link.setAttribute('aria-current', 'page')
@@ -110,12 +112,13 @@ async function openLater(name) {
 export function startKeys() {
   let before = ''
   addEventListener('keydown', (event) => {
+    const target = /** @type {Element} */ (event.target)
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
       event.preventDefault()
       if (!isSessionOver.value) openLater('Palette')
       return
     }
-    const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName ?? '')
+    const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName ?? '')
     if (
       isTyping ||
       event.ctrlKey ||
@@ -129,7 +132,7 @@ export function startKeys() {
     before = event.key
     const place = first === 'g' && places.find(({ key }) => key === event.key)
     if (place) return go(place.path)
-    const isOnControl = event.target.closest?.('a, button, [role="option"]')
+    const isOnControl = target.closest?.('a, button, [role="option"]')
     if (event.key === '/') openLater('Palette')
     else if (event.key === '?') openLater('Keys')
     else if (event.key === 't') nextTheme()

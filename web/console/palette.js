@@ -27,6 +27,7 @@ export function AllPlaces() {
     ${me.value?.operator ? html`<footer><button type="button" data-icon="person" onClick=${() => openDialog(Account)}>${me.value.operator.name}</button></footer>` : null}<//>`
 }
 
+/** @type {[string[], string][]} */
 const KEYS = [
   [['/'], 'Find anything'],
   [['Ctrl', 'K'], 'The same, from inside a field too'],
@@ -84,6 +85,7 @@ export function Palette() {
     deed()
   }
   const isNear = ({ name }) => q === '' || name.toLowerCase().includes(q.toLowerCase())
+  /** @type {{ icon: string, name: string, hint?: string, keys?: string, run: () => void }[]} */
   const options = [
     ...(found.q === q ? found.matches : []).map(({ type, title, hint, id, href }) => ({
       icon: ICONS[type] ?? 'spark',
@@ -94,7 +96,7 @@ export function Palette() {
     })),
     ...places
       .filter(isNear)
-      .map(({ path, name, key, icon }) => ({ icon, name, keys: `g ${key}`, run: leave(() => go(path)), href: path })),
+      .map(({ path, name, key, icon }) => ({ icon, name, keys: `g ${key}`, run: leave(() => go(path)) })),
     ...[
       { icon: 'auto', name: 'Change the theme', keys: 't', run: leave(nextTheme) },
       { icon: 'spark', name: 'Keys', keys: '?', run: () => openDialog(Keys) },

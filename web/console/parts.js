@@ -82,7 +82,7 @@ export function Id({ of, to, href, whole = false }) {
   }} aria-label="Copy ${text}"></button></span>`
 }
 
-/** A button for what not everybody may do: whoever may not sees it, and why. */
+/** A button for what not everybody may do: whoever may not sees it, and why. @param {any} props */
 export function Act({ role = 'support', no = null, onClick, class: look = '', icon, children, ...rest }) {
   const refusal = no ?? refusalFor(role) ?? (isOffline.value ? 'The shop cannot be reached at the moment.' : null)
   return html`<button type="button" class=${look} data-icon=${icon} aria-disabled=${refusal ? 'true' : undefined} title=${refusal ?? undefined} onClick=${(
