@@ -35,7 +35,8 @@ function Screen() {
   }, [file])
   // Whoever cannot see that the page changed hears its heading.
   useEffect(() => {
-    /** @type {HTMLElement | null} */ ;(document.querySelector('main h1'))?.focus({ preventScroll: true })
+    /** @type {HTMLElement | null} */
+    document.querySelector('main h1')?.focus({ preventScroll: true })
   }, [pathname, loaded.has(file)])
   const Shown = loaded.get(file)
   if (Shown) return html`<${Guard} key=${pathname}><${Shown} id=${id} /><//>`

@@ -51,6 +51,8 @@ async function run() {
       state.value = 'on'
       isOffline.value = false
       lostAt = 0
+      // What happened before it was open was told to nobody.
+      tellAll({ type: 'poll', subject: null })
       await read(answer.body)
     } catch {
       // Told below: whether it ended or failed, it is to be opened again.
