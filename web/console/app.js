@@ -35,8 +35,7 @@ function Screen() {
   }, [file])
   // Whoever cannot see that the page changed hears its heading.
   useEffect(() => {
-    /** @type {HTMLElement | null} */
-    document.querySelector('main h1')?.focus({ preventScroll: true })
+    document.querySelector('main').querySelector('h1')?.focus({ preventScroll: true })
   }, [pathname, loaded.has(file)])
   const Shown = loaded.get(file)
   if (Shown) return html`<${Guard} key=${pathname}><${Shown} id=${id} /><//>`
