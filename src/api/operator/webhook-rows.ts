@@ -20,7 +20,9 @@ export function webhookRows(webhooks: Webhooks): readonly OperatorRoute[] {
       summary: 'Who is told of events',
       handle: async () => {
         const [endpoints, backlog] = await Promise.all([webhooks.list(), webhooks.backlog()])
-        const of = new Map(backlog.map(({ endpointId, pending, dead, oldestSeconds }) => [endpointId, { pending, dead, oldestSeconds }]))
+        const of = new Map(
+          backlog.map(({ endpointId, pending, dead, oldestSeconds }) => [endpointId, { pending, dead, oldestSeconds }]),
+        )
         const none = { pending: 0, dead: 0, oldestSeconds: 0 }
         return {
           body: { webhooks: endpoints.map((one) => ({ ...presentEndpoint(one), ...(of.get(one.id) ?? none) })) },
