@@ -1,15 +1,27 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { mayAct, type Role, roles } from '../../src/domain/operator.ts'
+import { movableClock } from '../checkout/counter.ts'
+import { type Authenticator, createAuthenticator, type Wrong } from '../support/authenticator.ts'
 import { post } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { asOperator } from './desk.ts'
-import { addOperator, audit, codeOf, enter, joined, PAGE, tokenIn, visitor } from './people-desk.ts'
+import { addOperator, audit, codeOf, enter, joined, PAGE, tokenIn, type Visitor, visitor } from './people-desk.ts'
 
 let shop: TestShop
 before(async () => {
   shop = await startShop()
 })
 after(() => shop.stop())
+
+async function drained(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<string> {
+  let text = ''
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return text
+    text += Buffer.from(value).toString()
+  }
+}
 
 /** Failures are counted by address, and all of ours come from one. */
 const forget = () => shop.store.db.query('delete from sign_in_failures')
@@ -78,6 +90,277 @@ describe('the door', () => {
     assert.equal((await visitor(shop.url, ada, fresh).call('GET', '/operator/me')).status, 200)
     const planted = await enter(shop.url, { token: 'x' }, { ...PAGE, cookie: 'sutler=sse_chosen-by-somebody-else' })
     assert.equal(planted.status, 401)
+    await forget()
+  })
+})
+
+describe('a session', () => {
+  let admin: Visitor
+  before(async () => {
+    admin = await joined(shop, 'Root', 'admin')
+  })
+
+  test('no other page can use it: not from elsewhere, not without our header, not as a form, not with a token beside it', async () => {
+    const token = shop.config.operatorToken!.reveal()
+    const wrong: Record<string, string>[] = [
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+      { 'sec-fetch-site': 'none' },
+      { 'x-sutler': '' },
+      { 'x-sutler': 'background' },
+      { 'content-type': 'text/plain' },
+      { 'content-type': 'application/x-www-form-urlencoded' },
+      { authorization: `Bearer ${token}` },
+      { authorization: 'Basic abc' },
+    ]
+    const before = (await audit(shop)).length
+    for (const headers of wrong)
+      for (const [method, path] of [
+        ['POST', '/operator/operators'],
+        ['DELETE', '/operator/session'],
+      ] as const) {
+        const answer = await admin.call(method, path, { name: 'Mallory', role: 'admin' }, headers)
+        assert.equal(await codeOf(answer), '403 not_from_console', JSON.stringify(headers))
+      }
+    const bearer = { authorization: `Bearer ${token}` }
+    assert.equal(await codeOf(await admin.call('GET', '/operator/me', undefined, bearer)), '403 not_from_console')
+    assert.equal((await audit(shop)).length, before, 'and nothing was done')
+  })
+
+  test('where a browser does not say where it comes from, its origin counts', async () => {
+    const { 'sec-fetch-site': _, ...old } = PAGE
+    const link = await addOperator(shop, 'Oldie', 'viewer')
+    const from = (origin: string) => enter(shop.url, { token: tokenIn(link) }, { ...old, origin })
+    for (const origin of ['https://evil.example', 'null', `${shop.url}.evil.example`])
+      assert.equal(await codeOf(await from(origin)), '403 not_from_console', origin)
+    assert.equal(await codeOf(await enter(shop.url, { token: tokenIn(link) }, old)), '403 not_from_console')
+    assert.equal((await from(new URL(shop.url).origin)).status, 200)
+  })
+
+  test('of one replica is one of all; ended at one, it is over at all', async () => {
+    const replica = await shop.replica()
+    const ada = await joined(shop, 'Wanderer', 'viewer')
+    const there = visitor(replica.url, ada, ada.cookie)
+    assert.equal((await there.call('GET', '/operator/me')).status, 200)
+    const { sessions } = (await (await admin.call('GET', '/operator/sessions')).json()) as {
+      sessions: { id: string; name: string; isThis: boolean }[]
+    }
+    assert.equal(sessions.find(({ isThis }) => isThis)?.name, 'Root')
+    const { id } = sessions.find(({ name }) => name === 'Wanderer')!
+    assert.equal((await admin.call('DELETE', `/operator/sessions/${id}`, {})).status, 200)
+    assert.equal(await codeOf(await there.call('GET', '/operator/me')), '401 operator_only')
+  })
+
+  test('ends by signing out, when idle for an hour, after twelve hours, with another role and with a revocation', async () => {
+    const endings: Record<string, (one: Visitor) => Promise<unknown>> = {
+      'signing out': (one) => one.call('DELETE', '/operator/session', {}),
+      idle: ({ id }) =>
+        shop.store.db.query(
+          `update operator_sessions set seen_at = seen_at - interval '1 hour' where operator_id = $1`,
+          [id],
+        ),
+      'twelve hours': ({ id }) =>
+        shop.store.db.query(
+          `update operator_sessions set expires_at = expires_at - interval '12 hours' where operator_id = $1`,
+          [id],
+        ),
+      'another role': ({ id }) => admin.call('POST', `/operator/operators/${id}/role`, { role: 'support' }),
+      revoked: ({ id }) => admin.call('POST', `/operator/operators/${id}/revoke`, {}),
+    }
+    for (const [how, end] of Object.entries(endings)) {
+      const one = await joined(shop, `Ends by ${how}`, 'viewer')
+      assert.equal((await one.call('GET', '/operator/me')).status, 200, how)
+      await end(one)
+      assert.equal(await codeOf(await one.call('GET', '/operator/me')), '401 operator_only', how)
+    }
+  })
+
+  test('speaks for its own operator only, whatever the body says', async () => {
+    const item = (id: string, more: object) => ({ id, name: id, price: '1.00', ...more })
+    const lied = await admin.call('POST', '/operator/items', item('lie:1', { by: 'somebody else' }))
+    assert.equal(await codeOf(lied), '400 invalid_request')
+    assert.equal((await admin.call('POST', '/operator/items', item('own:1', {}))).status, 201)
+    assert.equal((await admin.call('POST', '/operator/items', item('own:2', { by: 'Root' }))).status, 201)
+    await asOperator(shop, '/operator/items', post(item('token:1', { by: 'mara' })))
+    const told = await audit(shop, '&deed=item.added')
+    assert.deepEqual(
+      told.map(({ about, who, operatorId, via }) => [about.id, who, operatorId === admin.id, via]),
+      [
+        ['token:1', 'mara', false, 'token'],
+        ['own:2', 'Root', true, 'console'],
+        ['own:1', 'Root', true, 'console'],
+      ],
+    )
+  })
+
+  test('of an event stream ends with it, at the next heartbeat', async () => {
+    const clock = movableClock()
+    const replica = await shop.replica({ clock })
+    const ada = await joined(shop, 'Listener', 'viewer')
+    const response = await visitor(replica.url, ada, ada.cookie).call('GET', '/events', undefined, {
+      accept: 'text/event-stream',
+    })
+    assert.equal(response.status, 200)
+    const reader = response.body!.getReader()
+    await reader.read()
+    clock.move(15_000)
+    assert.match(Buffer.from((await reader.read()).value!).toString(), /still here/)
+    await admin.call('POST', `/operator/operators/${ada.id}/revoke`, {})
+    clock.move(15_000)
+    assert.equal(await drained(reader), '', 'nothing more is told')
+  })
+})
+
+describe('roles', () => {
+  test('each route refuses every role below its own, and reading is for all whom it names', async () => {
+    const people = new Map<Role, Visitor>()
+    for (const role of roles) people.set(role, await joined(shop, `Role ${role}`, role))
+    const rows = shop.service.operatorRoutes.filter(({ role }) => role !== null)
+    assert.ok(rows.length > 40, `${rows.length}`)
+    for (const { method, path, role: needed } of rows) {
+      const at = path.replaceAll(/\{\w+\}/g, 'nothing')
+      for (const [role, visitor] of people) {
+        const isRefused = !mayAct(role, needed!)
+        if (!isRefused && method !== 'GET') continue
+        const response = await visitor.call(method, at, method === 'GET' ? undefined : {})
+        const code = response.ok ? '' : ((await response.json()) as { code: string }).code
+        if (response.ok) await response.body?.cancel()
+        assert.equal(code === 'role_too_low', isRefused, `${method} ${path} as ${role}: ${response.status} ${code}`)
+        if (isRefused) assert.equal(response.status, 403)
+      }
+    }
+  })
+
+  test('a personal token has its owner’s role, ends with them, and is no session', async () => {
+    const { id, token } = await addOperator(shop, 'Scripted', 'viewer', true)
+    const call = (path: string, init: RequestInit = {}) =>
+      fetch(shop.url + path, { ...init, headers: { ...init.headers, authorization: `Bearer ${token!.token}` } })
+    const me = (await (await call('/operator/me')).json()) as { operator: object }
+    assert.deepEqual(me.operator, { id, name: 'Scripted', role: 'viewer', via: 'token' })
+    assert.equal(
+      await codeOf(await call('/operator/operators', post({ name: 'X', role: 'admin' }))),
+      '403 role_too_low',
+    )
+    await asOperator(shop, `/operator/operators/${id}/role`, post({ role: 'admin' }))
+    assert.equal((await call('/operator/sessions')).status, 200, 'the role of now')
+    await asOperator(shop, `/operator/operators/${id}/revoke`, post({}))
+    assert.equal(await codeOf(await call('/operator/me')), '401 operator_only')
+  })
+
+  test('there is always an admin, also when the last two revoke each other at once', async () => {
+    const { rows } = await shop.store.db.query<{ id: string }>(
+      `select id from operators where role = 'admin' and state = 'active'`,
+    )
+    const act = (id: string, what: string) =>
+      asOperator(shop, `/operator/operators/${id}/${what}`, post(what === 'role' ? { role: 'viewer' } : {})).then(
+        codeOf,
+      )
+    const codes = await Promise.all(rows.map(({ id }, index) => act(id, index % 2 ? 'role' : 'revoke')))
+    assert.equal(codes.filter((code) => code === '400 invalid_request').length, 1, codes.join(', '))
+    assert.equal(codes.filter((code) => code === '200').length, rows.length - 1)
+  })
+
+  test('names are not told apart by their letters’ size, and those that mean something else are refused', async () => {
+    await addOperator(shop, 'Zoë', 'viewer')
+    for (const name of ['zoë', 'Automatic', 'OPERATOR', 'sandbox', 'a\u202eb', ''])
+      assert.equal(
+        await codeOf(await asOperator(shop, '/operator/operators', post({ name, role: 'viewer' }))),
+        '400 invalid_request',
+        name,
+      )
+  })
+})
+
+describe('passkeys', () => {
+  let owner: Visitor
+  let device: Authenticator
+  before(async () => {
+    await forget()
+    owner = await joined(shop, 'Keyed', 'support')
+    device = createAuthenticator(new URL(shop.url).origin)
+  })
+
+  const asked = async (path: string, by: Visitor | null = null) => {
+    const call = by ?? visitor(shop.url, { id: '', name: '' }, '')
+    const response = await call.call('POST', path, {})
+    assert.equal(response.status, 200)
+    return (await response.json()) as { challenge: string }
+  }
+  const register = (credential: object, by = owner) => by.call('POST', '/operator/passkeys/register', { credential })
+  const verify = (credential: object) => enterAt('/operator/passkeys/verify', { credential })
+  const enterAt = (path: string, body: object) =>
+    fetch(shop.url + path, { method: 'POST', headers: PAGE, body: JSON.stringify(body) })
+
+  test('one that is made at the console lets its owner in, and nobody can use its answer twice', async () => {
+    const made = device.make(await asked('/operator/passkeys/options', owner))
+    assert.equal((await register(made)).status, 201)
+    assert.equal(await codeOf(await register(made)), '400 invalid_request', 'a challenge is good once')
+    const answer = device.get(await asked('/operator/passkeys/challenge'))
+    const response = await verify(answer)
+    assert.equal(response.status, 200, await response.clone().text())
+    assert.deepEqual(((await response.json()) as { operator: object }).operator, {
+      id: owner.id,
+      name: 'Keyed',
+      role: 'support',
+      via: 'console',
+    })
+    assert.equal(await codeOf(await verify(answer)), '401 sign_in_refused')
+    await forget()
+  })
+
+  test('nothing that is wrong with it is taken', async () => {
+    const wrong: Record<string, Wrong> = {
+      'another site': { origin: 'https://evil.example' },
+      'another name': { rpId: 'evil.example' },
+      'framed by another': { crossOrigin: true },
+      'another purpose': { type: 'webauthn.create' },
+      'nobody verified': { flags: 0x01 },
+      'nobody there': { flags: 0x04 },
+      'a copied device': { counter: 1 },
+      'another signature': { signature: Buffer.from('30060201010201010a', 'hex') },
+      'another owner': { userHandle: Buffer.from('opr_else').toString('base64url') },
+    }
+    for (const [what, how] of Object.entries(wrong)) {
+      assert.equal(
+        await codeOf(await verify(device.get(await asked('/operator/passkeys/challenge'), how))),
+        '401 sign_in_refused',
+        what,
+      )
+      await forget()
+    }
+    const stale = await asked('/operator/passkeys/challenge')
+    await shop.store.db.query(`update passkey_challenges set expires_at = expires_at - interval '2 minutes'`)
+    assert.equal(await codeOf(await verify(device.get(stale))), '401 sign_in_refused', 'too late')
+    const own = await asked('/operator/passkeys/options', owner)
+    assert.equal(await codeOf(await verify(device.get(own))), '401 sign_in_refused', 'asked for another end')
+    await forget()
+    assert.equal(
+      (await verify(device.get(await asked('/operator/passkeys/challenge')))).status,
+      200,
+      'and it still works',
+    )
+  })
+
+  test('a key that is not ES256, or for somebody else’s challenge, is not kept', async () => {
+    const other = await joined(shop, 'Other', 'viewer')
+    const fresh = createAuthenticator(new URL(shop.url).origin)
+    const theirs = await asked('/operator/passkeys/options', other)
+    assert.equal(await codeOf(await register(fresh.make(theirs))), '400 invalid_request')
+    const rsa = fresh.make(await asked('/operator/passkeys/options', owner), { alg: -257 })
+    assert.equal(await codeOf(await register(rsa)), '400 invalid_request')
+    const blind = fresh.make(await asked('/operator/passkeys/options', owner), { flags: 0x41 })
+    assert.equal(await codeOf(await register(blind)), '400 invalid_request', 'nobody was verified')
+  })
+
+  test('ends with its owner; only they or an admin forget it', async () => {
+    const { passkeys } = (await (await owner.call('GET', '/operator/passkeys')).json()) as {
+      passkeys: { id: string }[]
+    }
+    const other = await joined(shop, 'Nosy', 'support')
+    assert.equal((await other.call('DELETE', `/operator/passkeys/${passkeys[0]!.id}`, {})).status, 404)
+    await asOperator(shop, `/operator/operators/${owner.id}/revoke`, post({}))
+    const late = device.get(await asked('/operator/passkeys/challenge'))
+    assert.equal(await codeOf(await verify(late)), '401 sign_in_refused')
     await forget()
   })
 })

@@ -48,11 +48,11 @@ export async function* streamEvents(
   while (!stop.aborted) {
     const events = await readEvents(db, seen, PAGE)
     const told = events.filter((event) => fitsSieve(event, wanted))
-    if (told.length > 0) yield told.map(printed).join('')
-    else if (clock.now() >= heartbeatAt) yield ': still here\n\n'
-    else if (events.length === 0) await waitForNews(POLL_MS)
     seen = events.at(-1)?.position ?? seen
-    if (told.length > 0 || clock.now() >= heartbeatAt) heartbeatAt = clock.now() + HEARTBEAT_MS
+    if (told.length > 0 || clock.now() >= heartbeatAt) {
+      yield told.length > 0 ? told.map(printed).join('') : ': still here\n\n'
+      heartbeatAt = clock.now() + HEARTBEAT_MS
+    } else if (events.length === 0) await waitForNews(POLL_MS)
   }
 }
 
