@@ -25,6 +25,7 @@ import { createReceiptSigner } from '../checkout/receipt.ts'
 import { sendBack } from '../checkout/send-back.ts'
 import { startWorker } from '../checkout/worker.ts'
 import { type Config, mcpBaseUrl } from '../config/config.ts'
+import type { Shelf } from '../domain/catalog.ts'
 import type { SurfaceName } from '../domain/good.ts'
 import type { Route } from '../domain/route.ts'
 import { accountsOf, addressFinder, type RailAccount, type RailKind } from '../rails/kind.ts'
@@ -37,6 +38,7 @@ import { addStrike } from '../store/orders/strikes.ts'
 import { createJournal } from '../store/sends/journal.ts'
 import type { OpenSurface } from '../surfaces/surface.ts'
 import { createChains } from './chains.ts'
+import { createHouseRules } from './house-rules.ts'
 import { pairOffers } from './offers.ts'
 import { assertAllFinishable, assertAllReturnable, soldBefore } from './open-orders.ts'
 import { createOperations, type Operations } from './operations.ts'
@@ -115,10 +117,7 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   const { limits, http } = config
   const sources = { clock, random, log, waypoint, exchange }
   const journal = createJournal(database)
-  const tally = createTally({
-    ...{ database, clock, log },
-    shelves: () => [...open.values()].flatMap(({ shelf = [] }) => shelf),
-  })
+  const tally = createTally({ database, clock, log, shelves: () => shelvesOf(open) })
   const meter = createShopMeter({ onMoved: () => operations.wake(), onTold: tally.count })
   const chainOf = createChains({ limits, journal, clock, log, waypoint, transports, meter: meter.chain })
   const measured = (service: string) => measuredExchange(exchange, clock, (asked) => meter.outside(service, asked))
@@ -135,10 +134,12 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   }
   const rails = openRails(accounts, chainOf, railParts)
   const goods = { ...sources, exchange: measured('game'), config, database, chainOf, surfaces }
-  const { open, offers } = pairOffers({ ...goods, accounts: selling, rails, telling })
+  const rules = createHouseRules({ database, clock, log, configured: config.blockedPayers })
+  const { open, offers } = pairOffers({ ...goods, accounts: selling, rails, telling, rules })
   await assertAllFinishable(database, offers)
   const orders = createOrders(database)
-  const around = { ...sources, config, accounts, database, journal, rails, open, chainOf, meter, tally, orders, past }
+  const books = { config, accounts, database, journal, orders, past }
+  const around = { ...sources, ...books, rails, open, chainOf, meter, tally, rules }
   const operations = createOperations({ ...around, resolve: ground.resolve, post: ground.post })
   await assertAllReturnable(database, operations.reconcileContext)
   const receipts = createReceiptSigner({
@@ -154,7 +155,10 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
       database.ensureRoom()
       operations.gate.assertOpen()
     },
-    assertSelling: operations.health.assertSelling,
+    assertSelling(surface, rail) {
+      operations.health.assertSelling(surface, rail)
+      return rules.assertUnpaused(rail)
+    },
     isBlocked: operations.reconcileContext.isBlocked,
     sendBack: (rail, astray) => sendBack(operations.reconcileContext, rail, astray),
     paymentUrl: (rail, reference) => context.urlOf(rail, `/payments/${reference}`),
@@ -220,6 +224,10 @@ async function openDoor(config: Config, ground: Ground, counter: Counter): Promi
 function consoleShop({ service, mode }: Config, kinds: readonly RailKind[]): ConsoleShop {
   const rails = kinds.map(({ name, label }) => ({ name, label }))
   return { name: service.name, isSandbox: mode === 'sandbox', rails }
+}
+
+function shelvesOf(open: ReadonlyMap<SurfaceName, OpenSurface>): readonly Shelf[] {
+  return [...open.values()].flatMap(({ shelf = [] }) => shelf)
 }
 
 function orderJobs(database: Database): OrderJobs {

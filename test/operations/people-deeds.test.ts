@@ -2,11 +2,14 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { verifyAudit } from '../../src/store/people/audit.ts'
+import { createAuthenticator } from '../support/authenticator.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
-import { asOperator, buy } from './desk.ts'
+import { until } from '../support/until.ts'
+import { AT_ONCE, asOperator, buy, reconcileRail } from './desk.ts'
 import { audit, codeOf, joined, signIn, tokenIn, type Visitor } from './people-desk.ts'
+import { x402Stranger } from './strangers.ts'
 
 const BUDGET = '2.00'
 const SECOND_PERSON = '1.00'
@@ -16,7 +19,12 @@ let shop: TestShop
 let buyer: PrivateKeyAccount
 before(async () => {
   shop = await startShop({
-    env: { SUTLER_SUPPORT_REFUNDS_PER_DAY: BUDGET, SUTLER_SECOND_PERSON_FROM: SECOND_PERSON },
+    env: {
+      SUTLER_SUPPORT_REFUNDS_PER_DAY: BUDGET,
+      SUTLER_SECOND_PERSON_FROM: SECOND_PERSON,
+      SUTLER_RECONCILE_SECONDS: '300',
+      SUTLER_WEBHOOK_LOOPBACK: 'true',
+    },
     withSandboxRoutes: true,
   })
   buyer = await fundedWallet(shop)
@@ -166,6 +174,51 @@ describe('a second person', () => {
   })
 })
 
+describe('every word by which money goes back', () => {
+  let carl: Visitor
+  let eve: Visitor
+  before(async () => {
+    carl = await joined(shop, 'Carla', 'admin')
+    eve = await joined(shop, 'Eve', 'support')
+  })
+
+  test('passes the same guard: stray money, and a delivery that is said not to have happened', async () => {
+    const [arrival] = await stray(1_500_000n)
+    const path = `/operator/arrivals/${arrival}`
+    const one = (await (await carl.call('POST', path, { decision: 'refund' })).json()) as Asked
+    const many = await carl.call('POST', '/operator/arrivals/decide', {
+      ids: [arrival],
+      decision: 'refund',
+      reason: 'x',
+    })
+    const { results } = (await many.json()) as { results: { isDone: boolean; error: { code: string } }[] }
+    assert.deepEqual(
+      [one.code, results[0]!.isDone, results[0]!.error.code],
+      ['approval_needed', false, 'approval_needed'],
+    )
+    assert.equal((await eve.call('POST', `/operator/approvals/${one.approval.id}/approve`, {})).status, 200)
+    const { arrivals } = (await (await carl.call('GET', path)).json()) as { arrivals: { status: string }[] }
+    assert.equal(arrivals[0]!.status, 'refunded')
+
+    const small = await inDoubt(1)
+    await shop.store.db.query(
+      `insert into refund_spending (operator_id, about, amount, at) values ($1, 'before', 2000000, now())`,
+      [eve.id],
+    )
+    const decide = (by: Visitor, id: string, outcome: string) =>
+      by.call('POST', `/operator/orders/${id}/decide`, { outcome })
+    assert.equal(await codeOf(await decide(eve, small, 'not_delivered')), '403 refund_budget_spent')
+    assert.equal(await codeOf(await decide(eve, small, 'delivered')), '200', 'which gives nothing back')
+    const large = await inDoubt(4)
+    assert.equal(await codeOf(await decide(carl, large, 'not_delivered')), '202 approval_needed')
+    const { rows } = await shop.store.db.query<{ verdict: string | null }>(
+      'select verdict from game_calls where order_id = $1',
+      [large],
+    )
+    assert.equal(rows[0]!.verdict, null, 'nothing was decided')
+  })
+})
+
 describe('the audit log', () => {
   const verdict = () => verifyAudit(shop.store.db)
   /** As somebody with the store's own keys would, and back again. */
@@ -184,6 +237,31 @@ describe('the audit log', () => {
     }
     assert.deepEqual((await verdict()).faults, [], 'whole again')
   }
+
+  test('has an entry of its own for each route that is not only read', async () => {
+    const rows = shop.service.operatorRoutes.filter(({ method, role }) => method !== 'GET' && role !== null)
+    const deeds = await deedsOf(shop)
+    for (const { method, path } of rows) {
+      const key = `${method} ${path}`
+      const act = deeds[key]
+      assert.ok(act, `${key} is new: say here how it is done, and see that it leaves an entry`)
+      const before = BigInt((await audit(shop))[0]!.position)
+      const response = await act()
+      assert.ok(response.ok, `${key}: ${response.status} ${await response.clone().text()}`)
+      const fresh = (await audit(shop)).filter(({ position }) => BigInt(position) > before)
+      assert.ok(fresh.length > 0, `${key} left no entry`)
+      if (CHANGES_NOTHING.has(key)) continue
+      const called = new RegExp(`^${key.replaceAll(/\{\w+\}/g, '[^/]+')}$`)
+      const forgot = fresh.some(({ deed, about }) => deed === 'route.called' && called.test(about.id))
+      assert.ok(!forgot, `${key} forgot to record its deed`)
+    }
+  })
+
+  test('tells also what was only exported, and what a route forgot', async () => {
+    await (await asOperator(shop, '/operator/audit?format=csv')).text()
+    const [entry] = await audit(shop)
+    assert.deepEqual([entry!.deed, entry!.about.id], ['route.called', 'GET /operator/audit'])
+  })
 
   test('cannot be changed, not even by the shop itself', async () => {
     for (const change of [`update audit set hash = hash`, 'delete from audit where position = 1', 'truncate audit'])
@@ -215,8 +293,9 @@ describe('the audit log', () => {
       faultsOf([[-1n, 'inserted']]),
     )
     // With its own hash made anew, an entry no longer fits the one after it.
+    const anew = `replace(entry::text, '"reason"', '"season"')`
     await tampered(
-      `update audit set entry = entry::text::json, hash = encode(sha256(convert_to(previous || E'\\n' || replace(entry::text, '"reason"', '"season"'), 'utf8')), 'hex') where position = $1`,
+      `update audit set entry = ${anew}::json, hash = encode(sha256(convert_to(previous || E'\\n' || ${anew}, 'utf8')), 'hex') where position = $1`,
       [9],
       faultsOf([[9n, 'changed']]),
     )
@@ -238,10 +317,143 @@ describe('the audit log', () => {
     await Promise.all(
       Array.from({ length: 30 }, (_, index) => add(index % 2 ? replica.url : shop.url, `many:${index}`)),
     )
-    assert.equal((await audit(shop, '&deed=item.added')).length, 30)
+    const added = (await audit(shop, '&deed=item.added')).filter(({ about }) => about.id.startsWith('many:'))
+    assert.equal(added.length, 30)
     assert.deepEqual((await verdict()).faults, [])
   })
 })
+
+/** Asks for something that is used at once, or for what somebody else will decide about. */
+const CHANGES_NOTHING = new Set(['POST /operator/passkeys/options'])
+
+type Act = () => Promise<Response>
+
+/** How each is done, so that it does something. */
+async function deedsOf(shop: TestShop): Promise<Readonly<Record<string, Act>>> {
+  const admin = await joined(shop, 'Doer', 'admin')
+  const asker = await joined(shop, 'Asker', 'admin')
+  const device = createAuthenticator(new URL(shop.url).origin)
+  // Nobody listens there, and nobody has to.
+  const hook = { url: 'http://127.0.0.1:9/hook' }
+  const at = (method: string, path: string, body: object = {}) => admin.call(method, path, body)
+  const to = (path: string, body: object = {}) => at('POST', path, body)
+  const idOf = async (response: Response) => ((await response.json()) as { id: string }).id
+  const added = (name: string) => to('/operator/operators', { name, role: 'viewer' }).then(idOf)
+  const hooked = () => to('/operator/webhooks', hook).then(idOf)
+  const asked = async () => ((await (await refund(asker, await bought(4))).json()) as Asked).approval.id
+  const now = new Date().toISOString()
+  const passkey = async () => {
+    const options = (await (await to('/operator/passkeys/options')).json()) as { challenge: string }
+    return to('/operator/passkeys/register', { credential: device.make(options) })
+  }
+  return {
+    'POST /operator/prices/{good}': () => to('/operator/prices/healthProbe', { price: '0.002' }),
+    'POST /operator/prices.csv': () => to('/operator/prices.csv', { csv: 'good,price\nhealthProbe,0.003\n' }),
+    'POST /operator/lots/{saleId}': () => to('/operator/lots/392', { hidden: true }),
+    'POST /operator/lots/{saleId}/transaction': () => to('/operator/lots/392/transaction', { price: '0.30' }),
+    'POST /operator/lots.csv': () => to('/operator/lots.csv', { csv: 'id,hidden\n392,no\n' }),
+    'POST /operator/items': () => to('/operator/items', { id: 'deed:1', name: 'Deed', price: '1.00' }),
+    'POST /operator/items/{id}': () => to('/operator/items/deed:1', { price: '2.00' }),
+    'POST /operator/items.csv': () => to('/operator/items.csv', { csv: 'id,name,price\ndeed:1,Deed,3.00\n' }),
+    'POST /operator/discounts': () => to('/operator/discounts', { itemId: 'keys:5', nickname: 'Demo', percent: 5 }),
+    'POST /operator/players': () =>
+      to('/operator/players', { nickname: 'Deedy', address: '0x00000000000000000000000000000000000000d1' }),
+    'POST /operator/export': () => to('/operator/export', { asOf: now, at: now }),
+    'POST /operator/reconcile': () => to('/operator/reconcile'),
+    'POST /operator/operators': () => to('/operator/operators', { name: 'Deed one', role: 'viewer' }),
+    'POST /operator/operators/{id}/link': async () => to(`/operator/operators/${await added('Deed two')}/link`),
+    'POST /operator/operators/{id}/role': async () =>
+      to(`/operator/operators/${await added('Deed three')}/role`, { role: 'support' }),
+    'POST /operator/operators/{id}/revoke': async () => to(`/operator/operators/${await added('Deed four')}/revoke`),
+    'POST /operator/operators/first': () =>
+      withoutAdmins(shop, () => asOperator(shop, '/operator/operators/first', post({}))),
+    'POST /operator/tokens': () => to('/operator/tokens'),
+    'POST /operator/approvals/{id}/approve': async () => to(`/operator/approvals/${await asked()}/approve`),
+    'POST /operator/approvals/{id}/refuse': async () => to(`/operator/approvals/${await asked()}/refuse`),
+    'DELETE /operator/session': async () =>
+      (await joined(shop, 'Leaver', 'viewer')).call('DELETE', '/operator/session', {}),
+    'DELETE /operator/sessions/{id}': async () => {
+      const { id } = await joined(shop, 'Ended', 'viewer')
+      const { sessions } = (await (await admin.call('GET', '/operator/sessions')).json()) as {
+        sessions: { id: string; operatorId: string }[]
+      }
+      return at('DELETE', `/operator/sessions/${sessions.find(({ operatorId }) => operatorId === id)!.id}`)
+    },
+    'POST /operator/passkeys/options': () => to('/operator/passkeys/options'),
+    'POST /operator/passkeys/register': passkey,
+    'DELETE /operator/passkeys/{id}': async () => {
+      const { passkeys } = (await (await admin.call('GET', '/operator/passkeys')).json()) as {
+        passkeys: { id: string }[]
+      }
+      return at('DELETE', `/operator/passkeys/${passkeys[0]!.id}`)
+    },
+    'POST /operator/webhooks': () => to('/operator/webhooks', hook),
+    'DELETE /operator/webhooks/{id}': async () => at('DELETE', `/operator/webhooks/${await hooked()}`),
+    'POST /operator/webhooks/{id}/rotate': async () => to(`/operator/webhooks/${await hooked()}/rotate`),
+    'POST /operator/webhooks/{id}/enable': async () => to(`/operator/webhooks/${await hooked()}/enable`),
+    'POST /operator/webhooks/{id}/disable': async () => to(`/operator/webhooks/${await hooked()}/disable`),
+    'POST /operator/webhooks/{id}/replay': async () => to(`/operator/webhooks/${await hooked()}/replay`),
+    'POST /operator/webhooks/{id}/test': async () => to(`/operator/webhooks/${await hooked()}/test`),
+    'POST /operator/webhooks/{id}/deliveries/{position}/resend': async () => {
+      const id = await hooked()
+      await bought()
+      let deliveries: { position: string }[] = []
+      await until(async () => {
+        const log = await admin.call('GET', `/operator/webhooks/${id}/deliveries`)
+        deliveries = ((await log.json()) as { deliveries: { position: string }[] }).deliveries
+        return deliveries.length > 0
+      })
+      return to(`/operator/webhooks/${id}/deliveries/${deliveries[0]!.position}/resend`)
+    },
+    'POST /operator/orders/{id}/refund': async () => refund(admin, await bought()),
+    'POST /operator/orders/{id}/retry': async () => to(`/operator/orders/${await stuck()}/retry`),
+    'POST /operator/orders/{id}/decide': async () =>
+      to(`/operator/orders/${await inDoubt(1)}/decide`, { outcome: 'delivered' }),
+    'POST /operator/orders/{id}/notes': async () => to(`/operator/orders/${await bought()}/notes`, { text: 'seen' }),
+    'POST /operator/arrivals/{id}': async () =>
+      to(`/operator/arrivals/${(await stray(500_000n))[0]}`, { decision: 'keep' }),
+    'POST /operator/arrivals/decide': async () =>
+      to('/operator/arrivals/decide', { ids: await stray(510_000n), decision: 'keep', reason: 'ours' }),
+  }
+}
+
+/** Money that nobody bought anything with, held for a person. */
+async function stray(amount: bigint): Promise<readonly string[]> {
+  const stranger = await x402Stranger(shop)
+  const transaction = await stranger.give(amount)
+  await reconcileRail(shop, stranger.rail, { ...AT_ONCE, refundsOrphans: false })
+  const answer = await asOperator(shop, `/operator/arrivals/${transaction}`)
+  return ((await answer.json()) as { arrivals: { arrivalId: string }[] }).arrivals.map(({ arrivalId }) => arrivalId)
+}
+
+/** An order of which nobody knows whether the game has delivered it. */
+async function inDoubt(quantity: number): Promise<string> {
+  const id = await bought(quantity)
+  await shop.store.db.query(`update orders set status = 'submitted' where id = $1`, [id])
+  await shop.store.db.query(`insert into game_calls (order_id, sent_at) values ($1, now() - interval '1 hour')`, [id])
+  return id
+}
+
+/** An order whose next turn is tomorrow. */
+async function stuck(): Promise<string> {
+  const id = await bought()
+  await shop.store.db.query(`update orders set status = 'submitted' where id = $1`, [id])
+  await shop.store.db.query(
+    `insert into jobs (kind, key, run_at) values ('order', $1, now() + interval '1 day') on conflict do nothing`,
+    [id],
+  )
+  return id
+}
+
+/** As on the first day. */
+async function withoutAdmins(shop: TestShop, act: Act): Promise<Response> {
+  const { rows } = await shop.store.db.query<{ id: string }>(
+    `update operators set role = 'viewer' where role = 'admin' returning id`,
+  )
+  const response = await act()
+  await shop.store.db.query(`update operators set role = 'admin' where id = any ($1)`, [rows.map(({ id }) => id)])
+  return response
+}
 
 function callAt(url: string, cookie: string): Visitor['call'] {
   return (method, path, body, headers = {}) =>

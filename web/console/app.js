@@ -1,7 +1,7 @@
 // The console begins here: it takes over the frame that the page came with, and shows the screen of the address.
 import { Component, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { Banner, Bar, Me, Over, Places, startKeys, waiting } from './frame.js'
+import { Banner, Bar, Me, Over, Places, paused, startKeys, waiting } from './frame.js'
 import { heard, startLive } from './live.js'
 import { closeDialog } from './over.js'
 import { Failed, Head, html } from './parts.js'
@@ -86,13 +86,17 @@ async function begin() {
       route.value.pathname !== '/operator'
     )
       count()
-    if (/^(rail|operator)/.test(type)) again()
+    if (/^(rail|operator)|^poll$/.test(type)) lookAtSales()
   })
 }
 
-/** Pauses and roles change while somebody looks. */
-async function again() {
-  me.value = await ask('/operator/me').catch(() => me.value)
+/** What everybody should know, whichever screen they are on. */
+async function lookAtSales() {
+  try {
+    paused.value = (await ask('/operator/sales')).pauses
+  } catch {
+    // The screens say what they cannot read; a banner about a banner helps nobody.
+  }
 }
 
 async function count() {

@@ -5,6 +5,7 @@ import { state } from './live.js'
 import { openDialog, opened, toasts } from './over.js'
 import { html, Link } from './parts.js'
 import { go, isOffline, isSessionOver, me, route } from './shop.js'
+import { railName } from './words.js'
 
 /** The places, as the page's own side bar lists them. */
 export const places = /** @type {HTMLAnchorElement[]} */ ([...document.querySelectorAll('#places a')]).map((link) => ({
@@ -13,6 +14,9 @@ export const places = /** @type {HTMLAnchorElement[]} */ ([...document.querySele
   key: link.dataset.key,
   icon: link.dataset.icon,
 }))
+
+/** Protocols by which nothing is sold because somebody said so. @type {import('@preact/signals').Signal<any[]>} */
+export const paused = signal([])
 
 /** How many things wait for a person; null until that is known. */
 export const waiting = signal(null)
@@ -72,9 +76,9 @@ export function Bar() {
 
 /** What everybody should know, whichever screen they are on. */
 export function Banner() {
-  const pauses = me.value?.shop?.paused ?? []
+  const pauses = paused.value
   return html`${isOffline.value ? html`<div class="strip bad" data-icon="off" role="alert">The shop cannot be reached. What you see is what was known last; nothing can be changed until it is back.</div>` : null}
-    ${pauses.map(({ rail, reason, by }) => html`<div class="strip" data-icon="pause" role="status">Sales by ${rail} are paused${by ? ` by ${by}` : ''}: ${reason} <${Link} to="/operator/system">Resume…<//></div>`)}`
+    ${pauses.map(({ rail, reason, by }) => html`<div class="strip" data-icon="pause" role="status">Sales by ${railName(rail)} are paused${by ? ` by ${by}` : ''}: ${reason} <${Link} to="/operator/system">Resume…<//></div>`)}`
 }
 
 export function Me() {

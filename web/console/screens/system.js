@@ -11,9 +11,10 @@ export default function System() {
   const isHealth = ({ type }) => /down|back|paused|resumed|low|refilled|^operator/.test(type)
   const health = useData('/health/ready', { every: 15_000, when: isHealth })
   const system = useData('/operator/system', { every: 30_000, when: isHealth })
+  const sales = useData('/operator/sales', { when: isHealth })
   const blocks = useData('/operator/blocks', { when: ({ type }) => type === 'operator.acted' })
   return html`<${Head} title="System"><${Act} role="support" icon="pulse" onClick=${() => openDialog(Doctor)}>Run the doctor<//><//>
-    <div class="stack"><div class="two"><${Checks} of=${health} /><${Sells} of=${health} system=${system} /></div>
+    <div class="stack"><div class="two"><${Checks} of=${health} /><${Sells} of=${health} sales=${sales} /></div>
     <div class="half"><${House} of=${system} /><${Blocks} of=${blocks} /></div>
     <${Nodes} of=${system} /><${Configuration} of=${system} /></div>`
 }
@@ -23,15 +24,15 @@ function Checks({ of }) {
 }
 
 /** What can be sold by which protocol, and the switch that stops it. */
-function Sells({ of, system }) {
-  const pauses = system.data?.pauses ?? system.data?.paused ?? []
+function Sells({ of, sales }) {
+  const pauses = sales.data?.pauses ?? []
   const again = () => {
     of.again()
-    system.again()
+    sales.again()
   }
   return html`<${Panel} of=${of} title="Selling" height=${220}>${({ sells }) =>
     html`<ul class="rows">${[...Map.groupBy(sells, ({ protocol }) => protocol)].map(([protocol, rows]) => {
-      const pause = pauses.find((one) => (one.rail ?? one.protocol) === protocol)
+      const pause = pauses.find((one) => one.rail === protocol)
       const down = rows.filter(({ status }) => status === 'down')
       return html`<li><span class="grow"><${Rail} name=${protocol} /><small class="block soft">${rows.map(({ surface, status }) => `${surface}${status === 'down' ? ' (down)' : ''}`).join(', ')}</small>${down.length > 0 ? html`<small class="block">${[...new Set(down.flatMap(({ reasons }) => reasons))].join(' ')}</small>` : null}</span>
       <span class="end acts">${pause ? html`<${Status} of="paused" />` : down.length === 0 ? html`<${Status} of="ok" words="sells" />` : html`<${Status} of="fail" words=${down.length === rows.length ? 'down' : 'partly down'} />`}${pause ? html`<${Act} role="admin" onClick=${() => openDialog(Resume, { protocol, pause, again })}>Resume…<//>` : html`<${Act} role="admin" icon="pause" onClick=${() => openDialog(Pause, { protocol, again })}>Pause…<//>`}</span></li>`
@@ -46,10 +47,10 @@ function Pause({ protocol, again }) {
 }
 
 function Resume({ protocol, pause, again }) {
-  return html`<${Confirm} title="Sell by ${railName(protocol)} again" look="primary" button="Resume ${railName(protocol)}" reason=${{ label: 'Reason' }} deed=${(reason) => tell('POST', `/operator/sales/${protocol}/resume`, { reason })} done=${() => {
+  return html`<${Confirm} title="Sell by ${railName(protocol)} again" look="primary" button="Resume ${railName(protocol)}" deed=${() => tell('POST', `/operator/sales/${protocol}/resume`)} done=${() => {
     toast(`${railName(protocol)} sells again`)
     again()
-  }}><${Facts} rows=${[['Paused by', pause.by ?? 'somebody'], ['Because', pause.reason], pause.at || pause.since ? ['Since', html`<${When} at=${pause.at ?? pause.since} />`] : null]} /><//>`
+  }}><${Facts} rows=${[['Paused by', pause.by], ['Because', pause.reason], ['Since', html`<${When} at=${pause.since} />`]]} /><//>`
 }
 
 const shown = (value) => {
@@ -104,19 +105,19 @@ function Configuration({ of }) {
 
 function Blocks({ of }) {
   const add = html`<${Act} role="admin" icon="ban" onClick=${() => openDialog(Block, { again: of.again })}>Block a payer…<//>`
-  return html`<${Panel} of=${of} title="Blocked payers" tools=${add} height=${120} empty=${({ blocks }) => (blocks.length === 0 ? html`<${Empty} icon="ok" title="Nobody is blocked">Whoever is blocked is refused before they pay.<//>` : null)}>${({ blocks }) => html`<ul class="rows">${blocks.map((block) => html`<li key=${block.payer ?? block.address}><span class="grow"><${Id} of=${block.payer ?? block.address} to="/operator/orders?payer=${block.payer ?? block.address}" /><small class="block soft">${block.reason}${block.by ? `, ${block.by}` : ''}</small></span><span class="end acts"><small class="soft"><${When} at=${block.at ?? block.createdAt} /></small><${Act} role="admin" onClick=${() => openDialog(Unblock, { block, again: of.again })}>Let in…<//></span></li>`)}</ul>`}<//>`
+  return html`<${Panel} of=${of} title="Blocked payers" tools=${add} height=${120} empty=${({ blocks }) => (blocks.length === 0 ? html`<${Empty} icon="ok" title="Nobody is blocked">Whoever is blocked is refused before they pay.<//>` : null)}>${({ blocks }) => html`<ul class="rows">${blocks.map((block) => html`<li key=${block.address}><span class="grow"><${Id} of=${block.address} to="/operator/orders?payer=${block.address}" /><small class="block soft">${block.reason}${block.by ? `, ${block.by}` : ''}</small></span><span class="end acts"><small class="soft"><${When} at=${block.at} /></small><${Act} role="admin" onClick=${() => openDialog(Unblock, { block, again: of.again })}>Let in…<//></span></li>`)}</ul>`}<//>`
 }
 
 function Block({ again }) {
   const [payer, setPayer] = useState('')
-  return html`<${Confirm} title="Block a payer" button="Block ${payer ? payer.slice(0, 10) : 'them'}" lead="They are refused before they pay. What they paid for already is delivered." reason=${{ label: 'Reason', hint: 'For your colleagues; the payer is not told.' }} deed=${(reason) => tell('POST', '/operator/blocks', { payer: payer.trim(), reason })} done=${() => {
+  return html`<${Confirm} title="Block a payer" button="Block ${payer ? payer.slice(0, 10) : 'them'}" lead="They are refused before they pay. What they paid for already is delivered." reason=${{ label: 'Reason', hint: 'For your colleagues; the payer is not told.' }} deed=${(reason) => tell('POST', '/operator/blocks', { address: payer.trim(), reason })} done=${() => {
     toast('They are blocked')
     again()
-  }}><${Field} label="Wallet" name="payer" value=${payer} onInput=${setPayer} required placeholder="0x…" spellcheck=${false} /><//>`
+  }}><${Field} label="Wallet" name="address" value=${payer} onInput=${setPayer} required placeholder="0x…" spellcheck=${false} /><//>`
 }
 
 function Unblock({ block, again }) {
-  const payer = block.payer ?? block.address
+  const payer = block.address
   return html`<${Confirm} title="Let them buy again" look="primary" button="Let them in" deed=${() => tell('DELETE', `/operator/blocks/${payer}`)} done=${() => {
     toast('They may buy again')
     again()
