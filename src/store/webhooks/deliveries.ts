@@ -223,7 +223,13 @@ export async function listDeliveries(
   })
 }
 
-const BACKLOG = statement<{ endpoint_id: string; is_enabled: boolean; pending: number; dead: number; oldest_seconds: number }>(`
+const BACKLOG = statement<{
+  endpoint_id: string
+  is_enabled: boolean
+  pending: number
+  dead: number
+  oldest_seconds: number
+}>(`
   select w.id as endpoint_id, w.state = 'enabled' as is_enabled,
          count(*) filter (where d.state = 'pending')::int as pending,
          count(*) filter (where d.state = 'dead')::int as dead,
