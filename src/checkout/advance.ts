@@ -215,7 +215,7 @@ async function fail(run: OrderRun, { code, detail }: Failure, sends?: number): P
 /** Nobody asked for it, so it has bounds: a blocked payer, or more than a day may cost, is for a person to decide. */
 async function refundByItself(run: OrderRun): Promise<OrderStep> {
   const { checkout, order } = run
-  if (checkout.isBlocked(order.payer)) return forAPerson(run, 'Its payer is blocked.')
+  if (await checkout.isBlocked(order.payer)) return forAPerson(run, 'Its payer is blocked.')
   const { refundsPerDay: perDay, refundsPerPayer: count } = checkout.limits
   // Money that its payer moved cannot be refused beforehand, so whoever is refunded too often waits here.
   const perPayer = order.funds === 'captured' ? { payer: order.payer, count } : null

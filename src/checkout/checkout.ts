@@ -26,7 +26,7 @@ export type Checkout = {
   /** Refuses before money moves when the store has no room left. */
   readonly ensureRoom: () => void
   /** Throws what is known to keep these goods from being sold this way right now. */
-  assertSelling(surface: SurfaceName, rail: RailName): void
+  assertSelling(surface: SurfaceName, rail: RailName): void | Promise<void>
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
@@ -35,7 +35,7 @@ export type Checkout = {
   readonly receipts: ReceiptSigner
   readonly meter: Meter
   /** Payers that nothing is sold to, and that money is sent back to only on a person's word. */
-  isBlocked(payer: Address): boolean
+  isBlocked(payer: Address): Promise<boolean>
   /** Money that reached us and buys nothing: written down, and on its way back unless a person must decide. */
   sendBack(rail: RailName, astray: Astray): Promise<SentBack>
   /** Where anybody can ask what became of a payment. */

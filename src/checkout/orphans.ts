@@ -110,7 +110,7 @@ export async function obstacleToReturn(
   const { sender, amount } = arrival
   if (!context.policy.refundsOrphans) return 'Orphans wait for a person here.'
   if (amount < context.policy.refundAtLeast) return 'It is too little to be sent back by itself.'
-  if (context.isBlocked(sender)) return 'Its sender is blocked.'
+  if (await context.isBlocked(sender)) return 'Its sender is blocked.'
   if (await till.isContract(sender)) return 'Its sender is a contract; whose money it is must be found out first.'
   if ((await context.refundedToday()) + amount > context.policy.refundsPerDay)
     return 'The automatic refunds of this day are used up.'

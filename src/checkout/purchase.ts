@@ -47,8 +47,9 @@ export function ask<Input extends JsonObject>(
     throw noted(call, error)
   }
   try {
-    checkout.assertSelling(offer.good.surface, offer.rail.name)
-    const asked = whenThere(priceShown(offer, request), (price) => challenge(call, price, { why, problem: ASKED[why] }))
+    const asked = whenThere(checkout.assertSelling(offer.good.surface, offer.rail.name), () =>
+      whenThere(priceShown(offer, request), (price) => challenge(call, price, { why, problem: ASKED[why] })),
+    )
     return asked instanceof Promise ? asked.catch(refused) : asked
   } catch (error) {
     return refused(error)
@@ -121,7 +122,7 @@ const PRICE_LAG_MS = 10_000
 async function buy<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
   const { checkout, offer, request, credential } = call
   const input = request.parse()
-  if (credential.funds === 'authorized') checkout.assertSelling(offer.good.surface, offer.rail.name)
+  if (credential.funds === 'authorized') await checkout.assertSelling(offer.good.surface, offer.rail.name)
   const quotedSince = checkout.clock.now() - checkout.limits.challengeTtlMs - PRICE_LAG_MS
   const quoted = await agreedPrice(offer.price, input, credential, quotedSince)
   const verified = await verify(call, termsOf(offer, request, quoted.price))
@@ -142,7 +143,7 @@ async function buy<Input extends JsonObject>(call: PaidCall<Input>): Promise<Out
 async function take<Input extends JsonObject>(call: PaidCall<Input>, input: Input, payment: Payment): Promise<Outcome> {
   const { checkout } = call
   // Money that has moved cannot be refused; a person decides where that of a blocked payer goes.
-  if (payment.funds === 'captured' && checkout.isBlocked(payment.payer)) {
+  if (payment.funds === 'captured' && (await checkout.isBlocked(payment.payer))) {
     const transaction = await call.offer.rail.landed(call.credential)
     if (transaction)
       throw await sentBack(call, { transaction, detail: 'This payer is not served here.', mayBeAnothers: false })
@@ -219,6 +220,10 @@ function refusalOf<Input extends JsonObject>(
       )
     case 'held':
       return new Problem(opened.hold.refusal.code, opened.hold.refusal.detail)
+    case 'blocked':
+      return new Problem('payer_blocked', 'This payer is not served here; nothing was taken.')
+    case 'paused':
+      return new Problem('surface_closed', 'Sales were paused a moment ago; nothing was taken.')
     case 'throttled':
       return new Problem('payer_throttled', opened.detail, { afterSeconds: opened.afterSeconds })
     case 'uncovered':

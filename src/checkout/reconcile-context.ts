@@ -17,7 +17,7 @@ export type ReconcileContext = {
   readonly log: Log
   readonly policy: ReconcilePolicy
   /** Payers that money is never sent back to without a person's word. */
-  isBlocked(payer: Address): boolean
+  isBlocked(payer: Address): Promise<boolean>
   /** What went back today without anybody having decided it. */
   refundedToday(): Promise<bigint>
 }

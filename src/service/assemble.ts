@@ -23,6 +23,7 @@ import { createReceiptSigner } from '../checkout/receipt.ts'
 import { sendBack } from '../checkout/send-back.ts'
 import { startWorker } from '../checkout/worker.ts'
 import { type Config, mcpBaseUrl } from '../config/config.ts'
+import type { Shelf } from '../domain/catalog.ts'
 import type { SurfaceName } from '../domain/good.ts'
 import type { Route } from '../domain/route.ts'
 import { accountsOf, addressFinder, type RailAccount } from '../rails/kind.ts'
@@ -35,6 +36,7 @@ import { addStrike } from '../store/orders/strikes.ts'
 import { createJournal } from '../store/sends/journal.ts'
 import type { OpenSurface } from '../surfaces/surface.ts'
 import { createChains } from './chains.ts'
+import { createHouseRules } from './house-rules.ts'
 import { pairOffers } from './offers.ts'
 import { assertAllFinishable, assertAllReturnable, soldBefore } from './open-orders.ts'
 import { createOperations, type Operations } from './operations.ts'
@@ -113,10 +115,7 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   const { limits, http } = config
   const sources = { clock, random, log, waypoint, exchange }
   const journal = createJournal(database)
-  const tally = createTally({
-    ...{ database, clock, log },
-    shelves: () => [...open.values()].flatMap(({ shelf = [] }) => shelf),
-  })
+  const tally = createTally({ database, clock, log, shelves: () => shelvesOf(open) })
   const meter = createShopMeter({ onMoved: () => operations.wake(), onTold: tally.count })
   const chainOf = createChains({ limits, journal, clock, log, waypoint, transports, meter: meter.chain })
   const measured = (service: string) => measuredExchange(exchange, clock, (asked) => meter.outside(service, asked))
@@ -133,10 +132,12 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   }
   const rails = openRails(accounts, chainOf, railParts)
   const goods = { ...sources, exchange: measured('game'), config, database, chainOf, surfaces }
-  const { open, offers } = pairOffers({ ...goods, accounts: selling, rails, telling })
+  const rules = createHouseRules({ database, clock, log, configured: config.blockedPayers })
+  const { open, offers } = pairOffers({ ...goods, accounts: selling, rails, telling, rules })
   await assertAllFinishable(database, offers)
   const orders = createOrders(database)
-  const around = { ...sources, config, accounts, database, journal, rails, open, chainOf, meter, tally, orders, past }
+  const books = { config, accounts, database, journal, orders, past }
+  const around = { ...sources, ...books, rails, open, chainOf, meter, tally, rules }
   const operations = createOperations({ ...around, resolve: ground.resolve, post: ground.post })
   await assertAllReturnable(database, operations.reconcileContext)
   const receipts = createReceiptSigner({
@@ -152,7 +153,10 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
       database.ensureRoom()
       operations.gate.assertOpen()
     },
-    assertSelling: operations.health.assertSelling,
+    assertSelling(surface, rail) {
+      operations.health.assertSelling(surface, rail)
+      return rules.assertUnpaused(rail)
+    },
     isBlocked: operations.reconcileContext.isBlocked,
     sendBack: (rail, astray) => sendBack(operations.reconcileContext, rail, astray),
     paymentUrl: (rail, reference) => context.urlOf(rail, `/payments/${reference}`),
@@ -212,6 +216,10 @@ async function openDoor(config: Config, ground: Ground, counter: Counter): Promi
   for (const [path, handle] of assetHandlers(limiter)) others.set(path, { host: 'both', handle })
   const app = createHttpApp({ ...selling, factsOf: documents.factsOf, others, http, limits, observe: meter.answered })
   return { app, table, operatorRoutes, limiter }
+}
+
+function shelvesOf(open: ReadonlyMap<SurfaceName, OpenSurface>): readonly Shelf[] {
+  return [...open.values()].flatMap(({ shelf = [] }) => shelf)
 }
 
 function orderJobs(database: Database): OrderJobs {

@@ -148,7 +148,8 @@ function sellingTroubles(
 ): readonly Trouble[] {
   const downOf = (by: 'surface' | 'rail') =>
     [...Map.groupBy(sells, (pair) => pair[by])].flatMap(([about, pairs]) =>
-      pairs.every(({ isUp }) => !isUp)
+      // Goods whose every rail was paused by somebody are not down.
+      pairs.every(({ isUp }) => !isUp) && (by === 'rail' || pairs.some(({ isPaused }) => !isPaused))
         ? [{ about, reasons: [...new Set(pairs.flatMap(({ reasons }) => reasons))] }]
         : [],
     )

@@ -23,7 +23,7 @@ import type { RailAccount } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
 import type { Orders } from '../store/orders/orders.ts'
 import type { ShopTerms } from '../store/shop-terms.ts'
-import type { OpenSurface } from '../surfaces/surface.ts'
+import type { KeyRight, OpenSurface } from '../surfaces/surface.ts'
 import { createWebhooks, type Webhooks } from '../webhooks/endpoints.ts'
 import { RETRY_SECONDS } from '../webhooks/lane.ts'
 import { createPost, type Post, systemResolve } from '../webhooks/post.ts'
@@ -32,6 +32,7 @@ import { startWebhookWorker, type WebhookWorker } from '../webhooks/worker.ts'
 import { openEventLog } from './event-log.ts'
 import { readGauges } from './gauges.ts'
 import { createHealth, type HealthRail, type HealthWatch } from './health.ts'
+import type { HouseRules } from './house-rules.ts'
 import { createJanitor, type Janitor } from './janitor.ts'
 import { createLookout, type Lookout } from './lookout.ts'
 import { operatorRoutes } from './operator-routes.ts'
@@ -54,6 +55,7 @@ type OperationsParts = {
   readonly chainOf: (chain: Config['game']['chain']) => ChainAccess
   readonly meter: ShopMeter
   readonly tally: Tally
+  readonly rules: HouseRules
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
@@ -106,17 +108,14 @@ export function createOperations(parts: OperationsParts): Operations {
   const wallets = () => readWallets(signers, tills, operations)
   const chains = [...new Map(signers.map(({ rpc, head }) => [rpc, { rpc, head }])).values()]
   const remote = signers.filter(({ isRemote }) => isRemote)
-  const selling = { rails: healthRails(parts), surfaces: open, signers: remote }
+  const selling = { rails: healthRails(parts), surfaces: open, signers: remote, pauses: parts.rules.pauses }
   const health = createHealth({ database, chains, ...selling, gate, wallets, clock, exchange })
   const events = openEventLog(database, clock)
   const watched = { database, clock, random, log, chains, surfaces: open, health: health.read, wallets }
   const lookout = createLookout({
     ...watched,
     pausedTokens: () => pausedTokens(rails),
-    rights: cachedRead(clock, RIGHTS_MS, async () => {
-      const each = await Promise.all([...open.values()].map(({ rights }) => rights?.() ?? []))
-      return each.flat()
-    }),
+    rights: rightsOf(parts),
     onTold: () => worker?.wake(),
   })
   const janitor = createJanitor({ database, clock, log, retention: operations.retention, onGone: meter.deleted })
@@ -160,6 +159,13 @@ export function createOperations(parts: OperationsParts): Operations {
   }
 }
 
+function rightsOf({ open, clock }: OperationsParts): () => Promise<readonly KeyRight[]> {
+  return cachedRead(clock, RIGHTS_MS, async () => {
+    const each = await Promise.all([...open.values()].map(({ rights }) => rights?.() ?? []))
+    return each.flat()
+  })
+}
+
 /** Those that sell. A key beside the treasury is one that settles. */
 function healthRails({ accounts, chainOf }: OperationsParts): readonly HealthRail[] {
   return accounts
@@ -171,8 +177,8 @@ function healthRails({ accounts, chainOf }: OperationsParts): readonly HealthRai
 }
 
 function reconcileContextOf(parts: OperationsParts, tills: readonly Till[]): ReconcileContext {
-  const { config, database, clock, random, log, orders } = parts
-  const { operations, limits, blockedPayers } = config
+  const { config, database, clock, random, log, orders, rules } = parts
+  const { operations, limits } = config
   return {
     db: database,
     tills,
@@ -188,7 +194,7 @@ function reconcileContextOf(parts: OperationsParts, tills: readonly Till[]): Rec
       rescanBlocks: RESCAN_BLOCKS,
       silenceSecondsMax: (2 * limits.challengeTtlMs) / 1000,
     },
-    isBlocked: (payer) => blockedPayers.has(payer.toLowerCase()),
+    isBlocked: rules.isBlocked,
     refundedToday: () => orders.refundedToday(),
   }
 }

@@ -24,6 +24,7 @@ import { moneyDeskRows } from './money-desk.ts'
 import { orderDeskRows } from './order-desk.ts'
 import { peopleRoutes } from './people-desk.ts'
 import { createRefundDesk } from './refund-desk.ts'
+import { rulesDeskRows } from './rules-desk.ts'
 import type { Tally } from './tally.ts'
 
 export type DeskParts = {
@@ -62,6 +63,7 @@ export function operatorRoutes(parts: DeskParts, checkout: Checkout): readonly O
     }),
     ...orderDeskRows(parts, checkout, refunds),
     ...moneyDeskRows(parts),
+    ...rulesDeskRows(parts),
     ...(config.game.backend.kind === 'embedded'
       ? playerRows({ players: createPlayers(database), random, nicknameLengthMax })
       : playersElsewhere()),

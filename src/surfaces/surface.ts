@@ -65,6 +65,9 @@ export type OpenSurface = {
   rights?(): Promise<readonly KeyRight[]>
 }
 
+/** At once where the list is at hand. */
+export type PayerProblem = Problem | null | Promise<Problem | null>
+
 export type KeyRight = { readonly address: Address; readonly name: string; readonly has: boolean }
 
 /** What rows are written with. */
@@ -102,5 +105,5 @@ export type SurfaceParts = {
   /** Where goods must never go: the shop's own tills, tokens and contracts. */
   readonly ownAddresses: readonly Address[]
   /** What speaks against a payer, whatever they buy. */
-  payerProblem(payer: Address): Problem | null
+  payerProblem(payer: Address): PayerProblem
 }
