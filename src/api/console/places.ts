@@ -1,5 +1,5 @@
 /** A place of the console: what it is called, how to get there by keys, and which picture stands beside it. */
-export type Place = {
+export type ConsolePlace = {
   readonly path: string
   readonly name: string
   /** After `g`. */
@@ -12,7 +12,7 @@ export type Place = {
 }
 
 /** In the order of the side bar. */
-export const places: readonly Place[] = [
+export const places: readonly ConsolePlace[] = [
   { path: '/operator', name: 'Needs you', key: 'h', icon: 'inbox', isTab: true, group: 'Every day' },
   { path: '/operator/orders', name: 'Orders', key: 'o', icon: 'orders', isTab: true, group: 'Every day' },
   { path: '/operator/catalog', name: 'Catalog', key: 'c', icon: 'tag', group: 'Every day' },
@@ -29,7 +29,7 @@ export const places: readonly Place[] = [
 ]
 
 /** Only where money is play money. */
-export const PRACTICE: Place = {
+export const PRACTICE: ConsolePlace = {
   path: '/operator/practice',
   name: 'Practice',
   key: 'b',

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Html } from '../pages/html.ts'
 import { html } from '../pages/html.ts'
 import type { ConsoleFiles } from './files.ts'
-import { headingOf, type Place, PRACTICE, places } from './places.ts'
+import { type ConsolePlace, headingOf, PRACTICE, places } from './places.ts'
 
 /** What the frame says of the shop. It is public: the shell has no data, and anybody may have it. */
 export type ConsoleShop = {
@@ -87,14 +87,14 @@ ${preloads.map((name) => html`<link rel="modulepreload" href="${src(name)}">`)}
   }
 }
 
-function groupsOf(bar: readonly Place[], path: string): readonly Html[] {
+function groupsOf(bar: readonly ConsolePlace[], path: string): readonly Html[] {
   return [...Map.groupBy(bar, ({ group }) => group)].map(
     ([group, inIt]) =>
       html`<div class="group" role="group" aria-label="${group}">${inIt.map((place) => linkTo(place, path))}</div>`,
   )
 }
 
-function linkTo({ path: to, name, key, icon }: Place, path: string): Html {
+function linkTo({ path: to, name, key, icon }: ConsolePlace, path: string): Html {
   const isHere = to === '/operator' ? path === to : path === to || path.startsWith(`${to}/`)
   const words = html`<span>${name}</span>`
   return isHere
