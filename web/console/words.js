@@ -86,6 +86,11 @@ export function sum(amount) {
   return sign + whole.replaceAll(/\B(?=(\d{3})+$)/g, ',') + rest
 }
 
+/** For a figure that is looked at from afar: cents are enough above a dollar. @param {string | number} amount */
+export function rounded(amount) {
+  return sum(Math.abs(Number(amount)) >= 1 ? Number(amount).toFixed(2) : amount)
+}
+
 /** @param {number} ms */
 export function span(ms) {
   const seconds = Math.abs(ms) / 1000

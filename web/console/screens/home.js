@@ -22,7 +22,7 @@ import {
   Status,
 } from '../parts.js'
 import { go, route, withQuery } from '../shop.js'
-import { dayOf, eventWords, hourOf, number, plain, railName, span, sum, timeOf, utcOf } from '../words.js'
+import { dayOf, eventWords, hourOf, number, plain, railName, rounded, short, span, sum, timeOf, utcOf } from '../words.js'
 
 // Loaded with the first deed: most visits only look.
 const decideDelivery = async (id, done) => (await import('../deeds.js')).decideDelivery(id, done)
@@ -43,6 +43,8 @@ const KINDS = {
   check_failing: 'system',
   reconcile_difference: 'money',
 }
+/** Things with a page of their own. */
+const WITH_PAGE = new Set(['order', 'arrival', 'webhook'])
 const ABOUT = /^(attention|wallet|node|game|rail|surface|order\.failed|payment\.orphaned|refund|operator)|^poll$/
 
 /** Where the thing itself is. */
@@ -90,7 +92,7 @@ function Needs({ of }) {
     html`<ul class="needs">${items.map((item) => {
       const verb = verbOf(item, of.again)
       return html`<li key=${item.id} class=${item.severity === 'act' ? 'bad' : 'warn'}><span class="sign"><${Icon} name=${KINDS[item.kind] ?? 'warn'} /></span>
-      <div><b>${item.title}</b><p class="soft small"><b class="tone">${item.severity === 'act' ? 'Act now' : 'Soon'}</b> · waiting <${For} since=${item.since} /> · <${Link} to=${addressOf(item)} class="mono">${item.subject.id.length > 26 ? `${item.subject.id.slice(0, 12)}…` : item.subject.id}<//>${item.detail ? html` · <span>${item.detail}</span>` : null}</p></div>
+      <div><b>${item.title}</b><p class="soft small"><b class="tone">${item.severity === 'act' ? 'Act now' : 'Soon'}</b> · waiting <${For} since=${item.since} /> ${WITH_PAGE.has(item.subject.type) ? html`· <${Link} to=${addressOf(item)} class="mono">${short(item.subject.id)}<//>` : null}${item.detail ? html` · <span>${item.detail}</span>` : null}</p></div>
       <span class="much">${item.amount === null ? null : html`<${Money} amount=${item.amount} currency=${item.currency} />`}</span>
       <${Act} role=${item.role} class=${item.severity === 'act' ? 'primary' : ''} onClick=${verb.run}>${verb.words}<//></li>`
     })}</ul>`}<//>`
@@ -134,7 +136,7 @@ function Figures({ of }) {
         .slice(0, 2)
         .map(
           (total) =>
-            html`<div class="tile"><span>Gross, <span class="rail ${railClass(total.protocol)}">${railName(total.protocol)}</span></span><strong>${sum(total.gross)} <small>${total.currency}</small></strong><${Spark} values=${buckets.map(({ rails }) => Number(rails.find(({ protocol, currency }) => protocol === total.protocol && currency === total.currency)?.gross ?? 0))} /><${Change} by=${total.change?.gross} /></div>`,
+            html`<div class="tile"><span>Gross, <span class="rail ${railClass(total.protocol)}">${railName(total.protocol)}</span></span><strong title="${sum(total.gross)} ${total.currency}">${rounded(total.gross)} <small>${total.currency}</small></strong><${Spark} values=${buckets.map(({ rails }) => Number(rails.find(({ protocol, currency }) => protocol === total.protocol && currency === total.currency)?.gross ?? 0))} /><${Change} by=${total.change?.gross} /></div>`,
         )}
       <div class="tile"><span>Orders paid</span><strong>${number(data.totals.reduce((all, { orders }) => all + orders, 0))}</strong><${Spark} values=${buckets.map(({ orders }) => orders)} /><small class="soft">${number(data.totals.reduce((all, { refunds }) => all + (refunds ?? 0), 0))} refunded</small></div>
       <div class="tile"><span>Paid to delivered, p95</span><strong>${data.delivery.p95Ms === null ? '–' : span(data.delivery.p95Ms)}</strong><${Spark} values=${inAll('delivered')} /><small class="soft">${data.delivery.p50Ms === null ? 'nothing was delivered' : `half within ${span(data.delivery.p50Ms)}`}</small></div></div>`
@@ -193,7 +195,7 @@ export function Now({ rows = 9 }) {
         ? html`<${Empty} icon="pulse" title="Quiet">What happens next appears here by itself.<//>`
         : html`<ul class="tail">${shown.map(({ position, type, timestamp, subject, data }) => {
             const [icon, tone, words] = eventWords(type)
-            return html`<li key=${position}><time datetime=${timestamp} title=${utcOf(timestamp)}>${timeOf(timestamp)}</time><span class="status ${tone}" data-icon=${icon}>${words}</span>${/^(ord|act)_/.test(subject) ? html`<${Id} of=${subject} to="/operator/orders/${subject}" />` : html`<span class="soft small">${plain(String(subject).split('_')[0])}</span>`}<span class="end">${data?.price?.amount ? html`<${Money} amount=${data.price.amount} currency=${data.price.currency} />` : null}</span></li>`
+            return html`<li key=${position}><time datetime=${timestamp} title=${utcOf(timestamp)}>${timeOf(timestamp)}</time><span class="status ${tone}" data-icon=${icon}>${words}</span>${/^(ord|act)_/.test(subject) ? html`<${Id} of=${subject} to="/operator/orders/${subject}" />` : html`<span></span>`}<span class="end">${data?.price?.amount ? html`<${Money} amount=${data.price.amount} currency=${data.price.currency} />` : null}</span></li>`
           })}</ul>`
     }</section>`
 }
