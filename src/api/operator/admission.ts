@@ -164,7 +164,7 @@ function strange(hasConsole: boolean): Problem {
 /** Null also when there are two of them: somebody else has put one there. */
 function cookieOf(header: string | undefined, name: string): string | null {
   const values = (header ?? '')
-    .split(/[;,]/)
+    .split(';')
     .map((pair) => pair.trim())
     .filter((pair) => pair.startsWith(`${name}=`))
     .map((pair) => pair.slice(name.length + 1))
