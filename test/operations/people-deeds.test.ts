@@ -336,6 +336,8 @@ describe('the audit log', () => {
 /** Asks for something that is used at once, or for what somebody else will decide about. */
 const CHANGES_NOTHING = new Set(['POST /operator/passkeys/options'])
 
+const BLOCKED = '0x00000000000000000000000000000000000000d2'
+
 type Act = () => Promise<Response>
 
 /** How each is done, so that it does something. */
@@ -415,6 +417,10 @@ async function deedsOf(shop: TestShop): Promise<Readonly<Record<string, Act>>> {
       })
       return to(`/operator/webhooks/${id}/deliveries/${deliveries[0]!.position}/resend`)
     },
+    'POST /operator/sales/{rail}/pause': () => to('/operator/sales/mpp/pause', { reason: 'trial' }),
+    'POST /operator/sales/{rail}/resume': () => to('/operator/sales/mpp/resume'),
+    'POST /operator/blocks': () => to('/operator/blocks', { address: BLOCKED, reason: 'trial' }),
+    'DELETE /operator/blocks/{address}': () => at('DELETE', `/operator/blocks/${BLOCKED}`),
     'POST /operator/orders/{id}/refund': async () => refund(admin, await bought()),
     'POST /operator/orders/{id}/retry': async () => to(`/operator/orders/${await stuck()}/retry`),
     'POST /operator/orders/{id}/decide': async () =>

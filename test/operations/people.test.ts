@@ -222,6 +222,50 @@ describe('a session', () => {
   })
 })
 
+describe('without a console', () => {
+  test('there are no sessions: neither can one begin, nor does an old one open anything, and tokens go on', async () => {
+    verifies('D17.1')
+    const ada = await joined(shop, 'Switched off', 'admin')
+    const replica = await shop.replica({
+      configure: (config) => ({ ...config, operators: { ...config.operators, console: false } }),
+    })
+    const there = visitor(replica.url, ada, ada.cookie)
+    assert.equal(await codeOf(await there.call('GET', '/operator/me')), '401 operator_only')
+    assert.equal(await codeOf(await enter(replica.url, { token: 'x' })), '404 route_not_found')
+    const token = await asOperator(
+      { ...shop, url: replica.url },
+      '/operator/operators',
+      post({ name: 'By token', role: 'viewer' }),
+    )
+    const { link, token: given } = (await token.json()) as { link: null; token: { token: string } }
+    assert.equal(link, null)
+    const me = await fetch(`${replica.url}/operator/me`, { headers: { authorization: `Bearer ${given.token}` } })
+    assert.equal(me.status, 200)
+  })
+
+  test('and without a token in the configuration, people alone run it, beginning with the first', async () => {
+    const admins = await shop.store.db.query<{ id: string }>(
+      `update operators set role = 'viewer' where role = 'admin' returning id`,
+    )
+    const replicas = await Promise.all(
+      [1, 2].map(() => shop.replica({ configure: (config) => ({ ...config, operatorToken: null }) })),
+    )
+    const links = await Promise.all(replicas.map((replica) => replica.firstLink()))
+    const printed = links.filter((link) => link !== null)
+    assert.equal(printed.length, 1, 'of replicas that start at once, one prints a link')
+    const [, token = ''] = /#(.*)&first$/.exec(printed[0]!) ?? []
+    const { url } = replicas[0]!
+    assert.equal(await codeOf(await asOperator({ ...shop, url }, '/operator/me')), '401 operator_only', 'no token')
+    const both = await Promise.all([1, 2].map(() => enter(url, { token, name: 'Founder' }).then(codeOf)))
+    assert.deepEqual(both.toSorted(), ['200', '401 sign_in_refused'], 'there is one first')
+    assert.equal(await replicas[1]!.firstLink(), null, 'and no link any more')
+    await forget()
+    await shop.store.db.query(`update operators set role = 'admin' where id = any ($1)`, [
+      admins.rows.map(({ id }) => id),
+    ])
+  })
+})
+
 describe('roles', () => {
   test('each route refuses every role below its own, and reading is for all whom it names', async () => {
     verifies('D17.5', 'O-11')

@@ -1,6 +1,6 @@
 import { newId } from '../../base/id.ts'
 import type { Secret } from '../../base/secret.ts'
-import { tokenDigest, newToken } from '../../base/token.ts'
+import { newToken, tokenDigest } from '../../base/token.ts'
 import type { Operator, Role } from '../../domain/operator.ts'
 import type { Database, Queryable, Transaction } from '../db.ts'
 import { type Doer, recordDeeds } from '../deeds.ts'
