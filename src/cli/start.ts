@@ -92,6 +92,10 @@ function logOf({ logLevel: level }: Pick<Config, 'logLevel'>): Log {
 async function open(loaded: LoadedConfig, terminal: Terminal): Promise<Running> {
   if (loaded.mode === 'production') {
     const service = await startService(loaded.config)
+    const link = await service.firstLink()
+    // Once, in the clear, for whoever started it: it works for 15 minutes, and for one person.
+    if (link !== null)
+      logOf(loaded.config).warn('nobody runs this shop yet: open the link to become its first admin', { link })
     return { output: productionOutput(loaded.config, service.url), stop: service.stop }
   }
   const { world, stop } = await startSandbox(loaded)

@@ -16,6 +16,7 @@ import { claimantOf } from '../../src/store/tills/arrivals.ts'
 import { sutler } from '../cli/sutler.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
+import { tester } from '../support/doer.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { asOperator, buy, buyUrl, payFor, reconcileRail, type Sold, status } from './desk.ts'
@@ -54,7 +55,11 @@ function suite(engine: EngineName): void {
     })
     buyer = await fundedWallet(shop)
     const { port } = receiver.address() as AddressInfo
-    await shop.service.operations.webhooks.add({ url: `http://127.0.0.1:${port}/`, description: '', eventTypes: null })
+    await shop.service.operations.webhooks.add(tester, {
+      url: `http://127.0.0.1:${port}/`,
+      description: '',
+      eventTypes: null,
+    })
     unpaid = await payNothing()
     for (const rail of RAILS) sold.set(rail.rail, await buy(shop, rail, buyer))
     const stranger = await x402Stranger(shop)
