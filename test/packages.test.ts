@@ -3,8 +3,9 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { builtinModules } from 'node:module'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { CLUSTER } from '../src/store/embedded/cluster.ts'
 
 type Locked = {
   readonly version?: string
@@ -42,6 +43,13 @@ test('L-01: every version is exact, every package has its digest, and install sc
     scripted.filter((name) => manifest.allowScripts[name] === undefined),
     [],
   )
+})
+
+test('a new data folder begins with a database of the very PGlite that is installed', () => {
+  const packed = globSync('src/store/embedded/*.tar.br').map((file) => basename(file))
+  const version = manifest.dependencies['@electric-sql/pglite']
+  assert.deepEqual(packed, [`cluster-${version}.tar.br`], 'after a change of PGlite: npm run cluster')
+  assert.equal(basename(CLUSTER.pathname), packed[0])
 })
 
 /** The first versions without the published holes of this stack. Whatever is below is not installed, in any corner of the tree. */

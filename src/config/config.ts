@@ -13,6 +13,7 @@ export type Config = {
   readonly http: HttpConfig
   /** Null switches the operator routes off. */
   readonly operatorToken: Secret | null
+  readonly operators: OperatorsConfig
   readonly store: StoreConfig
   readonly logLevel: LogLevel
   readonly limits: Limits
@@ -52,6 +53,16 @@ export type HttpConfig = {
   readonly proxyHops: number
   /** Browser origins that may call `/mcp`; requests without an Origin always may. */
   readonly mcpOrigins: readonly string[]
+}
+
+/** The people who run the shop, and what they may do alone. */
+export type OperatorsConfig = {
+  /** Pages and sessions. Without them only tokens open the operator's routes. */
+  readonly console: boolean
+  /** What each of support may give back within a day. */
+  readonly supportRefundsPerDay: Usd
+  /** From this amount on a refund needs a second person; null: never. */
+  readonly secondPersonFrom: Usd | null
 }
 
 export type StoreConfig = {

@@ -15,6 +15,7 @@ import type {
   SaleConfig,
 } from './config.ts'
 import { defaultLimits, type Limits } from './limits.ts'
+import { readOperators } from './operators.ts'
 import { ConfigFault, type Environment, list, type OptionReader, optionReader } from './options.ts'
 import { SANDBOX_OPERATOR_TOKEN } from './published.ts'
 import { type Protocols, readRails } from './rails.ts'
@@ -35,6 +36,11 @@ export type LoadedConfig =
       readonly backend: GameConfig['backend']
     }
   | { readonly mode: 'production'; readonly config: Config }
+
+/** Before anything else is known to be right: whoever reads what is wrong is a machine then. */
+export function meansProduction(env: Environment): boolean {
+  return env['SUTLER_MODE'] === 'production'
+}
 
 /** Reads the environment. No option at all means the sandbox; production never falls back to a sandbox value. */
 export function loadConfig(env: Environment): LoadedConfig {
@@ -73,12 +79,14 @@ function readCommon(read: OptionReader, mode: 'sandbox' | 'production'): CommonC
   const url = read.optionalSecret('DATABASE_URL')
   if (url !== undefined && !/^postgres(ql)?:\/\//.test(url))
     read.fault('DATABASE_URL', 'must start with postgres://', null)
+  const operatorToken =
+    mode === 'production'
+      ? readOperatorToken(read)
+      : new Secret(read.text('SUTLER_OPERATOR_TOKEN', SANDBOX_OPERATOR_TOKEN))
   return {
     http: readHttp(read, mode),
-    operatorToken:
-      mode === 'production'
-        ? readOperatorToken(read)
-        : new Secret(read.text('SUTLER_OPERATOR_TOKEN', SANDBOX_OPERATOR_TOKEN)),
+    operatorToken,
+    operators: readOperators(read, operatorToken),
     store: {
       url,
       dataDir,

@@ -3,13 +3,14 @@ import type { JsonObject } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
 import { nicknameField } from '../../domain/fields.ts'
 import { byField, itemIdField } from '../../domain/shelf-fields.ts'
+import type { Doer } from '../../store/deeds.ts'
 import type { Discount } from '../../store/game/discounts.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
 type DiscountDesk = {
   readonly nicknameLengthMax: number
   list(limit: number): Promise<readonly Discount[]>
-  set(by: string, discount: Discount): Promise<'done' | 'nothing' | 'unknown'>
+  set(doer: Doer, discount: Discount): Promise<'done' | 'nothing' | 'unknown'>
 }
 
 const LISTED_MAX = 1_000
@@ -26,10 +27,12 @@ const percentField = z
 export function discountRows({ nicknameLengthMax, list, set }: DiscountDesk): readonly OperatorRoute[] {
   return [
     operator('GET /operator/discounts', {
+      role: 'viewer',
       summary: 'Which player pays less for which item',
       handle: async () => ({ body: { discounts: (await list(LISTED_MAX)).map(presentDiscount) } }),
     }),
     operator('POST /operator/discounts', {
+      role: 'admin',
       summary: 'Give a player a discount on an item; 0 takes it back',
       body: z.strictObject({
         itemId: itemIdField,
@@ -37,9 +40,9 @@ export function discountRows({ nicknameLengthMax, list, set }: DiscountDesk): re
         percent: percentField,
         by: byField,
       }),
-      handle: async ({ body: { itemId, nickname, percent, by } }) => {
+      handle: async ({ body: { itemId, nickname, percent }, doer }) => {
         const discount = { itemId, nickname, basisPoints: Math.round(percent * 100) }
-        const did = await set(by, discount)
+        const did = await set(doer, discount)
         if (did === 'unknown')
           throw new Problem(
             'invalid_request',

@@ -15,6 +15,7 @@ import {
   timeField,
   yesField,
 } from '../../domain/shelf-fields.ts'
+import type { Doer } from '../../store/deeds.ts'
 import {
   type ItemChange,
   presentTerms,
@@ -28,7 +29,7 @@ import { type Column, cell, readSheet, refused, type Sheet } from './sheet.ts'
 
 type ShelfDesk = {
   list(): Promise<readonly ShelfItem[]>
-  change(by: string, changes: readonly ItemChange[], how: { mode: ShelfMode; isTrial?: boolean }): Promise<ShelfChange>
+  change(doer: Doer, changes: readonly ItemChange[], how: { mode: ShelfMode; isTrial?: boolean }): Promise<ShelfChange>
 }
 
 /** A table of two thousand items with long descriptions, as the text of a JSON member. */
@@ -62,48 +63,54 @@ const isOneSupply = ({ supply, stock }: { supply?: unknown; stock?: unknown }) =
 export function itemRows({ list, change }: ShelfDesk): readonly OperatorRoute[] {
   return [
     operator('GET /operator/items', {
+      role: 'viewer',
       summary: 'Every item of the shelf, hidden ones among them',
       handle: async () => ({ body: { items: (await list()).map(presentShelfItem) } }),
     }),
     operator('POST /operator/items', {
+      role: 'admin',
       summary: 'Put a new item on the shelf',
       body: changeFields
         .required({ name: true, price: true })
         .extend({ id: itemIdField, by: byField })
         .refine(isOneSupply, oneSupply),
-      handle: async ({ body: { by, ...item } }) => ({
+      handle: async ({ body: { by: _, ...item }, doer }) => ({
         status: 201,
-        body: presentOutcome(only(await change(by, [item], { mode: 'add' }))),
+        body: presentOutcome(only(await change(doer, [item], { mode: 'add' }))),
       }),
     }),
     operator('POST /operator/items/{id}', {
+      role: 'admin',
       summary: 'Change an item: what is not named stays as it is',
       params: z.strictObject({ id: itemIdField }),
       body: changeFields.extend({ by: byField }).refine(isOneSupply, oneSupply),
-      handle: async ({ params, body: { by, ...item } }) => ({
-        body: presentOutcome(only(await change(by, [{ ...item, ...params }], { mode: 'change' }))),
+      handle: async ({ params, body: { by: _, ...item }, doer }) => ({
+        body: presentOutcome(only(await change(doer, [{ ...item, ...params }], { mode: 'change' }))),
       }),
     }),
     operator('GET /operator/items.csv', {
+      role: 'viewer',
       summary: 'The shelf as a table',
       handle: async () => ({ body: { csv: printItems(await list()) } }),
     }),
     operator('POST /operator/items.csv', {
+      role: 'admin',
       summary: 'Add and change items by a table: all of its lines or none',
       bodyBytesMax: TABLE_BYTES_MAX,
       body: z.strictObject({ csv: csvField, by: byField, trial: yesField.default(false) }),
-      handle: async ({ body }) => ({ body: await importItems(change, body) }),
+      handle: async ({ body, doer }) => ({ body: await importItems(change, doer, body) }),
     }),
   ]
 }
 
 async function importItems(
   change: ShelfDesk['change'],
-  { csv, by, trial }: { csv: string; by: string; trial: boolean },
+  doer: Doer,
+  { csv, trial }: { csv: string; trial: boolean },
 ): Promise<JsonObject> {
   const { lines, faults } = readSheet(sheet, csv)
   const done = await change(
-    by,
+    doer,
     lines.map(({ entry }) => entry),
     { mode: 'put', isTrial: trial },
   )

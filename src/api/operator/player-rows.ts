@@ -14,14 +14,16 @@ type PlayerContext = { readonly players: Players; readonly random: Random; reado
 export function playerRows({ players, random, nicknameLengthMax }: PlayerContext): readonly OperatorRoute[] {
   return [
     operator('GET /operator/players', {
+      role: 'viewer',
       summary: 'Players of the embedded game, oldest first',
       handle: async () => ({ body: { players: (await players.list(LISTED_MAX)).map(presentPlayer) } }),
     }),
     operator('POST /operator/players', {
+      role: 'admin',
       summary: 'Create a player, or link one more wallet to a player',
       body: z.strictObject({ nickname: nicknameField(nicknameLengthMax), address: addressField }),
-      handle: async ({ body }) => {
-        const player = await players.link({ playerId: newId('ply', random), ...body })
+      handle: async ({ body, doer }) => {
+        const player = await players.link({ playerId: newId('ply', random), ...body }, doer)
         return { status: 201, body: presentPlayer(player) }
       },
     }),
@@ -34,8 +36,8 @@ export function playersElsewhere(): readonly OperatorRoute[] {
     throw new Problem('route_not_found', 'Players are kept by the game backend (SUTLER_GAME_BACKEND); ask it for them.')
   }
   return [
-    operator('GET /operator/players', { summary: 'Players are kept by the game backend', handle }),
-    operator('POST /operator/players', { summary: 'Players are kept by the game backend', handle }),
+    operator('GET /operator/players', { role: 'viewer', summary: 'Players are kept by the game backend', handle }),
+    operator('POST /operator/players', { role: 'admin', summary: 'Players are kept by the game backend', handle }),
   ]
 }
 

@@ -1,6 +1,8 @@
 import type { Address } from '../../base/address.ts'
 import { checksumAddress } from '../../base/address.ts'
+import type { Place } from '../../base/cursor.ts'
 import type { Database } from '../db.ts'
+import { type Doer, recordDeeds } from '../deeds.ts'
 import { statement } from '../statement.ts'
 
 /** What deliveries to a test player do: refused for good, late, or failed at first. */
@@ -14,15 +16,23 @@ export type PlayerRow = {
   readonly rehearses: Rehearsal | null
 }
 
+export type ListedPlayer = { readonly player: PlayerRow; readonly place: Place }
+
 type PlayerField = 'nickname' | 'address' | 'playerId'
 
 export type Players = {
   find(field: PlayerField, value: string): Promise<PlayerRow | null>
   /** Oldest first. */
   list(limit: number): Promise<readonly PlayerRow[]>
+  /** A page of them, oldest first. */
+  page(after: Place | null, limit: number): Promise<readonly ListedPlayer[]>
+  /** By wallet or id, or by how the nickname begins, in whatever case. */
+  search(text: string, limit: number): Promise<readonly PlayerRow[]>
   /** Makes the player unless the nickname is known, and links the wallet to that player, whoever had it before. */
-  link(player: { readonly playerId: string; readonly nickname: string; readonly address: Address }): Promise<PlayerRow>
+  link(player: NewPlayer, doer?: Doer): Promise<PlayerRow>
 }
+
+type NewPlayer = { readonly playerId: string; readonly nickname: string; readonly address: Address }
 
 type Row = {
   id: string
@@ -44,6 +54,29 @@ const FIND: Readonly<Record<PlayerField, ReturnType<typeof statement<Row>>>> = {
 }
 
 const LIST = statement<Row>(`${SELECT} order by p.created_at, p.id limit $1`)
+
+const PAGE = statement<Row & { micros: string }>(`
+  select listed.*, array(select w.address from player_wallets w where w.player_id = listed.id order by w.linked_at, w.address) as wallets
+  from (
+    select id, nickname, level, rehearses, (extract(epoch from created_at) * 1000000)::bigint::text as micros
+    from players
+    where (created_at, id) > (timestamptz 'epoch' + $1::bigint * interval '1 microsecond', $2::text)
+    order by created_at, id
+    limit $3
+  ) as listed
+  order by listed.micros::bigint, listed.id`)
+
+const SEARCH = statement<Row>(`${SELECT}
+  where p.id in (
+    (select player_id from player_wallets where address = lower($1))
+    union
+    (select id from players where id = $1)
+    union
+    (select id from players where lower(nickname) like lower($2) || '%' order by lower(nickname) limit $3))
+  order by lower(p.nickname), p.id
+  limit $3`)
+
+const BEGINNING: Place = { micros: '0', id: '' }
 
 const ADD = statement(`
   insert into players (id, nickname)
@@ -69,13 +102,30 @@ export function createPlayers(db: Database): Players {
       const { rows } = await db.query(LIST, [limit])
       return rows.map(fromRow)
     },
-    async link({ playerId, nickname, address }) {
+    async page(after, limit) {
+      const { micros, id } = after ?? BEGINNING
+      const { rows } = await db.query(PAGE, [micros, id, limit])
+      return rows.map(({ micros, ...row }) => ({ player: fromRow(row), place: { micros, id: row.id } }))
+    },
+    async search(text, limit) {
+      const name = canonicalNickname(text)
+      const { rows } = await db.query(SEARCH, [name, name.replaceAll(/[\\%_]/g, '\\$&'), limit])
+      return rows.map(fromRow)
+    },
+    async link({ playerId, nickname, address }, doer) {
       const name = canonicalNickname(nickname)
       return db.transaction(async (tx) => {
+        const holder = (await tx.query(FIND.address, [address.toLowerCase()])).rows[0]
         await tx.query(ADD, [playerId, name])
         await tx.query(LINK, [address.toLowerCase(), name])
-        const { rows } = await tx.query(FIND.nickname, [name])
-        return fromRow(rows[0]!)
+        const player = fromRow((await tx.query(FIND.nickname, [name])).rows[0]!)
+        const before = holder ? { playerId: holder.id } : null
+        const after = { playerId: player.playerId, nickname: name }
+        if (doer)
+          await recordDeeds(tx, doer, [
+            { deed: 'player.linked', about: { kind: 'wallet', id: address }, before, after },
+          ])
+        return player
       })
     },
   }
