@@ -5,6 +5,7 @@ import { isoTime, systemClock } from '../base/clock.ts'
 import { stringify } from '../base/json.ts'
 import { createLog, type Log } from '../base/log.ts'
 import { IS_PACKED, VERSION } from '../base/version.ts'
+import { readClientConfig } from '../config/client.ts'
 import { type Config, type HttpConfig, publicUrls } from '../config/config.ts'
 import { type LoadedConfig, loadConfig, meansProduction } from '../config/load.ts'
 import { ConfigFault } from '../config/options.ts'
@@ -121,9 +122,16 @@ function bannerText({ facts, purchases }: Banner, http: HttpConfig, { style, tab
     '',
     ...purchases.flatMap(([how, line]) => [`  ${style.dim(`# ${how}`)}`, `  ${line}`]),
     `  ${style.dim('# or watch an agent buy everything')}`,
-    `  ${IS_PACKED ? 'npx sutler' : 'npm run'} demo`,
+    `  ${demoLine(http)}`,
     '',
   ].join('\n')
+}
+
+/** Another terminal does not know of a port that was set in this one. */
+function demoLine({ baseUrl }: HttpConfig): string {
+  const isUsual = baseUrl === readClientConfig({}).url
+  if (IS_PACKED) return isUsual ? 'npx sutler demo' : `npx sutler demo --url ${baseUrl}`
+  return isUsual ? 'npm run demo' : `npm run demo -- --url ${baseUrl}`
 }
 
 /** One line like those of the log, which most likely goes to the same place. */
