@@ -32,12 +32,14 @@ export type FleetParts = {
   strikes(): Strikes
   readonly partner: Partner
   readonly post: Post
+  onBlunder(line: string): void
 }
 
 const RESTART_MS = 1_000
 const LATENCY_MS = 40
 
-export function createFleet({ seed, sim, world, store, config, strikes, partner, post }: FleetParts): Fleet {
+export function createFleet(parts: FleetParts): Fleet {
+  const { seed, sim, world, store, config, strikes, partner, post, onBlunder } = parts
   const healer = sim.actor('world')
   const replicas: (Replica | null)[] = []
   const lives: number[] = []
@@ -68,6 +70,7 @@ export function createFleet({ seed, sim, world, store, config, strikes, partner,
       random: chanceOf(seed, actor.name),
       partner,
       post,
+      onBlunder,
     }).then(
       (replica) => {
         replicas[index] = replica

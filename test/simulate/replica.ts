@@ -28,14 +28,23 @@ export type ReplicaOptions = {
   /** Whoever lives behind an address: the game, a facilitator. */
   readonly partner: Partner
   readonly post: Post
+  /** Somebody logged what no world can cause. */
+  onBlunder(line: string): void
 }
+
+/** A statement that its own schema does not know, or a mistake of ours. */
+const BLUNDER = /"code":"42|"name":"(Type|Reference|Range)Error"/
 
 /** The whole shop as one process of the universe. */
 export async function startReplica(options: ReplicaOptions): Promise<Replica> {
   const { sim, actor, config, database, gate, nodes, random } = options
   const { rpcTimeoutMs } = config.limits
   const clock = syncedClock(sim.clockOf(actor))
-  const log = createLog({ level: 'warn', clock, write: (line) => sim.note(`${actor.name} log ${line.trim()}`) })
+  const write = (line: string) => {
+    if (BLUNDER.test(line)) options.onBlunder(line)
+    sim.note(`${actor.name} log ${line.trim()}`)
+  }
+  const log = createLog({ level: 'warn', clock, write })
   await keepTime(clock, database, log, new AbortController().signal)
   const transports = nodes.map(({ chain, node }): [number, RpcTransport] => [
     chain.chainId,

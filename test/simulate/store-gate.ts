@@ -1,21 +1,27 @@
-import type { Database, Result } from '../../src/store/db.ts'
+import type { Database, Result, Transaction } from '../../src/store/db.ts'
 import { asStoreProblem } from '../../src/store/fault.ts'
+import { statement } from '../../src/store/statement.ts'
 import type { Gate } from './gate.ts'
 import type { Scheduler } from './scheduler.ts'
 
 /** What has been read and written in one universe, so that idle looks cost nothing. Results are the same as without it. */
 export type StoreMemory = {
-  version: number
-  readonly read: Map<string, { readonly version: number; readonly result: Result<unknown> }>
+  /** How often each table was written. */
+  readonly written: Map<string, number>
+  readonly read: Map<string, Kept<Result<unknown>>>
   /** No job was due at the last look, and none will be before this moment, unless something is written. */
-  readonly idle: Map<string, { readonly version: number; readonly untilMs: number }>
+  readonly idle: Map<string, Kept<number>>
 }
 
-export const newMemory = (): StoreMemory => ({ version: 0, read: new Map(), idle: new Map() })
+/** True as long as no table that it was read from has been written since. */
+type Kept<Value> = { readonly stamp: number; readonly value: Value }
+
+export const newMemory = (): StoreMemory => ({ written: new Map(), read: new Map(), idle: new Map() })
 
 const STATEMENT_MS_MAX = 6_500
 const LATENCY_MS = 4
-const NEXT_DUE = `select min(run_at) as due from jobs where state = 'waiting'`
+/** A job that somebody holds is due when its lease ends. */
+const NEXT_DUE = statement<{ due: Date | null }>(`select min(run_at) as due from jobs where kind = any($1)`)
 /** Loops that look again and again whether there is anything for them. (Endpoints have secrets that run out; here nobody rotates them.) */
 const POLLED = new Set(['db select events', 'db select webhook_endpoints', 'db insert jobs'])
 
@@ -27,61 +33,87 @@ export function gatedDatabase(sim: Scheduler, db: Database, gate: Gate, memory: 
   const cut = () => asStoreProblem(Object.assign(new Error('Connection terminated'), { code: 'ECONNRESET' }))
   const through = <Answer>(label: string, run: () => Promise<Answer>) =>
     gate({ label, latencyMs: LATENCY_MS, patienceMs: STATEMENT_MS_MAX, run, failure: cut })
+  const stampOf = ({ mentioned }: Shape) =>
+    mentioned.reduce((sum, table) => sum + (memory.written.get(table) ?? 0), memory.written.get(ANY) ?? 0)
+  const isFresh = <Value>(kept: Kept<Value> | undefined, shape: Shape): kept is Kept<Value> =>
+    kept !== undefined && kept.stamp === stampOf(shape)
 
-  /** Asked only if something was written since it was last asked the same. */
-  async function remembered<Row>(key: string, run: () => Promise<Result<Row>>): Promise<Result<Row>> {
-    const kept = memory.read.get(key)
-    if (kept?.version === memory.version) return kept.result as Result<Row>
-    const result = await run()
-    memory.read.set(key, { version: memory.version, result })
-    return result
+  function note({ written }: Shape): void {
+    for (const table of written) memory.written.set(table, (memory.written.get(table) ?? 0) + 1)
   }
 
-  async function claimed<Row>(key: string, run: () => Promise<Result<Row>>): Promise<Result<Row>> {
+  /** Asked only if something was written since it was last asked the same. */
+  async function remembered<Row>(key: string, shape: Shape, run: () => Promise<Result<Row>>): Promise<Result<Row>> {
+    const kept = memory.read.get(key)
+    if (isFresh(kept, shape)) return kept.value as Result<Row>
+    const value = await run()
+    memory.read.set(key, { stamp: stampOf(shape), value })
+    return value
+  }
+
+  async function claimed<Row>(
+    key: string,
+    kinds: unknown,
+    shape: Shape,
+    run: () => Promise<Result<Row>>,
+  ): Promise<Result<Row>> {
     const result = await run()
     if (result.rows.length > 0) {
-      memory.version++
+      note(shape)
       return result
     }
-    const { rows } = await remembered(NEXT_DUE, () => db.query<{ due: Date | null }>(NEXT_DUE))
-    memory.idle.set(key, { version: memory.version, untilMs: rows[0]!.due?.getTime() ?? NEVER })
+    const { rows } = await db.query(NEXT_DUE, [kinds])
+    memory.idle.set(key, { stamp: stampOf(shape), value: rows[0]!.due?.getTime() ?? NEVER })
     return result
   }
 
   /** A plain statement that changed no row has changed nothing, and will not before somebody else has. */
-  async function written<Row>(key: string, text: string, run: () => Promise<Result<Row>>): Promise<Result<Row>> {
+  async function written<Row>(
+    key: string,
+    text: string,
+    shape: Shape,
+    run: () => Promise<Result<Row>>,
+  ): Promise<Result<Row>> {
     const kept = memory.read.get(key)
-    if (kept?.version === memory.version) return kept.result as Result<Row>
+    if (isFresh(kept, shape)) return kept.value as Result<Row>
     const result = await run()
     const isNothing = !COMPOSED.test(text) && result.rows.length === 0 && !result.rowCount
-    if (!isNothing) memory.version++
-    else if (!IMPURE.test(text)) memory.read.set(key, { version: memory.version, result })
+    if (!isNothing) note(shape)
+    else if (!IMPURE.test(text)) memory.read.set(key, { stamp: stampOf(shape), value: result })
     return result
+  }
+
+  /** What a transaction may have written counts, whether it was committed or not. */
+  function noting(tx: Transaction): Transaction {
+    return {
+      ...tx,
+      query(sql, values) {
+        note(shapeOf(typeof sql === 'string' ? sql : sql.text))
+        return tx.query(sql, values)
+      },
+    }
   }
 
   return {
     ...db,
     async query(sql, values) {
       const text = typeof sql === 'string' ? sql : sql.text
-      const label = labelOf(text)
+      const shape = shapeOf(text)
+      const { label } = shape
       const key = `${text}\n${JSON.stringify(values ?? [])}`
       const idle = memory.idle.get(key)
-      if (idle?.version === memory.version && sim.now() < idle.untilMs) return NONE
+      if (isFresh(idle, shape) && sim.now() < idle.value) return NONE
       const kept = POLLED.has(label) ? memory.read.get(key) : undefined
-      if (kept?.version === memory.version) return kept.result as never
+      if (isFresh(kept, shape)) return kept.value as never
       const run = () => db.query(sql, values)
       return through(label, () => {
-        if (label === 'db claim') return claimed(key, run)
-        if (!label.startsWith('db select')) return written(key, text, run)
-        return IMPURE.test(text) && !POLLED.has(label) ? run() : remembered(key, run)
+        if (label === 'db claim') return claimed(key, values?.[0], shape, run)
+        if (!label.startsWith('db select')) return written(key, text, shape, run)
+        return IMPURE.test(text) && !POLLED.has(label) ? run() : remembered(key, shape, run)
       })
     },
     async transaction(work, settings) {
-      const attempt = () =>
-        through('db transaction', () => {
-          memory.version++
-          return db.transaction(work, settings)
-        })
+      const attempt = () => through('db transaction', () => db.transaction((tx) => work(noting(tx)), settings))
       // A connection that is lost with its commit under way: the real store runs the work again too.
       try {
         return await attempt()
@@ -97,18 +129,34 @@ export function gatedDatabase(sim: Scheduler, db: Database, gate: Gate, memory: 
 const COMPOSED = /^\s*with\b/
 const IMPURE = /\bnow\(\)|clock_timestamp|random|for (no key )?update|for (key )?share|nextval/
 
-const labels = new Map<string, string>()
+/** What a statement is called, and which tables it reads and writes. */
+type Shape = { readonly label: string; readonly mentioned: readonly string[]; readonly written: readonly string[] }
+
+/** Stands for every table: what is written by a trigger is named nowhere. */
+const ANY = '*'
+const TRIGGERING = new Set(['items', 'good_prices'])
+
+const shapes = new Map<string, Shape>()
+
+function shapeOf(text: string): Shape {
+  const known = shapes.get(text)
+  if (known) return known
+  const written = [...text.matchAll(WRITES)].map(([, table]) => table!)
+  const shape = {
+    label: labelOf(text),
+    mentioned: [...new Set([...text.matchAll(READS)].map(([, table]) => table!).concat(written))],
+    written: written.some((table) => TRIGGERING.has(table)) ? [ANY] : [...new Set(written)],
+  }
+  shapes.set(text, shape)
+  return shape
+}
+
+const WRITES = /\b(?:insert into|delete from|update)\s+(?!set\b|skip\b|of\b)([a-z_]+)/g
+/** Lists after `from` have no commas in this house; names of `with` parts are harmless here. */
+const READS = /\b(?:from|join|using)\s+(?:only\s+)?([a-z_]+)/g
 
 /** Verb and table; claims by their name. */
 export function labelOf(text: string): string {
-  const known = labels.get(text)
-  if (known !== undefined) return known
-  const label = readLabel(text)
-  labels.set(text, label)
-  return label
-}
-
-function readLabel(text: string): string {
   if (/skip locked/.test(text) && /update jobs/.test(text)) return 'db claim'
   if (/\bupdate orders\b/.test(text)) return 'db update orders'
   if (/\binsert into orders\b/.test(text)) return 'db insert orders'

@@ -53,6 +53,8 @@ export type Universe = {
   readonly operator: Operator
   readonly coverage: Coverage
   readonly ask: Fleet['ask']
+  /** What the shop logged that no world can cause. */
+  readonly blunders: readonly string[]
   /** Payers that have not left yet. */
   open(): number
   isHealing(): boolean
@@ -77,7 +79,10 @@ export async function openUniverse(seed: number, stage: Stage, options: Universe
   await world.rewind()
   const { game, receiver, partner } = partnersOf(world, sim, setting, () => strikes)
   const config = configOf(world.config, setting)
-  const fleet = createFleet({ seed, sim, world, store, config, strikes: () => strikes, partner, post: receiver.post })
+  const blunders: string[] = []
+  const onBlunder = (line: string) => void blunders.push(line.trim())
+  const post = receiver.post
+  const fleet = createFleet({ seed, sim, world, store, config, strikes: () => strikes, partner, post, onBlunder })
   const strikes = createStrikes({ plan, world, now: sim.now, coverage, tell: sim.tell, kill: fleet.kill })
   const enemy = enemyOf(seed, world.payers)
   const payers = purchasesOf(seed, goodsFor(setting.game, options.goods), world.payers)
@@ -86,7 +91,7 @@ export async function openUniverse(seed: number, stage: Stage, options: Universe
   let open = purchases.length
   let isHealing = false
   const universe: Universe = {
-    ...{ seed, sim, world, store, plan, purchases, game, receiver, coverage, ask: fleet.ask },
+    ...{ seed, sim, world, store, plan, purchases, game, receiver, coverage, ask: fleet.ask, blunders },
     get operator() {
       return operator
     },
