@@ -16,6 +16,8 @@ import { createConnectionPool } from '../../src/store/pool.ts'
 /** The real schema, driver and `Database`, over an engine in this thread and in memory. */
 export type MemoryStore = {
   readonly db: Database
+  /** Tables that are empty when a universe begins. */
+  readonly bare: ReadonlySet<string>
   /** As it was founded. */
   reset(): Promise<void>
 }
@@ -35,10 +37,11 @@ export async function openMemoryStore(time: StoreTime, furnish: (db: Database) =
   const db = overWire(engine, time)
   await seedSandboxGame(db)
   await furnish(db)
-  const wipe = await rememberAll(db)
+  const { wipe, bare } = await rememberAll(db)
   let resets = 0
   return {
     db,
+    bare,
     async reset() {
       await db.query(wipe)
       // Dead rows would slow down every later universe, and change in which order rows are found.
@@ -104,7 +107,7 @@ function overWire(engine: PGlite, time: StoreTime): Database {
 }
 
 /** Copies every table that has rows, and returns the statements that bring the store back to them: three milliseconds, where `truncate` takes sixty. */
-async function rememberAll(db: Database): Promise<string> {
+async function rememberAll(db: Database): Promise<{ readonly wipe: string; readonly bare: ReadonlySet<string> }> {
   const names = async (query: string) => (await db.query<{ name: string }>(query)).rows.map(({ name }) => name)
   const tables = await names(
     `select tablename as name from pg_tables where schemaname = 'public' and tablename <> 'schema_migrations' order by 1`,
@@ -118,11 +121,12 @@ async function rememberAll(db: Database): Promise<string> {
     filled.push(table)
     await db.query(`create table founded.${table} as select * from ${table}`)
   }
-  return [
+  const wipe = [
     'set session_replication_role = replica',
     ...tables.map((table) => `delete from ${table}`),
     ...sequences.map((sequence) => `alter sequence ${sequence} restart`),
     ...filled.map((table) => `insert into ${table} overriding system value select * from founded.${table}`),
     'set session_replication_role = origin',
   ].join(';\n')
+  return { wipe, bare: new Set(tables.filter((table) => !filled.includes(table))) }
 }

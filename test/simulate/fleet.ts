@@ -65,7 +65,7 @@ export function createFleet(parts: FleetParts): Fleet {
       actor,
       config,
       gate,
-      database: gatedDatabase(sim, store.db, gate, memory),
+      database: gatedDatabase(sim, store, gate, memory),
       nodes: [world.native, world.tempo].map((chain) => ({ chain, node: chain.node(strikes().lags) })),
       random: chanceOf(seed, actor.name),
       partner,

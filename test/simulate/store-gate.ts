@@ -1,6 +1,7 @@
 import type { Database, Result, Transaction } from '../../src/store/db.ts'
 import { asStoreProblem } from '../../src/store/fault.ts'
 import { statement } from '../../src/store/statement.ts'
+import type { MemoryStore } from './engine.ts'
 import type { Gate } from './gate.ts'
 import type { Scheduler } from './scheduler.ts'
 
@@ -9,19 +10,20 @@ export type StoreMemory = {
   /** How often each table was written. */
   readonly written: Map<string, number>
   readonly read: Map<string, Kept<Result<unknown>>>
-  /** No job was due at the last look, and none will be before this moment, unless something is written. */
-  readonly idle: Map<string, Kept<number>>
+  /** When the first job of each kind is due. */
+  due: Kept<ReadonlyMap<string, number>> | null
 }
 
 /** True as long as no table that it was read from has been written since. */
 type Kept<Value> = { readonly stamp: number; readonly value: Value }
 
-export const newMemory = (): StoreMemory => ({ written: new Map(), read: new Map(), idle: new Map() })
+export const newMemory = (): StoreMemory => ({ written: new Map(), read: new Map(), due: null })
 
 const STATEMENT_MS_MAX = 6_500
 const LATENCY_MS = 4
 /** A job that somebody holds is due when its lease ends. */
-const NEXT_DUE = statement<{ due: Date | null }>(`select min(run_at) as due from jobs where kind = any($1)`)
+const NEXT_DUE = statement<{ kind: string; due: Date }>('select kind, min(run_at) as due from jobs group by kind')
+const CLAIM = 'db claim'
 /** Loops that look again and again whether there is anything for them. (Endpoints have secrets that run out; here nobody rotates them.) */
 const POLLED = new Set(['db select events', 'db select webhook_endpoints', 'db insert jobs'])
 
@@ -29,7 +31,7 @@ const NEVER = Number.POSITIVE_INFINITY
 const NONE: Result<never> = { rows: [], rowCount: 0 }
 
 /** One replica's way to the store. A statement is one step, and so is a transaction: the embedded engine has one session. */
-export function gatedDatabase(sim: Scheduler, db: Database, gate: Gate, memory: StoreMemory): Database {
+export function gatedDatabase(sim: Scheduler, { db, bare }: MemoryStore, gate: Gate, memory: StoreMemory): Database {
   const cut = () => asStoreProblem(Object.assign(new Error('Connection terminated'), { code: 'ECONNRESET' }))
   const through = <Answer>(label: string, run: () => Promise<Answer>) =>
     gate({ label, latencyMs: LATENCY_MS, patienceMs: STATEMENT_MS_MAX, run, failure: cut })
@@ -51,20 +53,14 @@ export function gatedDatabase(sim: Scheduler, db: Database, gate: Gate, memory: 
     return value
   }
 
-  async function claimed<Row>(
-    key: string,
-    kinds: unknown,
-    shape: Shape,
-    run: () => Promise<Result<Row>>,
-  ): Promise<Result<Row>> {
-    const result = await run()
-    if (result.rows.length > 0) {
-      note(shape)
-      return result
+  /** Is there a job of these kinds to be had? Looked up once for everybody, until a job is written. */
+  async function isDue(kinds: readonly string[], shape: Shape): Promise<boolean> {
+    if (!isFresh(memory.due ?? undefined, shape)) {
+      const { rows } = await sim.work(() => db.query(NEXT_DUE))
+      memory.due = { stamp: stampOf(shape), value: new Map(rows.map(({ kind, due }) => [kind, due.getTime()])) }
     }
-    const { rows } = await db.query(NEXT_DUE, [kinds])
-    memory.idle.set(key, { stamp: stampOf(shape), value: rows[0]!.due?.getTime() ?? NEVER })
-    return result
+    const { value } = memory.due!
+    return kinds.some((kind) => (value.get(kind) ?? NEVER) <= sim.now())
   }
 
   /** A plain statement that changed no row has changed nothing, and will not before somebody else has. */
@@ -76,12 +72,17 @@ export function gatedDatabase(sim: Scheduler, db: Database, gate: Gate, memory: 
   ): Promise<Result<Row>> {
     const kept = memory.read.get(key)
     if (isFresh(kept, shape)) return kept.value as Result<Row>
+    if (isBare(shape)) return NONE
     const result = await run()
     const isNothing = !COMPOSED.test(text) && result.rows.length === 0 && !result.rowCount
     if (!isNothing) note(shape)
     else if (!IMPURE.test(text)) memory.read.set(key, { stamp: stampOf(shape), value: result })
     return result
   }
+
+  /** There is nothing to be changed in a table that nobody has ever put anything into. */
+  const isBare = ({ changesOnly }: Shape) =>
+    changesOnly !== null && bare.has(changesOnly) && !memory.written.has(changesOnly) && !memory.written.has(ANY)
 
   /** What a transaction may have written counts, whether it was committed or not. */
   function noting(tx: Transaction): Transaction {
@@ -101,13 +102,11 @@ export function gatedDatabase(sim: Scheduler, db: Database, gate: Gate, memory: 
       const shape = shapeOf(text)
       const { label } = shape
       const key = `${text}\n${JSON.stringify(values ?? [])}`
-      const idle = memory.idle.get(key)
-      if (isFresh(idle, shape) && sim.now() < idle.value) return NONE
+      if (label === CLAIM && !(await isDue(values![0] as readonly string[], shape))) return NONE
       const kept = POLLED.has(label) ? memory.read.get(key) : undefined
       if (isFresh(kept, shape)) return kept.value as never
       const run = () => db.query(sql, values)
       return through(label, () => {
-        if (label === 'db claim') return claimed(key, values?.[0], shape, run)
         if (!label.startsWith('db select')) return written(key, text, shape, run)
         return IMPURE.test(text) && !POLLED.has(label) ? run() : remembered(key, shape, run)
       })
@@ -130,7 +129,13 @@ const COMPOSED = /^\s*with\b/
 const IMPURE = /\bnow\(\)|clock_timestamp|random|for (no key )?update|for (key )?share|nextval/
 
 /** What a statement is called, and which tables it reads and writes. */
-type Shape = { readonly label: string; readonly mentioned: readonly string[]; readonly written: readonly string[] }
+type Shape = {
+  readonly label: string
+  readonly mentioned: readonly string[]
+  readonly written: readonly string[]
+  /** A plain change or deletion of what is in this table, and nothing else. */
+  readonly changesOnly: string | null
+}
 
 /** Stands for every table: what is written by a trigger is named nowhere. */
 const ANY = '*'
@@ -146,6 +151,7 @@ function shapeOf(text: string): Shape {
     label: labelOf(text),
     mentioned: [...new Set([...text.matchAll(READS)].map(([, table]) => table!).concat(written))],
     written: written.some((table) => TRIGGERING.has(table)) ? [ANY] : [...new Set(written)],
+    changesOnly: /^\s*(?:update|delete from)\s+([a-z_]+)/.exec(text)?.[1] ?? null,
   }
   shapes.set(text, shape)
   return shape
@@ -157,7 +163,7 @@ const READS = /\b(?:from|join|using)\s+(?:only\s+)?([a-z_]+)/g
 
 /** Verb and table; claims by their name. */
 export function labelOf(text: string): string {
-  if (/skip locked/.test(text) && /update jobs/.test(text)) return 'db claim'
+  if (/skip locked/.test(text) && /update jobs/.test(text)) return CLAIM
   if (/\bupdate orders\b/.test(text)) return 'db update orders'
   if (/\binsert into orders\b/.test(text)) return 'db insert orders'
   const [, verb, table] = /\b(insert into|delete from|update)\s+(?!set\b|skip\b)([a-z_]+)/.exec(text) ?? []
