@@ -24,8 +24,14 @@ export type Purchase = {
   readonly good: Good
   readonly way: Way
   readonly habit: Habit
+  /** How its requests travel. */
+  readonly carrier: 'http' | 'mcp'
   readonly startMs: number
   readonly credentials: Credential[]
+  /** Transfers to the till that were never shown to anybody. */
+  strays: number
+  /** False: what is shown can never land on the chain, so nothing may be kept for it. */
+  readonly canLand?: boolean
 }
 
 export function toldOf({ status, text }: Heard, at: number): Told {

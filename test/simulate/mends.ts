@@ -15,6 +15,22 @@ export const mends: Readonly<Record<string, readonly Cut[]>> = {
       to: '',
     },
   ],
+  E5: [
+    { file: 'src/rails/mpp/settlement.ts', from: 'amount > 0n &&', to: '' },
+    { file: 'src/rails/mpp/push.ts', from: 'if (arrived === 0n) {', to: 'if (arrived < 0n) {' },
+    {
+      file: 'src/rails/mpp/push.ts',
+      from: 'if (paid.amount < BigInt(credential.request.amount) && arrived < REFUND_AT_LEAST)',
+      to: 'if (arrived < 0n && REFUND_AT_LEAST < 0n)',
+    },
+  ],
+  E8: [
+    {
+      file: 'src/rails/mpp/pull.ts',
+      from: 'if (nonceGap !== 0n) throw unfit',
+      to: 'if (nonceGap < 0n) throw unfit',
+    },
+  ],
   E9: [
     {
       file: 'src/checkout/replay.ts',

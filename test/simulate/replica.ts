@@ -23,7 +23,8 @@ export type ReplicaOptions = {
   readonly config: Config
   readonly database: Database
   readonly gate: Gate
-  readonly nodes: readonly { readonly chain: SimChain; readonly node: RpcTransport }[]
+  /** The ways to each chain. */
+  readonly nodes: readonly { readonly chain: SimChain; readonly ways: readonly RpcTransport[] }[]
   readonly random: Chance
   /** Whoever lives behind an address: the game, a facilitator. */
   readonly partner: Partner
@@ -46,8 +47,8 @@ export async function startReplica(options: ReplicaOptions): Promise<Replica> {
   }
   const log = createLog({ level: 'warn', clock, write })
   await keepTime(clock, database, log, new AbortController().signal)
-  const transports = nodes.map(({ chain, node }): [number, RpcTransport] => [
-    chain.chainId,
+  const gated =
+    (node: RpcTransport): RpcTransport =>
     (request) =>
       gate({
         label: `rpc ${request.method}`,
@@ -55,8 +56,8 @@ export async function startReplica(options: ReplicaOptions): Promise<Replica> {
         patienceMs: rpcTimeoutMs,
         run: () => node(request),
         failure: () => new Error('the node does not answer'),
-      }),
-  ])
+      })
+  const transports = nodes.map(({ chain, ways }) => [chain.chainId, ways.map(gated)] as const)
   const shop = await assemble(config, {
     clock,
     random,

@@ -19,6 +19,11 @@ type Kept<Value> = { readonly stamp: number; readonly value: Value }
 
 export const newMemory = (): StoreMemory => ({ written: new Map(), read: new Map(), due: null })
 
+/** Somebody has changed the store behind everybody's back. */
+export function forgetAll({ written }: StoreMemory): void {
+  written.set(ANY, (written.get(ANY) ?? 0) + 1)
+}
+
 const STATEMENT_MS_MAX = 6_500
 const LATENCY_MS = 4
 /** A job that somebody holds is due when its lease ends. */

@@ -1,4 +1,4 @@
-import type { Lag } from './chain.ts'
+import type { Haze } from './chain.ts'
 import { type Coverage, countOther, countPassed, countStrike } from './coverage.ts'
 import type { Fault, Partner, While } from './faults.ts'
 import type { Mishap } from './gate.ts'
@@ -11,7 +11,7 @@ export type Strikes = {
   onStep(actor: Actor, label: string): void
   /** What befalls the call that was just let through. */
   mishap(actor: Actor, label: string): Mishap
-  lags(): readonly Lag[]
+  readonly haze: Haze
   manner(partner: Partner): string | null
   clockOffMs(replica: number): number
   /** Everything that lasts ends now. */
@@ -42,6 +42,15 @@ export function createStrikes({ plan, world, now, coverage, tell, kill }: Strike
   const lags = lasting('lag')
   const clocks = lasting('clock')
   const partners = lasting('partner')
+  const nodes = lasting('node')
+  const lies = lasting('nonce')
+  const told = new Set<Fault>()
+  const nodeFault = (chainId: number, node: number, how: 'frozen' | 'silent') => {
+    const isIt = (fault: (typeof nodes)[number]) => fault.how === how && fault.node === node
+    const found = nodes.find((fault) => isIt(fault) && world[fault.chain].chainId === chainId && holds(fault))
+    if (found) countOther(coverage, `node ${how}`)
+    return found
+  }
 
   function strike(fault: Fault, actor: Actor, label: string): void {
     if (fault.kind === 'kill') kill(actor, fault.backAfterMs)
@@ -68,11 +77,26 @@ export function createStrikes({ plan, world, now, coverage, tell, kill }: Strike
       waiting.delete(actor.name + label)
       return found
     },
-    lags: () =>
-      lags.filter(holds).map(({ chain, method, blocks }) => {
-        countOther(coverage, `lag ${method}`)
-        return { chainId: world[chain].chainId, method, blocks }
-      }),
+    haze: {
+      lags: () =>
+        lags.filter(holds).map(({ chain, method, blocks, node }) => {
+          countOther(coverage, `lag ${method}`)
+          return { chainId: world[chain].chainId, method, blocks, ...(node === undefined ? {} : { node }) }
+        }),
+      frozenSince(chainId, node) {
+        const found = nodeFault(chainId, node, 'frozen')
+        return found ? START_MS + found.fromMs : null
+      },
+      isSilent: (chainId, node) => nodeFault(chainId, node, 'silent') !== undefined,
+      nonceLie(chainId) {
+        const isDue = (fault: (typeof lies)[number]) => !isHealed && !told.has(fault) && now() - START_MS >= fault.atMs
+        const found = lies.find((fault) => world[fault.chain].chainId === chainId && isDue(fault))
+        if (!found) return 0
+        told.add(found)
+        countOther(coverage, 'nonce lie')
+        return found.by
+      },
+    },
     manner(partner) {
       const found = partners.find((fault) => fault.partner === partner && holds(fault))
       if (found) countOther(coverage, `${partner} ${found.manner}`)
