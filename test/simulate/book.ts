@@ -32,6 +32,8 @@ export type Purchase = {
   strays: number
   /** False: what is shown can never land on the chain, so nothing may be kept for it. */
   readonly canLand?: boolean
+  /** When all is over it is shown once more, and there must be an end. */
+  isShownAgain: boolean
 }
 
 export function toldOf({ status, text }: Heard, at: number): Told {

@@ -135,6 +135,10 @@ export async function createSimChain(chain: DevChain, blockMs: number, time: Wor
       await call('dev_setBaseFee', baseFeePerGas)
       snapshot = await call('evm_snapshot')
       blocks = 0
+      // The newest block is never older than its chain allows.
+      time.block = START_MS
+      await call('evm_mine')
+      time.block = null
     },
   }
 }

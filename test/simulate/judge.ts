@@ -2,6 +2,7 @@ import type { Address } from '../../src/base/address.ts'
 import { TRANSFER } from '../../src/chain/eip3009.ts'
 import { isFinal, type OrderStatus } from '../../src/domain/order.ts'
 import type { Database } from '../../src/store/db.ts'
+import { isFinalAnswer } from './actors/payer.ts'
 import type { Purchase } from './book.ts'
 import { word } from './goods.ts'
 import { ledgerOf } from './ledger.ts'
@@ -57,8 +58,10 @@ async function judgePurchase(universe: Universe, purchase: Purchase): Promise<re
 }
 
 /** Whatever a payer heard last stays true for ever; what is delivered or failed was so at any time. */
-function judgeAnswers({ habit, credentials, strays }: Purchase, paid: number, delivered: number): readonly string[] {
+function judgeAnswers(purchase: Purchase, paid: number, delivered: number): readonly string[] {
+  const { habit, credentials, strays, isShownAgain } = purchase
   const found: string[] = []
+  if (isShownAgain && !credentials.every(isFinalAnswer)) found.push('no end to be heard')
   const last = credentials.map(({ answers }) => answers.at(-1)).filter((answer) => answer !== undefined)
   const free = last.filter(({ status, taken }) => status === 402 || taken === false).length
   if (habit === 'honest' && paid > credentials.length - free) found.push('402 and taken')

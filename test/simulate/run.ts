@@ -1,3 +1,4 @@
+import { askForTheEnd } from './actors/payer.ts'
 import { judgeBooks } from './books.ts'
 import type { Coverage } from './coverage.ts'
 import type { Fault } from './faults.ts'
@@ -25,6 +26,7 @@ const LOOK_MS = 5_000
 /** Two rounds of the reconciler: what a chain has dropped is found and sent again. */
 const AFTERCARE_MS = 35_000
 const TIDY_EVERY = 12
+const PATIENCE_MS = 120_000
 
 /** No time mends these. */
 const isForGood = (violation: string) =>
@@ -60,6 +62,15 @@ function troubleMs(plan: readonly Fault[]): number {
   return Math.max(TROUBLE_MS, ...ends)
 }
 
+/** Has it been done? */
+function asked(errand: Promise<void>): () => boolean {
+  let isDone = false
+  void errand.then(() => {
+    isDone = true
+  })
+  return () => isDone
+}
+
 async function comeToRest(universe: Universe): Promise<readonly string[]> {
   const { sim, operator } = universe
   const deadline = sim.now() + HEALING_MS_MAX
@@ -72,6 +83,7 @@ async function comeToRest(universe: Universe): Promise<readonly string[]> {
     quietSince = isQuiet ? (quietSince ?? sim.now()) : null
     const isLate = sim.now() >= deadline
     if (!isLate && (quietSince === null || sim.now() - quietSince < AFTERCARE_MS)) continue
+    if (isQuiet) await sim.run(asked(askForTheEnd(universe)), sim.now() + PATIENCE_MS)
     const violations = [...(await judge(universe)), ...(isQuiet ? await judgeBooks(universe) : [])]
     if (isLate || violations.length === 0 || violations.some(isForGood)) return violations
     quietSince = sim.now()

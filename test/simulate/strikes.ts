@@ -14,6 +14,8 @@ export type Strikes = {
   readonly haze: Haze
   manner(partner: Partner): string | null
   clockOffMs(replica: number): number
+  /** The next one who passes this label stops there. */
+  hold(label: string, ms: number): void
   /** Everything that lasts ends now. */
   heal(): void
 }
@@ -32,6 +34,7 @@ const NONE: Mishap = { lost: null, delayMs: 0 }
 export function createStrikes({ plan, world, now, coverage, tell, kill }: StrikeParts): Strikes {
   const passed = new Map<string, number>()
   const waiting = new Map<string, Mishap>()
+  const holding = new Map<string, number>()
   let isHealed = false
   const holds = ({ fromMs, forMs }: While) => {
     const at = now() - START_MS
@@ -65,6 +68,9 @@ export function createStrikes({ plan, world, now, coverage, tell, kill }: Strike
       const nth = (passed.get(label) ?? 0) + 1
       passed.set(label, nth)
       countPassed(coverage, label)
+      const held = holding.get(label)
+      holding.delete(label)
+      if (held !== undefined) actor.stoppedUntil = now() + held
       for (const fault of plan) {
         if (!('label' in fault) || fault.label !== label || fault.nth !== nth) continue
         countStrike(coverage, fault)
@@ -103,6 +109,9 @@ export function createStrikes({ plan, world, now, coverage, tell, kill }: Strike
       return found?.manner ?? null
     },
     clockOffMs: (replica) => clocks.find((fault) => fault.replica === replica && holds(fault))?.offMs ?? 0,
+    hold(label, ms) {
+      holding.set(label, ms)
+    },
     heal() {
       isHealed = true
       waiting.clear()

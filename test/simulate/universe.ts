@@ -1,6 +1,6 @@
 import type { OutgoingRequest } from '../../src/base/outgoing.ts'
 import type { Config } from '../../src/config/config.ts'
-import { attack, enemyOf } from './actors/enemy.ts'
+import { attack, enemyOf, type Move } from './actors/enemy.ts'
 import { createFacilitator, FACILITATOR_URL } from './actors/facilitator.ts'
 import { createGame, GAME_SECRET, GAME_URL, type Game } from './actors/game.ts'
 import { createOperator, OPERATOR_TOKEN, type Operator } from './actors/operator.ts'
@@ -29,6 +29,8 @@ export type UniverseOptions = {
   readonly kinds?: readonly FaultKind[]
   /** Everybody buys goods whose name begins so. */
   readonly goods?: string
+  /** There is an enemy who knows this trick. */
+  readonly enemy?: Move
   /** Only these purchases, by their number. */
   readonly only?: readonly number[]
   readonly isTold?: boolean
@@ -62,6 +64,8 @@ export type Universe = {
   readonly blunders: readonly string[]
   /** Payers that have not left yet. */
   open(): number
+  /** The next one who passes this label stops there. */
+  hold(label: string, ms: number): void
   /** The store is taken back to its backup; once. */
   restore(): boolean
   wasRestored(): boolean
@@ -95,7 +99,7 @@ export async function openUniverse(seed: number, stage: Stage, options: Universe
   const parts = { seed, sim, world, store, config, nodes, strikes: () => strikes, partner, post, onBlunder }
   const fleet = createFleet(parts)
   const strikes = createStrikes({ plan, world, now: sim.now, coverage, tell: sim.tell, kill: fleet.kill })
-  const enemy = enemyOf(seed, world.payers)
+  const enemy = enemyOf(seed, world.payers, options.enemy)
   const goods = goodsFor(setting.game, options.goods)
   const payers = purchasesOf(seed, goods, world.payers, aim?.label ?? null)
   const isThere = ({ index }: Purchase) => options.only?.includes(index) ?? true
@@ -109,6 +113,7 @@ export async function openUniverse(seed: number, stage: Stage, options: Universe
       return operator
     },
     open: () => open,
+    hold: strikes.hold,
     restore() {
       const isFirst = !wasRestored
       wasRestored = true

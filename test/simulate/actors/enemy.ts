@@ -45,10 +45,12 @@ const LIFE_MS = 25_000
 export function enemyOf(
   seed: number,
   payers: readonly Payer[],
+  /** There is one, and this is the trick. */
+  named: Move | undefined,
 ): { readonly purchase: Purchase; readonly move: Move } | null {
   const chance = chanceOf(seed, 'enemy')
-  if (!chance.happens(0.4)) return null
-  const move = chance.pick(MOVES)
+  if (!chance.happens(0.4) && !named) return null
+  const move = named ?? chance.pick(MOVES)
   const rail = X402_MOVES.has(move) ? 'x402' : 'mpp push'
   const good = goodCalled(move === 'allowance' ? 'burn' : 'lot 392')
   const way = ways.find(({ name }) => name === rail) as Way
@@ -57,7 +59,7 @@ export function enemyOf(
   const habit = TRUTH_OWED.has(move) ? 'honest' : 'enemy'
   const canLand = !UNLANDABLE.has(move)
   const own = { index: ENEMY, payer, good, way, habit, carrier: 'http', startMs, canLand } as const
-  return { purchase: { ...own, credentials: [], strays: 0 }, move }
+  return { purchase: { ...own, credentials: [], strays: 0, isShownAgain: TRUTH_OWED.has(move) }, move }
 }
 
 const X402_MOVES: ReadonlySet<Move> = new Set(['front-run', 'drain', 'two bodies', 'many promises'])
@@ -169,10 +171,13 @@ async function attackMpp(
   purchase.credentials.push(credential)
   const show = () => ask(universe, asVictim(universe, purchase, move), actor, credential, chance)
   const send = () =>
-    sim.work(() => world.tempo.ask({ method: 'eth_sendRawTransaction', params: [raw] })).catch(() => null)
+    sim
+      .work(() => world.tempo.ask({ method: 'eth_sendRawTransaction', params: [raw] }))
+      .catch((error: Error) => sim.note(`${actor.name} could not send: ${error.message}`))
   // What it moves is somebody else's.
   if (move === 'allowance') purchase.strays++
   if (move === 'forgotten') return beForgotten(universe, purchase, actor, { raw, show, send })
+  if (move === 'nothing') purchase.isShownAgain = true
   if (move === 'no memo' || move === 'allowance' || (move === 'nothing' && chance.happens(0.5))) await send()
   for (let again = 0; again < SHOWS; again++) {
     await show()
@@ -195,8 +200,9 @@ async function sendStrays(universe: Universe, purchase: Purchase, challenge: Ask
 
 type Forgotten = { readonly raw: Hex; show(): Promise<Heard | null>; send(): Promise<unknown> }
 
-const PEEK_MS = 5
-const PEEKS_MAX = 4_000
+const PEEK_MS = 20
+const PEEKS_MAX = 400
+const HELD_MS = 2_000
 /** Longer than a challenge lives, and than anybody doubts afterwards. */
 const LONG_AFTER_MS = 420_000
 
@@ -207,6 +213,7 @@ async function beForgotten(universe: Universe, { payer }: Purchase, actor: Actor
   const hash = keccak256(raw)
   await send()
   await clock.sleep(2 * world.tempo.blockMs)
+  universe.hold('at settle.begun', HELD_MS)
   const first = show()
   const isOpen = async () => {
     const { rows } = await store.db.query('select 1 from orders where lower(payer) = lower($1)', [payer.address])

@@ -37,6 +37,7 @@ export function purchasesOf(
       carrier: chance.happens(0.25) ? 'mcp' : 'http',
       credentials: [],
       strays: 0,
+      isShownAgain: true,
     }
   })
 }
@@ -62,6 +63,24 @@ export async function buy(universe: Universe, purchase: Purchase, actor: Actor):
       if (!credential) return
     } else await clock.sleep(PAUSE_MS)
   }
+}
+
+/** Whoever has not heard the end of it asks once more when all is over. */
+export async function askForTheEnd(universe: Universe): Promise<void> {
+  const { sim, seed } = universe
+  const chance = chanceOf(seed, 'at the end')
+  for (const purchase of universe.purchases) {
+    if (!purchase.isShownAgain) continue
+    const actor = sim.actor(`payer${purchase.index} at the end`)
+    for (const credential of purchase.credentials)
+      if (!isFinalAnswer(credential)) await ask(universe, purchase, actor, credential, chance)
+  }
+}
+
+/** Has somebody who showed this payment heard what became of it? */
+export function isFinalAnswer({ answers }: Credential): boolean {
+  const last = answers.at(-1)
+  return last !== undefined && (last.status === 402 || isEnd(last, null))
 }
 
 /** One request with this payment, or, by somebody careless, two at once. */
@@ -128,6 +147,7 @@ export async function pay(
 }
 
 function isEnd({ status, code, taken }: Told, credential: Credential | null): boolean {
+  if (status === 200) return true
   if (status === 402 || status === 202 || status === 429 || status >= 500) return false
   if (status === 409 && taken === 'unknown') return false
   return credential !== null || code !== null
