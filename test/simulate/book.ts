@@ -13,7 +13,13 @@ export type Told = {
 }
 
 /** A payment that was made, and every answer it got. */
-export type Credential = { readonly value: string; readonly answers: Told[]; isUnderWay: number }
+export type Credential = {
+  readonly value: string
+  readonly answers: Told[]
+  isUnderWay: number
+  /** Known when all is over: there is nothing more to wait for. */
+  hasEnd: boolean
+}
 
 export type Habit = 'honest' | 'careless' | 'enemy'
 

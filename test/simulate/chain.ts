@@ -117,8 +117,9 @@ export async function createSimChain(chain: DevChain, blockMs: number, time: Wor
         const lag = READS.has(request.method) ? lagOf(request.method) : 0
         if (lag > 0) await call('dev_fault', { kind: 'stale', method: request.method, blocks: lag })
         const answer = await transport(request)
-        if (request.method !== 'eth_getTransactionCount' || !('result' in answer)) return answer
-        return { result: `0x${(Number(answer.result) + haze.nonceLie(chainId)).toString(16)}` }
+        const { result } = answer as { readonly result?: unknown }
+        if (request.method !== 'eth_getTransactionCount' || result === undefined) return answer
+        return { result: `0x${(Number(result) + haze.nonceLie(chainId)).toString(16)}` }
       }
     },
     async mine() {

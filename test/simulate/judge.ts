@@ -61,7 +61,7 @@ async function judgePurchase(universe: Universe, purchase: Purchase): Promise<re
 function judgeAnswers(purchase: Purchase, paid: number, delivered: number): readonly string[] {
   const { habit, credentials, strays, isShownAgain } = purchase
   const found: string[] = []
-  if (isShownAgain && !credentials.every(isFinalAnswer)) found.push('no end to be heard')
+  if (isShownAgain && credentials.some((one) => one.hasEnd && !isFinalAnswer(one))) found.push('no end to be heard')
   const last = credentials.map(({ answers }) => answers.at(-1)).filter((answer) => answer !== undefined)
   const free = last.filter(({ status, taken }) => status === 402 || taken === false).length
   if (habit === 'honest' && paid > credentials.length - free) found.push('402 and taken')

@@ -30,10 +30,13 @@ export function startWeather(universe: Universe): void {
   }
 }
 
+/** Nobody restores a store that had not been opened yet: a new one begins to read at the newest block. */
+const FIRST_BACKUP_MS = 2_500
+
 function backUpBefore({ sim, store }: Universe, { atMs, ageMs }: Extract<Fault, { kind: 'change' }>): void {
   void sim
     .clockOf(sim.actor('backups'))
-    .sleep(Math.max(0, atMs - ageMs))
+    .sleep(Math.max(FIRST_BACKUP_MS, atMs - ageMs))
     .then(() => sim.work(store.backUp))
 }
 
@@ -55,7 +58,11 @@ function deedOf(universe: Universe, fault: Fault): Deed | null {
     case 'clock':
       return { atMs: fault.fromMs, name: 'a clock jumps', run: () => jump(universe, fault) }
     case 'change':
-      return { atMs: fault.atMs, name: `all stop: ${fault.what}`, run: () => change(universe, fault) }
+      return {
+        atMs: FIRST_BACKUP_MS + 500 + fault.atMs,
+        name: `all stop: ${fault.what}`,
+        run: () => change(universe, fault),
+      }
     case 'fees':
       return { atMs: fault.fromMs, name: 'fees rise', run: () => spike(universe, fault) }
     default:
@@ -102,8 +109,23 @@ async function change(universe: Universe, { what }: Extract<Fault, { kind: 'chan
     }
     case 'restore':
       // A game of the shop's own would be taken back with its books, and with it what players were given.
-      if (game && universe.restore()) fleet.restart({ run: store.restore })
+      if (game && (await isOlderByProof(universe)) && universe.restore()) fleet.restart({ run: store.restore })
   }
+}
+
+/**
+ * A shop knows that its store is an older copy by a key of its own that has sent more than its journal says. Without such proof it takes a
+ * backup of the last minutes for the whole truth, as its manual says, and so nobody restores one here.
+ */
+async function isOlderByProof({ world, store }: Universe): Promise<boolean> {
+  const { rows } = await store.db.query<{ chain: number; signer: string; next: number }>(
+    'select chain_id::int as chain, signer, max(nonce)::int + 1 as next from backup.sends group by 1, 2',
+  )
+  for (const { chain, signer, next } of rows) {
+    const { ask } = chain === world.native.chainId ? world.native : world.tempo
+    if (Number(await ask({ method: 'eth_getTransactionCount', params: [signer, 'latest'] })) > next) return true
+  }
+  return false
 }
 
 async function reorg({ world, sim }: Universe, { chain, depth, drop }: Reorg): Promise<void> {

@@ -167,7 +167,7 @@ async function attackMpp(
   const raw = forged(universe, purchase.payer, challenge, move)
   const payload = move === 'gap' ? { type: 'transaction', signature: raw } : { type: 'hash', hash: keccak256(raw) }
   const value = MppCredential.serialize({ challenge, payload } as never)
-  const credential: Credential = { value, answers: [], isUnderWay: 0 }
+  const credential: Credential = { value, answers: [], isUnderWay: 0, hasEnd: false }
   purchase.credentials.push(credential)
   const show = () => ask(universe, asVictim(universe, purchase, move), actor, credential, chance)
   const send = () =>

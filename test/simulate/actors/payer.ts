@@ -1,3 +1,4 @@
+import { Credential as MppCredential } from 'mppx'
 import type { Credential, Purchase, Told } from '../book.ts'
 import { toldOf } from '../book.ts'
 import { overHttp, overMcp } from '../carrier.ts'
@@ -72,9 +73,18 @@ export async function askForTheEnd(universe: Universe): Promise<void> {
   for (const purchase of universe.purchases) {
     if (!purchase.isShownAgain) continue
     const actor = sim.actor(`payer${purchase.index} at the end`)
-    for (const credential of purchase.credentials)
-      if (!isFinalAnswer(credential)) await ask(universe, purchase, actor, credential, chance)
+    for (const credential of purchase.credentials) {
+      credential.hasEnd = await sim.work(() => hasLanded(universe, purchase, credential))
+      if (credential.hasEnd && !isFinalAnswer(credential)) await ask(universe, purchase, actor, credential, chance)
+    }
   }
+}
+
+/** What a payer sent, and the chain never took or has dropped, may come yet: nobody can say more of it. */
+async function hasLanded({ world }: Universe, { way }: Purchase, { value }: Credential): Promise<boolean> {
+  if (way.name !== 'mpp push') return true
+  const { hash } = MppCredential.deserialize(value).payload as { hash?: string }
+  return (await world.tempo.ask({ method: 'eth_getTransactionReceipt', params: [hash] })) !== null
 }
 
 /** Has somebody who showed this payment heard what became of it? */
@@ -141,7 +151,7 @@ export async function pay(
       return null
     })
   if (value === null) return null
-  const credential: Credential = { value, answers: [], isUnderWay: 0 }
+  const credential: Credential = { value, answers: [], isUnderWay: 0, hasEnd: false }
   purchase.credentials.push(credential)
   return credential
 }
