@@ -43,6 +43,8 @@ type Setting = {
   readonly facilitator: 'inproc' | 'remote'
   /** How many nodes each chain is asked through. */
   readonly nodes: number
+  /** Somebody looks after what only a person can decide, and not only when all is over. */
+  readonly isWatched: boolean
   /** Can the game say what became of an order? */
   readonly hasMemory: boolean
 }
@@ -133,7 +135,7 @@ export async function openUniverse(seed: number, stage: Stage, options: Universe
   const operator = createOperator(universe)
   for (let index = 0; index < setting.replicas; index++) fleet.start(index)
   startWeather(universe)
-  startOperator(universe)
+  startOperator(universe, setting)
   for (const purchase of purchases) {
     const isEnemy = enemy?.purchase === purchase
     const actor = sim.actor(`${isEnemy ? 'enemy' : 'payer'}${purchase.index}`)
@@ -154,8 +156,17 @@ function partnersOf(world: SimWorld, sim: Scheduler, { game: kind, hasMemory }: 
   return { game, receiver, partner }
 }
 
-function startOperator({ plan, sim, operator }: Universe): void {
+const ROUND_MS = 45_000
+
+function startOperator({ plan, sim, operator, isHealing }: Universe, { isWatched }: Setting): void {
   void operator.register()
+  const watch = async () => {
+    await sim.clockOf(operator.actor).sleep(ROUND_MS)
+    if (isHealing()) return
+    await operator.tidyUp()
+    void watch()
+  }
+  if (isWatched) void watch()
   for (const fault of plan) {
     if (fault.kind !== 'operator') continue
     void sim
@@ -177,7 +188,8 @@ function settingOf(seed: number, needsGame: boolean): Setting {
     game: chance.happens(0.7) || needsGame ? 'http' : 'embedded',
     facilitator: chance.happens(0.25) ? 'remote' : 'inproc',
     nodes: chance.happens(0.3) ? 2 : 1,
-    hasMemory: chance.happens(0.7),
+    hasMemory: chance.happens(needsGame ? 0.5 : 0.7),
+    isWatched: chance.happens(0.5),
   }
 }
 
