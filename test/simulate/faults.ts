@@ -233,7 +233,7 @@ function faultOf(kind: FaultKind, label: string, chance: Chance): Fault {
 }
 
 /** Every place with every fault that can strike there. */
-const PAIRS: readonly Striking[] = [...new Set([...LABELS, ...waypointLabels])].flatMap((label) => [
+export const PAIRS: readonly Striking[] = [...new Set([...LABELS, ...waypointLabels])].flatMap((label) => [
   { kind: 'kill', label, nth: 1, backAfterMs: 20_000 },
   ...STOPS.map((ms): Striking => ({ kind: 'stop', label, nth: 1, ms })),
   ...(isCall(label)

@@ -17,7 +17,8 @@ import type { Verdict } from './run.ts'
 //                                                     with one mend taken out: is it found, and in which universe?
 //                                                     --kinds=lag,stop and --goods=lot aim: only these faults, only these goods;
 //                                                     --enemy=gap: there is an enemy, and this is the trick;
-//                                                     --plan='[{"kind":"stop", …}]' is the whole plan of every seed
+//                                                     --plan='[{"kind":"stop", …}]' is the whole plan of every seed;
+//                                                     --brief: a violation is named, and neither shrunk nor told
 
 const { values } = parseArgs({
   options: {
@@ -34,6 +35,7 @@ const { values } = parseArgs({
     enemy: { type: 'string' },
     plan: { type: 'string' },
     'until-found': { type: 'boolean', default: false },
+    brief: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 })
@@ -116,6 +118,10 @@ async function work(): Promise<Tally> {
     if (verdict.violations.length === 0) continue
     violations++
     console.log(`seed ${seed}, universe ${universes}: ${verdict.violations.join('\n  ')}`)
+    if (values.brief) {
+      if (values['until-found']) break
+      continue
+    }
     const shrunk = await shrink(stage, verdict, aim)
     const again = await runUniverse(seed, stage, { ...aim, ...shrunk, isTold: true })
     const whole = `${verdict.plan.length} faults and ${verdict.purchases.length} purchases`
