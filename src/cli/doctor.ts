@@ -4,7 +4,9 @@ import { type Command, shopOptions } from './command.ts'
 import { checkChains } from './doctor/chains.ts'
 import { checkFacilitator, checkGame, checkStore, readConfiguration } from './doctor/configuration-checks.ts'
 import { areas, type Diagnosis, type Grade, gradeOf, nextOf, skipped } from './doctor/finding.ts'
+import { checkGrades } from './doctor/grades.ts'
 import { checkFront } from './doctor/live-checks.ts'
+import { visitTo } from './doctor/visit.ts'
 import { shopUrl } from './shop-client.ts'
 import type { Style, Terminal } from './terminal.ts'
 
@@ -30,7 +32,7 @@ export const doctor: Command = {
     const { config, findings } = readConfiguration(call.env, url)
     const house = config ? await checkHouse(config, isRunning) : []
     if (isRunning) note('asking the shop what strangers ask')
-    const front = isRunning ? await checkFront(url) : [silentShop(url)]
+    const front = isRunning ? await checkStrangers(url) : [silentShop(url)]
     const all = [...findings, ...house, ...front].toSorted((a, b) => areas.indexOf(a.area) - areas.indexOf(b.area))
     const grade = gradeOf(all)
     const next = nextOf(all)
@@ -40,6 +42,13 @@ export const doctor: Command = {
       isGood: grade === 'A' || grade === 'B',
     }
   },
+}
+
+/** Marks are for a shop that sells: one that does not has other worries. */
+async function checkStrangers(url: string): Promise<readonly Diagnosis[]> {
+  const visit = visitTo(url)
+  const front = await checkFront(visit)
+  return front.some(({ severity }) => severity === 'fail') ? front : [...front, ...(await checkGrades(visit))]
 }
 
 /** Whoever cannot be reached sells nothing. */

@@ -1,6 +1,6 @@
 import { VERSION } from '../base/version.ts'
 import { readEnvironment } from '../config/environment.ts'
-import { helpOf, parseCall, UsageFault } from './command.ts'
+import { helpOf, parseCall, SaidAlready, UsageFault } from './command.ts'
 import { commands, type Entry, findCommand, groupOf } from './commands.ts'
 import { createTerminal, type Streams, type Terminal } from './terminal.ts'
 
@@ -10,6 +10,7 @@ export async function main(argv: readonly string[], streams: Streams): Promise<n
   try {
     return await dispatch(argv, terminal)
   } catch (error) {
+    if (error instanceof SaidAlready) return 1
     const { failureOf } = await import('./failure.ts')
     const { code, message, exitCode } = failureOf(error)
     if (argv.includes('--json')) terminal.show({ json: { error: { code, message } }, text: '' })

@@ -6,13 +6,15 @@ import { stringify } from '../base/json.ts'
 import { createLog, type Log } from '../base/log.ts'
 import { IS_PACKED, VERSION } from '../base/version.ts'
 import { type Config, type HttpConfig, publicUrls } from '../config/config.ts'
-import { type LoadedConfig, loadConfig } from '../config/load.ts'
+import { type LoadedConfig, loadConfig, meansProduction } from '../config/load.ts'
+import { ConfigFault } from '../config/options.ts'
 import { sellingAccounts } from '../rails/kind.ts'
 import { rails } from '../rails/rails.ts'
 import { type Banner, sandboxBanner } from '../sandbox/banner.ts'
 import { startSandbox } from '../service/sandbox.ts'
 import { startService } from '../service/service.ts'
-import type { Command } from './command.ts'
+import { type Command, type CommandCall, SaidAlready } from './command.ts'
+import { failureOf } from './failure.ts'
 import { logLastWords } from './last-words.ts'
 import type { Output } from './output.ts'
 import type { Terminal } from './terminal.ts'
@@ -34,22 +36,46 @@ export const start: Command = {
     ['PORT=4021 SUTLER_DATA_DIR=./other sutler start', 'a second one beside it'],
     ['SUTLER_MODE=production sutler start', 'production; names every option that is missing'],
   ],
-  async run({ env, terminal }) {
-    const stopped = signalled()
-    const loaded = loadConfig(env)
-    await refuseTakenPort(loaded.mode === 'sandbox' ? loaded.common.http : loaded.config.http)
-    if (loaded.mode === 'production') logLastWords(loaded.config.logLevel)
-    const tell = teller(loaded, terminal)
-    tell('starting; the very first start takes some seconds longer')
-    // A start that is called off needs no tidying up: everything here survives a process that dies.
-    const running = await Promise.race([open(loaded, terminal), stopped.then(() => null)])
-    if (!running) return null
-    terminal.show(running.output)
-    await stopped
-    tell('stopping: what was accepted is finished or handed over')
-    await running.stop()
-    return null
+  async run(call) {
+    try {
+      return await runShop(call)
+    } catch (error) {
+      // At a terminal, and for whoever asked for one document, the usual words.
+      if (!meansProduction(call.env) || call.flag('json') || process.stderr.isTTY) throw error
+      logRefusal(error)
+      throw new SaidAlready()
+    }
   },
+}
+
+async function runShop({ env, terminal }: CommandCall): Promise<null> {
+  const stopped = signalled()
+  const loaded = loadConfig(env)
+  await refuseTakenPort(loaded.mode === 'sandbox' ? loaded.common.http : loaded.config.http)
+  if (loaded.mode === 'production') logLastWords(loaded.config.logLevel)
+  const tell = teller(loaded, terminal)
+  tell('starting; the very first start takes some seconds longer')
+  // A start that is called off needs no tidying up: everything here survives a process that dies.
+  const running = await Promise.race([open(loaded, terminal), stopped.then(() => null)])
+  if (!running) return null
+  terminal.show(running.output)
+  await stopped
+  tell('stopping: what was accepted is finished or handed over')
+  await running.stop()
+  return null
+}
+
+/** A start that fails is read by the same machines as the rest of the log: a line for each reason. */
+function logRefusal(error: unknown): void {
+  const log = logOf({ logLevel: 'error' })
+  const message = 'the shop does not start'
+  if (error instanceof ConfigFault)
+    for (const { option, message: detail } of error.issues)
+      log.error(message, { code: 'configuration', option, detail })
+  else {
+    const { code, message: detail } = failureOf(error)
+    log.error(message, code === 'fault' ? { code, error } : { code, detail })
+  }
 }
 
 type Running = { readonly output: Output; stop(): Promise<void> }

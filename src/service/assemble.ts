@@ -23,6 +23,7 @@ import { VERSION } from '../base/version.ts'
 import type { Checkout, OrderJobs } from '../checkout/checkout.ts'
 import { createReceiptSigner } from '../checkout/receipt.ts'
 import { sendBack } from '../checkout/send-back.ts'
+import { createStoreMemory } from '../checkout/store-memory.ts'
 import { startWorker } from '../checkout/worker.ts'
 import { type Config, mcpBaseUrl } from '../config/config.ts'
 import type { Shelf } from '../domain/catalog.ts'
@@ -89,6 +90,7 @@ export async function assemble(config: Config, parts: Parts = {}): Promise<Assem
     async begin() {
       await operations.gate.open(stopping.signal)
       if (ground.withoutWorker) return
+      operations.gate.watch(stopping.signal)
       worker = startWorker(checkout)
       operations.start()
     },
@@ -97,6 +99,7 @@ export async function assemble(config: Config, parts: Parts = {}): Promise<Assem
       const halted = Promise.all([worker?.stop(), operations.stop(), limiter.stop()])
       await answered()
       await Promise.all([halted, ...checkout.running.values()])
+      await operations.gate.leave().catch((error: unknown) => log.debug('the store heard no good-bye', { error }))
     },
   }
 }
@@ -138,7 +141,8 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   const { open, offers } = pairOffers({ ...goods, accounts: selling, rails, telling, rules })
   await assertAllFinishable(database, offers)
   const orders = createOrders(database)
-  const books = { config, accounts, database, journal, orders, past }
+  const memory = createStoreMemory()
+  const books = { config, accounts, database, journal, orders, past, memory }
   const around = { ...sources, ...books, rails, open, chainOf, meter, tally, rules }
   const operations = createOperations({ ...around, resolve: ground.resolve, post: ground.post })
   await assertAllReturnable(database, operations.reconcileContext)
@@ -148,7 +152,7 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
     issuer: http.baseUrl,
   })
   const checkout: Checkout = {
-    ...{ clock, random, log, waypoint, limits, orders, offers, meter, receipts },
+    ...{ clock, random, log, waypoint, limits, orders, offers, meter, receipts, memory },
     jobs: orderJobs(database),
     byRecords: telling.byRecords,
     ensureRoom() {
