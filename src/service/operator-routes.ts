@@ -4,6 +4,7 @@ import { exportRows } from '../api/operator/export-rows.ts'
 import { playerRows, playersElsewhere } from '../api/operator/player-rows.ts'
 import type { OperatorRoute } from '../api/operator/route.ts'
 import { operatorRows } from '../api/operator/rows.ts'
+import type { DoctorReport } from '../api/operator/system-rows.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
@@ -21,10 +22,12 @@ import { markExported, readExport } from '../store/retention/export.ts'
 import type { Webhooks } from '../webhooks/endpoints.ts'
 import { goodsRows } from './goods-desk.ts'
 import { moneyDeskRows } from './money-desk.ts'
-import { orderDeskRows } from './order-desk.ts'
+import { orderBook, orderDeskRows } from './order-desk.ts'
 import { peopleRoutes } from './people-desk.ts'
 import { createRefundDesk } from './refund-desk.ts'
+import type { ReplicaVoice } from './replica.ts'
 import { rulesDeskRows } from './rules-desk.ts'
+import { systemDeskRows } from './system-desk.ts'
 import type { Tally } from './tally.ts'
 
 export type DeskParts = {
@@ -40,6 +43,8 @@ export type DeskParts = {
   readonly metrics: () => Promise<string>
   readonly reconcileContext: ReconcileContext
   readonly tally: Pick<Tally, 'flush'>
+  readonly replica: Pick<ReplicaVoice, 'id'>
+  readonly doctor: (() => Promise<DoctorReport>) | undefined
   readonly admission: Admission
 }
 
@@ -64,8 +69,9 @@ export function operatorRoutes(parts: DeskParts, checkout: Checkout): readonly O
     ...orderDeskRows(parts, checkout, refunds),
     ...moneyDeskRows(parts),
     ...rulesDeskRows(parts),
+    ...systemDeskRows(parts),
     ...(config.game.backend.kind === 'embedded'
-      ? playerRows({ players: createPlayers(database), random, nicknameLengthMax })
+      ? playerRows({ players: createPlayers(database), random, nicknameLengthMax, book: orderBook(parts) })
       : playersElsewhere()),
     ...exportRows({
       plan: (days) => planExport(config.operations.retention.keep, clock.now(), days),
