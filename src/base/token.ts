@@ -17,6 +17,6 @@ export function isToken(kind: keyof typeof PREFIX, text: string): boolean {
 }
 
 /** A token is random through and through: no salt, and no slow hash. */
-export function digestOf(token: string): string {
+export function tokenDigest(token: string): string {
   return createHash('sha256').update(token).digest('hex')
 }

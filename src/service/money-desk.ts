@@ -12,7 +12,7 @@ import { readShelfNames } from '../store/shelf-names.ts'
 import { readCurrencies } from '../store/shop-terms.ts'
 import { readReports } from '../store/tills/scan.ts'
 import { readKeptWallets } from '../store/wallets.ts'
-import type { DeskParts } from './operator-routes.ts'
+import type { DeskParts } from './desk-parts.ts'
 
 /** What came in and went back, and how many of those who were asked have paid. */
 export function moneyDeskRows(parts: DeskParts): readonly OperatorRoute[] {

@@ -1,52 +1,21 @@
-import type { Admission } from '../api/operator/admission.ts'
-import type { EventLog } from '../api/operator/event-stream.ts'
 import { exportRows } from '../api/operator/export-rows.ts'
 import { playerRows, playersElsewhere } from '../api/operator/player-rows.ts'
 import type { OperatorRoute } from '../api/operator/route.ts'
 import { operatorRows } from '../api/operator/rows.ts'
-import type { DoctorReport } from '../api/operator/system-rows.ts'
-import type { Clock } from '../base/clock.ts'
-import type { Random } from '../base/id.ts'
-import type { Log } from '../base/log.ts'
-import type { ChainAccess } from '../chain/access.ts'
 import type { Checkout } from '../checkout/checkout.ts'
 import { reconcile, type TillReport } from '../checkout/reconcile.ts'
-import type { ReconcileContext } from '../checkout/reconcile-context.ts'
-import type { ChainConfig, Config } from '../config/config.ts'
 import { planExport } from '../domain/retention.ts'
-import type { RailAccount } from '../rails/kind.ts'
-import type { Database } from '../store/db.ts'
 import { type Deed, recordDeed } from '../store/deeds.ts'
 import { createPlayers } from '../store/game/players.ts'
 import { markExported, readExport } from '../store/retention/export.ts'
-import type { Webhooks } from '../webhooks/endpoints.ts'
+import type { DeskParts } from './desk-parts.ts'
 import { goodsRows } from './goods-desk.ts'
 import { moneyDeskRows } from './money-desk.ts'
 import { orderBook, orderDeskRows } from './order-desk.ts'
 import { peopleRoutes } from './people-desk.ts'
 import { createRefundDesk } from './refund-desk.ts'
-import type { ReplicaVoice } from './replica.ts'
 import { rulesDeskRows } from './rules-desk.ts'
 import { systemDeskRows } from './system-desk.ts'
-import type { Tally } from './tally.ts'
-
-export type DeskParts = {
-  readonly config: Config
-  readonly accounts: readonly RailAccount[]
-  readonly database: Database
-  readonly chainOf: (chain: ChainConfig) => ChainAccess
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Log
-  readonly events: EventLog
-  readonly webhooks: Webhooks
-  readonly metrics: () => Promise<string>
-  readonly reconcileContext: ReconcileContext
-  readonly tally: Pick<Tally, 'flush'>
-  readonly replica: Pick<ReplicaVoice, 'id'>
-  readonly doctor: (() => Promise<DoctorReport>) | undefined
-  readonly admission: Admission
-}
 
 /** What operators may ask and do, over this shop's parts. */
 export function operatorRoutes(parts: DeskParts, checkout: Checkout): readonly OperatorRoute[] {

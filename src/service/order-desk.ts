@@ -31,7 +31,7 @@ import { searchShelf } from '../store/shelf-names.ts'
 import { readCurrencies } from '../store/shop-terms.ts'
 import { arrivalsBy, arrivalsFrom, listFound } from '../store/tills/arrival-list.ts'
 import { listEndpoints } from '../store/webhooks/endpoints.ts'
-import type { DeskParts } from './operator-routes.ts'
+import type { DeskParts } from './desk-parts.ts'
 import type { RefundDesk } from './refund-desk.ts'
 
 /** Orders and money without one, as operators see them and decide about them. Each deed is written with what it changes. */

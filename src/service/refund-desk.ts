@@ -18,7 +18,7 @@ import { hurry } from '../store/jobs.ts'
 import type { Approval } from '../store/people/approvals.ts'
 import { readCurrencies } from '../store/shop-terms.ts'
 import { findArrival } from '../store/tills/arrivals.ts'
-import type { DeskParts } from './operator-routes.ts'
+import type { DeskParts } from './desk-parts.ts'
 import { guardRefund } from './refund-guard.ts'
 
 /** All by which an operator's word moves money. Each is written with what it changes, and each passes the same guard. */

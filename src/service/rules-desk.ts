@@ -2,7 +2,7 @@ import type { OperatorRoute } from '../api/operator/route.ts'
 import { salesRows } from '../api/operator/sales-rows.ts'
 import { blockPayer, listBlocked, unblockPayer } from '../store/blocked-payers.ts'
 import { pauseSales, readPauses, resumeSales } from '../store/sales-pauses.ts'
-import type { DeskParts } from './operator-routes.ts'
+import type { DeskParts } from './desk-parts.ts'
 
 /** What operators may forbid. */
 export function rulesDeskRows({ config, database, clock, accounts }: DeskParts): readonly OperatorRoute[] {

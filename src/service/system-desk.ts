@@ -7,7 +7,7 @@ import { recordDeed } from '../store/deeds.ts'
 import { appliedMigrations } from '../store/migrate.ts'
 import { listReplicas, readQueue } from '../store/replicas.ts'
 import { readPauses } from '../store/sales-pauses.ts'
-import type { DeskParts } from './operator-routes.ts'
+import type { DeskParts } from './desk-parts.ts'
 
 /** The machine room, and the doctor whom whoever started the shop has sent along. */
 export function systemDeskRows(parts: DeskParts): readonly OperatorRoute[] {

@@ -105,11 +105,17 @@ describe('the machine room', () => {
       cursor = `&cursor=${page.next}`
     }
     const { rows } = await shop.store.db.query<{ id: string }>('select id from players order by created_at, id')
-    assert.deepEqual(seen, rows.map(({ id }) => id))
+    assert.deepEqual(
+      seen,
+      rows.map(({ id }) => id),
+    )
     const buyer = await fundedWallet(shop)
     await ask('/operator/players', post({ nickname: 'Nell', address: buyer.address }), 201)
     for (const q of ['nel', buyer.address, buyer.address.toLowerCase()])
-      assert.deepEqual((await ask<Page>(`/operator/players?q=${q}`)).players.map(({ nickname }) => nickname), ['Nell'])
+      assert.deepEqual(
+        (await ask<Page>(`/operator/players?q=${q}`)).players.map(({ nickname }) => nickname),
+        ['Nell'],
+      )
     const body = post({ itemId: 'keys:5', quantity: 3, nickname: 'Nell' })
     assert.equal((await x402Payer(buyer)(`${shop.url}/shop/x402/buy`, body)).status, 200)
     await ask('/operator/discounts', post({ itemId: 'keys:5', nickname: 'Nell', percent: 10 }))
@@ -117,7 +123,10 @@ describe('the machine room', () => {
     const nell = await ask<Player>('/operator/players/Nell')
     assert.deepEqual(nell.inventory, [{ itemId: 'keys:5', name: 'Five Keys', quantity: 3 }])
     assert.deepEqual(nell.discounts, [{ itemId: 'keys:5', percent: 10 }])
-    assert.deepEqual(nell.purchases.map(({ item, quantity, status }) => [item, quantity, status]), [['keys:5', 3, 'confirmed']])
+    assert.deepEqual(
+      nell.purchases.map(({ item, quantity, status }) => [item, quantity, status]),
+      [['keys:5', 3, 'confirmed']],
+    )
     const path = `/operator/players/${nell.playerId}/wallets/${buyer.address.toLowerCase()}`
     assert.deepEqual((await ask<Player & Json>(path, { method: 'DELETE' }))['wallets'], [])
     assert.equal((await ask<Json>(path, { method: 'DELETE' }))['did'], 'nothing')
@@ -127,7 +136,8 @@ describe('the machine room', () => {
 
   test('of two who change the same item at once the second is shown what the first did', async () => {
     type Item = { id: string; price: string; version: string }
-    const item = async () => (await ask<{ items: Item[] }>('/operator/items')).items.find(({ id }) => id === 'lantern:1')!
+    const item = async () =>
+      (await ask<{ items: Item[] }>('/operator/items')).items.find(({ id }) => id === 'lantern:1')!
     const change = (price: string, version: string, status: number) =>
       ask<Json & { now?: Json }>('/operator/items/lantern:1', post({ price }, { 'if-match': `"${version}"` }), status)
     const { version } = await item()

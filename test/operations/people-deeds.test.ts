@@ -7,6 +7,7 @@ import { fundedWallet, post } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
+import { verifies } from '../support/verifies.ts'
 import { AT_ONCE, asOperator, buy, reconcileRail } from './desk.ts'
 import { audit, codeOf, joined, signIn, tokenIn, type Visitor } from './people-desk.ts'
 import { x402Stranger } from './strangers.ts'
@@ -44,6 +45,7 @@ type Asked = { code: string; approval: { id: string; state: string; by: string; 
 
 describe('what support gives back', () => {
   test('stays within the budget of the day, however many refunds begin at once and wherever', async () => {
+    verifies('D17.10', 'O-12')
     const support = await joined(shop, 'Spender', 'support')
     const replica = await shop.replica()
     const orders = await Promise.all(Array.from({ length: 20 }, () => bought()))
@@ -86,6 +88,7 @@ describe('a second person', () => {
   })
 
   test('is asked for, and is not the first, whichever way they come', async () => {
+    verifies('D17.10', 'O-13')
     const orderId = await bought(4)
     const response = await refund(mara, orderId)
     const asked = (await response.json()) as Asked
@@ -128,6 +131,7 @@ describe('a second person', () => {
   })
 
   test('lets it begin once, when two approve at the same moment; what was refused or ran out stays so', async () => {
+    verifies('D17.10')
     const carl = await joined(shop, 'Carl', 'admin')
     const orderId = await bought(4)
     const { approval } = (await (await refund(mara, orderId)).json()) as Asked
@@ -151,6 +155,7 @@ describe('a second person', () => {
   })
 
   test('is needed by the shop’s own token too; between two of support the budget of whoever asked counts', async () => {
+    verifies('D17.10')
     const orderId = await bought(4)
     const response = await asOperator(shop, `/operator/orders/${orderId}/refund`, post({ reason: 'x', by: 'ceo' }))
     const { approval } = (await response.json()) as Asked
@@ -183,6 +188,7 @@ describe('every word by which money goes back', () => {
   })
 
   test('passes the same guard: stray money, and a delivery that is said not to have happened', async () => {
+    verifies('D17.10', 'O-12')
     const [arrival] = await stray(1_500_000n)
     const path = `/operator/arrivals/${arrival}`
     const one = (await (await carl.call('POST', path, { decision: 'refund' })).json()) as Asked
@@ -239,6 +245,7 @@ describe('the audit log', () => {
   }
 
   test('has an entry of its own for each route that is not only read', async () => {
+    verifies('D17.6', 'O-16')
     const rows = shop.service.operatorRoutes.filter(({ method, role }) => method !== 'GET' && role !== null)
     const deeds = await deedsOf(shop)
     for (const { method, path } of rows) {
@@ -264,11 +271,13 @@ describe('the audit log', () => {
   })
 
   test('cannot be changed, not even by the shop itself', async () => {
+    verifies('D17.6', 'O-14')
     for (const change of [`update audit set hash = hash`, 'delete from audit where position = 1', 'truncate audit'])
       await assert.rejects(shop.store.db.query(change), /only added to/, change)
   })
 
   test('tells what was changed, removed or slipped in, and which entry it was', async () => {
+    verifies('D17.6', 'O-14')
     const { entries, head } = await verdict()
     assert.ok(entries > 20)
     const faultsOf = (look: readonly [position: bigint, kind: string][]) => async () =>
@@ -311,6 +320,7 @@ describe('the audit log', () => {
   })
 
   test('keeps its chain when many write at once on two replicas', async () => {
+    verifies('D17.6')
     const replica = await shop.replica()
     const add = (url: string, id: string) =>
       asOperator({ url, config: shop.config }, '/operator/items', post({ id, name: id, price: '1.00' }))
@@ -325,6 +335,8 @@ describe('the audit log', () => {
 
 /** Asks for something that is used at once, or for what somebody else will decide about. */
 const CHANGES_NOTHING = new Set(['POST /operator/passkeys/options'])
+
+const BLOCKED = '0x00000000000000000000000000000000000000d2'
 
 type Act = () => Promise<Response>
 
@@ -405,6 +417,10 @@ async function deedsOf(shop: TestShop): Promise<Readonly<Record<string, Act>>> {
       })
       return to(`/operator/webhooks/${id}/deliveries/${deliveries[0]!.position}/resend`)
     },
+    'POST /operator/sales/{rail}/pause': () => to('/operator/sales/mpp/pause', { reason: 'trial' }),
+    'POST /operator/sales/{rail}/resume': () => to('/operator/sales/mpp/resume'),
+    'POST /operator/blocks': () => to('/operator/blocks', { address: BLOCKED, reason: 'trial' }),
+    'DELETE /operator/blocks/{address}': () => at('DELETE', `/operator/blocks/${BLOCKED}`),
     'POST /operator/orders/{id}/refund': async () => refund(admin, await bought()),
     'POST /operator/orders/{id}/retry': async () => to(`/operator/orders/${await stuck()}/retry`),
     'POST /operator/orders/{id}/decide': async () =>

@@ -5,6 +5,7 @@ import { movableClock } from '../checkout/counter.ts'
 import { type Authenticator, createAuthenticator, type Wrong } from '../support/authenticator.ts'
 import { post } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { asOperator } from './desk.ts'
 import { addOperator, audit, codeOf, enter, joined, PAGE, tokenIn, type Visitor, visitor } from './people-desk.ts'
 
@@ -28,6 +29,7 @@ const forget = () => shop.store.db.query('delete from sign_in_failures')
 
 describe('the door', () => {
   test('a link lets one person in, once, and the cookie is for our own pages only', async () => {
+    verifies('D17.7', 'O-10')
     const added = await addOperator(shop, 'Ada', 'viewer')
     const response = await enter(shop.url, { token: tokenIn(added) })
     assert.equal(response.status, 200)
@@ -46,6 +48,7 @@ describe('the door', () => {
   })
 
   test('a link that ran out, of a revoked operator, of another shop, or made up opens nothing, and all are told the same', async () => {
+    verifies('D17.9', 'O-09', 'O-10')
     const old = await addOperator(shop, 'Old', 'admin')
     await shop.store.db.query(`update operator_tokens set expires_at = now() where operator_id = $1`, [old.id])
     const gone = await addOperator(shop, 'Gone', 'support')
@@ -62,6 +65,7 @@ describe('the door', () => {
   })
 
   test('five failures from an address are enough for a quarter of an hour, however many come at once and wherever', async () => {
+    verifies('D17.9', 'O-09')
     const replica = await shop.replica()
     const good = await addOperator(shop, 'Patient', 'viewer')
     const tries = Array.from({ length: 20 }, (_, index) =>
@@ -80,6 +84,7 @@ describe('the door', () => {
   })
 
   test('what a browser held before opens nothing afterwards', async () => {
+    verifies('O-08')
     const ada = await joined(shop, 'Fixed', 'viewer')
     const link = await asOperator(shop, `/operator/operators/${ada.id}/link`, post({}))
     const token = tokenIn((await link.json()) as { link: { url: string; expiresAt: string } })
@@ -101,6 +106,7 @@ describe('a session', () => {
   })
 
   test('no other page can use it: not from elsewhere, not without our header, not as a form, not with a token beside it', async () => {
+    verifies('D17.1', 'D17.8', 'O-07')
     const token = shop.config.operatorToken!.reveal()
     const wrong: Record<string, string>[] = [
       { 'sec-fetch-site': 'cross-site' },
@@ -128,6 +134,7 @@ describe('a session', () => {
   })
 
   test('where a browser does not say where it comes from, its origin counts', async () => {
+    verifies('D17.8', 'O-07')
     const { 'sec-fetch-site': _, ...old } = PAGE
     const link = await addOperator(shop, 'Oldie', 'viewer')
     const from = (origin: string) => enter(shop.url, { token: tokenIn(link) }, { ...old, origin })
@@ -138,6 +145,7 @@ describe('a session', () => {
   })
 
   test('of one replica is one of all; ended at one, it is over at all', async () => {
+    verifies('D17.7', 'O-08')
     const replica = await shop.replica()
     const ada = await joined(shop, 'Wanderer', 'viewer')
     const there = visitor(replica.url, ada, ada.cookie)
@@ -152,6 +160,7 @@ describe('a session', () => {
   })
 
   test('ends by signing out, when idle for an hour, after twelve hours, with another role and with a revocation', async () => {
+    verifies('D17.7', 'O-08')
     const endings: Record<string, (one: Visitor) => Promise<unknown>> = {
       'signing out': (one) => one.call('DELETE', '/operator/session', {}),
       idle: ({ id }) =>
@@ -176,6 +185,7 @@ describe('a session', () => {
   })
 
   test('speaks for its own operator only, whatever the body says', async () => {
+    verifies('O-11')
     const item = (id: string, more: object) => ({ id, name: id, price: '1.00', ...more })
     const lied = await admin.call('POST', '/operator/items', item('lie:1', { by: 'somebody else' }))
     assert.equal(await codeOf(lied), '400 invalid_request')
@@ -194,6 +204,7 @@ describe('a session', () => {
   })
 
   test('of an event stream ends with it, at the next heartbeat', async () => {
+    verifies('D17.7', 'O-08')
     const clock = movableClock()
     const replica = await shop.replica({ clock })
     const ada = await joined(shop, 'Listener', 'viewer')
@@ -211,8 +222,53 @@ describe('a session', () => {
   })
 })
 
+describe('without a console', () => {
+  test('there are no sessions: neither can one begin, nor does an old one open anything, and tokens go on', async () => {
+    verifies('D17.1')
+    const ada = await joined(shop, 'Switched off', 'admin')
+    const replica = await shop.replica({
+      configure: (config) => ({ ...config, operators: { ...config.operators, console: false } }),
+    })
+    const there = visitor(replica.url, ada, ada.cookie)
+    assert.equal(await codeOf(await there.call('GET', '/operator/me')), '401 operator_only')
+    assert.equal(await codeOf(await enter(replica.url, { token: 'x' })), '404 route_not_found')
+    const token = await asOperator(
+      { ...shop, url: replica.url },
+      '/operator/operators',
+      post({ name: 'By token', role: 'viewer' }),
+    )
+    const { link, token: given } = (await token.json()) as { link: null; token: { token: string } }
+    assert.equal(link, null)
+    const me = await fetch(`${replica.url}/operator/me`, { headers: { authorization: `Bearer ${given.token}` } })
+    assert.equal(me.status, 200)
+  })
+
+  test('and without a token in the configuration, people alone run it, beginning with the first', async () => {
+    const admins = await shop.store.db.query<{ id: string }>(
+      `update operators set role = 'viewer' where role = 'admin' returning id`,
+    )
+    const replicas = await Promise.all(
+      [1, 2].map(() => shop.replica({ configure: (config) => ({ ...config, operatorToken: null }) })),
+    )
+    const links = await Promise.all(replicas.map((replica) => replica.firstLink()))
+    const printed = links.filter((link) => link !== null)
+    assert.equal(printed.length, 1, 'of replicas that start at once, one prints a link')
+    const [, token = ''] = /#(.*)&first$/.exec(printed[0]!) ?? []
+    const { url } = replicas[0]!
+    assert.equal(await codeOf(await asOperator({ ...shop, url }, '/operator/me')), '401 operator_only', 'no token')
+    const both = await Promise.all([1, 2].map(() => enter(url, { token, name: 'Founder' }).then(codeOf)))
+    assert.deepEqual(both.toSorted(), ['200', '401 sign_in_refused'], 'there is one first')
+    assert.equal(await replicas[1]!.firstLink(), null, 'and no link any more')
+    await forget()
+    await shop.store.db.query(`update operators set role = 'admin' where id = any ($1)`, [
+      admins.rows.map(({ id }) => id),
+    ])
+  })
+})
+
 describe('roles', () => {
   test('each route refuses every role below its own, and reading is for all whom it names', async () => {
+    verifies('D17.5', 'O-11')
     const people = new Map<Role, Visitor>()
     for (const role of roles) people.set(role, await joined(shop, `Role ${role}`, role))
     const rows = shop.service.operatorRoutes.filter(({ role }) => role !== null)
@@ -232,6 +288,7 @@ describe('roles', () => {
   })
 
   test('a personal token has its owner’s role, ends with them, and is no session', async () => {
+    verifies('D17.5')
     const { id, token } = await addOperator(shop, 'Scripted', 'viewer', true)
     const call = (path: string, init: RequestInit = {}) =>
       fetch(shop.url + path, { ...init, headers: { ...init.headers, authorization: `Bearer ${token!.token}` } })
@@ -248,6 +305,7 @@ describe('roles', () => {
   })
 
   test('there is always an admin, also when the last two revoke each other at once', async () => {
+    verifies('D17.5')
     const { rows } = await shop.store.db.query<{ id: string }>(
       `select id from operators where role = 'admin' and state = 'active'`,
     )
@@ -292,6 +350,7 @@ describe('passkeys', () => {
     fetch(shop.url + path, { method: 'POST', headers: PAGE, body: JSON.stringify(body) })
 
   test('one that is made at the console lets its owner in, and nobody can use its answer twice', async () => {
+    verifies('D17.7', 'O-15')
     const made = device.make(await asked('/operator/passkeys/options', owner))
     assert.equal((await register(made)).status, 201)
     assert.equal(await codeOf(await register(made)), '400 invalid_request', 'a challenge is good once')
@@ -309,6 +368,7 @@ describe('passkeys', () => {
   })
 
   test('nothing that is wrong with it is taken', async () => {
+    verifies('O-15')
     const wrong: Record<string, Wrong> = {
       'another site': { origin: 'https://evil.example' },
       'another name': { rpId: 'evil.example' },

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Secret } from '../../base/secret.ts'
-import { digestOf, isToken } from '../../base/token.ts'
+import { isToken, tokenDigest } from '../../base/token.ts'
 import type { HttpConfig } from '../../config/config.ts'
 import { FIRST_ADMIN, mayAct, type Operator, type Role } from '../../domain/operator.ts'
 import type { Database } from '../../store/db.ts'
@@ -32,7 +32,7 @@ export type Admission = {
   cookie(value: Secret | null): string
 }
 
-export type AdmissionParts = {
+type AdmissionParts = {
   /** Of the shop itself: whoever holds it is the first admin. */
   readonly token: Secret | null
   /** Are there pages and sessions? */
@@ -104,7 +104,7 @@ async function byPersonalToken(
 ): Promise<Admitted | null> {
   if (!isToken('personal', bearer)) return null
   const find = async () => {
-    const held = await findToken(database, digestOf(bearer), clock.now())
+    const held = await findToken(database, tokenDigest(bearer), clock.now())
     return held?.isGood && held.kind === 'personal' ? held.operator : null
   }
   const operator = await find()
@@ -164,7 +164,7 @@ function strange(hasConsole: boolean): Problem {
 /** Null also when there are two of them: somebody else has put one there. */
 function cookieOf(header: string | undefined, name: string): string | null {
   const values = (header ?? '')
-    .split(/[;,]/)
+    .split(';')
     .map((pair) => pair.trim())
     .filter((pair) => pair.startsWith(`${name}=`))
     .map((pair) => pair.slice(name.length + 1))

@@ -7,7 +7,7 @@ import { type Cbor, readCbor } from '../../base/cbor.ts'
 export type PasskeyPlace = { readonly origin: string; readonly rpId: string }
 
 /** What is kept of a passkey. */
-export type NewPasskey = { readonly credential: string; readonly publicKey: string; readonly counter: number }
+type NewPasskey = { readonly credential: string; readonly publicKey: string; readonly counter: number }
 
 export const ES256 = -7
 

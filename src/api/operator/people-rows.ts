@@ -22,7 +22,7 @@ import {
 import { listPasskeys } from '../../store/people/passkeys.ts'
 import { IDLE_MS } from '../../store/people/sessions.ts'
 import { spentToday } from '../../store/people/spending.ts'
-import { type GivenToken, giveToken } from '../../store/people/tokens.ts'
+import { type GivenToken, issueToken } from '../../store/people/tokens.ts'
 import type { Admission } from './admission.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
@@ -116,7 +116,7 @@ export function peopleRows(desk: PeopleDesk): readonly OperatorRoute[] {
       handle: async ({ who, doer }) => {
         if (who.id === FIRST_ADMIN.id)
           throw new Problem('invalid_request', "The shop's own token has no person; add one with sutler operators add.")
-        const given = await database.transaction((tx) => giveToken(tx, doer, { kind: 'personal', operatorId: who.id }))
+        const given = await database.transaction((tx) => issueToken(tx, doer, { kind: 'personal', operatorId: who.id }))
         return { status: 201, body: { token: given.secret.reveal(), expiresAt: isoTime(given.expiresAt) } }
       },
     }),
@@ -131,7 +131,7 @@ function firstRow({ database, config }: PeopleDesk): OperatorRoute {
       const link = await database.transaction(async (tx) => {
         if ((await countAdmins(tx)) > 0)
           throw new Problem('invalid_request', 'There is an admin already; name whom the link is for.')
-        return giveToken(tx, doer, { kind: 'link', operatorId: null })
+        return issueToken(tx, doer, { kind: 'link', operatorId: null })
       })
       const url = firstUrl(link, config.http.baseUrl)
       return { status: 201, body: { name: null, role: 'admin', link: { url, expiresAt: isoTime(link.expiresAt) } } }
@@ -179,8 +179,8 @@ async function keysFor(
   { operators, http }: Config,
   { id: operatorId, wantsToken }: { readonly id: string; readonly wantsToken: boolean },
 ): Promise<JsonObject> {
-  const link = operators.console ? await giveToken(tx, doer, { kind: 'link', operatorId }) : null
-  const token = wantsToken || !link ? await giveToken(tx, doer, { kind: 'personal', operatorId }) : null
+  const link = operators.console ? await issueToken(tx, doer, { kind: 'link', operatorId }) : null
+  const token = wantsToken || !link ? await issueToken(tx, doer, { kind: 'personal', operatorId }) : null
   return {
     link: link && presentLink(link, http.baseUrl),
     token: token && { token: token.secret.reveal(), expiresAt: isoTime(token.expiresAt) },

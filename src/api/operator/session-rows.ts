@@ -90,7 +90,7 @@ export function answerTo({ admission }: PeopleDesk, outcome: SignIn) {
   }
 }
 
-export function presentOperator({ id, name, role, via }: Omit<Operator, 'address'>): JsonObject {
+function presentOperator({ id, name, role, via }: Omit<Operator, 'address'>): JsonObject {
   return { id, name, role, via }
 }
 

@@ -4,7 +4,7 @@ import type { Database, Queryable, Transaction } from '../db.ts'
 import { type Doer, recordDeeds } from '../deeds.ts'
 import { statement } from '../statement.ts'
 
-export type ApprovalKind = 'order.refund' | 'order.decide' | 'arrival.refund'
+type ApprovalKind = 'order.refund' | 'order.decide' | 'arrival.refund'
 
 /** A refund that one person asked for, and that another one has to approve. */
 export type Approval = {

@@ -4,7 +4,7 @@ import type { Queryable, Transaction } from '../db.ts'
 import { statement } from '../statement.ts'
 
 /** One thing that somebody did, as it is kept for ever. */
-export type AuditEntry = {
+type AuditEntry = {
   readonly deedId: string
   readonly callId: string
   readonly at: string
@@ -21,7 +21,7 @@ export type AuditEntry = {
 }
 
 /** Where an entry stands, and what holds it there. */
-export type AuditPlace = { readonly position: bigint; readonly hash: string }
+type AuditPlace = { readonly position: bigint; readonly hash: string }
 
 export type AuditRecord = AuditEntry & AuditPlace
 
@@ -106,7 +106,7 @@ export async function listAudit(queryable: Queryable, filter: AuditFilter): Prom
 }
 
 /** `changed`: not what was written. `removed`: it is not there. `inserted`: it was not written by the shop. */
-export type AuditFault = { readonly position: bigint; readonly kind: 'changed' | 'removed' | 'inserted' }
+type AuditFault = { readonly position: bigint; readonly kind: 'changed' | 'removed' | 'inserted' }
 
 export type AuditVerdict = {
   readonly entries: number

@@ -145,7 +145,7 @@ const FORGET_PASSKEYS = statement(`
   delete from passkeys
   where operator_id = $1`)
 
-export type PersonChange = { readonly role: Role } | { readonly state: 'revoked' }
+type PersonChange = { readonly role: Role } | { readonly state: 'revoked' }
 
 export type PersonOutcome = Person | 'unknown' | 'last_admin'
 
@@ -178,7 +178,7 @@ export function changePerson(db: Database, doer: Doer, id: string, change: Perso
   })
 }
 
-export function aboutPerson({ id }: Pick<Person, 'id'>): { kind: 'operator'; id: string } {
+function aboutPerson({ id }: Pick<Person, 'id'>): { kind: 'operator'; id: string } {
   return { kind: 'operator', id }
 }
 

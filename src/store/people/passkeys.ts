@@ -1,5 +1,5 @@
 import { newId } from '../../base/id.ts'
-import { digestOf } from '../../base/token.ts'
+import { tokenDigest } from '../../base/token.ts'
 import type { Role } from '../../domain/operator.ts'
 import type { Database, Queryable, Transaction } from '../db.ts'
 import { type Doer, recordDeeds } from '../deeds.ts'
@@ -26,7 +26,7 @@ export async function askChallenge(
   }: { readonly challenge: string; readonly operatorId: string | null; readonly now: number },
 ): Promise<void> {
   await queryable.query(FORGET, [new Date(now)])
-  await queryable.query(ASK, [digestOf(challenge), operatorId, new Date(now + CHALLENGE_MS)])
+  await queryable.query(ASK, [tokenDigest(challenge), operatorId, new Date(now + CHALLENGE_MS)])
 }
 
 const TAKE = statement<{ operator_id: string | null }>(`
@@ -41,7 +41,7 @@ export async function takeChallenge(
   challenge: string,
   now: number,
 ): Promise<string | null | undefined> {
-  return (await tx.query(TAKE, [digestOf(challenge), new Date(now)])).rows[0]?.operator_id
+  return (await tx.query(TAKE, [tokenDigest(challenge), new Date(now)])).rows[0]?.operator_id
 }
 
 export type ListedPasskey = {
@@ -95,7 +95,7 @@ export async function addPasskey(tx: Transaction, doer: Doer, passkey: StoredPas
   return id
 }
 
-export type KnownPasskey = {
+type KnownPasskey = {
   readonly id: string
   readonly credential: string
   readonly publicKey: string

@@ -1,6 +1,6 @@
 import { newId } from '../../base/id.ts'
 import type { Secret } from '../../base/secret.ts'
-import { digestOf, newToken } from '../../base/token.ts'
+import { newToken, tokenDigest } from '../../base/token.ts'
 import type { Operator, Role } from '../../domain/operator.ts'
 import type { Database, Queryable, Transaction } from '../db.ts'
 import { type Doer, recordDeeds } from '../deeds.ts'
@@ -12,7 +12,7 @@ export const IDLE_MS = 3_600_000
 const TOUCH_MS = 60_000
 const KEEP_MS = 30 * 86_400_000
 
-export type HeldSession = {
+type HeldSession = {
   readonly id: string
   readonly via: 'console' | 'sandbox'
   readonly operator: { readonly id: string; readonly name: string; readonly role: Role }
@@ -39,7 +39,7 @@ const FIND = statement<{
 
 /** Session, role and state in one look: what an admin ended a moment ago is over. It only reads, so that it works where nothing can be written. */
 export async function findSession(queryable: Queryable, value: string, now: number): Promise<HeldSession | null> {
-  const { rows } = await queryable.query(FIND, [digestOf(value), new Date(now), new Date(now - IDLE_MS)])
+  const { rows } = await queryable.query(FIND, [tokenDigest(value), new Date(now), new Date(now - IDLE_MS)])
   const [row] = rows
   if (!row) return null
   const { id, via, seen_at, operator_id, name, role } = row
@@ -77,7 +77,7 @@ export async function beginSession(
   const value = newToken('session', random)
   await tx.query(FORGET, [new Date(at - KEEP_MS)])
   const times = [new Date(at), new Date(at + SESSION_MS)]
-  await tx.query(INSERT, [id, digestOf(value.reveal()), who.id, who.via, device, who.address, ...times])
+  await tx.query(INSERT, [id, tokenDigest(value.reveal()), who.id, who.via, device, who.address, ...times])
   await recordDeeds(tx, doer, [
     { deed: 'session.begun', about: { kind: 'session', id }, before: null, after: { how, device } },
   ])
@@ -112,7 +112,7 @@ const REPLACE = statement(`
 
 /** What this browser held until now. */
 export async function replaceSession(tx: Transaction, value: string, at: number): Promise<void> {
-  await tx.query(REPLACE, [digestOf(value), new Date(at)])
+  await tx.query(REPLACE, [tokenDigest(value), new Date(at)])
 }
 
 export type ListedSession = {

@@ -1,5 +1,5 @@
 import type { Random } from '../../base/id.ts'
-import { digestOf } from '../../base/token.ts'
+import { tokenDigest } from '../../base/token.ts'
 import type { Operator } from '../../domain/operator.ts'
 import type { Database, Transaction } from '../db.ts'
 import { countFailure, waitOfAddress, waitOfOperator } from './failures.ts'
@@ -36,7 +36,7 @@ const FOUNDER_NAME = 'admin'
 /** A link or a personal token becomes a session. */
 export function signInByToken(db: Database, caller: Caller, token: string, name?: string): Promise<SignIn> {
   return signIn(db, caller, async (tx) => {
-    const held = await lockToken(tx, digestOf(token), caller.at)
+    const held = await lockToken(tx, tokenDigest(token), caller.at)
     if (!held?.isGood) return { operator: null, suspect: held?.operator?.id ?? null, how: 'token' }
     const via = held.madeBy === SANDBOX ? SANDBOX : 'console'
     const operator = held.operator ?? (await found(tx, caller, name ?? FOUNDER_NAME))

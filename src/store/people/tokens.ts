@@ -1,6 +1,6 @@
 import { newId } from '../../base/id.ts'
 import type { Secret } from '../../base/secret.ts'
-import { digestOf, newToken } from '../../base/token.ts'
+import { newToken, tokenDigest } from '../../base/token.ts'
 import type { Role } from '../../domain/operator.ts'
 import type { Queryable, Transaction } from '../db.ts'
 import { type Doer, recordDeeds } from '../deeds.ts'
@@ -41,12 +41,12 @@ export async function insertToken(
   const id = newId('tok', random)
   const expiresAt = at + (kind === 'link' ? LINK_MS : PERSONAL_MS)
   await tx.query(FORGET, [new Date(at - KEEP_MS)])
-  const digest = digestOf(secret.reveal())
+  const digest = tokenDigest(secret.reveal())
   await tx.query(INSERT, [id, digest, kind, operatorId, madeBy, new Date(at), new Date(expiresAt)])
   return { id, secret, expiresAt }
 }
 
-export async function giveToken(
+export async function issueToken(
   tx: Transaction,
   doer: Doer,
   { kind, operatorId }: Omit<TokenWish, 'madeBy'>,
