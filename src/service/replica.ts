@@ -16,7 +16,7 @@ export type ReplicaVoice = {
 }
 
 /** How long nodes took to answer, lately: each answer counts for a tenth. */
-export type NodeTimes = { readonly meter: ChainMeter; read(): readonly JsonObject[] }
+type NodeTimes = { readonly meter: ChainMeter; read(): readonly JsonObject[] }
 
 const WEIGHT = 0.1
 

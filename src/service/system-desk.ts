@@ -1,9 +1,9 @@
 import type { OperatorRoute } from '../api/operator/route.ts'
 import { type DoctorReport, systemRows } from '../api/operator/system-rows.ts'
 import type { JsonObject } from '../base/json.ts'
-import { Problem } from '../base/problem.ts'
 import type { Limits } from '../config/limits.ts'
-import { recordDeed } from '../store/deeds.ts'
+import type { Database } from '../store/db.ts'
+import { type Doer, recordDeed } from '../store/deeds.ts'
 import { appliedMigrations } from '../store/migrate.ts'
 import { listReplicas, readQueue } from '../store/replicas.ts'
 import { readPauses } from '../store/sales-pauses.ts'
@@ -24,20 +24,15 @@ export function systemDeskRows(parts: DeskParts): readonly OperatorRoute[] {
     replicas: () => listReplicas(database),
     queue: () => readQueue(database),
     pauses: () => readPauses(database),
-    async doctor(doer): Promise<DoctorReport> {
-      if (!doctor)
-        throw new Problem('route_not_found', 'This shop was started without a doctor; run `sutler doctor` beside it.')
-      const report = await doctor()
-      const after = { grade: report.grade }
-      await recordDeed(database, doer, {
-        deed: 'doctor.asked',
-        about: { kind: 'shop', id: 'doctor' },
-        before: null,
-        after,
-      })
-      return report
-    },
+    doctor: doctor ? (doer) => asked(database, doer, doctor) : null,
   })
+}
+
+async function asked(database: Database, doer: Doer, doctor: () => Promise<DoctorReport>): Promise<DoctorReport> {
+  const report = await doctor()
+  const about = { kind: 'shop', id: 'doctor' }
+  await recordDeed(database, doer, { deed: 'doctor.asked', about, before: null, after: { grade: report.grade } })
+  return report
 }
 
 /** Sums of money are told as text. */

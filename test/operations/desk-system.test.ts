@@ -6,6 +6,7 @@ import type { Service } from '../../src/service/service.ts'
 import { fundedWallet, post, x402Payer } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
+import { verifies } from '../support/verifies.ts'
 import { asOperator } from './desk.ts'
 
 // The machine room, the players and the shelf as the console sees them.
@@ -57,6 +58,7 @@ describe('the machine room', () => {
   })
 
   test('options are told with where they come from, and no secret among them', async () => {
+    verifies('D17.25')
     const secret = 'wh4t-nobody-may-read-0123456789abcdef'
     const env = {
       PORT: '4999',
@@ -135,6 +137,7 @@ describe('the machine room', () => {
   })
 
   test('of two who change the same item at once the second is shown what the first did', async () => {
+    verifies('D17.24')
     type Item = { id: string; price: string; version: string }
     const item = async () =>
       (await ask<{ items: Item[] }>('/operator/items')).items.find(({ id }) => id === 'lantern:1')!

@@ -21,14 +21,14 @@ type PlayerContext = {
   readonly book: Pick<OrderBook, 'list' | 'naming' | 'now'>
 }
 
-export const playerQuery = z.strictObject({
+const playerQuery = z.strictObject({
   q: z.string().trim().min(1).max(128).optional().describe('A wallet, an id, or how the nickname begins'),
   cursor: z.string().min(1).max(200).optional().describe('`next` of the page before; not with q'),
   limit: z.coerce.number().int().min(1).max(PLAYERS_PAGE_MAX).default(LIMIT),
 })
 
 /** Oldest first; what is looked for comes by name, and only the first so many of it. */
-export async function playerPage(players: Players, { q, cursor, limit }: z.output<typeof playerQuery>) {
+async function playerPage(players: Players, { q, cursor, limit }: z.output<typeof playerQuery>) {
   if (q !== undefined) return { players: (await players.search(q, limit)).map(presentPlayer), next: null }
   const found = await players.page(cursor === undefined ? null : placeOf(cursor), limit + 1)
   const shown = found.slice(0, limit)

@@ -32,7 +32,8 @@ type SystemDesk = {
   replicas(): Promise<readonly (Replica & { readonly seenAt: number })[]>
   queue(): Promise<readonly QueuedWork[]>
   pauses(): Promise<readonly SalesPause[]>
-  doctor(doer: Doer): Promise<DoctorReport>
+  /** Null: whoever started the shop has sent none along. */
+  readonly doctor: ((doer: Doer) => Promise<DoctorReport>) | null
 }
 
 /** The machine room: what runs, where it runs and how, from the store alone. */
@@ -44,16 +45,19 @@ export function systemRows(desk: SystemDesk): readonly OperatorRoute[] {
         'Version, migrations, replicas, queued work, pauses, limits, and every option with where it comes from; no secret',
       handle: async () => ({ body: await presentSystem(desk) }),
     }),
-    operator('POST /operator/doctor', {
-      role: 'admin',
-      summary: 'Look at everything that the shop needs, as `sutler doctor` does; changes nothing and pays nothing',
-      handle: async ({ doer }) => {
-        const { grade, next, findings } = await desk.doctor(doer)
-        const asOf = isoTime(desk.now())
-        return { body: { grade, next, findings: findings.map((finding) => ({ ...finding })), asOf } }
-      },
-    }),
+    ...(desk.doctor ? [doctorRow(desk.doctor, desk.now)] : []),
   ]
+}
+
+function doctorRow(doctor: NonNullable<SystemDesk['doctor']>, now: () => number): OperatorRoute {
+  return operator('POST /operator/doctor', {
+    role: 'admin',
+    summary: 'Look at everything that the shop needs, as `sutler doctor` does; changes nothing and pays nothing',
+    handle: async ({ doer }) => {
+      const { grade, next, findings } = await doctor(doer)
+      return { body: { grade, next, findings: findings.map((finding) => ({ ...finding })), asOf: isoTime(now()) } }
+    },
+  })
 }
 
 async function presentSystem(desk: SystemDesk): Promise<JsonObject> {

@@ -16,9 +16,9 @@ export type PlayerRow = {
   readonly rehearses: Rehearsal | null
 }
 
-export type ListedPlayer = { readonly player: PlayerRow; readonly place: Place }
+type ListedPlayer = { readonly player: PlayerRow; readonly place: Place }
 
-export type Belongings = {
+type Belongings = {
   readonly inventory: readonly { readonly itemId: string; readonly name: string; readonly quantity: number }[]
   readonly discounts: readonly { readonly itemId: string; readonly basisPoints: number }[]
 }
