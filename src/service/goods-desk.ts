@@ -31,7 +31,7 @@ export function goodsRows(parts: GoodsDeskParts): readonly OperatorRoute[] {
     ...priceRows({
       goods: listedGoods(offers),
       read: () => readGoodPrices(database),
-      change: (doer, changes) => changeGoodPrices(database, doer, changes),
+      change: (doer, changes, ifMatch) => changeGoodPrices(database, doer, changes, ifMatch),
     }),
   ]
 }

@@ -372,6 +372,8 @@ async function deedsOf(shop: TestShop): Promise<Readonly<Record<string, Act>>> {
     'POST /operator/discounts': () => to('/operator/discounts', { itemId: 'keys:5', nickname: 'Demo', percent: 5 }),
     'POST /operator/players': () =>
       to('/operator/players', { nickname: 'Deedy', address: '0x00000000000000000000000000000000000000d1' }),
+    'DELETE /operator/players/{id}/wallets/{address}': () =>
+      at('DELETE', '/operator/players/Deedy/wallets/0x00000000000000000000000000000000000000d1'),
     'POST /operator/export': () => to('/operator/export', { asOf: now, at: now }),
     'POST /operator/reconcile': () => to('/operator/reconcile'),
     'POST /operator/operators': () => to('/operator/operators', { name: 'Deed one', role: 'viewer' }),
