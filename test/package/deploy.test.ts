@@ -65,9 +65,14 @@ test('the engine is sent what the image needs, and no test, key or data', () => 
     'bin/sutler.js',
     'src/cli/main.ts',
     'web/favicon.ico',
+    'docs/signing.md',
+    'docs/answers.json',
   ])
     assert.ok(sent.includes(needed), needed)
-  const rest = sent.filter((path) => !/^(src|bin|web)\/|^(package(-lock)?\.json|\.npmrc|LICENSE)$/.test(path))
+  const rest = sent.filter(
+    (path) =>
+      !/^(src|bin|web)\/|^(package(-lock)?\.json|\.npmrc|LICENSE)$|^docs\/(answers|signing).*\.(json|md)$/.test(path),
+  )
   assert.deepEqual(rest, [])
   assert.deepEqual(
     sent.filter((path) => /\.(test|cases)\.ts$/.test(path)),
