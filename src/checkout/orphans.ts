@@ -181,7 +181,7 @@ function asPaidOrder({ id, sender, amount, transaction, foundAt }: Arrival, { ra
 }
 
 /** What a person says about money that nobody claimed. */
-export type ArrivalDecision = Pick<ArrivalChange, 'alongside'> & {
+type ArrivalDecision = Pick<ArrivalChange, 'alongside'> & {
   readonly decision: 'refund' | 'keep'
   readonly by: string
   /** `later`: whoever keeps the books sends it, soon; whoever decided does not wait for the chain. */

@@ -57,7 +57,7 @@ async function runShop({ env, terminal }: CommandCall): Promise<null> {
   const tell = teller(loaded, terminal)
   tell('starting; the very first start takes some seconds longer')
   // A start that is called off needs no tidying up: everything here survives a process that dies.
-  const running = await Promise.race([open(loaded, terminal), stopped.then(() => null)])
+  const running = await Promise.race([open(loaded, { terminal, env }), stopped.then(() => null)])
   if (!running) return null
   terminal.show(running.output)
   await stopped
@@ -90,16 +90,18 @@ function logOf({ logLevel: level }: Pick<Config, 'logLevel'>): Log {
   return createLog({ level, clock: systemClock, write: (line) => process.stderr.write(line) })
 }
 
-async function open(loaded: LoadedConfig, terminal: Terminal): Promise<Running> {
+async function open(loaded: LoadedConfig, { terminal, env }: Pick<CommandCall, 'terminal' | 'env'>): Promise<Running> {
+  // It is loaded when somebody asks for it.
+  const doctor = async () => (await import('./doctor.ts')).diagnose(env, ownUrl(loaded))
   if (loaded.mode === 'production') {
-    const service = await startService(loaded.config)
+    const service = await startService(loaded.config, { doctor })
     const link = await service.firstLink()
     // Once, in the clear, for whoever started it: it works for 15 minutes, and for one person.
     if (link !== null)
       logOf(loaded.config).warn('nobody runs this shop yet: open the link to become its first admin', { link })
     return { output: productionOutput(loaded.config, service.url), stop: service.stop }
   }
-  const { world, stop } = await startSandbox(loaded)
+  const { world, stop } = await startSandbox(loaded, { doctor })
   const { mode, http } = world.config
   const banner = sandboxBanner(world, cwd())
   const json = {
@@ -109,6 +111,13 @@ async function open(loaded: LoadedConfig, terminal: Terminal): Promise<Running> 
     buy: Object.fromEntries(banner.purchases),
   }
   return { output: { json, text: bannerText(banner, http, terminal) }, stop }
+}
+
+/** Where this very process is reached, whatever stands in front of it. */
+function ownUrl(loaded: LoadedConfig): string {
+  const { host, port } = loaded.mode === 'sandbox' ? loaded.common.http : loaded.config.http
+  const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
 }
 
 function bannerText({ facts, purchases }: Banner, http: HttpConfig, { style, table }: Terminal): string {

@@ -5,6 +5,7 @@ import type { LogLevel } from '../base/log.ts'
 import type { Usd } from '../base/money.ts'
 import type { Secret } from '../base/secret.ts'
 import type { Limits } from './limits.ts'
+import type { Setting } from './settings.ts'
 import type { ChainKey } from './signing-key.ts'
 
 /** The resolved configuration. Everything past `config/` sees only this; nothing else reads the environment. */
@@ -30,6 +31,8 @@ export type Config = {
   readonly operations: OperationsConfig
   /** Payers that are never served, lower case. */
   readonly blockedPayers: ReadonlySet<string>
+  /** Every option with what may be seen of it. */
+  readonly settings: readonly Setting[]
 }
 
 /** How the shop names and proves itself in its documents. */

@@ -22,6 +22,7 @@ import { type Protocols, readRails } from './rails.ts'
 import { readRetention } from './retention.ts'
 import { earlierRails } from './retired.ts'
 import { readService } from './service.ts'
+import { settingsOf } from './settings.ts'
 import type { ChainKey } from './signing-key.ts'
 
 /** What every mode has. The sandbox adds chains, keys and contracts of its own. */
@@ -61,7 +62,13 @@ export function loadConfig(env: Environment): LoadedConfig {
   read.skip('SUTLER_SIGNER_URL', 'SUTLER_SIGNER_TOKEN', 'SUTLER_SIGNER_TOKEN_FILE')
   read.refuseUnknown('SUTLER_', productionOptions(env, protocols, common.http))
   if (read.issues.length > 0) throw new ConfigFault(read.issues)
-  return loaded
+  return withSettings(loaded, settingsOf(env, read.known))
+}
+
+function withSettings(loaded: LoadedConfig, settings: Config['settings']): LoadedConfig {
+  return loaded.mode === 'sandbox'
+    ? { ...loaded, common: { ...loaded.common, settings } }
+    : { ...loaded, config: { ...loaded.config, settings } }
 }
 
 /** What was sold on another network is finished there, by the configuration of that time. */
@@ -99,6 +106,7 @@ function readCommon(read: OptionReader, mode: 'sandbox' | 'production'): CommonC
     operations: readOperations(read, mode),
     blockedPayers: readBlockedPayers(read),
     notSold: readNotSold(read),
+    settings: [],
   }
 }
 

@@ -46,6 +46,7 @@ import { createOperations, type Operations } from './operations.ts'
 import { type Ground, layGround, type Parts } from './parts.ts'
 import { firstLink } from './people-desk.ts'
 import { openRails, recordedTerms, sellingRails } from './rails.ts'
+import { createNodeTimes, createReplica } from './replica.ts'
 import { createTally } from './tally.ts'
 import { createTelling } from './telling.ts'
 import { keepTime } from './time.ts'
@@ -122,7 +123,8 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   const journal = createJournal(database)
   const tally = createTally({ database, clock, log, shelves: () => shelvesOf(open) })
   const meter = createShopMeter({ onMoved: () => operations.wake(), onTold: tally.count })
-  const chainOf = createChains({ limits, journal, clock, log, waypoint, transports, meter: meter.chain })
+  const nodes = createNodeTimes(meter.chain)
+  const chainOf = createChains({ limits, journal, clock, log, waypoint, transports, meter: nodes.meter })
   const measured = (service: string) => measuredExchange(exchange, clock, (asked) => meter.outside(service, asked))
   const accounts = accountsOf(kinds, config)
   const selling = accounts.filter(({ isSelling }) => isSelling)
@@ -143,8 +145,9 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   const orders = createOrders(database)
   const memory = createStoreMemory()
   const books = { config, accounts, database, journal, orders, past, memory }
-  const around = { ...sources, ...books, rails, open, chainOf, meter, tally, rules }
-  const operations = createOperations({ ...around, resolve: ground.resolve, post: ground.post })
+  const replica = createReplica({ database, clock, random, nodes })
+  const around = { ...sources, ...books, rails, open, chainOf, meter, tally, rules, replica }
+  const operations = createOperations({ ...around, resolve: ground.resolve, post: ground.post, doctor: ground.doctor })
   await assertAllReturnable(database, operations.reconcileContext)
   const receipts = createReceiptSigner({
     key: readSigningKey(config.receipts.key),

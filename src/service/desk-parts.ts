@@ -1,5 +1,6 @@
 import type { Admission } from '../api/operator/admission.ts'
 import type { EventLog } from '../api/operator/event-stream.ts'
+import type { DoctorReport } from '../api/operator/system-rows.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
@@ -9,6 +10,7 @@ import type { ChainConfig, Config } from '../config/config.ts'
 import type { RailAccount } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
 import type { Webhooks } from '../webhooks/endpoints.ts'
+import type { ReplicaVoice } from './replica.ts'
 import type { Tally } from './tally.ts'
 
 /** What the desks of operators work with. */
@@ -25,5 +27,7 @@ export type DeskParts = {
   readonly metrics: () => Promise<string>
   readonly reconcileContext: ReconcileContext
   readonly tally: Pick<Tally, 'flush'>
+  readonly replica: Pick<ReplicaVoice, 'id'>
+  readonly doctor: (() => Promise<DoctorReport>) | undefined
   readonly admission: Admission
 }

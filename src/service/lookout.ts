@@ -24,6 +24,8 @@ type LookoutParts = {
   wallets(): Promise<readonly WalletBalance[]>
   /** What our keys may do on their chains. */
   rights(): Promise<readonly KeyRight[]>
+  /** Says that this replica is there. */
+  report(): Promise<void>
   /** Rails whose token is paused. */
   pausedTokens(): Promise<readonly RailName[]>
   /** Something was written to the log of events. */
@@ -54,11 +56,13 @@ export function createLookout(parts: LookoutParts): Lookout {
     const { troubles, seen } = await lookAround(parts)
     const lasting = troubles.filter((trouble) => !FICKLE.has(trouble.kind) || before.has(nameOf(trouble)))
     before = new Set(troubles.map(nameOf))
+    await parts.report()
     const told = await recordLook(database, { at: clock.now(), troubles: lasting, seen, quietMs: QUIET_MS }, random)
     if (told > 0) onTold()
   }
 
   async function loop(): Promise<void> {
+    await parts.report().catch((error: unknown) => log.warn('this replica could not say that it is there', { error }))
     while (!stopping.signal.aborted) {
       await clock.sleep(LOOK_MS, stopping.signal)
       if (stopping.signal.aborted) return

@@ -32,7 +32,7 @@ export function createLotDesk({ sale, chain, chainOf, database, clock }: LotDesk
     },
     isOffered: (saleId) => sale.saleIds === null || sale.saleIds.includes(saleId),
     notes: () => readLotNotes(database, sale.contract),
-    note: (doer, changes) => changeLotNotes(database, doer, sale.contract, changes),
+    note: (doer, changes, ifMatch) => changeLotNotes(database, doer, { contract: sale.contract, ifMatch }, changes),
     encode: (saleId, { name, uri, unitPrice, supply, opensAt, closesAt }) =>
       contract.encode('setLot', [
         BigInt(saleId),

@@ -3,6 +3,7 @@ import type { EventLog } from '../api/operator/event-stream.ts'
 import { healthRows } from '../api/operator/health-rows.ts'
 import type { ShopMeter } from '../api/operator/metrics.ts'
 import type { OperatorRoute } from '../api/operator/route.ts'
+import type { DoctorReport } from '../api/operator/system-rows.ts'
 import { cachedRead } from '../base/cached-read.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/id.ts'
@@ -39,6 +40,7 @@ import { createLookout, type Lookout } from './lookout.ts'
 import { operatorRoutes } from './operator-routes.ts'
 import { pausedTokens } from './paused-tokens.ts'
 import type { OpenRail } from './rails.ts'
+import type { ReplicaVoice } from './replica.ts'
 import { createSigners, isJournalBehind } from './signers.ts'
 import type { Tally } from './tally.ts'
 import { createTills } from './tills.ts'
@@ -57,6 +59,8 @@ type OperationsParts = {
   readonly meter: ShopMeter
   readonly tally: Tally
   readonly rules: HouseRules
+  readonly replica: ReplicaVoice
+  readonly doctor: (() => Promise<DoctorReport>) | undefined
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
@@ -122,6 +126,7 @@ export function createOperations(parts: OperationsParts): Operations {
     ...watched,
     pausedTokens: () => pausedTokens(rails),
     rights: rightsOf(parts),
+    report: parts.replica.report,
     onTold: () => worker?.wake(),
   })
   const janitor = createJanitor({ database, clock, log, retention: operations.retention, onGone: meter.deleted })
@@ -161,6 +166,7 @@ export function createOperations(parts: OperationsParts): Operations {
     async stop() {
       events.close()
       await Promise.all([worker?.stop(), reconciler?.stop(), lookout.stop(), janitor.stop(), parts.tally.stop()])
+      await parts.replica.leave().catch(() => {})
     },
   }
 }

@@ -13,10 +13,11 @@ import { markExported, readExport } from '../store/retention/export.ts'
 import type { DeskParts } from './desk-parts.ts'
 import { goodsRows } from './goods-desk.ts'
 import { moneyDeskRows } from './money-desk.ts'
-import { orderDeskRows } from './order-desk.ts'
+import { orderBook, orderDeskRows } from './order-desk.ts'
 import { peopleRoutes } from './people-desk.ts'
 import { createRefundDesk } from './refund-desk.ts'
 import { rulesDeskRows } from './rules-desk.ts'
+import { systemDeskRows } from './system-desk.ts'
 
 /** What operators may ask and do, over this shop's parts. */
 export function operatorRoutes(parts: DeskParts, checkout: Checkout): readonly OperatorRoute[] {
@@ -39,8 +40,9 @@ export function operatorRoutes(parts: DeskParts, checkout: Checkout): readonly O
     ...orderDeskRows(parts, checkout, refunds),
     ...moneyDeskRows(parts),
     ...rulesDeskRows(parts),
+    ...systemDeskRows(parts),
     ...(config.game.backend.kind === 'embedded'
-      ? playerRows({ players: createPlayers(database), random, nicknameLengthMax })
+      ? playerRows({ players: createPlayers(database), random, nicknameLengthMax, book: orderBook(parts) })
       : playersElsewhere()),
     ...exportRows({
       plan: (days) => planExport(config.operations.retention.keep, clock.now(), days),

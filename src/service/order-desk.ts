@@ -90,7 +90,7 @@ export function orderBook({ database, clock }: Pick<DeskParts, 'database' | 'clo
 }
 
 /** The chains of the sandbox are nobody else's, though they answer under the names of public ones. */
-export function explorerLink({ mode }: Pick<Config, 'mode'>): ExplorerLink {
+function explorerLink({ mode }: Pick<Config, 'mode'>): ExplorerLink {
   return mode === 'sandbox' ? () => null : transactionLink
 }
 

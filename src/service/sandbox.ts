@@ -10,6 +10,7 @@ import { withOutages } from '../sandbox/practice.ts'
 import { sandboxRoutes } from '../sandbox/routes.ts'
 import { startWorld, type World } from '../sandbox/world.ts'
 import { type Database, openDatabase } from '../store/db.ts'
+import type { Parts } from './parts.ts'
 import { type Service, startService } from './service.ts'
 
 /** A shop with a world of its own around it: chains, money, contracts, players. */
@@ -17,7 +18,7 @@ type SandboxShop = { readonly service: Service; readonly world: World; stop(): P
 
 type SandboxLoaded = Extract<LoadedConfig, { mode: 'sandbox' }>
 
-export async function startSandbox(loaded: SandboxLoaded): Promise<SandboxShop> {
+export async function startSandbox(loaded: SandboxLoaded, parts: Pick<Parts, 'doctor'> = {}): Promise<SandboxShop> {
   const log = createLog({
     level: loaded.common.logLevel,
     clock: systemClock,
@@ -39,6 +40,7 @@ export async function startSandbox(loaded: SandboxLoaded): Promise<SandboxShop> 
   try {
     const { native, tempo } = world.chains
     const service = await startService(world.config, {
+      ...parts,
       log,
       database,
       // Most sandboxes are looked at first: what only payments need comes with the first of them, and costs that one a second.

@@ -23,12 +23,13 @@ export type FunnelCount = Pick<FunnelHits, 'at' | 'code' | 'count' | 'example'> 
 const ASKED = 'payment_required'
 
 const ADD = statement(`
-  insert into funnel_counts (at, surface, rail, code, asked, example)
-  select date_trunc('hour', at, 'UTC'), surface, rail, code, sum(count), max(example)
+  insert into funnel_counts (span, at, surface, rail, code, asked, example)
+  select span, date_trunc(span, at, 'UTC'), surface, rail, code, sum(count), max(example)
   from jsonb_to_recordset($1::jsonb) as h (at timestamptz, surface text, rail text, code text, count bigint, example text)
-  group by 1, 2, 3, 4
-  order by 1, 2, 3, 4
-  on conflict (at, surface, rail, code) do update
+  cross join unnest(array['hour', 'day']) as span
+  group by 1, 2, 3, 4, 5
+  order by 1, 2, 3, 4, 5
+  on conflict (span, at, surface, rail, code) do update
   set asked = funnel_counts.asked + excluded.asked,
       example = coalesce(excluded.example, funnel_counts.example)`)
 
@@ -40,9 +41,10 @@ export async function addFunnel(queryable: Queryable, hits: readonly FunnelHits[
 }
 
 const READ = statement<{ at: Date; code: string; count: string; example: string | null }>(`
-  select date_trunc($3, at, 'UTC') as at, code, sum(asked) as count, (array_agg(example order by at desc))[1] as example
+  select at, code, sum(asked) as count, max(example) as example
   from funnel_counts
-  where at >= $1
+  where span = $3
+    and at >= $1
     and at < $2
     and ($4::text is null or rail = $4)
     and ($5::text is null or surface = $5)
@@ -72,7 +74,8 @@ export async function readFunnel(
 
 const FORGET = statement(`
   delete from funnel_counts
-  where (at, surface, rail, code) in (select at, surface, rail, code from funnel_counts where at < $1 limit 200)`)
+  where (span, at, surface, rail, code) in (
+    select span, at, surface, rail, code from funnel_counts where span = 'hour' and at < $1 limit 200)`)
 
 export async function forgetFunnel(queryable: Queryable, before: number): Promise<void> {
   await queryable.query(FORGET, [new Date(before)])

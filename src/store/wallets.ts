@@ -6,7 +6,7 @@ import { statement } from './statement.ts'
 type Right = { readonly name: string; readonly has: boolean }
 
 /** What one of our wallets had when it could last be seen. */
-export type SeenWallet = {
+type SeenWallet = {
   readonly role: string
   readonly chainId: number
   readonly address: string

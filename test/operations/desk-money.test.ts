@@ -6,6 +6,7 @@ import type { PrivateKeyAccount } from 'viem/accounts'
 import { fundedWallet, mppPayer, type Pay, post, x402Payer } from '../support/buyers.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
+import { verifies } from '../support/verifies.ts'
 import { asOperator, type Bought } from './desk.ts'
 
 // Money, funnel, wallets, webhooks and the log as the console reads them, over two replicas, held against store and chain.
@@ -59,6 +60,7 @@ describe('the books of the desk', () => {
   type Row = { key: string; title: string; protocol: Rail; currency: string; gross: string; orders: number }
 
   test('money by day, rail and good is the sum of the orders themselves', async () => {
+    verifies('D17.23')
     const today = new Date().toISOString().slice(0, 10)
     const days = (await ask<{ rows: Row[] }>('/operator/money')).rows
     assert.deepEqual(
@@ -151,6 +153,7 @@ describe('the books of the desk', () => {
   }
 
   test('wallets have what the chain says, and the last that was seen while it is silent', async () => {
+    verifies('D17.23')
     await shop.service.operations.lookout.look()
     const { wallets } = await ask<{ wallets: Wallet[] }>('/operator/wallets')
     const till = wallets.find(

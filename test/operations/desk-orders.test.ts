@@ -4,6 +4,7 @@ import type { PrivateKeyAccount } from 'viem/accounts'
 import { fundedWallet, mppPayer, type Pay, post, x402Payer } from '../support/buyers.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
+import { verifies } from '../support/verifies.ts'
 import { AT_ONCE, asOperator, type Bought, eventsOf } from './desk.ts'
 
 // What the console reads and does about orders, held against the store, the chain and what the buyer reads.
@@ -133,6 +134,7 @@ describe('the desk', () => {
 
   for (const rail of ['x402', 'mpp'] as const) {
     test(`a refund that is clicked twice sends the money once, and tells both the same (${rail})`, async () => {
+      verifies('D17.20')
       const { orderId } = bought.get(rail)!
       const path = `/operator/orders/${orderId}/refund`
       const expect = { status: 'confirmed', amount: '2.70', to: buyer.address }

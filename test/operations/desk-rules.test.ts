@@ -7,6 +7,7 @@ import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
+import { verifies } from '../support/verifies.ts'
 import { asOperator, type Bought, buy, buyUrl, LOT, payFor } from './desk.ts'
 
 // What an operator forbids is not sold, however it is asked for; what was paid for before is delivered or sent back.
@@ -46,6 +47,7 @@ describe('what an operator forbids', () => {
 
   for (const rail of authorized) {
     test(`a paused rail asks for no money and takes none, on any replica, and the other rail sells on (${rail.rail})`, async () => {
+      verifies('D17.21')
       const buyer = await fundedWallet(shop)
       const paid = await payFor(shop, rail, buyer)
       const had = await dollars(rail, buyer)
@@ -128,6 +130,7 @@ describe('what an operator forbids', () => {
   for (const [name, spelt] of spellings) {
     for (const rail of authorized) {
       test(`a payer who is blocked ${name} buys nothing, on either replica, by HTTP or MCP (${rail.rail})`, async () => {
+        verifies('D17.22')
         const buyer = await fundedWallet(shop)
         const before = await buy(shop, rail, buyer)
         assert.equal(before.response.status, 200)

@@ -367,9 +367,13 @@ async function deedsOf(shop: TestShop): Promise<Readonly<Record<string, Act>>> {
     'POST /operator/items': () => to('/operator/items', { id: 'deed:1', name: 'Deed', price: '1.00' }),
     'POST /operator/items/{id}': () => to('/operator/items/deed:1', { price: '2.00' }),
     'POST /operator/items.csv': () => to('/operator/items.csv', { csv: 'id,name,price\ndeed:1,Deed,3.00\n' }),
+    'POST /operator/discounts.csv': () =>
+      to('/operator/discounts.csv', { csv: 'item,player,percent\nkeys:5,Demo,7\n' }),
     'POST /operator/discounts': () => to('/operator/discounts', { itemId: 'keys:5', nickname: 'Demo', percent: 5 }),
     'POST /operator/players': () =>
       to('/operator/players', { nickname: 'Deedy', address: '0x00000000000000000000000000000000000000d1' }),
+    'DELETE /operator/players/{id}/wallets/{address}': () =>
+      at('DELETE', '/operator/players/Deedy/wallets/0x00000000000000000000000000000000000000d1'),
     'POST /operator/export': () => to('/operator/export', { asOf: now, at: now }),
     'POST /operator/reconcile': () => to('/operator/reconcile'),
     'POST /operator/operators': () => to('/operator/operators', { name: 'Deed one', role: 'viewer' }),

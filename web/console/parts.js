@@ -1,7 +1,7 @@
 // The small parts that every screen is made of.
 import htm from 'htm'
 import { h } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { now } from './live.js'
 import { toast } from './over.js'
 import { go, isOffline, refusalFor } from './shop.js'
@@ -137,7 +137,7 @@ export function Rows({ rows, columns, to, label, keyOf, picked, onPick, act }) {
   const table = useRef(null)
   const state = useRef({ at, rows })
   state.current = { at, rows }
-  useEffect(() => {
+  useLayoutEffect(() => {
     const move = (event) => {
       const { at, rows } = state.current
       const { key, isShift } = event.detail

@@ -24,12 +24,17 @@ import {
   type ShelfMode,
   type ShelfOutcome,
 } from '../../store/game/shelf.ts'
-import { type OperatorRoute, operator } from './route.ts'
+import { versionOf } from '../../store/version.ts'
+import { type OperatorRoute, operator, versionIn } from './route.ts'
 import { type Column, cell, readSheet, refused, type Sheet } from './sheet.ts'
 
 type ShelfDesk = {
   list(): Promise<readonly ShelfItem[]>
-  change(doer: Doer, changes: readonly ItemChange[], how: { mode: ShelfMode; isTrial?: boolean }): Promise<ShelfChange>
+  change(
+    doer: Doer,
+    changes: readonly ItemChange[],
+    how: { mode: ShelfMode; isTrial?: boolean; ifMatch?: string | undefined },
+  ): Promise<ShelfChange>
 }
 
 /** A table of two thousand items with long descriptions, as the text of a JSON member. */
@@ -81,12 +86,14 @@ export function itemRows({ list, change }: ShelfDesk): readonly OperatorRoute[] 
     }),
     operator('POST /operator/items/{id}', {
       role: 'admin',
-      summary: 'Change an item: what is not named stays as it is',
+      summary:
+        'Change an item: what is not named stays as it is. With If-Match and its version: only if nobody else did',
       params: z.strictObject({ id: itemIdField }),
       body: changeFields.extend({ by: byField }).refine(isOneSupply, oneSupply),
-      handle: async ({ params, body: { by: _, ...item }, doer }) => ({
-        body: presentOutcome(only(await change(doer, [{ ...item, ...params }], { mode: 'change' }))),
-      }),
+      handle: async ({ params, body: { by: _, ...item }, doer, header }) => {
+        const how = { mode: 'change', ifMatch: versionIn(header) } as const
+        return { body: presentOutcome(only(await change(doer, [{ ...item, ...params }], how))) }
+      },
     }),
     operator('GET /operator/items.csv', {
       role: 'viewer',
@@ -189,5 +196,6 @@ function presentOutcome({ item, did }: ShelfOutcome): JsonObject {
 
 export function presentShelfItem(item: ShelfItem): JsonObject {
   const { id, delivered, promised } = item
-  return { id, ...presentTerms(item), delivered, promised, left: leftOf(item) }
+  const terms = presentTerms(item)
+  return { id, ...terms, delivered, promised, left: leftOf(item), version: versionOf(terms) }
 }

@@ -7,9 +7,10 @@ import { Problem } from '../../base/problem.ts'
 import { byField, csvField, descriptionField, nameField, pictureField, yesField } from '../../domain/shelf-fields.ts'
 import type { Doer } from '../../store/deeds.ts'
 import { type LotNote, type LotNoteChange, NO_NOTE } from '../../store/lot-notes.ts'
+import { versionOf } from '../../store/version.ts'
 import { TABLE_BYTES_MAX } from './item-rows.ts'
 import { type ChainLot, type LotTerms, mergedTerms, presentLotTerms, termsFields } from './lot-terms.ts'
-import { type OperatorRoute, operator } from './route.ts'
+import { type OperatorRoute, operator, versionIn } from './route.ts'
 import { cell, readSheet, refused, type Sheet } from './sheet.ts'
 
 export type LotDesk = {
@@ -21,7 +22,7 @@ export type LotDesk = {
   isOffered(saleId: number): boolean
   notes(): Promise<ReadonlyMap<number, LotNote>>
   /** Returns the lots of which something else is said now. */
-  note(doer: Doer, changes: readonly LotNoteChange[]): Promise<readonly number[]>
+  note(doer: Doer, changes: readonly LotNoteChange[], ifMatch?: string): Promise<readonly number[]>
   /** The call that makes a lot so. */
   encode(saleId: number, terms: LotTerms): Hex
   /** Somebody is going to sign it. */
@@ -61,10 +62,10 @@ export function lotRows(desk: LotDesk): readonly OperatorRoute[] {
       summary: 'Hide a lot, show it again, or describe it in other words than the chain does',
       params: saleId,
       body: noteFields.extend({ by: byField }),
-      handle: async ({ params, body: { by: _, ...change }, doer }) => {
+      handle: async ({ params, body: { by: _, ...change }, doer, header }) => {
         const lot = (await desk.lots()).find((other) => other.saleId === params.saleId)
         if (!lot) throw unknown(params.saleId)
-        const moved = await desk.note(doer, [{ ...change, ...params }])
+        const moved = await desk.note(doer, [{ ...change, ...params }], versionIn(header))
         const did = moved.length > 0 ? 'changed' : 'nothing'
         return { body: { did, ...presentLot(desk, lot, (await desk.notes()).get(lot.saleId)) } }
       },
@@ -152,6 +153,7 @@ function presentLot(desk: LotDesk, lot: ChainLot, note: LotNote = NO_NOTE) {
     minted: minted.toString(),
     left: (lot.supply - minted).toString(),
     note: { ...note },
+    version: versionOf({ ...note }),
   } satisfies JsonObject
 }
 

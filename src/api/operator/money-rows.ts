@@ -15,7 +15,7 @@ import { presentSum, type SumDesk } from './summary-rows.ts'
 type TillWord = { readonly till: string; readonly difference: bigint; readonly block: bigint; readonly at: number }
 type Owed = { readonly network: string; readonly asset: string; readonly amount: bigint }
 
-export type MoneyDesk = Pick<SumDesk, 'now' | 'refresh' | 'byTime' | 'byRail' | 'currencies'> & {
+type MoneyDesk = Pick<SumDesk, 'now' | 'refresh' | 'byTime' | 'byRail' | 'currencies'> & {
   byGood(question: SumQuestion): Promise<readonly (OrderSum & SoldThing)[]>
   names(things: readonly { readonly surface: string; readonly id: string }[]): Promise<ShelfNames>
   /** What the last look at each till found. */

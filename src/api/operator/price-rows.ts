@@ -7,7 +7,8 @@ import type { Offer } from '../../domain/offer.ts'
 import { byField, csvField, priceField, yesField } from '../../domain/shelf-fields.ts'
 import type { Doer } from '../../store/deeds.ts'
 import type { GoodPriceChange, PricedGood } from '../../store/good-prices.ts'
-import { type OperatorRoute, operator } from './route.ts'
+import { versionOf } from '../../store/version.ts'
+import { type OperatorRoute, operator, versionIn } from './route.ts'
 import { cell, readSheet, refused, type Sheet } from './sheet.ts'
 
 /** A good that costs everybody the same, and where it is sold. */
@@ -18,7 +19,7 @@ type PriceDesk = {
   /** Only what was set. */
   read(): Promise<ReadonlyMap<string, Usd>>
   /** Returns the goods whose price is another one now. */
-  change(doer: Doer, changes: readonly GoodPriceChange[]): Promise<readonly string[]>
+  change(doer: Doer, changes: readonly GoodPriceChange[], ifMatch?: string): Promise<readonly string[]>
 }
 
 /** Goods without a shelf: probes, look-ups, craft actions. What they cost unless an operator says otherwise is the program's own price. */
@@ -58,10 +59,10 @@ export function priceRows({ goods, read, change }: PriceDesk): readonly Operator
       summary: 'Set the price of such a good, or take it back to the usual one',
       params: z.strictObject({ good: z.string().max(64) }),
       body: asked,
-      handle: async ({ params, body, doer }) => {
+      handle: async ({ params, body, doer, header }) => {
         const good = goods.find(({ good }) => good === params.good)
         if (!good) throw unknown(params.good, goods)
-        const moved = await change(doer, [{ ...good, price: body.price }])
+        const moved = await change(doer, [{ ...good, price: body.price }], versionIn(header))
         return { body: { did: moved.length > 0 ? 'changed' : 'nothing', ...presentGood(good, await read()) } }
       },
     }),
@@ -121,5 +122,6 @@ function namesOf(goods: readonly ListedGood[]): string {
 
 function presentGood({ good, usual, surface, protocols }: ListedGood, set: ReadonlyMap<string, Usd>): JsonObject {
   const price = set.get(good) ?? usual
-  return { good, surface, protocols: [...protocols], price: formatUsd(price), usual: formatUsd(usual) }
+  const terms = { price: formatUsd(price) }
+  return { good, surface, protocols: [...protocols], ...terms, usual: formatUsd(usual), version: versionOf(terms) }
 }

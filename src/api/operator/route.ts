@@ -36,6 +36,11 @@ type OperatorAnswer = {
   readonly headers?: Headers
 }
 
+/** The version that a caller has seen, however it is quoted. */
+export function versionIn(header: (name: string) => string | undefined): string | undefined {
+  return header('if-match')?.replace(/^(W\/)?"(.*)"$/, '$2')
+}
+
 /** Somebody at the door, whom nobody knows yet. */
 type EntranceCall<Body> = { readonly body: Body; readonly request: HttpRequest }
 

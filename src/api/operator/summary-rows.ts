@@ -105,7 +105,7 @@ export function presentSum(sum: OrderSum, currencyOf: Currencies) {
 }
 
 /** All sums of one rail and asset as one. */
-export function mergedSums(sums: readonly OrderSum[]): readonly OrderSum[] {
+function mergedSums(sums: readonly OrderSum[]): readonly OrderSum[] {
   const groups = Map.groupBy(sums, ({ rail, network, asset }) => `${rail} ${network} ${asset}`)
   return [...groups.values()].map((group) => {
     const count = (of: (sum: OrderSum) => number) => total(group, of)
@@ -152,7 +152,7 @@ export function funnelSteps(sums: readonly OrderSum[], counts: readonly FunnelCo
   ]
 }
 
-export function refusalsOf(counts: readonly FunnelCount[]): JsonObject[] {
+function refusalsOf(counts: readonly FunnelCount[]): JsonObject[] {
   const byCode = Map.groupBy(
     counts.filter(({ isRefusal }) => isRefusal),
     ({ code }) => code,

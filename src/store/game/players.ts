@@ -16,7 +16,12 @@ export type PlayerRow = {
   readonly rehearses: Rehearsal | null
 }
 
-export type ListedPlayer = { readonly player: PlayerRow; readonly place: Place }
+type ListedPlayer = { readonly player: PlayerRow; readonly place: Place }
+
+type Belongings = {
+  readonly inventory: readonly { readonly itemId: string; readonly name: string; readonly quantity: number }[]
+  readonly discounts: readonly { readonly itemId: string; readonly basisPoints: number }[]
+}
 
 type PlayerField = 'nickname' | 'address' | 'playerId'
 
@@ -28,6 +33,10 @@ export type Players = {
   page(after: Place | null, limit: number): Promise<readonly ListedPlayer[]>
   /** By wallet or id, or by how the nickname begins, in whatever case. */
   search(text: string, limit: number): Promise<readonly PlayerRow[]>
+  /** What a player was given, and what they pay less for. */
+  belongings(playerId: string): Promise<Belongings>
+  /** Takes a wallet from a player; false when it is not theirs. What they have stays. */
+  unlink(playerId: string, address: Address, doer: Doer): Promise<boolean>
   /** Makes the player unless the nickname is known, and links the wallet to that player, whoever had it before. */
   link(player: NewPlayer, doer?: Doer): Promise<PlayerRow>
 }
@@ -78,6 +87,27 @@ const SEARCH = statement<Row>(`${SELECT}
 
 const BEGINNING: Place = { micros: '0', id: '' }
 
+const INVENTORY = statement<{ item_id: string; name: string; quantity: string }>(`
+  select l.item_id, i.name, sum(l.quantity) as quantity
+  from inventory_ledger l
+  join items i on i.id = l.item_id
+  where l.player_id = $1
+  group by l.item_id, i.name
+  order by l.item_id
+  limit 1000`)
+
+const DISCOUNTS = statement<{ item_id: string; basis_points: number }>(`
+  select item_id, basis_points
+  from discounts
+  where player_id = $1
+  order by item_id
+  limit 1000`)
+
+const UNLINK = statement(`
+  delete from player_wallets
+  where address = $1
+    and player_id = $2`)
+
 const ADD = statement(`
   insert into players (id, nickname)
   values ($1, $2)
@@ -111,6 +141,29 @@ export function createPlayers(db: Database): Players {
       const name = canonicalNickname(text)
       const { rows } = await db.query(SEARCH, [name, name.replaceAll(/[\\%_]/g, '\\$&'), limit])
       return rows.map(fromRow)
+    },
+    async belongings(playerId) {
+      const [inventory, discounts] = await Promise.all([
+        db.query(INVENTORY, [playerId]),
+        db.query(DISCOUNTS, [playerId]),
+      ])
+      return {
+        inventory: inventory.rows.map((row) => ({
+          itemId: row.item_id,
+          name: row.name,
+          quantity: Number(row.quantity),
+        })),
+        discounts: discounts.rows.map((row) => ({ itemId: row.item_id, basisPoints: row.basis_points })),
+      }
+    },
+    async unlink(playerId, address, doer) {
+      return db.transaction(async (tx) => {
+        const { rowCount } = await tx.query(UNLINK, [address.toLowerCase(), playerId])
+        if (rowCount !== 1) return false
+        const about = { kind: 'wallet', id: address }
+        await recordDeeds(tx, doer, [{ deed: 'player.unlinked', about, before: { playerId }, after: null }])
+        return true
+      })
     },
     async link({ playerId, nickname, address }, doer) {
       const name = canonicalNickname(nickname)

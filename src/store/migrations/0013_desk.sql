@@ -93,8 +93,9 @@ create table shelf_names (
   primary key (surface, id)
 );
 
--- Who was asked to pay, and who was refused, by all replicas.
+-- Who was asked to pay, and who was refused, by all replicas, by hour and by day.
 create table funnel_counts (
+  span    text not null check (span in ('hour', 'day')),
   at      timestamptz not null,
   surface text not null,
   rail    text not null,
@@ -102,7 +103,7 @@ create table funnel_counts (
   asked   bigint not null,
   -- What one of them was told.
   example text,
-  primary key (at, surface, rail, code)
+  primary key (span, at, surface, rail, code)
 );
 
 -- What operators write beside an order.

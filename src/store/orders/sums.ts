@@ -85,7 +85,7 @@ export async function addUpOrders(queryable: Queryable): Promise<boolean> {
 }
 
 /** From one moment on and before another. */
-export type Period = { readonly from: number; readonly to: number }
+type Period = { readonly from: number; readonly to: number }
 
 type SumRow = { [Name in keyof OrderSum]: OrderSum[Name] extends string ? string : string }
 

@@ -39,6 +39,9 @@ function stateOf({ hidden, opensAt, closesAt, left }) {
   return left === 0 ? 'sold_out' : 'open'
 }
 
+/** Only if nobody else has changed it since it was shown. */
+const matching = ({ version }) => (version === undefined ? {} : { 'if-match': version })
+
 /** A table that comes as a member of JSON, as a file. */
 async function save(path, name) {
   try {
@@ -185,7 +188,7 @@ function ItemSheet({ item }) {
     event.preventDefault()
     run(async () => {
       await (item
-        ? tell('POST', `/operator/items/${encodeURIComponent(item.id)}`, changes)
+        ? tell('POST', `/operator/items/${encodeURIComponent(item.id)}`, changes, matching(item))
         : tell('POST', '/operator/items', {
             id: id.trim(),
             ...Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== null)),
@@ -360,7 +363,7 @@ function PriceForm({ good, done }) {
   const [price, setPrice] = useState(good.price)
   const send = (value) =>
     run(async () => {
-      await tell('POST', `/operator/prices/${good.good}`, { price: value })
+      await tell('POST', `/operator/prices/${good.good}`, { price: value }, matching(good))
       closeDialog()
       toast('The price is changed')
       done()

@@ -22,7 +22,20 @@ import {
   Status,
 } from '../parts.js'
 import { go, route, withQuery } from '../shop.js'
-import { dayOf, eventWords, hourOf, number, plain, railName, rounded, short, span, sum, timeOf, utcOf } from '../words.js'
+import {
+  dayOf,
+  eventWords,
+  hourOf,
+  number,
+  plain,
+  railName,
+  rounded,
+  short,
+  span,
+  sum,
+  timeOf,
+  utcOf,
+} from '../words.js'
 
 // Loaded with the first deed: most visits only look.
 const decideDelivery = async (id, done) => (await import('../deeds.js')).decideDelivery(id, done)

@@ -1,5 +1,5 @@
 // The tail of events. New ones wait while somebody reads: by button, by selection, or by scrolling away.
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useData } from '../data.js'
 import { recall, state, tail } from '../live.js'
 import { copy, Empty, Failed, Head, html, Id, Link, Money } from '../parts.js'
@@ -47,7 +47,7 @@ export default function Live() {
     if (now) setFrozen(tail.peek())
     setPaused(now)
   }
-  useEffect(() => {
+  useLayoutEffect(() => {
     const keys = (event) => {
       if (event.detail.key !== ' ') return
       event.preventDefault()

@@ -1,5 +1,5 @@
 // One order as a picture: its way from the price to the goods, or back.
-import { useEffect } from 'preact/hooks'
+import { useLayoutEffect } from 'preact/hooks'
 import { useData } from '../data.js'
 import {
   Act,
@@ -223,7 +223,7 @@ export default function Order({ id }) {
   })
   const { data, fault, again } = whole
   const crumbs = html`<${Link} to="/operator/orders">Orders<//><span aria-hidden="true">/</span><${Id} of=${data?.order.orderId ?? id} />`
-  useEffect(() => {
+  useLayoutEffect(() => {
     const keys = (event) => {
       const { key } = event.detail
       if (key === 'c') copy(location.href, 'The address is copied')

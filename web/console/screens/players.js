@@ -81,20 +81,17 @@ function Player({ id }) {
   const { data } = found
   if (!data)
     return html`<${Head} title="Player" crumbs=${crumbs} />${found.fault ? html`<${Failed} fault=${found.fault} again=${found.again} />` : html`<div class="skeleton" aria-hidden="true"></div>`}`
-  const player = data.player ?? data
-  const orders = data.orders ?? data.purchases ?? []
-  const inventory = data.inventory ?? []
-  const discounts = data.discounts ?? []
+  const { inventory, discounts, purchases: orders, ...player } = data
   return html`<${Head} title=${player.nickname} crumbs=${crumbs}><${Act} role="admin" icon="tag" onClick=${() => openDialog(Discount, { nickname: player.nickname, done: found.again })}>Discount…<//><${Act} role="admin" icon="wallet" onClick=${() => openDialog(LinkWallet, { nickname: player.nickname, done: found.again })}>Link a wallet…<//><//>
     <div class="half"><div class="stack"><section class="card" aria-label="Player"><header><h2>Player</h2></header><${Facts} rows=${[['Level', player.level], ['Id', html`<${Id} of=${player.playerId} />`]]} />
       <h3>Wallets</h3>${player.wallets.length === 0 ? html`<p class="soft">None.</p>` : html`<ul class="rows">${player.wallets.map((wallet) => html`<li><${Id} of=${wallet} to="/operator/orders?payer=${wallet}" whole=${true} /><span class="end"><${Act} role="admin" class="quiet" onClick=${() => openDialog(Unlink, { player, wallet, done: found.again })}>Unlink…<//></span></li>`)}</ul>`}</section>
-      <section class="card" aria-label="Inventory"><header><h2>Inventory</h2></header>${inventory.length === 0 ? html`<p class="soft">Nothing was delivered to this player.</p>` : html`<ul class="rows">${inventory.map(({ itemId, id: item, name, quantity, count }) => html`<li><span class="grow">${name ?? itemId ?? item}</span><b class="end">${number(quantity ?? count ?? 1)}</b></li>`)}</ul>`}</section>
+      <section class="card" aria-label="Inventory"><header><h2>Inventory</h2></header>${inventory.length === 0 ? html`<p class="soft">Nothing was delivered to this player.</p>` : html`<ul class="rows">${inventory.map(({ itemId, name, quantity }) => html`<li><span class="grow">${name ?? itemId}</span><b class="end">${number(quantity ?? 1)}</b></li>`)}</ul>`}</section>
       ${discounts.length > 0 ? html`<section class="card" aria-label="Discounts"><header><h2>Discounts</h2></header><ul class="rows">${discounts.map(({ itemId, percent }) => html`<li><code>${itemId}</code><b class="end">${percent} %</b></li>`)}</ul></section>` : null}</div>
     <section class="card" aria-label="Purchases"><header><h2>Purchases</h2><${Link} class="small" to="/operator/orders?player=${encodeURIComponent(player.nickname)}">All<//></header>${orders.length === 0 ? html`<p class="soft">None yet.</p>` : html`<ul class="rows">${orders.map((order) => html`<li><span class="grow"><${Link} to="/operator/orders/${order.orderId}">${order.title ?? plain(order.good ?? 'order')}<//><small class="block soft"><${When} at=${order.createdAt} /></small></span><${Status} of=${order.status} /><span class="end"><${Money} amount=${order.amount} currency=${order.currency} /></span></li>`)}</ul>`}</section></div>`
 }
 
 function Unlink({ player, wallet, done }) {
-  return html`<${Confirm} title="Unlink this wallet" button="Unlink it" lead="Nothing is taken from the player; the wallet no longer buys for them." deed=${() => tell('POST', `/operator/players/${player.playerId}/unlink`, { address: wallet })} done=${() => {
+  return html`<${Confirm} title="Unlink this wallet" button="Unlink it" lead="Nothing is taken from the player; the wallet no longer buys for them." deed=${() => tell('DELETE', `/operator/players/${player.playerId}/wallets/${wallet}`)} done=${() => {
     toast('The wallet is unlinked')
     done()
   }}><${Facts} rows=${[['Player', player.nickname], ['Wallet', html`<code>${wallet}</code>`]]} /><//>`

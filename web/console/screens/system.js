@@ -3,8 +3,8 @@ import { useState } from 'preact/hooks'
 import { useData } from '../data.js'
 import { Confirm, Dialog, Field, Refusal, useDeed } from '../dialog.js'
 import { openDialog, toast } from '../over.js'
-import { Act, Badge, Empty, Facts, Head, html, Id, Notice, Panel, Rail, Status, When } from '../parts.js'
-import { tell } from '../shop.js'
+import { Act, Badge, Empty, Facts, Head, html, Id, Notice, Panel, Rail, Rows, Status, When } from '../parts.js'
+import { me, tell } from '../shop.js'
 import { number, plain, railName, span } from '../words.js'
 
 export default function System() {
@@ -13,10 +13,10 @@ export default function System() {
   const system = useData('/operator/system', { every: 30_000, when: isHealth })
   const sales = useData('/operator/sales', { when: isHealth })
   const blocks = useData('/operator/blocks', { when: ({ type }) => type === 'operator.acted' })
-  return html`<${Head} title="System"><${Act} role="support" icon="pulse" onClick=${() => openDialog(Doctor)}>Run the doctor<//><//>
+  return html`<${Head} title="System"><${Act} role="admin" no=${me.value?.may && !('POST /operator/doctor' in me.value.may) ? 'This shop was not started by the command, which has the doctor. Run `sutler doctor` beside it.' : null} icon="pulse" onClick=${() => openDialog(Doctor)}>Run the doctor<//><//>
     <div class="stack"><div class="two"><${Checks} of=${health} /><${Sells} of=${health} sales=${sales} /></div>
     <div class="half"><${House} of=${system} /><${Blocks} of=${blocks} /></div>
-    <${Nodes} of=${system} /><${Configuration} of=${system} /></div>`
+    <${Replicas} of=${system} /><${Settings} of=${system} /></div>`
 }
 
 function Checks({ of }) {
@@ -53,54 +53,50 @@ function Resume({ protocol, pause, again }) {
   }}><${Facts} rows=${[['Paused by', pause.by], ['Because', pause.reason], ['Since', html`<${When} at=${pause.since} />`]]} /><//>`
 }
 
-const shown = (value) => {
-  if (value === null || value === undefined || value === '') return html`<span class="soft">none</span>`
-  if (typeof value === 'boolean') return value ? 'yes' : 'no'
-  if (typeof value === 'object') return html`<code>${JSON.stringify(value)}</code>`
-  return /^\d{4}-\d\d-\d\dT/.test(String(value)) ? html`<${When} at=${value} />` : String(value)
-}
-/** Lists and large things have panels of their own. */
-const OWN = new Set([
-  'config',
-  'configuration',
-  'nodes',
-  'rpc',
-  'pauses',
-  'paused',
-  'asOf',
-  'limits',
-  'replicas',
-  'leases',
-  'jobs',
-])
-
 function House({ of }) {
-  return html`<${Panel} of=${of} title="House" height=${200}>${(data) => html`<${Facts} rows=${Object.entries(data)
-    .filter(([name]) => !OWN.has(name))
-    .flatMap(([name, value]) =>
-      value && typeof value === 'object' && !Array.isArray(value)
-        ? Object.entries(value).map(([inner, each]) => [`${plain(name)}: ${plain(inner).toLowerCase()}`, shown(each)])
-        : [[plain(name), shown(value)]],
-    )} />
-    ${data.replicas?.length > 0 ? html`<h3>Replicas</h3><ul class="rows">${data.replicas.map((one) => html`<li><${Id} of=${one.id ?? one.name ?? 'replica'} /><span class="soft">${one.version ?? ''}</span><span class="end soft small">seen <${When} at=${one.seenAt ?? one.at} /></span></li>`)}</ul>` : null}
-    ${(data.leases ?? data.jobs)?.length > 0 ? html`<h3>At work</h3><ul class="rows">${(data.leases ?? data.jobs).map((one) => html`<li><b>${one.kind}</b><span class="end">${shown(one.running ?? one.count ?? one.held)}</span></li>`)}</ul>` : null}`}<//>`
+  return html`<${Panel} of=${of} title="House" height=${200}>${(data) => html`<${Facts} rows=${[
+    ['Version', `${data.version}, on Node ${data.node}`],
+    ['Mode', data.mode],
+    ['Store', data.store.description],
+    ['Schema', `${data.migrations.count} migrations, the last is ${data.migrations.last}`],
+  ]} />
+    <h3>Work</h3>${data.queue.length === 0 ? html`<p class="soft">Nothing is queued.</p>` : html`<ul class="rows">${data.queue.map(({ kind, count, leased, oldestDueSeconds }) => html`<li><span class="grow"><b>${plain(kind)}</b></span><span class="soft">${number(leased)} at work</span><span class="end">${number(count)} queued${oldestDueSeconds > 0 ? html`, <span class="soft">late by ${span(oldestDueSeconds * 1000)}</span>` : null}</span></li>`)}</ul>`}`}<//>`
 }
 
-function Nodes({ of }) {
-  const nodes = of.data?.nodes ?? of.data?.rpc
-  if (!nodes?.length) return null
-  return html`<section class="card" aria-label="Nodes"><header><h2>Nodes</h2></header><ul class="rows">${nodes.map((node) => html`<li><span class="grow"><b>${node.name ?? node.host ?? `chain ${node.chainId}`}</b><small class="block soft">chain ${node.chainId}${node.head ? `, block ${number(node.head)}` : ''}</small></span><span class="end">${node.ms === undefined || node.ms === null ? null : html`<small class="soft">${span(node.ms)}</small> `}<${Status} of=${node.isDown ? 'fail' : (node.status ?? 'ok')} /></span></li>`)}</ul></section>`
+/** Each process, and how fast the nodes answer it. */
+function Replicas({ of }) {
+  return html`<${Panel} of=${of} title="Replicas" height=${140}>${({ replicas }) =>
+    html`<ul class="rows">${replicas.map(
+      ({
+        id,
+        isSelf,
+        version,
+        startedAt,
+        seenAt,
+        eventLoop,
+        memoryMb,
+        rpc = [],
+      }) => html`<li key=${id}><span class="grow"><${Id} of=${id} />${isSelf ? html` <${Badge} tone="go">answers you<//>` : null}<small class="block soft">${version}, since <${When} at=${startedAt} />${eventLoop ? `, waits ${span(eventLoop.p99Ms)} at p99` : ''}${memoryMb ? `, ${number(memoryMb)} MB` : ''}</small></span>
+    <span class="end acts">${rpc.map(({ chainId, node, ms, silent }) => html`<${Badge} tone=${silent ? 'bad' : 'off'} icon=${silent ? 'bad' : undefined}>${node ?? `chain ${chainId}`}${silent ? ' is silent' : ms === null || ms === undefined ? '' : ` ${span(ms)}`}<//>`)}<small class="soft">seen <${When} at=${seenAt} /></small></span></li>`,
+    )}</ul>`}<//>`
 }
 
-function Configuration({ of }) {
-  const config = of.data?.config ?? of.data?.configuration
-  if (!config) return null
-  const rows = Array.isArray(config)
-    ? config
-    : Object.entries(config).map(([name, value]) =>
-        value && typeof value === 'object' && 'value' in value ? { name, ...value } : { name, value },
-      )
-  return html`<section class="card flush" aria-label="Configuration"><header><h2>Configuration</h2><small class="soft">secrets are never shown</small></header><div class="sheet" tabindex="0" role="group" aria-label="Configuration"><table class="cards"><thead><tr><th scope="col">Option</th><th scope="col">Value</th><th scope="col">From</th></tr></thead><tbody>${rows.map(({ name, value, origin, from, isSecret }) => html`<tr><th scope="row"><code>${name}</code></th><td class="wrap">${isSecret ? html`<${Badge} icon="lock">${value ?? 'set'}<//>` : shown(value)}</td><td class="soft">${origin ?? from ?? ''}</td></tr>`)}</tbody></table></div></section>`
+const ORIGINS = { set: 'set here', file: 'from a file', default: 'usual' }
+
+function Settings({ of }) {
+  const columns = [
+    { name: 'Option', isHead: true, cell: ({ option }) => html`<code>${option}</code>` },
+    {
+      name: 'Value',
+      className: 'wrap',
+      cell: ({ shown }) =>
+        shown === null || shown === undefined || shown === ''
+          ? html`<span class="soft">none</span>`
+          : html`<code>${String(shown)}</code>`,
+    },
+    { name: 'From', className: 'lead soft', cell: ({ origin }) => ORIGINS[origin] ?? origin },
+  ]
+  return html`<${Panel} of=${of} title="Configuration" note="secrets are never shown" flush=${true} height=${240}>${({ settings }) => html`<${Rows} rows=${settings} columns=${columns} label="Options" keyOf=${({ option }) => option} />`}<//>`
 }
 
 function Blocks({ of }) {
@@ -128,10 +124,14 @@ function Unblock({ block, again }) {
 function Doctor() {
   const { run, fault, isBusy } = useDeed()
   const [found, setFound] = useState(null)
-  const findings = found?.findings ?? found?.checks ?? found?.lines ?? []
-  return html`<${Dialog} class="side-sheet" title="The doctor" lead="Asks chains, contracts, facilitator and game whether all is as it should be. It changes nothing.">
+  const isWell = found && (found.grade === 'A' || found.grade === 'B')
+  return html`<${Dialog} class="side-sheet" title="The doctor" lead="Asks chains, contracts, facilitator and game whether all is as it should be. It changes nothing and pays nothing.">
     <${Refusal} fault=${fault} />
-    ${found?.grade ? html`<${Notice} tone=${/^[AB]/.test(found.grade) ? 'ok' : 'warn'}><b>Grade ${found.grade}</b> ${found.summary ?? ''}<//>` : null}
-    ${findings.length > 0 ? html`<ul class="rows">${findings.map((one) => html`<li><span class="grow">${typeof one === 'string' ? one : html`<${Status} of=${one.status ?? (one.isWell ? 'ok' : 'fail')} words=${one.what ?? one.name} /><small class="block soft">${one.detail ?? ''}${one.fix ? html` <b>${one.fix}</b>` : null}</small>`}</span></li>`)}</ul>` : null}
+    ${
+      found
+        ? html`<${Notice} tone=${isWell ? 'ok' : 'warn'}><b>Grade ${found.grade}</b> ${found.next ?? 'Nothing is left to mend.'}<//>
+      <ul class="rows">${found.findings.map(({ area, what, severity, detail, fix }) => html`<li><span class="grow"><${Status} of=${severity} words=${what} /><small class="block soft">${area}: ${detail}</small>${fix ? html`<small class="block"><b>${fix}</b></small>` : null}</span></li>`)}</ul>`
+        : null
+    }
     <footer><button type="button" class="primary" disabled=${isBusy} onClick=${() => run(async () => setFound(await tell('POST', '/operator/doctor')))}>${isBusy ? 'Looking…' : found ? 'Once more' : 'Look now'}</button></footer><//>`
 }
