@@ -14,6 +14,7 @@ import type { Priority } from '../store/jobs.ts'
 import type { Orders } from '../store/orders/orders.ts'
 import type { Strike } from '../store/orders/strikes.ts'
 import type { ReceiptSigner } from './receipt.ts'
+import type { StoreMemory } from './store-memory.ts'
 
 /** What every purchase needs, whatever is bought and however it is paid. */
 export type Checkout = {
@@ -26,16 +27,17 @@ export type Checkout = {
   /** Refuses before money moves when the store has no room left. */
   readonly ensureRoom: () => void
   /** Throws what is known to keep these goods from being sold this way right now. */
-  assertSelling(surface: SurfaceName, rail: RailName): void
+  assertSelling(surface: SurfaceName, rail: RailName): void | Promise<void>
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
   readonly waypoint: Waypoint
   readonly limits: CheckoutLimits
+  readonly memory: Pick<StoreMemory, 'lineage' | 'remember'>
   readonly receipts: ReceiptSigner
   readonly meter: Meter
   /** Payers that nothing is sold to, and that money is sent back to only on a person's word. */
-  isBlocked(payer: Address): boolean
+  isBlocked(payer: Address): Promise<boolean>
   /** Money that reached us and buys nothing: written down, and on its way back unless a person must decide. */
   sendBack(rail: RailName, astray: Astray): Promise<SentBack>
   /** Where anybody can ask what became of a payment. */
@@ -51,7 +53,9 @@ export type Checkout = {
 /** Counts what happens, for whoever looks at the figures. Never in the way: it neither waits nor fails. */
 export type Meter = {
   /** A request was asked to pay: what the funnel begins with. */
-  challenged(surface: SurfaceName, rail: RailName, code: ProblemCode): void
+  challenged(surface: SurfaceName, rail: RailName, code: ProblemCode, detail: string): void
+  /** A request was refused, paid or not, with anything but a challenge. */
+  refused(surface: SurfaceName, rail: RailName, code: ProblemCode, detail: string): void
   /** An order was opened, or changed its state. */
   moved(order: Order): void
 }

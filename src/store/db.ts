@@ -43,6 +43,9 @@ export type Queryable = {
 /** One statement at a time: await each before the next. */
 export type Transaction = Queryable & { readonly __transaction: true }
 
+/** What is written together with a change, or stops it by throwing: handed to whoever makes the change. */
+export type Alongside = (tx: Transaction) => Promise<void>
+
 type TransactionOptions = {
   readonly isolation?: 'read committed' | 'repeatable read' | 'serializable'
   readonly readOnly?: boolean
@@ -103,7 +106,7 @@ const PING = statement('select 1')
 export function createDatabase(backend: Backend, options: DatabaseOptions): Database {
   const { pool } = backend
   const { clock, random, queueMax = QUEUE_MAX } = options
-  const { connect, takeBack } = createLender(pool, queueMax)
+  const { connect, takeBack } = createLender(pool, queueMax, backend.hosts)
   const isNamed = backend.keepsSessions
   // Set while `work` of a transaction runs. On the embedded engine a pool query in there would wait for itself for ever.
   const running = new AsyncLocalStorage<{ isOpen: boolean }>()

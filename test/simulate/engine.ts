@@ -105,6 +105,7 @@ function overWire(engine: PGlite, time: StoreTime): Database {
   const backend: Backend = {
     engine: 'embedded',
     keepsSessions: true,
+    hosts: 1,
     description: 'memory',
     pool,
     ensureRoom() {},

@@ -12,6 +12,7 @@ import type { Config } from '../../src/config/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { createDevChain } from '../../src/devchain/chain.ts'
 import type { DevChains } from '../../src/devchain/chains.ts'
+import { consoleRoutes } from '../../src/sandbox/console.ts'
 import { createSandboxPlayers, seedSandboxGame } from '../../src/sandbox/players.ts'
 import { sandboxRoutes } from '../../src/sandbox/routes.ts'
 import { startWorld, type World } from '../../src/sandbox/world.ts'
@@ -25,6 +26,8 @@ import { watchLeaks } from './leaks.ts'
 export type ShopOptions = {
   /** PostgreSQL unless the test is about the embedded store: it starts faster. */
   readonly engine?: EngineName
+  /** One that is there already, on a server of its own. */
+  readonly store?: TestStore
   readonly env?: Readonly<Record<string, string>>
   readonly configure?: (config: Config) => Config
   readonly waypoint?: Waypoint
@@ -59,7 +62,8 @@ export type TestShop = {
 export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
   const { engine = 'postgres', clock = systemClock, configure = (config) => config } = options
   const leaks = watchLeaks(options.log)
-  const store = await openStore(engine, options.poolSize === undefined ? {} : { poolSize: options.poolSize })
+  const store =
+    options.store ?? (await openStore(engine, options.poolSize === undefined ? {} : { poolSize: options.poolSize }))
   await seedSandboxGame(store.db)
   const chains = await startChains({
     clock,
@@ -83,7 +87,12 @@ export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
     ...(surfaces ? { surfaces } : {}),
     ...(rails ? { rails } : {}),
     ...(options.withSandboxRoutes
-      ? { furnish: async () => sandboxRoutes(world, createSandboxPlayers(store.db, systemRandom)) }
+      ? {
+          furnish: async () => [
+            ...sandboxRoutes(world, createSandboxPlayers(store.db, systemRandom)),
+            ...consoleRoutes({ config, database: store.db, clock, random: systemRandom }),
+          ],
+        }
       : {}),
   }
   const service = await startService(config, { ...parts, database: options.wrapDatabase?.(store.db) ?? store.db })
