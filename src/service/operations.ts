@@ -8,6 +8,7 @@ import type { Log } from '../base/log.ts'
 import type { Exchange } from '../base/outgoing.ts'
 import type { Waypoint } from '../base/waypoint.ts'
 import type { ChainAccess } from '../chain/access.ts'
+import { isTokenPaused } from '../chain/tokens.ts'
 import type { Checkout } from '../checkout/checkout.ts'
 import { createLedgerGate, type LedgerGate } from '../checkout/ledger-gate.ts'
 import type { ReconcileContext } from '../checkout/reconcile-context.ts'
@@ -34,7 +35,6 @@ import { createHealth, type HealthRail, type HealthWatch } from './health.ts'
 import { createJanitor, type Janitor } from './janitor.ts'
 import { createLookout, type Lookout } from './lookout.ts'
 import { operatorRoutes } from './operator-routes.ts'
-import { pausedTokens } from './paused-tokens.ts'
 import type { OpenRail } from './rails.ts'
 import { createSigners, isJournalBehind } from './signers.ts'
 import { createTills } from './tills.ts'
@@ -108,11 +108,7 @@ export function createOperations(parts: OperationsParts): Operations {
   const health = createHealth({ database, chains, ...selling, gate, wallets, clock, exchange })
   const events = openEventLog(database, clock)
   const watched = { database, clock, random, log, chains, surfaces: open, health: health.read, wallets }
-  const lookout = createLookout({
-    ...watched,
-    pausedTokens: () => pausedTokens(rails),
-    onTold: () => worker?.wake(),
-  })
+  const lookout = createLookout({ ...watched, onTold: () => worker?.wake() })
   const janitor = createJanitor({ database, clock, log, retention: operations.retention, onGone: meter.deleted })
   const metrics = async () => meter.print(await readGauges({ ...watched, rails }))
   let worker: WebhookWorker | undefined
@@ -153,12 +149,14 @@ export function createOperations(parts: OperationsParts): Operations {
 }
 
 /** Those that sell. A key beside the treasury is one that settles. */
-function healthRails({ accounts, chainOf }: OperationsParts): readonly HealthRail[] {
+function healthRails({ accounts, rails, chainOf }: OperationsParts): readonly HealthRail[] {
   return accounts
     .filter(({ isSelling }) => isSelling)
     .map(({ rail: name, chain, outside, otherKeys }) => {
       const settlers = chain.paysGasInCoin ? otherKeys.map(({ key }) => chainOf(chain).sender(key)) : []
-      return { name, chainId: chain.chainId, outside, settlers }
+      const asset = rails.find(({ isSelling, rail }) => isSelling && rail.name === name)?.rail.asset
+      const isPaused = async () => asset !== undefined && isTokenPaused(chainOf(chain).rpc, asset)
+      return { name, chainId: chain.chainId, outside, settlers, isTokenPaused: isPaused }
     })
 }
 
