@@ -1,4 +1,7 @@
 import { parseAbi } from 'viem/utils'
+import type { Address } from '../base/address.ts'
+import { contractAt } from './contract.ts'
+import type { Rpc } from './rpc.ts'
 
 // What we ask of other people's tokens, and what their approvals are called. Nothing in here moves anything.
 
@@ -21,7 +24,18 @@ export const erc20Abi = parseAbi([
 ])
 
 /** What most stablecoins have, and not every token. */
-export const pausableAbi = parseAbi(['function paused() view returns (bool)'])
+const pausableAbi = parseAbi(['function paused() view returns (bool)'])
+
+/** What a buyer is told, and whoever asks for our health. */
+export const TOKEN_PAUSED =
+  'The token of this protocol is paused by whoever issues it; nothing was taken, try again later.'
+
+/** Has its issuer paused it? Nobody can pay with it then, and nothing can go back. A token that cannot be paused never is. */
+export function isTokenPaused(rpc: Rpc, token: Address): Promise<boolean> {
+  return contractAt(rpc, token, pausableAbi)
+    .read('paused', [])
+    .catch(() => false)
+}
 
 /** Why a token refuses a transfer, in the standard's words (ERC-6093). They come through the contract that asked for it. */
 export const tokenErrors = parseAbi([

@@ -5,6 +5,7 @@ import { isProblem, Problem } from '../base/problem.ts'
 import type { HeadSource } from '../chain/head.ts'
 import type { Rpc } from '../chain/rpc.ts'
 import type { Sender } from '../chain/sender.ts'
+import { TOKEN_PAUSED } from '../chain/tokens.ts'
 import type { LedgerGate } from '../checkout/ledger-gate.ts'
 import type { SurfaceName } from '../domain/good.ts'
 import type { RailName } from '../domain/rail.ts'
@@ -25,6 +26,8 @@ export type HealthRail = {
   readonly outside: readonly OutsideService[]
   /** Keys that pay for its settlements. */
   readonly settlers: readonly Pick<Sender, 'assertFunded'>[]
+  /** Has the issuer of its token paused it? */
+  isTokenPaused(): Promise<boolean>
 }
 
 type HealthParts = {
@@ -189,7 +192,7 @@ function checker(clock: Clock): Check {
 }
 
 function railChecks(
-  { name, outside, settlers }: HealthRail,
+  { name, outside, settlers, isTokenPaused }: HealthRail,
   check: Check,
   exchange: Exchange,
 ): readonly Promise<Found>[] {
@@ -203,14 +206,11 @@ function railChecks(
         return ok(detail)
       }),
     ),
-    ...(settlers.length === 0
-      ? []
-      : [
-          check(`rail ${name}`, 'fail', async () => {
-            await Promise.all(settlers.map((settler) => settler.assertFunded(SETTLE_GAS)))
-            return ok('Settlements can be paid for.')
-          }),
-        ]),
+    check(`rail ${name}`, 'fail', async () => {
+      if (await isTokenPaused()) throw new Problem('surface_closed', TOKEN_PAUSED)
+      await Promise.all(settlers.map((settler) => settler.assertFunded(SETTLE_GAS)))
+      return ok('Payments can be settled.')
+    }),
   ]
 }
 

@@ -4,7 +4,6 @@ import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
 import type { Rpc } from '../chain/rpc.ts'
 import type { SurfaceName } from '../domain/good.ts'
-import type { RailName } from '../domain/rail.ts'
 import type { Trouble, TroubleKind } from '../domain/trouble.ts'
 import { readAttention } from '../store/attention.ts'
 import type { Database } from '../store/db.ts'
@@ -26,8 +25,6 @@ type LookoutParts = {
   rights(): Promise<readonly KeyRight[]>
   /** Says that this replica is there. */
   report(): Promise<void>
-  /** Rails whose token is paused. */
-  pausedTokens(): Promise<readonly RailName[]>
   /** Something was written to the log of events. */
   onTold(): void
 }
@@ -82,17 +79,14 @@ export function createLookout(parts: LookoutParts): Lookout {
   }
 }
 
-const TOKEN_PAUSED = 'Its token was paused by whoever issues it: nobody can pay with it, and refunds wait.'
-
 const nameOf = ({ kind, about }: Trouble): string => `${kind} ${about}`
 
 type Seen = { readonly troubles: readonly Trouble[]; readonly seen: readonly TroubleKind[] }
 
 async function lookAround(parts: LookoutParts): Promise<Seen> {
   const { database, clock, chains, surfaces, health, wallets } = parts
-  const [found, paused, balances, attention, rights] = await Promise.all([
+  const [found, balances, attention, rights] = await Promise.all([
     health(),
-    parts.pausedTokens(),
     wallets().catch(() => null),
     readAttention(database, clock.now()),
     parts.rights().catch((): readonly KeyRight[] => []),
@@ -107,7 +101,7 @@ async function lookAround(parts: LookoutParts): Promise<Seen> {
     ...(balances ?? []).filter(({ isLow }) => isLow).map(walletTrouble),
     ...chains.flatMap(nodeTroubles),
     // A process that is about to stop sells nothing, and nobody has to be told.
-    ...(found.isLeaving ? [] : sellingTroubles(found, surfaces, paused)),
+    ...(found.isLeaving ? [] : sellingTroubles(found, surfaces)),
     ...attention,
   ]
   const always: readonly TroubleKind[] = ['node', 'game', 'rail', 'surface', 'attention']
@@ -145,11 +139,7 @@ function nodeTroubles({ rpc }: { readonly rpc: Rpc }): readonly Trouble[] {
 }
 
 /** What can be sold by no protocol, and which protocol sells nothing. */
-function sellingTroubles(
-  { sells }: Health,
-  surfaces: LookoutParts['surfaces'],
-  pausedTokens: readonly RailName[],
-): readonly Trouble[] {
+function sellingTroubles({ sells }: Health, surfaces: LookoutParts['surfaces']): readonly Trouble[] {
   const downOf = (by: 'surface' | 'rail') =>
     [...Map.groupBy(sells, (pair) => pair[by])].flatMap(([about, pairs]) =>
       // Goods whose every rail was paused by somebody are not down.
@@ -159,11 +149,9 @@ function sellingTroubles(
     )
   const paused = downOf('surface')
   const rails = downOf('rail')
-  const tokens = pausedTokens.filter((rail) => !rails.some(({ about }) => about === rail))
   const words = (reasons: readonly string[]) => `Nothing is taken for it. ${reasons.join(' ')}`
   return [
     ...rails.map(({ about, reasons }) => ({ kind: 'rail' as const, about, detail: words(reasons) })),
-    ...tokens.map((about) => ({ kind: 'rail' as const, about, detail: TOKEN_PAUSED })),
     ...paused.map(({ about, reasons }) => ({ kind: 'surface' as const, about, detail: words(reasons) })),
     ...paused
       .filter(({ about }) => surfaces.get(about)?.needsGame === true)

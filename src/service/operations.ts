@@ -11,6 +11,7 @@ import type { Log } from '../base/log.ts'
 import type { Exchange } from '../base/outgoing.ts'
 import type { Waypoint } from '../base/waypoint.ts'
 import type { ChainAccess } from '../chain/access.ts'
+import { isTokenPaused } from '../chain/tokens.ts'
 import type { Checkout } from '../checkout/checkout.ts'
 import { createLedgerGate, type LedgerGate } from '../checkout/ledger-gate.ts'
 import type { ReconcileContext } from '../checkout/reconcile-context.ts'
@@ -38,7 +39,6 @@ import type { HouseRules } from './house-rules.ts'
 import { createJanitor, type Janitor } from './janitor.ts'
 import { createLookout, type Lookout } from './lookout.ts'
 import { operatorRoutes } from './operator-routes.ts'
-import { pausedTokens } from './paused-tokens.ts'
 import type { OpenRail } from './rails.ts'
 import type { ReplicaVoice } from './replica.ts'
 import { createSigners, isJournalBehind } from './signers.ts'
@@ -124,7 +124,6 @@ export function createOperations(parts: OperationsParts): Operations {
   const watched = { database, clock, random, log, chains, surfaces: open, health: health.read, wallets }
   const lookout = createLookout({
     ...watched,
-    pausedTokens: () => pausedTokens(rails),
     rights: rightsOf(parts),
     report: parts.replica.report,
     onTold: () => worker?.wake(),
@@ -170,12 +169,14 @@ function rightsOf({ open, clock }: OperationsParts): () => Promise<readonly KeyR
 }
 
 /** Those that sell. A key beside the treasury is one that settles. */
-function healthRails({ accounts, chainOf }: OperationsParts): readonly HealthRail[] {
+function healthRails({ accounts, rails, chainOf }: OperationsParts): readonly HealthRail[] {
   return accounts
     .filter(({ isSelling }) => isSelling)
     .map(({ rail: name, chain, outside, otherKeys }) => {
       const settlers = chain.paysGasInCoin ? otherKeys.map(({ key }) => chainOf(chain).sender(key)) : []
-      return { name, chainId: chain.chainId, outside, settlers }
+      const asset = rails.find(({ isSelling, rail }) => isSelling && rail.name === name)?.rail.asset
+      const isPaused = async () => asset !== undefined && isTokenPaused(chainOf(chain).rpc, asset)
+      return { name, chainId: chain.chainId, outside, settlers, isTokenPaused: isPaused }
     })
 }
 

@@ -11,6 +11,10 @@ export type StartOrder = {
   /** How long a buyer is kept waiting, where it matters. */
   readonly waitMsMax?: number
   readonly verbose: boolean
+  /** Where its log goes, if not nowhere. */
+  readonly logFile?: string
+  /** Options beside those of every test. */
+  readonly env?: Readonly<Record<string, string>>
 }
 /** Dies at the n-th waypoint that is passed after this order; null takes the order back. */
 export type CrashOrder = { readonly crashAfter: number | null }

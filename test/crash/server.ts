@@ -1,7 +1,8 @@
 // A replica of the shop in a process of its own, which can be told to die at a waypoint. It imports everything first and starts when it is
 // told to, so that a spare is ready when one is killed.
+import { appendFileSync } from 'node:fs'
 import { systemClock } from '../../src/base/clock.ts'
-import { createLog, silentLog } from '../../src/base/log.ts'
+import { createLog, type Log, silentLog } from '../../src/base/log.ts'
 import type { WaypointName } from '../../src/base/waypoint.ts'
 import type { ChainConfig, Config } from '../../src/config/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
@@ -25,7 +26,7 @@ function tell(message: FromServer): void {
 }
 
 async function start(order: StartOrder): Promise<void> {
-  const { databaseUrl, rpcUrls, port, leaseSeconds, drainSeconds = 0, verbose } = order
+  const { databaseUrl, rpcUrls, port, leaseSeconds, drainSeconds = 0 } = order
   const loaded = loadConfig({
     PORT: String(port),
     DATABASE_URL: databaseUrl,
@@ -36,18 +37,26 @@ async function start(order: StartOrder): Promise<void> {
     SUTLER_RATE_UNPAID: '1000000',
     SUTLER_RATE_READ: '1000000',
     SUTLER_WEBHOOK_LOOPBACK: 'true',
+    ...order.env,
   })
   if (loaded.mode !== 'sandbox') throw new TypeError('tests run the sandbox')
   const config = overHttp(sandboxConfig(loaded), rpcUrls)
   const { limits } = config
-  const log = verbose
-    ? createLog({ level: 'debug', clock: systemClock, write: (line) => process.stderr.write(`${process.pid} ${line}`) })
-    : silentLog
+  const log = logOf(order)
   const { waitMsMax = limits.waitMsMax } = order
   const patient = { ...limits, waitMsMax, leaseSeconds, delivery: { ...limits.delivery, retryMs: 5 } }
   const service = await startService({ ...config, limits: patient }, { startsCold: true, waypoint, log })
   process.once('SIGTERM', () => void service.stop().then(() => process.exit()))
   tell({ listening: true, now: Date.now() })
+}
+
+function logOf({ verbose, logFile }: StartOrder): Log {
+  const clock = systemClock
+  if (verbose)
+    return createLog({ level: 'debug', clock, write: (line) => process.stderr.write(`${process.pid} ${line}`) })
+  return logFile === undefined
+    ? silentLog
+    : createLog({ level: 'info', clock, write: (line) => appendFileSync(logFile, line) })
 }
 
 function overHttp(config: Config, rpcUrls: StartOrder['rpcUrls']): Config {

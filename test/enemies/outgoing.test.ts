@@ -175,6 +175,7 @@ async function facilitatorHealth({ config, store }: TestShop): Promise<string> {
   const open = accountsOf(rails, config).map(({ rail: name, chain: { chainId }, outside }) => ({
     ...{ name, chainId, outside },
     settlers: [],
+    isTokenPaused: async () => false,
   }))
   const world = { database: store.db, chains: [], surfaces: new Map(), gate, wallets: async () => [] }
   const { checks } = await createHealth({ ...world, rails: open, clock: systemClock }).read()

@@ -146,6 +146,7 @@ describe('health of a facilitator', () => {
         rails: accounts.map(({ rail: name, chain: { chainId }, outside }) => ({
           ...{ name, chainId, outside },
           settlers: [],
+          isTokenPaused: async () => false,
         })),
         surfaces: new Map(),
         database: store.db,

@@ -128,7 +128,7 @@ describe('a production that was given nothing but its configuration', () => {
     assert.deepEqual(
       checks.map(({ name }) => name),
       [
-        ...['store', 'chain 84532', 'chain 42431', 'rail x402', 'ledger'],
+        ...['store', 'chain 84532', 'chain 42431', 'rail x402', 'rail mpp', 'ledger'],
         ...['surface sale', 'surface shop', 'worker', 'wallets'],
       ],
     )

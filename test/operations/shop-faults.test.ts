@@ -4,6 +4,7 @@ import { keccak256, toHex } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { craftController } from '../../src/artifacts/CraftController.ts'
 import { saleLots } from '../../src/artifacts/SaleLots.ts'
+import { testUsdc } from '../../src/artifacts/TestUsdc.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
 import { invocation } from '../../src/chain/act.ts'
@@ -197,6 +198,30 @@ test('a chain that is down takes its rail away and leaves the other; only when n
   assert.equal((await fetch(`${shop.url}/health/live`)).status, 200)
   missing.clear()
   await readyWithout([])
+})
+
+test('a token that its issuer has paused is 503 on its rail, before money and never the buyer’s fault, and the other rail sells', async () => {
+  const { asset } = shop.config.x402!
+  const pause = (name: 'pause' | 'unpause') =>
+    shop.chains.native.request({
+      method: 'dev_systemCall',
+      params: [asset, invocation(asset, testUsdc.abi, name, []).data],
+    })
+  const buyer = await fundedWallet(shop)
+  const { request, credential } = await payFor(shop, x402UnderTest, buyer)
+  const present = () => fetch(buyUrl(shop, x402UnderTest), post(request, { [x402UnderTest.header]: credential }))
+  await pause('pause')
+  // Whoever paid before anybody has looked at the shop's health hears the same.
+  const first = await json<Told & { payment: { taken: unknown } }>(await present(), 503)
+  assert.deepEqual([first.code, first.payment.taken], ['surface_closed', false])
+  const { body, code } = await readyWithout(['craft x402', 'gateway x402', 'sale x402', 'shop x402'])
+  assert.deepEqual([code, body.status], [200, 'degraded'])
+  const item = post({ itemId: 'keys:5', nickname: 'Demo' })
+  assert.equal((await json<Told>(await fetch(`${shop.url}/shop/x402/buy`, item), 503)).code, 'surface_closed')
+  assert.equal((await fetch(`${shop.url}/shop/mpp/buy`, item)).status, 402)
+  await pause('unpause')
+  await readyWithout([])
+  assert.equal((await present()).status, 200, 'the same payment buys when the token moves again')
 })
 
 test('a game backend that is down takes only the shop surface away', async () => {

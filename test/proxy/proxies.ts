@@ -17,11 +17,16 @@ export type Proxy = {
   env(place: Place): Readonly<Record<string, string>>
 }
 
-type Place = { readonly port: number; readonly folder: string; readonly replicas: readonly [string, string] }
+type Place = {
+  readonly port: number
+  readonly folder: string
+  readonly replicas: readonly [string, string]
+  readonly answerWithin: string
+}
 
 export type Front = { readonly name: string; readonly url: string; stop(): Promise<void> }
 
-/** Nothing in these tests takes long to answer: a replica that is silent for so long hangs. */
+/** Nothing in most tests takes long to answer: a replica that is silent for so long hangs. */
 const ANSWER_WITHIN = '8s'
 
 export const proxies: readonly Proxy[] = [
@@ -29,11 +34,11 @@ export const proxies: readonly Proxy[] = [
     name: 'Caddy',
     isInstalled: isInstalled('caddy', 'version'),
     command: () => ['caddy', 'run', '--adapter', 'caddyfile', '--config', join(root, 'Caddyfile')],
-    env: ({ port, folder, replicas }) => ({
+    env: ({ port, folder, replicas, answerWithin }) => ({
       HOME: folder,
       SHOP_HOST: `http://127.0.0.1:${port}`,
       SHOP_REPLICAS: replicas.join(' '),
-      SHOP_ANSWER_WITHIN: ANSWER_WITHIN,
+      SHOP_ANSWER_WITHIN: answerWithin,
     }),
   },
   {
@@ -53,7 +58,7 @@ function isInstalled(command: string, ...args: string[]): boolean {
 }
 
 /** As the page has it, but for where everything is. */
-function haproxyConfig({ port, replicas: [first, second] }: Place): string {
+function haproxyConfig({ port, replicas: [first, second], answerWithin }: Place): string {
   const page = readFileSync(join(root, 'docs/haproxy.md'), 'utf8')
   const [, config = ''] = /^```haproxy\n(.*?)^```/ms.exec(page) ?? []
   const swap = (text: string, from: string, to: string) => {
@@ -64,14 +69,18 @@ function haproxyConfig({ port, replicas: [first, second] }: Place): string {
     ['bind :443 ssl crt /etc/haproxy/shop.pem alpn h2,http/1.1', `bind 127.0.0.1:${port}`],
     ['shop-1:4020', first],
     ['shop-2:4020', second],
-    ['timeout server 20s', `timeout server ${ANSWER_WITHIN}`],
+    ['timeout server 20s', `timeout server ${answerWithin}`],
   ] as const
   return changes.reduce((text, [from, to]) => swap(text, from, to), config)
 }
 
-export async function startProxy(proxy: Proxy, replicas: Place['replicas']): Promise<Front> {
+export async function startProxy(
+  proxy: Proxy,
+  replicas: Place['replicas'],
+  { port, answerWithin = ANSWER_WITHIN }: { readonly port?: number; readonly answerWithin?: string } = {},
+): Promise<Front> {
   const folder = mkdtempSync(join(tmpdir(), 'sutler-proxy-'))
-  const place = { port: await freePort(), folder, replicas }
+  const place = { port: port ?? (await freePort()), folder, replicas, answerWithin }
   const [command = '', ...args] = proxy.command(place)
   const { PATH = '', TEST_VERBOSE } = process.env
   const stdio = TEST_VERBOSE === '1' ? 'inherit' : 'ignore'

@@ -15,6 +15,7 @@ import { blockTime, type HeadSource } from '../../chain/head.ts'
 import type { Receipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
+import { isTokenPaused, TOKEN_PAUSED } from '../../chain/tokens.ts'
 import type { Call } from '../../domain/journal.ts'
 import type { PaidOrder } from '../../domain/rail.ts'
 import type { Facilitator } from './facilitator.ts'
@@ -55,6 +56,9 @@ export function inprocFacilitator(options: {
           'The payer cancelled this payment on the chain; pay the challenge in this answer.',
         )
       }
+      // Its words alone prove nothing: a wallet's own code may have said them.
+      if (/paused/i.test(refusal) && (await isTokenPaused(rpc, asset)))
+        throw new Problem('surface_closed', TOKEN_PAUSED)
       throw problemOf(refusal)
     },
 
