@@ -12,6 +12,7 @@ const LONG = [
   'test/rehearsal/rehearsal.test.ts',
   'test/crash/kill.test.ts',
   'test/proxy/proxy.test.ts',
+  'test/operations/failover.test.ts',
   'test/browser/pages.test.ts',
   'test/package/pack.test.ts',
   'test/package/deploy.test.ts',

@@ -39,6 +39,7 @@ type IdPrefix =
   | 'msg'
   | 'job'
   | 'ply'
+  | 'wit'
   | 'note'
   | 'rpl'
   | 'qte'

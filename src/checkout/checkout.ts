@@ -14,6 +14,7 @@ import type { Priority } from '../store/jobs.ts'
 import type { Orders } from '../store/orders/orders.ts'
 import type { Strike } from '../store/orders/strikes.ts'
 import type { ReceiptSigner } from './receipt.ts'
+import type { StoreMemory } from './store-memory.ts'
 
 /** What every purchase needs, whatever is bought and however it is paid. */
 export type Checkout = {
@@ -32,6 +33,7 @@ export type Checkout = {
   readonly log: Log
   readonly waypoint: Waypoint
   readonly limits: CheckoutLimits
+  readonly memory: Pick<StoreMemory, 'lineage' | 'remember'>
   readonly receipts: ReceiptSigner
   readonly meter: Meter
   /** Payers that nothing is sold to, and that money is sent back to only on a person's word. */

@@ -1,9 +1,12 @@
+import { newId } from '../base/id.ts'
 import { Problem } from '../base/problem.ts'
 import type { Arrival, Till } from '../domain/till.ts'
+import { callRoll, dismissSilent, leave, lookAtStore, testify } from '../store/lineage.ts'
 import { claimantOf, listArrivals } from '../store/tills/arrivals.ts'
 import { holdArrival } from './orphans.ts'
 import { scanTill } from './reconcile.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
+import type { StoreMemory } from './store-memory.ts'
 
 /** Until the chain has been read, nobody can say which payments were spent: no credential is taken before. */
 export type LedgerGate = {
@@ -11,48 +14,130 @@ export type LedgerGate = {
   assertOpen(): void
   /** Tries to open it: once now, then again and again until it works or the signal says stop. */
   open(stop: AbortSignal): Promise<void>
+  /** Closes it again, until the chain has been read, whenever this is no longer the store that it was. */
+  watch(stop: AbortSignal): void
+  /** Nothing more is written by this process. */
+  leave(): Promise<void>
+}
+
+type GateParts = {
+  /** Has a key of ours sent more than the journal knows? Proof that the store is an older copy of itself. */
+  isBehind(): Promise<boolean>
+  readonly memory: StoreMemory
+  /** So long others are given to hold their own memory against a store that moved; then they count as dead. */
+  readonly patienceMs: number
 }
 
 const SET_ASIDE = 'It arrived while the books were not kept; it may have been spent already.'
 
 const RETRY_MS = 2_000
+const WATCH_MS = 1_000
+const ROLL_MS = 250
+/** A word now and then, so that nobody waits for those who are gone. */
+const LOOKS_PER_WORD = 5
 const PAGE = 1_000
 
 /**
- * `isBehind` says whether a key of ours has sent more than the journal knows: proof that the store is an older copy of itself. Without
- * such proof, a store that nobody has kept for a while may be one too.
+ * Closed at the start, and whenever the store turns out to be another: a standby that was promoted, a server restored to an earlier moment.
+ * Then everybody who sells says whether what they wrote is there. If somebody misses something, or cannot be asked, money without an order may
+ * have been spent; without such doubt, a store that nobody has kept for a while may be an older copy of itself as well.
  */
-export function createLedgerGate(context: ReconcileContext, isBehind: () => Promise<boolean>): LedgerGate {
-  let isOpen = false
+export function createLedgerGate(context: ReconcileContext, parts: GateParts): LedgerGate {
+  const { db, clock, log, random } = context
+  const { memory } = parts
+  const id = newId('wit', random)
+  let state: 'starting' | 'open' | 'moved' = 'starting'
 
   async function learn(): Promise<void> {
-    const hasProof = await isBehind()
+    const recent = memory.recent()
+    const { lineage, known } = await lookAtStore(db, recent)
+    const hasLost = known < recent.length
+    await testify(db, { id, lineage, hasLost })
+    const isWhole = await isVouchedFor(context, lineage, parts.patienceMs)
+    const hasProof = !isWhole || (await parts.isBehind())
     for (const till of context.tills) await learnTill(context, till, hasProof)
-    isOpen = true
+    await testify(db, { id, lineage, hasLost: false })
+    await dismissSilent(db, lineage)
+    memory.accept(lineage, hasLost ? recent : [])
+    if (state === 'moved') log.warn('the store moved, and the shop sells again', { isWhole, hasProof })
+    state = 'open'
+  }
+
+  /** Is it still the store that it was? */
+  async function look(): Promise<void> {
+    const recent = memory.recent()
+    const { lineage, known } = await lookAtStore(db, recent)
+    if (lineage === memory.lineage() && known === recent.length) return
+    state = 'moved'
+    log.error('the store moved, or is an older copy of itself; nothing is sold until the chain was read', {
+      lineage,
+      missing: recent.length - known,
+    })
+  }
+
+  async function retry(stop: AbortSignal): Promise<void> {
+    while (state === 'starting' && !stop.aborted) {
+      await clock.sleep(RETRY_MS, stop)
+      if (!stop.aborted)
+        await learn().catch((error) => log.warn('the chain still cannot be read; nothing is sold', { error }))
+    }
+  }
+
+  async function keepWatch(stop: AbortSignal): Promise<void> {
+    for (let looks = 1; ; looks++) {
+      await clock.sleep(WATCH_MS, stop)
+      if (stop.aborted) return
+      // A store that cannot be asked sells nothing either.
+      if (state === 'open') await look().catch((error) => log.debug('the store could not be looked at', { error }))
+      if (state === 'moved')
+        await learn().catch((error) => log.warn('the store moved, and nothing is sold yet', { error }))
+      else if (looks % LOOKS_PER_WORD === 0) await stillHere()
+    }
+  }
+
+  async function stillHere(): Promise<void> {
+    const lineage = memory.lineage()
+    if (lineage === null) return
+    await testify(db, { id, lineage, hasLost: false }).catch((error) => log.debug('no word to the store', { error }))
   }
 
   return {
     assertOpen() {
-      if (!isOpen)
+      if (state === 'starting')
         throw new Problem(
           'chain_unavailable',
           'The shop has just started and is still reading which payments were spent; nothing was taken, try again shortly.',
         )
+      if (state === 'moved')
+        throw new Problem(
+          'store_unavailable',
+          'The store has moved, and the shop is still reading which payments were spent; nothing was taken, try again shortly.',
+        )
     },
     async open(stop) {
-      await learn().catch((error) =>
-        context.log.error('the chain could not be read; nothing is sold until it is', { error }),
-      )
-      if (!isOpen) void retry(stop)
+      await learn().catch((error) => log.error('the chain could not be read; nothing is sold until it is', { error }))
+      if (state === 'starting') void retry(stop)
     },
+    watch(stop) {
+      // One process alone has the embedded store, and nobody can change it under its hands.
+      if (db.engine === 'postgres') void keepWatch(stop)
+    },
+    leave: () => leave(db, id),
   }
+}
 
-  async function retry(stop: AbortSignal): Promise<void> {
-    while (!isOpen && !stop.aborted) {
-      await context.clock.sleep(RETRY_MS, stop)
-      if (!stop.aborted)
-        await learn().catch((error) => context.log.warn('the chain still cannot be read; nothing is sold', { error }))
-    }
+/** Does everybody who sold here find what they wrote? Whoever says nothing in time cannot be asked any more. */
+async function isVouchedFor(
+  { db, clock, log }: ReconcileContext,
+  lineage: string,
+  patienceMs: number,
+): Promise<boolean> {
+  for (const until = clock.now() + patienceMs; ; await clock.sleep(ROLL_MS)) {
+    const { silent, lost } = await callRoll(db, lineage)
+    if (silent === 0) return lost === 0
+    if (clock.now() < until) continue
+    log.warn('the store moved, and some who sold are gone: nobody can say whether it has all they wrote', { silent })
+    return false
   }
 }
 

@@ -60,7 +60,7 @@ async function write<Input extends JsonObject>(
   means: bigint | null,
 ): Promise<Written> {
   const { checkout, offer, request, input, payment } = purchase
-  const { orders, clock, random, limits, log, waypoint } = checkout
+  const { orders, clock, random, limits, log, waypoint, memory } = checkout
   const { good, rail } = offer
   const opening: Omit<Opening, 'event'> = {
     id: newId('ord', random),
@@ -76,18 +76,21 @@ async function write<Input extends JsonObject>(
     idempotencyKey: request.idempotencyKey ?? payment.idempotencyKey ?? null,
     openedAt: clock.now(),
     leaseSeconds: limits.leaseSeconds,
+    lineage: memory.lineage() || null,
     exposure: await exposureOf(purchase, checked, means),
   }
   await waypoint('order.opening')
   const order = asOpened(opening, opening.openedAt)
   const event = { type: eventTypeOf(good.subject, 'settling'), data: offer.present(viewOf(offer, order)) }
-  return orders.open({ ...opening, event }).catch((error: unknown) => {
+  const written = await orders.open({ ...opening, event }).catch((error: unknown): Written => {
     if (!isProblem(error, 'store_unavailable')) throw error
     // The commit may have happened, and the worker would then settle it. It is known by its payment's own name: whether there is an
     // order, and which, only a later look can tell.
     log.warn('no answer from the store: order may or may not be written', { orderId: order.id, error })
     return { kind: 'unsure', order: { ...order, id: handleOf(payment) } }
   })
+  if (written.kind === 'opened') memory.remember(payment.identities[0]!)
+  return written
 }
 
 async function exposureOf<Input extends JsonObject>(

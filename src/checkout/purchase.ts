@@ -231,6 +231,11 @@ function refusalOf<Input extends JsonObject>(
         'shop_overcommitted',
         'More is open already than the shop could send back, so this payment was not taken; try again later.',
       )
+    case 'moved':
+      return new Problem(
+        'store_unavailable',
+        'The store has moved this very moment, and nothing was taken; send the same payment again shortly.',
+      )
     case 'means_needed':
       throw new TypeError('the means of the payer were asked for twice')
   }

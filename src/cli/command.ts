@@ -107,6 +107,14 @@ export function helpOf(name: string, { args, about, options, examples }: Command
   ].join('\n')
 }
 
+/** It failed, and its reader knows why. */
+export class SaidAlready extends Error {
+  constructor() {
+    super('what went wrong was said already')
+    this.name = 'SaidAlready'
+  }
+}
+
 /** What was typed makes no sense: exit code 2, and a word about where to read more. */
 export class UsageFault extends Error {
   readonly command: string | null

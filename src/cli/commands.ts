@@ -250,6 +250,16 @@ export const commands: readonly Entry[] = [
     load: () => import('./items.ts').then(({ exportItems }) => exportItems),
   },
   {
+    name: 'discounts import',
+    summary: 'Give and take back discounts by a CSV file, all of its lines or none',
+    load: () => import('./discounts.ts').then(({ importDiscounts }) => importDiscounts),
+  },
+  {
+    name: 'discounts export',
+    summary: 'Who pays less for what, as a CSV file',
+    load: () => import('./discounts.ts').then(({ exportDiscounts }) => exportDiscounts),
+  },
+  {
     name: 'prices list',
     summary: 'What probes, look-ups and craft actions cost',
     load: () => import('./prices.ts').then(({ listPrices }) => listPrices),

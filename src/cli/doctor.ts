@@ -5,7 +5,9 @@ import { type Command, shopOptions } from './command.ts'
 import { checkChains } from './doctor/chains.ts'
 import { checkFacilitator, checkGame, checkStore, readConfiguration } from './doctor/configuration-checks.ts'
 import { areas, type Diagnosis, type Grade, gradeOf, nextOf, skipped } from './doctor/finding.ts'
+import { checkGrades } from './doctor/grades.ts'
 import { checkFront } from './doctor/live-checks.ts'
+import { visitTo } from './doctor/visit.ts'
 import { shopUrl } from './shop-client.ts'
 import type { Style, Terminal } from './terminal.ts'
 
@@ -35,6 +37,13 @@ export const doctor: Command = {
   },
 }
 
+/** Marks are for a shop that sells: one that does not has other worries. */
+async function checkStrangers(url: string): Promise<readonly Diagnosis[]> {
+  const visit = visitTo(url)
+  const front = await checkFront(visit)
+  return front.some(({ severity }) => severity === 'fail') ? front : [...front, ...(await checkGrades(visit))]
+}
+
 /** The whole examination, from this machine. A running shop lets its operators ask for it, too. */
 export async function diagnose(
   env: Environment,
@@ -43,7 +52,7 @@ export async function diagnose(
   const isRunning = await isAlive(url)
   const { config, findings } = readConfiguration(env, url)
   const house = config ? await checkHouse(config, isRunning) : []
-  const front = isRunning ? await checkFront(url) : [silentShop(url)]
+  const front = isRunning ? await checkStrangers(url) : [silentShop(url)]
   const all = [...findings, ...house, ...front].toSorted((a, b) => areas.indexOf(a.area) - areas.indexOf(b.area))
   return { grade: gradeOf(all), next: nextOf(all), findings: all }
 }

@@ -1,6 +1,7 @@
+import { nearestWord } from '../base/nearest-word.ts'
 import { VERSION } from '../base/version.ts'
 import { readEnvironment } from '../config/environment.ts'
-import { helpOf, parseCall, UsageFault } from './command.ts'
+import { helpOf, parseCall, SaidAlready, UsageFault } from './command.ts'
 import { commands, type Entry, findCommand, groupOf } from './commands.ts'
 import { createTerminal, type Streams, type Terminal } from './terminal.ts'
 
@@ -10,6 +11,7 @@ export async function main(argv: readonly string[], streams: Streams): Promise<n
   try {
     return await dispatch(argv, terminal)
   } catch (error) {
+    if (error instanceof SaidAlready) return 1
     const { failureOf } = await import('./failure.ts')
     const { code, message, exitCode } = failureOf(error)
     if (argv.includes('--json')) terminal.show({ json: { error: { code, message } }, text: '' })
@@ -79,7 +81,9 @@ function notFound([first = '', second]: readonly string[]): UsageFault {
       `there is no command ${first} ${second}; there are ${group.map(({ name }) => name).join(', ')}`,
       null,
     )
-  return new UsageFault(`there is no ${first.startsWith('-') ? 'option' : 'command'} ${first}`, null)
+  const meant = nearestWord(first, [...new Set(commands.map(({ name }) => name.split(' ')[0]!))])
+  const hint = meant === null ? '' : `; there is ${meant}`
+  return new UsageFault(`there is no ${first.startsWith('-') ? 'option' : 'command'} ${first}${hint}`, null)
 }
 
 const { stdout, stderr } = process

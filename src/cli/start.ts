@@ -5,14 +5,17 @@ import { isoTime, systemClock } from '../base/clock.ts'
 import { stringify } from '../base/json.ts'
 import { createLog, type Log } from '../base/log.ts'
 import { IS_PACKED, VERSION } from '../base/version.ts'
+import { readClientConfig } from '../config/client.ts'
 import { type Config, type HttpConfig, publicUrls } from '../config/config.ts'
-import { type LoadedConfig, loadConfig } from '../config/load.ts'
+import { type LoadedConfig, loadConfig, meansProduction } from '../config/load.ts'
+import { ConfigFault } from '../config/options.ts'
 import { sellingAccounts } from '../rails/kind.ts'
 import { rails } from '../rails/rails.ts'
 import { type Banner, sandboxBanner } from '../sandbox/banner.ts'
 import { startSandbox } from '../service/sandbox.ts'
 import { startService } from '../service/service.ts'
-import type { Command, CommandCall } from './command.ts'
+import { type Command, type CommandCall, SaidAlready } from './command.ts'
+import { failureOf } from './failure.ts'
 import { logLastWords } from './last-words.ts'
 import type { Output } from './output.ts'
 import type { Terminal } from './terminal.ts'
@@ -34,22 +37,46 @@ export const start: Command = {
     ['PORT=4021 SUTLER_DATA_DIR=./other sutler start', 'a second one beside it'],
     ['SUTLER_MODE=production sutler start', 'production; names every option that is missing'],
   ],
-  async run({ env, terminal }) {
-    const stopped = signalled()
-    const loaded = loadConfig(env)
-    await refuseTakenPort(loaded.mode === 'sandbox' ? loaded.common.http : loaded.config.http)
-    if (loaded.mode === 'production') logLastWords(loaded.config.logLevel)
-    const tell = teller(loaded, terminal)
-    tell('starting; the very first start takes some seconds longer')
-    // A start that is called off needs no tidying up: everything here survives a process that dies.
-    const running = await Promise.race([open(loaded, { terminal, env }), stopped.then(() => null)])
-    if (!running) return null
-    terminal.show(running.output)
-    await stopped
-    tell('stopping: what was accepted is finished or handed over')
-    await running.stop()
-    return null
+  async run(call) {
+    try {
+      return await runShop(call)
+    } catch (error) {
+      // At a terminal, and for whoever asked for one document, the usual words.
+      if (!meansProduction(call.env) || call.flag('json') || process.stderr.isTTY) throw error
+      logRefusal(error)
+      throw new SaidAlready()
+    }
   },
+}
+
+async function runShop({ env, terminal }: CommandCall): Promise<null> {
+  const stopped = signalled()
+  const loaded = loadConfig(env)
+  await refuseTakenPort(loaded.mode === 'sandbox' ? loaded.common.http : loaded.config.http)
+  if (loaded.mode === 'production') logLastWords(loaded.config.logLevel)
+  const tell = teller(loaded, terminal)
+  tell('starting; the very first start takes some seconds longer')
+  // A start that is called off needs no tidying up: everything here survives a process that dies.
+  const running = await Promise.race([open(loaded, { terminal, env }), stopped.then(() => null)])
+  if (!running) return null
+  terminal.show(running.output)
+  await stopped
+  tell('stopping: what was accepted is finished or handed over')
+  await running.stop()
+  return null
+}
+
+/** A start that fails is read by the same machines as the rest of the log: a line for each reason. */
+function logRefusal(error: unknown): void {
+  const log = logOf({ logLevel: 'error' })
+  const message = 'the shop does not start'
+  if (error instanceof ConfigFault)
+    for (const { option, message: detail } of error.issues)
+      log.error(message, { code: 'configuration', option, detail })
+  else {
+    const { code, message: detail } = failureOf(error)
+    log.error(message, code === 'fault' ? { code, error } : { code, detail })
+  }
 }
 
 type Running = { readonly output: Output; stop(): Promise<void> }
@@ -104,9 +131,16 @@ function bannerText({ facts, purchases }: Banner, http: HttpConfig, { style, tab
     '',
     ...purchases.flatMap(([how, line]) => [`  ${style.dim(`# ${how}`)}`, `  ${line}`]),
     `  ${style.dim('# or watch an agent buy everything')}`,
-    `  ${IS_PACKED ? 'npx sutler' : 'npm run'} demo`,
+    `  ${demoLine(http)}`,
     '',
   ].join('\n')
+}
+
+/** Another terminal does not know of a port that was set in this one. */
+function demoLine({ baseUrl }: HttpConfig): string {
+  const isUsual = baseUrl === readClientConfig({}).url
+  if (IS_PACKED) return isUsual ? 'npx sutler demo' : `npx sutler demo --url ${baseUrl}`
+  return isUsual ? 'npm run demo' : `npm run demo -- --url ${baseUrl}`
 }
 
 /** One line like those of the log, which most likely goes to the same place. */

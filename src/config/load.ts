@@ -38,6 +38,11 @@ export type LoadedConfig =
     }
   | { readonly mode: 'production'; readonly config: Config }
 
+/** Before anything else is known to be right: whoever reads what is wrong is a machine then. */
+export function meansProduction(env: Environment): boolean {
+  return env['SUTLER_MODE'] === 'production'
+}
+
 /** Reads the environment. No option at all means the sandbox; production never falls back to a sandbox value. */
 export function loadConfig(env: Environment): LoadedConfig {
   const read = optionReader(env)

@@ -1,4 +1,6 @@
 import { createHttpApp, type Other } from '../api/app.ts'
+import { withConsole } from '../api/console/console.ts'
+import type { ConsoleShop } from '../api/console/shell.ts'
 import { createDocuments } from '../api/documents/rows.ts'
 import { createPaymentGate } from '../api/gate/payment-gate.ts'
 import { createRateLimiter, RATE_WINDOW_SECONDS, type RateLimiter } from '../api/gate/rate-limit.ts'
@@ -21,12 +23,13 @@ import { VERSION } from '../base/version.ts'
 import type { Checkout, OrderJobs } from '../checkout/checkout.ts'
 import { createReceiptSigner } from '../checkout/receipt.ts'
 import { sendBack } from '../checkout/send-back.ts'
+import { createStoreMemory } from '../checkout/store-memory.ts'
 import { startWorker } from '../checkout/worker.ts'
 import { type Config, mcpBaseUrl } from '../config/config.ts'
 import type { Shelf } from '../domain/catalog.ts'
 import type { SurfaceName } from '../domain/good.ts'
 import type { Route } from '../domain/route.ts'
-import { accountsOf, addressFinder, type RailAccount } from '../rails/kind.ts'
+import { accountsOf, addressFinder, type RailAccount, type RailKind } from '../rails/kind.ts'
 import { addHits, forgetHits } from '../store/counters.ts'
 import type { Database } from '../store/db.ts'
 import { type Deed, type Doer, recordDeed } from '../store/deeds.ts'
@@ -88,6 +91,7 @@ export async function assemble(config: Config, parts: Parts = {}): Promise<Assem
     async begin() {
       await operations.gate.open(stopping.signal)
       if (ground.withoutWorker) return
+      operations.gate.watch(stopping.signal)
       worker = startWorker(checkout)
       operations.start()
     },
@@ -96,6 +100,7 @@ export async function assemble(config: Config, parts: Parts = {}): Promise<Assem
       const halted = Promise.all([worker?.stop(), operations.stop(), limiter.stop()])
       await answered()
       await Promise.all([halted, ...checkout.running.values()])
+      await operations.gate.leave().catch((error: unknown) => log.debug('the store heard no good-bye', { error }))
     },
   }
 }
@@ -138,7 +143,8 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   const { open, offers } = pairOffers({ ...goods, accounts: selling, rails, telling, rules })
   await assertAllFinishable(database, offers)
   const orders = createOrders(database)
-  const books = { config, accounts, database, journal, orders, past }
+  const memory = createStoreMemory()
+  const books = { config, accounts, database, journal, orders, past, memory }
   const replica = createReplica({ database, clock, random, nodes })
   const around = { ...sources, ...books, rails, open, chainOf, meter, tally, rules, replica }
   const operations = createOperations({ ...around, resolve: ground.resolve, post: ground.post, doctor: ground.doctor })
@@ -149,7 +155,7 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
     issuer: http.baseUrl,
   })
   const checkout: Checkout = {
-    ...{ clock, random, log, waypoint, limits, orders, offers, meter, receipts },
+    ...{ clock, random, log, waypoint, limits, orders, offers, meter, receipts, memory },
     jobs: orderJobs(database),
     byRecords: telling.byRecords,
     ensureRoom() {
@@ -214,11 +220,17 @@ async function openDoor(config: Config, ground: Ground, counter: Counter): Promi
     recordDeed(database, doer, deed).catch((error) =>
       log.error('a call of an operator is missing in the audit log', { ...deed, by: doer.by, error }),
     )
-  for (const [path, handle] of operatorHandlers({ ...operatorParts, record }))
-    others.set(path, { host: 'both', handle })
+  const handlers = operatorHandlers({ ...operatorParts, record })
+  const shop = config.operators.console ? consoleShop(config, rails) : null
+  for (const [path, other] of withConsole(handlers, shop, limiter)) others.set(path, { host: 'both', ...other })
   for (const [path, handle] of assetHandlers(limiter)) others.set(path, { host: 'both', handle })
   const app = createHttpApp({ ...selling, factsOf: documents.factsOf, others, http, limits, observe: meter.answered })
   return { app, table, operatorRoutes, limiter }
+}
+
+function consoleShop({ service, mode }: Config, kinds: readonly RailKind[]): ConsoleShop {
+  const rails = kinds.map(({ name, label }) => ({ name, label }))
+  return { name: service.name, isSandbox: mode === 'sandbox', rails }
 }
 
 function shelvesOf(open: ReadonlyMap<SurfaceName, OpenSurface>): readonly Shelf[] {

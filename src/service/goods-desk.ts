@@ -8,7 +8,7 @@ import type { ChainAccess } from '../chain/access.ts'
 import type { ChainConfig, Config } from '../config/config.ts'
 import type { Offer } from '../domain/offer.ts'
 import type { Database } from '../store/db.ts'
-import { listDiscounts, setDiscount } from '../store/game/discounts.ts'
+import { listDiscounts, setDiscounts } from '../store/game/discounts.ts'
 import { changeShelf, listShelf } from '../store/game/shelf.ts'
 import { changeGoodPrices, readGoodPrices } from '../store/good-prices.ts'
 import { createLotDesk } from './lot-desk.ts'
@@ -45,7 +45,7 @@ function embeddedGoodsRows({ limits }: Config, database: Database): readonly Ope
     ...discountRows({
       nicknameLengthMax: limits.nicknameLengthMax,
       list: (limit) => listDiscounts(database, limit),
-      set: (doer, discount) => setDiscount(database, doer, discount),
+      set: (doer, discounts, how) => setDiscounts(database, doer, discounts, how),
     }),
   ]
 }

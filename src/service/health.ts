@@ -32,7 +32,7 @@ type HealthParts = {
   readonly chains: readonly HealthChain[]
   readonly rails: readonly HealthRail[]
   readonly surfaces: ReadonlyMap<SurfaceName, Pick<OpenSurface, 'rails' | 'assertSells'>>
-  readonly gate: LedgerGate
+  readonly gate: Pick<LedgerGate, 'assertOpen'>
   /** Keys that lie elsewhere. */
   readonly signers?: readonly Pick<RoleSigner, 'role' | 'sender'>[]
   wallets(): Promise<readonly WalletBalance[]>

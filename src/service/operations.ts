@@ -15,6 +15,7 @@ import type { Checkout } from '../checkout/checkout.ts'
 import { createLedgerGate, type LedgerGate } from '../checkout/ledger-gate.ts'
 import type { ReconcileContext } from '../checkout/reconcile-context.ts'
 import { type Reconciler, startReconciler } from '../checkout/reconciler.ts'
+import type { StoreMemory } from '../checkout/store-memory.ts'
 import type { Config } from '../config/config.ts'
 import type { SurfaceName } from '../domain/good.ts'
 import type { Journal } from '../domain/journal.ts'
@@ -66,6 +67,7 @@ type OperationsParts = {
   readonly waypoint: Waypoint
   readonly orders: Orders
   readonly past: readonly ShopTerms[]
+  readonly memory: StoreMemory
   readonly exchange: Exchange
   /** Names of webhook receivers; tests bring their own. */
   readonly resolve?: Resolve | undefined
@@ -104,7 +106,11 @@ export function createOperations(parts: OperationsParts): Operations {
   const signers = createSigners(accounts, config.game, chainOf)
   const tills = createTills({ rails, signers, database, past, log })
   const reconcileContext = reconcileContextOf(parts, tills)
-  const gate = createLedgerGate(reconcileContext, () => isJournalBehind(signers, journal))
+  const gate = createLedgerGate(reconcileContext, {
+    isBehind: () => isJournalBehind(signers, journal),
+    memory: parts.memory,
+    patienceMs: config.limits.leaseSeconds * 1000,
+  })
   const policy = { allowLoopback: operations.webhookLoopback }
   const post = parts.post ?? createPost({ clock, resolve, policy })
   const hooked = { db: database, random, clock, resolve, policy, post }
@@ -141,17 +147,8 @@ export function createOperations(parts: OperationsParts): Operations {
       operatorRoutes({ ...parts, events, webhooks, metrics, reconcileContext, admission }, checkout),
     wake: () => worker?.wake(),
     start() {
-      worker = startWebhookWorker({
-        db: database,
-        post,
-        retrySeconds: RETRY_SECONDS,
-        clock,
-        random,
-        log,
-        waypoint,
-        observe: meter.webhook,
-        onPlaced: events.announce,
-      })
+      const told = { observe: meter.webhook, onPlaced: events.announce }
+      worker = startWebhookWorker({ ...hooked, ...told, retrySeconds: RETRY_SECONDS, log, waypoint })
       reconciler = startReconciler(reconcileContext, operations.reconcileSeconds)
       lookout.start()
       janitor.start()

@@ -1,7 +1,9 @@
+import { operatorContract } from '../api/documents/operator-contract.ts'
 import { exportRows } from '../api/operator/export-rows.ts'
 import { playerRows, playersElsewhere } from '../api/operator/player-rows.ts'
-import type { OperatorRoute } from '../api/operator/route.ts'
+import { type OperatorRoute, operator } from '../api/operator/route.ts'
 import { operatorRows } from '../api/operator/rows.ts'
+import { once } from '../base/once.ts'
 import type { Checkout } from '../checkout/checkout.ts'
 import { reconcile, type TillReport } from '../checkout/reconcile.ts'
 import { planExport } from '../domain/retention.ts'
@@ -49,7 +51,13 @@ export function operatorRoutes(parts: DeskParts, checkout: Checkout): readonly O
     }),
     ...goodsRows({ ...parts, offers: checkout.offers.values() }),
     ...peopleRoutes({ ...parts, approve: refunds.approve }, () => routes),
+    operator('GET /openapi.operator.json', {
+      role: 'viewer',
+      summary: 'The contract of the operator routes',
+      handle: async () => ({ body: contract() }),
+    }),
   ]
+  const contract = once(() => operatorContract({ origin: config.http.baseUrl, config }, routes))
   return routes
 }
 

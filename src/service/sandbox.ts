@@ -6,6 +6,7 @@ import { providerTransport } from '../chain/rpc.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { consoleRoutes } from '../sandbox/console.ts'
 import { createSandboxPlayers, seedSandboxGame } from '../sandbox/players.ts'
+import { withOutages } from '../sandbox/practice.ts'
 import { sandboxRoutes } from '../sandbox/routes.ts'
 import { startWorld, type World } from '../sandbox/world.ts'
 import { type Database, openDatabase } from '../store/db.ts'
@@ -44,7 +45,9 @@ export async function startSandbox(loaded: SandboxLoaded, parts: Pick<Parts, 'do
       database,
       // Most sandboxes are looked at first: what only payments need comes with the first of them, and costs that one a second.
       startsCold: true,
-      transports: new Map([native, tempo].map((chain) => [chain.chainId, providerTransport(chain)])),
+      transports: new Map(
+        [native, tempo].map((chain) => [chain.chainId, providerTransport(withOutages(chain, world.outages))]),
+      ),
       async furnish() {
         await seedSandboxGame(database)
         return [

@@ -106,7 +106,7 @@ const PING = statement('select 1')
 export function createDatabase(backend: Backend, options: DatabaseOptions): Database {
   const { pool } = backend
   const { clock, random, queueMax = QUEUE_MAX } = options
-  const { connect, takeBack } = createLender(pool, queueMax)
+  const { connect, takeBack } = createLender(pool, queueMax, backend.hosts)
   const isNamed = backend.keepsSessions
   // Set while `work` of a transaction runs. On the embedded engine a pool query in there would wait for itself for ever.
   const running = new AsyncLocalStorage<{ isOpen: boolean }>()

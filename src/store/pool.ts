@@ -1,16 +1,68 @@
 import pg from 'pg'
 import type { Log } from '../base/log.ts'
 import { Problem } from '../base/problem.ts'
-import { isSilent } from './fault.ts'
+import { isConnectionLost, isSilent } from './fault.ts'
+import type { Hosts } from './hosts.ts'
 
 /** A pool of `pg` in which a broken connection is never more than a failed query. Idle connections stay, with their plans. */
-export function createConnectionPool(config: pg.PoolConfig, log: Log): pg.Pool {
-  const pool = new pg.Pool({ ...config, idleTimeoutMillis: 0 })
+export function createConnectionPool(config: pg.PoolConfig, log: Log, hosts?: Hosts): pg.Pool {
+  const pool = new pg.Pool({ ...config, idleTimeoutMillis: 0, ...(hosts ? { Client: primaryClient(hosts) } : {}) })
   // An idle connection that breaks leaves the pool by itself; whoever comes next gets a new one.
   pool.on('error', (error) => log.warn('idle database connection lost', { error }))
   // One that breaks in use fails its query, which is enough. Unheard, either event would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   return pool
+}
+
+/** What the server says of itself as soon as it is there (14 and later): without another question, a standby is known from the primary. */
+const STANDBY = 'in_hot_standby'
+
+/**
+ * Connections that lead to the primary, wherever it is now. A standby is never kept: it would answer readers with what is past, and such a
+ * session would go on, unasked, when its server is promoted.
+ */
+function primaryClient(hosts: Hosts): typeof pg.Client {
+  return class PrimaryClient extends pg.Client {
+    readonly #url: string
+    constructor(config: pg.ClientConfig = {}) {
+      const url = hosts.current()
+      super({ ...config, connectionString: url })
+      this.#url = url
+    }
+
+    override connect(): Promise<this>
+    override connect(callback: (error: Error) => void): void
+    override connect(callback?: (error: Error) => void): Promise<this> | undefined {
+      if (!callback) throw new TypeError('only the pool connects')
+      let isStandby = false
+      // Types of the driver leave out its wire, which its own pool uses as well.
+      const { connection } = this as unknown as { connection: NodeJS.EventEmitter }
+      connection.on('parameterStatus', ({ parameterName, parameterValue }: Record<string, string>) => {
+        if (parameterName === STANDBY) isStandby = parameterValue === 'on'
+      })
+      super.connect((error: Error | null) => {
+        if (!error && !isStandby) return callback(null as unknown as Error)
+        hosts.passOver(this.#url)
+        if (error) return callback(error)
+        this.end().catch(() => {})
+        callback(new StandbyMet())
+      })
+      return undefined
+    }
+  }
+}
+
+/** Like a write on it, which a standby refuses with the same code. */
+class StandbyMet extends Error {
+  readonly code = '25006'
+  constructor() {
+    super('the server is a standby and takes no writes')
+    this.name = 'StandbyMet'
+  }
+}
+
+export function isStandbyMet(error: unknown): boolean {
+  return error instanceof StandbyMet
 }
 
 /** How long an idle connection, and a new one, may take once there was a silence: a server that is there answers within milliseconds. */
@@ -28,8 +80,18 @@ type Lender = {
  * A network may swallow packets without a word: a firewall forgets a connection, a proxy hangs. Nothing is ever reset then, and each
  * pooled connection would cost its next user a time-out.
  */
-export function createLender(pool: pg.Pool, queueMax: number): Lender {
+export function createLender(pool: pg.Pool, queueMax: number, hosts = 1): Lender {
   let isInDoubt = false
+
+  /** Whoever refuses at once may have a sister that does not. Silence has taken too long already: the next caller asks the next one. */
+  async function take(triesLeft: number): Promise<pg.PoolClient> {
+    try {
+      return await (isInDoubt ? soon(pool.connect()) : pool.connect())
+    } catch (error) {
+      if (triesLeft === 0 || isSilent(error) || !isConnectionLost(error)) throw error
+      return take(triesLeft - 1)
+    }
+  }
 
   async function probe(): Promise<void> {
     const client = await pool.connect()
@@ -51,7 +113,7 @@ export function createLender(pool: pg.Pool, queueMax: number): Lender {
     async connect() {
       if (pool.waitingCount >= queueMax) throw new Problem('overloaded', 'Too many requests wait for the store.')
       try {
-        return await (isInDoubt ? soon(pool.connect()) : pool.connect())
+        return await take(hosts - 1)
       } catch (error) {
         if (isSilent(error)) distrust()
         throw error

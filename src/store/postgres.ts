@@ -1,8 +1,9 @@
 import type pg from 'pg'
 import type { Log } from '../base/log.ts'
 import type { Backend } from './backend.ts'
-import { asStoreProblem, StoreFault } from './fault.ts'
-import { createConnectionPool } from './pool.ts'
+import { asStoreProblem, isConnectionLost, StoreFault } from './fault.ts'
+import { hostsOf } from './hosts.ts'
+import { createConnectionPool, isStandbyMet } from './pool.ts'
 
 type PostgresOptions = {
   readonly url: string
@@ -34,9 +35,9 @@ const SHARED = /[?&]pgbouncer=true(?:&|$)/
 export async function openPostgres(options: PostgresOptions): Promise<Backend> {
   const { url, poolSize = POOL_SIZE, waitMsMax = WAIT_MS_MAX, statementMsMax = STATEMENT_MS_MAX, log } = options
   const keepsSessions = !SHARED.test(url)
+  const hosts = hostsOf(url)
   const pool = createConnectionPool(
     {
-      connectionString: url,
       max: poolSize,
       connectionTimeoutMillis: waitMsMax,
       query_timeout: answerMsMax(statementMsMax),
@@ -46,16 +47,18 @@ export async function openPostgres(options: PostgresOptions): Promise<Backend> {
       application_name: 'sutler',
     },
     log,
+    hosts,
   )
   const place = placeOf(url)
   try {
-    const server = await askServer(pool)
+    const server = await askServer(pool, hosts.count - 1)
     refuseUnsuitable(server, place, log)
     if (!keepsSessions) warnUnlimited(server, place, log)
     return {
       engine: 'postgres',
       description: `PostgreSQL ${server.version} at ${place}`,
       pool,
+      hosts: hosts.count,
       keepsSessions,
       ensureRoom: () => {},
       freeBytes: () => null,
@@ -69,8 +72,14 @@ export async function openPostgres(options: PostgresOptions): Promise<Backend> {
         `${place} is a PgBouncer; add pgbouncer=true to the query of the database URL, so that nothing is kept in its sessions`,
         { cause: error },
       )
+    if (isStandbyMet(error)) throw standbyOnly(place)
     throw asStoreProblem(error)
   }
+}
+
+function standbyOnly(place: string): StoreFault {
+  const detail = `${place} is a read-only standby; point the database URL at the primary, or name all servers: postgres://…@one,two/…`
+  return new StoreFault('server_unsuitable', detail)
 }
 
 function limitsOf(
@@ -93,16 +102,24 @@ type Server = {
   readonly statement_timeout: string
 }
 
-async function askServer(pool: pg.Pool): Promise<Server> {
-  const { rows } = await pool.query<Server>(`
-    select current_setting('server_version') as version,
-           current_setting('server_version_num')::int as version_num,
-           pg_is_in_recovery() as is_standby,
-           current_setting('fsync') as fsync,
-           current_setting('synchronous_commit') as synchronous_commit,
-           current_setting('statement_timeout') as statement_timeout`)
-  return rows[0]!
+/** Each address once. Which of them is the primary is found out on the way. */
+async function askServer(pool: pg.Pool, othersLeft: number): Promise<Server> {
+  try {
+    const { rows } = await pool.query<Server>(SERVER)
+    return rows[0]!
+  } catch (error) {
+    if (othersLeft === 0 || !isConnectionLost(error)) throw error
+    return askServer(pool, othersLeft - 1)
+  }
 }
+
+const SERVER = `
+  select current_setting('server_version') as version,
+         current_setting('server_version_num')::int as version_num,
+         pg_is_in_recovery() as is_standby,
+         current_setting('fsync') as fsync,
+         current_setting('synchronous_commit') as synchronous_commit,
+         current_setting('statement_timeout') as statement_timeout`
 
 /** A server that is too old, cannot write or forgets is found out at the start, not by the first order. */
 export function refuseUnsuitable(server: Omit<Server, 'statement_timeout'>, place: string, log: Log): void {
@@ -112,9 +129,8 @@ export function refuseUnsuitable(server: Omit<Server, 'statement_timeout'>, plac
       `${place} runs PostgreSQL ${server.version}; version 15 or later is needed`,
     )
   }
-  if (server.is_standby) {
-    throw new StoreFault('server_unsuitable', `${place} is a read-only standby; point the database URL at the primary`)
-  }
+  // Only a pool between us and the server keeps it from saying so as soon as it is there.
+  if (server.is_standby) throw standbyOnly(place)
   if (server.fsync === 'off' || server.synchronous_commit === 'off') {
     log.warn('this server may lose payments in a power cut: turn on fsync and synchronous_commit', { place })
   }

@@ -15,8 +15,10 @@ import {
 } from '../../src/domain/order.ts'
 import type { Payment } from '../../src/domain/rail.ts'
 import { claim } from '../../src/store/jobs.ts'
+import { lookAtStore } from '../../src/store/lineage.ts'
 import type { OrderChange } from '../../src/store/orders/change.ts'
 import { createHoldBook } from '../../src/store/orders/holds.ts'
+import type { Opening } from '../../src/store/orders/opening.ts'
 import { createOrders, type Orders } from '../../src/store/orders/orders.ts'
 import { createJournal } from '../../src/store/sends/journal.ts'
 import { engines, openStore, type TestStore } from '../support/database.ts'
@@ -40,7 +42,7 @@ for (const engine of engines) {
 
     async function open(
       changes: Partial<Payment> = {},
-      more: { holds?: readonly Hold[]; idempotencyKey?: string; requestDigest?: string; leaseSeconds?: number } = {},
+      more: Partial<Pick<Opening, 'holds' | 'idempotencyKey' | 'requestDigest' | 'leaseSeconds' | 'lineage'>> = {},
     ) {
       const id = newId('ord', systemRandom)
       const payment: Payment = {
@@ -56,7 +58,13 @@ for (const engine of engines) {
         authorization: {},
         ...changes,
       }
-      const { holds = [], idempotencyKey = null, requestDigest = id, leaseSeconds = LONG_SECONDS } = more
+      const {
+        holds = [],
+        idempotencyKey = null,
+        requestDigest = id,
+        leaseSeconds = LONG_SECONDS,
+        lineage = null,
+      } = more
       return orders.open({
         id,
         flowId: 'flow',
@@ -72,6 +80,7 @@ for (const engine of engines) {
         openedAt: Date.now(),
         event: { type: 'order.created', data: {} },
         leaseSeconds,
+        lineage,
         exposure: { openOrdersMax: 1_000, means: 10n ** 18n, float: 10n ** 18n, refundsPerDayMax: 1_000, suspects: [] },
       })
     }
@@ -219,6 +228,17 @@ for (const engine of engines) {
         // The name that was free is still free: nothing is left of the refused opening.
         assert.equal((await open({ identities: [`new:${status}`] })).kind, 'opened')
       }
+    })
+
+    test('C-13: in a store that is not the one its opener knows, nothing is written', async () => {
+      const { lineage } = await lookAtStore(store.db, [])
+      assert.match(lineage, /^\d+\/[0-9A-F]{8}\/\d+$/)
+      const identity = 'test:moved'
+      const moved = await open({ identities: [identity] }, { lineage: `${lineage}0` })
+      assert.equal(moved.kind, 'moved')
+      assert.equal((await lookAtStore(store.db, [identity])).known, 0)
+      assert.equal((await open({ identities: [identity] }, { lineage })).kind, 'opened')
+      assert.equal((await lookAtStore(store.db, [identity])).known, 1)
     })
 
     test('a key names one order of one payer, until that has expired', async () => {

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { openStore } from '../support/database.ts'
 import { createDataDir } from '../support/embedded.ts'
+import { productionEnv } from '../support/production.ts'
 import { freePort } from '../support/shop.ts'
 import { type Finished, newDataDir, sutler } from './sutler.ts'
 
@@ -72,12 +73,34 @@ test('misspelt options are all named at once, each with the one that was meant',
   assert.match(finished.stderr, /PORT: must be a whole number/)
 })
 
-test('production without configuration names everything that is missing, and nothing of the sandbox stands in for it', async () => {
-  const finished = await sutler(['start'], { env: { SUTLER_MODE: 'production' } })
-  assertRefusal(finished, /the configuration has \d+ faults/)
+test('production without configuration names everything that is missing, each in a line of JSON, and nothing of the sandbox stands in for it', async () => {
+  const { code, stdout, stderr } = await sutler(['start'], { env: { SUTLER_MODE: 'production' } })
+  assert.deepEqual([code, stdout], [1, ''])
+  const lines = linesOf(stderr)
+  assert.ok(lines.every(({ level, message }) => level === 'error' && message === 'the shop does not start'))
   for (const option of ['BASE_URL', 'X402_PAY_TO', 'X402_SETTLER_KEY', 'MPP_SECRET', 'MPP_RECIPIENT', 'GAME_RPC_URL'])
-    assert.match(finished.stderr, new RegExp(`SUTLER_${option}: is missing`))
+    assert.match(lines.find((line) => line.option === `SUTLER_${option}`)!.detail!, /is missing/)
 })
+
+test('a production that cannot reach its store says so in lines of JSON, all of it', async () => {
+  const DATABASE_URL = 'postgres://sutler:hunter2@127.0.0.1:1/sutler'
+  const env = productionEnv({ PORT: String(await freePort()), DATABASE_URL })
+  const { code, stdout, stderr } = await sutler(['start'], { env })
+  assert.deepEqual([code, stdout], [1, ''])
+  const last = linesOf(stderr).at(-1)!
+  assert.deepEqual([last.level, last.code], ['error', 'store_unavailable'])
+  assert.match(last.detail!, /check DATABASE_URL/)
+  assert.doesNotMatch(stderr, /hunter2/)
+})
+
+type LogLine = { level: string; message: string; code?: string; option?: string; detail?: string }
+
+function linesOf(stderr: string): readonly LogLine[] {
+  return stderr
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as LogLine)
+}
 
 test('with --json a refusal is one JSON document', async () => {
   const { code, stdout, stderr } = await sutler(['start', '--json'], { env: { SUTLER_MDOE: 'x' } })

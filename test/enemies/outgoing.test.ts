@@ -171,7 +171,7 @@ async function prepare(shop: TestShop) {
 }
 
 async function facilitatorHealth({ config, store }: TestShop): Promise<string> {
-  const gate = { assertOpen() {}, open: async () => {} }
+  const gate = { assertOpen() {} }
   const open = accountsOf(rails, config).map(({ rail: name, chain: { chainId }, outside }) => ({
     ...{ name, chainId, outside },
     settlers: [],

@@ -2,6 +2,7 @@ import type { PrivateKeyAccount } from 'viem/accounts'
 import type { Hash } from '../../src/base/address.ts'
 import { reconcile, type TillReport } from '../../src/checkout/reconcile.ts'
 import type { ReconcilePolicy } from '../../src/checkout/reconcile-context.ts'
+import type { Config } from '../../src/config/config.ts'
 import { post } from '../support/buyers.ts'
 import type { RailUnderTest } from '../support/credentials.ts'
 import type { TestShop } from '../support/shop.ts'
@@ -22,6 +23,11 @@ export type Bought = {
 }
 
 export type Sold = { readonly response: Response; readonly body: Bought; readonly credential: string }
+
+/** Whoever sold on the original of this store is not waited for as long as usual. */
+export function impatiently(config: Config): Config {
+  return { ...config, limits: { ...config.limits, leaseSeconds: 1 } }
+}
 
 /** A lot for a quarter, paid the rail's way. */
 export const LOT = { saleId: 392 }

@@ -121,7 +121,7 @@ describe('health', () => {
     await store.db.query(
       `insert into jobs (kind, key, run_at) values ('order', 'ord_1', now() - interval '90 seconds')`,
     )
-    const gate = { assertOpen() {}, open: async () => {} }
+    const gate = { assertOpen() {} }
     const wallets = async () => []
     const world = { rails: [], surfaces: new Map(), chains: [], gate, wallets }
     const health = createHealth({ ...world, database: store.db, clock: systemClock })
@@ -150,7 +150,7 @@ describe('health of a facilitator', () => {
         surfaces: new Map(),
         database: store.db,
         chains: [],
-        gate: { assertOpen() {}, open: async () => {} },
+        gate: { assertOpen() {} },
         wallets: async () => [],
         clock: systemClock,
       })

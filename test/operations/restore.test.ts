@@ -13,7 +13,7 @@ import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest }
 import { openStore, type TestStore } from '../support/database.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
-import { AT_ONCE, asOperator, buy, LOT, payFor, reconcileRail } from './desk.ts'
+import { AT_ONCE, asOperator, buy, impatiently, LOT, payFor, reconcileRail } from './desk.ts'
 
 let shop: TestShop
 let buyer: PrivateKeyAccount
@@ -83,7 +83,7 @@ describe('C-12, M-26: a store restored from an older backup', () => {
       spent.push([rail, credential])
     }
     const held = await lotsHeld()
-    const restored = await shop.replica({ database: backup.db })
+    const restored = await shop.replica({ database: backup.db, configure: impatiently })
     for (const [rail, credential] of spent) {
       const response = await show(restored, rail, credential)
       assert.equal(response.status, 409, `${rail.name}: ${await response.clone().text()}`)
@@ -125,7 +125,7 @@ describe('C-12, M-26: a store restored from an older backup', () => {
     const spent: [RailUnderTest, string][] = [[mppPushUnderTest, swept]]
     for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest]) spent.push([rail, await pay(rail)])
     for (const [rail, credential] of spent) assert.equal((await ask(shop, rail, credential)).status, 200, rail.name)
-    const restored = await shop.replica({ database: backup.db })
+    const restored = await shop.replica({ database: backup.db, configure: impatiently })
     for (const [rail, credential] of spent) {
       assert.equal((await ask(restored, rail, credential)).status, 409, rail.name)
     }
@@ -135,7 +135,15 @@ describe('C-12, M-26: a store restored from an older backup', () => {
     const { request, credential } = await payFor(shop, mppPushUnderTest, buyer)
     await takeBackup()
     await backup.db.query(`update tills set alive_at = now() - interval '1 hour'`)
-    const restored = await shop.replica({ database: backup.db })
+    const restored = await shop.replica({ database: backup.db, configure: impatiently })
+    const response = await fetch(`${restored.url}/agentic/mpp/buy`, post(request, { authorization: credential }))
+    assert.equal(response.status, 409)
+  })
+
+  test('on which somebody sold who cannot be asked any more is not trusted either', async () => {
+    const { request, credential } = await payFor(shop, mppPushUnderTest, buyer)
+    await takeBackup()
+    const restored = await shop.replica({ database: backup.db, configure: impatiently })
     const response = await fetch(`${restored.url}/agentic/mpp/buy`, post(request, { authorization: credential }))
     assert.equal(response.status, 409)
   })

@@ -9,7 +9,7 @@ import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { openStore } from '../support/database.ts'
 import { startShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
-import { buy, buyUrl, CURSED_LOT, payFor } from './desk.ts'
+import { buy, buyUrl, CURSED_LOT, impatiently, payFor } from './desk.ts'
 
 const rails = [x402UnderTest, mppPullUnderTest]
 
@@ -53,7 +53,7 @@ test('C-12: a store restored from an older backup pays nothing back that was pai
 
   // Whoever worked on them at the time of the backup is gone.
   await backup.db.query(`update jobs set run_at = now(), lease = null where kind = 'order'`)
-  const restored = await shop.replica({ database: backup.db })
+  const restored = await shop.replica({ database: backup.db, configure: impatiently })
   for (const orderId of cursed) await until(() => refundOf(restored, orderId))
   for (const orderId of delivered) await refundOrder(restored.checkout, orderId, { reason: 'late', by: 'bob' })
   for (const orderId of orderIds) {

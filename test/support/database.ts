@@ -5,7 +5,7 @@ import { silentLog } from '../../src/base/log.ts'
 import type { EngineName } from '../../src/store/backend.ts'
 import { type Database, type DatabaseOptions, openDatabase } from '../../src/store/db.ts'
 import { createDataDir } from './embedded.ts'
-import { createDatabase } from './postgres.ts'
+import { createDatabase, type TestDatabase } from './postgres.ts'
 
 /** Both engines pass the same cases. There is no way to ask for one of them only. */
 export const engines: readonly EngineName[] = ['embedded', 'postgres']
@@ -44,7 +44,11 @@ async function openEmbeddedStore(overrides: Partial<DatabaseOptions>): Promise<T
 }
 
 async function openPostgresStore(overrides: Partial<DatabaseOptions>): Promise<TestStore> {
-  const database = await createDatabase()
+  return storeIn(await createDatabase(), overrides)
+}
+
+/** The same in a database that is there already. */
+export async function storeIn(database: TestDatabase, overrides: Partial<DatabaseOptions> = {}): Promise<TestStore> {
   const place = { url: database.url, dataDir: '' }
   const open = () => openDatabase({ ...quiet, ...place, ...overrides })
   const db = await open()

@@ -1,24 +1,14 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import {
-  chmodSync,
-  chownSync,
-  cpSync,
-  existsSync,
-  globSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-} from 'node:fs'
+import { chmodSync, chownSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, delimiter, dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { type Account, unprivilegedAccount } from './account.ts'
+import { systemBinaries } from './postgres-binaries.ts'
 
 // Runs one PostgreSQL server for as long as its standard input is open. A process of its own, because an input closes however
 // the tests end: done, failed, Ctrl-C or kill -9. Prints one line of JSON: the URL, or why there is no server.
 
-const VERSION_MIN = 15
 const NOWHERE =
   'the store tests need PostgreSQL 15 or later: set TEST_DATABASE_URL, install it, or run `npm install` with dev dependencies'
 
@@ -55,19 +45,6 @@ function findBinaries(folder: string): string {
     (choice === 'system' ? null : packagedBinaries(join(folder, 'package')))
   if (found === null) throw new Error(NOWHERE)
   return found
-}
-
-function systemBinaries(): string | null {
-  const installed = globSync('/usr/lib/postgresql/*/bin').sort((a, b) => versionOf(b) - versionOf(a))
-  const onPath = (process.env['PATH'] ?? '').split(delimiter)
-  return (
-    [...installed, ...onPath].find((bin) => existsSync(join(bin, 'initdb')) && versionOf(bin) >= VERSION_MIN) ?? null
-  )
-}
-
-function versionOf(bin: string): number {
-  const { stdout } = spawnSync(join(bin, 'postgres'), ['--version'], { encoding: 'utf8' })
-  return Number(/(\d+)/.exec(stdout ?? '')?.[1] ?? 0)
 }
 
 /**

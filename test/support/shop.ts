@@ -26,6 +26,8 @@ import { watchLeaks } from './leaks.ts'
 export type ShopOptions = {
   /** PostgreSQL unless the test is about the embedded store: it starts faster. */
   readonly engine?: EngineName
+  /** One that is there already, on a server of its own. */
+  readonly store?: TestStore
   readonly env?: Readonly<Record<string, string>>
   readonly configure?: (config: Config) => Config
   readonly waypoint?: Waypoint
@@ -60,7 +62,8 @@ export type TestShop = {
 export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
   const { engine = 'postgres', clock = systemClock, configure = (config) => config } = options
   const leaks = watchLeaks(options.log)
-  const store = await openStore(engine, options.poolSize === undefined ? {} : { poolSize: options.poolSize })
+  const store =
+    options.store ?? (await openStore(engine, options.poolSize === undefined ? {} : { poolSize: options.poolSize }))
   await seedSandboxGame(store.db)
   const chains = await startChains({
     clock,

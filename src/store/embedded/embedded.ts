@@ -66,6 +66,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Backend> {
     return {
       engine: 'embedded',
       keepsSessions: true,
+      hosts: 1,
       description: `PostgreSQL ${version} embedded in ${dataDir}`,
       pool,
       ensureRoom: () => refuseFull(dataDir, roomBytesMin),

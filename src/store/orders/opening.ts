@@ -9,6 +9,7 @@ import type { Payment, RailName } from '../../domain/rail.ts'
 import { isBlockedAddress } from '../blocked-payers.ts'
 import type { Database, Queryable, Transaction } from '../db.ts'
 import { isConflict, isForeignKeyViolation, isUniqueViolation } from '../fault.ts'
+import { lookAtStore, ofLineage } from '../lineage.ts'
 import { isPausedRail } from '../sales-pauses.ts'
 import { statement } from '../statement.ts'
 import { type Exposure, liabilities, refundsToday, struckUntil, type TooExposed, tooExposed } from './exposure.ts'
@@ -31,6 +32,8 @@ export type Opening = {
   readonly openedAt: number
   readonly event: { readonly type: EventType; readonly data: JsonObject }
   readonly leaseSeconds: number
+  /** The history that it belongs to; null where that cannot be told. */
+  readonly lineage: string | null
   readonly exposure: Exposure
 }
 
@@ -45,6 +48,8 @@ export type OpenOutcome =
   | { readonly kind: 'spent' }
   /** An earlier payment of this payer for this very request is unresolved. */
   | { readonly kind: 'in_doubt'; readonly order: Order }
+  /** This is not the store that the opener knows: it may have forgotten what was spent. */
+  | { readonly kind: 'moved' }
   | ({ readonly kind: 'held' } & HoldRefusal)
   /** Nothing is sold to this payer; nothing is sold on this rail. */
   | { readonly kind: 'blocked' | 'paused' }
@@ -70,6 +75,7 @@ const OPEN = statement<{ created_at: Date; lease: string }>(`
     insert into payment_identities (identity, handle, order_id)
     select identity, regexp_replace(identity, '^.*/', ''), $1
     from unnest($2::text[]) as identity
+    where ${ofLineage('$36')}
     on conflict (identity) do nothing
     returning identity
   ), taken as (
@@ -252,6 +258,7 @@ async function insert(queryable: Queryable, opening: Opening, manner: Manner): P
     exposure.suspects,
     ...holdValues(opening.holds),
     inOrder(opening.holds).map(({ keptWhenDelivered = false }) => keptWhenDelivered),
+    opening.lineage,
   ])
   const [row] = rows
   if (!row) return null
@@ -309,6 +316,7 @@ async function whyNot(db: Database, opening: Opening): Promise<OpenOutcome | nul
   const known = await findByIdentities(db, payment.identities)
   // A payment that is known already hears of its order even when the shelf is empty by now: perhaps it emptied it.
   if (known) return { kind: 'known', order: known }
+  if (opening.lineage !== null && (await lookAtStore(db, [])).lineage !== opening.lineage) return { kind: 'moved' }
   const [closed] = payment.funds === 'captured' ? [] : (await db.query(CLOSED, [payment.payer, opening.rail])).rows
   if (closed?.is_blocked) return { kind: 'blocked' }
   if (closed?.is_paused) return { kind: 'paused' }
