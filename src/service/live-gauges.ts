@@ -46,7 +46,7 @@ export function nodeGauges(chains: readonly LiveChain[]): readonly Gauge[] {
 }
 
 export function processGauges({ connections, idle, waiting }: DatabaseStatus): readonly Gauge[] {
-  const { p99Seconds, maxSeconds } = eventLoopDelay()
+  const { p99Seconds, maxSeconds } = eventLoopDelay('figures')
   const { user, system } = process.cpuUsage()
   return [
     gauge('sutler_build_info', 'Always 1; the labels say what runs.', [

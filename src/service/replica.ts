@@ -52,7 +52,7 @@ export function createReplica({ database, clock, random, nodes }: ReplicaParts):
   return {
     id,
     report() {
-      const { p99Seconds, maxSeconds } = eventLoopDelay()
+      const { p99Seconds, maxSeconds } = eventLoopDelay('replica')
       const { connections, idle, waiting } = database.status()
       const facts = {
         node: process.versions.node,

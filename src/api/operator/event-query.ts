@@ -18,20 +18,25 @@ export const limitField = z
   .transform(Number)
   .refine((value) => value >= 1 && value <= PAGE_MAX, { message: `a limit is 1 to ${PAGE_MAX}` })
 
-export const eventQuery = z.strictObject({
-  after: positionField.optional(),
-  limit: limitField.optional(),
-  last: limitField.optional().describe('So many, newest first; `next` is `before` of the older ones'),
-  before: positionField.optional().describe('Only with last: those before this position'),
-  types: z
-    .string()
-    .max(1_000)
-    .transform((text) => text.split(','))
-    .pipe(z.array(z.enum(eventTypes)).min(1))
-    .optional()
-    .describe('Only these, separated by commas'),
-  subject: z.string().min(1).max(128).optional().describe('Only what happened to this order, arrival or trouble'),
-})
+export const eventQuery = z
+  .strictObject({
+    after: positionField.optional(),
+    limit: limitField.optional(),
+    last: limitField.optional().describe('So many, newest first; `next` is `before` of the older ones'),
+    before: positionField.optional().describe('Only with last: those before this position'),
+    types: z
+      .string()
+      .max(1_000)
+      .transform((text) => text.split(','))
+      .pipe(z.array(z.enum(eventTypes)).min(1))
+      .optional()
+      .describe('Only these, separated by commas'),
+    subject: z.string().min(1).max(128).optional().describe('Only what happened to this order, arrival or trouble'),
+  })
+  .refine(({ before, last }) => before === undefined || last !== undefined, {
+    message: 'goes with last; pages in the order in which it happened go on with after',
+    path: ['before'],
+  })
 
 type EventQuery = z.output<typeof eventQuery>
 
