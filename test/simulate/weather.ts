@@ -93,7 +93,7 @@ async function jump({ sim, fleet }: Universe, { replica, offMs, forMs }: Extract
     .then(() => fleet.setClock(replica, 0))
 }
 
-async function change(universe: Universe, { what }: Extract<Fault, { kind: 'change' }>): Promise<void> {
+async function change(universe: Universe, { what, isUnproven }: Extract<Fault, { kind: 'change' }>): Promise<void> {
   const { config, fleet, store, game } = universe
   const { x402, mpp, retired } = config
   switch (what) {
@@ -109,7 +109,8 @@ async function change(universe: Universe, { what }: Extract<Fault, { kind: 'chan
     }
     case 'restore':
       // A game of the shop's own would be taken back with its books, and with it what players were given.
-      if (game && (await isOlderByProof(universe)) && universe.restore()) fleet.restart({ run: store.restore })
+      if (game && (isUnproven || (await isOlderByProof(universe))) && universe.restore())
+        fleet.restart({ run: store.restore })
   }
 }
 
