@@ -147,17 +147,8 @@ export function createOperations(parts: OperationsParts): Operations {
       operatorRoutes({ ...parts, events, webhooks, metrics, reconcileContext, admission }, checkout),
     wake: () => worker?.wake(),
     start() {
-      worker = startWebhookWorker({
-        db: database,
-        post,
-        retrySeconds: RETRY_SECONDS,
-        clock,
-        random,
-        log,
-        waypoint,
-        observe: meter.webhook,
-        onPlaced: events.announce,
-      })
+      const told = { observe: meter.webhook, onPlaced: events.announce }
+      worker = startWebhookWorker({ ...hooked, ...told, retrySeconds: RETRY_SECONDS, log, waypoint })
       reconciler = startReconciler(reconcileContext, operations.reconcileSeconds)
       lookout.start()
       janitor.start()

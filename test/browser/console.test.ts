@@ -8,7 +8,7 @@ import { fundedWallet, mppPayer, post, x402Payer } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { findChromium, launch } from './chromium.ts'
-import { accessibilityOf, emptySeat, type Seat, screens, seatFor, settled, themes } from './console.ts'
+import { accessibilityOf, emptySeat, looks, type Seat, screens, seatFor, settled } from './console.ts'
 
 const executable = findChromium()
 const skip = executable === null ? 'there is no Chromium on this machine; nothing was proven about browsers' : false
@@ -120,7 +120,8 @@ describe('the operator’s console', { skip }, () => {
     ['/operator/arrivals?state=all', 'Arrivals'],
     ['/operator/live', 'Delivered'],
     ['/operator/webhooks', 'Nobody is told of events'],
-    ['/operator/system', 'Checks'],
+    ['/operator/system', 'Replicas'],
+    [() => '/operator/players/ply_ada', 'Inventory'],
     ['/operator/audit', 'Mara'],
     ['/operator/people', 'Mara'],
     ['/operator/practice', 'A bad day'],
@@ -134,14 +135,12 @@ describe('the operator’s console', { skip }, () => {
       const isMissing = path === '/operator/orders/ord_nobody'
       await mara.go(typeof path === 'string' ? path : path())
       await page.getByText(shown).first().waitFor()
-      for (const [screen, viewport] of Object.entries(screens)) {
-        for (const theme of themes) {
-          await page.setViewportSize(viewport)
-          await page.emulateMedia({ colorScheme: theme })
-          const width = await page.evaluate(() => document.documentElement.scrollWidth)
-          assert.ok(width <= viewport.width, `${screen}: ${width} wide`)
-          assert.deepEqual(await accessibilityOf(page), [], `${screen}, ${theme}`)
-        }
+      for (const [screen, theme] of looks) {
+        await page.setViewportSize(screens[screen])
+        await page.emulateMedia({ colorScheme: theme })
+        const width = await page.evaluate(() => document.documentElement.scrollWidth)
+        assert.ok(width <= screens[screen].width, `${screen}: ${width} wide`)
+        assert.deepEqual(await accessibilityOf(page), [], `${screen}, ${theme}`)
       }
       await page.setViewportSize(screens.desktop)
       assert.deepEqual(isMissing ? faults.filter((fault) => !/404/.test(fault)) : faults, [])

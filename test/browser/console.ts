@@ -19,7 +19,11 @@ export type Seat = {
 }
 
 export const screens = { desktop: { width: 1280, height: 900 }, phone: { width: 390, height: 844 } } as const
-export const themes = ['light', 'dark'] as const
+/** Colours depend on the theme and structure on the width, so two of the four show everything. */
+export const looks = [
+  ['desktop', 'light'],
+  ['phone', 'dark'],
+] as const
 
 /** A browser of its own, signed in by a link as a new colleague would. */
 export async function seatFor(browser: Browser, shop: TestShop, name: string, role: Role): Promise<Seat> {

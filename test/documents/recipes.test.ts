@@ -84,7 +84,7 @@ test('the tools of the sandbox have a contract of their own, with an answer for 
   const listed = operationsOf(await readJson(`${shop.url}/openapi.sandbox.json`))
   assert.deepEqual(
     listed.map(({ path }) => path.split('/')[2]),
-    [undefined, 'rpc', 'rpc', 'faucet', 'wallet', 'players'],
+    [undefined, 'rpc', 'rpc', 'faucet', 'wallet', 'practice', 'practice', 'players', 'console'],
   )
   for (const { path, operation } of listed)
     assert.ok(operation.responses['200']!.content!['application/json']!.example, path)

@@ -98,26 +98,13 @@ export function loadHookWithout(name: string): { readonly load: LoadHookSync } {
   return rewriting(name, cuts)
 }
 
-/** For `registerHooks`: what comes out the same every time is worked out once. A tenth of a universe's time. */
+/** For `registerHooks`: where a contract may jump to is worked out once. A twentieth of a universe's time; the package is pinned, so its text is too. */
 export const rememberingHook: { readonly load: LoadHookSync } = rewriting('what is remembered', [
   {
     file: '@ethereumjs/evm/dist/esm/interpreter.js',
     from: 'this._getValidJumpDestinations(this._runState.code)',
     to: `((globalThis.jumpsOf ??= new WeakMap()).get(this._runState.code) ??
       (globalThis.jumpsOf.set(this._runState.code, this._getValidJumpDestinations(this._runState.code)), globalThis.jumpsOf.get(this._runState.code)))`,
-  },
-  {
-    file: 'src/api/documents/json-schema.ts',
-    from: '  const { $schema: _dialect, $defs = {}, ...root } = z.toJSONSchema(schema, { io }) as JsonObject\n',
-    to: `  const known = (printed[io] ??= new WeakMap())
-  const text = known.get(schema) ?? JSON.stringify(z.toJSONSchema(schema, { io }))
-  known.set(schema, text)
-  const { $schema: _dialect, $defs = {}, ...root } = JSON.parse(text) as JsonObject\n`,
-  },
-  {
-    file: 'src/api/documents/json-schema.ts',
-    from: "export type Direction = 'input' | 'output'\n",
-    to: "export type Direction = 'input' | 'output'\nconst printed: Record<string, WeakMap<object, string>> = {}\n",
   },
 ])
 

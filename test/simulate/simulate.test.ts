@@ -19,7 +19,7 @@ const COUNT = Number(process.env['TEST_UNIVERSES'] ?? 3)
 const KEPT_SEEDS: readonly number[] = []
 
 /** Each is taken out, and must be found where its enemy comes by; `--mends=E1,E5,E8,E9` for all that have one. */
-const ENEMIES: Readonly<Record<string, Move>> = { E1: 'allowance', E5: 'nothing', E8: 'gap', E9: 'forgotten' }
+const TRICKS: Readonly<Record<string, Move>> = { E1: 'allowance', E5: 'nothing', E8: 'gap', E9: 'forgotten' }
 const MENDS = (process.env['TEST_MENDS'] ?? 'E8').split(',')
 
 /** In a process of its own: a universe takes the clock and the randomness of its process away. */
@@ -44,7 +44,7 @@ test('universes come to rest without a violation, and a seed repeats: twice in o
 
 for (const mend of MENDS)
   test(`without the mend of ${mend} a universe with its enemy has a violation`, async () => {
-    const aim = [`--without=${mend}`, `--enemy=${ENEMIES[mend]}`, '--universes=8', '--until-found', '--brief']
+    const aim = [`--without=${mend}`, `--enemy=${TRICKS[mend]}`, '--universes=8', '--until-found', '--brief']
     const found = await promisify(execFile)(process.execPath, [MAIN, ...aim], { maxBuffer: 1 << 28 }).catch(
       (error: { stdout: string }) => error.stdout,
     )

@@ -63,7 +63,7 @@ const questions: readonly Question[] = [
 /** A 200 for a page that is not there would be cited as if it were one. */
 export const DECLINED = 'Markdown for a page that is not there'
 
-export type Readability = { readonly score: number; readonly missed: readonly string[] }
+type Readability = { readonly score: number; readonly missed: readonly string[] }
 
 export async function readabilityOf(ask: Visit['ask']): Promise<Readability> {
   const entries = Object.entries(asked).map(async ([name, [path, headers]]) => {

@@ -77,7 +77,7 @@ function Replicas({ of }) {
         memoryMb,
         rpc = [],
       }) => html`<li key=${id}><span class="grow"><${Id} of=${id} />${isSelf ? html` <${Badge} tone="go">answers you<//>` : null}<small class="block soft">${version}, since <${When} at=${startedAt} />${eventLoop ? `, waits ${span(eventLoop.p99Ms)} at p99` : ''}${memoryMb ? `, ${number(memoryMb)} MB` : ''}</small></span>
-    <span class="end acts">${rpc.map(({ chainId, node, ms, silent }) => html`<${Badge} tone=${silent ? 'bad' : 'off'} icon=${silent ? 'bad' : undefined}>${node ?? `chain ${chainId}`}${silent ? ' is silent' : ms === null || ms === undefined ? '' : ` ${span(ms)}`}<//>`)}<small class="soft">seen <${When} at=${seenAt} /></small></span></li>`,
+    <span class="end acts">${rpc.map(({ chainId, node, ms, silent }) => html`<${Badge} tone=${silent ? 'bad' : 'off'} icon=${silent ? 'bad' : undefined}>chain ${chainId}${node ? `, node ${node}` : ''}${silent ? ' is silent' : ms === null || ms === undefined ? '' : `: ${span(ms)}`}<//>`)}<small class="soft">seen <${When} at=${seenAt} /></small></span></li>`,
     )}</ul>`}<//>`
 }
 
@@ -90,13 +90,20 @@ function Settings({ of }) {
       name: 'Value',
       className: 'wrap',
       cell: ({ shown }) =>
-        shown === null || shown === undefined || shown === ''
-          ? html`<span class="soft">none</span>`
+        shown === null || shown === ''
+          ? html`<span class="soft">not shown</span>`
           : html`<code>${String(shown)}</code>`,
     },
     { name: 'From', className: 'lead soft', cell: ({ origin }) => ORIGINS[origin] ?? origin },
   ]
-  return html`<${Panel} of=${of} title="Configuration" note="secrets are never shown" flush=${true} height=${240}>${({ settings }) => html`<${Rows} rows=${settings} columns=${columns} label="Options" keyOf=${({ option }) => option} />`}<//>`
+  return html`<${Panel} of=${of} title="Configuration" note="secrets are never shown" flush=${true} height=${240}>${({
+    settings,
+  }) => {
+    const own = settings.filter(({ origin }) => origin !== 'default')
+    const usual = settings.filter(({ origin }) => origin === 'default')
+    return html`<${Rows} rows=${own} columns=${columns} label="Options that are set" keyOf=${({ option }) => option} />
+      <details class="foot"><summary>${number(usual.length)} more have their usual value</summary><p class="usual">${usual.map(({ option }) => html`<code>${option}</code> `)}</p></details>`
+  }}<//>`
 }
 
 function Blocks({ of }) {
