@@ -33,6 +33,11 @@ const LOOK_MS = 10_000
 const NAMES_MS = 60_000
 const EXAMPLE_LENGTH_MAX = 200
 
+/** Refusals repeat what callers sent; what PostgreSQL takes no text of must not keep all other counts from being written. */
+function storable(example: string | undefined): string | null {
+  return example?.slice(0, EXAMPLE_LENGTH_MAX).replaceAll('\0', '').toWellFormed() ?? null
+}
+
 type Count = { -readonly [Name in 'surface' | 'rail' | 'code' | 'count' | 'example']: FunnelHits[Name] }
 
 export function createTally({ database, clock, log, shelves }: TallyParts): Tally {
@@ -98,7 +103,7 @@ export function createTally({ database, clock, log, shelves }: TallyParts): Tall
         known.count++
         return
       }
-      counts.set(key, { surface, rail, code, count: 1, example: example?.slice(0, EXAMPLE_LENGTH_MAX) ?? null })
+      counts.set(key, { surface, rail, code, count: 1, example: storable(example) })
       fresh.ring()
     },
     flush,

@@ -182,6 +182,8 @@ create index orders_item on orders ((coalesce(input ->> 'itemId', input ->> 'sal
 -- Purchases of one flow, and refunds that wait.
 create index orders_flow on orders (flow_id, created_at desc);
 create index refunds_open on refunds (created_at) where completed_at is null;
+-- Money without a purchase of one sender, who may have paid ten thousand orders.
+create index arrivals_stray on arrivals (lower(sender), found_at desc) where state not in ('matched', 'own', 'dropped');
 create index webhook_deliveries_dead on webhook_deliveries (endpoint_id, updated_at) where state = 'dead';
 create index webhook_deliveries_state on webhook_deliveries (endpoint_id, state, position desc) where state <> 'delivered';
 create index players_nickname on players (lower(nickname) text_pattern_ops, id);
