@@ -8,7 +8,7 @@ FROM node:24-slim AS packages
 USER node
 WORKDIR /home/node
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=dev --ignore-scripts
+RUN npm ci --omit=dev --omit=optional --ignore-scripts
 RUN mkdir data
 
 FROM node:24-slim
@@ -18,6 +18,8 @@ COPY package.json LICENSE ./
 COPY bin ./bin
 COPY src ./src
 COPY web ./web
+# The shop serves these, and prints its contracts with them.
+COPY docs/answers.json docs/signing.md docs/signing-vectors.json ./docs/
 
 # It writes nothing but the data folder, and that only without DATABASE_URL.
 ENV NODE_ENV=production SUTLER_DATA_DIR=/data

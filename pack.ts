@@ -27,3 +27,4 @@ for (const file of globSync('{src,examples}/**/*.ts')) {
   writeFileSync(target, javascriptOf(file))
 }
 cpSync('src/store/migrations', join(TARGET, 'store/migrations'), { recursive: true })
+for (const file of globSync('src/**/*.br')) cpSync(file, join(TARGET, file.replace(/^src\//, '')))

@@ -1,8 +1,9 @@
 // Every bench in one go, or those that are named, each beside what it is held against.
-//   npm run bench -- [checkout] [mcp] [documents] [devchain] [floods] [start] [growth] [--shots=5000] [--rounds=5] [--paid=120] [--requests=500] [--count=500] [--orders=1000000]
+//   npm run bench -- [checkout] [mcp] [documents] [devchain] [floods] [start] [growth] [console] [--shots=5000] [--rounds=5] [--paid=120] [--requests=500] [--count=500] [--orders=1000000]
 // Servers are measured by the CPU time of their own processes, turn by turn, so a busy machine moves the figures more than the ratios.
 // `growth` fills a store for a quarter of an hour first, and is run only when it is named.
 import { benchCheckout } from './checkout.ts'
+import { benchConsole } from './console.ts'
 import { benchDevchain } from './devchain.ts'
 import { benchDocuments } from './documents.ts'
 import { benchFloods } from './floods.ts'
@@ -18,6 +19,7 @@ const parts: Readonly<Record<string, (sizes: Readonly<Record<string, number>>) =
   devchain: benchDevchain,
   floods: benchFloods,
   start: benchStart,
+  console: benchConsole,
   growth: benchGrowth,
 }
 

@@ -1,7 +1,7 @@
 // An agent that shops over MCP: the official client, wrapped by mppx, which pays what a tool asks for. Run it against a shop, with the
 // key of a wallet that has the network's stablecoin:
 //
-//   PRIVATE_KEY=0x… RPC_URL=http://localhost:4020/sandbox/rpc/42431 node examples/buy-over-mcp.ts http://localhost:4020/mcp
+//   PRIVATE_KEY=0x… RPC_URL=http://localhost:4020/sandbox/rpc/42431 npx node examples/buy-over-mcp.ts http://localhost:4020/mcp
 //
 // The sandbox tells a funded key and its RPC address when it starts (GET /sandbox has both). Without RPC_URL the network's public one is asked.
 

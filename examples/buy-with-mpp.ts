@@ -1,7 +1,7 @@
 // An agent that buys a game item with MPP, by the protocol's own client. Run it against a shop, with the key of a wallet that has the
 // network's stablecoin:
 //
-//   PRIVATE_KEY=0x… RPC_URL=http://localhost:4020/sandbox/rpc/42431 node examples/buy-with-mpp.ts http://localhost:4020
+//   PRIVATE_KEY=0x… RPC_URL=http://localhost:4020/sandbox/rpc/42431 npx node examples/buy-with-mpp.ts http://localhost:4020
 //
 // The sandbox tells a funded key and its RPC address when it starts (GET /sandbox has both). Without RPC_URL the network's public one is asked.
 

@@ -1,6 +1,6 @@
 // An agent that buys an NFT with x402, by the protocol's own client. Run it against a shop, with the key of a wallet that has USDC:
 //
-//   PRIVATE_KEY=0x… node examples/buy-with-x402.ts http://localhost:4020
+//   PRIVATE_KEY=0x… npx node examples/buy-with-x402.ts http://localhost:4020
 //
 // The sandbox tells a funded key when it starts (GET /sandbox has it too).
 

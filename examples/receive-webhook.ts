@@ -2,7 +2,7 @@
 //
 //   curl -H "Authorization: Bearer $SUTLER_OPERATOR_TOKEN" -H 'Content-Type: application/json' \
 //     -d '{"url":"http://localhost:4040/"}' http://localhost:4020/operator/webhooks
-//   SUTLER_WEBHOOK_SECRET=whsec_… node examples/receive-webhook.ts
+//   SUTLER_WEBHOOK_SECRET=whsec_… npx node examples/receive-webhook.ts
 //
 // (A shop calls receivers on its own machine only with SUTLER_WEBHOOK_LOOPBACK=true.) docs/webhooks.md is the contract.
 

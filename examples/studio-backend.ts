@@ -1,6 +1,6 @@
 // A game backend for Sutler, as a studio would write one: six routes, nothing but Node. Run it with
 //
-//   SUTLER_GAME_BACKEND_SECRET=<32 characters or more> node examples/studio-backend.ts
+//   SUTLER_GAME_BACKEND_SECRET=<32 characters or more> npx node examples/studio-backend.ts
 //
 // and start the shop with SUTLER_GAME_BACKEND=http://localhost:4030 and the same secret. docs/game-backend.md is the contract.
 

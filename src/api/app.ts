@@ -17,6 +17,7 @@ import { createRouter } from './http/router.ts'
 import type { HttpApp } from './http/serving.ts'
 import type { AnsweredRequest } from './operator/metrics.ts'
 import { createPresenter } from './pages/presenter.ts'
+import { wantsPage } from './pages/wanted.ts'
 import { createHostFinder, servesHere } from './shop/hosts.ts'
 import { createReplies, type Replies } from './shop/outcome-reply.ts'
 import { createSuggestions } from './shop/suggestions.ts'
@@ -39,7 +40,12 @@ type HttpOptions = {
 }
 
 /** Speaks for itself, errors included. */
-export type Other = { readonly host: Host; readonly handle: Handler }
+export type Other = {
+  readonly host: Host
+  readonly handle: Handler
+  /** What a browser that navigates gets here instead. */
+  readonly page?: Handler
+}
 
 /** The route table as a function from requests to answers. */
 export function createHttpApp(options: HttpOptions): HttpApp {
@@ -54,7 +60,9 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     ),
     ...[...others].map(([path, other]) => [path, watched(path, serveOther(path, other, hostOf, options))] as const),
   ]
-  const router = createRouter(new Map(handlers.map(([path, handle]) => [path, { path, handle }])))
+  const router = createRouter(
+    new Map(handlers.map(([path, handle]) => [path, { path, handle, hasPage: others.get(path)?.page !== undefined }])),
+  )
   const presenter = createPresenter({ ...options, hostOf, isPaid: options.paymentGate.isPaid })
   const nowhere = createNowhere(options, failure)
   const vital = new Set(routes.filter((route) => route.kind === 'free' && route.isVital).map(({ path }) => path))
@@ -63,7 +71,8 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     answer(request) {
       const found = router.find(request.path)
       const answer = found ? (asked: HttpRequest) => found.value.handle(asked, found.params) : nowhere
-      return presenter.isWanted(request) ? presenter.show(request, found?.value.path ?? null, answer) : answer(request)
+      if (found?.value.hasPage || !presenter.isWanted(request)) return answer(request)
+      return presenter.show(request, found?.value.path ?? null, answer)
     },
     isVital: ({ path }) => vital.has(path),
     refusal: (problem) => replies.problem(problem),
@@ -136,9 +145,10 @@ function serveAt(place: RoutePlace, hostOf: HostFinder, { limiter }: HttpOptions
   }
 }
 
-function serveOther(path: string, { host, handle }: Other, hostOf: HostFinder, { limiter }: HttpOptions): Handler {
+function serveOther(path: string, other: Other, hostOf: HostFinder, { limiter }: HttpOptions): Handler {
+  const { host, handle, page } = other
   return (request, params) => {
-    if (servesHere(hostOf(request), { host })) return handle(request, params)
+    if (servesHere(hostOf(request), { host })) return (page && wantsPage(request) ? page : handle)(request, params)
     limiter.take('read', request)
     throw elsewhere({ host, path })
   }

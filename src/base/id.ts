@@ -40,9 +40,16 @@ type IdPrefix =
   | 'job'
   | 'ply'
   | 'wit'
+  | 'note'
+  | 'rpl'
   | 'qte'
   | 'deed'
   | 'call'
+  | 'opr'
+  | 'ses'
+  | 'tok'
+  | 'psk'
+  | 'apv'
 
 /** `ord_` and 26 letters: 128 random bits and two that are nothing. Nothing about order or time can be read from an id (A-07). */
 export function newId(prefix: IdPrefix, random: Random): string {

@@ -20,6 +20,11 @@ export function formatUsd(amount: Usd): string {
   return `${digits.slice(0, -DECIMALS)}.${fraction}`
 }
 
+/** The same for what may be less than nothing: what is left of a day on which more went back than came in. */
+export function formatSigned(micros: bigint): string {
+  return micros < 0n ? `-${formatUsd(usd(-micros))}` : formatUsd(usd(micros))
+}
+
 export function usd(micros: bigint): Usd {
   if (micros < 0n) throw new TypeError('an amount of US dollars is never negative')
   return micros as Usd

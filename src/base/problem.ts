@@ -107,6 +107,28 @@ const common = {
     advice: 'Send Authorization: Bearer with the operator token.',
   },
 
+  not_from_console: {
+    status: 403,
+    title: 'Not asked by the console itself',
+    taken: false,
+    action: 'none',
+    advice: 'Nothing was done. The console sends these by itself; a program sends a token and no cookie.',
+  },
+  sign_in_refused: {
+    status: 401,
+    title: 'This does not let you in',
+    taken: false,
+    action: 'none',
+    advice: 'Links work once and for 15 minutes. Ask an admin for another one: sutler operators link <name>.',
+  },
+  role_too_low: {
+    status: 403,
+    title: 'Your role may not do this',
+    taken: false,
+    action: 'none',
+    advice: 'Nothing was done. Ask an operator whose role may, or an admin for another role.',
+  },
+
   // Not there.
   route_not_found: {
     status: 404,
@@ -127,6 +149,12 @@ const common = {
     ...fixRequest,
     advice: 'Check the order id; the events and the order list show them.',
   },
+  operator_not_found: {
+    status: 404,
+    title: 'No such operator or session',
+    ...fixRequest,
+    advice: 'List the operators, or the sessions, for their ids.',
+  },
   webhook_not_found: {
     status: 404,
     title: 'No such webhook',
@@ -135,6 +163,27 @@ const common = {
   },
 
   // Wrong when.
+  approval_needed: {
+    status: 202,
+    title: 'A second person has to approve it',
+    taken: true,
+    action: 'none',
+    advice: 'No money was sent yet. Another operator approves it: GET /operator/approvals.',
+  },
+  approval_refused: {
+    status: 409,
+    title: 'This cannot be approved',
+    taken: true,
+    action: 'none',
+    advice: 'No money was sent. The detail says who can approve it, or what became of it.',
+  },
+  refund_budget_spent: {
+    status: 403,
+    title: 'Your refunds of this day are used up',
+    taken: true,
+    action: 'none',
+    advice: 'No money was sent. An admin can refund it, or you can tomorrow.',
+  },
   refund_refused: {
     status: 409,
     title: 'This payment cannot be refunded',
@@ -142,6 +191,12 @@ const common = {
     action: 'none',
     advice:
       'No money was sent. A payment goes back once, in full, after the order has ended; the detail says what stands against it.',
+  },
+  changed_meanwhile: {
+    status: 409,
+    title: 'It changed meanwhile',
+    ...fixState,
+    advice: 'Nothing was done. Look at it as it is now, and decide again.',
   },
   item_unavailable: { status: 409, title: 'Item is not available', ...fixState, advice: FIX_STATE },
   idempotency_conflict: {

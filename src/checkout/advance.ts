@@ -215,7 +215,7 @@ async function fail(run: OrderRun, { code, detail }: Failure, sends?: number): P
 /** Nobody asked for it, so it has bounds: a blocked payer, or more than a day may cost, is for a person to decide. */
 async function refundByItself(run: OrderRun): Promise<OrderStep> {
   const { checkout, order } = run
-  if (checkout.isBlocked(order.payer)) return forAPerson(run, 'Its payer is blocked.')
+  if (await checkout.isBlocked(order.payer)) return forAPerson(run, 'Its payer is blocked.')
   const { refundsPerDay: perDay, refundsPerPayer: count } = checkout.limits
   // Money that its payer moved cannot be refused beforehand, so whoever is refunded too often waits here.
   const perPayer = order.funds === 'captured' ? { payer: order.payer, count } : null
@@ -235,10 +235,17 @@ async function forAPerson(run: OrderRun, detail: string): Promise<OrderStep> {
   return noted ? { kind: 'waiting', order: noted, waitMs: PERSON_MS, detail } : { kind: 'lost' }
 }
 
+type RefundBegun = Pick<RefundChange, 'alongside'> & {
+  readonly reason: string
+  readonly by: string
+  readonly budget?: RefundBudget
+  readonly key?: string | null
+}
+
 /** Also what an operator's refund of a confirmed order begins with. */
 export async function beginRefund(
   run: OrderRun,
-  { reason, by, budget }: { readonly reason: string; readonly by: string; readonly budget?: RefundBudget },
+  { reason, by, budget, key = null, alongside }: RefundBegun,
 ): Promise<OrderStep> {
   const { checkout, order } = run
   const { clock, random, waypoint } = checkout
@@ -248,11 +255,12 @@ export async function beginRefund(
     to: order.payer,
     reason,
     by,
+    key,
     transaction: null,
     createdAt: clock.now(),
     completedAt: null,
   }
-  const next = await moveRefund(run, { to: 'refunding', refund, budget })
+  const next = await moveRefund(run, { to: 'refunding', refund, budget, alongside })
   await waypoint('refund.created')
   return next
 }
@@ -305,9 +313,12 @@ function stepTo({ meter, log }: Checkout, next: Order | null): OrderStep {
   return { kind: isFinal(next.status) ? 'ended' : 'moved', order: next }
 }
 
-async function moveRefund(run: OrderRun, to: Move & Pick<RefundChange, 'refund' | 'budget'>): Promise<OrderStep> {
+type RefundMove = Move & Pick<RefundChange, 'refund' | 'budget' | 'alongside'>
+
+async function moveRefund(run: OrderRun, to: RefundMove): Promise<OrderStep> {
   const { checkout, offer, order } = run
-  const change = { ...completed(run, to), refund: to.refund, budget: to.budget }
+  const { refund, budget, alongside } = to
+  const change = { ...completed(run, to), refund, budget, alongside }
   const next = await checkout.orders.changeRefund(run, change, eventOf(offer, changed(order, change)))
   return stepTo(checkout, next)
 }

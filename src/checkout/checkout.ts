@@ -27,7 +27,7 @@ export type Checkout = {
   /** Refuses before money moves when the store has no room left. */
   readonly ensureRoom: () => void
   /** Throws what is known to keep these goods from being sold this way right now. */
-  assertSelling(surface: SurfaceName, rail: RailName): void
+  assertSelling(surface: SurfaceName, rail: RailName): void | Promise<void>
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
@@ -37,7 +37,7 @@ export type Checkout = {
   readonly receipts: ReceiptSigner
   readonly meter: Meter
   /** Payers that nothing is sold to, and that money is sent back to only on a person's word. */
-  isBlocked(payer: Address): boolean
+  isBlocked(payer: Address): Promise<boolean>
   /** Money that reached us and buys nothing: written down, and on its way back unless a person must decide. */
   sendBack(rail: RailName, astray: Astray): Promise<SentBack>
   /** Where anybody can ask what became of a payment. */
@@ -53,7 +53,9 @@ export type Checkout = {
 /** Counts what happens, for whoever looks at the figures. Never in the way: it neither waits nor fails. */
 export type Meter = {
   /** A request was asked to pay: what the funnel begins with. */
-  challenged(surface: SurfaceName, rail: RailName, code: ProblemCode): void
+  challenged(surface: SurfaceName, rail: RailName, code: ProblemCode, detail: string): void
+  /** A request was refused, paid or not, with anything but a challenge. */
+  refused(surface: SurfaceName, rail: RailName, code: ProblemCode, detail: string): void
   /** An order was opened, or changed its state. */
   moved(order: Order): void
 }

@@ -2,6 +2,7 @@ import { Problem } from '../base/problem.ts'
 import type { Lease } from '../domain/lease.ts'
 import type { PaidOrder } from '../domain/rail.ts'
 import { type Arrival, presentArrival, type Till } from '../domain/till.ts'
+import { hurry } from '../store/jobs.ts'
 import { RefundsUsedUp } from '../store/orders/refund-budget.ts'
 import {
   type ArrivalChange,
@@ -15,7 +16,7 @@ import {
   touchArrival,
 } from '../store/tills/arrivals.ts'
 import { underLease } from './held.ts'
-import type { ReconcileContext } from './reconcile-context.ts'
+import { RECONCILE, type ReconcileContext } from './reconcile-context.ts'
 
 const PAGE = 100
 /** One look at a till takes no longer than this; the rest comes first next time. */
@@ -109,7 +110,7 @@ export async function obstacleToReturn(
   const { sender, amount } = arrival
   if (!context.policy.refundsOrphans) return 'Orphans wait for a person here.'
   if (amount < context.policy.refundAtLeast) return 'It is too little to be sent back by itself.'
-  if (context.isBlocked(sender)) return 'Its sender is blocked.'
+  if (await context.isBlocked(sender)) return 'Its sender is blocked.'
   if (await till.isContract(sender)) return 'Its sender is a contract; whose money it is must be found out first.'
   if ((await context.refundedToday()) + amount > context.policy.refundsPerDay)
     return 'The automatic refunds of this day are used up.'
@@ -124,7 +125,7 @@ async function beginReturn(
   context: ReconcileContext,
   till: Till,
   arrival: Arrival,
-  by: string | null,
+  decided: Pick<ArrivalDecision, 'by' | 'alongside'> | null,
 ): Promise<Arrival | null> {
   const identity = await till.rail.identityOf(arrival)
   const claimant = await claimantOf(context.db, identity)
@@ -132,11 +133,11 @@ async function beginReturn(
   const begun = {
     to: 'refunding',
     reason: arrival.reason,
-    decidedBy: by ?? 'automatic',
+    decidedBy: decided?.by ?? 'automatic',
     claim: claimant.kind === 'nobody' ? identity : null,
     type: 'refund.created',
   } as const
-  if (by !== null) return change(context, till, arrival, begun)
+  if (decided) return change(context, till, arrival, { ...begun, alongside: decided.alongside })
   const budget = { perDay: context.policy.refundsPerDay, perPayer: null }
   try {
     return await change(context, till, arrival, { ...begun, budget })
@@ -179,11 +180,19 @@ function asPaidOrder({ id, sender, amount, transaction, foundAt }: Arrival, { ra
   }
 }
 
+/** What a person says about money that nobody claimed. */
+type ArrivalDecision = Pick<ArrivalChange, 'alongside'> & {
+  readonly decision: 'refund' | 'keep'
+  readonly by: string
+  /** `later`: whoever keeps the books sends it, soon; whoever decided does not wait for the chain. */
+  readonly finish?: 'now' | 'later'
+}
+
 /** A person decides about money that nobody claimed: back to its sender, or it stays. */
 export async function decideArrival(
   context: ReconcileContext,
   arrivalId: string,
-  { decision, by }: { readonly decision: 'refund' | 'keep'; readonly by: string },
+  decided: ArrivalDecision,
 ): Promise<{ readonly arrival: Arrival; readonly till: Till }> {
   const arrival = await findArrival(context.db, arrivalId)
   const till = context.tills.find(({ id }) => id === arrival?.till)
@@ -195,29 +204,40 @@ export async function decideArrival(
     )
   if (!['held', 'orphaned', 'dust'].includes(arrival.state))
     throw new Problem('refund_refused', `Arrival ${arrival.id} is ${arrival.state}; there is nothing to decide.`)
-  const decided =
-    decision === 'refund'
-      ? await underLease(context, (lease) => returnNow(context, till, arrival, { by, lease }))
-      : await keep(context, till, arrival, by)
-  if (!decided) throw new Problem('refund_refused', `Arrival ${arrival.id} was claimed meanwhile; look at it again.`)
-  return { arrival: decided, till }
+  const carryOut = decided.decision === 'refund' ? sendArrivalBack : keep
+  const changed = await carryOut(context, till, arrival, decided)
+  if (!changed) throw new Problem('refund_refused', `Arrival ${arrival.id} was claimed meanwhile; look at it again.`)
+  return { arrival: changed, till }
 }
 
-async function returnNow(
+async function sendArrivalBack(
   context: ReconcileContext,
   till: Till,
   arrival: Arrival,
-  { by, lease }: { readonly by: string; readonly lease: Lease },
+  decided: ArrivalDecision,
 ): Promise<Arrival | null> {
   if (!(await till.isDeep(arrival)))
     throw new Problem('refund_refused', `Arrival ${arrival.id} is not deep enough in the chain yet; try again soon.`)
-  const refunding = await beginReturn(context, till, arrival, by)
-  return refunding && finishReturn(context, till, refunding, lease)
+  if (decided.finish === 'later') {
+    const refunding = await beginReturn(context, till, arrival, decided)
+    await hurry(context.db, { kind: RECONCILE, key: till.id })
+    return refunding
+  }
+  return underLease(context, async (lease) => {
+    const refunding = await beginReturn(context, till, arrival, decided)
+    return refunding && finishReturn(context, till, refunding, lease)
+  })
 }
 
-async function keep(context: ReconcileContext, till: Till, arrival: Arrival, by: string): Promise<Arrival | null> {
+async function keep(
+  context: ReconcileContext,
+  till: Till,
+  arrival: Arrival,
+  { by, alongside }: ArrivalDecision,
+): Promise<Arrival | null> {
   const claim = await freeName(context, till, arrival)
-  return changeArrival(context.db, arrival, { to: 'kept', reason: arrival.reason, decidedBy: by, claim, event: null })
+  const kept = { to: 'kept', reason: arrival.reason, decidedBy: by, claim, event: null, alongside } as const
+  return changeArrival(context.db, arrival, kept)
 }
 
 /**

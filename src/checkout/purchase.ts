@@ -29,7 +29,7 @@ export async function purchase<Input extends JsonObject>(
     const credential = offer.rail.read(request.incoming)
     if (credential) return await buyOrReplay({ ...call, credential })
   } catch (error) {
-    if (!isProblem(error) || error.status !== 402) throw error
+    if (!isProblem(error) || error.status !== 402) throw noted(call, error)
     return challenge(call, await priceShown(offer, request), { why: 'refused', problem: error })
   }
   return ask(checkout, offer, request)
@@ -42,10 +42,28 @@ export function ask<Input extends JsonObject>(
   request: PurchaseRequest<Input>,
 ): Outcome | Promise<Outcome> {
   const why = request.isProbe ? 'probe' : 'unpaid'
-  checkout.assertSelling(offer.good.surface, offer.rail.name)
-  return whenThere(priceShown(offer, request), (price) =>
-    challenge({ checkout, offer, request }, price, { why, problem: ASKED[why] }),
-  )
+  const call = { checkout, offer, request }
+  const refused = (error: unknown): never => {
+    throw noted(call, error)
+  }
+  try {
+    const asked = whenThere(checkout.assertSelling(offer.good.surface, offer.rail.name), () =>
+      whenThere(priceShown(offer, request), (price) => challenge(call, price, { why, problem: ASKED[why] })),
+    )
+    return asked instanceof Promise ? asked.catch(refused) : asked
+  } catch (error) {
+    return refused(error)
+  }
+}
+
+/** For the figures. What only waits, as 202 does, is no refusal. */
+function noted<Input extends JsonObject>(
+  { checkout, offer }: Pick<PaidCall<Input>, 'checkout' | 'offer'>,
+  error: unknown,
+): unknown {
+  if (isProblem(error) && error.status >= 400)
+    checkout.meter.refused(offer.good.surface, offer.rail.name, error.code, error.message)
+  return error
 }
 
 /** What a call is answered whose payment this offer cannot even read, because it is meant for something else. */
@@ -90,7 +108,7 @@ function challenge<Input extends JsonObject>(
   { why, problem }: { readonly why: ChallengeReason; readonly problem: Problem },
 ): Outcome {
   const { good, rail } = offer
-  checkout.meter.challenged(good.surface, rail.name, problem.code)
+  checkout.meter.challenged(good.surface, rail.name, problem.code, problem.message)
   return { kind: 'challenged', why, problem, price, wire: request.challenge(termsOf(offer, request, price), problem) }
 }
 
@@ -104,7 +122,7 @@ const PRICE_LAG_MS = 10_000
 async function buy<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
   const { checkout, offer, request, credential } = call
   const input = request.parse()
-  if (credential.funds === 'authorized') checkout.assertSelling(offer.good.surface, offer.rail.name)
+  if (credential.funds === 'authorized') await checkout.assertSelling(offer.good.surface, offer.rail.name)
   const quotedSince = checkout.clock.now() - checkout.limits.challengeTtlMs - PRICE_LAG_MS
   const quoted = await agreedPrice(offer.price, input, credential, quotedSince)
   const verified = await verify(call, termsOf(offer, request, quoted.price))
@@ -125,7 +143,7 @@ async function buy<Input extends JsonObject>(call: PaidCall<Input>): Promise<Out
 async function take<Input extends JsonObject>(call: PaidCall<Input>, input: Input, payment: Payment): Promise<Outcome> {
   const { checkout } = call
   // Money that has moved cannot be refused; a person decides where that of a blocked payer goes.
-  if (payment.funds === 'captured' && checkout.isBlocked(payment.payer)) {
+  if (payment.funds === 'captured' && (await checkout.isBlocked(payment.payer))) {
     const transaction = await call.offer.rail.landed(call.credential)
     if (transaction)
       throw await sentBack(call, { transaction, detail: 'This payer is not served here.', mayBeAnothers: false })
@@ -202,6 +220,10 @@ function refusalOf<Input extends JsonObject>(
       )
     case 'held':
       return new Problem(opened.hold.refusal.code, opened.hold.refusal.detail)
+    case 'blocked':
+      return new Problem('payer_blocked', 'This payer is not served here; nothing was taken.')
+    case 'paused':
+      return new Problem('surface_closed', 'Sales were paused a moment ago; nothing was taken.')
     case 'throttled':
       return new Problem('payer_throttled', opened.detail, { afterSeconds: opened.afterSeconds })
     case 'uncovered':

@@ -5,6 +5,9 @@ import type { Log } from '../base/log.ts'
 import type { Till } from '../domain/till.ts'
 import type { Database } from '../store/db.ts'
 
+/** The job that looks after a till. */
+export const RECONCILE = 'reconcile'
+
 /** What is needed to hold the books against the chain. */
 export type ReconcileContext = {
   readonly db: Database
@@ -14,7 +17,7 @@ export type ReconcileContext = {
   readonly log: Log
   readonly policy: ReconcilePolicy
   /** Payers that money is never sent back to without a person's word. */
-  isBlocked(payer: Address): boolean
+  isBlocked(payer: Address): Promise<boolean>
   /** What went back today without anybody having decided it. */
   refundedToday(): Promise<bigint>
 }

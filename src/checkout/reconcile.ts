@@ -6,7 +6,7 @@ import type { MissingSend } from '../domain/send-watch.ts'
 import type { ArrivalState, Till } from '../domain/till.ts'
 import { listArrivals, matchArrivals, sumOfArrivals } from '../store/tills/arrivals.ts'
 import { findMissing, listMissing, noteMissing, writeOff } from '../store/tills/missing-settlements.ts'
-import { openTill, recordScan, type TillMark } from '../store/tills/scan.ts'
+import { openTill, recordReport, recordScan, type TillMark } from '../store/tills/scan.ts'
 import { underLease } from './held.ts'
 import { workOrphans } from './orphans.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
@@ -148,5 +148,6 @@ async function report(
   ]
   const unbooked = await sumOfArrivals(context.db, till.id, OPEN_STATES)
   const difference = unbooked - missing.reduce((total, { amount }) => total + amount, 0n)
+  await recordReport(context.db, till.id, { difference, block: blocks.to })
   return { till: till.id, network, asset, payTo, currency, blocks, arrived, difference, items }
 }

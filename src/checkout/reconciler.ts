@@ -2,12 +2,10 @@ import { claim, enqueue, type Job, release } from '../store/jobs.ts'
 import { forgetStrikes } from '../store/orders/strikes.ts'
 import { forgetAbandoned, whileHeld } from './held.ts'
 import { reconcileTill } from './reconcile.ts'
-import type { ReconcileContext } from './reconcile-context.ts'
+import { RECONCILE, type ReconcileContext } from './reconcile-context.ts'
 
 export type Reconciler = { stop(): Promise<void> }
 
-/** The job that looks after a till. */
-export const RECONCILE = 'reconcile'
 const LEASE_SECONDS = 120
 const POLL_MS_MAX = 5_000
 

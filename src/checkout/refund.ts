@@ -1,16 +1,27 @@
+import { sameAddress } from '../base/address.ts'
+import { formatUsd, usd } from '../base/money.ts'
 import { Problem } from '../base/problem.ts'
+import { pollUntil } from '../chain/receipt.ts'
 import { offerKey } from '../domain/offer.ts'
-import type { Order } from '../domain/order.ts'
+import type { Order, OrderStatus } from '../domain/order.ts'
+import type { RefundChange } from '../store/orders/change.ts'
 import { beginRefund } from './advance.ts'
 import type { Checkout } from './checkout.ts'
 import { runShared } from './run.ts'
 
-type RefundRequest = {
+type RefundRequest = Pick<RefundChange, 'alongside'> & {
   /** Told to the buyer. */
   readonly reason: string
   /** Who decided it. */
   readonly by: string
+  /** The same key again is the same request: it is answered with the refund that it began. */
+  readonly key?: string | null
+  /** What whoever decided saw. If it is otherwise by now, nothing is sent. */
+  readonly expect?: RefundFacts | undefined
 }
+
+/** What a person is shown before they say yes. */
+export type RefundFacts = { readonly status: OrderStatus; readonly amount: string; readonly to: string }
 
 /**
  * An operator sends the money of an order back that was delivered, or that failed and waits for a person: all of it, in the asset and on the chain it came from, to the payer that was
@@ -21,21 +32,61 @@ export async function refundOrder(checkout: Checkout, orderId: string, request: 
   const { orders, jobs, limits, clock } = checkout
   const order = await orders.byId(orderId)
   if (!order) throw new Problem('order_not_found', `There is no order ${orderId.slice(0, 40)}.`)
-  const objection = objectionTo(order)
+  if (isSame(order, request)) return order
+  assertExpected(order, request)
+  const objection = refundObjection(order)
   if (objection) throw refused(order, objection)
   const offer = checkout.offers.get(offerKey(order))
   if (!offer) throw refused(order, `This configuration has nothing of ${order.rail} on ${order.network} any more.`)
   const lease = await jobs.begin(orderId, limits.leaseSeconds)
-  if (!lease) throw refused(order, 'Somebody is refunding it right now.')
-  const step = await beginRefund({ checkout, offer, order, lease }, request)
-  if (step.kind !== 'moved') {
+  if (!lease) return twinOf(checkout, order, request)
+  const letGo = async () => {
     if (order.status === 'confirmed') await jobs.forget(lease)
+  }
+  const step = await beginRefund({ checkout, offer, order, lease }, request).catch(async (error: unknown) => {
+    // It was not to begin: nobody waits for the lease to run out.
+    await letGo()
+    throw error
+  })
+  if (step.kind !== 'moved') {
+    await letGo()
     throw refused(order, 'It changed while the refund began; look at it again.')
   }
   return runShared(checkout, { order: step.order, lease }, { untilMs: clock.now() + limits.waitMsMax })
 }
 
-function objectionTo({ status, refund }: Order): string | null {
+function isSame({ refund }: Order, { key }: RefundRequest): boolean {
+  return key != null && refund?.key === key
+}
+
+/** Somebody is at it this moment. When that is the same request, sent twice, it is answered alike. */
+async function twinOf({ clock, limits, orders }: Checkout, order: Order, request: RefundRequest): Promise<Order> {
+  const seen =
+    request.key == null
+      ? null
+      : await pollUntil(clock, limits.waitMsMax, async () => {
+          const now = await orders.byId(order.id)
+          return now && (isSame(now, request) || now.refund) ? now : null
+        })
+  if (seen && isSame(seen, request)) return seen
+  throw refused(order, 'Somebody is at work on it right now.')
+}
+
+function assertExpected(order: Order, { expect }: RefundRequest): void {
+  if (!expect) return
+  const now = factsOf(order)
+  if (expect.status === now.status && expect.amount === now.amount && sameAddress(expect.to, now.to)) return
+  throw new Problem('changed_meanwhile', `Order ${order.id} is not as it was; nothing was sent. Look at it again.`, {
+    members: { now },
+  })
+}
+
+function factsOf({ status, amount, payer }: Order): RefundFacts {
+  return { status, amount: formatUsd(usd(amount)), to: payer }
+}
+
+/** Why nothing can be sent back now; null: it can. */
+export function refundObjection({ status, refund }: Order): string | null {
   switch (status) {
     case 'confirmed':
     // It waits for a person, or its refund begins this very moment and the lease is taken.

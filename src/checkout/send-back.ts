@@ -5,8 +5,7 @@ import { arrivalsOf, hastenArrival, matchArrivals } from '../store/tills/arrival
 import { recordArrivals } from '../store/tills/scan.ts'
 import type { SentBack } from './checkout.ts'
 import { obstacleToReturn } from './orphans.ts'
-import type { ReconcileContext } from './reconcile-context.ts'
-import { RECONCILE } from './reconciler.ts'
+import { RECONCILE, type ReconcileContext } from './reconcile-context.ts'
 
 /** Whoever paid presents it within seconds; until then a stranger's word changes nothing. */
 const RIVAL_SECONDS = 20

@@ -250,6 +250,16 @@ export const commands: readonly Entry[] = [
     load: () => import('./items.ts').then(({ exportItems }) => exportItems),
   },
   {
+    name: 'discounts import',
+    summary: 'Give and take back discounts by a CSV file, all of its lines or none',
+    load: () => import('./discounts.ts').then(({ importDiscounts }) => importDiscounts),
+  },
+  {
+    name: 'discounts export',
+    summary: 'Who pays less for what, as a CSV file',
+    load: () => import('./discounts.ts').then(({ exportDiscounts }) => exportDiscounts),
+  },
+  {
     name: 'prices list',
     summary: 'What probes, look-ups and craft actions cost',
     load: () => import('./prices.ts').then(({ listPrices }) => listPrices),
@@ -268,6 +278,56 @@ export const commands: readonly Entry[] = [
     name: 'prices export',
     summary: 'Those prices as a CSV file',
     load: () => import('./prices.ts').then(({ exportPrices }) => exportPrices),
+  },
+  {
+    name: 'operators list',
+    summary: 'Who runs the shop, and in which role',
+    load: () => import('./operators.ts').then(({ listOperators }) => listOperators),
+  },
+  {
+    name: 'operators add',
+    summary: 'Add somebody who runs the shop; prints the link that lets them in',
+    load: () => import('./operators.ts').then(({ addOperator }) => addOperator),
+  },
+  {
+    name: 'operators link',
+    summary: 'Another link that lets somebody in, once',
+    load: () => import('./operators.ts').then(({ linkOperator }) => linkOperator),
+  },
+  {
+    name: 'operators role',
+    summary: 'Give somebody another role',
+    load: () => import('./operators.ts').then(({ changeOperatorRole }) => changeOperatorRole),
+  },
+  {
+    name: 'operators revoke',
+    summary: 'Let somebody in no more',
+    load: () => import('./operators.ts').then(({ revokeOperator }) => revokeOperator),
+  },
+  {
+    name: 'approvals list',
+    summary: 'Refunds that wait for a second person',
+    load: () => import('./approvals.ts').then(({ listApprovalsCommand }) => listApprovalsCommand),
+  },
+  {
+    name: 'approvals approve',
+    summary: 'Approve a refund that another operator asked for',
+    load: () => import('./approvals.ts').then(({ approveRefund }) => approveRefund),
+  },
+  {
+    name: 'approvals refuse',
+    summary: 'Refuse it, or take it back',
+    load: () => import('./approvals.ts').then(({ refuseRefund }) => refuseRefund),
+  },
+  {
+    name: 'audit list',
+    summary: 'Who did what, newest first',
+    load: () => import('./audit.ts').then(({ listAuditCommand }) => listAuditCommand),
+  },
+  {
+    name: 'audit verify',
+    summary: 'Check that the audit log is whole',
+    load: () => import('./audit.ts').then(({ verifyAuditCommand }) => verifyAuditCommand),
   },
   {
     name: 'migrate',

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../base/json.ts'
 import { type Command, operatorOptions, UsageFault } from './command.ts'
 import { operatorClient } from './shop-client.ts'
-import { byOf, byOption } from './table-file.ts'
+import { byOf, byOption, exportCommand, importCommand, type Table } from './table-file.ts'
 
 type DiscountView = JsonObject & {
   readonly itemId: string
@@ -40,3 +40,18 @@ export const discountItem: Command = {
     return { json: view, text: `${view.nickname} ${how}: ${text} for ${view.itemId}` }
   },
 }
+
+const table: Table = {
+  noun: 'discounts',
+  path: '/operator/discounts.csv',
+  about: {
+    import: [
+      'Gives discounts by a table with the columns item, player and percent; 0 takes one back. All lines or none: what is wrong is told line by',
+      'line, and then nothing was changed. It may be repeated. Discounts that are not in the table stay as they are.',
+    ].join('\n'),
+    export: 'Prints who pays less for what as CSV, as `sutler discounts import` takes it.',
+  },
+}
+
+export const importDiscounts = importCommand(table)
+export const exportDiscounts = exportCommand(table)

@@ -1,10 +1,13 @@
 import type { Config } from '../config/config.ts'
+import type { Environment } from '../config/options.ts'
 import { boundedFetch } from './bounded-fetch.ts'
 import { type Command, shopOptions } from './command.ts'
 import { checkChains } from './doctor/chains.ts'
 import { checkFacilitator, checkGame, checkStore, readConfiguration } from './doctor/configuration-checks.ts'
 import { areas, type Diagnosis, type Grade, gradeOf, nextOf, skipped } from './doctor/finding.ts'
+import { checkGrades } from './doctor/grades.ts'
 import { checkFront } from './doctor/live-checks.ts'
+import { visitTo } from './doctor/visit.ts'
 import { shopUrl } from './shop-client.ts'
 import type { Style, Terminal } from './terminal.ts'
 
@@ -24,22 +27,34 @@ export const doctor: Command = {
   async run(call) {
     const { terminal } = call
     const url = shopUrl(call)
-    const note = (words: string) => terminal.note(terminal.style.dim(words))
-    note(`looking at the configuration, and at ${url}`)
-    const isRunning = await isAlive(url)
-    const { config, findings } = readConfiguration(call.env, url)
-    const house = config ? await checkHouse(config, isRunning) : []
-    if (isRunning) note('asking the shop what strangers ask')
-    const front = isRunning ? await checkFront(url) : [silentShop(url)]
-    const all = [...findings, ...house, ...front].toSorted((a, b) => areas.indexOf(a.area) - areas.indexOf(b.area))
-    const grade = gradeOf(all)
-    const next = nextOf(all)
+    terminal.note(terminal.style.dim(`looking at the configuration, and at ${url}`))
+    const { grade, next, findings } = await diagnose(call.env, url)
     return {
-      json: { grade, next, findings: all.map((finding) => ({ ...finding })) },
-      text: reportText(all, { grade, next }, terminal),
+      json: { grade, next, findings: findings.map((finding) => ({ ...finding })) },
+      text: reportText(findings, { grade, next }, terminal),
       isGood: grade === 'A' || grade === 'B',
     }
   },
+}
+
+/** Marks are for a shop that sells: one that does not has other worries. */
+async function checkStrangers(url: string): Promise<readonly Diagnosis[]> {
+  const visit = visitTo(url)
+  const front = await checkFront(visit)
+  return front.some(({ severity }) => severity === 'fail') ? front : [...front, ...(await checkGrades(visit))]
+}
+
+/** The whole examination, from this machine. A running shop lets its operators ask for it, too. */
+export async function diagnose(
+  env: Environment,
+  url: string,
+): Promise<Verdict & { readonly findings: readonly Diagnosis[] }> {
+  const isRunning = await isAlive(url)
+  const { config, findings } = readConfiguration(env, url)
+  const house = config ? await checkHouse(config, isRunning) : []
+  const front = isRunning ? await checkStrangers(url) : [silentShop(url)]
+  const all = [...findings, ...house, ...front].toSorted((a, b) => areas.indexOf(a.area) - areas.indexOf(b.area))
+  return { grade: gradeOf(all), next: nextOf(all), findings: all }
 }
 
 /** Whoever cannot be reached sells nothing. */

@@ -1,3 +1,4 @@
+import { nearestWord } from '../base/nearest-word.ts'
 import { VERSION } from '../base/version.ts'
 import { readEnvironment } from '../config/environment.ts'
 import { helpOf, parseCall, SaidAlready, UsageFault } from './command.ts'
@@ -80,7 +81,9 @@ function notFound([first = '', second]: readonly string[]): UsageFault {
       `there is no command ${first} ${second}; there are ${group.map(({ name }) => name).join(', ')}`,
       null,
     )
-  return new UsageFault(`there is no ${first.startsWith('-') ? 'option' : 'command'} ${first}`, null)
+  const meant = nearestWord(first, [...new Set(commands.map(({ name }) => name.split(' ')[0]!))])
+  const hint = meant === null ? '' : `; there is ${meant}`
+  return new UsageFault(`there is no ${first.startsWith('-') ? 'option' : 'command'} ${first}${hint}`, null)
 }
 
 const { stdout, stderr } = process

@@ -1,6 +1,7 @@
 import { presentTimeline, type TimelineView } from '../api/operator/order-timeline.ts'
 import type { OrderStatus } from '../domain/order.ts'
 import { rails } from '../rails/rails.ts'
+import { readNaming } from '../store/orders/naming.ts'
 import { readTimeline } from '../store/orders/timeline.ts'
 import { arrivalText, findArrivals } from './arrivals.ts'
 import { type Command, CommandRefusal, operatorOptions } from './command.ts'
@@ -21,7 +22,7 @@ export const showOrder: Command = {
       (client) => client.get<TimelineView>(`/operator/orders/${encodeURIComponent(reference)}`).catch(noOrder),
       async (database) => {
         const found = await readTimeline(database, reference)
-        return found && presentTimeline(found)
+        return found && presentTimeline(found, await readNaming(database, [found.order]), noLink)
       },
     )
     if (timeline) return { json: timeline, text: timelineText(timeline, call.terminal) }
@@ -34,6 +35,9 @@ export const showOrder: Command = {
     }
   },
 }
+
+/** A store alone does not know whether its chain is a public one. */
+const noLink = () => null
 
 function noOrder(error: unknown): null {
   if (error instanceof CommandRefusal && error.code === 'order_not_found') return null
@@ -79,6 +83,7 @@ function timelineText(timeline: TimelineView, { style, table }: Terminal): strin
     ),
     ...section('What was signed', rows(signed(timeline)) ?? '  nothing by the shop itself'),
     ...section('Who was told', rows(told(timeline))),
+    ...section('Notes', rows(timeline.notes.map(({ at, by, text }) => [`  ${at}`, by, text]))),
   ].join('\n')
 }
 

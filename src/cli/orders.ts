@@ -2,7 +2,7 @@ import { ORDERS_PAGE_MAX, orderPage, orderQuery } from '../api/operator/order-qu
 import { ORDERS_CSV_HEAD, type OrderView, orderCsv, type presentTotals } from '../api/operator/order-view.ts'
 import { isoTime, systemClock } from '../base/clock.ts'
 import { type OrderStatus, statuses } from '../domain/order.ts'
-import { listOrders as listFromStore, sumOrders } from '../store/orders/list.ts'
+import { orderBook } from '../service/order-desk.ts'
 import { type Command, type CommandCall, operatorOptions, UsageFault } from './command.ts'
 import { readShopOrStore } from './store-access.ts'
 import type { Style, Terminal } from './terminal.ts'
@@ -17,7 +17,7 @@ type Page = {
 type Query = Readonly<Record<string, string>>
 
 const LIMIT = 20
-const FILTERS = ['status', 'payer', 'player', 'good', 'surface', 'rail', 'since', 'before', 'cursor'] as const
+const FILTERS = ['status', 'payer', 'player', 'good', 'item', 'surface', 'rail', 'since', 'before', 'cursor'] as const
 
 export const ordersCommand: Command = {
   args: '',
@@ -30,6 +30,7 @@ export const ordersCommand: Command = {
     payer: { value: 'wallet', about: 'only what this wallet paid' },
     player: { value: 'name', about: 'only what was bought for this nickname or wallet' },
     good: { value: 'good', about: 'only this good, such as shopItem or saleLot' },
+    item: { value: 'item', about: 'only this one of its kind: an item id, a sale id' },
     surface: { value: 'surface', about: 'only this surface, such as shop or sale' },
     rail: { value: 'rail', about: 'only what was paid by this protocol' },
     since: { value: 'time', about: 'only purchases from this time on, such as 2026-01-31 or 2026-01-31T12:00:00Z' },
@@ -70,14 +71,7 @@ function readPage(call: CommandCall, query: Query): Promise<Page> {
   return readShopOrStore<Page>(
     call,
     (client) => client.get<Page>(`/operator/orders?${new URLSearchParams(query)}`),
-    (database) =>
-      orderPage(
-        {
-          list: (filter) => listFromStore(database, filter),
-          sum: (selection, ordersMax) => sumOrders(database, selection, ordersMax),
-        },
-        orderQuery.parse(query),
-      ),
+    (database) => orderPage(orderBook({ database, clock: systemClock }), orderQuery.parse(query)),
   )
 }
 
@@ -131,8 +125,8 @@ function listText({ orders, next, totals }: Page, { style, table }: Terminal): s
 
 function totalsText({ orders, isWhole, byCurrency }: ReturnType<typeof presentTotals>): string {
   const sums = byCurrency.map(
-    ({ network, orders, paid, refunded, net }) =>
-      `  ${network}: ${orders} orders, ${paid} paid, ${refunded} sent back, ${net} left`,
+    ({ network, currency, orders, paid, refunded, net }) =>
+      `  ${currency} on ${network}: ${orders} orders, ${paid} paid, ${refunded} sent back, ${net} left`,
   )
   return [isWhole ? `${orders} orders` : `the newest ${orders} orders`, ...sums].join('\n')
 }

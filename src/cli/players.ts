@@ -1,8 +1,8 @@
-import { presentPlayer } from '../api/operator/player-rows.ts'
+import { PLAYERS_PAGE_MAX, presentPlayer } from '../api/operator/player-rows.ts'
 import type { JsonObject } from '../base/json.ts'
 import { createPlayers } from '../store/game/players.ts'
 import { type Command, operatorOptions } from './command.ts'
-import { operatorClient } from './shop-client.ts'
+import { operatorClient, type ShopClient } from './shop-client.ts'
 import { readShopOrStore } from './store-access.ts'
 
 type PlayerView = JsonObject & {
@@ -23,13 +23,26 @@ export const listPlayers: Command = {
   async run(call) {
     const players = await readShopOrStore(
       call,
-      async (client) => (await client.get<{ players: PlayerView[] }>('/operator/players')).players,
+      allOf,
       async (database) => (await createPlayers(database).list(LISTED_MAX)).map(presentPlayer) as PlayerView[],
     )
     const { table, style } = call.terminal
     const rows = players.map(({ nickname, level, wallets }) => [nickname, `level ${level}`, wallets.join(', ')])
     return { json: { players }, text: rows.length === 0 ? style.dim('there are no players') : table(rows) }
   },
+}
+
+async function allOf(client: ShopClient): Promise<readonly PlayerView[]> {
+  const players: PlayerView[] = []
+  for (let next: string | null = ''; next !== null && players.length < LISTED_MAX; ) {
+    const cursor: string = next === '' ? '' : `&cursor=${next}`
+    const page: { players: PlayerView[]; next: string | null } = await client.get(
+      `/operator/players?limit=${PLAYERS_PAGE_MAX}${cursor}`,
+    )
+    players.push(...page.players)
+    next = page.next
+  }
+  return players
 }
 
 export const addPlayer: Command = {

@@ -52,7 +52,9 @@ function createClient(url: string, headers: Readonly<Record<string, string>>): S
     })
     const text = await response.text()
     const answer = asObject(text)
-    if (response.ok && answer) return answer as Answer
+    // The shop has taken it down, and nothing was done yet.
+    const isDone = response.ok && answer?.code !== 'approval_needed'
+    if (isDone && answer) return answer as Answer
     throw refusalOf(url, path, response.status, answer)
   }
   return {

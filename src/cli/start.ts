@@ -5,6 +5,7 @@ import { isoTime, systemClock } from '../base/clock.ts'
 import { stringify } from '../base/json.ts'
 import { createLog, type Log } from '../base/log.ts'
 import { IS_PACKED, VERSION } from '../base/version.ts'
+import { readClientConfig } from '../config/client.ts'
 import { type Config, type HttpConfig, publicUrls } from '../config/config.ts'
 import { type LoadedConfig, loadConfig, meansProduction } from '../config/load.ts'
 import { ConfigFault } from '../config/options.ts'
@@ -56,7 +57,7 @@ async function runShop({ env, terminal }: CommandCall): Promise<null> {
   const tell = teller(loaded, terminal)
   tell('starting; the very first start takes some seconds longer')
   // A start that is called off needs no tidying up: everything here survives a process that dies.
-  const running = await Promise.race([open(loaded, terminal), stopped.then(() => null)])
+  const running = await Promise.race([open(loaded, { terminal, env }), stopped.then(() => null)])
   if (!running) return null
   terminal.show(running.output)
   await stopped
@@ -89,12 +90,18 @@ function logOf({ logLevel: level }: Pick<Config, 'logLevel'>): Log {
   return createLog({ level, clock: systemClock, write: (line) => process.stderr.write(line) })
 }
 
-async function open(loaded: LoadedConfig, terminal: Terminal): Promise<Running> {
+async function open(loaded: LoadedConfig, { terminal, env }: Pick<CommandCall, 'terminal' | 'env'>): Promise<Running> {
+  // It is loaded when somebody asks for it.
+  const doctor = async () => (await import('./doctor.ts')).diagnose(env, ownUrl(loaded))
   if (loaded.mode === 'production') {
-    const service = await startService(loaded.config)
+    const service = await startService(loaded.config, { doctor })
+    const link = await service.firstLink()
+    // Once, in the clear, for whoever started it: it works for 15 minutes, and for one person.
+    if (link !== null)
+      logOf(loaded.config).warn('nobody runs this shop yet: open the link to become its first admin', { link })
     return { output: productionOutput(loaded.config, service.url), stop: service.stop }
   }
-  const { world, stop } = await startSandbox(loaded)
+  const { world, stop } = await startSandbox(loaded, { doctor })
   const { mode, http } = world.config
   const banner = sandboxBanner(world, cwd())
   const json = {
@@ -104,6 +111,13 @@ async function open(loaded: LoadedConfig, terminal: Terminal): Promise<Running> 
     buy: Object.fromEntries(banner.purchases),
   }
   return { output: { json, text: bannerText(banner, http, terminal) }, stop }
+}
+
+/** Where this very process is reached, whatever stands in front of it. */
+function ownUrl(loaded: LoadedConfig): string {
+  const { host, port } = loaded.mode === 'sandbox' ? loaded.common.http : loaded.config.http
+  const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
 }
 
 function bannerText({ facts, purchases }: Banner, http: HttpConfig, { style, table }: Terminal): string {
@@ -117,9 +131,16 @@ function bannerText({ facts, purchases }: Banner, http: HttpConfig, { style, tab
     '',
     ...purchases.flatMap(([how, line]) => [`  ${style.dim(`# ${how}`)}`, `  ${line}`]),
     `  ${style.dim('# or watch an agent buy everything')}`,
-    `  ${IS_PACKED ? 'npx sutler' : 'npm run'} demo`,
+    `  ${demoLine(http)}`,
     '',
   ].join('\n')
+}
+
+/** Another terminal does not know of a port that was set in this one. */
+function demoLine({ baseUrl }: HttpConfig): string {
+  const isUsual = baseUrl === readClientConfig({}).url
+  if (IS_PACKED) return isUsual ? 'npx sutler demo' : `npx sutler demo --url ${baseUrl}`
+  return isUsual ? 'npm run demo' : `npm run demo -- --url ${baseUrl}`
 }
 
 /** One line like those of the log, which most likely goes to the same place. */

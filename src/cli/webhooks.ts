@@ -1,4 +1,4 @@
-import { presentEndpoint } from '../api/operator/rows.ts'
+import { presentEndpoint } from '../api/operator/webhook-rows.ts'
 import type { JsonObject } from '../base/json.ts'
 import { eventTypes } from '../domain/event.ts'
 import { listEndpoints } from '../store/webhooks/endpoints.ts'

@@ -5,6 +5,7 @@ import type { LogLevel } from '../base/log.ts'
 import type { Usd } from '../base/money.ts'
 import type { Secret } from '../base/secret.ts'
 import type { Limits } from './limits.ts'
+import type { Setting } from './settings.ts'
 import type { ChainKey } from './signing-key.ts'
 
 /** The resolved configuration. Everything past `config/` sees only this; nothing else reads the environment. */
@@ -13,6 +14,7 @@ export type Config = {
   readonly http: HttpConfig
   /** Null switches the operator routes off. */
   readonly operatorToken: Secret | null
+  readonly operators: OperatorsConfig
   readonly store: StoreConfig
   readonly logLevel: LogLevel
   readonly limits: Limits
@@ -29,6 +31,8 @@ export type Config = {
   readonly operations: OperationsConfig
   /** Payers that are never served, lower case. */
   readonly blockedPayers: ReadonlySet<string>
+  /** Every option with what may be seen of it. */
+  readonly settings: readonly Setting[]
 }
 
 /** How the shop names and proves itself in its documents. */
@@ -52,6 +56,16 @@ export type HttpConfig = {
   readonly proxyHops: number
   /** Browser origins that may call `/mcp`; requests without an Origin always may. */
   readonly mcpOrigins: readonly string[]
+}
+
+/** The people who run the shop, and what they may do alone. */
+export type OperatorsConfig = {
+  /** Pages and sessions. Without them only tokens open the operator's routes. */
+  readonly console: boolean
+  /** What each of support may give back within a day. */
+  readonly supportRefundsPerDay: Usd
+  /** From this amount on a refund needs a second person; null: never. */
+  readonly secondPersonFrom: Usd | null
 }
 
 export type StoreConfig = {

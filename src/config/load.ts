@@ -15,12 +15,14 @@ import type {
   SaleConfig,
 } from './config.ts'
 import { defaultLimits, type Limits } from './limits.ts'
+import { readOperators } from './operators.ts'
 import { ConfigFault, type Environment, list, type OptionReader, optionReader } from './options.ts'
 import { SANDBOX_OPERATOR_TOKEN } from './published.ts'
 import { type Protocols, readRails } from './rails.ts'
 import { readRetention } from './retention.ts'
 import { earlierRails } from './retired.ts'
 import { readService } from './service.ts'
+import { settingsOf } from './settings.ts'
 import type { ChainKey } from './signing-key.ts'
 
 /** What every mode has. The sandbox adds chains, keys and contracts of its own. */
@@ -60,7 +62,13 @@ export function loadConfig(env: Environment): LoadedConfig {
   read.skip('SUTLER_SIGNER_URL', 'SUTLER_SIGNER_TOKEN', 'SUTLER_SIGNER_TOKEN_FILE')
   read.refuseUnknown('SUTLER_', productionOptions(env, protocols, common.http))
   if (read.issues.length > 0) throw new ConfigFault(read.issues)
-  return loaded
+  return withSettings(loaded, settingsOf(env, read.known))
+}
+
+function withSettings(loaded: LoadedConfig, settings: Config['settings']): LoadedConfig {
+  return loaded.mode === 'sandbox'
+    ? { ...loaded, common: { ...loaded.common, settings } }
+    : { ...loaded, config: { ...loaded.config, settings } }
 }
 
 /** What was sold on another network is finished there, by the configuration of that time. */
@@ -78,12 +86,14 @@ function readCommon(read: OptionReader, mode: 'sandbox' | 'production'): CommonC
   const url = read.optionalSecret('DATABASE_URL')
   if (url !== undefined && !/^postgres(ql)?:\/\//.test(url))
     read.fault('DATABASE_URL', 'must start with postgres://', null)
+  const operatorToken =
+    mode === 'production'
+      ? readOperatorToken(read)
+      : new Secret(read.text('SUTLER_OPERATOR_TOKEN', SANDBOX_OPERATOR_TOKEN))
   return {
     http: readHttp(read, mode),
-    operatorToken:
-      mode === 'production'
-        ? readOperatorToken(read)
-        : new Secret(read.text('SUTLER_OPERATOR_TOKEN', SANDBOX_OPERATOR_TOKEN)),
+    operatorToken,
+    operators: readOperators(read, operatorToken),
     store: {
       url,
       dataDir,
@@ -96,6 +106,7 @@ function readCommon(read: OptionReader, mode: 'sandbox' | 'production'): CommonC
     operations: readOperations(read, mode),
     blockedPayers: readBlockedPayers(read),
     notSold: readNotSold(read),
+    settings: [],
   }
 }
 

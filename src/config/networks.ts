@@ -55,3 +55,22 @@ export const mppNetworks: Readonly<Record<string, MppNetwork>> = {
     isTestnet: true,
   },
 }
+
+/** What gas is paid in there. */
+export function coinOf(chainId: number): string {
+  return chainId === 8453 || chainId === 84532 ? 'ETH' : 'coin'
+}
+
+/** Where people look transactions up. */
+const explorers: Readonly<Record<number, string>> = {
+  8453: 'https://basescan.org',
+  84532: 'https://sepolia.basescan.org',
+  4217: 'https://explore.tempo.xyz',
+  42431: 'https://explore.testnet.tempo.xyz',
+}
+
+/** Null: nobody that we know shows that chain. */
+export function transactionLink(chainId: number, transaction: string): string | null {
+  const explorer = explorers[chainId]
+  return explorer === undefined ? null : `${explorer}/tx/${transaction}`
+}

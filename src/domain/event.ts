@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { EventSubject } from './good.ts'
+import { roles } from './operator.ts'
 import type { OrderStatus } from './order.ts'
 
 /** What may be told to operators and webhooks. Craft orders speak of `craft.action`, all others of `order`. */
@@ -98,6 +99,10 @@ export const deedSchema = z
     about: z.object({ kind: z.string(), id: z.string() }),
     before: z.looseObject({}).nullable().describe('Null: it did not exist'),
     after: z.looseObject({}).nullable(),
+    reason: z.string().nullable(),
+    role: z.enum(roles),
+    via: z.enum(['console', 'token', 'sandbox']),
+    audit: z.object({ position: z.string(), hash: z.string() }).describe('Its place in the audit log'),
   })
   .meta({ id: 'OperatorDeed', description: 'Something that was done by whoever runs the shop' })
 

@@ -49,6 +49,8 @@ export type Refund = {
   readonly reason: string
   /** `automatic`, or the name the operator gave. */
   readonly by: string
+  /** What the operator's request was called: the same again is the same refund. */
+  readonly key: string | null
   readonly transaction: Hash | null
   readonly createdAt: number
   readonly completedAt: number | null

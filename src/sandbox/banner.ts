@@ -3,6 +3,7 @@ import { dirname, join, relative } from 'node:path'
 import { IS_PACKED, TESTED_WITH } from '../base/version.ts'
 import { mcpBaseUrl } from '../config/config.ts'
 import { sandboxKey } from '../config/published.ts'
+import { enterUrl } from '../domain/operator.ts'
 import { sellingAccounts } from '../rails/kind.ts'
 import { rails } from '../rails/rails.ts'
 import { demoAddressOf, type World } from './world.ts'
@@ -24,6 +25,7 @@ export function sandboxBanner({ config, chains }: World, from: string): Banner {
   const facts: (readonly [string, string])[] = [
     ['Catalog', `${baseUrl}/catalog`],
     ['Contract', `${baseUrl}/openapi.json`],
+    ...(config.operators.console ? [['Console', enterUrl(baseUrl, 'sandbox')] as const] : []),
     ['MCP', mcpUrl],
     ['Sandbox', `${baseUrl}/sandbox   (keys, players, chains, magic values)`],
     ['Faucet', `POST ${baseUrl}/sandbox/faucet {"address":"0x…"}`],

@@ -8,6 +8,7 @@ import { signWithDemoKey } from './demo-wallet.ts'
 import { fund } from './faucet.ts'
 import { magicValues } from './goods.ts'
 import type { SandboxPlayers } from './players.ts'
+import { practiceRoutes } from './practice.ts'
 import { demoAddressOf, type World } from './world.ts'
 
 const RPC_BYTES_MAX = 5_000_000
@@ -63,6 +64,7 @@ export function sandboxRoutes(world: World, players: SandboxPlayers): readonly R
       bodyBytesMax: CHALLENGE_BYTES_MAX,
       handle: async ({ body }) => ({ body: await signWithDemoKey(body, rpcUrl) }),
     }),
+    ...practiceRoutes(world),
     free('POST /sandbox/players', {
       host: 'both',
       summary: 'Create a player linked to a wallet',

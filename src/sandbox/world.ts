@@ -19,6 +19,8 @@ export type World = {
   readonly chains: DevChains
   readonly contracts: SandboxContracts
   readonly deployer: Deployer
+  /** Chains that the shop cannot reach, by id: an operator practises a bad day. */
+  readonly outages: Set<number>
   close(): Promise<void>
 }
 
@@ -42,7 +44,8 @@ export async function startWorld(loaded: SandboxLoaded, running?: DevChains): Pr
     )
     await fundKeys(chains)
     const contracts = sandboxContracts(deployer.address)
-    return { config: sandboxConfig(loaded), chains, contracts, deployer, close: () => chains.close() }
+    const config = sandboxConfig(loaded)
+    return { config, chains, contracts, deployer, outages: new Set(), close: () => chains.close() }
   } catch (error) {
     await chains.close()
     throw error

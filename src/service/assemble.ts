@@ -1,12 +1,16 @@
 import { createHttpApp, type Other } from '../api/app.ts'
+import { withConsole } from '../api/console/console.ts'
+import type { ConsoleShop } from '../api/console/shell.ts'
 import { createDocuments } from '../api/documents/rows.ts'
 import { createPaymentGate } from '../api/gate/payment-gate.ts'
 import { createRateLimiter, RATE_WINDOW_SECONDS, type RateLimiter } from '../api/gate/rate-limit.ts'
 import type { SharedCounts } from '../api/gate/rate-sharing.ts'
+import { createClientFinder } from '../api/http/client-address.ts'
 import type { HttpApp } from '../api/http/serving.ts'
 import { createMcp } from '../api/mcp/mcp.ts'
+import { createAdmission } from '../api/operator/admission.ts'
 import { createShopMeter, type ShopMeter } from '../api/operator/metrics.ts'
-import { operatorHandlers } from '../api/operator/route.ts'
+import { type OperatorRoute, operatorHandlers } from '../api/operator/route.ts'
 import { assetHandlers } from '../api/pages/assets.ts'
 import { routes } from '../api/routes.ts'
 import { createShopContext, type ShopContext } from '../api/shop/shop-context.ts'
@@ -22,22 +26,28 @@ import { sendBack } from '../checkout/send-back.ts'
 import { createStoreMemory } from '../checkout/store-memory.ts'
 import { startWorker } from '../checkout/worker.ts'
 import { type Config, mcpBaseUrl } from '../config/config.ts'
+import type { Shelf } from '../domain/catalog.ts'
 import type { SurfaceName } from '../domain/good.ts'
 import type { Route } from '../domain/route.ts'
-import { accountsOf, addressFinder, type RailAccount } from '../rails/kind.ts'
+import { accountsOf, addressFinder, type RailAccount, type RailKind } from '../rails/kind.ts'
 import { addHits, forgetHits } from '../store/counters.ts'
 import type { Database } from '../store/db.ts'
+import { type Deed, type Doer, recordDeed } from '../store/deeds.ts'
 import { claim, enqueueLeased, extend, forget, release } from '../store/jobs.ts'
 import { createOrders } from '../store/orders/orders.ts'
 import { addStrike } from '../store/orders/strikes.ts'
 import { createJournal } from '../store/sends/journal.ts'
 import type { OpenSurface } from '../surfaces/surface.ts'
 import { createChains } from './chains.ts'
+import { createHouseRules } from './house-rules.ts'
 import { pairOffers } from './offers.ts'
 import { assertAllFinishable, assertAllReturnable, soldBefore } from './open-orders.ts'
 import { createOperations, type Operations } from './operations.ts'
 import { type Ground, layGround, type Parts } from './parts.ts'
+import { firstLink } from './people-desk.ts'
 import { openRails, recordedTerms, sellingRails } from './rails.ts'
+import { createNodeTimes, createReplica } from './replica.ts'
+import { createTally } from './tally.ts'
 import { createTelling } from './telling.ts'
 import { keepTime } from './time.ts'
 
@@ -47,9 +57,11 @@ export type Assembly = {
   readonly checkout: Checkout
   readonly operations: Operations
   readonly routes: readonly Route[]
+  readonly operatorRoutes: readonly OperatorRoute[]
   readonly database: Database
   readonly clock: Clock
   readonly log: Log
+  firstLink(): Promise<string | null>
   /** Learns which payments are spent, and takes up what is open. */
   begin(): Promise<void>
   /** Begins nothing more. `answered` settles when everybody who was let in has their answer; only then does the work behind it end. */
@@ -64,16 +76,18 @@ export async function assemble(config: Config, parts: Parts = {}): Promise<Assem
   if (ownClock) await keepTime(ownClock, database, log, stopping.signal)
   const counter = await openCounter(config, ground)
   const { checkout, operations } = counter
-  const { app, table, limiter } = await openDoor(config, ground, counter)
+  const { app, table, operatorRoutes, limiter } = await openDoor(config, ground, counter)
   let worker: ReturnType<typeof startWorker> | null = null
   return {
     app,
     checkout,
     operations,
     routes: table,
+    operatorRoutes,
     database,
     clock,
     log,
+    firstLink: () => firstLink({ config, database, clock, random: ground.random }),
     async begin() {
       await operations.gate.open(stopping.signal)
       if (ground.withoutWorker) return
@@ -107,8 +121,10 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   const { limits, http } = config
   const sources = { clock, random, log, waypoint, exchange }
   const journal = createJournal(database)
-  const meter = createShopMeter(() => operations.wake())
-  const chainOf = createChains({ limits, journal, clock, log, waypoint, transports, meter: meter.chain })
+  const tally = createTally({ database, clock, log, shelves: () => shelvesOf(open) })
+  const meter = createShopMeter({ onMoved: () => operations.wake(), onTold: tally.count })
+  const nodes = createNodeTimes(meter.chain)
+  const chainOf = createChains({ limits, journal, clock, log, waypoint, transports, meter: nodes.meter })
   const measured = (service: string) => measuredExchange(exchange, clock, (asked) => meter.outside(service, asked))
   const accounts = accountsOf(kinds, config)
   const selling = accounts.filter(({ isSelling }) => isSelling)
@@ -123,12 +139,15 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   }
   const rails = openRails(accounts, chainOf, railParts)
   const goods = { ...sources, exchange: measured('game'), config, database, chainOf, surfaces }
-  const { open, offers } = pairOffers({ ...goods, accounts: selling, rails, telling })
+  const rules = createHouseRules({ database, clock, log, configured: config.blockedPayers })
+  const { open, offers } = pairOffers({ ...goods, accounts: selling, rails, telling, rules })
   await assertAllFinishable(database, offers)
   const orders = createOrders(database)
   const memory = createStoreMemory()
-  const around = { ...sources, memory, config, accounts, database, journal, rails, open, chainOf, meter, orders, past }
-  const operations = createOperations({ ...around, resolve: ground.resolve, post: ground.post })
+  const books = { config, accounts, database, journal, orders, past, memory }
+  const replica = createReplica({ database, clock, random, nodes })
+  const around = { ...sources, ...books, rails, open, chainOf, meter, tally, rules, replica }
+  const operations = createOperations({ ...around, resolve: ground.resolve, post: ground.post, doctor: ground.doctor })
   await assertAllReturnable(database, operations.reconcileContext)
   const receipts = createReceiptSigner({
     key: readSigningKey(config.receipts.key),
@@ -143,7 +162,10 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
       database.ensureRoom()
       operations.gate.assertOpen()
     },
-    assertSelling: operations.health.assertSelling,
+    assertSelling(surface, rail) {
+      operations.health.assertSelling(surface, rail)
+      return rules.assertUnpaused(rail)
+    },
     isBlocked: operations.reconcileContext.isBlocked,
     sendBack: (rail, astray) => sendBack(operations.reconcileContext, rail, astray),
     paymentUrl: (rail, reference) => context.urlOf(rail, `/payments/${reference}`),
@@ -156,7 +178,12 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   return { checkout, operations, meter, context, open, accounts: selling }
 }
 
-type Door = { readonly app: HttpApp; readonly table: readonly Route[]; readonly limiter: RateLimiter }
+type Door = {
+  readonly app: HttpApp
+  readonly table: readonly Route[]
+  readonly operatorRoutes: readonly OperatorRoute[]
+  readonly limiter: RateLimiter
+}
 
 /** The route table and everything that is served beside it, as one function from requests to answers. */
 async function openDoor(config: Config, ground: Ground, counter: Counter): Promise<Door> {
@@ -180,12 +207,34 @@ async function openDoor(config: Config, ground: Ground, counter: Counter): Promi
   const references = rails.map(({ reference }) => reference)
   const mcp = createMcp({ ...selling, config, references, version: VERSION })
   const others = new Map<string, Other>([['/mcp', { host: mcpBaseUrl(http), handle: mcp }]])
-  const operatorParts = { routes: operations.operatorRoutes(checkout), token: config.operatorToken }
-  for (const [path, handle] of operatorHandlers({ ...operatorParts, limits, limiter }))
-    others.set(path, { host: 'both', handle })
+  const addressOf = createClientFinder(http.proxyHops)
+  const admission = createAdmission({
+    ...{ token: config.operatorToken, console: config.operators.console },
+    ...{ http, database, limiter, clock, addressOf },
+  })
+  // Without a token and without sessions nobody can tell that there are such routes.
+  const isRun = config.operatorToken !== null || config.operators.console
+  const operatorRoutes = isRun ? operations.operatorRoutes(checkout, admission) : []
+  const operatorParts = { routes: operatorRoutes, admission, limits, clock, random }
+  const record = (doer: Doer, deed: Deed) =>
+    recordDeed(database, doer, deed).catch((error) =>
+      log.error('a call of an operator is missing in the audit log', { ...deed, by: doer.by, error }),
+    )
+  const handlers = operatorHandlers({ ...operatorParts, record })
+  const shop = config.operators.console ? consoleShop(config, rails) : null
+  for (const [path, other] of withConsole(handlers, shop, limiter)) others.set(path, { host: 'both', ...other })
   for (const [path, handle] of assetHandlers(limiter)) others.set(path, { host: 'both', handle })
   const app = createHttpApp({ ...selling, factsOf: documents.factsOf, others, http, limits, observe: meter.answered })
-  return { app, table, limiter }
+  return { app, table, operatorRoutes, limiter }
+}
+
+function consoleShop({ service, mode }: Config, kinds: readonly RailKind[]): ConsoleShop {
+  const rails = kinds.map(({ name, label }) => ({ name, label }))
+  return { name: service.name, isSandbox: mode === 'sandbox', rails }
+}
+
+function shelvesOf(open: ReadonlyMap<SurfaceName, OpenSurface>): readonly Shelf[] {
+  return [...open.values()].flatMap(({ shelf = [] }) => shelf)
 }
 
 function orderJobs(database: Database): OrderJobs {

@@ -2,7 +2,7 @@ import { type EventLog, streamEvents } from '../api/operator/event-stream.ts'
 import type { Clock } from '../base/clock.ts'
 import { createWakeSignal, type WakeSignal } from '../base/wake-signal.ts'
 import type { Database } from '../store/db.ts'
-import { forgottenPosition, lastPosition, readEvents } from '../store/events.ts'
+import { forgottenPosition, lastPosition, newestEvents, readEvents } from '../store/events.ts'
 import { pumpEvents } from '../webhooks/pump.ts'
 
 /** The log of events as operators read it, and whoever listens to it at this moment. */
@@ -33,8 +33,9 @@ export function openEventLog(database: Database, clock: Clock): OpenEventLog {
       await pumpEvents(database)
       return lastPosition(database)
     },
+    newest: (question) => newestEvents(database, question),
     forgotten: () => forgottenPosition(database),
-    stream: (after) => streamEvents({ db: database, clock, waitForNews, stop: stopping.signal }, after),
+    stream: (after, wanted) => streamEvents({ db: database, clock, waitForNews, stop: stopping.signal }, after, wanted),
     announce() {
       for (const wakeSignal of listeners) wakeSignal.ring()
     },

@@ -5,7 +5,10 @@ type EventLoopDelay = { readonly p99Seconds: number; readonly maxSeconds: number
 const WINDOW_MS = 10_000
 const RESOLUTION_MS = 10
 
-let watch: ReturnType<typeof begin> | undefined
+/** Each has a watch of its own: what one has read is gone for the other. */
+type Reader = 'figures' | 'replica'
+
+const watches = new Map<Reader, ReturnType<typeof begin>>()
 
 function begin() {
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
@@ -17,14 +20,15 @@ function begin() {
  * How late this process was with what was due, over the last ten seconds or more. Whoever asks sooner reads the same again, so that two
  * readers do not take each other's figures away. It belongs to the process, however many shops a test runs in it.
  */
-export function eventLoopDelay(): EventLoopDelay {
-  watch ??= begin()
+export function eventLoopDelay(reader: Reader): EventLoopDelay {
   const now = performance.now()
+  const watch = watches.get(reader) ?? begin()
+  watches.set(reader, watch)
   const { histogram, since } = watch
   if (now - since < WINDOW_MS && watch.last.maxSeconds > 0) return watch.last
   const last = { p99Seconds: lateBy(histogram.percentile(99)), maxSeconds: lateBy(histogram.max) }
   histogram.reset()
-  watch = { histogram, since: now, last }
+  watches.set(reader, { histogram, since: now, last })
   return last
 }
 

@@ -33,7 +33,8 @@ export async function readGauges(parts: GaugeParts): Promise<readonly Gauge[]> {
   return [
     ...orderGauges(figures, lagSeconds),
     ...moneyGauges(figures, floats),
-    ...webhookGauges(backlog),
+    // Whoever is disabled is not late.
+    ...webhookGauges(backlog.filter(({ isEnabled }) => isEnabled)),
     ...walletGauges(balances),
     ...healthGauges(health),
     ...nodeGauges(chains),
@@ -132,7 +133,8 @@ async function readFloats(rails: readonly OpenRail[]): Promise<readonly Float[]>
 }
 
 function moneyGauges({ liabilities, troubles }: Figures, floats: readonly Float[]): readonly Gauge[] {
-  const owed = (network: string) => liabilities.find((one) => one.network === network)?.amount ?? 0n
+  const owed = (network: string) =>
+    liabilities.reduce((sum, one) => (one.network === network ? sum + one.amount : sum), 0n)
   const networks = new Set([...floats, ...liabilities].map(({ network }) => network))
   return [
     gauge(

@@ -4,13 +4,11 @@ import { lotRows } from '../api/operator/lot-rows.ts'
 import { listedGoods, priceRows } from '../api/operator/price-rows.ts'
 import type { OperatorRoute } from '../api/operator/route.ts'
 import type { Clock } from '../base/clock.ts'
-import type { Random } from '../base/id.ts'
 import type { ChainAccess } from '../chain/access.ts'
 import type { ChainConfig, Config } from '../config/config.ts'
 import type { Offer } from '../domain/offer.ts'
 import type { Database } from '../store/db.ts'
-import type { Doer } from '../store/deeds.ts'
-import { listDiscounts, setDiscount } from '../store/game/discounts.ts'
+import { listDiscounts, setDiscounts } from '../store/game/discounts.ts'
 import { changeShelf, listShelf } from '../store/game/shelf.ts'
 import { changeGoodPrices, readGoodPrices } from '../store/good-prices.ts'
 import { createLotDesk } from './lot-desk.ts'
@@ -20,40 +18,34 @@ type GoodsDeskParts = {
   readonly database: Database
   readonly chainOf: (chain: ChainConfig) => ChainAccess
   readonly clock: Clock
-  readonly random: Random
   readonly offers: Iterable<Offer>
 }
 
 /** The operator's routes about what is sold: lots, items and their discounts, and the prices of all that has no shelf. */
 export function goodsRows(parts: GoodsDeskParts): readonly OperatorRoute[] {
-  const { config, database, chainOf, clock, random, offers } = parts
+  const { config, database, chainOf, clock, offers } = parts
   const { sale, chain, backend } = config.game
-  const doer = (by: string): Doer => ({ by, at: clock.now(), random })
   return [
-    ...(sale ? lotRows(createLotDesk({ sale, chain, chainOf, database, clock, doer })) : []),
-    ...(backend.kind === 'embedded' ? embeddedGoodsRows(config, database, doer) : []),
+    ...(sale ? lotRows(createLotDesk({ sale, chain, chainOf, database, clock })) : []),
+    ...(backend.kind === 'embedded' ? embeddedGoodsRows(config, database) : []),
     ...priceRows({
       goods: listedGoods(offers),
       read: () => readGoodPrices(database),
-      change: (by, changes) => changeGoodPrices(database, doer(by), changes),
+      change: (doer, changes, ifMatch) => changeGoodPrices(database, doer, changes, ifMatch),
     }),
   ]
 }
 
-function embeddedGoodsRows(
-  { limits }: Config,
-  database: Database,
-  doer: (by: string) => Doer,
-): readonly OperatorRoute[] {
+function embeddedGoodsRows({ limits }: Config, database: Database): readonly OperatorRoute[] {
   return [
     ...itemRows({
       list: () => listShelf(database),
-      change: (by, changes, how) => changeShelf(database, doer(by), changes, how),
+      change: (doer, changes, how) => changeShelf(database, doer, changes, how),
     }),
     ...discountRows({
       nicknameLengthMax: limits.nicknameLengthMax,
       list: (limit) => listDiscounts(database, limit),
-      set: (by, discount) => setDiscount(database, doer(by), discount),
+      set: (doer, discounts, how) => setDiscounts(database, doer, discounts, how),
     }),
   ]
 }

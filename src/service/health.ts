@@ -1,5 +1,5 @@
 import type { Health, HealthCheck, Selling } from '../api/operator/health-rows.ts'
-import type { Clock } from '../base/clock.ts'
+import { type Clock, isoTime } from '../base/clock.ts'
 import { type Exchange, systemExchange } from '../base/outgoing.ts'
 import { isProblem, Problem } from '../base/problem.ts'
 import type { HeadSource } from '../chain/head.ts'
@@ -12,6 +12,7 @@ import type { RailName } from '../domain/rail.ts'
 import type { OutsideService } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
 import { oldestDueSeconds } from '../store/jobs.ts'
+import type { SalesPause } from '../store/sales-pauses.ts'
 import type { OpenSurface } from '../surfaces/surface.ts'
 import type { RoleSigner } from './signers.ts'
 import type { WalletBalance } from './wallets.ts'
@@ -38,6 +39,8 @@ type HealthParts = {
   /** Keys that lie elsewhere. */
   readonly signers?: readonly Pick<RoleSigner, 'role' | 'sender'>[]
   wallets(): Promise<readonly WalletBalance[]>
+  /** Rails on which somebody has paused sales. */
+  pauses?(): Promise<readonly SalesPause[]>
   readonly clock: Clock
   readonly exchange?: Exchange
 }
@@ -64,6 +67,7 @@ type Found = HealthCheck & { readonly problem: Problem | null }
 type Look = {
   readonly at: number
   readonly found: readonly Found[]
+  readonly pauses: readonly SalesPause[]
   /** What is known to keep goods from being sold, by surface and rail. */
   readonly obstacles: ReadonlyMap<string, Problem>
 }
@@ -81,13 +85,13 @@ export function createHealth(parts: HealthParts): HealthWatch {
 
   async function lookAround(): Promise<Look> {
     const at = clock.now()
-    const found = await runChecks(parts)
+    const [found, pauses] = await Promise.all([runChecks(parts), within(clock, readPausesOf(parts)).catch(() => [])])
     const obstacles = new Map<string, Problem>()
     for (const { surface, rail, needs } of pairs) {
       const obstacle = found.find(({ name, problem }) => problem !== null && needs.has(name))?.problem
       if (obstacle) obstacles.set(`${surface} ${rail}`, obstacle)
     }
-    last = { at, found, obstacles }
+    last = { at, found, pauses, obstacles }
     return last
   }
 
@@ -98,10 +102,18 @@ export function createHealth(parts: HealthParts): HealthWatch {
 
   return {
     async read() {
-      const { found } = await look()
+      const { found, pauses } = await look()
       const sells = pairs.map(({ surface, rail, needs }): Selling => {
         const down = found.filter(({ name, status }) => status === 'fail' && needs.has(name))
-        return { surface, rail, isUp: down.length === 0, reasons: down.map(({ name, detail }) => `${name}: ${detail}`) }
+        const pause = pauses.find((one) => one.rail === rail)
+        const reasons = down.map(({ name, detail }) => `${name}: ${detail}`)
+        return {
+          surface,
+          rail,
+          isUp: down.length === 0 && !pause,
+          isPaused: pause !== undefined && down.length === 0,
+          reasons: pause ? [...reasons, pausedWords(pause)] : reasons,
+        }
       })
       const checks = found.map(({ name, status, detail }) => ({ name, status, detail }))
       return { checks: isLeaving ? [...checks, LEAVING] : checks, sells, isLeaving }
@@ -118,6 +130,15 @@ export function createHealth(parts: HealthParts): HealthWatch {
       isLeaving = true
     },
   }
+}
+
+async function readPausesOf({ pauses }: HealthParts): Promise<readonly SalesPause[]> {
+  return (await pauses?.()) ?? []
+}
+
+/** Why is nobody's business but the operators'. */
+function pausedWords({ since, until }: SalesPause): string {
+  return `sales: Paused by whoever runs the shop since ${isoTime(since)}${until === null ? '' : `, until ${isoTime(until)}`}.`
 }
 
 /** By the names of the checks. */

@@ -3,9 +3,12 @@ import type { Log } from '../base/log.ts'
 import type { RetentionConfig } from '../config/config.ts'
 import { cutoffOf, type KeptThing, keptThings } from '../domain/retention.ts'
 import type { Database } from '../store/db.ts'
+import { forgetFunnel } from '../store/funnel.ts'
 import { claim, enqueue, release } from '../store/jobs.ts'
+import { forgetHours } from '../store/orders/sums.ts'
 import { readExported } from '../store/retention/export.ts'
 import { letGoOf, tidyUp } from '../store/retention/step.ts'
+import { forgetWalletUse } from '../store/wallets.ts'
 
 type JanitorParts = {
   readonly database: Database
@@ -29,6 +32,8 @@ const LEASE_SECONDS = 300
 const PAUSE_MS = 50
 /** Steps of one kind in one round: 20,000 rows a minute, which is more than a shop can write. */
 const STEPS_MAX = 1_000
+/** No chart by the hour goes back further; days are kept for ever. */
+const HOURS_MS = 62 * 86_400_000
 const FOR_EVER_MS = 90 * 86_400_000
 
 /** Deletes what was kept long enough, in small steps, on one replica at a time. */
@@ -54,6 +59,9 @@ export function createJanitor({ database, clock, log, retention, onGone }: Janit
       if (before !== null) await sweepOne(thing, before, stop)
     }
     await tidyUp(database, now - (keep.events ?? FOR_EVER_MS))
+    await forgetHours(database, now - HOURS_MS)
+    await forgetFunnel(database, now - HOURS_MS)
+    await forgetWalletUse(database, now - HOURS_MS)
   }
 
   async function loop(): Promise<void> {

@@ -12,7 +12,7 @@ export type LiveChain = { readonly rpc: Rpc }
 const STATUS_VALUES = { ok: 0, warn: 1, fail: 2 } as const
 
 export function healthGauges({ checks, sells, isLeaving }: Health): readonly Gauge[] {
-  const sellsAny = sells.length === 0 || sells.some(({ isUp }) => isUp)
+  const sellsAny = sells.length === 0 || sells.some(({ isUp, isPaused }) => isUp || isPaused)
   return [
     gauge('sutler_ready', '1 when this replica can sell something.', only(!isLeaving && sellsAny ? 1 : 0)),
     gauge(
@@ -46,7 +46,7 @@ export function nodeGauges(chains: readonly LiveChain[]): readonly Gauge[] {
 }
 
 export function processGauges({ connections, idle, waiting }: DatabaseStatus): readonly Gauge[] {
-  const { p99Seconds, maxSeconds } = eventLoopDelay()
+  const { p99Seconds, maxSeconds } = eventLoopDelay('figures')
   const { user, system } = process.cpuUsage()
   return [
     gauge('sutler_build_info', 'Always 1; the labels say what runs.', [

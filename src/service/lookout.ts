@@ -8,7 +8,8 @@ import type { Trouble, TroubleKind } from '../domain/trouble.ts'
 import { readAttention } from '../store/attention.ts'
 import type { Database } from '../store/db.ts'
 import { recordLook } from '../store/troubles.ts'
-import type { OpenSurface } from '../surfaces/surface.ts'
+import { recordWallets } from '../store/wallets.ts'
+import type { KeyRight, OpenSurface } from '../surfaces/surface.ts'
 import type { WalletBalance } from './wallets.ts'
 
 type LookoutParts = {
@@ -20,6 +21,10 @@ type LookoutParts = {
   readonly surfaces: ReadonlyMap<SurfaceName, Pick<OpenSurface, 'needsGame'>>
   health(): Promise<Health>
   wallets(): Promise<readonly WalletBalance[]>
+  /** What our keys may do on their chains. */
+  rights(): Promise<readonly KeyRight[]>
+  /** Says that this replica is there. */
+  report(): Promise<void>
   /** Something was written to the log of events. */
   onTold(): void
 }
@@ -48,11 +53,13 @@ export function createLookout(parts: LookoutParts): Lookout {
     const { troubles, seen } = await lookAround(parts)
     const lasting = troubles.filter((trouble) => !FICKLE.has(trouble.kind) || before.has(nameOf(trouble)))
     before = new Set(troubles.map(nameOf))
+    await parts.report()
     const told = await recordLook(database, { at: clock.now(), troubles: lasting, seen, quietMs: QUIET_MS }, random)
     if (told > 0) onTold()
   }
 
   async function loop(): Promise<void> {
+    await parts.report().catch((error: unknown) => log.warn('this replica could not say that it is there', { error }))
     while (!stopping.signal.aborted) {
       await clock.sleep(LOOK_MS, stopping.signal)
       if (stopping.signal.aborted) return
@@ -78,11 +85,18 @@ type Seen = { readonly troubles: readonly Trouble[]; readonly seen: readonly Tro
 
 async function lookAround(parts: LookoutParts): Promise<Seen> {
   const { database, clock, chains, surfaces, health, wallets } = parts
-  const [found, balances, attention] = await Promise.all([
+  const [found, balances, attention, rights] = await Promise.all([
     health(),
     wallets().catch(() => null),
     readAttention(database, clock.now()),
+    parts.rights().catch((): readonly KeyRight[] => []),
   ])
+  if (balances)
+    await recordWallets(
+      database,
+      balances.map((balance) => withRights(balance, rights)),
+      clock.now(),
+    )
   const troubles = [
     ...(balances ?? []).filter(({ isLow }) => isLow).map(walletTrouble),
     ...chains.flatMap(nodeTroubles),
@@ -92,6 +106,11 @@ async function lookAround(parts: LookoutParts): Promise<Seen> {
   ]
   const always: readonly TroubleKind[] = ['node', 'game', 'rail', 'surface', 'attention']
   return { troubles, seen: balances === null ? always : [...always, 'wallet'] }
+}
+
+function withRights(balance: WalletBalance, rights: readonly KeyRight[]) {
+  const own = rights.filter(({ address }) => address === balance.address)
+  return { ...balance, rights: own.map(({ name, has }) => ({ name, has })) }
 }
 
 function walletTrouble({ role, chainId, address, unit, amount }: WalletBalance): Trouble {
@@ -123,7 +142,8 @@ function nodeTroubles({ rpc }: { readonly rpc: Rpc }): readonly Trouble[] {
 function sellingTroubles({ sells }: Health, surfaces: LookoutParts['surfaces']): readonly Trouble[] {
   const downOf = (by: 'surface' | 'rail') =>
     [...Map.groupBy(sells, (pair) => pair[by])].flatMap(([about, pairs]) =>
-      pairs.every(({ isUp }) => !isUp)
+      // Goods whose every rail was paused by somebody are not down.
+      pairs.every(({ isUp }) => !isUp) && (by === 'rail' || pairs.some(({ isPaused }) => !isPaused))
         ? [{ about, reasons: [...new Set(pairs.flatMap(({ reasons }) => reasons))] }]
         : [],
     )

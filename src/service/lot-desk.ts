@@ -5,7 +5,7 @@ import { createBatchReader } from '../chain/batch.ts'
 import { contractAt } from '../chain/contract.ts'
 import type { GameConfig, SaleConfig } from '../config/config.ts'
 import type { Database } from '../store/db.ts'
-import { type Doer, recordDeeds } from '../store/deeds.ts'
+import { recordDeed } from '../store/deeds.ts'
 import { changeLotNotes, readLotNotes } from '../store/lot-notes.ts'
 import { lotStateOf, readLots, saleAbi } from '../surfaces/sale/lots.ts'
 
@@ -15,11 +15,10 @@ type LotDeskParts = {
   readonly chainOf: (chain: GameConfig['chain']) => ChainAccess
   readonly database: Database
   readonly clock: Clock
-  readonly doer: (by: string) => Doer
 }
 
 /** What the operator's routes about lots work with. The shop's own keys cannot change a lot: that is the lot manager's. */
-export function createLotDesk({ sale, chain, chainOf, database, clock, doer }: LotDeskParts): LotDesk {
+export function createLotDesk({ sale, chain, chainOf, database, clock }: LotDeskParts): LotDesk {
   const { rpc } = chainOf(chain)
   const contract = contractAt(rpc, sale.contract, saleAbi)
   const read = createBatchReader(rpc)
@@ -33,17 +32,13 @@ export function createLotDesk({ sale, chain, chainOf, database, clock, doer }: L
     },
     isOffered: (saleId) => sale.saleIds === null || sale.saleIds.includes(saleId),
     notes: () => readLotNotes(database, sale.contract),
-    note: (by, changes) => changeLotNotes(database, doer(by), sale.contract, changes),
+    note: (doer, changes, ifMatch) => changeLotNotes(database, doer, { contract: sale.contract, ifMatch }, changes),
     encode: (saleId, { name, uri, unitPrice, supply, opensAt, closesAt }) =>
       contract.encode('setLot', [
         BigInt(saleId),
         { name, uri, unitPrice, supply, opensAt: seconds(opensAt), closesAt: seconds(closesAt) },
       ]),
-    prepared: (by, saleId, before, after) =>
-      database.transaction((tx) =>
-        recordDeeds(tx, doer(by), [
-          { deed: 'lot.prepared', about: { kind: 'lot', id: String(saleId) }, before, after },
-        ]),
-      ),
+    prepared: (doer, saleId, before, after) =>
+      recordDeed(database, doer, { deed: 'lot.prepared', about: { kind: 'lot', id: String(saleId) }, before, after }),
   }
 }

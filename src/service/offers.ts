@@ -1,6 +1,5 @@
 import type { Address } from '../base/address.ts'
 import type { Usd } from '../base/money.ts'
-import { Problem } from '../base/problem.ts'
 import type { Config } from '../config/config.ts'
 import type { GoodName, ListedPrice, SurfaceName } from '../domain/good.ts'
 import { type Offer, type OfferKey, offerKey } from '../domain/offer.ts'
@@ -8,6 +7,7 @@ import type { RailName } from '../domain/rail.ts'
 import type { RailAccount } from '../rails/kind.ts'
 import { createGoodPrices, type GoodPrices } from '../store/good-prices.ts'
 import type { OpenSurface, Surface, SurfaceParts } from '../surfaces/surface.ts'
+import type { HouseRules } from './house-rules.ts'
 import type { OpenRail } from './rails.ts'
 import type { Telling } from './telling.ts'
 
@@ -17,10 +17,11 @@ type OffersOptions = Omit<SurfaceParts, 'offersOn' | 'networks' | 'ownAddresses'
   readonly surfaces: readonly Surface[]
   readonly rails: readonly OpenRail[]
   readonly telling: Telling
+  readonly rules: Pick<HouseRules, 'payerProblem'>
 }
 
 /** Puts goods beside rails: what this shop sells, and how each is paid. */
-export function pairOffers({ surfaces, accounts, rails, telling, ...options }: OffersOptions): {
+export function pairOffers({ surfaces, accounts, rails, telling, rules, ...options }: OffersOptions): {
   readonly open: ReadonlyMap<SurfaceName, OpenSurface>
   readonly offers: ReadonlyMap<OfferKey, Offer>
 } {
@@ -44,10 +45,7 @@ export function pairOffers({ surfaces, accounts, rails, telling, ...options }: O
     },
     networks: networksOf(accounts, config),
     ownAddresses: ownAddresses(accounts, config),
-    payerProblem: (payer) =>
-      config.blockedPayers.has(payer.toLowerCase())
-        ? new Problem('payer_blocked', 'This payer is not served here; nothing was taken.')
-        : null,
+    payerProblem: rules.payerProblem,
   }
   const open = new Map<SurfaceName, OpenSurface>()
   for (const surface of surfaces) {

@@ -1,7 +1,10 @@
+import type { Admission } from '../api/operator/admission.ts'
 import type { EventLog } from '../api/operator/event-stream.ts'
 import { healthRows } from '../api/operator/health-rows.ts'
 import type { ShopMeter } from '../api/operator/metrics.ts'
 import type { OperatorRoute } from '../api/operator/route.ts'
+import type { DoctorReport } from '../api/operator/system-rows.ts'
+import { cachedRead } from '../base/cached-read.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
@@ -23,7 +26,7 @@ import type { RailAccount } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
 import type { Orders } from '../store/orders/orders.ts'
 import type { ShopTerms } from '../store/shop-terms.ts'
-import type { OpenSurface } from '../surfaces/surface.ts'
+import type { KeyRight, OpenSurface } from '../surfaces/surface.ts'
 import { createWebhooks, type Webhooks } from '../webhooks/endpoints.ts'
 import { RETRY_SECONDS } from '../webhooks/lane.ts'
 import { createPost, type Post, systemResolve } from '../webhooks/post.ts'
@@ -32,11 +35,14 @@ import { startWebhookWorker, type WebhookWorker } from '../webhooks/worker.ts'
 import { openEventLog } from './event-log.ts'
 import { readGauges } from './gauges.ts'
 import { createHealth, type HealthRail, type HealthWatch } from './health.ts'
+import type { HouseRules } from './house-rules.ts'
 import { createJanitor, type Janitor } from './janitor.ts'
 import { createLookout, type Lookout } from './lookout.ts'
 import { operatorRoutes } from './operator-routes.ts'
 import type { OpenRail } from './rails.ts'
+import type { ReplicaVoice } from './replica.ts'
 import { createSigners, isJournalBehind } from './signers.ts'
+import type { Tally } from './tally.ts'
 import { createTills } from './tills.ts'
 import { readWallets } from './wallets.ts'
 
@@ -51,6 +57,10 @@ type OperationsParts = {
   readonly open: ReadonlyMap<SurfaceName, OpenSurface>
   readonly chainOf: (chain: Config['game']['chain']) => ChainAccess
   readonly meter: ShopMeter
+  readonly tally: Tally
+  readonly rules: HouseRules
+  readonly replica: ReplicaVoice
+  readonly doctor: (() => Promise<DoctorReport>) | undefined
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
@@ -76,7 +86,7 @@ export type Operations = {
   readonly janitor: Pick<Janitor, 'sweep'>
   /** Health and keys: rows of the public table. */
   publicRoutes(checkout: Checkout): readonly Route[]
-  operatorRoutes(checkout: Checkout): readonly OperatorRoute[]
+  operatorRoutes(checkout: Checkout, admission: Admission): readonly OperatorRoute[]
   /** Something happened in this process. */
   wake(): void
   start(): void
@@ -84,6 +94,8 @@ export type Operations = {
   stop(): Promise<void>
 }
 
+/** Roles change seldom, and whoever needs one finds out when it is gone. */
+const RIGHTS_MS = 60_000
 /** Reorganisations deeper than this have not been seen where we sell. */
 const RESCAN_BLOCKS = 128n
 
@@ -100,15 +112,22 @@ export function createOperations(parts: OperationsParts): Operations {
     patienceMs: config.limits.leaseSeconds * 1000,
   })
   const policy = { allowLoopback: operations.webhookLoopback }
-  const webhooks = createWebhooks({ db: database, random, resolve, policy, onChanged: () => worker?.lookAround() })
+  const post = parts.post ?? createPost({ clock, resolve, policy })
+  const hooked = { db: database, random, clock, resolve, policy, post }
+  const webhooks = createWebhooks({ ...hooked, onChanged: () => worker?.lookAround() })
   const wallets = () => readWallets(signers, tills, operations)
   const chains = [...new Map(signers.map(({ rpc, head }) => [rpc, { rpc, head }])).values()]
   const remote = signers.filter(({ isRemote }) => isRemote)
-  const selling = { rails: healthRails(parts), surfaces: open, signers: remote }
+  const selling = { rails: healthRails(parts), surfaces: open, signers: remote, pauses: parts.rules.pauses }
   const health = createHealth({ database, chains, ...selling, gate, wallets, clock, exchange })
   const events = openEventLog(database, clock)
   const watched = { database, clock, random, log, chains, surfaces: open, health: health.read, wallets }
-  const lookout = createLookout({ ...watched, onTold: () => worker?.wake() })
+  const lookout = createLookout({
+    ...watched,
+    rights: rightsOf(parts),
+    report: parts.replica.report,
+    onTold: () => worker?.wake(),
+  })
   const janitor = createJanitor({ database, clock, log, retention: operations.retention, onGone: meter.deleted })
   const metrics = async () => meter.print(await readGauges({ ...watched, rails }))
   let worker: WebhookWorker | undefined
@@ -123,29 +142,30 @@ export function createOperations(parts: OperationsParts): Operations {
     lookout,
     janitor,
     publicRoutes: (checkout) => healthRows(health.read, checkout.receipts.jwks),
-    operatorRoutes: (checkout) => operatorRoutes({ ...parts, events, webhooks, metrics, reconcileContext }, checkout),
+    operatorRoutes: (checkout, admission) =>
+      operatorRoutes({ ...parts, events, webhooks, metrics, reconcileContext, admission }, checkout),
     wake: () => worker?.wake(),
     start() {
-      worker = startWebhookWorker({
-        db: database,
-        post: parts.post ?? createPost({ clock, resolve, policy }),
-        retrySeconds: RETRY_SECONDS,
-        clock,
-        random,
-        log,
-        waypoint,
-        observe: meter.webhook,
-        onPlaced: events.announce,
-      })
+      const told = { observe: meter.webhook, onPlaced: events.announce }
+      worker = startWebhookWorker({ ...hooked, ...told, retrySeconds: RETRY_SECONDS, log, waypoint })
       reconciler = startReconciler(reconcileContext, operations.reconcileSeconds)
       lookout.start()
       janitor.start()
+      parts.tally.start()
     },
     async stop() {
       events.close()
-      await Promise.all([worker?.stop(), reconciler?.stop(), lookout.stop(), janitor.stop()])
+      await Promise.all([worker?.stop(), reconciler?.stop(), lookout.stop(), janitor.stop(), parts.tally.stop()])
+      await parts.replica.leave().catch(() => {})
     },
   }
+}
+
+function rightsOf({ open, clock }: OperationsParts): () => Promise<readonly KeyRight[]> {
+  return cachedRead(clock, RIGHTS_MS, async () => {
+    const each = await Promise.all([...open.values()].map(({ rights }) => rights?.() ?? []))
+    return each.flat()
+  })
 }
 
 /** Those that sell. A key beside the treasury is one that settles. */
@@ -161,8 +181,8 @@ function healthRails({ accounts, rails, chainOf }: OperationsParts): readonly He
 }
 
 function reconcileContextOf(parts: OperationsParts, tills: readonly Till[]): ReconcileContext {
-  const { config, database, clock, random, log, orders } = parts
-  const { operations, limits, blockedPayers } = config
+  const { config, database, clock, random, log, orders, rules } = parts
+  const { operations, limits } = config
   return {
     db: database,
     tills,
@@ -178,7 +198,7 @@ function reconcileContextOf(parts: OperationsParts, tills: readonly Till[]): Rec
       rescanBlocks: RESCAN_BLOCKS,
       silenceSecondsMax: (2 * limits.challengeTtlMs) / 1000,
     },
-    isBlocked: (payer) => blockedPayers.has(payer.toLowerCase()),
+    isBlocked: rules.isBlocked,
     refundedToday: () => orders.refundedToday(),
   }
 }

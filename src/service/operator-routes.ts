@@ -1,96 +1,67 @@
-import { arrivalRows } from '../api/operator/arrival-rows.ts'
-import type { EventLog } from '../api/operator/event-stream.ts'
+import { operatorContract } from '../api/documents/operator-contract.ts'
 import { exportRows } from '../api/operator/export-rows.ts'
-import { type Decision, orderRows } from '../api/operator/order-rows.ts'
 import { playerRows, playersElsewhere } from '../api/operator/player-rows.ts'
-import type { OperatorRoute } from '../api/operator/route.ts'
+import { type OperatorRoute, operator } from '../api/operator/route.ts'
 import { operatorRows } from '../api/operator/rows.ts'
-import type { Clock } from '../base/clock.ts'
-import type { Random } from '../base/id.ts'
-import type { Log } from '../base/log.ts'
-import type { ChainAccess } from '../chain/access.ts'
+import { once } from '../base/once.ts'
 import type { Checkout } from '../checkout/checkout.ts'
-import { decideArrival } from '../checkout/orphans.ts'
-import { reconcile } from '../checkout/reconcile.ts'
-import type { ReconcileContext } from '../checkout/reconcile-context.ts'
-import type { ChainConfig, Config } from '../config/config.ts'
+import { reconcile, type TillReport } from '../checkout/reconcile.ts'
 import { planExport } from '../domain/retention.ts'
-import { presentArrival } from '../domain/till.ts'
-import type { Database } from '../store/db.ts'
-import { createGameCalls, type GameVerdict } from '../store/game/calls.ts'
+import { type Deed, recordDeed } from '../store/deeds.ts'
 import { createPlayers } from '../store/game/players.ts'
-import { hurry } from '../store/jobs.ts'
-import { listOrders, sumOrders } from '../store/orders/list.ts'
-import { readTimeline } from '../store/orders/timeline.ts'
 import { markExported, readExport } from '../store/retention/export.ts'
-import { arrivalsBy, arrivalsFrom, listFound } from '../store/tills/arrival-list.ts'
-import type { Webhooks } from '../webhooks/endpoints.ts'
+import type { DeskParts } from './desk-parts.ts'
 import { goodsRows } from './goods-desk.ts'
-
-type OperatorRoutesParts = {
-  readonly config: Config
-  readonly database: Database
-  readonly chainOf: (chain: ChainConfig) => ChainAccess
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Log
-  readonly events: EventLog
-  readonly webhooks: Webhooks
-  readonly metrics: () => Promise<string>
-  readonly reconcileContext: ReconcileContext
-}
+import { moneyDeskRows } from './money-desk.ts'
+import { orderBook, orderDeskRows } from './order-desk.ts'
+import { peopleRoutes } from './people-desk.ts'
+import { createRefundDesk } from './refund-desk.ts'
+import { rulesDeskRows } from './rules-desk.ts'
+import { systemDeskRows } from './system-desk.ts'
 
 /** What operators may ask and do, over this shop's parts. */
-export function operatorRoutes(parts: OperatorRoutesParts, checkout: Checkout): readonly OperatorRoute[] {
+export function operatorRoutes(parts: DeskParts, checkout: Checkout): readonly OperatorRoute[] {
   const { config, database, clock, random, events, webhooks, reconcileContext } = parts
   const { nicknameLengthMax } = config.limits
-  return [
+  const refunds = createRefundDesk(parts, checkout)
+  const routes: readonly OperatorRoute[] = [
     ...operatorRows({
       checkout,
       events,
       webhooks,
-      reconcile: () => reconcile(reconcileContext),
-      async decideArrival(id, decision) {
-        const { arrival, till } = await decideArrival(reconcileContext, id, decision)
-        return presentArrival(arrival, till)
+      async reconcile(doer) {
+        const reports = await reconcile(reconcileContext)
+        await recordDeed(database, doer, reconciled(reports))
+        return reports
       },
+      refund: refunds.refund,
       metrics: parts.metrics,
     }),
-    ...arrivalRows({
-      list: (filter) => listOrders(database, filter),
-      ordersBy: checkout.orders.byReference,
-      listArrivals: (filter) => listFound(database, filter),
-      arrivalsBy: (reference) => arrivalsBy(database, reference),
-      arrivalsFrom: (sender, limit) => arrivalsFrom(database, sender, limit),
-    }),
-    ...orderRows({
-      list: (filter) => listOrders(database, filter),
-      sum: (selection, ordersMax) => sumOrders(database, selection, ordersMax),
-      timeline: (reference) => readTimeline(database, reference),
-      hurry: (key) => hurry(database, { kind: 'order', key }),
-      decide: (orderId, outcome, by) => decideDelivery(parts, { orderId, outcome, by }),
-    }),
+    ...orderDeskRows(parts, checkout, refunds),
+    ...moneyDeskRows(parts),
+    ...rulesDeskRows(parts),
+    ...systemDeskRows(parts),
     ...(config.game.backend.kind === 'embedded'
-      ? playerRows({ players: createPlayers(database), random, nicknameLengthMax })
+      ? playerRows({ players: createPlayers(database), random, nicknameLengthMax, book: orderBook(parts) })
       : playersElsewhere()),
     ...exportRows({
       plan: (days) => planExport(config.operations.retention.keep, clock.now(), days),
       page: (kind, slice) => readExport(database, kind, slice),
-      mark: (exported) => markExported(database, exported),
+      mark: (doer, exported) => markExported(database, doer, exported),
     }),
     ...goodsRows({ ...parts, offers: checkout.offers.values() }),
+    ...peopleRoutes({ ...parts, approve: refunds.approve }, () => routes),
+    operator('GET /openapi.operator.json', {
+      role: 'viewer',
+      summary: 'The contract of the operator routes',
+      handle: async () => ({ body: contract() }),
+    }),
   ]
+  const contract = once(() => operatorContract({ origin: config.http.baseUrl, config }, routes))
+  return routes
 }
 
-/** A person found out what the game could not say. Not while a request may still be on its way to it. */
-async function decideDelivery(
-  { config, database, clock, log }: OperatorRoutesParts,
-  { orderId, outcome, by }: { readonly orderId: string; readonly outcome: GameVerdict; readonly by: string },
-): Promise<Decision> {
-  const calls = createGameCalls(database)
-  const call = await calls.find(orderId)
-  if (call && clock.now() < call.sentAt + config.limits.gameRequestLifeMs) return 'too_early'
-  if (!(await calls.decide(orderId, outcome, by))) return 'nothing_to_decide'
-  log.warn('an operator decided about a delivery', { orderId, outcome, by })
-  return 'taken'
+function reconciled(reports: readonly TillReport[]): Deed {
+  const after = Object.fromEntries(reports.map(({ till, difference }) => [till, difference.toString()]))
+  return { deed: 'books.compared', about: { kind: 'books', id: 'tills' }, before: null, after }
 }

@@ -1,3 +1,4 @@
+import type { DoctorReport } from '../api/operator/system-rows.ts'
 import { type Clock, type SyncedClock, syncedClock, systemClock } from '../base/clock.ts'
 import { type Random, systemRandom } from '../base/id.ts'
 import { createLog, type Log } from '../base/log.ts'
@@ -41,12 +42,15 @@ export type Parts = {
   readonly resolve?: Resolve
   /** Carries webhooks to them. */
   readonly post?: Post
+  /** Looks at everything from outside, for whoever asks at the desk. */
+  readonly doctor?: () => Promise<DoctorReport>
   /** Runs when the store is up to date: the sandbox fills its shelves, and brings routes of its own. */
   readonly furnish?: (database: Database) => Promise<readonly Route[]>
 }
 
 /** The same with nothing left out, and a store that is open and up to date. */
-export type Ground = Required<Omit<Parts, 'furnish' | 'resolve' | 'post'>> & {
+export type Ground = Required<Omit<Parts, 'furnish' | 'resolve' | 'post' | 'doctor'>> & {
+  readonly doctor: Parts['doctor']
   readonly resolve: Resolve | undefined
   readonly post: Post | undefined
   /** Set by the store's time; null where the clock was handed in. */
@@ -65,7 +69,7 @@ export async function layGround(config: Config, parts: Parts): Promise<Ground> {
   const database = parts.database ?? (await openStore(config, { clock, random, log }))
   await bringUpToDate(database, config, log)
   const extraRoutes = (await parts.furnish?.(database)) ?? []
-  const sources = { clock, ownClock, random, log, waypoint, exchange, resolve, post }
+  const sources = { clock, ownClock, random, log, waypoint, exchange, resolve, post, doctor: parts.doctor }
   return { ...sources, database, extraRoutes, transports, surfaces, rails, withoutWorker, startsCold }
 }
 

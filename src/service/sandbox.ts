@@ -4,10 +4,13 @@ import { systemRandom } from '../base/id.ts'
 import { createLog } from '../base/log.ts'
 import { providerTransport } from '../chain/rpc.ts'
 import type { LoadedConfig } from '../config/load.ts'
+import { consoleRoutes } from '../sandbox/console.ts'
 import { createSandboxPlayers, seedSandboxGame } from '../sandbox/players.ts'
+import { withOutages } from '../sandbox/practice.ts'
 import { sandboxRoutes } from '../sandbox/routes.ts'
 import { startWorld, type World } from '../sandbox/world.ts'
 import { type Database, openDatabase } from '../store/db.ts'
+import type { Parts } from './parts.ts'
 import { type Service, startService } from './service.ts'
 
 /** A shop with a world of its own around it: chains, money, contracts, players. */
@@ -15,7 +18,7 @@ type SandboxShop = { readonly service: Service; readonly world: World; stop(): P
 
 type SandboxLoaded = Extract<LoadedConfig, { mode: 'sandbox' }>
 
-export async function startSandbox(loaded: SandboxLoaded): Promise<SandboxShop> {
+export async function startSandbox(loaded: SandboxLoaded, parts: Pick<Parts, 'doctor'> = {}): Promise<SandboxShop> {
   const log = createLog({
     level: loaded.common.logLevel,
     clock: systemClock,
@@ -37,14 +40,20 @@ export async function startSandbox(loaded: SandboxLoaded): Promise<SandboxShop> 
   try {
     const { native, tempo } = world.chains
     const service = await startService(world.config, {
+      ...parts,
       log,
       database,
       // Most sandboxes are looked at first: what only payments need comes with the first of them, and costs that one a second.
       startsCold: true,
-      transports: new Map([native, tempo].map((chain) => [chain.chainId, providerTransport(chain)])),
+      transports: new Map(
+        [native, tempo].map((chain) => [chain.chainId, providerTransport(withOutages(chain, world.outages))]),
+      ),
       async furnish() {
         await seedSandboxGame(database)
-        return sandboxRoutes(world, createSandboxPlayers(database, systemRandom))
+        return [
+          ...sandboxRoutes(world, createSandboxPlayers(database, systemRandom)),
+          ...consoleRoutes({ config: world.config, database, clock: systemClock, random: systemRandom }),
+        ]
       },
     })
     return { service, world, stop: () => service.stop().then(close) }

@@ -3,10 +3,12 @@ import type { Config } from '../config/config.ts'
 import { type Assembly, assemble } from './assemble.ts'
 import type { Parts } from './parts.ts'
 
-export type Service = Pick<Assembly, 'checkout' | 'operations' | 'routes' | 'database'> & {
+export type Service = Pick<Assembly, 'checkout' | 'operations' | 'routes' | 'operatorRoutes' | 'database'> & {
   /** Where it listens, on this machine. */
   readonly url: string
   readonly port: number
+  /** While there is no admin: a link that makes whoever uses it the first. Null otherwise. */
+  firstLink(): Promise<string | null>
   /** Says that it stops, stops accepting, finishes or hands over what is under way, closes the store. */
   stop(): Promise<void>
 }
@@ -14,16 +16,18 @@ export type Service = Pick<Assembly, 'checkout' | 'operations' | 'routes' | 'dat
 export async function startService(config: Config, parts: Parts = {}): Promise<Service> {
   const { http, limits } = config
   const shop = await assemble(config, parts)
-  const { app, checkout, operations, routes, database, clock, log } = shop
+  const { app, checkout, operations, routes, operatorRoutes, database, clock, log } = shop
   await shop.begin()
   const server = await startServer({ app, http, limits, log })
   const { port } = server
   return {
     url: `http://${http.host.includes(':') ? `[${http.host}]` : http.host}:${port}`,
     port,
+    firstLink: shop.firstLink,
     checkout,
     operations,
     routes,
+    operatorRoutes,
     database,
     async stop() {
       // Whoever sends requests here is told first, and sends the next ones elsewhere.

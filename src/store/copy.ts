@@ -25,6 +25,8 @@ export async function copyDatabase(source: Database, target: Database, log: Log)
 async function copyAll(from: Transaction, to: Transaction, log: Log): Promise<Copied> {
   // The digests are made of printed rows, and times are printed in the zone of the session.
   for (const tx of [from, to]) await tx.query(`set local timezone = 'UTC'`)
+  // What was added up comes along; it is not added up again.
+  await to.query(`set local sutler.copying = 'on'`)
   await refuseOtherSchema(from, to)
   const tables = await readTables(from)
   await refuseFilled(to, tables)

@@ -43,6 +43,9 @@ export type Queryable = {
 /** One statement at a time: await each before the next. */
 export type Transaction = Queryable & { readonly __transaction: true }
 
+/** What is written together with a change, or stops it by throwing: handed to whoever makes the change. */
+export type Alongside = (tx: Transaction) => Promise<void>
+
 type TransactionOptions = {
   readonly isolation?: 'read committed' | 'repeatable read' | 'serializable'
   readonly readOnly?: boolean

@@ -91,6 +91,64 @@ export async function readEvents(queryable: Queryable, after: bigint, limit: num
   return rows.map(fromEventRow)
 }
 
+/** Of which types and about what; all where nothing is said. */
+export type EventSieve = {
+  readonly types?: readonly EventType[] | undefined
+  readonly subject?: string | undefined
+}
+
+export function fitsSieve(event: Pick<LoggedEvent, 'type' | 'subject'>, { types, subject }: EventSieve): boolean {
+  return (types?.includes(event.type) ?? true) && (subject === undefined || event.subject === subject)
+}
+
+export type NewestEvents = EventSieve & { readonly before?: bigint | undefined; readonly limit: number }
+
+const COLUMNS = 'position, subject, sequence, type, data, created_at'
+const BEFORE = 'position < coalesce($1::bigint, 9223372036854775807)'
+
+// Each has an index of its own: the log, the types in it, and the subjects.
+const NEWEST = statement<EventRow>(`
+  select ${COLUMNS}
+  from events
+  where ${BEFORE}
+  order by position desc
+  limit $2`)
+const NEWEST_OF_TYPES = statement<EventRow>(`
+  select each.*
+  from unnest($3::text[]) as wanted (type)
+  cross join lateral (
+    select ${COLUMNS}
+    from events e
+    where e.type = wanted.type
+      and e.position is not null
+      and ${BEFORE}
+    order by e.position desc
+    limit $2
+  ) as each
+  order by each.position desc
+  limit $2`)
+const NEWEST_OF_SUBJECT = statement<EventRow>(`
+  select ${COLUMNS}
+  from events
+  where subject = $3
+    and ${BEFORE}
+    and ($4::text[] is null or type = any ($4))
+  order by sequence desc
+  limit $2`)
+
+/** What happened last comes first. */
+export async function newestEvents(queryable: Queryable, question: NewestEvents): Promise<readonly LoggedEvent[]> {
+  const { before, limit, types, subject } = question
+  const page = [before?.toString() ?? null, limit]
+  const { rows } =
+    subject !== undefined
+      ? await queryable.query(NEWEST_OF_SUBJECT, [...page, subject, types ?? null])
+      : types === undefined
+        ? await queryable.query(NEWEST, page)
+        : await queryable.query(NEWEST_OF_TYPES, [...page, [...new Set(types)]])
+  return rows.map(fromEventRow)
+}
+
 const FORGOTTEN = statement<{ forgotten: string }>(`
   select forgotten
   from event_tail`)

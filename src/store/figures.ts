@@ -17,7 +17,7 @@ export type Figures = {
   readonly unknownOutcomes: number
   readonly refundsOpen: number
   /** What would have to go back if nothing that is open could be delivered. */
-  readonly liabilities: readonly { readonly network: string; readonly amount: bigint }[]
+  readonly liabilities: readonly Liability[]
   /** Troubles that have not ended, by kind. */
   readonly troubles: readonly { readonly kind: TroubleKind; readonly count: number }[]
   readonly strayArrivals: readonly { readonly state: ArrivalState; readonly count: number }[]
@@ -40,12 +40,20 @@ const REFUNDS = statement<{ count: number }>(`
   where completed_at is null`)
 
 // The same as is held against the float before more is sold.
-const LIABILITIES = statement<{ network: string; amount: string }>(`
-  select network, sum(amount) as amount
+const LIABILITIES = statement<{ network: string; asset: string; amount: string }>(`
+  select network, asset, sum(amount) as amount
   from orders
   where ${IS_LIABILITY}
-  group by network
-  order by network`)
+  group by network, asset
+  order by network, asset`)
+
+type Liability = { readonly network: string; readonly asset: string; readonly amount: bigint }
+
+/** What would have to go back if nothing that is open could be delivered. */
+export async function readLiabilities(queryable: Queryable): Promise<readonly Liability[]> {
+  const { rows } = await queryable.query(LIABILITIES)
+  return rows.map(({ amount, ...owed }) => ({ ...owed, amount: BigInt(amount) }))
+}
 
 const ARRIVALS = statement<{ state: ArrivalState; count: number }>(`
   select state, count(*)::int as count
@@ -67,7 +75,7 @@ export async function readFigures(queryable: Queryable): Promise<Figures> {
     queryable.query(REFUNDS),
     queryable.query(ARRIVALS),
     queryable.query(MISSING),
-    queryable.query(LIABILITIES),
+    readLiabilities(queryable),
     countTroubles(queryable),
   ])
   return {
@@ -76,7 +84,7 @@ export async function readFigures(queryable: Queryable): Promise<Figures> {
     refundsOpen: refunds.rows[0]!.count,
     strayArrivals: arrivals.rows,
     missingSettlements: missing.rows,
-    liabilities: owed.rows.map(({ network, amount }) => ({ network, amount: BigInt(amount) })),
+    liabilities: owed,
     troubles,
   }
 }

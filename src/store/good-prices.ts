@@ -5,6 +5,7 @@ import { whenThere } from '../base/when-there.ts'
 import type { Database, Queryable } from './db.ts'
 import { type Doer, recordDeeds } from './deeds.ts'
 import { statement } from './statement.ts'
+import { assertVersion } from './version.ts'
 
 /** A good without a shelf, and what it costs unless somebody says otherwise. */
 export type PricedGood = { readonly good: string; readonly usual: Usd }
@@ -82,12 +83,15 @@ export async function changeGoodPrices(
   db: Database,
   doer: Doer,
   changes: readonly GoodPriceChange[],
+  ifMatch?: string,
 ): Promise<readonly string[]> {
   const goods = changes.map(({ good }) => good)
   return db.transaction(async (tx) => {
     await tx.query(PREPARE, [goods, changes.map(({ usual }) => usual.toString())])
     const { rows } = await tx.query(LOCK, [goods])
     const before = new Map(rows.map(({ good, amount }) => [good, usd(BigInt(amount))]))
+    const [only] = before.values()
+    if (only !== undefined) assertVersion(ifMatch, { price: formatUsd(only) })
     const moved = changes
       .map(({ good, usual, price }) => ({ good, from: before.get(good)!, to: price ?? usual }))
       .filter(({ from, to }) => from !== to)

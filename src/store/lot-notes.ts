@@ -4,6 +4,7 @@ import { stringify } from '../base/json.ts'
 import type { Database, Queryable } from './db.ts'
 import { type Doer, recordDeeds } from './deeds.ts'
 import { statement } from './statement.ts'
+import { assertVersion } from './version.ts'
 
 /** What the shop says of a lot beside the chain. Null: what the chain says. */
 export type LotNote = {
@@ -72,7 +73,7 @@ export async function isLotHidden(queryable: Queryable, contract: Address, saleI
 export async function changeLotNotes(
   db: Database,
   doer: Doer,
-  contract: Address,
+  { contract, ifMatch }: { readonly contract: Address; readonly ifMatch?: string | undefined },
   changes: readonly LotNoteChange[],
 ): Promise<readonly number[]> {
   const place = contract.toLowerCase()
@@ -81,6 +82,8 @@ export async function changeLotNotes(
     await tx.query(PREPARE, [place, ids])
     const { rows } = await tx.query(LOCK, [place, ids])
     const before = new Map(rows.map(({ sale_id, ...note }) => [Number(sale_id), note]))
+    const [only] = before.values()
+    if (only) assertVersion(ifMatch, { ...only })
     const moved = changes
       .map(({ saleId, ...change }) => ({ saleId, from: before.get(saleId)!, to: noted(before.get(saleId)!, change) }))
       .filter(({ from, to }) => stringify(from) !== stringify(to))

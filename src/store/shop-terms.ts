@@ -45,3 +45,15 @@ export async function listTerms(queryable: Queryable): Promise<readonly ShopTerm
   const { rows } = await queryable.query(LIST)
   return rows.map(({ pay_to, realm, ...rest }) => ({ ...rest, payTo: pay_to, realm: realm === '' ? null : realm }))
 }
+
+/** What an asset on a network is called. */
+export type Currencies = (network: string, asset: string) => string
+
+/** What was never asked for is dollars all the same: everything the shop is paid in is. */
+export async function readCurrencies(queryable: Queryable): Promise<Currencies> {
+  const terms = await listTerms(queryable)
+  const codes = new Map(
+    terms.toReversed().map(({ network, asset, currency }) => [`${network}/${asset}`.toLowerCase(), currency]),
+  )
+  return (network, asset) => codes.get(`${network}/${asset}`.toLowerCase()) ?? 'USD'
+}

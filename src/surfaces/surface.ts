@@ -61,7 +61,14 @@ export type OpenSurface = {
   readonly needsGame?: boolean
   /** Throws a Problem when nothing of it could be delivered now, whoever buys: what the shop itself, or its game, must mend. Reads only. */
   assertSells?(): Promise<void>
+  /** What keys of ours must be allowed to do on a chain for it, and whether they are. Reads only. */
+  rights?(): Promise<readonly KeyRight[]>
 }
+
+/** At once where the list is at hand. */
+export type PayerProblem = Problem | null | Promise<Problem | null>
+
+export type KeyRight = { readonly address: Address; readonly name: string; readonly has: boolean }
 
 /** What rows are written with. */
 export type RowContext = {
@@ -98,5 +105,5 @@ export type SurfaceParts = {
   /** Where goods must never go: the shop's own tills, tokens and contracts. */
   readonly ownAddresses: readonly Address[]
   /** What speaks against a payer, whatever they buy. */
-  payerProblem(payer: Address): Problem | null
+  payerProblem(payer: Address): PayerProblem
 }

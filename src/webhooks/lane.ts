@@ -10,11 +10,10 @@ import {
   nextDeliveries,
   type PendingDelivery,
   recordDelivery,
-  type WebhookAnswer,
 } from '../store/webhooks/deliveries.ts'
-import { type Endpoint, findEndpoint, setEndpointState } from '../store/webhooks/endpoints.ts'
-import type { Post } from './post.ts'
-import { bodyOf, signedHeaders } from './sign.ts'
+import { type Endpoint, findEndpoint, GONE_REASON, setEndpointState } from '../store/webhooks/endpoints.ts'
+import { type Post, sendTo } from './post.ts'
+import { bodyOf } from './sign.ts'
 
 export type LaneParts = {
   readonly db: Database
@@ -89,18 +88,7 @@ type Turn = {
 async function deliver({ parts, endpoint, job, stop }: Turn, pending: PendingDelivery): Promise<Verdict> {
   const { event, attempts, eventKey } = pending
   const { db, clock, post, waypoint, log, observe } = parts
-  const begun = clock.now()
-  const body = bodyOf(event)
-  const headers = signedHeaders({ id: event.id, body, atMs: begun }, endpoint.secrets)
-  const answer = await post({ url: endpoint.url, headers, body }, stop).then(
-    ({ status, text }): WebhookAnswer => ({ at: begun, status, ms: clock.now() - begun, text }),
-    (error: Error): WebhookAnswer => ({
-      at: begun,
-      status: null,
-      ms: clock.now() - begun,
-      text: error.message.slice(0, 500),
-    }),
-  )
+  const answer = await sendTo({ post, clock }, endpoint, { id: event.id, body: bodyOf(event) }, stop)
   if (stop.aborted && answer.status === null) return { pauseSeconds: 0 }
   await waypoint('webhook.sent')
   const isTold = answer.status !== null && answer.status >= 200 && answer.status < 300
@@ -118,7 +106,7 @@ async function deliver({ parts, endpoint, job, stop }: Turn, pending: PendingDel
     state,
   })
   if (answer.status === GONE) {
-    await setEndpointState(db, endpoint.id, 'disabled', 'The receiver answered 410: it is gone.')
+    await setEndpointState(db, endpoint.id, 'disabled', GONE_REASON)
     return { pauseSeconds: 0 }
   }
   return pause === undefined ? 'told' : { pauseSeconds: pause * (0.8 + 0.4 * chance(parts.random)) }

@@ -3,6 +3,9 @@ import http from 'node:http'
 import https from 'node:https'
 import { isIP } from 'node:net'
 import type { Clock } from '../base/clock.ts'
+import type { WebhookAnswer } from '../store/webhooks/deliveries.ts'
+import type { Endpoint } from '../store/webhooks/endpoints.ts'
+import { signedHeaders } from './sign.ts'
 import { portOf, type Resolve, reachableAddress, readTarget, type TargetPolicy } from './target.ts'
 
 type PostAnswer = { readonly status: number; readonly text: string }
@@ -14,6 +17,23 @@ export type PostMessage = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
+}
+
+type Sending = { readonly post: Post; readonly clock: Clock }
+
+/** Signs a message for an endpoint, sends it once, and tells what came of it: an answer, or why there was none. */
+export async function sendTo(
+  { post, clock }: Sending,
+  { url, secrets }: Pick<Endpoint, 'url' | 'secrets'>,
+  { id, body }: { readonly id: string; readonly body: string },
+  stop: AbortSignal = new AbortController().signal,
+): Promise<WebhookAnswer> {
+  const at = clock.now()
+  const headers = signedHeaders({ id, body, atMs: at }, secrets)
+  return post({ url, headers, body }, stop).then(
+    ({ status, text }) => ({ at, status, ms: clock.now() - at, text }),
+    (error: Error) => ({ at, status: null, ms: clock.now() - at, text: error.message.slice(0, TEXT_LENGTH_MAX) }),
+  )
 }
 
 export const systemResolve: Resolve = async (hostname) =>

@@ -4,6 +4,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { problems } from '../../src/base/problem.ts'
 import { operationsOf, readJson } from '../documents/documents.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { accessibilityFaults } from './accessible.ts'
 import { findChromium, launch } from './chromium.ts'
 
 const executable = findChromium()
@@ -34,7 +35,13 @@ describe('pages for people', { skip }, () => {
   })
 
   /** What must be there before a page counts as shown. */
-  const shown = { '/': '.recipe button', '/docs': '.opblock', '/docs?free': '.opblock', '/errors': 'tbody tr' } as const
+  const shown = {
+    '/': '.recipe button',
+    '/docs': '.opblock',
+    '/docs?free': '.opblock',
+    '/docs?events': '.opblock',
+    '/errors': 'tbody tr',
+  } as const
   type Path = keyof typeof shown
 
   async function visit(path: Path, context: BrowserContext): Promise<Visit> {
@@ -73,6 +80,8 @@ describe('pages for people', { skip }, () => {
           const { paper, ink } = await coloursOf(page)
           assert.equal(paper > ink, colorScheme === 'light', `${screen}, ${colorScheme}: paper ${paper}, ink ${ink}`)
           assert.ok(contrast(paper, ink) >= 7, `${screen}, ${colorScheme}: contrast ${contrast(paper, ink)}`)
+          // Inside the viewer is what others wrote.
+          assert.deepEqual(await accessibilityFaults(page, ['#viewer']), [], `${screen}, ${colorScheme}`)
         }
       }
       assert.deepEqual(strangers, [])
@@ -101,7 +110,7 @@ describe('pages for people', { skip }, () => {
     await context.close()
   })
 
-  test('/docs shows every operation of both contracts, and tries a free one out', async () => {
+  test('/docs shows every operation of both contracts with an answer, and tries a free one out', async () => {
     const context = await browser.newContext()
     const shownPaths = (page: Page) =>
       page
@@ -112,6 +121,10 @@ describe('pages for people', { skip }, () => {
 
     const paid = await visit('/docs', context)
     assert.deepEqual((await shownPaths(paid.page)).toSorted(), (await pathsOf('/openapi.json')).toSorted())
+    const buy = paid.page.locator('#operations-sale-postAgenticX402Buy')
+    await buy.locator('.opblock-summary-control').click()
+    const [example] = await buy.locator('[data-code="200"] .example').allTextContents()
+    assert.match(example ?? '', /"status": "confirmed"[\s\S]*"tokenId"/)
     const free = await visit('/docs?free', context)
     const inViewer = new Set(await shownPaths(free.page))
     for (const path of await pathsOf('/openapi.full.json')) assert.ok(inViewer.has(path), path)

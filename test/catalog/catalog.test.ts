@@ -33,6 +33,7 @@ type Catalog = {
   recipient: { kind: string; value: string; verified: boolean } | null
   entries: Entry[]
   items: (Item & { catalogId: string; surface: string; purchaseUrl: string; checkout: { protocols: string[] } })[]
+  services: { purchaseUrl: string; price: { amount: string; currency: string } }[]
 }
 
 const ada = createWallet(playerKey('Ada')).address
@@ -94,7 +95,7 @@ describe('one origin for both protocols', () => {
 
   test('the flat list names everything once, with the ways to pay for it', async () => {
     verifies('D4.1')
-    const { items } = await read('/catalog')
+    const { items, services } = await read('/catalog')
     assert.equal(items.length, 11)
     assert.deepEqual(items[0], {
       catalogId: 'sale:391',
@@ -105,8 +106,23 @@ describe('one origin for both protocols', () => {
       price: { amount: '9.00', currency: 'USDC' },
       available: true,
       purchaseUrl: `${shop.url}/agentic/x402/buy`,
-      checkout: { protocols: ['x402', 'mpp'] },
+      checkout: {
+        protocols: ['x402', 'mpp'],
+        purchaseUrls: { x402: `${shop.url}/agentic/x402/buy`, mpp: `${shop.url}/agentic/mpp/buy` },
+      },
     })
+    assert.deepEqual(
+      services.map(({ purchaseUrl, price }) => `${new URL(purchaseUrl).pathname} ${price.amount} ${price.currency}`),
+      [
+        '/shop/mpp/player-lookup 0.02 pathUSD',
+        '/x402/cheap-health 0.001 USDC',
+        '/x402/report-tx 0.001 USDC',
+        '/craft/x402/burn 0.001 USDC',
+        '/craft/x402/accelerate 0.001 USDC',
+        '/craft/mpp/burn 0.001 pathUSD',
+        '/craft/mpp/accelerate 0.001 pathUSD',
+      ],
+    )
     assert.ok(items.some(({ catalogId }) => catalogId === 'shop:keys:5'))
   })
 
@@ -226,6 +242,8 @@ describe('what a listing costs', () => {
         },
       }),
     })
+    // What the shop itself looks at when it starts is nobody's reading.
+    asked.length = 0
   })
   after(() => shop.stop())
   const get = (path: string) => fetch(`${shop.url}${path}`)

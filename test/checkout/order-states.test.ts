@@ -97,6 +97,7 @@ for (const engine of engines) {
       to: ADDRESS,
       reason: 'test',
       by: 'test',
+      key: null,
       transaction: null,
       createdAt: 0,
       completedAt: null,

@@ -34,6 +34,7 @@ test('help is asked for before or after a command, and for a group of them', asy
 test('what is not understood ends with 2 and says where to read', async () => {
   const typed: readonly [readonly string[], RegExp][] = [
     [['fly'], /there is no command fly; see `sutler --help`/],
+    [['ordrs'], /there is no command ordrs; there is orders/],
     [['orders', 'eat'], /there is no command orders eat; there are orders list, orders show/],
     [['start', '--colour'], /unknown option '--colour'; see `sutler start --help`/],
     [['refund'], /it needs <order>; see `sutler refund --help`/],

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { readabilityOf } from '../../src/cli/doctor/readability.ts'
+import { visitTo } from '../../src/cli/doctor/visit.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
 import { operationsOf, readJson } from './documents.ts'
+import { run } from './program.ts'
+import { isUri, registryRules } from './registry.ts'
 
 // What graders, crawlers and gateways look for that no schema of theirs asks for.
 
@@ -25,11 +30,51 @@ test('pages are Markdown for whoever accepts that, and at an address of their ow
     assert.equal(negotiated.headers.get('content-type'), 'text/markdown; charset=utf-8', page)
     assert.equal(await negotiated.text(), await own.text(), page)
     assert.match(html.headers.get('content-type')!, /^text\/html/, page)
-    for (const { headers } of [negotiated, html]) assert.equal(headers.get('vary'), 'Accept', page)
+    for (const { headers } of [negotiated, html]) assert.match(headers.get('vary')!, /^Accept\b/, page)
     const text = await html.text()
     assert.ok(text.includes(`<link rel="canonical" href="${shop.url}${page}">`), page)
     assert.match(text, /<meta name="description" content="[^"]{20,}">/)
   }
+})
+
+test('@vercel/agent-readability gives at least 95 of 100; one thing is declined, because it would be a lie', async () => {
+  verifies('D16.12')
+  const { stdout } = await run('.bin/agent-readability', ['audit', shop.url, '--json'])
+  type Graded = { passed: boolean; skipped: boolean; name: string }
+  const { score, categories } = JSON.parse(stdout) as {
+    score: number
+    categories: Record<string, { checks: Graded[] }>
+  }
+  const missed = Object.values(categories).flatMap(({ checks }) => checks.filter(({ passed }) => !passed))
+  // A page that is not there is a 404, in whichever form: a 200 would be cited as if it were one.
+  assert.deepEqual(
+    missed.map(({ name }) => name),
+    ['Missing page → markdown'],
+  )
+  assert.ok(score >= 95, `${score}`)
+  // `sutler doctor` asks the same without the program.
+  assert.deepEqual(await readabilityOf(visitTo(shop.url).ask), {
+    score,
+    missed: ['Markdown for a page that is not there'],
+  })
+})
+
+test('programs that read for a model get the text, unless they name HTML', async () => {
+  verifies('D16.12')
+  const as = (agent: string, accept: string) =>
+    fetch(`${shop.url}/docs`, { headers: { 'user-agent': agent, accept } }).then(({ headers }) =>
+      headers.get('content-type'),
+    )
+  assert.match((await as('Mozilla/5.0 (compatible; ClaudeBot/1.0)', '*/*'))!, /^text\/markdown/)
+  assert.match((await as('Mozilla/5.0 (compatible; ClaudeBot/1.0)', 'text/html'))!, /^text\/html/)
+  assert.match((await as('curl/8.0', '*/*'))!, /^text\/html/)
+})
+
+test('the entry for the MCP registry is what that takes', async () => {
+  const entry = await readJson<object>(`${shop.url}/.well-known/mcp/server.json`)
+  const validate = new Ajv2020({ strict: false, allErrors: true, formats: { uri: isUri } }).compile(registryRules)
+  assert.ok(validate(entry), JSON.stringify(validate.errors))
+  assert.equal(validate({ ...entry, name: 'sutler' }), false)
 })
 
 test('the home page tells search engines what is on sale; a name cannot leave the data', async () => {

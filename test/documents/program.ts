@@ -21,11 +21,15 @@ export async function run(program: string, args: readonly string[], env: Record<
 }
 
 /** What the linter finds in a contract. */
-export async function lint(shopUrl: string, name: string): Promise<readonly unknown[]> {
+export async function lint(
+  shopUrl: string,
+  name: string,
+  headers: Record<string, string> = {},
+): Promise<readonly unknown[]> {
   const folder = mkdtempSync(join(tmpdir(), 'sutler-openapi-'))
   try {
     const file = join(folder, name)
-    const text = await (await fetch(`${shopUrl}/${name}`)).text()
+    const text = await (await fetch(`${shopUrl}/${name}`, { headers })).text()
     // Under a public name: the linter warns of documents that point at localhost, rightly.
     writeFileSync(file, text.replaceAll(shopUrl, 'https://shop.sutler.dev'))
     const { code, stdout, stderr } = await run('.bin/redocly', ['lint', '--format=json', file], {

@@ -5,6 +5,10 @@ import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
 import { PLACEHOLDER_ADDRESS } from '../../src/base/placeholder.ts'
 import { root, type Sandbox, startSandbox } from '../cli/sutler.ts'
+import { verifies } from '../support/verifies.ts'
+import { operationsOf, readJson } from './documents.ts'
+import { buyByTheBook } from './follower.ts'
+import { lint } from './program.ts'
 
 // What the pages tell their readers to copy, copied and run.
 
@@ -66,4 +70,22 @@ test('the home page and llms-full.txt have the same recipes', async () => {
     assert.ok(text.includes(code))
     assert.ok(full.includes(code))
   }
+})
+
+test('whoever knows nothing but the address, a hash and a curve buys by the book', async () => {
+  const { answer, status } = await buyByTheBook(shop.url)
+  assert.equal(answer['status'], 'confirmed')
+  assert.equal(status['paymentTx'], answer['paymentTx'])
+})
+
+test('the tools of the sandbox have a contract of their own, with an answer for each', async () => {
+  verifies('D16.11')
+  assert.deepEqual(await lint(shop.url, 'openapi.sandbox.json'), [])
+  const listed = operationsOf(await readJson(`${shop.url}/openapi.sandbox.json`))
+  assert.deepEqual(
+    listed.map(({ path }) => path.split('/')[2]),
+    [undefined, 'rpc', 'rpc', 'faucet', 'wallet', 'practice', 'practice', 'players', 'console'],
+  )
+  for (const { path, operation } of listed)
+    assert.ok(operation.responses['200']!.content!['application/json']!.example, path)
 })

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { keccak_256 } from '@noble/hashes/sha3.js'
@@ -156,10 +158,38 @@ describe('recipes', () => {
     assert.match(stdout, /^200 [\s\S]*status: 'confirmed'/)
   })
 
-  test('Python is Python', async () => {
-    const code = `import ast, sys; ast.parse(sys.argv[1])`
-    await promisify(execFile)('python3', ['-c', code, codeOf('python')]).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'ENOENT') throw error
-    })
+  test('Python buys, with nothing but its standard library', async (t) => {
+    if (!(await isThere('python3'))) return t.skip(absent('python3'))
+    const code = codeOf('python')
+    assert.match(await run('python3', ['-c', code]), /^200 [\s\S]*'status': 'confirmed'[\s\S]*'tokenId'/)
+    // What it signs with comes to the vectors too.
+    const { domain, message } = x402.typedData
+    const asked = `${code.split('# The purchase.')[0]}
+import sys
+domain, message, key = json.loads(sys.argv[1])
+print(digest_of(domain, message).hex(), address_of(int(key, 16)))`
+    const vector = JSON.stringify([domain, message, x402.key])
+    assert.equal(await run('python3', ['-c', asked, vector]), `${x402.digest.slice(2)} ${x402.address.toLowerCase()}\n`)
+  })
+
+  test('Go buys, with nothing but its standard library', async (t) => {
+    if (!(await isThere('go'))) return t.skip(absent('go'))
+    const folder = mkdtempSync(join(tmpdir(), 'sutler-go-'))
+    try {
+      const file = join(folder, 'buy.go')
+      writeFileSync(file, codeOf('go'))
+      assert.match(await run('go', ['run', file]), /^200 .*"status":"confirmed".*"tokenId"/)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
   })
 })
+
+const absent = (program: string) => `there is no ${program} on this machine; nothing was proven about its recipe`
+
+function isThere(program: string): Promise<boolean> {
+  return promisify(execFile)('sh', ['-c', `command -v ${program}`]).then(
+    () => true,
+    () => false,
+  )
+}

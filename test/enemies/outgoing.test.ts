@@ -176,7 +176,6 @@ async function facilitatorHealth({ config, store }: TestShop): Promise<string> {
     ...{ name, chainId, outside },
     settlers: [],
     isTokenPaused: async () => false,
-    isTokenPaused: async () => false,
   }))
   const world = { database: store.db, chains: [], surfaces: new Map(), gate, wallets: async () => [] }
   const { checks } = await createHealth({ ...world, rails: open, clock: systemClock }).read()

@@ -61,7 +61,7 @@ const schemaOf = (schema: z.ZodType | null): Schema | null =>
   schema && (z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Schema)
 
 function targets(): readonly Target[] {
-  const { routes, operations, checkout } = shop.service
+  const { routes, operatorRoutes } = shop.service
   return [
     ...routes.map((route) => ({
       kind: route.kind,
@@ -71,7 +71,7 @@ function targets(): readonly Target[] {
       body: schemaOf(route.body),
       query: route.kind === 'free' ? schemaOf(route.query) : null,
     })),
-    ...operations.operatorRoutes(checkout).map(({ method, path, body, query }) => ({
+    ...operatorRoutes.map(({ method, path, body, query }) => ({
       kind: 'operator' as const,
       route: null,
       method,

@@ -14,6 +14,7 @@ import { sendFrom } from '../checkout/x402-wallet.ts'
 import { root } from '../cli/sutler.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
+import { tester } from '../support/doer.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { buy, buyUrl, CURSED_LOT, LOT, reconcileRail, TOMORROW } from './desk.ts'
@@ -169,14 +170,14 @@ test('a receiver of webhooks takes nothing', async () => {
   await once(receiver, 'listening')
   const { webhooks } = shop.service.operations
   const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`
-  const { endpoint } = await webhooks.add({ url, description: '', eventTypes: null })
+  const { endpoint } = await webhooks.add(tester, { url, description: '', eventTypes: null })
   await scene(['SutlerWebhookUntold'], {
     async cause() {
       await buy(shop, x402UnderTest, buyer)
       await shown((figures) => figures.sum('sutler_webhook_pending') > 0)
       await sql(`update webhook_deliveries set created_at = created_at - interval '2 hours'`)
     },
-    mend: () => webhooks.remove(endpoint.id),
+    mend: () => webhooks.remove(tester, endpoint.id),
   })
   receiver.close()
 })

@@ -55,8 +55,13 @@ for (const [name, come] of [
       const id = arrival!.arrivalId
       assert.deepEqual(await found(`/operator/arrivals/${transaction}`), [id])
       assert.deepEqual(await found(`/operator/arrivals/${id}`), [id])
-      assert.deepEqual(await found(`/operator/find?q=${transaction}`), [id])
-      assert.deepEqual(await found(`/operator/find?q=${stranger.address}`), [id])
+      for (const q of [transaction, stranger.address]) {
+        const { matches } = await get<{ matches: { id: string }[] }>(`/operator/search?q=${q}`)
+        assert.deepEqual(
+          matches.map((match) => match.id),
+          [id],
+        )
+      }
       assert.equal((await asOperator(shop, '/operator/arrivals/0xnothing')).status, 404)
     })
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { PrivateKeyAccount } from 'viem/accounts'
+import type { Config } from '../../src/config/config.ts'
 import { fundedWallet } from '../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
@@ -85,7 +86,7 @@ describe('the operator token', () => {
 
   test('without one configured the routes do not exist', async () => {
     verifies('D17.1')
-    const closed = await shop.replica({ configure: (config) => ({ ...config, operatorToken: null }) })
+    const closed = await shop.replica({ configure: closedTo })
     for (const path of paths)
       assert.equal((await fetch(closed.url + path, { headers: authorization() })).status, 404, path)
   })
@@ -96,6 +97,11 @@ describe('the operator token', () => {
       assert.notEqual((await fetch(shop.url + path)).status, 200, path)
   })
 })
+
+/** As a production without SUTLER_OPERATOR_TOKEN is configured. */
+function closedTo(config: Config): Config {
+  return { ...config, operatorToken: null, operators: { ...config.operators, console: false } }
+}
 
 describe('the event log', () => {
   test('I13: tells every state change of an order once, in its order, with the object as its buyer sees it', async () => {

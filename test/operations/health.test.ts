@@ -147,7 +147,6 @@ describe('health of a facilitator', () => {
           ...{ name, chainId, outside },
           settlers: [],
           isTokenPaused: async () => false,
-          isTokenPaused: async () => false,
         })),
         surfaces: new Map(),
         database: store.db,

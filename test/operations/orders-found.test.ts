@@ -59,6 +59,7 @@ describe('orders are found', () => {
     [{ statuses: open }, 4, 'orders_status'],
     [{ payer: PAYER.toLowerCase() }, 6, 'orders_payer'],
     [{ player: '=cmd|calc' }, 7, 'orders_player'],
+    [{ item: '392' }, 8, 'orders_item'],
     [{ good: 'saleLot' }, 8, 'orders_kind'],
     [{ surface: 'sale' }, 8, 'orders_kind'],
     [{ rail: 'mpp' }, 10, 'orders_kind'],
@@ -125,11 +126,14 @@ describe('orders are found', () => {
     assert.deepEqual(totals, {
       orders: 5,
       isWhole: true,
+      openBefore: null,
+      byStatus: { refunded: 5 },
       byCurrency: [
         {
           protocol: 'x402',
           network: 'eip155:84532',
           asset: '0xasset',
+          currency: 'USD',
           orders: 5,
           paid: '7.50',
           refunded: '7.50',

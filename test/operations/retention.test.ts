@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { systemClock } from '../../src/base/clock.ts'
-import { RECONCILE } from '../../src/checkout/reconciler.ts'
+import { RECONCILE } from '../../src/checkout/reconcile-context.ts'
 import { type KeptThing, keptThings } from '../../src/domain/retention.ts'
 import type { EngineName } from '../../src/store/backend.ts'
 import { letGoOf, tidyUp } from '../../src/store/retention/step.ts'
@@ -16,6 +16,7 @@ import { claimantOf } from '../../src/store/tills/arrivals.ts'
 import { sutler } from '../cli/sutler.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
+import { tester } from '../support/doer.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { asOperator, buy, buyUrl, payFor, reconcileRail, type Sold, status } from './desk.ts'
@@ -54,7 +55,11 @@ function suite(engine: EngineName): void {
     })
     buyer = await fundedWallet(shop)
     const { port } = receiver.address() as AddressInfo
-    await shop.service.operations.webhooks.add({ url: `http://127.0.0.1:${port}/`, description: '', eventTypes: null })
+    await shop.service.operations.webhooks.add(tester, {
+      url: `http://127.0.0.1:${port}/`,
+      description: '',
+      eventTypes: null,
+    })
     unpaid = await payNothing()
     for (const rail of RAILS) sold.set(rail.rail, await buy(shop, rail, buyer))
     const stranger = await x402Stranger(shop)
@@ -144,13 +149,15 @@ function suite(engine: EngineName): void {
     await sweep()
     assert.equal(await count('events'), due.events)
     const lines = await exported('year.jsonl')
+    const newest = Math.max(...lines.filter(({ kind }) => kind === 'events').map(({ row }) => Number(row['id'])))
     for (const [kind, rows] of Object.entries(due))
       assert.equal(lines.filter((line) => line.kind === kind).length, rows, kind)
     const bodies = lines.filter(({ kind }) => kind === 'bodies').map(({ row }) => row['answer_body'])
     assert.equal(bodies.length, 2)
     await sweep()
-    assert.equal(await count('events'), 0)
-    assert.equal(await count('webhook_deliveries'), 0)
+    // A shop that leaps over a year may find something to tell between the file and the sweep.
+    assert.equal(await count(`events where id <= ${newest}`), 0)
+    assert.equal(await count(`webhook_deliveries where event_id <= ${newest}`), 0)
     assert.equal(await count('arrivals'), 0)
     assert.equal(await count('orders where answer_body is not null'), 0)
     // The newest of each key, from which its nonces are counted on.

@@ -65,9 +65,14 @@ test('the engine is sent what the image needs, and no test, key or data', () => 
     'bin/sutler.js',
     'src/cli/main.ts',
     'web/favicon.ico',
+    'docs/signing.md',
+    'docs/answers.json',
   ])
     assert.ok(sent.includes(needed), needed)
-  const rest = sent.filter((path) => !/^(src|bin|web)\/|^(package(-lock)?\.json|\.npmrc|LICENSE)$/.test(path))
+  const rest = sent.filter(
+    (path) =>
+      !/^(src|bin|web)\/|^(package(-lock)?\.json|\.npmrc|LICENSE)$|^docs\/(answers|signing).*\.(json|md)$/.test(path),
+  )
   assert.deepEqual(rest, [])
   assert.deepEqual(
     sent.filter((path) => /\.(test|cases)\.ts$/.test(path)),
@@ -116,7 +121,7 @@ test('each RUN of the Dockerfile works in an empty folder, for whoever is not ro
   const { stdout: registry } = await run('npm', ['config', 'get', 'registry'], { cwd: root })
   const env = { PATH: plainPath, HOME: folder, npm_config_registry: registry.trim(), npm_config_fetch_retries: '0' }
   const lines = steps.filter(({ word }) => word === 'RUN').map(({ words }) => words.join(' '))
-  assert.deepEqual(lines, ['npm ci --omit=dev --ignore-scripts', 'mkdir data'])
+  assert.deepEqual(lines, ['npm ci --omit=dev --omit=optional --ignore-scripts', 'mkdir data'])
   for (const line of lines) {
     const trouble = await run('sh', ['-c', line], { cwd: folder, env, ...account }).then(() => null, registryTrouble)
     if (trouble !== null) return t.skip(trouble)

@@ -15,6 +15,7 @@ const ORIGIN = 'https://shop.example'
 const documents = {
   'openapi.json': '/openapi.json',
   'openapi.full.json': '/openapi.full.json',
+  'openapi.events.json': '/openapi.events.json',
   'catalog.json': '/catalog',
   'discovery-resources.json': '/discovery/resources',
   'x402.json': '/.well-known/x402',
@@ -29,8 +30,12 @@ const documents = {
   '402index-verify.txt': '/.well-known/402index-verify.txt',
   'robots.txt': '/robots.txt',
   'sitemap.xml': '/sitemap.xml',
+  'sitemap-pages.xml': '/sitemap-pages.xml',
+  'sitemap.md': '/sitemap.md',
   'errors.json': '/errors',
   'home.html': '/',
+  'home.md': '/index.md',
+  'mcp-registry.json': '/.well-known/mcp/server.json',
   'docs.html': '/docs',
   'errors.html': '/errors',
 } as const

@@ -13,7 +13,13 @@ export type Told = {
 }
 
 /** A payment that was made, and every answer it got. */
-export type Credential = { readonly value: string; readonly answers: Told[]; isUnderWay: number }
+export type Credential = {
+  readonly value: string
+  readonly answers: Told[]
+  isUnderWay: number
+  /** Known when all is over: there is nothing more to wait for. */
+  hasEnd: boolean
+}
 
 export type Habit = 'honest' | 'careless' | 'enemy'
 
@@ -24,8 +30,16 @@ export type Purchase = {
   readonly good: Good
   readonly way: Way
   readonly habit: Habit
+  /** How its requests travel. */
+  readonly carrier: 'http' | 'mcp'
   readonly startMs: number
   readonly credentials: Credential[]
+  /** Transfers to the till that were never shown to anybody. */
+  strays: number
+  /** False: what is shown can never land on the chain, so nothing may be kept for it. */
+  readonly canLand?: boolean
+  /** When all is over it is shown once more, and there must be an end. */
+  isShownAgain: boolean
 }
 
 export function toldOf({ status, text }: Heard, at: number): Told {

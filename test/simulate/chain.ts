@@ -10,6 +10,18 @@ export type Lag = {
   readonly chainId: number
   readonly method: string
   readonly blocks: number
+  /** Only this node of the chain; absent: all. */
+  readonly node?: number
+}
+
+/** How the nodes of all chains misbehave at this moment. */
+export type Haze = {
+  lags(): readonly Lag[]
+  /** Since when, if this node shows nothing newer. */
+  frozenSince(chainId: number, node: number): number | null
+  isSilent(chainId: number, node: number): boolean
+  /** What is added to the next count of transactions. */
+  nonceLie(chainId: number): number
 }
 
 /** A dev chain in this thread, whose blocks come by virtual time: they are made when somebody looks. */
@@ -18,8 +30,8 @@ export type SimChain = {
   readonly blockMs: number
   /** As somebody who sees everything, now. */
   ask(request: RpcRequest): Promise<unknown>
-  /** As a node shows it, with what lags at this moment. */
-  node(lags: () => readonly Lag[]): RpcTransport
+  /** As one of its nodes shows it, with all that is wrong with it at this moment. */
+  node(index: number, haze: Haze): RpcTransport
   /** A block at once: for clients that wait for theirs. */
   mine(): Promise<void>
   logs(filter: { readonly address: Address; readonly topics: readonly (Hex | null)[] }): Promise<readonly Log[]>
@@ -47,11 +59,30 @@ function timeOf(block: number, blockMs: number): number {
   return START_MS + Math.min(block, busy) * blockMs + Math.max(0, block - busy) * slow
 }
 
+/** What a node that is behind answers from the past. */
+const READS = new Set([
+  'eth_blockNumber',
+  'eth_call',
+  'eth_getBalance',
+  'eth_getBlockByNumber',
+  'eth_getLogs',
+  'eth_getTransactionByHash',
+  'eth_getTransactionCount',
+  'eth_getTransactionReceipt',
+])
+
 export async function createSimChain(chain: DevChain, blockMs: number, time: WorldTime): Promise<SimChain> {
   const call = (method: string, ...params: readonly unknown[]) => chain.request({ method, params })
   const { baseFeePerGas } = (await call('eth_getBlockByNumber', 'latest', false)) as { readonly baseFeePerGas: Hex }
   let snapshot = await call('evm_snapshot')
   let blocks = 0
+
+  /** How many blocks of this universe there were at a moment. */
+  function blocksAt(ms: number): number {
+    let count = 0
+    while (timeOf(count + 1, blockMs) <= ms) count++
+    return count
+  }
 
   async function catchUp(): Promise<void> {
     for (let at = timeOf(blocks + 1, blockMs); at <= time.now(); at = timeOf(blocks + 1, blockMs)) {
@@ -71,13 +102,24 @@ export async function createSimChain(chain: DevChain, blockMs: number, time: Wor
     chainId: chain.chainId,
     blockMs,
     ask,
-    node(lags) {
+    node(index, haze) {
       const transport = providerTransport(chain)
+      const { chainId } = chain
+      const lagOf = (method: string): number => {
+        const frozen = haze.frozenSince(chainId, index)
+        if (frozen !== null) return Math.max(0, blocks - blocksAt(frozen))
+        const isIt = (lag: Lag) => lag.chainId === chainId && lag.method === method && (lag.node ?? index) === index
+        return haze.lags().find(isIt)?.blocks ?? 0
+      }
       return async (request) => {
         await catchUp()
-        const lag = lags().find(({ chainId, method }) => chainId === chain.chainId && method === request.method)
-        if (lag) await call('dev_fault', { kind: 'stale', method: lag.method, blocks: lag.blocks })
-        return transport(request)
+        if (haze.isSilent(chainId, index)) throw new Error('the node does not answer')
+        const lag = READS.has(request.method) ? lagOf(request.method) : 0
+        if (lag > 0) await call('dev_fault', { kind: 'stale', method: request.method, blocks: lag })
+        const answer = await transport(request)
+        const { result } = answer as { readonly result?: unknown }
+        if (request.method !== 'eth_getTransactionCount' || result === undefined) return answer
+        return { result: `0x${(Number(result) + haze.nonceLie(chainId)).toString(16)}` }
       }
     },
     async mine() {
@@ -94,6 +136,10 @@ export async function createSimChain(chain: DevChain, blockMs: number, time: Wor
       await call('dev_setBaseFee', baseFeePerGas)
       snapshot = await call('evm_snapshot')
       blocks = 0
+      // The newest block is never older than its chain allows.
+      time.block = START_MS
+      await call('evm_mine')
+      time.block = null
     },
   }
 }

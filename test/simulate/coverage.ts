@@ -1,4 +1,4 @@
-import { type Fault, LABELS, waypointLabels } from './faults.ts'
+import { isCall, LABELS, type Striking, waypointLabels } from './faults.ts'
 
 /** How often which label was passed, and which fault struck there. */
 export type Coverage = {
@@ -7,7 +7,6 @@ export type Coverage = {
 }
 
 const AT_LABELS = ['kill', 'stop', 'lose', 'delay'] as const
-type Striking = Extract<Fault, { label: string }>
 
 export const newCoverage = (): Coverage => ({ passed: new Map(), struck: new Map() })
 
@@ -57,5 +56,5 @@ export function printCoverage({ passed, struck }: Coverage): string {
 }
 
 function canStrike(kind: (typeof AT_LABELS)[number], label: string): boolean {
-  return kind === 'kill' || kind === 'stop' || !label.startsWith('at ')
+  return kind === 'kill' || kind === 'stop' || isCall(label)
 }

@@ -16,8 +16,13 @@ import { createConnectionPool } from '../../src/store/pool.ts'
 /** The real schema, driver and `Database`, over an engine in this thread and in memory. */
 export type MemoryStore = {
   readonly db: Database
+  /** Tables that are empty when a universe begins. */
+  readonly bare: ReadonlySet<string>
   /** As it was founded. */
   reset(): Promise<void>
+  /** A copy of everything, and everything as it was when that was made. */
+  backUp(): Promise<void>
+  restore(): Promise<void>
 }
 
 /** While the engine works, the process clock is the store's own and nobody else's, whoever asked. */
@@ -35,14 +40,21 @@ export async function openMemoryStore(time: StoreTime, furnish: (db: Database) =
   const db = overWire(engine, time)
   await seedSandboxGame(db)
   await furnish(db)
-  const wipe = await rememberAll(db)
+  const { wipe, bare, backUp, restore } = await rememberAll(db)
   let resets = 0
   return {
     db,
+    bare,
     async reset() {
       await db.query(wipe)
       // Dead rows would slow down every later universe, and change in which order rows are found.
       if (++resets % VACUUM_EVERY === 0) await db.query('vacuum')
+    },
+    async backUp() {
+      await db.query(backUp)
+    },
+    async restore() {
+      await db.query(restore)
     },
   }
 }
@@ -104,26 +116,45 @@ function overWire(engine: PGlite, time: StoreTime): Database {
   return createDatabase(backend, { dataDir: '', log: silentLog, clock, random: { bytes: (n) => new Uint8Array(n) } })
 }
 
+type Copies = {
+  readonly wipe: string
+  readonly backUp: string
+  readonly restore: string
+  readonly bare: ReadonlySet<string>
+}
+
 /** Copies every table that has rows, and returns the statements that bring the store back to them: three milliseconds, where `truncate` takes sixty. */
-async function rememberAll(db: Database): Promise<string> {
+async function rememberAll(db: Database): Promise<Copies> {
   const names = async (query: string) => (await db.query<{ name: string }>(query)).rows.map(({ name }) => name)
   const tables = await names(
     `select tablename as name from pg_tables where schemaname = 'public' and tablename <> 'schema_migrations' order by 1`,
   )
   const sequences = await names(`select sequencename as name from pg_sequences where schemaname = 'public' order by 1`)
   await db.query('create schema founded')
+  await db.query('create schema backup')
   const filled: string[] = []
   for (const table of tables) {
+    await db.query(`create table backup.${table} as select * from ${table} limit 0`)
     const { rows } = await db.query<{ count: number }>(`select count(*)::int as count from ${table}`)
     if (rows[0]!.count === 0) continue
     filled.push(table)
     await db.query(`create table founded.${table} as select * from ${table}`)
   }
-  return [
-    'set session_replication_role = replica',
-    ...tables.map((table) => `delete from ${table}`),
-    ...sequences.map((sequence) => `alter sequence ${sequence} restart`),
-    ...filled.map((table) => `insert into ${table} overriding system value select * from founded.${table}`),
-    'set session_replication_role = origin',
-  ].join(';\n')
+  const from = (schema: string, some: readonly string[]) =>
+    some.map((table) => `insert into ${table} overriding system value select * from ${schema}.${table}`)
+  const replaced = (...statements: readonly string[]) =>
+    [
+      'set session_replication_role = replica',
+      ...tables.map((table) => `delete from ${table}`),
+      ...statements,
+      'set session_replication_role = origin',
+    ].join(';\n')
+  return {
+    wipe: replaced(...sequences.map((sequence) => `alter sequence ${sequence} restart`), ...from('founded', filled)),
+    backUp: tables
+      .map((table) => `delete from backup.${table}; insert into backup.${table} select * from ${table}`)
+      .join(';\n'),
+    restore: replaced(...from('backup', tables)),
+    bare: new Set(tables.filter((table) => !filled.includes(table))),
+  }
 }

@@ -4,7 +4,11 @@ import { type Chance, chanceOf } from './chance.ts'
 export type ChainName = 'native' | 'tempo'
 /** What a reorganisation forgets. The rest is mined again. */
 export const DROPS = ['nothing', 'payments', 'deliveries', 'refunds'] as const
-export const DEEDS = ['retry', 'refund', 'decide', 'reconcile', 'price'] as const
+export const DEEDS = ['retry', 'refund', 'decide', 'reconcile', 'price', 'hide'] as const
+/** What befalls the next transaction that a chain takes. */
+export const SEND_FAULTS = ['drop', 'stick', 'revert'] as const
+/** What a shop has to be stopped and started for. */
+export const CHANGES = ['retire x402', 'retire mpp', 'rotate secret', 'restore'] as const
 export const MANNERS = {
   game: ['down', 'loses answers', 'loses requests', 'cannot say', 'is slow', 'refuses', 'gives another'],
   receiver: ['down', 'fails', 'is slow', 'is gone'],
@@ -25,6 +29,15 @@ export type Fault =
       readonly chain: ChainName
       readonly method: string
       readonly blocks: number
+      /** Only this one of two; absent: all. */
+      readonly node?: number
+    } & While)
+  /** One of two nodes shows the same block all the time, or nothing at all. */
+  | ({
+      readonly kind: 'node'
+      readonly chain: ChainName
+      readonly node: number
+      readonly how: 'frozen' | 'silent'
     } & While)
   | ({ readonly kind: 'fees'; readonly times: number } & While)
   | ({ readonly kind: 'clock'; readonly replica: number; readonly offMs: number } & While)
@@ -38,6 +51,18 @@ export type Fault =
       readonly drop: (typeof DROPS)[number]
     }
   | { readonly kind: 'dropPool'; readonly chain: ChainName; readonly atMs: number }
+  | { readonly kind: 'send'; readonly how: (typeof SEND_FAULTS)[number]; readonly atMs: number }
+  /** A node counts so many transactions too many, once. */
+  | { readonly kind: 'nonce'; readonly chain: ChainName; readonly atMs: number; readonly by: number }
+  | {
+      readonly kind: 'change'
+      readonly what: (typeof CHANGES)[number]
+      readonly atMs: number
+      /** How much older the backup is, where there is one. */
+      readonly ageMs: number
+      /** Restored although the shop cannot tell; never drawn, because it is known to go wrong. */
+      readonly isUnproven?: boolean
+    }
   | { readonly kind: 'operator'; readonly atMs: number; readonly deed: (typeof DEEDS)[number] }
 
 export type While = { readonly fromMs: number; readonly forMs: number }
@@ -121,27 +146,48 @@ export const KINDS: readonly FaultKind[] = [
   'partner',
   'reorg',
   'dropPool',
+  'send',
+  'nonce',
+  'node',
+  'change',
   'operator',
 ]
 const FAULTS_MAX = 5
 /** Faults begin while purchases are under way. */
 const SPAN_MS = 40_000
 
-/** Made of the seed, before anything runs. Fewer kinds than all aim at something. */
+/**
+ * Made of the seed, before anything runs. Fewer kinds than all aim at something. Every other seed begins with the next one of all pairs of a
+ * place and a fault that can strike there, so that none is left to luck; what else goes wrong beside it is.
+ */
 export function planOf(seed: number, allowed: readonly FaultKind[] = KINDS): readonly Fault[] {
   const chance = chanceOf(seed, 'faults')
   // A universe has a mood: whole kinds are left out of it, so that the others meet more often.
   const mood = allowed.filter(() => chance.happens(0.5))
   const kinds = mood.length > 0 ? mood : allowed
-  let place = chance.below(LABELS.length)
-  return Array.from({ length: chance.below(FAULTS_MAX + 1) }, () => {
+  const aimed = aimOf(seed)
+  const first = aimed && allowed.includes(aimed.kind) ? [aimed] : []
+  let place = aimed ? LABELS.indexOf(aimed.label) : chance.below(LABELS.length)
+  const others = Array.from({ length: chance.below(FAULTS_MAX + 1 - first.length) }, () => {
     // Half of them near the one before: what two faults do together, they mostly do within one lease.
     place = chance.happens(0.5)
       ? Math.min(LABELS.length - 1, Math.max(0, place - 4 + chance.below(9)))
       : chance.below(LABELS.length)
     return faultOf(chance.pick(kinds), LABELS[place]!, chance)
   })
+  return [...first, ...others]
 }
+
+export type Striking = Extract<Fault, { label: string }>
+
+/** Which pair of place and fault a seed is for; null: none. */
+export function aimOf(seed: number): Striking | null {
+  if (seed % 2 === 1) return null
+  // A step that shares no factor with their number goes through all of them, and never through one label for long.
+  return PAIRS[((seed / 2) * PAIR_STEP) % PAIRS.length]!
+}
+
+const PAIR_STEP = 101
 
 function faultOf(kind: FaultKind, label: string, chance: Chance): Fault {
   const nth = 1 + chance.below(3)
@@ -157,8 +203,19 @@ function faultOf(kind: FaultKind, label: string, chance: Chance): Fault {
       return { kind, label: outgoing(label, chance), nth, moment: chance.pick(['before', 'after'] as const) }
     case 'delay':
       return { kind, label: outgoing(label, chance), nth, ms: chance.pick([2_000, 9_000, 20_000]) }
-    case 'lag':
-      return { kind, chain, method: chance.pick(METHODS), blocks: chance.pick([2, 10, 40, 150, 300]), ...period }
+    case 'lag': {
+      const blocks = chance.pick([2, 10, 40, 150, 300])
+      const only = chance.pick([{}, {}, { node: 0 }, { node: 1 }])
+      return { kind, chain, method: chance.pick(METHODS), blocks, ...only, ...period }
+    }
+    case 'node':
+      return { kind, chain, node: chance.below(2), how: chance.pick(['frozen', 'silent'] as const), ...period }
+    case 'send':
+      return { kind, how: chance.pick(SEND_FAULTS), atMs }
+    case 'nonce':
+      return { kind, chain, atMs, by: 1 + chance.below(3) }
+    case 'change':
+      return { kind, what: chance.pick(CHANGES), atMs, ageMs: chance.pick([2_000, 8_000, 20_000]) }
     case 'fees':
       return { kind, times: chance.pick([3, 100]), ...period }
     case 'clock':
@@ -172,11 +229,29 @@ function faultOf(kind: FaultKind, label: string, chance: Chance): Fault {
     case 'dropPool':
       return { kind, chain, atMs }
     case 'operator':
-      return { kind, atMs, deed: chance.pick(DEEDS) }
+      // What a person does, they often do late: when a call to the game is too old to arrive, say.
+      return { kind, atMs: chance.happens(0.3) ? atMs * 5 : atMs, deed: chance.pick(DEEDS) }
   }
 }
 
+/** Every place with every fault that can strike there. */
+export const PAIRS: readonly Striking[] = [...new Set([...LABELS, ...waypointLabels])].flatMap((label) => [
+  { kind: 'kill', label, nth: 1, backAfterMs: 20_000 },
+  ...STOPS.map((ms): Striking => ({ kind: 'stop', label, nth: 1, ms })),
+  ...(isCall(label)
+    ? [
+        { kind: 'lose', label, nth: 1, moment: 'before' } as const,
+        { kind: 'lose', label, nth: 1, moment: 'after' } as const,
+        { kind: 'delay', label, nth: 1, ms: 20_000 } as const,
+      ]
+    : []),
+])
+
 /** Waypoints are not calls, and have nothing to lose. */
+export function isCall(label: string): boolean {
+  return !label.startsWith('at ')
+}
+
 function outgoing(label: string, chance: Chance): string {
-  return label.startsWith('at ') ? chance.pick(LABELS.filter((one) => !one.startsWith('at '))) : label
+  return isCall(label) ? label : chance.pick(LABELS.filter(isCall))
 }

@@ -1,13 +1,14 @@
 import type { Config } from '../../src/config/config.ts'
 import type { Post } from '../../src/webhooks/post.ts'
 import type { Partner } from './actors/partner.ts'
+import type { SimChain } from './chain.ts'
 import { type Chance, chanceOf } from './chance.ts'
 import type { MemoryStore } from './engine.ts'
 import { gateOf } from './gate.ts'
 import { type Replica, startReplica } from './replica.ts'
 import { type Asked, askApp, type Heard } from './request.ts'
 import type { Actor, Scheduler } from './scheduler.ts'
-import { gatedDatabase, newMemory } from './store-gate.ts'
+import { forgetAll, gatedDatabase, newMemory } from './store-gate.ts'
 import type { Strikes } from './strikes.ts'
 import type { SimWorld } from './world.ts'
 
@@ -17,8 +18,10 @@ export type Fleet = {
   kill(actor: Actor, backAfterMs: number): void
   /** Asks a replica that the asker picks; null when there is none, or when its answer gets lost. */
   ask(chance: Chance, asker: Actor, asked: Asked, from: string): Promise<Heard | null>
-  /** All clocks are right from here on. */
-  setClocks(): void
+  /** The clock of one replica jumps; of all: they are right from here on. */
+  setClock(index: number | 'all', offMs: number): void
+  /** All are stopped; then something is done, and they start again, with another configuration perhaps. */
+  restart(change: { readonly config?: Config; run?(): Promise<void> }): void
   end(): void
 }
 
@@ -28,46 +31,61 @@ export type FleetParts = {
   readonly world: SimWorld
   readonly store: MemoryStore
   readonly config: Config
+  /** How many nodes each chain is asked through. */
+  readonly nodes: number
   /** Made after this, and used later. */
   strikes(): Strikes
   readonly partner: Partner
   readonly post: Post
+  onBlunder(line: string): void
 }
 
 const RESTART_MS = 1_000
+const STOPPED_MS = 3_000
 const LATENCY_MS = 40
 
-export function createFleet({ seed, sim, world, store, config, strikes, partner, post }: FleetParts): Fleet {
+export function createFleet(parts: FleetParts): Fleet {
+  const { seed, sim, world, store, strikes, partner, post, onBlunder } = parts
+  let { config } = parts
   const healer = sim.actor('world')
   const replicas: (Replica | null)[] = []
   const lives: number[] = []
+  const alive = new Set<Actor>()
+  let generation = 0
   const memory = newMemory()
   const wires = chanceOf(seed, 'wires')
   const open = () => replicas.filter((one) => one !== null && one !== undefined)
 
   function startAfter(index: number, ms: number): void {
+    const planned = generation
     void sim
       .clockOf(healer)
       .sleep(ms)
-      .then(() => start(index))
+      // All of them may have been stopped and started meanwhile.
+      .then(() => planned === generation && start(index))
   }
+
+  const waysTo = (chain: SimChain) =>
+    Array.from({ length: parts.nodes }, (_, index) => chain.node(index, strikes().haze))
 
   /** A process starts, and is started again if that fails. */
   function start(index: number): void {
     lives[index] = (lives[index] ?? 0) + 1
     const actor = sim.actor(`shop${index}.${lives[index]}`)
     actor.clockOffMs = strikes().clockOffMs(index)
+    alive.add(actor)
     const gate = gateOf(sim, actor, wires, strikes().mishap)
     startReplica({
       sim,
       actor,
       config,
       gate,
-      database: gatedDatabase(sim, store.db, gate, memory),
-      nodes: [world.native, world.tempo].map((chain) => ({ chain, node: chain.node(strikes().lags) })),
+      database: gatedDatabase(sim, store, gate, memory),
+      nodes: [world.native, world.tempo].map((chain) => ({ chain, ways: waysTo(chain) })),
       random: chanceOf(seed, actor.name),
       partner,
       post,
+      onBlunder,
     }).then(
       (replica) => {
         replicas[index] = replica
@@ -86,6 +104,7 @@ export function createFleet({ seed, sim, world, store, config, strikes, partner,
     kill(actor, backAfterMs) {
       const index = Number(/^shop(\d+)/.exec(actor.name)![1])
       sim.kill(actor)
+      alive.delete(actor)
       replicas[index] = null
       startAfter(index, backAfterMs)
     },
@@ -101,8 +120,23 @@ export function createFleet({ seed, sim, world, store, config, strikes, partner,
       await sim.clockOf(asker).sleep(1 + wires.below(LATENCY_MS) + delayMs)
       return lost ? null : heard
     },
-    setClocks() {
-      for (const { actor } of open()) actor.clockOffMs = 0
+    setClock(index, offMs) {
+      for (const [place, replica] of replicas.entries())
+        if (replica && (index === 'all' || place === index)) replica.actor.clockOffMs = offMs
+    },
+    restart(change) {
+      for (const actor of alive) sim.kill(actor)
+      alive.clear()
+      const indexes = lives.flatMap((count, index) => (count > 0 ? [index] : []))
+      replicas.fill(null)
+      generation++
+      config = change.config ?? config
+      void (async () => {
+        await sim.clockOf(healer).sleep(STOPPED_MS)
+        if (change.run) await sim.work(change.run)
+        forgetAll(memory)
+        for (const index of indexes) start(index)
+      })()
     },
     end() {
       for (const { actor } of open()) sim.kill(actor)

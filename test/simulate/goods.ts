@@ -19,6 +19,8 @@ export type Facts = {
 export type Good = {
   readonly name: string
   readonly rails: readonly RailName[]
+  /** What sells it over MCP; it takes what the route takes. */
+  readonly tool: string
   ask(rail: RailName, payer: Payer): Asked
   /** How often this payer has it, whatever the shop says. */
   delivered(facts: Facts, payer: Payer): Promise<number>
@@ -35,6 +37,19 @@ export function goodsFor(game: 'embedded' | 'http', named = ''): readonly Good[]
   return all.filter(({ name }) => name.startsWith(named))
 }
 
+/** Those of them whose purchase passes a label. */
+export function goodsPassing(label: string, goods: readonly Good[]): readonly Good[] {
+  const name = /game/.test(label)
+    ? 'item'
+    : /refund|order\.failed/.test(label)
+      ? 'lot 399'
+      : /send/.test(label)
+        ? 'lot'
+        : ''
+  const found = goods.filter((good) => good.name.startsWith(name))
+  return found.length > 0 ? found : goods
+}
+
 /** Of those that every shop has. */
 export function goodCalled(name: string): Good {
   const found = goodsFor('http').find((good) => good.name === name)
@@ -46,6 +61,7 @@ function lot(saleId: number): Good {
   return {
     name: `lot ${saleId}`,
     rails: BOTH,
+    tool: 'buy_sale_lot',
     ask: (rail, { address }) => buy(`/agentic/${rail}/buy`, { saleId, quantity: 1, beneficiary: address }),
     async delivered({ world }, { address }) {
       const call = { to: world.config.game.sale!.contract, data: `0x70a08231${word(address).slice(2)}` }
@@ -64,6 +80,7 @@ function item(itemId: string): Good {
   return {
     name: `item ${itemId}`,
     rails: BOTH,
+    tool: 'buy_shop_item',
     ask: (rail, { nickname }) => buy(`/shop/${rail}/buy`, { itemId, quantity: 1, nickname }),
     async delivered({ world, db, game }, payer) {
       if (!game) return count(db, GRANTED, payer.nickname)
@@ -76,6 +93,7 @@ function item(itemId: string): Good {
 const burn: Good = {
   name: 'burn',
   rails: BOTH,
+  tool: 'craft_burn',
   ask: (rail, { address, nfts }) => buy(`/craft/${rail}/burn`, { user: address, nfts: nfts.slice(0, BURNED) }),
   async delivered({ world }, { address, nfts }) {
     const gone = await world.native.logs({ address: nfts[0]!.contract, topics: [TRANSFER, word(address)] })
@@ -86,6 +104,7 @@ const burn: Good = {
 const report: Good = {
   name: 'report',
   rails: ['x402'],
+  tool: 'report_transaction',
   ask: (_rail, { address }) => buy('/x402/report-tx', { userId: address, txHash: word(address) }),
   delivered: ({ db }, { address }) =>
     count(db, `select count(*)::int as count from reports where user_id = $1`, address),
@@ -97,6 +116,7 @@ const CONFIRMED = `select count(*)::int as count from orders where lower(payer) 
 const probe: Good = {
   name: 'probe',
   rails: ['x402'],
+  tool: 'check_payment_gateway',
   ask: () => ({ method: 'GET', path: '/x402/cheap-health' }),
   delivered: ({ db }, { address }) => count(db, CONFIRMED, address),
 }
@@ -104,6 +124,7 @@ const probe: Good = {
 const lookup: Good = {
   name: 'lookup',
   rails: ['mpp'],
+  tool: 'lookup_player',
   ask: () => buy('/shop/mpp/player-lookup', {}),
   delivered: ({ db }, { address }) => count(db, CONFIRMED, address),
 }

@@ -1,10 +1,11 @@
 import type { Address } from '../../src/base/address.ts'
 import { TRANSFER } from '../../src/chain/eip3009.ts'
 import { isFinal, type OrderStatus } from '../../src/domain/order.ts'
-import { demoAddressOf } from '../../src/sandbox/world.ts'
 import type { Database } from '../../src/store/db.ts'
+import { isFinalAnswer } from './actors/payer.ts'
 import type { Purchase } from './book.ts'
 import { word } from './goods.ts'
+import { ledgerOf } from './ledger.ts'
 import type { Universe } from './universe.ts'
 import { VICTIM } from './world.ts'
 
@@ -22,25 +23,22 @@ export async function judge(universe: Universe): Promise<readonly string[]> {
   found.push(...(await judgeEvents(universe)))
   found.push(...judgeReceiver(universe))
   found.push(...(await judgeVictim(universe)))
-  const { game } = universe
+  const { game, blunders } = universe
+  if (blunders.length > 0) found.push(`a mistake of ours, ${blunders.length} times: ${blunders[0]}`)
   if (game && game.stock.left < 0) found.push(`sold more than there is: ${game.stock.left}`)
   return found
 }
 
 async function judgePurchase(universe: Universe, purchase: Purchase): Promise<readonly string[]> {
-  const { world, store, game } = universe
-  const { index, payer, good, way, credentials } = purchase
-  const { config } = world
-  const till = way.rail === 'x402' ? config.x402!.payTo : config.mpp!.recipient
-  const paid = await transfers(universe, purchase, payer.address, till)
-  const back = await transfers(universe, purchase, demoAddressOf('treasury'), payer.address)
-  const delivered = await good.delivered({ world, db: store.db, game }, payer)
+  const { store } = universe
+  const { index, payer, good, way, carrier, credentials } = purchase
+  const { paid, back, delivered } = await ledgerOf(universe, purchase)
   const { rows } = await store.db.query<Row>(ORDERS, [payer.address])
   const byHand = rows.filter(({ refunds }) => refunds?.some((by) => by !== 'automatic')).length
   const lost = await lostOf(store.db, rows)
   const dust = await dustOf(store.db, payer.address)
   const told = [
-    `payer${index} ${good.name} by ${way.name}`,
+    `payer${index} ${good.name} by ${way.name} over ${carrier}`,
     `paid ${paid.join('+') || 0}, delivered ${delivered}, sent back ${back.join('+') || 0}`,
     `orders ${rows.map(({ status }) => status).join(' ') || 'none'}`,
     `answers ${credentials.map(({ answers }) => answers.map(({ status }) => status).join(' ')).join(' | ') || 'none'}`,
@@ -48,37 +46,37 @@ async function judgePurchase(universe: Universe, purchase: Purchase): Promise<re
   const found: string[] = []
   const say = (kind: string) => found.push(`${kind}: ${told}`)
   const balance = delivered + back.length - paid.length
-  if (paid.length > credentials.length) say('charged without a payment')
+  const strays = purchase.strays
+  if (paid.length > credentials.length + strays) say('charged without a payment')
   if (balance > byHand + lost) say(delivered > 0 && back.length > 0 ? 'delivered and sent back' : 'given without money')
   if (balance < -dust) say('paid for nothing')
   if (back.some((amount) => !paid.includes(amount)) && lost === 0) say('not sent back in full')
   if (rows.some(({ status }) => !isFinal(status))) say('stuck')
-  const deceived = credentials.filter(({ answers }) => answers.at(-1)?.status === 402).length
-  if (purchase.habit === 'honest' && paid.length > credentials.length - deceived) say('402 and taken')
-  const confirmed = credentials.filter(({ answers }) => answers.some(({ status }) => status === 200)).length
-  if (confirmed > delivered) say('200 and not delivered')
-  const failed = credentials.flatMap(({ answers }) => answers).find(({ status }) => status === 500)
-  if (failed) say(`500 ${failed.code}`)
-  for (const { answers } of credentials) {
-    const ends = new Set(answers.filter(({ status }) => status === 200).map(({ text }) => text))
-    if (ends.size > 1) say('two answers to one payment')
-  }
+  if (purchase.canLand === false && rows.length > 0) say('kept goods for what can never land')
+  for (const kind of judgeAnswers(purchase, paid.length, delivered)) say(kind)
   return found
 }
 
-async function transfers(
-  universe: Universe,
-  { way }: Purchase,
-  from: Address,
-  to: Address,
-): Promise<readonly bigint[]> {
-  const { world } = universe
-  const { config } = world
-  const [chain, token] =
-    way.rail === 'x402' ? [world.native, config.x402!.asset] : [world.tempo, config.mpp!.currency.address]
-  const logs = await chain.logs({ address: token, topics: [TRANSFER, word(from), word(to)] })
-  // A transfer of nothing is no payment, however often it is shown.
-  return logs.map(({ data }) => BigInt(data)).filter((amount) => amount > 0n)
+/** Whatever a payer heard last stays true for ever; what is delivered or failed was so at any time. */
+function judgeAnswers(purchase: Purchase, paid: number, delivered: number): readonly string[] {
+  const { habit, credentials, strays, isShownAgain } = purchase
+  const found: string[] = []
+  if (isShownAgain && credentials.some((one) => one.hasEnd && !isFinalAnswer(one))) found.push('no end to be heard')
+  const last = credentials.map(({ answers }) => answers.at(-1)).filter((answer) => answer !== undefined)
+  const free = last.filter(({ status, taken }) => status === 402 || taken === false).length
+  if (habit === 'honest' && paid > credentials.length - free) found.push('402 and taken')
+  const taken = last.filter(({ taken }) => taken === true).length
+  if (taken > paid + strays) found.push('told taken and was not')
+  const confirmed = credentials.filter(({ answers }) => answers.some(({ status }) => status === 200)).length
+  if (confirmed > delivered) found.push('200 and not delivered')
+  const all = credentials.flatMap(({ answers }) => answers)
+  const failed = all.find(({ status }) => status === 500)
+  if (failed) found.push(`500 ${failed.code}`)
+  for (const { answers } of credentials) {
+    const ends = new Set(answers.filter(({ status }) => status === 200).map(({ text }) => text))
+    if (ends.size > 1) found.push('two answers to one payment')
+  }
+  return found
 }
 
 /** Whoever only gave an allowance away, long ago, has bought nothing. */

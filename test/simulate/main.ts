@@ -2,9 +2,10 @@ import { fork } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { parseArgs } from 'node:util'
+import type { Move } from './actors/enemy.ts'
 import { addCoverage, newCoverage, printCoverage } from './coverage.ts'
 import { type Fault, KINDS } from './faults.ts'
-import { loadHookWithout } from './mends.ts'
+import { loadHookWithout, rememberingHook } from './mends.ts'
 import type { Verdict } from './run.ts'
 
 // `npm run simulate`: universes that a seed decides, judged from outside.
@@ -15,7 +16,9 @@ import type { Verdict } from './run.ts'
 //   npm run simulate -- --universes=5000 --without=E15 --until-found
 //                                                     with one mend taken out: is it found, and in which universe?
 //                                                     --kinds=lag,stop and --goods=lot aim: only these faults, only these goods;
-//                                                     --plan='[{"kind":"stop", …}]' is the whole plan of every seed
+//                                                     --enemy=gap: there is an enemy, and this is the trick;
+//                                                     --plan='[{"kind":"stop", …}]' is the whole plan of every seed;
+//                                                     --brief: a violation is named, and neither shrunk nor told
 
 const { values } = parseArgs({
   options: {
@@ -29,8 +32,10 @@ const { values } = parseArgs({
     without: { type: 'string' },
     kinds: { type: 'string' },
     goods: { type: 'string' },
+    enemy: { type: 'string' },
     plan: { type: 'string' },
     'until-found': { type: 'boolean', default: false },
+    brief: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 })
@@ -78,7 +83,10 @@ function workersOf(jobs: number): Promise<Tally>[] {
 }
 
 async function work(): Promise<Tally> {
+  registerHooks(rememberingHook)
   if (values.without) registerHooks(loadHookWithout(values.without))
+  // Nobody reads where an error came from unless a universe is told.
+  if (!values.seed) Error.stackTraceLimit = 0
   // Only now: what a mend is taken out of must not be loaded yet.
   const [{ buildStage }, { runUniverse }, { shrink }, { shortHistory, tellFault }] = await Promise.all([
     import('./stage.ts'),
@@ -93,6 +101,7 @@ async function work(): Promise<Tally> {
   const aim = {
     ...(kinds.length > 0 ? { kinds } : {}),
     ...(values.goods ? { goods: values.goods } : {}),
+    ...(values.enemy ? { enemy: values.enemy as Move } : {}),
     ...(values.plan ? { plan: JSON.parse(values.plan) as readonly Fault[] } : {}),
   }
   let universes = 0
@@ -109,6 +118,10 @@ async function work(): Promise<Tally> {
     if (verdict.violations.length === 0) continue
     violations++
     console.log(`seed ${seed}, universe ${universes}: ${verdict.violations.join('\n  ')}`)
+    if (values.brief) {
+      if (values['until-found']) break
+      continue
+    }
     const shrunk = await shrink(stage, verdict, aim)
     const again = await runUniverse(seed, stage, { ...aim, ...shrunk, isTold: true })
     const whole = `${verdict.plan.length} faults and ${verdict.purchases.length} purchases`

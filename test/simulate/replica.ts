@@ -23,22 +23,32 @@ export type ReplicaOptions = {
   readonly config: Config
   readonly database: Database
   readonly gate: Gate
-  readonly nodes: readonly { readonly chain: SimChain; readonly node: RpcTransport }[]
+  /** The ways to each chain. */
+  readonly nodes: readonly { readonly chain: SimChain; readonly ways: readonly RpcTransport[] }[]
   readonly random: Chance
   /** Whoever lives behind an address: the game, a facilitator. */
   readonly partner: Partner
   readonly post: Post
+  /** Somebody logged what no world can cause. */
+  onBlunder(line: string): void
 }
+
+/** A statement that its own schema does not know, or a mistake of ours. */
+const BLUNDER = /"code":"42|"name":"(Type|Reference|Range)Error"/
 
 /** The whole shop as one process of the universe. */
 export async function startReplica(options: ReplicaOptions): Promise<Replica> {
   const { sim, actor, config, database, gate, nodes, random } = options
   const { rpcTimeoutMs } = config.limits
   const clock = syncedClock(sim.clockOf(actor))
-  const log = createLog({ level: 'warn', clock, write: (line) => sim.note(`${actor.name} log ${line.trim()}`) })
+  const write = (line: string) => {
+    if (BLUNDER.test(line)) options.onBlunder(line)
+    sim.note(`${actor.name} log ${line.trim()}`)
+  }
+  const log = createLog({ level: 'warn', clock, write })
   await keepTime(clock, database, log, new AbortController().signal)
-  const transports = nodes.map(({ chain, node }): [number, RpcTransport] => [
-    chain.chainId,
+  const gated =
+    (node: RpcTransport): RpcTransport =>
     (request) =>
       gate({
         label: `rpc ${request.method}`,
@@ -46,8 +56,8 @@ export async function startReplica(options: ReplicaOptions): Promise<Replica> {
         patienceMs: rpcTimeoutMs,
         run: () => node(request),
         failure: () => new Error('the node does not answer'),
-      }),
-  ])
+      })
+  const transports = nodes.map(({ chain, ways }) => [chain.chainId, ways.map(gated)] as const)
   const shop = await assemble(config, {
     clock,
     random,

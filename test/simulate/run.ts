@@ -1,3 +1,4 @@
+import { askForTheEnd } from './actors/payer.ts'
 import { judgeBooks } from './books.ts'
 import type { Coverage } from './coverage.ts'
 import type { Fault } from './faults.ts'
@@ -19,12 +20,13 @@ export type Verdict = {
 
 const HOUR_MS = 3_600_000
 /** Faults strike for so long; nobody leaves before. */
-const TROUBLE_MS = 45_000
+const TROUBLE_MS_MIN = 12_000
+const TROUBLE_MS_MAX = 45_000
+const SOON_MS = 10_000
 const HEALING_MS_MAX = 15 * 60_000
 const LOOK_MS = 5_000
-/** Two rounds of the reconciler: what a chain has dropped is found and sent again. */
-const AFTERCARE_MS = 35_000
 const TIDY_EVERY = 12
+const PATIENCE_MS = 120_000
 
 /** No time mends these. */
 const isForGood = (violation: string) =>
@@ -56,12 +58,31 @@ export async function runUniverse(seed: number, stage: Stage, options: UniverseO
 
 /** What lasts may outlast every payer: a refund is sent long after its buyer was told of it. */
 function troubleMs(plan: readonly Fault[]): number {
-  const ends = plan.map((fault) => (fault.kind === 'lag' ? fault.fromMs + fault.forMs : 0))
-  return Math.max(TROUBLE_MS, ...ends)
+  const ends = plan.map((fault) => {
+    if ('label' in fault) return TROUBLE_MS_MAX
+    if (fault.kind === 'lag') return fault.fromMs + fault.forMs
+    return Math.min(TROUBLE_MS_MAX, ('atMs' in fault ? fault.atMs : fault.fromMs) + SOON_MS)
+  })
+  return Math.max(TROUBLE_MS_MIN, ...ends)
+}
+
+/** What a chain has dropped is found by the second round of the reconciler, and sent again. */
+function aftercareMs(plan: readonly Fault[]): number {
+  const isDropping = plan.some(({ kind }) => kind === 'reorg' || kind === 'dropPool' || kind === 'send')
+  return isDropping ? 35_000 : SOON_MS
+}
+
+/** Has it been done? */
+function asked(errand: Promise<void>): () => boolean {
+  let isDone = false
+  void errand.then(() => {
+    isDone = true
+  })
+  return () => isDone
 }
 
 async function comeToRest(universe: Universe): Promise<readonly string[]> {
-  const { sim, operator } = universe
+  const { sim, operator, plan } = universe
   const deadline = sim.now() + HEALING_MS_MAX
   let quietSince: number | null = null
   for (let look = 1; ; look++) {
@@ -71,7 +92,8 @@ async function comeToRest(universe: Universe): Promise<readonly string[]> {
     const isQuiet = await isAtRest(universe)
     quietSince = isQuiet ? (quietSince ?? sim.now()) : null
     const isLate = sim.now() >= deadline
-    if (!isLate && (quietSince === null || sim.now() - quietSince < AFTERCARE_MS)) continue
+    if (!isLate && (quietSince === null || sim.now() - quietSince < aftercareMs(plan))) continue
+    if (isQuiet) await sim.run(asked(askForTheEnd(universe)), sim.now() + PATIENCE_MS)
     const violations = [...(await judge(universe)), ...(isQuiet ? await judgeBooks(universe) : [])]
     if (isLate || violations.length === 0 || violations.some(isForGood)) return violations
     quietSince = sim.now()

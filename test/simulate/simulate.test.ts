@@ -4,8 +4,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
+import type { Move } from './actors/enemy.ts'
 import { chanceOf } from './chance.ts'
-import { planOf } from './faults.ts'
+import { aimOf, PAIRS, planOf } from './faults.ts'
 import { mends } from './mends.ts'
 import { createScheduler, START_MS } from './scheduler.ts'
 
@@ -16,6 +17,10 @@ const ROOT = join(import.meta.dirname, '../..')
 const COUNT = Number(process.env['TEST_UNIVERSES'] ?? 3)
 /** Universes that once found something, each named where it was mended. */
 const KEPT_SEEDS: readonly number[] = []
+
+/** Each is taken out, and must be found where its enemy comes by; `--mends=E1,E5,E8,E9` for all that have one. */
+const TRICKS: Readonly<Record<string, Move>> = { E1: 'allowance', E5: 'nothing', E8: 'gap', E9: 'forgotten' }
+const MENDS = (process.env['TEST_MENDS'] ?? 'E8').split(',')
 
 /** In a process of its own: a universe takes the clock and the randomness of its process away. */
 async function simulate(...args: readonly string[]): Promise<string> {
@@ -35,6 +40,20 @@ test('universes come to rest without a violation, and a seed repeats: twice in o
   assert.equal(digests.length, seeds.length + 1)
   assert.equal(digests.at(-1), digests[seeds.indexOf(again)], 'twice in one process')
   assert.deepEqual(digestsIn(await simulate(`--seeds=${again}`, '--digests')), digests.slice(-1), 'alone')
+})
+
+for (const mend of MENDS)
+  test(`without the mend of ${mend} a universe with its enemy has a violation`, async () => {
+    const aim = [`--without=${mend}`, `--enemy=${TRICKS[mend]}`, '--universes=8', '--until-found', '--brief']
+    const found = await promisify(execFile)(process.execPath, [MAIN, ...aim], { maxBuffer: 1 << 28 }).catch(
+      (error: { stdout: string }) => error.stdout,
+    )
+    assert.match(String(found), /^seed \d+, universe \d+: /m)
+  })
+
+test('each pair of a place and a fault has its seeds', () => {
+  const aims = Array.from({ length: 2 * PAIRS.length }, (_, seed) => aimOf(seed)).filter((pair) => pair !== null)
+  assert.equal(new Set(aims.map((pair) => JSON.stringify(pair))).size, PAIRS.length)
 })
 
 test('every mend that can be taken out is still there to be taken out', () => {

@@ -1,21 +1,34 @@
-import type { Database, Result } from '../../src/store/db.ts'
+import type { Database, Result, Transaction } from '../../src/store/db.ts'
 import { asStoreProblem } from '../../src/store/fault.ts'
+import { statement } from '../../src/store/statement.ts'
+import type { MemoryStore } from './engine.ts'
 import type { Gate } from './gate.ts'
 import type { Scheduler } from './scheduler.ts'
 
 /** What has been read and written in one universe, so that idle looks cost nothing. Results are the same as without it. */
 export type StoreMemory = {
-  version: number
-  readonly read: Map<string, { readonly version: number; readonly result: Result<unknown> }>
-  /** No job was due at the last look, and none will be before this moment, unless something is written. */
-  readonly idle: Map<string, { readonly version: number; readonly untilMs: number }>
+  /** How often each table was written. */
+  readonly written: Map<string, number>
+  readonly read: Map<string, Kept<Result<unknown>>>
+  /** When the first job of each kind is due. */
+  due: Kept<ReadonlyMap<string, number>> | null
 }
 
-export const newMemory = (): StoreMemory => ({ version: 0, read: new Map(), idle: new Map() })
+/** True as long as no table that it was read from has been written since. */
+type Kept<Value> = { readonly stamp: number; readonly value: Value }
+
+export const newMemory = (): StoreMemory => ({ written: new Map(), read: new Map(), due: null })
+
+/** Somebody has changed the store behind everybody's back. */
+export function forgetAll({ written }: StoreMemory): void {
+  written.set(ANY, (written.get(ANY) ?? 0) + 1)
+}
 
 const STATEMENT_MS_MAX = 6_500
 const LATENCY_MS = 4
-const NEXT_DUE = `select min(run_at) as due from jobs where state = 'waiting'`
+/** A job that somebody holds is due when its lease ends. */
+const NEXT_DUE = statement<{ kind: string; due: Date }>('select kind, min(run_at) as due from jobs group by kind')
+const CLAIM = 'db claim'
 /** Loops that look again and again whether there is anything for them. (Endpoints have secrets that run out; here nobody rotates them.) */
 const POLLED = new Set(['db select events', 'db select webhook_endpoints', 'db insert jobs'])
 
@@ -23,65 +36,88 @@ const NEVER = Number.POSITIVE_INFINITY
 const NONE: Result<never> = { rows: [], rowCount: 0 }
 
 /** One replica's way to the store. A statement is one step, and so is a transaction: the embedded engine has one session. */
-export function gatedDatabase(sim: Scheduler, db: Database, gate: Gate, memory: StoreMemory): Database {
+export function gatedDatabase(sim: Scheduler, { db, bare }: MemoryStore, gate: Gate, memory: StoreMemory): Database {
   const cut = () => asStoreProblem(Object.assign(new Error('Connection terminated'), { code: 'ECONNRESET' }))
   const through = <Answer>(label: string, run: () => Promise<Answer>) =>
     gate({ label, latencyMs: LATENCY_MS, patienceMs: STATEMENT_MS_MAX, run, failure: cut })
+  const stampOf = ({ mentioned }: Shape) =>
+    mentioned.reduce((sum, table) => sum + (memory.written.get(table) ?? 0), memory.written.get(ANY) ?? 0)
+  const isFresh = <Value>(kept: Kept<Value> | undefined, shape: Shape): kept is Kept<Value> =>
+    kept !== undefined && kept.stamp === stampOf(shape)
 
-  /** Asked only if something was written since it was last asked the same. */
-  async function remembered<Row>(key: string, run: () => Promise<Result<Row>>): Promise<Result<Row>> {
-    const kept = memory.read.get(key)
-    if (kept?.version === memory.version) return kept.result as Result<Row>
-    const result = await run()
-    memory.read.set(key, { version: memory.version, result })
-    return result
+  function note({ written }: Shape): void {
+    for (const table of written) memory.written.set(table, (memory.written.get(table) ?? 0) + 1)
   }
 
-  async function claimed<Row>(key: string, run: () => Promise<Result<Row>>): Promise<Result<Row>> {
-    const result = await run()
-    if (result.rows.length > 0) {
-      memory.version++
-      return result
+  /** Asked only if something was written since it was last asked the same. */
+  async function remembered<Row>(key: string, shape: Shape, run: () => Promise<Result<Row>>): Promise<Result<Row>> {
+    const kept = memory.read.get(key)
+    if (isFresh(kept, shape)) return kept.value as Result<Row>
+    const value = await run()
+    memory.read.set(key, { stamp: stampOf(shape), value })
+    return value
+  }
+
+  /** Is there a job of these kinds to be had? Looked up once for everybody, until a job is written. */
+  async function isDue(kinds: readonly string[], shape: Shape): Promise<boolean> {
+    if (!isFresh(memory.due ?? undefined, shape)) {
+      const { rows } = await sim.work(() => db.query(NEXT_DUE))
+      memory.due = { stamp: stampOf(shape), value: new Map(rows.map(({ kind, due }) => [kind, due.getTime()])) }
     }
-    const { rows } = await remembered(NEXT_DUE, () => db.query<{ due: Date | null }>(NEXT_DUE))
-    memory.idle.set(key, { version: memory.version, untilMs: rows[0]!.due?.getTime() ?? NEVER })
-    return result
+    const { value } = memory.due!
+    return kinds.some((kind) => (value.get(kind) ?? NEVER) <= sim.now())
   }
 
   /** A plain statement that changed no row has changed nothing, and will not before somebody else has. */
-  async function written<Row>(key: string, text: string, run: () => Promise<Result<Row>>): Promise<Result<Row>> {
+  async function written<Row>(
+    key: string,
+    text: string,
+    shape: Shape,
+    run: () => Promise<Result<Row>>,
+  ): Promise<Result<Row>> {
     const kept = memory.read.get(key)
-    if (kept?.version === memory.version) return kept.result as Result<Row>
+    if (isFresh(kept, shape)) return kept.value as Result<Row>
+    if (isBare(shape)) return NONE
     const result = await run()
     const isNothing = !COMPOSED.test(text) && result.rows.length === 0 && !result.rowCount
-    if (!isNothing) memory.version++
-    else if (!IMPURE.test(text)) memory.read.set(key, { version: memory.version, result })
+    if (!isNothing) note(shape)
+    else if (!IMPURE.test(text)) memory.read.set(key, { stamp: stampOf(shape), value: result })
     return result
+  }
+
+  /** There is nothing to be changed in a table that nobody has ever put anything into. */
+  const isBare = ({ changesOnly }: Shape) =>
+    changesOnly !== null && bare.has(changesOnly) && !memory.written.has(changesOnly) && !memory.written.has(ANY)
+
+  /** What a transaction may have written counts, whether it was committed or not. */
+  function noting(tx: Transaction): Transaction {
+    return {
+      ...tx,
+      query(sql, values) {
+        note(shapeOf(typeof sql === 'string' ? sql : sql.text))
+        return tx.query(sql, values)
+      },
+    }
   }
 
   return {
     ...db,
     async query(sql, values) {
       const text = typeof sql === 'string' ? sql : sql.text
-      const label = labelOf(text)
+      const shape = shapeOf(text)
+      const { label } = shape
       const key = `${text}\n${JSON.stringify(values ?? [])}`
-      const idle = memory.idle.get(key)
-      if (idle?.version === memory.version && sim.now() < idle.untilMs) return NONE
+      if (label === CLAIM && !(await isDue(values![0] as readonly string[], shape))) return NONE
       const kept = POLLED.has(label) ? memory.read.get(key) : undefined
-      if (kept?.version === memory.version) return kept.result as never
+      if (isFresh(kept, shape)) return kept.value as never
       const run = () => db.query(sql, values)
       return through(label, () => {
-        if (label === 'db claim') return claimed(key, run)
-        if (!label.startsWith('db select')) return written(key, text, run)
-        return IMPURE.test(text) && !POLLED.has(label) ? run() : remembered(key, run)
+        if (!label.startsWith('db select')) return written(key, text, shape, run)
+        return IMPURE.test(text) && !POLLED.has(label) ? run() : remembered(key, shape, run)
       })
     },
     async transaction(work, settings) {
-      const attempt = () =>
-        through('db transaction', () => {
-          memory.version++
-          return db.transaction(work, settings)
-        })
+      const attempt = () => through('db transaction', () => db.transaction((tx) => work(noting(tx)), settings))
       // A connection that is lost with its commit under way: the real store runs the work again too.
       try {
         return await attempt()
@@ -97,19 +133,42 @@ export function gatedDatabase(sim: Scheduler, db: Database, gate: Gate, memory: 
 const COMPOSED = /^\s*with\b/
 const IMPURE = /\bnow\(\)|clock_timestamp|random|for (no key )?update|for (key )?share|nextval/
 
-const labels = new Map<string, string>()
+/** What a statement is called, and which tables it reads and writes. */
+type Shape = {
+  readonly label: string
+  readonly mentioned: readonly string[]
+  readonly written: readonly string[]
+  /** A plain change or deletion of what is in this table, and nothing else. */
+  readonly changesOnly: string | null
+}
+
+/** Stands for every table: what is written by a trigger is named nowhere. */
+const ANY = '*'
+const TRIGGERING = new Set(['items', 'good_prices'])
+
+const shapes = new Map<string, Shape>()
+
+function shapeOf(text: string): Shape {
+  const known = shapes.get(text)
+  if (known) return known
+  const written = [...text.matchAll(WRITES)].map(([, table]) => table!)
+  const shape = {
+    label: labelOf(text),
+    mentioned: [...new Set([...text.matchAll(READS)].map(([, table]) => table!).concat(written))],
+    written: written.some((table) => TRIGGERING.has(table)) ? [ANY] : [...new Set(written)],
+    changesOnly: /^\s*(?:update|delete from)\s+([a-z_]+)/.exec(text)?.[1] ?? null,
+  }
+  shapes.set(text, shape)
+  return shape
+}
+
+const WRITES = /\b(?:insert into|delete from|update)\s+(?!set\b|skip\b|of\b)([a-z_]+)/g
+/** Lists after `from` have no commas in this house; names of `with` parts are harmless here. */
+const READS = /\b(?:from|join|using)\s+(?:only\s+)?([a-z_]+)/g
 
 /** Verb and table; claims by their name. */
 export function labelOf(text: string): string {
-  const known = labels.get(text)
-  if (known !== undefined) return known
-  const label = readLabel(text)
-  labels.set(text, label)
-  return label
-}
-
-function readLabel(text: string): string {
-  if (/skip locked/.test(text) && /update jobs/.test(text)) return 'db claim'
+  if (/skip locked/.test(text) && /update jobs/.test(text)) return CLAIM
   if (/\bupdate orders\b/.test(text)) return 'db update orders'
   if (/\binsert into orders\b/.test(text)) return 'db insert orders'
   const [, verb, table] = /\b(insert into|delete from|update)\s+(?!set\b|skip\b)([a-z_]+)/.exec(text) ?? []

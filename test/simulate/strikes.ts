@@ -1,4 +1,4 @@
-import type { Lag } from './chain.ts'
+import type { Haze } from './chain.ts'
 import { type Coverage, countOther, countPassed, countStrike } from './coverage.ts'
 import type { Fault, Partner, While } from './faults.ts'
 import type { Mishap } from './gate.ts'
@@ -11,9 +11,11 @@ export type Strikes = {
   onStep(actor: Actor, label: string): void
   /** What befalls the call that was just let through. */
   mishap(actor: Actor, label: string): Mishap
-  lags(): readonly Lag[]
+  readonly haze: Haze
   manner(partner: Partner): string | null
   clockOffMs(replica: number): number
+  /** The next one who passes this label stops there. */
+  hold(label: string, ms: number): void
   /** Everything that lasts ends now. */
   heal(): void
 }
@@ -32,6 +34,7 @@ const NONE: Mishap = { lost: null, delayMs: 0 }
 export function createStrikes({ plan, world, now, coverage, tell, kill }: StrikeParts): Strikes {
   const passed = new Map<string, number>()
   const waiting = new Map<string, Mishap>()
+  const holding = new Map<string, number>()
   let isHealed = false
   const holds = ({ fromMs, forMs }: While) => {
     const at = now() - START_MS
@@ -42,6 +45,15 @@ export function createStrikes({ plan, world, now, coverage, tell, kill }: Strike
   const lags = lasting('lag')
   const clocks = lasting('clock')
   const partners = lasting('partner')
+  const nodes = lasting('node')
+  const lies = lasting('nonce')
+  const told = new Set<Fault>()
+  const nodeFault = (chainId: number, node: number, how: 'frozen' | 'silent') => {
+    const isIt = (fault: (typeof nodes)[number]) => fault.how === how && fault.node === node
+    const found = nodes.find((fault) => isIt(fault) && world[fault.chain].chainId === chainId && holds(fault))
+    if (found) countOther(coverage, `node ${how}`)
+    return found
+  }
 
   function strike(fault: Fault, actor: Actor, label: string): void {
     if (fault.kind === 'kill') kill(actor, fault.backAfterMs)
@@ -56,6 +68,9 @@ export function createStrikes({ plan, world, now, coverage, tell, kill }: Strike
       const nth = (passed.get(label) ?? 0) + 1
       passed.set(label, nth)
       countPassed(coverage, label)
+      const held = holding.get(label)
+      holding.delete(label)
+      if (held !== undefined) actor.stoppedUntil = now() + held
       for (const fault of plan) {
         if (!('label' in fault) || fault.label !== label || fault.nth !== nth) continue
         countStrike(coverage, fault)
@@ -68,17 +83,35 @@ export function createStrikes({ plan, world, now, coverage, tell, kill }: Strike
       waiting.delete(actor.name + label)
       return found
     },
-    lags: () =>
-      lags.filter(holds).map(({ chain, method, blocks }) => {
-        countOther(coverage, `lag ${method}`)
-        return { chainId: world[chain].chainId, method, blocks }
-      }),
+    haze: {
+      lags: () =>
+        lags.filter(holds).map(({ chain, method, blocks, node }) => {
+          countOther(coverage, `lag ${method}`)
+          return { chainId: world[chain].chainId, method, blocks, ...(node === undefined ? {} : { node }) }
+        }),
+      frozenSince(chainId, node) {
+        const found = nodeFault(chainId, node, 'frozen')
+        return found ? START_MS + found.fromMs : null
+      },
+      isSilent: (chainId, node) => nodeFault(chainId, node, 'silent') !== undefined,
+      nonceLie(chainId) {
+        const isDue = (fault: (typeof lies)[number]) => !isHealed && !told.has(fault) && now() - START_MS >= fault.atMs
+        const found = lies.find((fault) => world[fault.chain].chainId === chainId && isDue(fault))
+        if (!found) return 0
+        told.add(found)
+        countOther(coverage, 'nonce lie')
+        return found.by
+      },
+    },
     manner(partner) {
       const found = partners.find((fault) => fault.partner === partner && holds(fault))
       if (found) countOther(coverage, `${partner} ${found.manner}`)
       return found?.manner ?? null
     },
     clockOffMs: (replica) => clocks.find((fault) => fault.replica === replica && holds(fault))?.offMs ?? 0,
+    hold(label, ms) {
+      holding.set(label, ms)
+    },
     heal() {
       isHealed = true
       waiting.clear()

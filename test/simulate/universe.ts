@@ -1,6 +1,6 @@
 import type { OutgoingRequest } from '../../src/base/outgoing.ts'
 import type { Config } from '../../src/config/config.ts'
-import { attack, enemyOf } from './actors/enemy.ts'
+import { attack, enemyOf, type Move } from './actors/enemy.ts'
 import { createFacilitator, FACILITATOR_URL } from './actors/facilitator.ts'
 import { createGame, GAME_SECRET, GAME_URL, type Game } from './actors/game.ts'
 import { createOperator, OPERATOR_TOKEN, type Operator } from './actors/operator.ts'
@@ -10,7 +10,7 @@ import type { Purchase } from './book.ts'
 import { chanceOf } from './chance.ts'
 import { type Coverage, newCoverage } from './coverage.ts'
 import type { MemoryStore, StoreTime } from './engine.ts'
-import { type Fault, type FaultKind, planOf } from './faults.ts'
+import { aimOf, type Fault, type FaultKind, planOf } from './faults.ts'
 import { createFleet, type Fleet } from './fleet.ts'
 import { goodsFor } from './goods.ts'
 import { enterUniverse } from './process.ts'
@@ -29,6 +29,8 @@ export type UniverseOptions = {
   readonly kinds?: readonly FaultKind[]
   /** Everybody buys goods whose name begins so. */
   readonly goods?: string
+  /** There is an enemy who knows this trick. */
+  readonly enemy?: Move
   /** Only these purchases, by their number. */
   readonly only?: readonly number[]
   readonly isTold?: boolean
@@ -39,6 +41,12 @@ type Setting = {
   readonly replicas: number
   readonly game: 'embedded' | 'http'
   readonly facilitator: 'inproc' | 'remote'
+  /** How many nodes each chain is asked through. */
+  readonly nodes: number
+  /** Somebody looks after what only a person can decide, and not only when all is over. */
+  readonly isWatched: boolean
+  /** Can the game say what became of an order? */
+  readonly hasMemory: boolean
 }
 
 export type Universe = {
@@ -52,9 +60,17 @@ export type Universe = {
   readonly receiver: Receiver
   readonly operator: Operator
   readonly coverage: Coverage
-  readonly ask: Fleet['ask']
+  readonly config: Config
+  readonly fleet: Fleet
+  /** What the shop logged that no world can cause. */
+  readonly blunders: readonly string[]
   /** Payers that have not left yet. */
   open(): number
+  /** The next one who passes this label stops there. */
+  hold(label: string, ms: number): void
+  /** The store is taken back to its backup; once. */
+  restore(): boolean
+  wasRestored(): boolean
   isHealing(): boolean
   heal(): void
   end(): void
@@ -63,7 +79,8 @@ export type Universe = {
 export async function openUniverse(seed: number, stage: Stage, options: UniverseOptions = {}): Promise<Universe> {
   const { world, store, time } = stage
   const plan = options.plan ?? planOf(seed, options.kinds)
-  const setting = settingOf(seed)
+  const aim = options.plan ? null : aimOf(seed)
+  const setting = settingOf(seed, isOfGame(options.goods ?? aim?.label ?? ''))
   const coverage = newCoverage()
   const sim = createScheduler({
     chance: chanceOf(seed, 'order'),
@@ -77,32 +94,48 @@ export async function openUniverse(seed: number, stage: Stage, options: Universe
   await world.rewind()
   const { game, receiver, partner } = partnersOf(world, sim, setting, () => strikes)
   const config = configOf(world.config, setting)
-  const fleet = createFleet({ seed, sim, world, store, config, strikes: () => strikes, partner, post: receiver.post })
+  const blunders: string[] = []
+  const onBlunder = (line: string) => void blunders.push(line.trim())
+  const post = receiver.post
+  const { nodes } = setting
+  const parts = { seed, sim, world, store, config, nodes, strikes: () => strikes, partner, post, onBlunder }
+  const fleet = createFleet(parts)
   const strikes = createStrikes({ plan, world, now: sim.now, coverage, tell: sim.tell, kill: fleet.kill })
-  const enemy = enemyOf(seed, world.payers)
-  const payers = purchasesOf(seed, goodsFor(setting.game, options.goods), world.payers)
+  const enemy = enemyOf(seed, world.payers, options.enemy)
+  const goods = goodsFor(setting.game, options.goods)
+  const payers = purchasesOf(seed, goods, world.payers, aim?.label ?? null)
   const isThere = ({ index }: Purchase) => options.only?.includes(index) ?? true
   const purchases = [...payers, ...(enemy ? [enemy.purchase] : [])].filter(isThere)
   let open = purchases.length
   let isHealing = false
+  let wasRestored = false
   const universe: Universe = {
-    ...{ seed, sim, world, store, plan, purchases, game, receiver, coverage, ask: fleet.ask },
+    ...{ seed, sim, world, store, plan, purchases, game, receiver, coverage, config, fleet, blunders },
     get operator() {
       return operator
     },
     open: () => open,
+    hold: strikes.hold,
+    restore() {
+      const isFirst = !wasRestored
+      wasRestored = true
+      return isFirst
+    },
+    wasRestored: () => wasRestored,
     isHealing: () => isHealing,
     heal() {
       isHealing = true
       strikes.heal()
-      fleet.setClocks()
+      fleet.setClock('all', 0)
+      // Transactions that a node sits on go their way.
+      void sim.work(() => world.native.ask({ method: 'dev_clearFaults' }))
     },
     end: fleet.end,
   }
   const operator = createOperator(universe)
   for (let index = 0; index < setting.replicas; index++) fleet.start(index)
   startWeather(universe)
-  startOperator(universe)
+  startOperator(universe, setting)
   for (const purchase of purchases) {
     const isEnemy = enemy?.purchase === purchase
     const actor = sim.actor(`${isEnemy ? 'enemy' : 'payer'}${purchase.index}`)
@@ -113,8 +146,9 @@ export async function openUniverse(seed: number, stage: Stage, options: Universe
 }
 
 /** Everybody outside, each as the plan has them at the moment. */
-function partnersOf(world: SimWorld, sim: Scheduler, { game: kind }: Setting, strikes: () => Strikes) {
-  const game = kind === 'http' ? createGame(world.payers, sim.now, () => strikes().manner('game')) : null
+function partnersOf(world: SimWorld, sim: Scheduler, { game: kind, hasMemory }: Setting, strikes: () => Strikes) {
+  const usually = hasMemory ? null : 'never remembers'
+  const game = kind === 'http' ? createGame(world.payers, sim.now, () => strikes().manner('game') ?? usually) : null
   const receiver = createReceiver(() => strikes().manner('receiver'))
   const facilitator = createFacilitator(world.native, () => strikes().manner('facilitator'))
   const partner = (request: OutgoingRequest) =>
@@ -122,8 +156,17 @@ function partnersOf(world: SimWorld, sim: Scheduler, { game: kind }: Setting, st
   return { game, receiver, partner }
 }
 
-function startOperator({ plan, sim, operator }: Universe): void {
+const ROUND_MS = 45_000
+
+function startOperator({ plan, sim, operator, isHealing }: Universe, { isWatched }: Setting): void {
   void operator.register()
+  const watch = async () => {
+    await sim.clockOf(operator.actor).sleep(ROUND_MS)
+    if (isHealing()) return
+    await operator.tidyUp()
+    void watch()
+  }
+  if (isWatched) void watch()
   for (const fault of plan) {
     if (fault.kind !== 'operator') continue
     void sim
@@ -133,12 +176,20 @@ function startOperator({ plan, sim, operator }: Universe): void {
   }
 }
 
-function settingOf(seed: number): Setting {
+/** Goods and labels that only a studio's own game has. */
+function isOfGame(name: string): boolean {
+  return /^item (gems|airship)|^at game|^game |game_calls/.test(name)
+}
+
+function settingOf(seed: number, needsGame: boolean): Setting {
   const chance = chanceOf(seed, 'setting')
   return {
     replicas: 2 + (chance.happens(0.3) ? 1 : 0),
-    game: chance.happens(0.7) ? 'http' : 'embedded',
+    game: chance.happens(0.7) || needsGame ? 'http' : 'embedded',
     facilitator: chance.happens(0.25) ? 'remote' : 'inproc',
+    nodes: chance.happens(0.3) ? 2 : 1,
+    hasMemory: chance.happens(needsGame ? 0.5 : 0.7),
+    isWatched: chance.happens(0.5),
   }
 }
 

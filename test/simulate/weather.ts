@@ -1,5 +1,6 @@
 import type { Hash } from '../../src/base/address.ts'
 import type { Hex } from '../../src/base/hex.ts'
+import { Secret } from '../../src/base/secret.ts'
 import { TRANSFER } from '../../src/chain/eip3009.ts'
 import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { countOther } from './coverage.ts'
@@ -14,6 +15,7 @@ type Reorg = Extract<Fault, { kind: 'reorg' }>
 export function startWeather(universe: Universe): void {
   const { sim, plan, coverage } = universe
   for (const [index, fault] of plan.entries()) {
+    if (fault.kind === 'change' && fault.what === 'restore') backUpBefore(universe, fault)
     const deed = deedOf(universe, fault)
     if (!deed) continue
     const actor = sim.actor(`sky${index}`)
@@ -28,6 +30,16 @@ export function startWeather(universe: Universe): void {
   }
 }
 
+/** Nobody restores a store that had not been opened yet: a new one begins to read at the newest block. */
+const FIRST_BACKUP_MS = 2_500
+
+function backUpBefore({ sim, store }: Universe, { atMs, ageMs }: Extract<Fault, { kind: 'change' }>): void {
+  void sim
+    .clockOf(sim.actor('backups'))
+    .sleep(Math.max(FIRST_BACKUP_MS, atMs - ageMs))
+    .then(() => sim.work(store.backUp))
+}
+
 type Deed = { readonly atMs: number; readonly name: string; run(): Promise<unknown> }
 
 function deedOf(universe: Universe, fault: Fault): Deed | null {
@@ -39,6 +51,18 @@ function deedOf(universe: Universe, fault: Fault): Deed | null {
       const run = () => world[fault.chain].ask({ method: 'dev_dropPool' })
       return { atMs: fault.atMs, name: `pool of ${fault.chain} forgotten`, run }
     }
+    case 'send': {
+      const run = () => world.native.ask({ method: 'dev_fault', params: [{ kind: fault.how }] })
+      return { atMs: fault.atMs, name: `the next transaction: ${fault.how}`, run }
+    }
+    case 'clock':
+      return { atMs: fault.fromMs, name: 'a clock jumps', run: () => jump(universe, fault) }
+    case 'change':
+      return {
+        atMs: FIRST_BACKUP_MS + 500 + fault.atMs,
+        name: `all stop: ${fault.what}`,
+        run: () => change(universe, fault),
+      }
     case 'fees':
       return { atMs: fault.fromMs, name: 'fees rise', run: () => spike(universe, fault) }
     default:
@@ -59,6 +83,50 @@ async function spike({ world, sim }: Universe, { times, forMs }: Extract<Fault, 
     .clockOf(actor)
     .sleep(forMs)
     .then(() => sim.work(() => set(BigInt(before))))
+}
+
+async function jump({ sim, fleet }: Universe, { replica, offMs, forMs }: Extract<Fault, { kind: 'clock' }>) {
+  fleet.setClock(replica, offMs)
+  void sim
+    .clockOf(sim.actor('clocks'))
+    .sleep(forMs)
+    .then(() => fleet.setClock(replica, 0))
+}
+
+async function change(universe: Universe, { what, isUnproven }: Extract<Fault, { kind: 'change' }>): Promise<void> {
+  const { config, fleet, store, game } = universe
+  const { x402, mpp, retired } = config
+  switch (what) {
+    case 'retire x402':
+      return fleet.restart({
+        config: { ...config, x402: null, retired: [...retired, { rail: 'x402', config: x402! }] },
+      })
+    case 'retire mpp':
+      return fleet.restart({ config: { ...config, mpp: null, retired: [...retired, { rail: 'mpp', config: mpp! }] } })
+    case 'rotate secret': {
+      const secrets = [new Secret('the secret that comes after the first of this universe'), ...mpp!.secrets] as const
+      return fleet.restart({ config: { ...config, mpp: { ...mpp!, secrets } } })
+    }
+    case 'restore':
+      // A game of the shop's own would be taken back with its books, and with it what players were given.
+      if (game && (isUnproven || (await isOlderByProof(universe))) && universe.restore())
+        fleet.restart({ run: store.restore })
+  }
+}
+
+/**
+ * A shop knows that its store is an older copy by a key of its own that has sent more than its journal says. Without such proof it takes a
+ * backup of the last minutes for the whole truth, as its manual says, and so nobody restores one here.
+ */
+async function isOlderByProof({ world, store }: Universe): Promise<boolean> {
+  const { rows } = await store.db.query<{ chain: number; signer: string; next: number }>(
+    'select chain_id::int as chain, signer, max(nonce)::int + 1 as next from backup.sends group by 1, 2',
+  )
+  for (const { chain, signer, next } of rows) {
+    const { ask } = chain === world.native.chainId ? world.native : world.tempo
+    if (Number(await ask({ method: 'eth_getTransactionCount', params: [signer, 'latest'] })) > next) return true
+  }
+  return false
 }
 
 async function reorg({ world, sim }: Universe, { chain, depth, drop }: Reorg): Promise<void> {

@@ -12,6 +12,7 @@ import type { Config } from '../../src/config/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { createDevChain } from '../../src/devchain/chain.ts'
 import type { DevChains } from '../../src/devchain/chains.ts'
+import { consoleRoutes } from '../../src/sandbox/console.ts'
 import { createSandboxPlayers, seedSandboxGame } from '../../src/sandbox/players.ts'
 import { sandboxRoutes } from '../../src/sandbox/routes.ts'
 import { startWorld, type World } from '../../src/sandbox/world.ts'
@@ -86,7 +87,12 @@ export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
     ...(surfaces ? { surfaces } : {}),
     ...(rails ? { rails } : {}),
     ...(options.withSandboxRoutes
-      ? { furnish: async () => sandboxRoutes(world, createSandboxPlayers(store.db, systemRandom)) }
+      ? {
+          furnish: async () => [
+            ...sandboxRoutes(world, createSandboxPlayers(store.db, systemRandom)),
+            ...consoleRoutes({ config, database: store.db, clock, random: systemRandom }),
+          ],
+        }
       : {}),
   }
   const service = await startService(config, { ...parts, database: options.wrapDatabase?.(store.db) ?? store.db })

@@ -3,6 +3,7 @@ import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { RETRY_SECONDS } from '../../src/webhooks/lane.ts'
 import { engines, openStore, type TestStore } from '../support/database.ts'
+import { tester } from '../support/doer.ts'
 import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
 import { openPostOffice, type PostOffice } from './post-office.ts'
@@ -38,7 +39,11 @@ for (const engine of engines) {
 
     test('an event reaches its receiver once, signed, whole, with its sequence; the log keeps the answer', async () => {
       const hook = await receiver(() => ({ status: 200, body: 'thank you' }))
-      const { endpoint, secret } = await office.webhooks.add({ url: hook.url, description: 'test', eventTypes: null })
+      const { endpoint, secret } = await office.webhooks.add(tester, {
+        url: hook.url,
+        description: 'test',
+        eventTypes: null,
+      })
       await office.insert(1, 1)
       await until(async () => (await states(endpoint.id))[0] === 'delivered')
       const [message] = hook.messages
@@ -89,7 +94,7 @@ for (const engine of engines) {
       assert.equal(hook.messages.length, RETRY_SECONDS.length + 2)
       await until(async () => (await states(id)).join() === 'delivered,dead')
       isBack = true
-      assert.equal(await office.webhooks.replay(id, { after: 0n, which: 'dead' }), 1)
+      assert.equal(await office.webhooks.replay(tester, id, { after: 0n, which: 'dead' }), 1)
       await until(async () => (await states(id)).join() === 'delivered,delivered')
       assert.equal(hook.taken.at(-1)!.id, hook.messages[0]!.id)
     })
@@ -103,7 +108,7 @@ for (const engine of engines) {
       assert.match((await office.webhooks.list())[0]!.reason!, /410/)
       assert.deepEqual(await states(id), ['pending', 'pending'])
       isGone = false
-      await office.webhooks.enable(id)
+      await office.webhooks.enable(tester, id)
       await until(async () => (await states(id)).join() === 'delivered,delivered')
       assert.equal(hook.messages.length, 3)
     })
@@ -139,8 +144,12 @@ for (const engine of engines) {
 
     test('W-02: after a rotation both secrets verify what is sent', async () => {
       const hook = await receiver()
-      const { endpoint, secret: old } = await office.webhooks.add({ url: hook.url, description: '', eventTypes: null })
-      const { secret: fresh } = await office.webhooks.rotate(endpoint.id)
+      const { endpoint, secret: old } = await office.webhooks.add(tester, {
+        url: hook.url,
+        description: '',
+        eventTypes: null,
+      })
+      const { secret: fresh } = await office.webhooks.rotate(tester, endpoint.id)
       await office.insert(1, 1)
       await until(() => hook.messages.length === 1)
       const { body, headers } = hook.messages[0]!

@@ -8,6 +8,7 @@ import { createWebhooks, type Webhooks } from '../../src/webhooks/endpoints.ts'
 import { RETRY_SECONDS } from '../../src/webhooks/lane.ts'
 import { createPost, systemResolve } from '../../src/webhooks/post.ts'
 import { startWebhookWorker, type WebhookWorker } from '../../src/webhooks/worker.ts'
+import { tester } from '../support/doer.ts'
 
 /** The webhook part of a shop, on its own: a store, the worker, and endpoints on this machine. */
 export type PostOffice = {
@@ -29,7 +30,7 @@ export function openPostOffice(db: Database, options: PostOfficeOptions = {}): P
   const post = createPost({ clock: systemClock, resolve: systemResolve, policy })
   const worker = startWebhookWorker({ ...parts, post, retrySeconds, observe() {}, onPlaced() {} })
   const onChanged = worker.lookAround
-  const webhooks = createWebhooks({ db, random: systemRandom, resolve: systemResolve, policy, onChanged })
+  const webhooks = createWebhooks({ ...parts, post, resolve: systemResolve, policy, onChanged })
   return {
     webhooks,
     worker,
@@ -42,7 +43,7 @@ export function openPostOffice(db: Database, options: PostOfficeOptions = {}): P
       worker.lookAround()
     },
     async add(url, eventTypes = null) {
-      const { endpoint } = await webhooks.add({ url, description: '', eventTypes })
+      const { endpoint } = await webhooks.add(tester, { url, description: '', eventTypes })
       return endpoint.id
     },
   }

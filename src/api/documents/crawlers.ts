@@ -22,7 +22,7 @@ export const apiCatalogSchema = z
   .meta({ id: 'ApiCatalog', description: 'The APIs of this host, and where each is described' })
 
 /** `/.well-known/api-catalog`. */
-export function apiCatalog({ origin, hasMcp, mcpUrl }: Facts): z.output<typeof apiCatalogSchema> {
+export function apiCatalog({ origin, hasMcp, mcpUrl, sandboxUrl }: Facts): z.output<typeof apiCatalogSchema> {
   const json = 'application/json'
   return {
     linkset: [
@@ -31,6 +31,8 @@ export function apiCatalog({ origin, hasMcp, mcpUrl }: Facts): z.output<typeof a
         'service-desc': [
           { href: `${origin}/openapi.json`, type: json },
           { href: `${origin}/openapi.full.json`, type: json },
+          { href: `${origin}/openapi.events.json`, type: json },
+          ...(sandboxUrl ? [{ href: `${origin}/openapi.sandbox.json`, type: json }] : []),
         ],
         'service-doc': [
           { href: `${origin}/docs`, type: 'text/html' },
@@ -60,21 +62,6 @@ Disallow: /payments/
 
 Sitemap: ${origin}/sitemap.xml
 `
-}
-
-const PAGES = ['', '/catalog', '/docs', '/errors', '/llms.txt', '/llms-full.txt', '/skill.md', '/signing.md']
-
-export function sitemapText({ origin, since }: Facts): string {
-  const pages = PAGES.map((path) => `  <url><loc>${escapeXml(origin + path)}</loc><lastmod>${since}</lastmod></url>`)
-  return `<?xml version="1.0" encoding="UTF-8"?>
-<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
-${pages.join('\n')}
-</urlset>
-`
-}
-
-function escapeXml(text: string): string {
-  return text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`)
 }
 
 /** Where documents are, for whoever got an answer of the home page only (RFC 8288). */

@@ -40,6 +40,8 @@ export type Facts = {
   readonly version: string
   /** The rows of the route table that are served here; without the sandbox's own tools, which are no part of the contract. */
   readonly routes: readonly Route[]
+  /** These tools; none where money is real. */
+  readonly sandboxRoutes: readonly FreeRoute[]
   readonly paid: readonly PricedRoute[]
   readonly items: readonly ListedItem[]
   readonly proofs: readonly Hex[]
@@ -77,12 +79,14 @@ export function createFacts(options: FactsOptions): FactsSource {
   }
 }
 
+const isOfSandbox = ({ path }: Route) => path.startsWith(SANDBOX_PATH)
+
 type Live = Pick<Facts, 'paid' | 'items'>
 
 function factsAt(host: Host, { context, config, treasuryKeys, version, routes }: FactsOptions): () => Promise<Facts> {
   const { clock } = context.checkout
   const here = routes().filter((route) => servesHere(host, route))
-  const contract = here.filter(({ path }) => !path.startsWith(SANDBOX_PATH))
+  const contract = here.filter((route) => !isOfSandbox(route))
   const paid = contract.filter((route): route is PaidRoute => route.kind === 'paid')
   const catalog = contract.find((route): route is FreeRoute => route.kind === 'free' && route.path === '/catalog')
   const origin = host === 'both' ? config.http.baseUrl : host
@@ -96,6 +100,7 @@ function factsAt(host: Host, { context, config, treasuryKeys, version, routes }:
     surfaces: context.surfaces,
     version,
     routes: contract,
+    sandboxRoutes: here.filter((route): route is FreeRoute => route.kind === 'free' && isOfSandbox(route)),
     proofs: ownershipProofs(origin, payTo, { given: config.service.ownershipProofs, keys: treasuryKeys }),
     mcpUrl: `${mcpHost}/mcp`,
     hasMcp: servesHere(host, { host: mcpHost }),

@@ -69,3 +69,23 @@ export function priceWords({ amount, range }: PricedRoute): string {
 export function joined(words: readonly string[], last: 'and' | 'or'): string {
   return words.length < 2 ? (words[0] ?? '') : `${words.slice(0, -1).join(', ')} ${last} ${words.at(-1)}`
 }
+
+type ListedDocument = { readonly title: string; readonly url: string; readonly words: string }
+
+/** What a model may read on. */
+export function documentsOf({ origin, mcpUrl, sandboxUrl }: Facts): readonly ListedDocument[] {
+  const at = (title: string, path: string, words: string) => ({ title, url: origin + path, words })
+  return [
+    at('OpenAPI, paid operations', '/openapi.json', 'request schemas, examples, prices, payment terms'),
+    at('OpenAPI, free operations', '/openapi.full.json', 'listings, quotes, statuses, webhooks'),
+    at('OpenAPI, events', '/openapi.events.json', 'webhooks and the log of events, for whoever runs the shop'),
+    ...(sandboxUrl
+      ? [at('OpenAPI, sandbox', '/openapi.sandbox.json', 'faucet, players, chains and the demo wallet')]
+      : []),
+    at('Catalog', '/catalog', 'what is on sale, live'),
+    at('Errors', '/errors', 'every code, whether money moved, what to do'),
+    at('Signing a payment yourself', '/signing.md', 'typed data, headers, test vectors, recipes in four languages'),
+    at('Everything in one text', '/llms-full.txt', 'fields, examples and error codes of every route'),
+    { title: 'MCP', url: mcpUrl, words: 'the same shop as tools' },
+  ]
+}

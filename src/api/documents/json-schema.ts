@@ -9,7 +9,12 @@ export type Direction = 'input' | 'output'
 
 /** Complete in itself: not every reader follows references. Ours are never recursive. */
 export function inlineSchema(schema: z.ZodType, io: Direction): JsonObject {
-  const { $schema: _dialect, $defs = {}, ...root } = z.toJSONSchema(schema, { io }) as JsonObject
+  // What JSON cannot say, such as a default that is a bigint, is left out.
+  const {
+    $schema: _dialect,
+    $defs = {},
+    ...root
+  } = z.toJSONSchema(schema, { io, unrepresentable: 'any' }) as JsonObject
   return inlined(root, $defs as JsonObject) as JsonObject
 }
 

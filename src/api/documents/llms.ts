@@ -5,25 +5,11 @@ import { resourceOf } from '../shop/paid-handler.ts'
 import { recipes } from './clients.ts'
 import { exampleNow } from './example.ts'
 import type { Facts, PricedRoute } from './facts.ts'
-import { priceWords, steps, tagline } from './guidance.ts'
+import { documentsOf, priceWords, steps, tagline } from './guidance.ts'
 import { inlineSchema } from './json-schema.ts'
 
 /** `/llms.txt`: what a model needs to know to shop here, and where the rest is (llmstxt.org). */
 export function llmsText(facts: Facts): string {
-  const { origin, mcpUrl } = facts
-  const documents = [
-    ['OpenAPI, paid operations', `${origin}/openapi.json`, 'request schemas, examples, prices, payment terms'],
-    ['OpenAPI, free operations', `${origin}/openapi.full.json`, 'listings, quotes, statuses, webhooks'],
-    ['Catalog', `${origin}/catalog`, 'what is on sale, live'],
-    ['Errors', `${origin}/errors`, 'every code, whether money moved, what to do'],
-    [
-      'Signing a payment yourself',
-      `${origin}/signing.md`,
-      'typed data, headers, test vectors, recipes in four languages',
-    ],
-    ['Everything in one text', `${origin}/llms-full.txt`, 'fields, examples and error codes of every route'],
-    ['MCP', mcpUrl, 'the same shop as tools'],
-  ] as const
   return `${heading(facts)}
 ## How to buy
 
@@ -35,7 +21,9 @@ ${facts.paid.map(paidLine).join('\n')}
 
 ## Documents
 
-${documents.map(([title, url, words]) => `- [${title}](${url}): ${words}`).join('\n')}
+${documentsOf(facts)
+  .map(({ title, url, words }) => `- [${title}](${url}): ${words}`)
+  .join('\n')}
 `
 }
 

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
 import { LEGACY_REVISIONS, SUPPORTED_REVISIONS } from '../mcp/protocol.ts'
+import { type Answers, exampleOf } from './answers.ts'
 import type { Components } from './components.ts'
 import type { Facts } from './facts.ts'
 import { protocolWords } from './guidance.ts'
@@ -125,18 +126,22 @@ const example = {
 }
 
 /** `POST /mcp` (contract 4.4.1), which is no row of the table: it speaks another protocol. Null where the other host serves it. */
-export function mcpOperation(components: Components, facts: Facts): JsonObject | null {
+export function mcpOperation(components: Components, facts: Facts, answers: Answers): JsonObject | null {
   if (!facts.hasMcp) return null
-  const answer = content(components.schema(responseSchema, 'output'))
+  const response = components.schema(responseSchema, 'output')
+  const answer = content(response)
   return {
     operationId: 'postMcp',
     tags: ['mcp'],
     summary: 'JSON-RPC 2.0: the Model Context Protocol',
     description: `The whole shop as tools. Paid tools take ${protocolWords(facts)} payments in _meta. Public, stateless, one JSON answer for each request.`,
     security: [],
-    requestBody: { required: true, ...content(components.schema(requestSchema, 'input'), JSON_TYPE, example) },
+    requestBody: { required: true, ...content(components.schema(requestSchema, 'input'), JSON_TYPE, { example }) },
     responses: {
-      200: { description: 'A result, or an error inside the protocol', ...answer },
+      200: {
+        description: 'A result, or an error inside the protocol',
+        ...content(response, JSON_TYPE, exampleOf(answers, 'POST /mcp', 200)),
+      },
       202: { description: 'A notification was taken' },
       400: { description: 'Not a JSON-RPC request', ...answer },
       403: { description: 'This Origin or Host may not call', ...answer },

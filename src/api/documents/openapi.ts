@@ -1,33 +1,37 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { FreeRoute, Route } from '../../domain/route.ts'
-import { CRAFT_VERSION } from '../../surfaces/craft/config.ts'
+import { answersAt } from './answers.ts'
 import { createComponents } from './components.ts'
+import { type ContractParts, contract } from './contract.ts'
 import type { Facts } from './facts.ts'
 import { guidance, tagline } from './guidance.ts'
 import { mcpOperation } from './mcp-card.ts'
 import { freeOperation, paidOperation, tagOf, tagsOf } from './operations.ts'
 import { webhookOperations } from './webhooks.ts'
 
-const OPENAPI_VERSION = '3.1.0'
-
 // Both are printed but for their prices before they are first asked for: the routes of a host never change.
 
 /** `/openapi.json`: what can be bought at this host. */
 export function payableContract(first: Facts): (facts: Facts) => JsonObject {
   const components = createComponents()
-  const operations = first.paid.map(({ route }) => paidOperation(components, route, first))
+  const answers = answersAt(first.origin)
+  const operations = first.paid.map(({ route }) => paidOperation(components, route, first, answers))
   const printed = components.all()
   return (facts) => {
     const priced = facts.paid.map((priced, i) => [priced.route, operations[i]!(facts, priced)] as const)
-    return contract(facts, printed, { ...payableParts(facts), paths: pathsOf(facts, priced) })
+    return contract(facts, { ...payableParts(facts), paths: pathsOf(facts, priced), components: printed })
   }
 }
 
-function payableParts(facts: Facts): Omit<Parts, 'paths'> {
+function payableParts(facts: Facts): Omit<ContractParts, 'paths' | 'components'> {
   return {
     title: facts.config.service.name,
     description: `${tagline(facts)} These are the paid operations; the free ones are in [openapi.full.json](${facts.origin}/openapi.full.json).`,
-    used: facts.paid.map(({ route }) => tagOf(route)),
+    guidance: guidance(facts),
+    tags: tagsUsed(
+      facts,
+      facts.paid.map(({ route }) => tagOf(route)),
+    ),
     members: {
       'x-service-info': {
         categories: ['commerce', 'gaming', 'nft'],
@@ -46,54 +50,27 @@ function payableParts(facts: Facts): Omit<Parts, 'paths'> {
 /** `/openapi.full.json`: everything else at this host. Reads, quotes, statuses, documents, `/mcp`, and what webhooks say. */
 export function fullContract(first: Facts): (facts: Facts) => JsonObject {
   const components = createComponents()
+  const answers = answersAt(first.origin)
   const free = first.routes.filter((route): route is FreeRoute => route.kind === 'free')
-  const operations = free.map((route) => [route, freeOperation(components, route)] as const)
-  const mcp = mcpOperation(components, first)
+  const operations = free.map((route) => [route, freeOperation(components, route, answers)] as const)
+  const mcp = mcpOperation(components, first, answers)
   const paths = { ...pathsOf(first, operations), ...(mcp ? { '/mcp': { post: mcp } } : {}) }
   const webhooks = webhookOperations(components, first)
   const printed = components.all()
   return (facts) =>
-    contract(facts, printed, {
+    contract(facts, {
       title: `${facts.config.service.name}: free operations`,
       description: `${tagline(facts)} These are the free operations; the paid ones are in [openapi.json](${facts.origin}/openapi.json).`,
-      used: [...free.map(tagOf), ...(mcp ? (['mcp'] as const) : []), 'webhooks'],
-      members: {},
+      guidance: guidance(facts),
+      tags: tagsUsed(facts, [...free.map(tagOf), ...(mcp ? (['mcp'] as const) : []), 'webhooks']),
       paths,
       webhooks,
+      components: printed,
     })
 }
 
-type Parts = {
-  readonly title: string
-  readonly description: string
-  readonly used: readonly string[]
-  readonly members: JsonObject
-  readonly paths: JsonObject
-  readonly webhooks?: JsonObject
-}
-
-function contract(facts: Facts, components: JsonObject, parts: Parts): JsonObject {
-  const { origin, config } = facts
-  const { contactEmail } = config.service
-  const used = Object.entries(tagsOf(facts)).filter(([name]) => parts.used.includes(name))
-  return {
-    openapi: OPENAPI_VERSION,
-    info: {
-      title: parts.title,
-      version: CRAFT_VERSION,
-      description: parts.description,
-      'x-guidance': guidance(facts),
-      contact: { name: config.service.name, url: origin, ...(contactEmail ? { email: contactEmail } : {}) },
-      license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
-    },
-    externalDocs: { description: 'Every error, and what to do about it', url: `${origin}/errors` },
-    servers: [{ url: origin }],
-    tags: used.map(([name, description]) => ({ name, description })),
-    ...parts.members,
-    paths: parts.paths,
-    ...(parts.webhooks ? { webhooks: parts.webhooks } : {}),
-    components,
-  }
+function tagsUsed(facts: Facts, used: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(tagsOf(facts)).filter(([name]) => used.includes(name)))
 }
 
 /** Where keys of the addresses that are paid have signed for this origin. The second name is what older readers look for. */
@@ -103,7 +80,7 @@ function provenance({ proofs }: Facts): JsonObject {
   return { 'x-agentcash-provenance': claim, 'x-discovery': claim }
 }
 
-function pathsOf({ origin }: Facts, operations: readonly (readonly [Route, JsonObject])[]): JsonObject {
+export function pathsOf({ origin }: Facts, operations: readonly (readonly [Route, JsonObject])[]): JsonObject {
   const byPath = Map.groupBy(operations, ([{ path }]) => path)
   return Object.fromEntries(
     [...byPath].map(([path, onPath]) => {

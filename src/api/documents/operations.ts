@@ -3,6 +3,7 @@ import type { JsonObject } from '../../base/json.ts'
 import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
 import type { FreeRoute, PaidRoute, Route } from '../../domain/route.ts'
 import { noInput } from '../mcp/listing.ts'
+import { type Answers, exampleOf } from './answers.ts'
 import type { Components } from './components.ts'
 import { exampleNow } from './example.ts'
 import type { Facts, PricedRoute } from './facts.ts'
@@ -15,6 +16,7 @@ export function paidOperation(
   components: Components,
   route: PaidRoute,
   { config }: Facts,
+  answers: Answers,
 ): (facts: Facts, priced: PricedRoute) => JsonObject {
   const { rail } = route.offer
   const probe = route.hasPriceProbe ? ' A GET on this path tells the price and never sells.' : ''
@@ -29,8 +31,10 @@ export function paidOperation(
   const below = {
     responses: paidResponses(components, {
       rail,
+      key: keyOf(route),
       result: route.result,
       isRateLimited: route.isRateLimited,
+      answers,
     }),
   }
   return (facts, priced) => ({
@@ -45,12 +49,12 @@ export function paidOperation(
 function paidBody(components: Components, { body }: PaidRoute): (example: JsonObject) => JsonObject {
   const schema = components.schema(body ?? noInput, 'input')
   // Empty is a question for the price, which is why it may be left out.
-  return (example) => ({ requestBody: { required: false, ...content(schema, JSON_TYPE, example) } })
+  return (example) => ({ requestBody: { required: false, ...content(schema, JSON_TYPE, { example }) } })
 }
 
 /** A row that costs nothing, as an OpenAPI operation. */
-export function freeOperation(components: Components, route: FreeRoute): JsonObject {
-  const { params, query, body, example, result, contentType, statuses, bucket } = route
+export function freeOperation(components: Components, route: FreeRoute, answers: Answers): JsonObject {
+  const { params, query, body, example, statuses, bucket } = route
   const parameters = [...parametersIn('path', params), ...parametersIn('query', query, example ?? {})]
   return {
     ...common(route),
@@ -58,24 +62,40 @@ export function freeOperation(components: Components, route: FreeRoute): JsonObj
     security: [],
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body
-      ? { requestBody: { required: true, ...content(components.schema(body, 'input'), JSON_TYPE, example) } }
+      ? {
+          requestBody: {
+            required: true,
+            ...content(components.schema(body, 'input'), JSON_TYPE, example ? { example } : {}),
+          },
+        }
       : {}),
     responses: freeResponses(components, {
-      answer: answerOf(components, contentType, result),
+      answerTo: answersOf(components, route, answers),
       statuses,
       takesParameters: params !== null || query !== null || body !== null,
       isCounted: bucket !== null,
+      answers,
     }),
   }
 }
 
 /** A page that is data as well (`/errors`) comes in whichever form is asked for. */
-function answerOf(components: Components, contentType: string, result: z.ZodType | null): JsonObject {
+function answersOf(components: Components, route: FreeRoute, answers: Answers): (status: number) => JsonObject {
+  const { contentType, result } = route
   const mediaType = contentType.split(';')[0]!
-  const text = { [mediaType]: { schema: { type: 'string' } } }
-  if (!result) return { content: text }
-  const data = content(components.schema(result, 'output'), mediaType === 'text/html' ? JSON_TYPE : mediaType)
-  return mediaType === 'text/html' ? { content: { ...(data['content'] as JsonObject), ...text } } : data
+  const example = (status: number) => exampleOf(answers, keyOf(route), status)
+  // Rows of the sandbox say in words what they answer.
+  const told = mediaType === JSON_TYPE ? {} : { type: 'string' }
+  if (!result) return (status) => content(told, mediaType, example(status))
+  const schema = components.schema(result, 'output')
+  if (mediaType !== 'text/html') return (status) => content(schema, mediaType, example(status))
+  return (status) => ({
+    content: { [JSON_TYPE]: { schema, ...example(status) }, [mediaType]: { schema: { type: 'string' } } },
+  })
+}
+
+function keyOf({ method, path }: Pick<Route, 'method' | 'path'>): string {
+  return `${method} ${path}`
 }
 
 function common(route: Route): JsonObject {
@@ -83,7 +103,7 @@ function common(route: Route): JsonObject {
 }
 
 /** `GET /craft/tab/actions/{paymentTx}` is `getCraftTabActionsByPaymentTx`: never written by hand, so never twice the same. */
-function operationId({ method, path }: Pick<Route, 'method' | 'path'>): string {
+export function operationId({ method, path }: { readonly method: string; readonly path: string }): string {
   const words = path
     .split('/')
     .flatMap((segment) => (segment.startsWith('{') ? ['by', segment.slice(1, -1)] : segment.split(/[^A-Za-z0-9]+/)))
@@ -113,7 +133,7 @@ const commonTags = {
 } as const
 
 /** Each property of an object schema is a parameter of its own. What binds them together stands in the description of the row. */
-function parametersIn(
+export function parametersIn(
   place: 'path' | 'query',
   schema: z.ZodType | null,
   examples: JsonObject = {},

@@ -5,11 +5,12 @@ import { free, type Host, type Route } from '../../domain/route.ts'
 import { docsHeaders, docsPage } from '../pages/docs.ts'
 import { errorsRoute } from '../pages/errors.ts'
 import { homeHeaders, homePage } from '../pages/home.ts'
-import { API_CATALOG_TYPE, apiCatalog, apiCatalogSchema, linkHeader, robotsText, sitemapText } from './crawlers.ts'
+import { API_CATALOG_TYPE, apiCatalog, apiCatalogSchema, linkHeader, robotsText } from './crawlers.ts'
 import { createDocumentCache, type DocumentCache } from './document-cache.ts'
+import { eventsContract } from './events-contract.ts'
 import { createFacts, type FactsOptions, type FactsSource, SANDBOX_PATH } from './facts.ts'
 import { llmsFullText, llmsText } from './llms.ts'
-import { inEitherForm, mirrors, signingGuide, signingVectors } from './markdown.ts'
+import { EITHER_FORM, inEitherForm, mirrorOf, mirrors, signingGuide, signingVectors } from './markdown.ts'
 import {
   AI_CATALOG_TYPE,
   aiCatalog,
@@ -22,6 +23,8 @@ import {
 } from './mcp-card.ts'
 import { fullContract, payableContract } from './openapi.ts'
 import { railFacts } from './rail-facts.ts'
+import { sandboxContract } from './sandbox-contract.ts'
+import { pageListText, sitemapMarkdown, sitemapText } from './sitemap.ts'
 import { skillIndex, skillIndexSchema, skillText } from './skill.ts'
 
 const MARKDOWN = 'text/markdown; charset=utf-8'
@@ -53,6 +56,7 @@ export function createDocuments(options: DocumentOptions): Documents {
     ...pageRows(printed),
     errorsRoute({ origin: config.http.baseUrl, config, sandboxUrl }),
     ...contractRows(printed),
+    ...(sandboxUrl === null ? [] : [sandboxContractRow(printed)]),
     ...protocolRows(options, printed),
     ...mcpRows(mcpBaseUrl(options.config.http), printed),
     ...modelRows(printed),
@@ -70,8 +74,8 @@ function pageRows(printed: DocumentCache): readonly Route[] {
       summary: 'This shop, for people',
       contentType: HTML,
       handle: inEitherForm(
-        printed.text(homePage, { ...homeHeaders, Link: linkHeader(), Vary: 'Accept' }),
-        printed.text(llmsText, { Link: linkHeader(), Vary: 'Accept' }),
+        printed.text(homePage, { ...homeHeaders, Link: linkHeader(), ...EITHER_FORM }),
+        printed.text(mirrorOf('/'), { Link: linkHeader(), ...EITHER_FORM }),
       ),
     }),
     free('GET /docs', {
@@ -79,8 +83,8 @@ function pageRows(printed: DocumentCache): readonly Route[] {
       summary: 'Both contracts, in a viewer',
       contentType: HTML,
       handle: inEitherForm(
-        printed.text(docsPage, { ...docsHeaders, Vary: 'Accept' }),
-        printed.text(llmsFullText, { Vary: 'Accept' }),
+        printed.text(docsPage, { ...docsHeaders, ...EITHER_FORM }),
+        printed.text(mirrorOf('/docs'), EITHER_FORM),
       ),
     }),
     ...mirrors.map(({ page, path, write }) =>
@@ -108,7 +112,22 @@ function contractRows(printed: DocumentCache): readonly Route[] {
       result: openapiSchema,
       handle: printed.prepared(fullContract),
     }),
+    free('GET /openapi.events.json', {
+      ...everywhere,
+      summary: 'The contract of what the shop tells by itself: webhooks, and the log of events',
+      result: openapiSchema,
+      handle: printed.json(eventsContract),
+    }),
   ]
+}
+
+function sandboxContractRow(printed: DocumentCache): Route {
+  return free('GET /openapi.sandbox.json', {
+    ...everywhere,
+    summary: 'The contract of the tools of the sandbox',
+    result: openapiSchema,
+    handle: printed.json(sandboxContract),
+  })
 }
 
 function modelRows(printed: DocumentCache): readonly Route[] {
@@ -169,9 +188,21 @@ function crawlerRows(printed: DocumentCache): readonly Route[] {
     }),
     free('GET /sitemap.xml', {
       ...everywhere,
-      summary: 'Pages of this host',
+      summary: 'Which lists of pages this host has',
       contentType: 'application/xml',
       handle: printed.text(sitemapText),
+    }),
+    free('GET /sitemap-pages.xml', {
+      ...everywhere,
+      summary: 'Pages of this host',
+      contentType: 'application/xml',
+      handle: printed.text(pageListText),
+    }),
+    free('GET /sitemap.md', {
+      ...everywhere,
+      summary: 'Pages and documents of this host, for models',
+      contentType: MARKDOWN,
+      handle: printed.text(sitemapMarkdown),
     }),
   ]
 }

@@ -1,15 +1,12 @@
 import * as z from 'zod'
-import { isAddress } from '../../base/address.ts'
 import { isoTime } from '../../base/clock.ts'
 import { cursorOf, placeOf } from '../../base/cursor.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { formatUsd, usd } from '../../base/money.ts'
-import { Problem } from '../../base/problem.ts'
+import { isProblem, Problem } from '../../base/problem.ts'
 import { type ArrivalState, arrivalStates, refundOf } from '../../domain/till.ts'
-import type { FoundOrder } from '../../store/orders/orders.ts'
+import type { Doer } from '../../store/deeds.ts'
 import type { ArrivalFilter, FoundArrival } from '../../store/tills/arrival-list.ts'
-import type { OrderBook } from './order-query.ts'
-import { presentOrder } from './order-view.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
 /** Money that came without a purchase, as far as it is only read. */
@@ -18,11 +15,17 @@ type ArrivalBook = {
   arrivalsBy(reference: string): Promise<readonly FoundArrival[]>
 }
 
-type FindDesk = ArrivalBook &
-  Pick<OrderBook, 'list'> & {
-    ordersBy(reference: string): Promise<readonly FoundOrder[]>
-    arrivalsFrom(sender: string, limit: number): Promise<readonly FoundArrival[]>
-  }
+type ArrivalDesk = ArrivalBook & {
+  readonly now: () => number
+  decide(id: string, decided: DecidedArrival): Promise<JsonObject>
+}
+
+export type DecidedArrival = {
+  readonly decision: 'refund' | 'keep'
+  readonly reason: string | null
+  readonly doer: Doer
+  readonly finish: 'now' | 'later'
+}
 
 const LIMIT = 50
 export const ARRIVALS_PAGE_MAX = 500
@@ -40,6 +43,12 @@ export const arrivalQuery = z.strictObject({
   cursor: z.string().min(1).max(200).optional().describe('`next` of the page before'),
   limit: z.coerce.number().int().min(1).max(ARRIVALS_PAGE_MAX).default(LIMIT),
 })
+
+/** As many as one look at a list shows. */
+const DECIDED_MAX = 100
+const decision = z.enum(['refund', 'keep'])
+const reason = z.string().min(1).max(300).describe('Why; kept with the deed')
+const by = z.string().min(1).max(100).optional().describe('Who decided it')
 
 export async function arrivalPage({ listArrivals }: ArrivalBook, query: z.output<typeof arrivalQuery>) {
   const { state, rail, cursor, limit } = query
@@ -76,14 +85,19 @@ export function presentFound({ arrival, rail, currency }: FoundArrival) {
   } satisfies JsonObject
 }
 
-export function arrivalRows(desk: FindDesk): readonly OperatorRoute[] {
+export function arrivalRows(desk: ArrivalDesk): readonly OperatorRoute[] {
   return [
     operator('GET /operator/arrivals', {
+      role: 'viewer',
       summary: 'Money that came without a purchase, newest first',
       query: arrivalQuery,
-      handle: async ({ query }) => ({ body: await arrivalPage(desk, query) }),
+      handle: async ({ query }) => {
+        const asOf = isoTime(desk.now())
+        return { body: { ...(await arrivalPage(desk, query)), asOf } }
+      },
     }),
     operator('GET /operator/arrivals/{id}', {
+      role: 'viewer',
       summary: 'The same by anything that names it: its id, its transaction, the nonce or challenge it was paid under',
       params: z.strictObject({ id: z.string().min(1).max(128) }),
       handle: async ({ params }) => {
@@ -92,26 +106,36 @@ export function arrivalRows(desk: FindDesk): readonly OperatorRoute[] {
         return { body: { arrivals: found.map(presentFound) } }
       },
     }),
-    operator('GET /operator/find', {
-      summary: 'Orders and money without one, by any name: id, transaction, nonce, challenge, key, wallet, nickname',
-      query: z.strictObject({ q: z.string().min(1).max(128) }),
-      handle: async ({ query }) => ({ body: await findAll(desk, query.q) }),
+    operator('POST /operator/arrivals/{id}', {
+      role: 'admin',
+      summary: 'Decide about money that came without a purchase: refund it, or keep it',
+      params: z.strictObject({ id: z.string().min(1).max(64) }),
+      body: z.strictObject({ decision, by, reason: reason.optional() }),
+      handle: async ({ params, body, doer }) => {
+        const { reason = null, decision } = body
+        return { body: await desk.decide(params.id, { decision, reason, doer, finish: 'now' }) }
+      },
+    }),
+    operator('POST /operator/arrivals/decide', {
+      role: 'admin',
+      summary: 'The same for many at once; each is told apart. What goes back is sent within moments',
+      body: z.strictObject({ ids: z.array(z.string().min(1).max(64)).min(1).max(DECIDED_MAX), decision, reason, by }),
+      handle: async ({ body: { ids, decision, reason }, doer }) => {
+        const results: JsonObject[] = []
+        for (const id of new Set(ids))
+          results.push(await decideOne(desk, id, { decision, reason, doer, finish: 'later' }))
+        return { body: { results, asOf: isoTime(desk.now()) } }
+      },
     }),
   ]
 }
 
-const FOUND_MAX = 10
-
-async function findAll(desk: FindDesk, text: string): Promise<JsonObject> {
-  const isWallet = isAddress(text)
-  const [named, paid, bought, money, sent] = await Promise.all([
-    desk.ordersBy(text),
-    isWallet ? desk.list({ payer: text, limit: FOUND_MAX }) : [],
-    desk.list({ player: text, limit: FOUND_MAX }),
-    desk.arrivalsBy(text),
-    isWallet ? desk.arrivalsFrom(text, FOUND_MAX) : [],
-  ])
-  const orders = new Map([...named, ...paid, ...bought].map(({ order }) => [order.id, presentOrder(order)]))
-  const arrivals = new Map([...money, ...sent].map((one) => [one.arrival.id, presentFound(one)]))
-  return { orders: [...orders.values()], arrivals: [...arrivals.values()] }
+/** One that is refused must not keep the others from being decided. */
+async function decideOne({ decide }: ArrivalDesk, id: string, decided: DecidedArrival): Promise<JsonObject> {
+  try {
+    return { id, isDone: true, arrival: await decide(id, decided) }
+  } catch (error) {
+    if (!isProblem(error)) throw error
+    return { id, isDone: false, error: { code: error.code, detail: error.message } }
+  }
 }

@@ -2,16 +2,18 @@ import type { Clock } from '../../base/clock.ts'
 import { isoTime } from '../../base/clock.ts'
 import { type JsonObject, stringify } from '../../base/json.ts'
 import type { Database } from '../../store/db.ts'
-import { type LoggedEvent, readEvents } from '../../store/events.ts'
+import { type EventSieve, fitsSieve, type LoggedEvent, type NewestEvents, readEvents } from '../../store/events.ts'
 
 /** Hands the log to operators, page by page or as it grows. */
 export type EventLog = {
   read(after: bigint, limit: number): Promise<readonly LoggedEvent[]>
+  /** The other way round: what happened last comes first. */
+  newest(question: NewestEvents): Promise<readonly LoggedEvent[]>
   last(): Promise<bigint>
   /** The last position that is no longer kept. */
   forgotten(): Promise<bigint>
   /** Server-sent events from a position on, for as long as somebody listens. */
-  stream(after: bigint): AsyncIterable<string>
+  stream(after: bigint, wanted?: EventSieve): AsyncIterable<string>
 }
 
 export function presentEvent({ id, position, subject, sequence, type, at, data }: LoggedEvent): JsonObject {
@@ -38,17 +40,19 @@ type StreamParts = {
 export async function* streamEvents(
   { db, clock, waitForNews, stop }: StreamParts,
   after: bigint,
+  wanted: EventSieve = {},
 ): AsyncGenerator<string> {
   yield 'retry: 2000\n\n'
   let seen = after
   let heartbeatAt = clock.now() + HEARTBEAT_MS
   while (!stop.aborted) {
     const events = await readEvents(db, seen, PAGE)
-    if (events.length > 0) yield events.map(printed).join('')
-    else if (clock.now() >= heartbeatAt) yield ': still here\n\n'
-    else await waitForNews(POLL_MS)
+    const told = events.filter((event) => fitsSieve(event, wanted))
     seen = events.at(-1)?.position ?? seen
-    if (events.length > 0 || clock.now() >= heartbeatAt) heartbeatAt = clock.now() + HEARTBEAT_MS
+    if (told.length > 0 || clock.now() >= heartbeatAt) {
+      yield told.length > 0 ? told.map(printed).join('') : ': still here\n\n'
+      heartbeatAt = clock.now() + HEARTBEAT_MS
+    } else if (events.length === 0) await waitForNews(POLL_MS)
   }
 }
 

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { isoTime } from '../../base/clock.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { type Exported, type ExportPlan, type KeptThing, keptThings } from '../../domain/retention.ts'
+import type { Doer } from '../../store/deeds.ts'
 import type { ExportPage } from '../../store/retention/export.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
@@ -14,7 +15,7 @@ type ExportDesk = {
     slice: { readonly before: number; readonly after: string | null; readonly limit: number },
   ): Promise<ExportPage>
   /** The file is written; what is in it may go when its time has come. */
-  mark(exported: Exported): Promise<void>
+  mark(doer: Doer, exported: Exported): Promise<void>
 }
 
 const PAGE = 500
@@ -24,6 +25,7 @@ const time = z.iso.datetime().transform((text) => Date.parse(text))
 export function exportRows(desk: ExportDesk): readonly OperatorRoute[] {
   return [
     operator('GET /operator/export', {
+      role: 'admin',
       summary: 'What will be deleted within so many days, as moments before which things were written',
       query: z.strictObject({
         days: z
@@ -35,6 +37,7 @@ export function exportRows(desk: ExportDesk): readonly OperatorRoute[] {
       handle: async ({ query }) => ({ body: presentPlan(desk.plan(query.days ?? DAYS)) }),
     }),
     operator('GET /operator/export/{kind}', {
+      role: 'admin',
       summary: 'The rows of one kind that will be deleted, page by page',
       params: z.strictObject({ kind: z.enum(keptThings) }),
       query: z.strictObject({ before: time, after: z.string().max(500).optional() }),
@@ -45,10 +48,11 @@ export function exportRows(desk: ExportDesk): readonly OperatorRoute[] {
       },
     }),
     operator('POST /operator/export', {
+      role: 'admin',
       summary: 'Say that an export is written and safe; with SUTLER_KEEP_UNTIL_EXPORTED only then is anything deleted',
       body: z.strictObject({ asOf: time, at: time }),
-      handle: async ({ body }) => {
-        await desk.mark(body)
+      handle: async ({ body, doer }) => {
+        await desk.mark(doer, body)
         return { body: { asOf: isoTime(body.asOf), at: isoTime(body.at) } }
       },
     }),

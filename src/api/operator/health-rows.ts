@@ -14,6 +14,8 @@ export type Selling = {
   readonly surface: string
   readonly rail: string
   readonly isUp: boolean
+  /** It is not sold because somebody said so; nothing is wrong with it. */
+  readonly isPaused: boolean
   readonly reasons: readonly string[]
 }
 
@@ -98,7 +100,9 @@ export function healthRows(health: () => Promise<Health>, jwks: Jwks): readonly 
 
 /** A proxy that takes a shop away which still sells something would do more harm than what is down. */
 function readinessOf({ checks, sells, isLeaving }: Health): 'ready' | 'degraded' | 'unready' {
-  const sellsNothing = sells.length > 0 && sells.every(({ isUp }) => !isUp)
+  // A pause is meant: whoever bought still asks, and whoever paused must be able to resume.
+  const sellsNothing = sells.length > 0 && sells.every(({ isUp, isPaused }) => !isUp && !isPaused)
   if (isLeaving || sellsNothing) return 'unready'
-  return checks.every(({ status }) => status === 'ok') ? 'ready' : 'degraded'
+  const isWell = checks.every(({ status }) => status === 'ok') && sells.every(({ isUp }) => isUp)
+  return isWell ? 'ready' : 'degraded'
 }

@@ -15,6 +15,7 @@ import {
   timeField,
   yesField,
 } from '../../domain/shelf-fields.ts'
+import type { Doer } from '../../store/deeds.ts'
 import {
   type ItemChange,
   presentTerms,
@@ -23,12 +24,17 @@ import {
   type ShelfMode,
   type ShelfOutcome,
 } from '../../store/game/shelf.ts'
-import { type OperatorRoute, operator } from './route.ts'
+import { versionOf } from '../../store/version.ts'
+import { type OperatorRoute, operator, versionIn } from './route.ts'
 import { type Column, cell, readSheet, refused, type Sheet } from './sheet.ts'
 
 type ShelfDesk = {
   list(): Promise<readonly ShelfItem[]>
-  change(by: string, changes: readonly ItemChange[], how: { mode: ShelfMode; isTrial?: boolean }): Promise<ShelfChange>
+  change(
+    doer: Doer,
+    changes: readonly ItemChange[],
+    how: { mode: ShelfMode; isTrial?: boolean; ifMatch?: string | undefined },
+  ): Promise<ShelfChange>
 }
 
 /** A table of two thousand items with long descriptions, as the text of a JSON member. */
@@ -62,48 +68,56 @@ const isOneSupply = ({ supply, stock }: { supply?: unknown; stock?: unknown }) =
 export function itemRows({ list, change }: ShelfDesk): readonly OperatorRoute[] {
   return [
     operator('GET /operator/items', {
+      role: 'viewer',
       summary: 'Every item of the shelf, hidden ones among them',
       handle: async () => ({ body: { items: (await list()).map(presentShelfItem) } }),
     }),
     operator('POST /operator/items', {
+      role: 'admin',
       summary: 'Put a new item on the shelf',
       body: changeFields
         .required({ name: true, price: true })
         .extend({ id: itemIdField, by: byField })
         .refine(isOneSupply, oneSupply),
-      handle: async ({ body: { by, ...item } }) => ({
+      handle: async ({ body: { by: _, ...item }, doer }) => ({
         status: 201,
-        body: presentOutcome(only(await change(by, [item], { mode: 'add' }))),
+        body: presentOutcome(only(await change(doer, [item], { mode: 'add' }))),
       }),
     }),
     operator('POST /operator/items/{id}', {
-      summary: 'Change an item: what is not named stays as it is',
+      role: 'admin',
+      summary:
+        'Change an item: what is not named stays as it is. With If-Match and its version: only if nobody else did',
       params: z.strictObject({ id: itemIdField }),
       body: changeFields.extend({ by: byField }).refine(isOneSupply, oneSupply),
-      handle: async ({ params, body: { by, ...item } }) => ({
-        body: presentOutcome(only(await change(by, [{ ...item, ...params }], { mode: 'change' }))),
-      }),
+      handle: async ({ params, body: { by: _, ...item }, doer, header }) => {
+        const how = { mode: 'change', ifMatch: versionIn(header) } as const
+        return { body: presentOutcome(only(await change(doer, [{ ...item, ...params }], how))) }
+      },
     }),
     operator('GET /operator/items.csv', {
+      role: 'viewer',
       summary: 'The shelf as a table',
       handle: async () => ({ body: { csv: printItems(await list()) } }),
     }),
     operator('POST /operator/items.csv', {
+      role: 'admin',
       summary: 'Add and change items by a table: all of its lines or none',
       bodyBytesMax: TABLE_BYTES_MAX,
       body: z.strictObject({ csv: csvField, by: byField, trial: yesField.default(false) }),
-      handle: async ({ body }) => ({ body: await importItems(change, body) }),
+      handle: async ({ body, doer }) => ({ body: await importItems(change, doer, body) }),
     }),
   ]
 }
 
 async function importItems(
   change: ShelfDesk['change'],
-  { csv, by, trial }: { csv: string; by: string; trial: boolean },
+  doer: Doer,
+  { csv, trial }: { csv: string; trial: boolean },
 ): Promise<JsonObject> {
   const { lines, faults } = readSheet(sheet, csv)
   const done = await change(
-    by,
+    doer,
     lines.map(({ entry }) => entry),
     { mode: 'put', isTrial: trial },
   )
@@ -182,5 +196,6 @@ function presentOutcome({ item, did }: ShelfOutcome): JsonObject {
 
 export function presentShelfItem(item: ShelfItem): JsonObject {
   const { id, delivered, promised } = item
-  return { id, ...presentTerms(item), delivered, promised, left: leftOf(item) }
+  const terms = presentTerms(item)
+  return { id, ...terms, delivered, promised, left: leftOf(item), version: versionOf(terms) }
 }

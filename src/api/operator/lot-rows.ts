@@ -5,10 +5,12 @@ import type { Hex } from '../../base/hex.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
 import { byField, csvField, descriptionField, nameField, pictureField, yesField } from '../../domain/shelf-fields.ts'
+import type { Doer } from '../../store/deeds.ts'
 import { type LotNote, type LotNoteChange, NO_NOTE } from '../../store/lot-notes.ts'
+import { versionOf } from '../../store/version.ts'
 import { TABLE_BYTES_MAX } from './item-rows.ts'
 import { type ChainLot, type LotTerms, mergedTerms, presentLotTerms, termsFields } from './lot-terms.ts'
-import { type OperatorRoute, operator } from './route.ts'
+import { type OperatorRoute, operator, versionIn } from './route.ts'
 import { cell, readSheet, refused, type Sheet } from './sheet.ts'
 
 export type LotDesk = {
@@ -20,11 +22,11 @@ export type LotDesk = {
   isOffered(saleId: number): boolean
   notes(): Promise<ReadonlyMap<number, LotNote>>
   /** Returns the lots of which something else is said now. */
-  note(by: string, changes: readonly LotNoteChange[]): Promise<readonly number[]>
+  note(doer: Doer, changes: readonly LotNoteChange[], ifMatch?: string): Promise<readonly number[]>
   /** The call that makes a lot so. */
   encode(saleId: number, terms: LotTerms): Hex
   /** Somebody is going to sign it. */
-  prepared(by: string, saleId: number, before: JsonObject | null, after: JsonObject): Promise<void>
+  prepared(doer: Doer, saleId: number, before: JsonObject | null, after: JsonObject): Promise<void>
 }
 
 const saleId = z.strictObject({
@@ -51,43 +53,48 @@ export function lotRows(desk: LotDesk): readonly OperatorRoute[] {
   }
   return [
     operator('GET /operator/lots', {
+      role: 'viewer',
       summary: 'Every lot of the sale contract, with what the shop says of it',
       handle: async () => ({ body: { contract: desk.contract, chainId: desk.chainId, lots: await shown() } }),
     }),
     operator('POST /operator/lots/{saleId}', {
+      role: 'admin',
       summary: 'Hide a lot, show it again, or describe it in other words than the chain does',
       params: saleId,
       body: noteFields.extend({ by: byField }),
-      handle: async ({ params, body: { by, ...change } }) => {
+      handle: async ({ params, body: { by: _, ...change }, doer, header }) => {
         const lot = (await desk.lots()).find((other) => other.saleId === params.saleId)
         if (!lot) throw unknown(params.saleId)
-        const moved = await desk.note(by, [{ ...change, ...params }])
+        const moved = await desk.note(doer, [{ ...change, ...params }], versionIn(header))
         const did = moved.length > 0 ? 'changed' : 'nothing'
         return { body: { did, ...presentLot(desk, lot, (await desk.notes()).get(lot.saleId)) } }
       },
     }),
     operator('POST /operator/lots/{saleId}/transaction', {
+      role: 'admin',
       summary: 'Write the transaction that makes or changes a lot on the chain, for the lot manager to sign',
       params: saleId,
       body: termsFields.extend({ by: byField }),
-      handle: async ({ params, body: { by, ...change } }) => {
+      handle: async ({ params, body: { by: _, ...change }, doer }) => {
         const known = (await desk.lots()).find((lot) => lot.saleId === params.saleId) ?? null
         const terms = mergedTerms(known, change)
         const [before, after] = [known && presentLotTerms(known), presentLotTerms(terms)]
-        await desk.prepared(by, params.saleId, before, after)
+        await desk.prepared(doer, params.saleId, before, after)
         const { contract: to, chainId } = desk
         return { body: { ...params, chainId, to, value: '0', data: desk.encode(params.saleId, terms), before, after } }
       },
     }),
     operator('GET /operator/lots.csv', {
+      role: 'viewer',
       summary: 'The lots as a table',
       handle: async () => ({ body: { csv: printLots(await shown()) } }),
     }),
     operator('POST /operator/lots.csv', {
+      role: 'admin',
       summary: 'Describe, hide and show lots by a table: all of its lines or none',
       bodyBytesMax: TABLE_BYTES_MAX,
       body: z.strictObject({ csv: csvField, by: byField, trial: yesField.default(false) }),
-      handle: async ({ body }) => ({ body: await importNotes(desk, body) }),
+      handle: async ({ body, doer }) => ({ body: await importNotes(desk, doer, body) }),
     }),
   ]
 }
@@ -111,7 +118,8 @@ const sheet: Sheet<LotNoteChange> = {
 
 async function importNotes(
   desk: LotDesk,
-  { csv, by, trial }: { csv: string; by: string; trial: boolean },
+  doer: Doer,
+  { csv, trial }: { csv: string; trial: boolean },
 ): Promise<JsonObject> {
   const { lines, faults } = readSheet(sheet, csv)
   const known = new Set((await desk.lots()).map((lot) => lot.saleId))
@@ -130,7 +138,7 @@ async function importNotes(
     const note = notes.get(saleId) ?? NO_NOTE
     return Object.entries(change).some(([field, value]) => value !== note[field as keyof LotNote])
   })
-  const changed = trial ? moving.length : (await desk.note(by, changes)).length
+  const changed = trial ? moving.length : (await desk.note(doer, changes)).length
   return { added: 0, changed, unchanged: changes.length - changed, trial }
 }
 
@@ -145,6 +153,7 @@ function presentLot(desk: LotDesk, lot: ChainLot, note: LotNote = NO_NOTE) {
     minted: minted.toString(),
     left: (lot.supply - minted).toString(),
     note: { ...note },
+    version: versionOf({ ...note }),
   } satisfies JsonObject
 }
 

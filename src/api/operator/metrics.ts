@@ -31,8 +31,14 @@ export type ShopMeter = Meter & {
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const CHAIN_SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600]
 
-/** `onMoved` hears of every state change in this process, after it is written. */
-export function createShopMeter(onMoved: () => void): ShopMeter {
+type Listeners = {
+  /** Hears of every state change in this process, after it is written. */
+  onMoved(): void
+  /** Counts for all replicas together who is asked to pay, and who is refused. */
+  onTold(surface: string, rail: string, code: string, detail: string): void
+}
+
+export function createShopMeter({ onMoved, onTold }: Listeners): ShopMeter {
   const metrics = createMetrics()
   const requests = metrics.histogram(
     'sutler_http_request_seconds',
@@ -77,7 +83,11 @@ export function createShopMeter(onMoved: () => void): ShopMeter {
     limited: limits.add,
     deleted: (what, count) => deleted.grow(count, what),
     outside,
-    challenged: challenges.add,
+    challenged(surface, rail, code, detail) {
+      challenges.add(surface, rail, code)
+      onTold(surface, rail, code, detail)
+    },
+    refused: onTold,
     moved(order) {
       const { surface, rail, status } = order
       orders.add(surface, rail, status)

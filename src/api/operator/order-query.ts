@@ -1,8 +1,10 @@
 import * as z from 'zod'
+import { isoTime } from '../../base/clock.ts'
 import { cursorOf, placeOf } from '../../base/cursor.ts'
 import { isFinal, type Order, statuses } from '../../domain/order.ts'
-import type { ListedOrder, OrderFilter, OrderSelection } from '../../store/orders/list.ts'
-import { ORDERS_CSV_HEAD, orderCsv, presentOrder, presentTotals } from './order-view.ts'
+import type { ListedOrder, OrderFilter, OrderSelection, OrderTotals } from '../../store/orders/list.ts'
+import type { Naming } from '../../store/orders/naming.ts'
+import { listedOrder, ORDERS_CSV_HEAD, orderCsv, presentTotals } from './order-view.ts'
 
 const LIMIT = 50
 export const ORDERS_PAGE_MAX = 500
@@ -17,6 +19,7 @@ export const orderQuery = z.strictObject({
   payer: name.optional().describe('The wallet that paid'),
   player: name.optional().describe('Who gets it, as the request named them: a nickname, or a wallet'),
   good: name.optional(),
+  item: name.optional().describe('Which one of its kind: an item id, a sale id'),
   surface: name.optional(),
   rail: name.optional(),
   since: z.iso.datetime().optional().describe('Only those created at this time or later'),
@@ -32,48 +35,59 @@ type OrderQuery = z.output<typeof orderQuery>
 /** The book of purchases, as far as it is only read. */
 export type OrderBook = {
   list(filter: OrderFilter): Promise<readonly ListedOrder[]>
-  sum(selection: OrderSelection, ordersMax: number): Promise<Parameters<typeof presentTotals>[0]>
+  sum(selection: OrderSelection, ordersMax: number): Promise<readonly OrderTotals[]>
+  /** How many still move that are older. */
+  openBefore(time: number): Promise<number>
+  naming(orders: readonly Order[]): Promise<Naming>
+  now(): number
 }
 
 export async function orderPage(book: OrderBook, query: OrderQuery) {
   const { limit } = query
   const selection = selectionOf(query)
   const after = query.cursor === undefined ? undefined : placeOf(query.cursor)
+  const asOf = isoTime(book.now())
   // One more than is shown tells whether there is a next page.
-  const [found, totals] = await Promise.all([
+  const [found, totals, openBefore] = await Promise.all([
     book.list({ ...selection, after, limit: limit + 1 }),
     query.totals === 'true' ? book.sum(selection, TOTALS_ORDERS_MAX) : null,
+    selection.since === undefined || query.totals !== 'true' ? null : book.openBefore(selection.since),
   ])
   const shown = found.slice(0, limit)
   const last = shown.at(-1)
+  const naming = await book.naming(shown.map(({ order }) => order))
   return {
-    orders: shown.map(({ order }) => presentOrder(order)),
+    orders: shown.map(({ order }) => listedOrder(order, naming)),
     next: found.length > limit && last ? cursorOf(last.place) : null,
-    ...(totals ? { totals: presentTotals(totals, TOTALS_ORDERS_MAX) } : {}),
+    asOf,
+    ...(totals ? { totals: { ...presentTotals(totals, TOTALS_ORDERS_MAX, naming.currencyOf), openBefore } } : {}),
   }
 }
 
 /** Page by page, so that neither the store nor the process ever holds more than one. What is wrong is said before the table begins. */
-export async function orderTable({ list }: OrderBook, query: OrderQuery): Promise<AsyncIterable<string>> {
+export async function orderTable(book: OrderBook, query: OrderQuery): Promise<AsyncIterable<string>> {
   const selection = selectionOf(query)
-  const pageAfter = (after: OrderFilter['after']) => list({ ...selection, after, limit: ORDERS_PAGE_MAX })
+  const pageAfter = (after: OrderFilter['after']) => book.list({ ...selection, after, limit: ORDERS_PAGE_MAX })
   const first = await pageAfter(query.cursor === undefined ? undefined : placeOf(query.cursor))
-  return tableOf(first, pageAfter)
+  return tableOf(book, first, pageAfter)
 }
 
 async function* tableOf(
+  { naming }: OrderBook,
   first: readonly ListedOrder[],
   pageAfter: (after: OrderFilter['after']) => Promise<readonly ListedOrder[]>,
 ): AsyncGenerator<string> {
   yield ORDERS_CSV_HEAD
   for (let page = first; ; page = await pageAfter(page.at(-1)?.place)) {
-    if (page.length > 0) yield page.map(({ order }) => orderCsv(presentOrder(order))).join('')
+    const names = await naming(page.map(({ order }) => order))
+    if (page.length > 0) yield page.map(({ order }) => orderCsv(listedOrder(order, names))).join('')
     if (page.length < ORDERS_PAGE_MAX) return
   }
 }
 
-function selectionOf({ status, open, payer, player, good, surface, rail, since, before }: OrderQuery): OrderSelection {
+function selectionOf(query: OrderQuery): OrderSelection {
+  const { status, open, payer, player, good, item, surface, rail, since, before } = query
   const wanted = status ? [status] : open === 'true' ? statuses.filter((status) => !isFinal(status)) : undefined
   const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text))
-  return { statuses: wanted, payer, player, good, surface, rail, since: time(since), before: time(before) }
+  return { statuses: wanted, payer, player, good, item, surface, rail, since: time(since), before: time(before) }
 }

@@ -1,34 +1,47 @@
 import * as z from 'zod'
+import type { JsonObject } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
-import { isFinal } from '../../domain/order.ts'
+import { mayAct, type Operator, type Role } from '../../domain/operator.ts'
+import { isFinal, type Order } from '../../domain/order.ts'
+import type { Doer } from '../../store/deeds.ts'
 import type { GameVerdict } from '../../store/game/calls.ts'
 import type { Timeline } from '../../store/orders/timeline.ts'
 import { type OrderBook, orderPage, orderQuery, orderTable } from './order-query.ts'
-import { presentTimeline } from './order-timeline.ts'
+import { type ExplorerLink, presentTimeline } from './order-timeline.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
 /** What operators may see of the book of purchases, what they may hurry, and what only they can know. */
 type OrderContext = OrderBook & {
   timeline(reference: string): Promise<Timeline | null>
-  /** Makes an order due now. False when somebody is at work on it. */
-  hurry(orderId: string): Promise<boolean>
-  decide(orderId: string, outcome: GameVerdict, by: string): Promise<Decision>
+  readonly link: ExplorerLink
+  /** What the buyer is told now: the answer of `/payments/{id}`. */
+  buyerView(order: Order): Promise<JsonObject>
+  /** Makes an order due now, with the deed. False when somebody is at work on it. */
+  hurry(order: Order, doer: Doer): Promise<boolean>
+  decide(order: Order, decided: DecidedDelivery): Promise<Decision>
+  /** Why the money cannot go back, or the delivery not be decided about; null: it can. */
+  refundObjection(order: Order): string | null
+  decideObjection(order: Order): Promise<string | null>
+  note(order: Order, doer: Doer, text: string): Promise<JsonObject>
+}
+
+export type DecidedDelivery = {
+  readonly outcome: GameVerdict
+  readonly reason: string | null
+  readonly doer: Doer
 }
 
 /** `too_early`: the request may still reach the game. `nothing_to_decide`: no such delivery, or somebody decided before. */
 export type Decision = 'taken' | 'too_early' | 'nothing_to_decide'
 
 const reference = z.strictObject({ id: z.string().min(1).max(128) })
+const NOTE_LENGTH_MAX = 2_000
 
 export function orderRows(desk: OrderContext): readonly OperatorRoute[] {
-  const { timeline, hurry, decide } = desk
-  async function find(id: string): Promise<Timeline> {
-    const found = await timeline(id)
-    if (!found) throw new Problem('order_not_found', `There is no order ${id.slice(0, 80)}.`)
-    return found
-  }
+  const find = (id: string) => found(desk, id)
   return [
     operator('GET /operator/orders', {
+      role: 'viewer',
       summary: 'Orders, newest first; as a page, or all of them with Accept: text/csv',
       query: orderQuery,
       handle: async ({ query, header }) => {
@@ -39,28 +52,83 @@ export function orderRows(desk: OrderContext): readonly OperatorRoute[] {
       },
     }),
     operator('GET /operator/orders/{id}', {
-      summary: 'One order with its whole timeline, by anything that names it',
+      role: 'viewer',
+      summary:
+        'One order with its whole timeline, what its buyer is told and what can be done, by anything that names it',
       params: reference,
-      handle: async ({ params }) => ({ body: presentTimeline(await find(params.id)) }),
+      handle: async ({ params, who }) => ({ body: await presentWhole(desk, await find(params.id), who) }),
     }),
     operator('POST /operator/orders/{id}/retry', {
+      role: 'support',
       summary: 'Go on with an order now instead of at its next turn',
       params: reference,
-      handle: async ({ params }) => {
-        const { id: orderId, status } = (await find(params.id)).order
-        return { body: { orderId, status, isDue: !isFinal(status) && (await hurry(orderId)) } }
+      handle: async ({ params, doer }) => {
+        const { order } = await find(params.id)
+        const { id: orderId, status } = order
+        return { body: { orderId, status, isDue: !isFinal(status) && (await desk.hurry(order, doer)) } }
       },
     }),
     operator('POST /operator/orders/{id}/decide', {
+      role: 'support',
       summary: 'Tell what was found out about a delivery that the game itself cannot judge',
       params: reference,
-      body: z.strictObject({ outcome: z.enum(['delivered', 'not_delivered']), by: z.string().min(1).max(100) }),
-      handle: async ({ params, body }) => {
-        const { id: orderId, status } = (await find(params.id)).order
-        const decision = isFinal(status) ? 'nothing_to_decide' : await decide(orderId, body.outcome, body.by)
-        if (decision === 'taken') await hurry(orderId)
+      body: z.strictObject({
+        outcome: z.enum(['delivered', 'not_delivered']),
+        reason: z.string().min(1).max(300).optional().describe('How it was found out; kept with the deed'),
+        by: z.string().min(1).max(100).optional(),
+      }),
+      handle: async ({ params, body: { outcome, reason = null }, doer }) => {
+        const { order } = await find(params.id)
+        const { id: orderId, status } = order
+        const decided = { outcome, reason, doer }
+        const decision = isFinal(status) ? 'nothing_to_decide' : await desk.decide(order, decided)
         return { body: { orderId, status, decision } }
       },
     }),
+    operator('POST /operator/orders/{id}/notes', {
+      role: 'support',
+      summary: 'Write something beside an order, for whoever looks at it next; its buyer does not see it',
+      params: reference,
+      body: z.strictObject({ text: z.string().trim().min(1).max(NOTE_LENGTH_MAX) }),
+      handle: async ({ params, body, doer }) => ({
+        status: 201,
+        body: await desk.note((await find(params.id)).order, doer, body.text),
+      }),
+    }),
   ]
+}
+
+async function found({ timeline }: OrderContext, id: string): Promise<Timeline> {
+  const known = await timeline(id)
+  if (!known) throw new Problem('order_not_found', `There is no order ${id.slice(0, 80)}.`)
+  return known
+}
+
+/** With what only a running shop knows. */
+async function presentWhole(desk: OrderContext, timeline: Timeline, who: Operator): Promise<JsonObject> {
+  const { order } = timeline
+  const [naming, buyerView, decideObjection] = await Promise.all([
+    desk.naming([order]),
+    desk.buyerView(order),
+    desk.decideObjection(order),
+  ])
+  const can = (needed: Role, objection: string | null) => {
+    const why = mayAct(who.role, needed) ? objection : `This needs the role ${needed}; yours is ${who.role}.`
+    return { can: why === null, why }
+  }
+  return {
+    ...presentTimeline(timeline, naming, desk.link),
+    buyerView,
+    can: {
+      retry: can('support', retryObjection(timeline)),
+      refund: can('support', desk.refundObjection(order)),
+      decide: can('support', decideObjection),
+      note: can('support', null),
+    },
+  }
+}
+
+function retryObjection({ order, next }: Timeline): string | null {
+  if (isFinal(order.status)) return `It is ${order.status}, and nothing is left to do.`
+  return next?.isRunning ? 'It is being worked on right now.' : null
 }

@@ -2,28 +2,40 @@ import { isoTime } from '../../base/clock.ts'
 import { printCsv } from '../../base/csv.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { formatUsd, usd } from '../../base/money.ts'
-import type { Order } from '../../domain/order.ts'
+import { itemOf, playerOf, quantityOf, titleOf } from '../../domain/bought.ts'
+import type { Order, OrderStatus } from '../../domain/order.ts'
 import type { OrderTotals } from '../../store/orders/list.ts'
+import type { Naming } from '../../store/orders/naming.ts'
+import type { Currencies } from '../../store/shop-terms.ts'
+
+/** A line of a list: all but the largest members. */
+export type OrderView = ReturnType<typeof listedOrder>
 
 /** As the people who run the shop see it: all that is known, but nothing that could be presented as a payment. */
-export type OrderView = ReturnType<typeof presentOrder>
+export function presentOrder(order: Order, naming: Naming) {
+  const { result, receipt } = order
+  return { ...listedOrder(order, naming), result, receipt } satisfies JsonObject
+}
 
-export function presentOrder(order: Order) {
-  const { settlement } = order
+export function listedOrder(order: Order, { currencyOf, nameOf }: Naming) {
+  const { settlement, surface, good, input } = order
+  const item = itemOf(input)
   return {
     orderId: order.id,
     flowId: order.flowId,
     status: order.status,
-    surface: order.surface,
-    good: order.good,
-    item: itemOf(order.input),
-    quantity: quantityOf(order.input),
-    player: playerOf(order.input),
+    surface,
+    good,
+    item,
+    title: titleOf({ good, item, name: item === null ? null : nameOf(surface, item) }),
+    quantity: quantityOf(input),
+    player: playerOf(input),
     protocol: order.rail,
-    input: order.input,
+    input,
     payer: order.payer,
     network: order.network,
     amount: formatUsd(usd(order.amount)),
+    currency: currencyOf(order.network, order.asset),
     payTo: order.payTo,
     paymentTx: settlement?.transaction ?? null,
     settledAt: settlement ? isoTime(settlement.settledAt) : null,
@@ -32,8 +44,6 @@ export function presentOrder(order: Order) {
     isInDoubt: order.inDoubt,
     failure: order.failure && { ...order.failure },
     refund: refundView(order),
-    result: order.result,
-    receipt: order.receipt,
     createdAt: isoTime(order.createdAt),
     updatedAt: isoTime(order.updatedAt),
   } satisfies JsonObject
@@ -52,38 +62,31 @@ function refundView({ refund }: Order) {
   }
 }
 
-const text = (value: unknown): string | null =>
-  typeof value === 'string' ? value : typeof value === 'number' ? String(value) : null
-
-/** Which one of its kind, where the request names one. */
-function itemOf({ itemId, saleId }: JsonObject): string | null {
-  return text(itemId) ?? text(saleId)
-}
-
-function quantityOf({ quantity, nfts }: JsonObject): number {
-  return typeof quantity === 'number' ? quantity : Array.isArray(nfts) ? nfts.length : 1
-}
-
-/** Who gets it, as the request named them: in the order in which the store's index does. */
-function playerOf({ nickname, address, payer, beneficiary, user, userId }: JsonObject): string | null {
-  return text(nickname) ?? text(address) ?? text(payer) ?? text(beneficiary) ?? text(user) ?? text(userId)
-}
-
-/** Amounts as money: a sum of many is no more precise than each. */
-export function presentTotals(totals: readonly OrderTotals[], ordersMax: number) {
+/** Amounts as money: a sum of many is no more precise than each. Currencies are never added to each other. */
+export function presentTotals(totals: readonly OrderTotals[], ordersMax: number, currencyOf: Currencies) {
   const orders = totals.reduce((sum, one) => sum + one.orders, 0)
+  const byStatus: Partial<Record<OrderStatus, number>> = {}
+  for (const { status, orders: count } of totals) byStatus[status] = (byStatus[status] ?? 0) + count
+  const byCurrency = Map.groupBy(totals, ({ rail, network, asset }) => `${rail} ${network} ${asset}`)
   return {
     orders,
     isWhole: orders < ordersMax,
-    byCurrency: totals.map(({ rail, network, asset, orders, paid, refunded }) => ({
-      protocol: rail,
-      network,
-      asset,
-      orders,
-      paid: formatUsd(usd(paid)),
-      refunded: formatUsd(usd(refunded)),
-      net: formatUsd(usd(paid - refunded)),
-    })),
+    byStatus,
+    byCurrency: [...byCurrency.values()].map((rows) => {
+      const { rail, network, asset } = rows[0]!
+      const sum = (of: (row: OrderTotals) => bigint) => rows.reduce((all, row) => all + of(row), 0n)
+      const [paid, refunded] = [sum((row) => row.paid), sum((row) => row.refunded)]
+      return {
+        protocol: rail,
+        network,
+        asset,
+        currency: currencyOf(network, asset),
+        orders: rows.reduce((all, row) => all + row.orders, 0),
+        paid: formatUsd(usd(paid)),
+        refunded: formatUsd(usd(refunded)),
+        net: formatUsd(usd(paid - refunded)),
+      }
+    }),
   } satisfies JsonObject
 }
 
@@ -109,6 +112,8 @@ const COLUMNS: readonly (readonly [name: string, of: (order: OrderView) => strin
   ['refundedAt', ({ refund }) => refund?.completedAt ?? null],
   ['refundReason', ({ refund }) => refund?.reason ?? null],
   ['flowId', ({ flowId }) => flowId],
+  ['currency', ({ currency }) => currency],
+  ['title', ({ title }) => title],
 ]
 
 export const ORDERS_CSV_HEAD = printCsv([COLUMNS.map(([name]) => name)])

@@ -5,8 +5,10 @@ import { formatUsd, type Usd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Offer } from '../../domain/offer.ts'
 import { byField, csvField, priceField, yesField } from '../../domain/shelf-fields.ts'
+import type { Doer } from '../../store/deeds.ts'
 import type { GoodPriceChange, PricedGood } from '../../store/good-prices.ts'
-import { type OperatorRoute, operator } from './route.ts'
+import { versionOf } from '../../store/version.ts'
+import { type OperatorRoute, operator, versionIn } from './route.ts'
 import { cell, readSheet, refused, type Sheet } from './sheet.ts'
 
 /** A good that costs everybody the same, and where it is sold. */
@@ -17,7 +19,7 @@ type PriceDesk = {
   /** Only what was set. */
   read(): Promise<ReadonlyMap<string, Usd>>
   /** Returns the goods whose price is another one now. */
-  change(by: string, changes: readonly GoodPriceChange[]): Promise<readonly string[]>
+  change(doer: Doer, changes: readonly GoodPriceChange[], ifMatch?: string): Promise<readonly string[]>
 }
 
 /** Goods without a shelf: probes, look-ups, craft actions. What they cost unless an operator says otherwise is the program's own price. */
@@ -48,21 +50,24 @@ export function priceRows({ goods, read, change }: PriceDesk): readonly Operator
   }
   return [
     operator('GET /operator/prices', {
+      role: 'viewer',
       summary: 'What goods without a shelf cost: probes, look-ups, craft actions',
       handle: async () => ({ body: { prices: await shown() } }),
     }),
     operator('POST /operator/prices/{good}', {
+      role: 'admin',
       summary: 'Set the price of such a good, or take it back to the usual one',
       params: z.strictObject({ good: z.string().max(64) }),
       body: asked,
-      handle: async ({ params, body }) => {
+      handle: async ({ params, body, doer, header }) => {
         const good = goods.find(({ good }) => good === params.good)
         if (!good) throw unknown(params.good, goods)
-        const moved = await change(body.by, [{ ...good, price: body.price }])
+        const moved = await change(doer, [{ ...good, price: body.price }], versionIn(header))
         return { body: { did: moved.length > 0 ? 'changed' : 'nothing', ...presentGood(good, await read()) } }
       },
     }),
     operator('GET /operator/prices.csv', {
+      role: 'viewer',
       summary: 'The same as a table',
       handle: async () => {
         const set = await read()
@@ -71,13 +76,14 @@ export function priceRows({ goods, read, change }: PriceDesk): readonly Operator
       },
     }),
     operator('POST /operator/prices.csv', {
+      role: 'admin',
       summary: 'Set prices by a table: all of its lines or none',
       body: z.strictObject({ csv: csvField, by: byField, trial: yesField.default(false) }),
-      handle: async ({ body: { csv, by, trial } }) => {
+      handle: async ({ body: { csv, trial }, doer }) => {
         const changes = changesIn(csv, goods)
         const set = await read()
         const moving = changes.filter(({ good, usual, price }) => (set.get(good) ?? usual) !== (price ?? usual))
-        const changed = trial ? moving.length : (await change(by, changes)).length
+        const changed = trial ? moving.length : (await change(doer, changes)).length
         return { body: { added: 0, changed, unchanged: changes.length - changed, trial } }
       },
     }),
@@ -116,5 +122,6 @@ function namesOf(goods: readonly ListedGood[]): string {
 
 function presentGood({ good, usual, surface, protocols }: ListedGood, set: ReadonlyMap<string, Usd>): JsonObject {
   const price = set.get(good) ?? usual
-  return { good, surface, protocols: [...protocols], price: formatUsd(price), usual: formatUsd(usual) }
+  const terms = { price: formatUsd(price) }
+  return { good, surface, protocols: [...protocols], ...terms, usual: formatUsd(usual), version: versionOf(terms) }
 }

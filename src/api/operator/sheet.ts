@@ -13,9 +13,10 @@ export type Column = {
   readonly read: (cell: string) => Json
 }
 
-/** A table of things of one kind, each named by its first column. */
+/** A table of things of one kind, each named by its first column, or by the first few of them together. */
 export type Sheet<Entry> = {
   readonly columns: readonly [Column, ...Column[]]
+  readonly namedBy?: number
   /** What a line says, as the route for one of them would be told. */
   readonly schema: z.ZodType<Entry>
 }
@@ -52,11 +53,12 @@ export function readSheet<Entry>(sheet: Sheet<Entry>, csv: string): SheetLines<E
       detail: index === wrong.length - 1 ? detail + works : detail,
     }))
   }
+  const keys = keyColumns(sheet).map((column) => columns.indexOf(column))
   const faults: LineFault[] = []
   const lines: SheetLine<Entry>[] = []
   const seen = new Map<string, number>()
   for (const record of records) {
-    const shape = shapeFaults(record, columns, columns.indexOf(sheet.columns[0]), seen)
+    const shape = shapeFaults(record, columns, keys, seen)
     const parsed = shape.length > 0 ? null : sheet.schema.safeParse(membersOf(record, columns))
     const wrong = (parsed?.error?.issues ?? []).map(({ path, message }) => ({
       member: String(path[0]),
@@ -102,22 +104,26 @@ function columnsOf<Entry>(sheet: Sheet<Entry>, header: CsvRecord | undefined): r
       return [whole(header.line, `there is no column "${name.slice(0, 40)}"; there are ${first}`)]
     return given.indexOf(name) < index ? [whole(header.line, `the column ${name} is there twice`)] : []
   })
-  const [key] = sheet.columns
-  if (faults.length === 0 && !given.includes(key.name))
-    faults.push(whole(header.line, `the column ${key.name} is missing; the first line could be ${first}`))
+  const missing = keyColumns(sheet).find(({ name }) => !given.includes(name))
+  if (faults.length === 0 && missing)
+    faults.push(whole(header.line, `the column ${missing.name} is missing; the first line could be ${first}`))
   if (faults.length > 0) throw refused(faults)
   return given.map((name) => sheet.columns.find((column) => column.name === name)!)
+}
+
+function keyColumns<Entry>({ columns, namedBy = 1 }: Sheet<Entry>): readonly Column[] {
+  return columns.slice(0, namedBy)
 }
 
 function shapeFaults(
   { line, cells }: CsvRecord,
   columns: readonly Column[],
-  key: number,
+  keys: readonly number[],
   seen: Map<string, number>,
 ): readonly LineFault[] {
   if (cells.length !== columns.length)
     return [whole(line, `it has ${cells.length} cells and the header has ${columns.length}; put quotes around commas`)]
-  const id = cells[key]!.trim()
+  const id = keys.map((key) => cells[key]!.trim()).join(' for ')
   const before = seen.get(id)
   seen.set(id, before ?? line)
   return before === undefined
@@ -150,6 +156,10 @@ export const cell = {
     const digits = value.trim()
     if (digits === '') return null
     return /^\d{1,15}$/.test(digits) ? Number(digits) : digits
+  },
+  decimal(value: string): Json {
+    const digits = value.trim()
+    return /^\d{1,9}(\.\d{1,9})?$/.test(digits) ? Number(digits) : digits
   },
   yes(value: string): Json {
     const word = value.trim().toLowerCase()

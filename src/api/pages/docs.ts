@@ -1,23 +1,33 @@
 import type { Facts } from '../documents/facts.ts'
 import { viewer } from './assets.ts'
-import { html } from './html.ts'
-import { pageHeaders, printPage } from './page.ts'
+import { type Html, html } from './html.ts'
+import { articleData, inWords, markdownLink, type PageInWords, pageHeaders, printPage } from './page.ts'
 import { VIEWER_STYLE } from './style.ts'
+
+/** The contracts that anybody may read, by how `/docs?…` names them; the first is shown when nothing is named. */
+const contracts = [
+  { name: 'paid', file: '/openapi.json', title: 'Paid operations', isSandbox: false },
+  { name: 'free', file: '/openapi.full.json', title: 'Free operations and webhooks', isSandbox: false },
+  { name: 'events', file: '/openapi.events.json', title: 'Events', isSandbox: false },
+  { name: 'sandbox', file: '/openapi.sandbox.json', title: 'Sandbox', isSandbox: true },
+] as const
 
 const SCRIPT = `
 const dark = matchMedia('(prefers-color-scheme: dark)')
 const paint = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
 dark.addEventListener('change', paint)
 paint()
-const free = location.search === '?free'
-document.querySelector(free ? '#free' : '#paid').setAttribute('aria-current', 'page')
+const tab = document.getElementById(location.search.slice(1)) ?? document.getElementById('paid')
+tab.setAttribute('aria-current', 'page')
 SwaggerUIBundle({
-  url: free ? '/openapi.full.json' : '/openapi.json',
+  url: tab.dataset.file,
   dom_id: '#viewer',
   deepLinking: true,
   docExpansion: 'list',
   defaultModelsExpandDepth: 0,
   validatorUrl: null,
+  // It brings a main part of its own, and stands inside ours.
+  onComplete: () => document.querySelectorAll('#viewer main').forEach((inner) => inner.setAttribute('role', 'presentation')),
 })
 `
 
@@ -28,20 +38,43 @@ export const docsHeaders = pageHeaders({
   more: { 'script-src': "'self'", 'style-src': "'self'", 'img-src': 'data:', 'connect-src': "'self'" },
 })
 
-/** `/docs`: both contracts in Swagger UI, served from here. */
+export const docsInWords: PageInWords = {
+  path: '/docs',
+  title: ({ config }) => `${config.service.name}: API`,
+  description: ({ config }) =>
+    `The HTTP API of ${config.service.name}: what can be bought, what it costs, how it is paid, and what is answered.`,
+}
+
+/** `/docs`: the contracts in Swagger UI, served from here. */
 export function docsPage(facts: Facts): string {
-  const { name } = facts.config.service
+  const shown = inWords(docsInWords, facts)
+  const open = contracts.filter(({ isSandbox }) => facts.sandboxUrl !== null || !isSandbox)
   return printPage(facts, {
-    title: `${name}: API`,
-    description: `The HTTP API of ${name}: what can be bought, and how.`,
-    path: '/docs',
+    ...shown,
     style: VIEWER_STYLE,
     script: SCRIPT,
-    head: html`<link rel="stylesheet" href="${viewer.style}">\n`,
+    head: html`${markdownLink('/docs.md')}${articleData(facts.origin, shown)}<link rel="stylesheet" href="${viewer.style}">\n`,
     main: html`<h1>API</h1>
-<nav class="tabs" aria-label="Contracts"><a id="paid" href="/docs">Paid operations</a><a id="free" href="/docs?free">Free operations and webhooks</a></nav>
-<noscript><p>The viewer needs JavaScript. The contracts themselves are at <a href="/openapi.json">/openapi.json</a> and <a href="/openapi.full.json">/openapi.full.json</a>.</p></noscript>
+<p>Call a paid route without a payment: the 402 names the price, and nothing is taken. Pay it, and send the very same request with the payment. Stock clients do both; <a href="/signing.md">signing.md</a> tells how it is done without one.</p>
+<h2>Contracts</h2>
+<nav class="tabs" aria-label="Contracts">${open.map(tab)}</nav>
+<noscript><p>The viewer needs JavaScript. The contracts themselves are files: ${open.map(({ file }) => html`<a href="${file}">${file}</a> `)}</p></noscript>
+<h2>Operations</h2>
+<p>Every operation shows an answer that a sandbox gave.</p>
 <div id="viewer"></div>
+<h2>Not shown here</h2>
+<p>${forOperators(facts)}Every error, and what to do about it: <a href="/errors">/errors</a>.</p>
 <script src="${viewer.script}"></script>`,
   })
+}
+
+/** Where there are no operator routes, nobody is sent to look for them. */
+function forOperators({ config }: Facts): Html {
+  if (config.operatorToken === null) return html``
+  return html`What operators may do is at <a href="/openapi.operator.json">/openapi.operator.json</a>, for whoever shows their credentials. `
+}
+
+function tab({ name, file, title }: (typeof contracts)[number]): Html {
+  const address = name === contracts[0].name ? '/docs' : `/docs?${name}`
+  return html`<a id="${name}" href="${address}" data-file="${file}">${title}</a>`
 }

@@ -3,7 +3,7 @@ import { type JsonObject, stringify } from '../../base/json.ts'
 import { type ProblemCode, type ProblemKind, problems, type RetryAction } from '../../base/problem.ts'
 import { free, type Route } from '../../domain/route.ts'
 import { type Html, html } from './html.ts'
-import { pageHeaders, printPage, type Site } from './page.ts'
+import { articleData, markdownLink, pageHeaders, printPage, type Site } from './page.ts'
 import { type TableRow, table } from './table.ts'
 
 // The recovery matrix, printed from the problem table: a page for people, JSON for agents, Markdown for the repository.
@@ -84,10 +84,14 @@ function errorsDocument(): JsonObject {
 }
 
 function errorsHtml(site: Site): string {
-  return printPage(site, {
+  const shown = {
     title: 'Errors, and what to do about them',
     description: 'Every error code of this shop, whether money moved, and what to do next.',
     path: '/errors',
+  }
+  return printPage(site, {
+    ...shown,
+    head: html`${markdownLink('/errors.md')}${articleData(site.origin, shown)}`,
     main: html`<h1>Errors, and what to do about them</h1>
 <p>Every error body names its <code>code</code>, says in <code>payment.taken</code> whether money moved, and in <code>retry.action</code> what to do next. A 402 always means that nothing was taken and paying is safe. Ask with <code>Accept: application/json</code> for this page as data.</p>
 <dl>${Object.entries(actions).map(([action, meaning]) => html`<dt><code>${action}</code></dt><dd>${meaning}</dd>`)}</dl>

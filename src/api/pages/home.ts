@@ -5,7 +5,7 @@ import type { Facts, ListedItem, PricedRoute } from '../documents/facts.ts'
 import { priceWords, soldHere, tagline } from '../documents/guidance.ts'
 import { servesHere } from '../shop/hosts.ts'
 import { type Html, html } from './html.ts'
-import { linkedData, pageHeaders, printPage } from './page.ts'
+import { inWords, linkedData, markdownLink, type PageInWords, pageHeaders, printPage } from './page.ts'
 import { type TableRow, table } from './table.ts'
 
 /** Gives every recipe a button. Without it, or without a clipboard, the text can be copied by hand. */
@@ -25,15 +25,19 @@ for (const recipe of navigator.clipboard ? document.querySelectorAll('.recipe') 
 /** Pictures of goods are wherever the studio has them. */
 export const homeHeaders = pageHeaders({ script: SCRIPT, hasPictures: true })
 
+export const homeInWords: PageInWords = {
+  path: '/',
+  title: ({ config }) => `${config.service.name}, a shop for software agents`,
+  description: tagline,
+}
+
 /** `/`: what this shop sells, to whom, and how to buy. */
 export function homePage(facts: Facts): string {
   const { name } = facts.config.service
   return printPage(facts, {
-    title: `${name}, a shop for software agents`,
-    description: tagline(facts),
-    path: '/',
+    ...inWords(homeInWords, facts),
     script: SCRIPT,
-    head: html`<link rel="alternate" type="text/markdown" href="/index.md">\n${linkedData(storeData(facts))}`,
+    head: html`${markdownLink('/index.md')}${linkedData(storeData(facts))}`,
     main: html`<h1>${name} sells to software agents</h1>
 <p class="lead">${sentence(soldHere(facts))} Every purchase is one paid HTTP request: ask, see the price, pay, and have it.</p>
 ${sandboxNote(facts)}
@@ -149,13 +153,15 @@ export function recipeArticle({ title, client, words, code }: Recipe): Html {
 `
 }
 
-function documentsList({ host, hasMcp, rails }: Facts): Html {
+function documentsList({ host, hasMcp, rails, sandboxUrl }: Facts): Html {
   const own = rails
     .filter(({ baseUrl }) => servesHere(host, { host: baseUrl }))
     .flatMap(({ documents }) => documents.own)
   const all: readonly (readonly [string, string, boolean])[] = [
     ['/openapi.json', 'the paid operations (OpenAPI 3.1)', true],
     ['/openapi.full.json', 'the free operations and webhooks', true],
+    ['/openapi.events.json', 'webhooks and the log of events', true],
+    ['/openapi.sandbox.json', 'the tools of the sandbox', sandboxUrl !== null],
     ['/catalog', 'what is on sale, live', true],
     ['/skill.md', 'this shop as an Agent Skill', true],
     ['/llms-full.txt', 'everything as one text', true],

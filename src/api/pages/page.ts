@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type JsonObject, stringify } from '../../base/json.ts'
+import type { Facts } from '../documents/facts.ts'
 import { type Html, html } from './html.ts'
 import { PROSE_STYLE } from './style.ts'
 
@@ -21,6 +22,13 @@ export type Shown = {
   readonly connects?: boolean
   /** False for what is about one moment, or one person: no search engine should keep it. */
   readonly isIndexed?: boolean
+}
+
+/** What a page is called and what it is about, where that is told without the page too. */
+export type PageInWords = {
+  readonly path: string
+  readonly title: (facts: Facts) => string
+  readonly description: (facts: Facts) => string
 }
 
 /** What a page has to know of the shop that it is of. */
@@ -107,6 +115,24 @@ function sourceOf(text: string): string {
 /** Facts for search engines, as data that no browser runs. A name in it must not end the script that it stands in. */
 export function linkedData(value: JsonObject): Html {
   return raw(`<script type="application/ld+json">${stringify(value).replaceAll('<', '\\u003c')}</script>\n`)
+}
+
+export function inWords(page: PageInWords, facts: Facts): Pick<Shown, 'path' | 'title' | 'description'> {
+  return { path: page.path, title: page.title(facts), description: page.description(facts) }
+}
+
+/** For pages that are about the shop and sell nothing themselves. */
+export function articleData(
+  origin: string,
+  { path, title, description }: Pick<Shown, 'path' | 'title' | 'description'>,
+): Html {
+  const article = { '@context': 'https://schema.org', '@type': 'TechArticle', headline: title, description }
+  return linkedData({ ...article, url: origin + path })
+}
+
+/** The same page as Markdown. */
+export function markdownLink(path: string): Html {
+  return html`<link rel="alternate" type="text/markdown" href="${path}">\n`
 }
 
 /** Text of our own that stands in a page as it is: styles and scripts are not escaped. */

@@ -28,6 +28,7 @@ export function sandboxPage({ body, facts, request }: ToldToPeople): Shown {
     connects: true,
     main: html`<h1>Sandbox</h1>
 <p class="lead">Everything here is play money: the keys are published, and the chains run inside this shop.</p>
+${operatorToken ? html`<p class="note">Be the operator: <a href="/operator/enter#sandbox">open the console</a>, where every order made here is to be looked at, sent back or made to fail.</p>` : []}
 <h2>Buy something</h2>
 <p>The demo wallet pays, by either protocol, and each step is shown.</p>
 <div class="ready">${purchases(facts, demo)}</div>

@@ -90,6 +90,9 @@ dd { margin: 0; color: var(--soft) }
 export const VIEWER_STYLE = `${frame}
 :root.dark-mode { background: var(--paper) }
 .tabs { margin-bottom: 1rem }
+main > h2 { font-size: 1.3rem; margin: 1.75rem 0 .5rem }
+main > p { margin: 0 0 .75rem; max-width: 68ch }
+main > p a { color: inherit; text-decoration-color: var(--brand); text-underline-offset: .2em }
 #viewer .swagger-ui, #viewer .scheme-container { background: none }
 #viewer .scheme-container { box-shadow: none; margin: 0; padding: .5rem 0 }
 #viewer .wrapper { padding: 0 }

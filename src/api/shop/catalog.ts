@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { cachedRead } from '../../base/cached-read.ts'
 import { type Clock, isoTime } from '../../base/clock.ts'
 import { type JsonObject, sha256Hex, stringify } from '../../base/json.ts'
+import { formatUsd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
 import type { CatalogEntry, CatalogItem, Recipient, Shelf } from '../../domain/catalog.ts'
 import type { SurfaceName } from '../../domain/good.ts'
@@ -10,6 +11,7 @@ import { type RailName, railNameSchema } from '../../domain/rail.ts'
 import type { FreeAnswer, Host, PaidRoute, Route } from '../../domain/route.ts'
 import type { Surface } from '../../surfaces/surface.ts'
 import { servesHere } from './hosts.ts'
+import { resourceOf } from './paid-handler.ts'
 import type { ShopContext } from './shop-context.ts'
 
 /** The version of the discovery catalog (contract 9.3). */
@@ -72,7 +74,7 @@ export function createCatalog(
       }),
     )
     const items = shelves.flatMap(({ ways, items }) => items.map((item) => flat(item, ways)))
-    return { entries, items }
+    return { entries, items, services: await servicesAt(host, selling) }
   }
 
   async function offersContent(surface: SurfaceName, rail: RailName, recipient: Recipient | null): Promise<JsonObject> {
@@ -166,6 +168,23 @@ function standsAt(host: Host, selling: readonly Route[], urlOf: ShopContext['url
   return [...stands.values()]
 }
 
+/** What has a price of its own and no shelf: probes, look-ups, craft actions. */
+function servicesAt(host: Host, selling: readonly Route[]): Promise<readonly JsonObject[]> {
+  const services = selling.flatMap((route) => {
+    if (route.kind !== 'paid' || !servesHere(host, route) || route.offer.price.kind !== 'listed') return []
+    const { surface, method, summary, offer } = route
+    const { name: protocol, currency } = offer.rail
+    const told = { surface, protocol, method, purchaseUrl: resourceOf(route).url, summary }
+    return [{ told, currency, price: route.offer.price }]
+  })
+  return Promise.all(
+    services.map(async ({ told, currency, price }) => ({
+      ...told,
+      price: { amount: formatUsd(await price.now()), currency },
+    })),
+  )
+}
+
 function priced(item: CatalogItem, currency: string): CatalogItem {
   return { ...item, price: { ...item.price, currency } }
 }
@@ -173,7 +192,8 @@ function priced(item: CatalogItem, currency: string): CatalogItem {
 function flat(item: CatalogItem, ways: readonly Stand[]): JsonObject {
   const { surface, purchaseUrl } = ways[0]!
   const protocols = ways.map(({ protocol }) => protocol)
-  return { catalogId: `${surface}:${item.id}`, surface, ...item, purchaseUrl, checkout: { protocols } }
+  const purchaseUrls = Object.fromEntries(ways.map((way) => [way.protocol, way.purchaseUrl]))
+  return { catalogId: `${surface}:${item.id}`, surface, ...item, purchaseUrl, checkout: { protocols, purchaseUrls } }
 }
 
 function listingOf(content: JsonObject, recipient: Recipient | null, clock: Clock): JsonObject {
@@ -253,9 +273,20 @@ export const catalogSchema = (surfaces: readonly Surface[]) =>
           catalogId: z.string(),
           surface: z.enum(surfaces.filter(({ hasShelf }) => hasShelf).map(({ name }) => name)),
           purchaseUrl: z.string(),
-          checkout: z.object({ protocols: z.array(railNameSchema) }),
+          checkout: z.object({
+            protocols: z.array(railNameSchema),
+            purchaseUrls: z.record(z.string(), z.string()).describe('Where it is bought, by protocol'),
+          }),
         }),
       ),
+      services: z
+        .array(
+          z
+            .object(standMembers(surfaces))
+            .pick({ surface: true, protocol: true, method: true, purchaseUrl: true })
+            .extend({ summary: z.string(), price }),
+        )
+        .describe('What costs the same for everybody, and lies on no shelf'),
     })
     .meta({ id: 'Catalog', description: 'Everything this host sells' })
 

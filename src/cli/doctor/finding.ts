@@ -9,6 +9,7 @@ export const areas = [
   'game',
   'shop',
   'documents',
+  'grades',
 ] as const
 type Area = (typeof areas)[number]
 

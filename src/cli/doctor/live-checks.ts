@@ -1,13 +1,11 @@
 import { systemClock } from '../../base/clock.ts'
 import { ADDRESS_OPTIONS } from '../../config/load.ts'
 import { clients } from '../../rails/clients.ts'
-import { fetchWithin } from '../bounded-fetch.ts'
 import { compareClocks } from './configuration-checks.ts'
 import { type Check, type Diagnosis, FoundTrouble, look } from './finding.ts'
+import type { Visit } from './visit.ts'
 
 // The running shop as a scanner or a stranger sees it: nothing is asked that costs anything, and nothing is paid.
-
-const ANSWER_MS_MAX = 10_000
 
 type Contract = {
   readonly openapi: string
@@ -20,31 +18,32 @@ type Operation = {
   readonly responses: Readonly<Record<string, unknown>>
 }
 
-export async function checkFront(url: string): Promise<readonly Diagnosis[]> {
+export async function checkFront(visit: Visit): Promise<readonly Diagnosis[]> {
   const documents = { area: 'documents', fix: 'Is an older Sutler, or something else, running there?' } as const
   let contract: Contract | null = null
   const findings = [
-    await look({ area: 'shop', what: 'health', fix: 'Look at /health/ready and at the log.' }, () => health(url)),
-    await look({ area: 'clock', what: 'shop', fix: 'Set the clock of this machine.' }, () => clock(url)),
+    await look({ area: 'shop', what: 'health', fix: 'Look at /health/ready and at the log.' }, () => health(visit)),
+    await look({ area: 'clock', what: 'shop', fix: 'Set the clock of this machine.' }, () => clock(visit)),
     await look({ ...documents, what: '/openapi.json' }, async () => {
-      contract = await json<Contract>(`${url}/openapi.json`)
+      contract = await visit.json<Contract>('/openapi.json')
       return judgeContract(contract)
     }),
-    await look({ ...documents, what: '/openapi.full.json' }, async () => {
-      const { openapi } = await json<Contract>(`${url}/openapi.full.json`)
-      return `OpenAPI ${openapi}`
-    }),
-    await look({ ...documents, what: '/catalog' }, () => catalog(url)),
-    await look({ area: 'shop', what: 'shelves', fix: SHELVE }, () => shelves(url)),
-    await look({ ...documents, what: 'CORS' }, () => preflight(url)),
-    await look({ ...documents, what: 'errors' }, () => errors(url)),
-    await look({ ...documents, what: 'MCP' }, () => initialize(url)),
+    ...(await Promise.all(
+      ['/openapi.full.json', '/openapi.events.json'].map((path) =>
+        look({ ...documents, what: path }, async () => `OpenAPI ${(await visit.json<Contract>(path)).openapi}`),
+      ),
+    )),
+    await look({ ...documents, what: '/catalog' }, () => catalog(visit)),
+    await look({ area: 'shop', what: 'shelves', fix: SHELVE }, () => shelves(visit)),
+    await look({ ...documents, what: 'CORS' }, () => preflight(visit)),
+    await look({ ...documents, what: 'errors' }, () => errors(visit)),
+    await look({ ...documents, what: 'MCP' }, () => initialize(visit)),
   ]
   const paid = contract ? paidOperations(contract).map(({ path }) => path) : []
   const spoken = clients.filter(({ name }) => paid.some((path) => path.includes(`/${name}/`)))
   const paths = [...texts, ...spoken.flatMap(({ documents }) => documents)]
-  const read = paths.map((path) => look({ ...documents, what: path }, () => document(url, path)))
-  const challenges = contract ? checkChallenges(url, contract) : []
+  const read = paths.map((path) => look({ ...documents, what: path }, () => document(visit, path)))
+  const challenges = contract ? checkChallenges(visit, contract) : []
   return [...findings, ...(await Promise.all(read)), ...(await challenges)]
 }
 
@@ -55,6 +54,8 @@ const texts = [
   '/skill.md',
   '/robots.txt',
   '/sitemap.xml',
+  '/sitemap.md',
+  '/signing.md',
   '/.well-known/api-catalog',
   '/.well-known/agent-skills/index.json',
   '/.well-known/ai-catalog.json',
@@ -63,17 +64,6 @@ const texts = [
   '/errors',
 ]
 
-const ask = fetchWithin(ANSWER_MS_MAX)
-
-async function json<Answer>(url: string): Promise<Answer> {
-  const response = await ask(url, { headers: { accept: 'application/json' } })
-  const type = response.headers.get('content-type') ?? ''
-  const text = await response.text()
-  if (!response.ok) throw new Error(`${url} answers ${response.status}.`)
-  if (!/json/.test(type)) throw new Error(`${url} says it is ${type}, not JSON.`)
-  return JSON.parse(text) as Answer
-}
-
 type Readiness = {
   readonly status: string
   readonly checks: readonly { name: string; status: string; detail: string }[]
@@ -81,8 +71,8 @@ type Readiness = {
 
 const UNREADY = 'Mend what /health/ready names; docs/operating.md tells how.'
 
-async function health(url: string): Promise<string> {
-  const response = await ask(`${url}/health/ready`)
+async function health({ ask }: Visit): Promise<string> {
+  const response = await ask('/health/ready')
   const { status, checks } = (await response.json()) as Readiness
   const bad = checks.filter((check) => check.status !== 'ok').map(({ name, detail }) => `${name}: ${detail}`)
   if (response.status !== 200) throw new FoundTrouble('fail', `It cannot sell. ${bad.join(' ')}`, UNREADY)
@@ -90,8 +80,8 @@ async function health(url: string): Promise<string> {
   return status
 }
 
-async function clock(url: string): Promise<string> {
-  const { headers } = await ask(`${url}/health/live`)
+async function clock({ ask }: Visit): Promise<string> {
+  const { headers } = await ask('/health/live')
   const date = Date.parse(headers.get('date') ?? '')
   // The header has whole seconds.
   return compareClocks('the shop', date + 500 - systemClock.now())
@@ -122,14 +112,14 @@ function paidOperations({ paths, servers }: Contract) {
 }
 
 /** Every paid route is asked without money. What comes back must be payable by the stock clients. */
-async function checkChallenges(url: string, contract: Contract): Promise<readonly Diagnosis[]> {
+async function checkChallenges({ ask }: Visit, contract: Contract): Promise<readonly Diagnosis[]> {
   const fix = `Compare ${ADDRESS_OPTIONS} with the address that agents use.`
   return Promise.all(
     paidOperations(contract).map(({ path, method, server }) => {
       const check: Check = { area: 'documents', what: `402 of ${path}`, fix }
       return look(check, async () => {
         const init = method === 'GET' ? {} : { method, body: '{}', headers: { 'content-type': 'application/json' } }
-        const response = await ask(`${url}${path}`, init)
+        const response = await ask(path, init)
         if (response.status === 409) throw new FoundTrouble('warn', await detailOf(response), SHELVE)
         if (response.status === 503) throw new FoundTrouble('warn', await detailOf(response), UNREADY)
         if (response.status !== 402)
@@ -165,8 +155,8 @@ async function judgeChallenge(response: Response, url: string, fix: string): Pro
   return words
 }
 
-async function catalog(url: string): Promise<string> {
-  const response = await ask(`${url}/catalog`)
+async function catalog({ ask }: Visit): Promise<string> {
+  const response = await ask('/catalog')
   const { version, items } = (await response.json()) as { version: number; items: readonly unknown[] }
   const fix = 'Something between here and the shop changes headers; let them pass.'
   if (version !== 1) throw new Error(`Its version is ${version}, not 1.`)
@@ -180,8 +170,8 @@ const SHELVE = 'Put something on the shelf: `sutler items add --help`, `sutler l
 type Entry = { readonly surface: string; readonly items: readonly { readonly available: boolean }[] }
 
 /** What is sold one by one must be there; probes and craft actions need no shelf. */
-async function shelves(url: string): Promise<string> {
-  const { entries } = await json<{ entries: readonly Entry[] }>(`${url}/catalog`)
+async function shelves({ json }: Visit): Promise<string> {
+  const { entries } = await json<{ entries: readonly Entry[] }>('/catalog')
   const shelved = [...new Set(entries.map(({ surface }) => surface))].filter((name) => SHELVED.includes(name))
   const countOf = (name: string) =>
     Math.max(...entries.filter(({ surface }) => surface === name).map((one) => one.items.filter(isAvailable).length))
@@ -194,8 +184,8 @@ async function shelves(url: string): Promise<string> {
 const SHELVED: readonly string[] = ['sale', 'shop']
 const isAvailable = ({ available }: { readonly available: boolean }) => available
 
-async function preflight(url: string): Promise<string> {
-  const { status, headers } = await ask(`${url}/catalog`, {
+async function preflight({ ask }: Visit): Promise<string> {
+  const { status, headers } = await ask('/catalog', {
     method: 'OPTIONS',
     headers: { origin: 'https://agent.example', 'access-control-request-method': 'GET' },
   })
@@ -207,16 +197,16 @@ async function preflight(url: string): Promise<string> {
   return 'agents in browsers may pay'
 }
 
-async function errors(url: string): Promise<string> {
-  const response = await ask(`${url}/no-such-route`)
+async function errors({ ask }: Visit): Promise<string> {
+  const response = await ask('/no-such-route')
   const { code, status } = (await response.json().catch(() => ({}))) as { code?: string; status?: number }
   if (response.status === 404 && code === 'route_not_found' && status === 404) return 'are told as JSON, with a code'
   const fix = 'Something between here and the shop answers for it; let everything pass.'
   throw new FoundTrouble('fail', `An unknown route answers ${response.status} and ${code ?? 'no code'}.`, fix)
 }
 
-async function initialize(url: string): Promise<string> {
-  const response = await ask(`${url}/mcp`, {
+async function initialize({ ask }: Visit): Promise<string> {
+  const response = await ask('/mcp', {
     method: 'POST',
     headers: { accept: 'application/json', 'content-type': 'application/json' },
     body: JSON.stringify({
@@ -231,8 +221,8 @@ async function initialize(url: string): Promise<string> {
   return `protocol ${result.protocolVersion}`
 }
 
-async function document(url: string, path: string): Promise<string> {
-  const response = await ask(`${url}${path}`)
+async function document({ ask }: Visit, path: string): Promise<string> {
+  const response = await ask(path)
   const { length } = await response.text()
   if (!response.ok) throw new Error(`It answers ${response.status}.`)
   return `${length} characters`

@@ -38,7 +38,10 @@ export function documentsOf(money: Money): RailDocuments {
 }
 
 const requiredSchema = z
-  .object({ challengeId: z.string().describe('The challenge itself is in the WWW-Authenticate header') })
+  .object({
+    challengeId: z.string().describe('The challenge itself is in the WWW-Authenticate header'),
+    price: z.object({ amount: z.string(), currency: z.string(), atomic: z.string() }),
+  })
   .meta({ id: 'MppPaymentRequired' })
 
 const checkoutSchema = z.looseObject({

@@ -1,7 +1,7 @@
 import type { Address, Hash } from '../../base/address.ts'
 import { isoTime } from '../../base/clock.ts'
 import { type Random, systemRandom } from '../../base/id.ts'
-import type { JsonObject } from '../../base/json.ts'
+import { type JsonObject, stringify } from '../../base/json.ts'
 import { formatUsd, type Usd } from '../../base/money.ts'
 import type { Secret } from '../../base/secret.ts'
 import { readReceipt } from '../../chain/receipt.ts'
@@ -191,10 +191,15 @@ function challenger(options: MppOptions, resource: Resource): Challenger {
         const problem = { type, title: kind.title, status: 402, detail, challengeId: challenge.id }
         return { [META.required]: { httpStatus: 402, challenges: [nativeChallenge(challenge)], problem } }
       },
-      members: `"challengeId":"${challenge.id}"`,
+      // Who reads only the body learns the price from it.
+      members: `"challengeId":"${challenge.id}","price":${priceText(asked.price, options.currency.code)}`,
       problemType: type,
     }
   }
+}
+
+function priceText(price: Usd, currency: string): string {
+  return stringify({ amount: formatUsd(price), currency, atomic: price.toString() })
 }
 
 function challengeIssuer(options: MppOptions, { scope, description }: Resource): (terms: Terms) => Challenge {

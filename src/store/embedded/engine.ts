@@ -6,6 +6,7 @@ import { syncPath } from '../../base/data-folder.ts'
 import { Problem } from '../../base/problem.ts'
 import { StoreFault } from '../fault.ts'
 import { joinedBytes } from './bytes.ts'
+import { emptyCluster } from './cluster.ts'
 import { syncTree } from './disk.ts'
 import { durableFiles, ENOSPC } from './durable.ts'
 import type { Reserve } from './reserve.ts'
@@ -50,9 +51,6 @@ const startParams = [
   ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
 ]
 
-// Segments of 4 MB instead of 16: the log of a small shop stays small, and so does what a nearly full disk must give at once.
-const initDbStartParams = ['--wal-segsize=4', '--no-instructions']
-
 export async function openEngine({ dataDir, reserve, onLine, onDeath }: EngineOptions): Promise<Engine> {
   const folder = join(dataDir, 'pg')
   if (!existsSync(folder)) await createCluster(folder)
@@ -88,7 +86,7 @@ async function createCluster(folder: string): Promise<void> {
   const draft = `${folder}.new`
   rmSync(draft, { recursive: true, force: true })
   try {
-    const pglite = await PGlite.create({ fs: new NodeFS(draft), initDbStartParams })
+    const pglite = await PGlite.create({ fs: new NodeFS(draft), loadDataDir: emptyCluster() })
     await pglite.close()
     syncTree(draft)
   } catch (cause) {

@@ -1,5 +1,5 @@
 import type { Lease } from '../../domain/lease.ts'
-import type { Database } from '../db.ts'
+import type { Alongside, Database } from '../db.ts'
 import { leaseHeld } from '../jobs.ts'
 import { statement } from '../statement.ts'
 
@@ -11,6 +11,8 @@ export type GameCall = {
 }
 
 export type GameVerdict = 'delivered' | 'not_delivered'
+
+/** What else is written in the same transaction: whose deed it was. */
 
 type NewCall = { readonly orderId: string; readonly sentAt: number; readonly seen: GameCall | null }
 
@@ -24,7 +26,7 @@ export type GameCalls = {
   /** The request provably never left. */
   withdraw(orderId: string, sentAt: number): Promise<void>
   /** An operator's word on a delivery that nobody else can judge. False when there is no such call, or it was decided before. */
-  decide(orderId: string, outcome: GameVerdict, by: string): Promise<boolean>
+  decide(orderId: string, outcome: GameVerdict, by: string, alongside?: Alongside): Promise<boolean>
 }
 
 type Row = { sent_at: Date; verdict: GameVerdict | null; decided_by: string | null }
@@ -78,9 +80,12 @@ export function createGameCalls(db: Database): GameCalls {
     async withdraw(orderId, sentAt) {
       await db.query(WITHDRAW, [orderId, new Date(sentAt)])
     },
-    async decide(orderId, outcome, by) {
-      const { rows } = await db.query(DECIDE, [orderId, outcome, by])
-      return rows.length === 1
+    async decide(orderId, outcome, by, alongside) {
+      return db.transaction(async (tx) => {
+        const { rows } = await tx.query(DECIDE, [orderId, outcome, by])
+        if (rows.length === 1) await alongside?.(tx)
+        return rows.length === 1
+      })
     },
   }
 }

@@ -1,5 +1,5 @@
-import type { Database, Queryable } from '../db.ts'
-import { type Doer, recordDeeds } from '../deeds.ts'
+import type { Database, Queryable, Transaction } from '../db.ts'
+import { type Deed, type Doer, recordDeeds } from '../deeds.ts'
 import { statement } from '../statement.ts'
 import { canonicalNickname } from './players.ts'
 
@@ -13,7 +13,9 @@ const LIST = statement<{ item_id: string; nickname: string; basis_points: number
   order by d.item_id, p.nickname
   limit $1`)
 
-const LOCK = statement<{ player_id: string; basis_points: number | null }>(`
+type Standing = { readonly player_id: string; readonly basis_points: number | null }
+
+const LOCK = statement<Standing>(`
   select p.id as player_id,
          (select d.basis_points from discounts d where d.player_id = p.id and d.item_id = i.id) as basis_points
   from players p
@@ -41,30 +43,53 @@ export async function listDiscounts(queryable: Queryable, limit: number): Promis
   return rows.map(({ item_id, nickname, basis_points }) => ({ itemId: item_id, nickname, basisPoints: basis_points }))
 }
 
-/** Zero takes it back. What was quoted under the one before holds until the quote ends. */
-export async function setDiscount(
+export type DiscountsChange =
+  | { readonly kind: 'done'; readonly did: readonly ('changed' | 'nothing')[] }
+  /** Of these, by their place, there is no such item or no such player. Nothing was changed. */
+  | { readonly kind: 'unknown'; readonly indexes: readonly number[] }
+
+/** All of them or none. Zero takes one back. What was quoted under the one before holds until the quote ends. */
+export async function setDiscounts(
   db: Database,
   doer: Doer,
-  { itemId, nickname, basisPoints }: Discount,
-): Promise<'done' | 'nothing' | 'unknown'> {
+  discounts: readonly Discount[],
+  { isTrial = false }: { readonly isTrial?: boolean } = {},
+): Promise<DiscountsChange> {
   return db.transaction(async (tx) => {
-    const { rows } = await tx.query(LOCK, [canonicalNickname(nickname), itemId])
-    const [row] = rows
-    if (!row) return 'unknown'
-    const { player_id: playerId, basis_points: standing } = row
-    const before = standing ?? 0
-    if (before === basisPoints) return 'nothing'
-    await tx.query(KEEP, [playerId, itemId, before])
-    if (basisPoints === 0) await tx.query(REMOVE, [playerId, itemId])
-    else await tx.query(SET, [playerId, itemId, basisPoints])
-    await recordDeeds(tx, doer, [
-      {
-        deed: 'discount.changed',
-        about: { kind: 'discount', id: `${itemId}/${playerId}` },
-        before: { percent: before / 100 },
-        after: { percent: basisPoints / 100 },
-      },
-    ])
-    return 'done'
+    const standing: (Standing | undefined)[] = []
+    for (const { itemId, nickname } of discounts)
+      standing.push((await tx.query(LOCK, [canonicalNickname(nickname), itemId])).rows[0])
+    const indexes = standing.flatMap((row, index) => (row ? [] : [index]))
+    if (indexes.length > 0) return { kind: 'unknown', indexes }
+    const changes = discounts.map(({ itemId, basisPoints }, index) => {
+      const { player_id: playerId, basis_points: before } = standing[index]!
+      return { itemId, playerId, before: before ?? 0, after: basisPoints }
+    })
+    const open = changes.filter(({ before, after }) => before !== after)
+    if (!isTrial) for (const change of open) await write(tx, change)
+    if (!isTrial) await recordDeeds(tx, doer, open.map(deedOf))
+    return { kind: 'done', did: changes.map(({ before, after }) => (before === after ? 'nothing' : 'changed')) }
   })
+}
+
+type DiscountStep = {
+  readonly itemId: string
+  readonly playerId: string
+  readonly before: number
+  readonly after: number
+}
+
+async function write(tx: Transaction, { itemId, playerId, before, after }: DiscountStep): Promise<void> {
+  await tx.query(KEEP, [playerId, itemId, before])
+  if (after === 0) await tx.query(REMOVE, [playerId, itemId])
+  else await tx.query(SET, [playerId, itemId, after])
+}
+
+function deedOf({ itemId, playerId, before, after }: DiscountStep): Deed {
+  return {
+    deed: 'discount.changed',
+    about: { kind: 'discount', id: `${itemId}/${playerId}` },
+    before: { percent: before / 100 },
+    after: { percent: after / 100 },
+  }
 }

@@ -4,6 +4,7 @@ import { formatUsd, type Usd } from '../../base/money.ts'
 import type { Database, Queryable, Transaction } from '../db.ts'
 import { type Doer, recordDeeds } from '../deeds.ts'
 import { statement } from '../statement.ts'
+import { assertVersion } from '../version.ts'
 import { fromRow, type Row } from './items.ts'
 
 /** An item as whoever runs the shop sees it. */
@@ -90,17 +91,26 @@ export async function listShelf(queryable: Queryable): Promise<readonly ShelfIte
   return rows.map(shelfItem)
 }
 
+type ShelfManner = {
+  readonly mode: ShelfMode
+  readonly isTrial?: boolean
+  /** What whoever changes one item has seen of it. */
+  readonly ifMatch?: string | undefined
+}
+
 /** All of it or nothing, each change with its deed. What would change nothing leaves no trace. */
 export async function changeShelf(
   db: Database,
   doer: Doer,
   changes: readonly ItemChange[],
-  { mode, isTrial = false }: { readonly mode: ShelfMode; readonly isTrial?: boolean },
+  { mode, isTrial = false, ifMatch }: ShelfManner,
 ): Promise<ShelfChange> {
   return db.transaction(async (tx) => {
     await tx.query(QUEUE)
     const { rows } = await tx.query(LOCK, [changes.map(({ id }) => id)])
     const known = new Map(rows.map((row) => [row.id, shelfItem(row)]))
+    const [only] = known.values()
+    if (only) assertVersion(ifMatch, presentTerms(only))
     const faults = changes.flatMap((change, index) =>
       faultsOf(known.get(change.id), change, mode).map((fault) => ({ index, ...fault })),
     )

@@ -13,7 +13,7 @@ import {
   type Refund,
   transitions,
 } from '../../domain/order.ts'
-import type { Database, Queryable } from '../db.ts'
+import type { Database, Queryable, Transaction } from '../db.ts'
 import { statement } from '../statement.ts'
 import { type HoldRefusal, recordHolds, takeHolds } from './holds.ts'
 import { assertWithin, type RefundBudget } from './refund-budget.ts'
@@ -44,6 +44,8 @@ export type RefundChange = OrderChange & {
   readonly refund: Refund
   /** For a refund that nobody decided; RefundsUsedUp is thrown when it would go beyond. */
   readonly budget?: RefundBudget | undefined
+  /** What else is written in the same transaction: whose deed it was. */
+  readonly alongside?: ((tx: Transaction) => Promise<void>) | undefined
 }
 
 /** What is told of a change, written down with it. */
@@ -199,8 +201,8 @@ export function changed(order: Order, change: OrderChange): Order {
 }
 
 const BEGIN_REFUND = statement(`
-  insert into refunds (id, order_id, amount, recipient, reason, requested_by)
-  values ($1, $2, $3, $4, $5, $6)`)
+  insert into refunds (id, order_id, amount, recipient, reason, requested_by, asked_by_key)
+  values ($1, $2, $3, $4, $5, $6, $7)`)
 
 const COMPLETE_REFUND = statement(`
   update refunds
@@ -217,16 +219,18 @@ export async function changeRefund(
   event: OrderEvent,
 ): Promise<Order | null> {
   const { order } = leased
-  const { refund, budget } = change
+  const { refund, budget, alongside } = change
   return db.transaction(async (tx) => {
     if (budget) await assertWithin(tx, refund.amount, budget)
     const next = await changeOrder(tx, leased, change, event)
     if (next === null) return null
     if (change.to === 'refunding') {
-      await tx.query(BEGIN_REFUND, [refund.id, order.id, refund.amount.toString(), refund.to, refund.reason, refund.by])
+      const { id, to, reason, by, key } = refund
+      await tx.query(BEGIN_REFUND, [id, order.id, refund.amount.toString(), to, reason, by, key])
     } else {
       await tx.query(COMPLETE_REFUND, [order.id, refund.transaction])
     }
+    await alongside?.(tx)
     return next
   })
 }

@@ -12,6 +12,8 @@ export type OrderSelection = {
   /** Who gets it, as the request named them. */
   readonly player?: string | undefined
   readonly good?: string | undefined
+  /** Which one of its kind. */
+  readonly item?: string | undefined
   readonly surface?: string | undefined
   readonly rail?: string | undefined
   /** Created at this time or later, and before that one. */
@@ -31,6 +33,7 @@ export type OrderTotals = {
   readonly rail: RailName
   readonly network: string
   readonly asset: string
+  readonly status: OrderStatus
   readonly orders: number
   /** What was taken, and what of it went back, in atomic units. */
   readonly paid: bigint
@@ -45,6 +48,8 @@ const PLAYER = `coalesce(
         lower(o.input ->> 'user'),
         o.input ->> 'userId')`
 
+const ITEM = `coalesce(o.input ->> 'itemId', o.input ->> 'saleId')`
+
 type Asked = OrderSelection & Pick<OrderFilter, 'after'>
 
 /** What a filter says in SQL, and with which values. */
@@ -57,6 +62,7 @@ const conditions: { readonly [Name in keyof Required<Asked>]: Condition<Name> } 
   statuses: { sql: (list) => `o.status = any (${list}::text[])`, values: (statuses) => [statuses] },
   payer: { sql: (payer) => `lower(o.payer) = ${payer}`, values: (payer) => [payer.toLowerCase()] },
   player: { sql: (player) => `${PLAYER} = ${player}`, values: (player) => [playerName(player)] },
+  item: { sql: (item) => `${ITEM} = ${item}`, values: (item) => [item] },
   good: { sql: (good) => `o.good = ${good}`, values: (good) => [good] },
   surface: { sql: (surface) => `o.surface = ${surface}`, values: (surface) => [surface] },
   rail: { sql: (rail) => `o.rail = ${rail}`, values: (rail) => [rail] },
@@ -69,16 +75,17 @@ const conditions: { readonly [Name in keyof Required<Asked>]: Condition<Name> } 
   },
 }
 
-type Way = 'created' | 'payer' | 'player' | 'status' | 'kind'
+type Way = 'created' | 'payer' | 'player' | 'item' | 'status' | 'kind'
 
 /**
  * Every filter has an index that gives its orders newest first. Which one is used is decided here and not by the planner, which cannot know
  * that a payer is rare. The rarest first; most orders are confirmed, so that alone narrows nothing.
  */
-function wayTo({ payer, player, statuses, good, surface, rail }: OrderSelection): Way {
+function wayTo({ payer, player, item, statuses, good, surface, rail }: OrderSelection): Way {
   if (payer !== undefined) return 'payer'
   if (player !== undefined) return 'player'
   if (statuses !== undefined && !statuses.includes('confirmed')) return 'status'
+  if (item !== undefined) return 'item'
   if (good !== undefined || surface !== undefined || rail !== undefined) return 'kind'
   return statuses === undefined ? 'created' : 'status'
 }
@@ -119,6 +126,7 @@ const ways: Readonly<Record<Way, (sql: Conditions, limit: string) => string>> = 
   created: plain,
   payer: plain,
   player: plain,
+  item: plain,
   // As many of each as could be needed; whoever asks merges them.
   status: (sql, limit) => `
     select each.*
@@ -202,7 +210,7 @@ export async function sumOrders(
   const sql = made<TotalsRow>(
     `sum ${key}`,
     () => `
-  select o.rail, o.network, o.asset, count(*)::int as orders,
+  select o.rail, o.network, o.asset, o.status, count(*)::int as orders,
          coalesce(sum(o.amount) filter (where o.status not in ('settling', 'expired')), 0)::text as paid,
          coalesce(sum(o.amount) filter (where o.status = 'refunded'), 0)::text as refunded
   from (
@@ -212,11 +220,22 @@ export async function sumOrders(
     order by o.created_at desc, o.id desc
     limit ${limit}
   ) as o
-  group by o.rail, o.network, o.asset
-  order by o.rail, o.network, o.asset`,
+  group by o.rail, o.network, o.asset, o.status
+  order by o.rail, o.network, o.asset, o.status`,
   )
   const { rows } = await queryable.query(sql, values)
   return rows.map(({ paid, refunded, ...row }) => ({ ...row, paid: BigInt(paid), refunded: BigInt(refunded) }))
+}
+
+const OPEN_BEFORE = statement<{ count: number }>(`
+  select count(*)::int as count
+  from orders
+  where status not in ('confirmed', 'refunded', 'expired')
+    and created_at < $1`)
+
+/** How many still move that are older. */
+export async function openOrdersBefore(queryable: Queryable, time: number): Promise<number> {
+  return (await queryable.query(OPEN_BEFORE, [new Date(time)])).rows[0]!.count
 }
 
 /** Wallets are found however they are spelt, names only as they are. */

@@ -6,9 +6,11 @@ import type { GoodName, Hold, SurfaceName } from '../../domain/good.ts'
 import type { Lease } from '../../domain/lease.ts'
 import type { Order } from '../../domain/order.ts'
 import type { Payment, RailName } from '../../domain/rail.ts'
+import { isBlockedAddress } from '../blocked-payers.ts'
 import type { Database, Queryable, Transaction } from '../db.ts'
 import { isConflict, isForeignKeyViolation, isUniqueViolation } from '../fault.ts'
 import { lookAtStore, ofLineage } from '../lineage.ts'
+import { isPausedRail } from '../sales-pauses.ts'
 import { statement } from '../statement.ts'
 import { type Exposure, liabilities, refundsToday, struckUntil, type TooExposed, tooExposed } from './exposure.ts'
 import { begunBy, type HoldParameters, type HoldRefusal, holdRefusal, holdValues, inOrder, takenBy } from './holds.ts'
@@ -49,6 +51,8 @@ export type OpenOutcome =
   /** This is not the store that the opener knows: it may have forgotten what was spent. */
   | { readonly kind: 'moved' }
   | ({ readonly kind: 'held' } & HoldRefusal)
+  /** Nothing is sold to this payer; nothing is sold on this rail. */
+  | { readonly kind: 'blocked' | 'paused' }
   | TooExposed
 
 /** Settling for longer than this, an order counts as unresolved for a second payment of the same request. */
@@ -113,7 +117,9 @@ const OPEN = statement<{ created_at: Date; lease: string }>(`
         exists (select from promised)
         and $13::numeric + ${liabilities('$15', '$14')} <= $27::numeric
         and ${refundsToday('$12')} < $28
-        and ${struckUntil('$29', '$12')} is null))
+        and ${struckUntil('$29', '$12')} is null
+        and not ${isBlockedAddress('$12')}
+        and not ${isPausedRail('$6')}))
     returning id, created_at
   ), kept as (
     insert into holds (order_id, resource, quantity, kept)
@@ -165,6 +171,10 @@ const UNSETTLED = statement<OrderRow>(`
     and ${UNRESOLVED}
   order by o.created_at
   limit 1`)
+
+const CLOSED = statement<{ is_blocked: boolean; is_paused: boolean }>(`
+  select ${isBlockedAddress('$1')} as is_blocked,
+         ${isPausedRail('$2')} as is_paused`)
 
 export async function findByIdentities(db: Queryable, identities: readonly string[]): Promise<Order | null> {
   return firstOrder(db, BY_IDENTITIES, [identities])
@@ -307,6 +317,9 @@ async function whyNot(db: Database, opening: Opening): Promise<OpenOutcome | nul
   // A payment that is known already hears of its order even when the shelf is empty by now: perhaps it emptied it.
   if (known) return { kind: 'known', order: known }
   if (opening.lineage !== null && (await lookAtStore(db, [])).lineage !== opening.lineage) return { kind: 'moved' }
+  const [closed] = payment.funds === 'captured' ? [] : (await db.query(CLOSED, [payment.payer, opening.rail])).rows
+  if (closed?.is_blocked) return { kind: 'blocked' }
+  if (closed?.is_paused) return { kind: 'paused' }
   const refusal = await holdRefusal(db, opening.holds)
   if (refusal) return { kind: 'held', ...refusal }
   if ((await db.query(SPENT, [payment.identities])).rows.length > 0) return { kind: 'spent' }

@@ -50,6 +50,7 @@ type RefundJson = {
   recipient: Address
   reason: string
   requested_by: string
+  asked_by_key: string | null
   transaction: Hash | null
   created_at: string
   completed_at: string | null
@@ -60,6 +61,7 @@ export const ORDER_COLUMNS = `
     o.*,
     case when r.id is null then null else jsonb_build_object(
       'id', r.id, 'amount', r.amount::text, 'recipient', r.recipient, 'reason', r.reason, 'requested_by', r.requested_by,
+      'asked_by_key', r.asked_by_key,
       'transaction', r.transaction, 'created_at', r.created_at, 'completed_at', r.completed_at) end as refund`
 
 export function fromOrderRow(row: OrderRow): Order {
@@ -113,6 +115,7 @@ function fromRefundJson(refund: RefundJson): Refund {
     to: refund.recipient,
     reason: refund.reason,
     by: refund.requested_by,
+    key: refund.asked_by_key,
     transaction: refund.transaction,
     createdAt: Date.parse(refund.created_at),
     completedAt: refund.completed_at === null ? null : Date.parse(refund.completed_at),

@@ -1,6 +1,8 @@
+import { isoTime } from '../../base/clock.ts'
 import { type JsonObject, stringify } from '../../base/json.ts'
 import type { Exported, KeptThing } from '../../domain/retention.ts'
-import type { Queryable } from '../db.ts'
+import type { Database, Queryable } from '../db.ts'
+import { type Doer, recordDeeds } from '../deeds.ts'
 import { statement } from '../statement.ts'
 
 // What will be deleted, whole, page by page. `at` is the last key of the page before, as JSON; null at the beginning.
@@ -91,8 +93,14 @@ const MARK = statement(`
       exported_at = greatest(retention.exported_at, excluded.exported_at)`)
 
 /** Everything that was due then is written where it will last. */
-export async function markExported(queryable: Queryable, { asOf, at }: Exported): Promise<void> {
-  await queryable.query(MARK, [new Date(asOf), new Date(at)])
+export function markExported(db: Database, doer: Doer, { asOf, at }: Exported): Promise<void> {
+  return db.transaction(async (tx) => {
+    await tx.query(MARK, [new Date(asOf), new Date(at)])
+    const after = { asOf: isoTime(asOf), at: isoTime(at) }
+    await recordDeeds(tx, doer, [
+      { deed: 'export.marked', about: { kind: 'export', id: after.asOf }, before: null, after },
+    ])
+  })
 }
 
 const EXPORTED = statement<{ exported_as_of: Date | null; exported_at: Date | null }>(`

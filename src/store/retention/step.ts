@@ -36,6 +36,9 @@ const UNPAID = statement<Gone>(`
   ), unheld as (
     delete from holds
     where order_id in (select id from due)
+  ), unnoted as (
+    delete from order_notes
+    where order_id in (select id from due)
   ), deleted as (
     delete from orders
     where id in (select id from due)

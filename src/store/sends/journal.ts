@@ -18,7 +18,11 @@ export type SendRow = {
   landed_hash: Hash | null
   landed_block: string | null
   landed_block_hash: Hash | null
+  created_at: Date
 }
+
+/** With when its first version was signed. */
+export type SignedSend = Send & { readonly signedAt: number }
 
 const FIND = statement<SendRow>(`
   select *
@@ -120,8 +124,9 @@ const LAND = statement(`
     and signer = $4`)
 
 /** Everything that was ever signed for an order, oldest first. */
-export async function sendsOf(queryable: Queryable, orderId: string): Promise<readonly Send[]> {
-  return (await queryable.query(OF_ORDER, [orderId])).rows.map(sendOf)
+export async function sendsOf(queryable: Queryable, orderId: string): Promise<readonly SignedSend[]> {
+  const { rows } = await queryable.query(OF_ORDER, [orderId])
+  return rows.map((row) => ({ ...sendOf(row), signedAt: row.created_at.getTime() }))
 }
 
 /** `duplicate` or `nonce_taken` look the same to the insert; the sender looks the step up to tell them apart. */

@@ -3,7 +3,7 @@ import { type JsonObject, stringify } from '../../base/json.ts'
 import type { EventType } from '../../domain/event.ts'
 import type { OrderStatus } from '../../domain/order.ts'
 import type { Arrival, ArrivalState } from '../../domain/till.ts'
-import type { Database, Queryable } from '../db.ts'
+import type { Database, Queryable, Transaction } from '../db.ts'
 import { assertWithin, type RefundBudget } from '../orders/refund-budget.ts'
 import { statement } from '../statement.ts'
 
@@ -270,6 +270,8 @@ export type ArrivalChange = {
   readonly event: { readonly type: EventType; readonly data: JsonObject } | null
   /** For a way back that nobody decided; throws RefundsUsedUp when it would go beyond. */
   readonly budget?: RefundBudget | undefined
+  /** What else is written in the same transaction: whose deed it was. */
+  readonly alongside?: ((tx: Transaction) => Promise<void>) | undefined
 }
 
 /** The arrival as it will be, for its event. */
@@ -290,7 +292,7 @@ export function changedArrival(arrival: Arrival, change: Omit<ArrivalChange, 'ev
  * presented the payment after all.
  */
 export async function changeArrival(db: Database, arrival: Arrival, change: ArrivalChange): Promise<Arrival | null> {
-  const { to, reason, orderId, refundTx, decidedBy, claim, event, budget } = change
+  const { to, reason, orderId, refundTx, decidedBy, claim, event, budget, alongside } = change
   return db
     .transaction(async (tx) => {
       if (budget) await assertWithin(tx, arrival.amount, budget)
@@ -307,6 +309,7 @@ export async function changeArrival(db: Database, arrival: Arrival, change: Arri
       ])
       if (!rows[0]) return null
       if (claim != null && (await tx.query(CLAIM, [claim, arrival.id])).rows.length === 0) throw new NameTaken()
+      await alongside?.(tx)
       return fromArrivalRow(rows[0])
     })
     .catch((error) => {

@@ -76,6 +76,38 @@ const ADVANCE = statement(`
       alive_at = now()
   where id = $1`)
 
+const REPORT = statement(`
+  update tills
+  set difference = $2,
+      seen_block = $3,
+      reported_at = now()
+  where id = $1`)
+
+type TillWord = { readonly difference: bigint; readonly block: bigint }
+
+/** What a look at a till came to, for whoever asks while nobody can look. */
+export async function recordReport(queryable: Queryable, id: string, { difference, block }: TillWord): Promise<void> {
+  await queryable.query(REPORT, [id, difference.toString(), block.toString()])
+}
+
+const REPORTS = statement<{ id: string; difference: string; seen_block: string; reported_at: Date }>(`
+  select id, difference, seen_block, reported_at
+  from tills
+  where reported_at is not null
+  order by id`)
+
+export async function readReports(
+  queryable: Queryable,
+): Promise<readonly (TillWord & { readonly till: string; readonly at: number })[]> {
+  const { rows } = await queryable.query(REPORTS)
+  return rows.map(({ id, difference, seen_block, reported_at }) => ({
+    till: id,
+    difference: BigInt(difference),
+    block: BigInt(seen_block),
+    at: reported_at.getTime(),
+  }))
+}
+
 type Scan = { readonly fromBlock: bigint; readonly toBlock: bigint; readonly transfers: readonly Transfer[] }
 
 /**

@@ -1,7 +1,7 @@
 import { isoTime } from '../../base/clock.ts'
 import { stringify } from '../../base/json.ts'
 import type { Lease } from '../../domain/lease.ts'
-import type { Database, Queryable, Transaction } from '../db.ts'
+import type { Queryable, Transaction } from '../db.ts'
 import { type EventRow, fromEventRow, type LoggedEvent, type Placed } from '../events.ts'
 import { leaseHeld } from '../jobs.ts'
 import { statement } from '../statement.ts'
@@ -94,7 +94,7 @@ const REQUEUE = statement(`
   ${QUEUE},
       run_at = least(jobs.run_at, case when jobs.lease is null then now() else jobs.run_at end)`)
 
-type ReplayRange = {
+export type ReplayRange = {
   readonly after: bigint
   readonly through: bigint
   /** What is sent again: the dead letters, or all, delivered or not. What was never queued for this endpoint is always among them. */
@@ -102,14 +102,12 @@ type ReplayRange = {
 }
 
 /** Sends events once more, with the ids they had. Returns how many. */
-export function replayDeliveries(db: Database, endpointId: string, range: ReplayRange): Promise<number> {
+export async function replayDeliveries(tx: Transaction, endpointId: string, range: ReplayRange): Promise<number> {
   const states: readonly DeliveryState[] = range.which === 'all' ? ['dead', 'delivered'] : ['dead']
-  return db.transaction(async (tx) => {
-    const { rows } = await tx.query(REPLAY, [endpointId, range.after.toString(), range.through.toString(), states])
-    if (rows.length === 0) return 0
-    await tx.query(REQUEUE, [endpointId, rows.map(({ position }) => position), rows.map(({ subject }) => subject)])
-    return rows.length
-  })
+  const { rows } = await tx.query(REPLAY, [endpointId, range.after.toString(), range.through.toString(), states])
+  if (rows.length === 0) return 0
+  await tx.query(REQUEUE, [endpointId, rows.map(({ position }) => position), rows.map(({ subject }) => subject)])
+  return rows.length
 }
 
 const NEXT = statement<EventRow & { event_id: string; attempts: number }>(`
@@ -184,15 +182,26 @@ export async function finishLane(queryable: Queryable, lease: Lease, through: st
   return rowCount === 1
 }
 
-const LOG = statement<EventRow & { state: DeliveryState; attempts: number; answers: LoggedDelivery['answers'] }>(`
+type LogRow = EventRow & { state: DeliveryState; attempts: number; answers: LoggedDelivery['answers'] }
+
+/** The state stands in the text: what is given up has an index of its own. */
+const log = (only: string) =>
+  statement<LogRow>(`
   select e.position, e.subject, e.sequence, e.type, e.data, e.created_at, d.state, d.attempts, d.answers
   from webhook_deliveries d
   join events e on e.id = d.event_id
   where d.endpoint_id = $1
     and ($2::bigint is null or d.position < $2)
-    and ($3::text is null or d.state = $3)
+    ${only}
   order by d.position desc
-  limit $4`)
+  limit $3`)
+
+const LOGS = {
+  all: log(''),
+  pending: log(`and d.state = 'pending'`),
+  delivered: log(`and d.state = 'delivered'`),
+  dead: log(`and d.state = 'dead'`),
+}
 
 export type DeliveryFilter = {
   readonly before?: bigint | undefined
@@ -206,7 +215,7 @@ export async function listDeliveries(
   endpointId: string,
   { before, state, limit }: DeliveryFilter,
 ): Promise<readonly LoggedDelivery[]> {
-  const { rows } = await queryable.query(LOG, [endpointId, before?.toString() ?? null, state ?? null, limit])
+  const { rows } = await queryable.query(LOGS[state ?? 'all'], [endpointId, before?.toString() ?? null, limit])
   return rows.map((row) => {
     const { id, position, subject, type } = fromEventRow(row)
     const { state, attempts, answers } = row
@@ -214,8 +223,14 @@ export async function listDeliveries(
   })
 }
 
-const BACKLOG = statement<{ endpoint_id: string; pending: number; dead: number; oldest_seconds: number }>(`
-  select w.id as endpoint_id,
+const BACKLOG = statement<{
+  endpoint_id: string
+  is_enabled: boolean
+  pending: number
+  dead: number
+  oldest_seconds: number
+}>(`
+  select w.id as endpoint_id, w.state = 'enabled' as is_enabled,
          count(*) filter (where d.state = 'pending')::int as pending,
          count(*) filter (where d.state = 'dead')::int as dead,
          coalesce(extract(epoch from now() - min(d.created_at) filter (where d.state = 'pending')), 0)::float8 as oldest_seconds
@@ -223,22 +238,23 @@ const BACKLOG = statement<{ endpoint_id: string; pending: number; dead: number; 
   left join webhook_deliveries d
     on d.endpoint_id = w.id
    and d.state in ('pending', 'dead')
-  where w.state = 'enabled'
   group by w.id
   order by w.id`)
 
 export type WebhookBacklog = {
   readonly endpointId: string
+  readonly isEnabled: boolean
   readonly pending: number
   readonly dead: number
   readonly oldestSeconds: number
 }
 
-/** What enabled endpoints have not heard yet. */
+/** What endpoints have not heard yet. */
 export async function webhookBacklog(queryable: Queryable): Promise<readonly WebhookBacklog[]> {
   const { rows } = await queryable.query(BACKLOG)
-  return rows.map(({ endpoint_id, pending, dead, oldest_seconds }) => ({
+  return rows.map(({ endpoint_id, is_enabled, pending, dead, oldest_seconds }) => ({
     endpointId: endpoint_id,
+    isEnabled: is_enabled,
     pending,
     dead,
     oldestSeconds: oldest_seconds,

@@ -1,6 +1,6 @@
 import { Secret } from '../../base/secret.ts'
 import type { EventType } from '../../domain/event.ts'
-import type { Database, Queryable } from '../db.ts'
+import type { Queryable, Transaction } from '../db.ts'
 import { statement } from '../statement.ts'
 
 /** Somebody's address that wants to hear of events. */
@@ -34,6 +34,9 @@ const COLUMNS = `
   id, url, description, event_types, state, state_reason, secret,
   case when previous_until > now() then previous_secret end as previous_secret,
   created_at`
+
+/** Why an endpoint is disabled that nobody disabled. */
+export const GONE_REASON = 'The receiver answered 410: it is gone.'
 
 /** Queue of an endpoint in the table of jobs: one job for each object that has something to tell. */
 export function laneKind(endpointId: string): string {
@@ -121,12 +124,10 @@ const DELETE_LANES = statement(`
   where kind = $1`)
 
 /** Its log and whatever was pending go with it. False when there is none. */
-export function deleteEndpoint(db: Database, id: string): Promise<boolean> {
-  return db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(DELETE, [id])
-    await tx.query(DELETE_LANES, [laneKind(id)])
-    return rowCount === 1
-  })
+export async function deleteEndpoint(tx: Transaction, id: string): Promise<boolean> {
+  const { rowCount } = await tx.query(DELETE, [id])
+  await tx.query(DELETE_LANES, [laneKind(id)])
+  return rowCount === 1
 }
 
 function fromRow(row: Row): Endpoint {

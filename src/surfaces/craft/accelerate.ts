@@ -49,7 +49,7 @@ export function accelerateGood(craft: Craft, defaultAmount: bigint): Good<Accele
         trialProblem(craft, actionOf(input, charge)),
       ])
       const asked = [
-        payerFinding(craft, input.user, payer),
+        await payerFinding(craft, input.user, payer),
         { check: 'amount', problem: ifCode(trial, 'quantity_out_of_range') },
         balanceFinding(spending, amount),
         await allowanceFinding(craft, spending, amount),

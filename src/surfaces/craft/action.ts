@@ -11,6 +11,7 @@ import type { Sender } from '../../chain/sender.ts'
 import type { Limits } from '../../config/limits.ts'
 import type { Buyer, Delivery, Finding } from '../../domain/good.ts'
 import type { HoldBook } from '../../store/orders/holds.ts'
+import type { KeyRight, PayerProblem } from '../surface.ts'
 import type { Controller } from './controller.ts'
 import { refusalOf } from './refusal.ts'
 
@@ -25,7 +26,7 @@ export type Craft = {
   readonly delivery: Limits['delivery']
   readonly alarm: Alarm
   /** What speaks against this payer, whatever they buy. */
-  readonly payerProblem: (payer: Address) => Problem | null
+  readonly payerProblem: (payer: Address) => PayerProblem
 }
 
 const OPERATOR_ROLE = toHex(keccak256(Buffer.from('OPERATOR_ROLE')))
@@ -44,11 +45,11 @@ export async function assertReady({ crafter }: Craft, { gasMax }: Pick<Action, '
 }
 
 /** Only the owner of the tokens may have them taken. So a quote, which has no payer, can tell what the owner would hear. */
-export function payerFinding({ payerProblem }: Craft, user: Address, payer: Address | null): Finding {
+export async function payerFinding({ payerProblem }: Craft, user: Address, payer: Address | null): Promise<Finding> {
   const isOther = payer !== null && !sameAddress(payer, user)
   const problem = isOther
     ? new Problem('payer_not_user', `Only ${user} may pay for an action on its own tokens; pay from that wallet.`)
-    : payerProblem(user)
+    : await payerProblem(user)
   return { check: 'payer', problem }
 }
 
@@ -67,6 +68,11 @@ export async function trialProblem(craft: Craft, { call, gasMax }: Action): Prom
 }
 
 const CLOSED_SECONDS = 60
+
+export async function crafterRight({ controller: { contract }, crafter }: Craft): Promise<KeyRight> {
+  const has = await contract.read('hasRole', [OPERATOR_ROLE, crafter.address])
+  return { address: crafter.address, name: 'OPERATOR_ROLE', has }
+}
 
 /** A role that is gone is no user's fault, and a person must mend it. */
 export async function assertRole({ controller: { contract }, crafter, alarm }: Craft): Promise<void> {

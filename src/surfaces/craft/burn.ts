@@ -50,7 +50,7 @@ export function burnGood(craft: Craft): Good<Burn> {
       ])
       const inUse = new Set(held.map(({ resource }) => resource))
       const asked = [
-        payerFinding(craft, user, payer),
+        await payerFinding(craft, user, payer),
         collectionFinding(tokens),
         ownershipFinding(tokens, user),
         ...approvalFindings(craft, tokens),

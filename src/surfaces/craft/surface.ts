@@ -7,7 +7,7 @@ import type { RailName } from '../../domain/rail.ts'
 import { createHoldBook } from '../../store/orders/holds.ts'
 import { type OpenSurface, type Surface, type SurfaceParts, toldGood } from '../surface.ts'
 import { accelerateGood } from './accelerate.ts'
-import { assertReady, assertRole, type Craft, pausedFinding } from './action.ts'
+import { assertReady, assertRole, type Craft, crafterRight, pausedFinding } from './action.ts'
 import { burnGood } from './burn.ts'
 import { craftConfig } from './config.ts'
 import { createController } from './controller.ts'
@@ -64,6 +64,7 @@ function open(parts: SurfaceParts): OpenSurface | null {
       const { problem } = pausedFinding(isPaused)
       if (problem) throw problem
     },
+    rights: async () => [await crafterRight(craft)],
   }
 }
 

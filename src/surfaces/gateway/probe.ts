@@ -1,19 +1,19 @@
 import * as z from 'zod'
 import type { Address } from '../../base/address.ts'
 import type { JsonObject } from '../../base/json.ts'
-import type { Problem } from '../../base/problem.ts'
 import type { Good } from '../../domain/good.ts'
 import { commonMembers, type PurchaseView, publicMembers } from '../../domain/offer.ts'
 import { purchaseFields } from '../../domain/purchase-fields.ts'
+import type { PayerProblem } from '../surface.ts'
 
 /** A health check that costs money on purpose: what it proves is that a payment settles here, and how fast. */
-export function healthProbe({ payerProblem }: { payerProblem: (payer: Address) => Problem | null }): Good<JsonObject> {
+export function healthProbe({ payerProblem }: { payerProblem: (payer: Address) => PayerProblem }): Good<JsonObject> {
   return {
     name: 'healthProbe',
     surface: 'gateway',
     subject: 'order',
     async check(_input, payer) {
-      return { findings: [{ check: 'payer', problem: payer && payerProblem(payer) }], plan: {}, holds: [] }
+      return { findings: [{ check: 'payer', problem: payer && (await payerProblem(payer)) }], plan: {}, holds: [] }
     },
     // The settlement was the good.
     async deliver() {

@@ -3,11 +3,11 @@ import type { Address, Hash } from '../../base/address.ts'
 import { type Clock, isoTime } from '../../base/clock.ts'
 import { newId, type Random } from '../../base/id.ts'
 import type { JsonObject } from '../../base/json.ts'
-import type { Problem } from '../../base/problem.ts'
 import type { Good } from '../../domain/good.ts'
 import { commonMembers, type PurchaseView, publicMembers } from '../../domain/offer.ts'
 import { purchaseFields } from '../../domain/purchase-fields.ts'
 import type { Reports } from '../../store/reports.ts'
+import type { PayerProblem } from '../surface.ts'
 import type { ReportTx } from './schema.ts'
 import type { TransactionLookup } from './transaction-lookup.ts'
 
@@ -16,7 +16,7 @@ type TxReportOptions = {
   readonly transactions: TransactionLookup
   readonly clock: Clock
   readonly random: Random
-  readonly payerProblem: (payer: Address) => Problem | null
+  readonly payerProblem: (payer: Address) => PayerProblem
 }
 
 /**
@@ -30,7 +30,7 @@ export function txReport({ reports, transactions, clock, random, payerProblem }:
     subject: 'order',
 
     async check(_input, payer) {
-      return { findings: [{ check: 'payer', problem: payer && payerProblem(payer) }], plan: {}, holds: [] }
+      return { findings: [{ check: 'payer', problem: payer && (await payerProblem(payer)) }], plan: {}, holds: [] }
     },
 
     async deliver({ userId, txHash }, _plan, { orderId, payer }) {

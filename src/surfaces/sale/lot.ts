@@ -3,6 +3,7 @@ import { rangeOf, times, usd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
 import { whenThere } from '../../base/when-there.ts'
 import type { Good, Hold, LivePrice } from '../../domain/good.ts'
+import type { PayerProblem } from '../surface.ts'
 import { type Lot, type Lots, lotStateOf, type SaleContract } from './lots.ts'
 import { gasMaxOf, type MintOptions, mint, mintProblem, pausedProblem, suspectsOf } from './mint.ts'
 import type { SaleBuy } from './schema.ts'
@@ -12,7 +13,7 @@ type SaleOptions = MintOptions & {
   /** Addresses that hold the shop's own money or code: a beneficiary among them is a mistake. */
   readonly ownAddresses: readonly Address[]
   /** What speaks against this payer, whatever they buy. */
-  readonly payerProblem: (payer: Address) => Problem | null
+  readonly payerProblem: (payer: Address) => PayerProblem
 }
 
 export function saleLot(options: SaleOptions): Good<SaleBuy> {
@@ -35,7 +36,7 @@ export function saleLot(options: SaleOptions): Good<SaleBuy> {
       ])
       const sale = saleProblem(options, standing?.lot ?? null, input)
       const findings = [
-        { check: 'payer', problem: payer && payerProblem(payer) },
+        { check: 'payer', problem: payer && (await payerProblem(payer)) },
         { check: 'sale', problem: sale },
         { check: 'beneficiary', problem: beneficiaryProblem(input) },
       ]

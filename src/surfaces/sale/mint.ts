@@ -13,6 +13,7 @@ import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import type { Limits } from '../../config/limits.ts'
 import type { Buyer, Delivery } from '../../domain/good.ts'
+import type { KeyRight } from '../surface.ts'
 import { type SaleContract, saleAbi } from './lots.ts'
 import type { SaleBuy } from './schema.ts'
 
@@ -95,6 +96,11 @@ async function faultOf(options: MintOptions, block?: bigint): Promise<Fault | nu
   ])
   if (isPaused) return PAUSED
   return isMinter ? null : NO_ROLE
+}
+
+export async function minterRight({ contract, minter }: MintOptions): Promise<KeyRight> {
+  const has = await contract.read('hasRole', [MINTER_ROLE, minter.address])
+  return { address: minter.address, name: 'MINTER_ROLE', has }
 }
 
 /** A plain key refuses nothing; whatever else receives may do so when it costs us, in this lot and in the next. */

@@ -7,7 +7,7 @@ import { isLotHidden, readLotNotes } from '../../store/lot-notes.ts'
 import { type OpenSurface, type Surface, type SurfaceParts, toldGood } from '../surface.ts'
 import { saleLot, salePrice } from './lot.ts'
 import { createLots, saleAbi } from './lots.ts'
-import { assertOpen, gasMaxOf } from './mint.ts'
+import { assertOpen, gasMaxOf, minterRight } from './mint.ts'
 import { type SaleCounter, saleRows, saleStatusRow } from './rows.ts'
 import { saleBuySchema } from './schema.ts'
 import { presentSale, publishSale, saleShelf } from './view.ts'
@@ -42,6 +42,7 @@ function open(parts: SurfaceParts): OpenSurface | null {
     async assertSells() {
       await Promise.all([assertOpen(mint), minter.assertFunded(gasMaxOf({ quantity: 1 })), minter.assertClear()])
     },
+    rights: async () => [await minterRight(mint)],
   }
 }
 

@@ -7,6 +7,7 @@ import type { Finding, Good, Hold, LivePrice } from '../../domain/good.ts'
 import { recipientOf } from '../../domain/recipient.ts'
 import { limitResource } from '../../store/game/items.ts'
 import type { HoldBook } from '../../store/orders/holds.ts'
+import type { PayerProblem } from '../surface.ts'
 import type { GameBackend, Item, PersonalOffer } from './game.ts'
 import { findRecipient, recipientMissing } from './recipient.ts'
 import type { ShopBuy } from './schema.ts'
@@ -17,7 +18,7 @@ type ShopItemOptions = {
   /** How long delivery is tried before the money goes back. */
   readonly gameMs: number
   /** What speaks against this payer, whatever they buy. */
-  readonly payerProblem: (payer: Address) => Problem | null
+  readonly payerProblem: (payer: Address) => PayerProblem
 }
 
 /** An item of the game for a player. The player is found before money moves, and from then on known by id: a rename changes nothing. */
@@ -31,7 +32,7 @@ export function shopItem({ game, holds, gameMs, payerProblem }: ShopItemOptions)
       const recipient = namedRecipient(input)
       const [player] = await Promise.all([findRecipient(game, recipient), game.assertReady()])
       const findings: Finding[] = [
-        { check: 'payer', problem: payer && (payerProblem(payer) ?? senderProblem(recipient, payer)) },
+        { check: 'payer', problem: payer && ((await payerProblem(payer)) ?? senderProblem(recipient, payer)) },
         { check: 'recipient', problem: player ? null : recipientMissing(recipient) },
       ]
       if (!player) return { findings, plan: {}, holds: [] }

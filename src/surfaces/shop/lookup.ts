@@ -2,10 +2,10 @@ import * as z from 'zod'
 import type { Address } from '../../base/address.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { JsonObject } from '../../base/json.ts'
-import type { Problem } from '../../base/problem.ts'
 import type { Good } from '../../domain/good.ts'
 import { commonMembers, type PurchaseView, publicMembers } from '../../domain/offer.ts'
 import { publicFields, purchaseFields } from '../../domain/purchase-fields.ts'
+import type { PayerProblem } from '../surface.ts'
 import type { GameBackend } from './game.ts'
 import { recipientMissing } from './recipient.ts'
 
@@ -14,7 +14,7 @@ type PlayerLookupOptions = {
   readonly clock: Clock
   /** How long the game is asked before the money goes back. */
   readonly gameMs: number
-  readonly payerProblem: (payer: Address) => Problem | null
+  readonly payerProblem: (payer: Address) => PayerProblem
 }
 
 /** The player linked to the verified sender of the payment, and nobody else's: there is nothing to ask for but oneself. */
@@ -29,7 +29,7 @@ export function playerLookup({ game, clock, gameMs, payerProblem }: PlayerLookup
       if (payer === null) return { findings: [], plan: {}, holds: [] }
       const player = await game.findPlayer({ kind: 'address', value: payer })
       const findings = [
-        { check: 'payer', problem: payerProblem(payer) },
+        { check: 'payer', problem: await payerProblem(payer) },
         { check: 'player', problem: player ? null : recipientMissing({ kind: 'payer', value: payer }) },
       ]
       return { findings, plan: player ? { playerId: player.playerId } : {}, holds: [] }

@@ -3,6 +3,7 @@ import { Secret } from '../../../src/base/secret.ts'
 import { type Chance, chanceOf } from '../chance.ts'
 import { countOther } from '../coverage.ts'
 import type { Fault } from '../faults.ts'
+import { owedTo } from '../ledger.ts'
 import type { Asked } from '../request.ts'
 import type { Actor } from '../scheduler.ts'
 import type { Universe } from '../universe.ts'
@@ -46,11 +47,13 @@ export function createOperator(universe: Universe): Operator {
       .clockOf(actor)
       .sleep(30_000, timer.signal)
       .then(() => null)
-    const heard = await Promise.race([universe.ask(chance, actor, asked, '10.9.9.9'), patience])
+    const heard = await Promise.race([universe.fleet.ask(chance, actor, asked, '10.9.9.9'), patience])
     timer.abort()
     await sim.point(actor, `heard ${heard?.status ?? 'nothing'}`)
     return heard && heard.status < 300 ? (JSON.parse(heard.text) as Body) : null
   }
+
+  const sentBack = new Map<string, number>()
 
   async function list(query: string): Promise<readonly Listed[]> {
     return (await call<{ orders: readonly Listed[] }>('GET', `/operator/orders${query}`))?.orders ?? []
@@ -81,7 +84,26 @@ export function createOperator(universe: Universe): Operator {
     reconcile: () => call('POST', '/operator/reconcile'),
     async price() {
       game?.changePrice()
+      const price = chance.pick([null, '0.02', '0.50'])
+      for (const good of ['healthProbe', 'playerLookup', 'burn'])
+        await call('POST', `/operator/prices/${good}`, { price, by: 'somebody' })
     },
+    async hide() {
+      const hidden = chance.happens(0.7)
+      await call('POST', '/operator/lots/392', { hidden, by: 'somebody' })
+    },
+  }
+
+  /** Money that nobody can tell what it is for: whoever got something for it does not get it back. */
+  async function decideHeld(id: string): Promise<void> {
+    const found = await call<{ arrivals: readonly { payer: string }[] }>('GET', `/operator/arrivals/${id}`)
+    const sender = found?.arrivals[0]?.payer
+    const purchase = universe.purchases.find(({ payer }) => payer.address.toLowerCase() === sender?.toLowerCase())
+    const owed = purchase ? await sim.work(() => owedTo(universe, purchase)) : 1
+    const promised = sentBack.get(sender ?? '') ?? 0
+    const decision = owed - promised > 0 ? 'refund' : 'keep'
+    if (await call('POST', `/operator/arrivals/${id}`, { decision, by: 'somebody' }))
+      if (decision === 'refund') sentBack.set(sender ?? '', promised + 1)
   }
 
   async function reconcile() {
@@ -103,8 +125,7 @@ export function createOperator(universe: Universe): Operator {
     async tidyUp() {
       if (game) await deeds.decide()
       for (const { items } of (await reconcile()) ?? []) {
-        for (const { kind, id } of items)
-          if (kind === 'held') await call('POST', `/operator/arrivals/${id}`, { decision: 'refund', by: 'somebody' })
+        for (const { kind, id } of items) if (kind === 'held') await decideHeld(id)
       }
     },
     reconcile,

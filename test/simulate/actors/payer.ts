@@ -1,7 +1,9 @@
+import { Credential as MppCredential } from 'mppx'
 import type { Credential, Purchase, Told } from '../book.ts'
 import { toldOf } from '../book.ts'
+import { overHttp, overMcp } from '../carrier.ts'
 import { type Chance, chanceOf } from '../chance.ts'
-import type { Good } from '../goods.ts'
+import { type Good, goodsPassing } from '../goods.ts'
 import type { Heard } from '../request.ts'
 import type { Actor } from '../scheduler.ts'
 import type { Universe } from '../universe.ts'
@@ -14,12 +16,18 @@ const PAUSE_MS = 2_000
 const PAYMENTS_MAX = 2
 
 /** Who buys what, how and when: each by a chance of their own, so that one can be left out. */
-export function purchasesOf(seed: number, goods: readonly Good[], payers: readonly Payer[]): readonly Purchase[] {
+export function purchasesOf(
+  seed: number,
+  goods: readonly Good[],
+  payers: readonly Payer[],
+  /** Somebody should pass it. */
+  label: string | null,
+): readonly Purchase[] {
   const all = chanceOf(seed, 'payers')
   const count = 1 + all.below(4)
   return payers.slice(0, count).map((payer, index): Purchase => {
     const chance = chanceOf(seed, `payer ${index}`)
-    const good = chance.pick(goods)
+    const good = chance.pick(index === 0 && label !== null ? goodsPassing(label, goods) : goods)
     return {
       index,
       payer,
@@ -27,7 +35,10 @@ export function purchasesOf(seed: number, goods: readonly Good[], payers: readon
       way: chance.pick(ways.filter(({ rail }) => good.rails.includes(rail))),
       habit: chance.happens(0.7) ? 'honest' : 'careless',
       startMs: chance.below(4_000),
+      carrier: chance.happens(0.25) ? 'mcp' : 'http',
       credentials: [],
+      strays: 0,
+      isShownAgain: true,
     }
   })
 }
@@ -55,6 +66,33 @@ export async function buy(universe: Universe, purchase: Purchase, actor: Actor):
   }
 }
 
+/** Whoever has not heard the end of it asks once more when all is over. */
+export async function askForTheEnd(universe: Universe): Promise<void> {
+  const { sim, seed } = universe
+  const chance = chanceOf(seed, 'at the end')
+  for (const purchase of universe.purchases) {
+    if (!purchase.isShownAgain) continue
+    const actor = sim.actor(`payer${purchase.index} at the end`)
+    for (const credential of purchase.credentials) {
+      credential.hasEnd = await sim.work(() => hasLanded(universe, purchase, credential))
+      if (credential.hasEnd && !isFinalAnswer(credential)) await ask(universe, purchase, actor, credential, chance)
+    }
+  }
+}
+
+/** What a payer sent, and the chain never took or has dropped, may come yet: nobody can say more of it. */
+async function hasLanded({ world }: Universe, { way }: Purchase, { value }: Credential): Promise<boolean> {
+  if (way.name !== 'mpp push') return true
+  const { hash } = MppCredential.deserialize(value).payload as { hash?: string }
+  return (await world.tempo.ask({ method: 'eth_getTransactionReceipt', params: [hash] })) !== null
+}
+
+/** Has somebody who showed this payment heard what became of it? */
+export function isFinalAnswer({ answers }: Credential): boolean {
+  const last = answers.at(-1)
+  return last !== undefined && (last.status === 402 || isEnd(last, null))
+}
+
 /** One request with this payment, or, by somebody careless, two at once. */
 async function show(
   universe: Universe,
@@ -70,24 +108,26 @@ async function show(
 
 export async function ask(
   universe: Universe,
-  { index, payer, good, way }: Purchase,
+  { index, payer, good, way, carrier }: Purchase,
   actor: Actor,
   credential: Credential | null,
   chance: Chance,
 ): Promise<Heard | null> {
   const { sim } = universe
   const asked = good.ask(way.rail, payer)
-  const headers = credential ? { [way.header]: credential.value } : {}
+  const shown = credential && { way, value: credential.value }
+  const { request, read } = carrier === 'mcp' ? overMcp(good.tool, asked, shown) : overHttp(asked, shown)
   if (credential) credential.isUnderWay++
   const timer = new AbortController()
-  const heard = await Promise.race([
-    universe.ask(chance, actor, { ...asked, headers }, `10.0.0.${index + 1}`),
+  const answer = await Promise.race([
+    universe.fleet.ask(chance, actor, request, `10.0.0.${index + 1}`),
     sim
       .clockOf(actor)
       .sleep(PATIENCE_MS, timer.signal)
       .then(() => null),
   ])
   timer.abort()
+  const heard = answer && read(answer)
   await sim.point(actor, `heard ${heard?.status ?? 'nothing'}`)
   const told = heard && toldOf(heard, sim.now())
   if (told?.code) sim.note(`${actor.name} was told ${told.code}, taken: ${told.taken}`)
@@ -111,12 +151,13 @@ export async function pay(
       return null
     })
   if (value === null) return null
-  const credential: Credential = { value, answers: [], isUnderWay: 0 }
+  const credential: Credential = { value, answers: [], isUnderWay: 0, hasEnd: false }
   purchase.credentials.push(credential)
   return credential
 }
 
 function isEnd({ status, code, taken }: Told, credential: Credential | null): boolean {
+  if (status === 200) return true
   if (status === 402 || status === 202 || status === 429 || status >= 500) return false
   if (status === 409 && taken === 'unknown') return false
   return credential !== null || code !== null

@@ -1,0 +1,113 @@
+import * as z from 'zod'
+import { type Clock, isoTime } from '../../base/clock.ts'
+import { printCsv } from '../../base/csv.ts'
+import type { JsonObject } from '../../base/json.ts'
+import type { Database } from '../../store/db.ts'
+import {
+  type AuditFilter,
+  type AuditRecord,
+  type AuditVerdict,
+  listAudit,
+  verifyAudit,
+} from '../../store/people/audit.ts'
+import { type OperatorRoute, operator } from './route.ts'
+
+const LIMIT = 50
+const LIMIT_MAX = 500
+const CSV_PAGE = 500
+
+const position = z
+  .string()
+  .regex(/^\d{1,18}$/)
+  .transform(BigInt)
+
+const query = z.strictObject({
+  who: z.string().min(1).max(100).optional().describe('A name, or the id of an operator'),
+  deed: z.string().min(1).max(64).optional(),
+  about: z.string().min(1).max(128).optional().describe('The id of an order, an item, an operator …'),
+  cursor: position.optional().describe('`next` of the page before'),
+  limit: z.coerce.number().int().min(1).max(LIMIT_MAX).default(LIMIT),
+  format: z.enum(['json', 'csv']).optional(),
+})
+
+type AuditDesk = { readonly database: Database; readonly clock: Clock }
+
+/** Who did what. It can only be read. */
+export function auditRows({ database, clock }: AuditDesk): readonly OperatorRoute[] {
+  return [
+    operator('GET /operator/audit', {
+      role: 'viewer',
+      summary: 'Who did what, newest first; as a page, or all of it with Accept: text/csv',
+      query,
+      handle: async ({ query, header }) => {
+        const { cursor: before, limit, format, ...filter } = query
+        const isCsv = format === 'csv' || (format === undefined && /\btext\/csv\b/.test(header('accept') ?? ''))
+        if (isCsv) return { body: tableOf(database, { ...filter, before }), contentType: 'text/csv; charset=utf-8' }
+        const found = await listAudit(database, { ...filter, before, limit: limit + 1 })
+        const shown = found.slice(0, limit)
+        const next = found.length > limit ? shown.at(-1)!.position.toString() : null
+        return { body: { entries: shown.map(presentEntry), next, asOf: isoTime(clock.now()) } }
+      },
+    }),
+    operator('GET /operator/audit/verify', {
+      role: 'viewer',
+      summary: 'Read the whole log, and name each entry that was changed, removed or slipped in',
+      query: z.strictObject({
+        position: position.optional().describe('An end of the log that was noted earlier'),
+        hash: z
+          .string()
+          .regex(/^[0-9a-f]{64}$/)
+          .optional(),
+      }),
+      handle: async ({ query: { position, hash } }) => {
+        const noted = position === undefined || hash === undefined ? null : { position, hash }
+        return { body: presentVerdict(await verifyAudit(database, noted)) }
+      },
+    }),
+  ]
+}
+
+function presentEntry({ position, deedId: _, ...entry }: AuditRecord): JsonObject {
+  return { ...entry, position: position.toString() }
+}
+
+export function presentVerdict({ entries, head, faults }: AuditVerdict) {
+  return {
+    isWhole: faults.length === 0,
+    entries,
+    head: { position: head.position.toString(), hash: head.hash },
+    faults: faults.map(({ position, kind }) => ({ position: position.toString(), kind })),
+  }
+}
+
+const COLUMNS = [
+  'position',
+  'at',
+  'who',
+  'role',
+  'via',
+  'address',
+  'deed',
+  'kind',
+  'id',
+  'reason',
+  'before',
+  'after',
+  'hash',
+]
+
+async function* tableOf(database: Database, filter: Omit<AuditFilter, 'limit'>): AsyncGenerator<string> {
+  yield printCsv([COLUMNS])
+  for (let before = filter.before; ; ) {
+    const page = await listAudit(database, { ...filter, before, limit: CSV_PAGE })
+    if (page.length > 0) yield printCsv(page.map(lineOf))
+    if (page.length < CSV_PAGE) return
+    before = page.at(-1)!.position
+  }
+}
+
+function lineOf({ position, at, who, role, via, address, deed, about, reason, before, after, hash }: AuditRecord) {
+  const json = (value: JsonObject | null) => (value === null ? '' : JSON.stringify(value))
+  const first = [position.toString(), at, who, role, via, address, deed, about.kind, about.id, reason ?? '']
+  return [...first, json(before), json(after), hash]
+}

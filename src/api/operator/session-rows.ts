@@ -1,0 +1,100 @@
+import * as z from 'zod'
+import { isoTime } from '../../base/clock.ts'
+import type { JsonObject } from '../../base/json.ts'
+import { Problem } from '../../base/problem.ts'
+import { isToken } from '../../base/token.ts'
+import type { Operator } from '../../domain/operator.ts'
+import { endSession, type ListedSession, listSessions } from '../../store/people/sessions.ts'
+import { type Caller, type SignIn, signInByToken } from '../../store/people/sign-in.ts'
+import type { HttpRequest } from '../http/request.ts'
+import { operatorNameField, type PeopleDesk } from './people-rows.ts'
+import { entrance, type OperatorRoute, operator } from './route.ts'
+
+const DEVICE_MAX = 200
+
+/** How a browser comes in, and out again. */
+export function sessionRows(desk: PeopleDesk): readonly OperatorRoute[] {
+  const { database, clock, admission } = desk
+  return [
+    entrance('POST /operator/session', {
+      summary: 'Sign in with a link or a personal token; the answer sets the cookie of the session',
+      body: z.strictObject({
+        token: z.string().min(1).max(200),
+        name: operatorNameField.optional().describe('Only of the first admin, who is made by signing in'),
+      }),
+      handle: async ({ body, request }) => {
+        const { token, name } = body
+        const isOne = isToken('link', token) || isToken('personal', token)
+        // Whatever else it is counts as a failure like any other.
+        return answerTo(desk, await signInByToken(database, callerOf(desk, request), isOne ? token : '', name))
+      },
+    }),
+    operator('DELETE /operator/session', {
+      role: 'viewer',
+      summary: 'Sign out',
+      handle: async ({ doer, session }) => {
+        const isSignedOut = session !== null && (await endSession(database, doer, session))
+        return { body: { signedOut: isSignedOut }, headers: { 'Set-Cookie': admission.cookie(null) } }
+      },
+    }),
+    operator('GET /operator/sessions', {
+      role: 'admin',
+      summary: 'Who is signed in, from where, and when they were last seen',
+      handle: async ({ session }) => {
+        const now = clock.now()
+        const sessions = (await listSessions(database, now)).map((one) => presentSession(one, session))
+        return { body: { sessions, next: null, asOf: isoTime(now) } }
+      },
+    }),
+    operator('DELETE /operator/sessions/{id}', {
+      role: 'admin',
+      summary: 'End the session of somebody: their next call is refused',
+      params: z.strictObject({ id: z.string().min(1).max(64) }),
+      handle: async ({ params, doer }) => {
+        if (!(await endSession(database, doer, params.id)))
+          throw new Problem('operator_not_found', `There is no session ${params.id} that goes on.`)
+        return { body: { ended: params.id } }
+      },
+    }),
+  ]
+}
+
+/** Who stands at the door, as far as that can be seen. */
+export function callerOf({ admission, clock, random }: PeopleDesk, request: HttpRequest): Caller {
+  return {
+    address: admission.addressOf(request),
+    device: (request.header('user-agent') ?? '').replaceAll(/[^\x20-\x7e]/g, '').slice(0, DEVICE_MAX),
+    held: admission.heldBy(request),
+    at: clock.now(),
+    random,
+  }
+}
+
+/** Says nothing about what was wrong: a name, a link that was used, a key that is not known. */
+export function answerTo({ admission }: PeopleDesk, outcome: SignIn) {
+  switch (outcome.kind) {
+    case 'in':
+      return {
+        body: { operator: presentOperator(outcome.session.operator), session: outcome.session.id },
+        headers: { 'Set-Cookie': admission.cookie(outcome.session.value) },
+      }
+    case 'refused':
+      throw new Problem(
+        'sign_in_refused',
+        'This link or key does not let you in. Links work once, for 15 minutes: ask an admin for another one.',
+      )
+    case 'limited':
+      throw new Problem('rate_limited', `Too many failed; wait ${outcome.seconds} s. Nothing was looked at.`, {
+        afterSeconds: outcome.seconds,
+      })
+  }
+}
+
+function presentOperator({ id, name, role, via }: Omit<Operator, 'address'>): JsonObject {
+  return { id, name, role, via }
+}
+
+function presentSession({ beganAt, seenAt, expiresAt, ...rest }: ListedSession, own: string | null): JsonObject {
+  const times = { beganAt: isoTime(beganAt), seenAt: isoTime(seenAt), expiresAt: isoTime(expiresAt) }
+  return { ...rest, ...times, isThis: rest.id === own }
+}

@@ -1,0 +1,138 @@
+import type { JsonObject } from '../base/json.ts'
+import { type Role, roles } from '../domain/operator.ts'
+import { type Command, type CommandCall, CommandRefusal, operatorOptions, UsageFault } from './command.ts'
+import { operatorClient } from './shop-client.ts'
+
+type OperatorView = JsonObject & {
+  readonly id: string
+  readonly name: string
+  readonly role: Role
+  readonly state: 'active' | 'revoked'
+  readonly sessions: number
+  readonly passkeys: number
+  readonly tokens: number
+  readonly seenAt: string | null
+}
+
+type Keys = JsonObject & {
+  readonly name: string
+  readonly role: Role
+  readonly link: { readonly url: string; readonly expiresAt: string } | null
+  readonly token?: { readonly token: string; readonly expiresAt: string } | null
+}
+
+const ROLES = 'viewer reads; support retries, decides and refunds within its budget; admin does all'
+
+export const listOperators: Command = {
+  args: '',
+  about: 'Lists who runs the shop: role, sessions, passkeys, tokens, and when they were last seen.',
+  options: operatorOptions,
+  examples: [['sutler operators', 'who can get in?']],
+  async run(call) {
+    const answer = await operatorClient(call).get<JsonObject & { operators: OperatorView[] }>('/operator/operators')
+    const { table, style } = call.terminal
+    const rows = answer.operators.map((one) => [
+      one.state === 'active' ? one.name : style.dim(one.name),
+      one.state === 'active' ? one.role : style.dim('revoked'),
+      counted(one.sessions, 'session'),
+      counted(one.passkeys, 'passkey'),
+      counted(one.tokens, 'token'),
+      one.seenAt ?? 'never seen',
+    ])
+    const none = 'nobody but the operator token; add somebody with `sutler operators add <name> --role admin`'
+    return { json: answer, text: rows.length === 0 ? style.dim(none) : table(rows) }
+  },
+}
+
+export const addOperator: Command = {
+  args: '<name>',
+  about: `Adds somebody who runs the shop, and prints the link that lets them in: once, within 15 minutes. Give it to them and to nobody else.\n${ROLES}.`,
+  options: {
+    ...operatorOptions,
+    role: { value: 'role', about: `${roles.join(', ')}; viewer unless told` },
+    'with-token': { about: 'also a personal token for the command line' },
+  },
+  examples: [
+    ['sutler operators add mara --role admin', 'Mara may do all, under her own name'],
+    ['sutler operators add bot --role viewer --with-token', 'for a script that only reads'],
+  ],
+  async run(call) {
+    const [name = ''] = call.args
+    const body = {
+      name,
+      role: roleOf(call.option('role') ?? 'viewer', 'operators add'),
+      token: call.flag('with-token'),
+    }
+    const added = await operatorClient(call).post<Keys>('/operator/operators', body)
+    return { json: added, text: [`${added.name} is ${added.role}`, ...keyLines(added)].join('\n') }
+  },
+}
+
+export const linkOperator: Command = {
+  args: '[name]',
+  about:
+    'Another link that lets somebody in: once, within 15 minutes. Without a name it is for the first admin, while the shop has none; whoever\nuses it says their name then.',
+  options: operatorOptions,
+  examples: [
+    ['sutler operators link mara', 'Mara has another computer'],
+    ['sutler operators link', 'nobody has signed in yet'],
+  ],
+  async run(call) {
+    const [name] = call.args
+    const path = name === undefined ? '/operator/operators/first' : `${await pathOf(call, name)}/link`
+    const made = await operatorClient(call).post<Keys>(path)
+    return { json: made, text: keyLines(made).join('\n') }
+  },
+}
+
+export const changeOperatorRole: Command = {
+  args: '<name> <role>',
+  about: `Gives somebody another role. Their sessions end, and they sign in again. ${ROLES}.`,
+  options: operatorOptions,
+  examples: [['sutler operators role ada support', 'Ada may refund now']],
+  async run(call) {
+    const [name = '', role = ''] = call.args
+    const body = { role: roleOf(role, 'operators role') }
+    const view = await operatorClient(call).post<OperatorView>(`${await pathOf(call, name)}/role`, body)
+    return { json: view, text: `${view.name} is ${view.role}, and signs in again` }
+  },
+}
+
+export const revokeOperator: Command = {
+  args: '<name>',
+  about:
+    'Lets somebody in no more, from this moment: sessions, tokens and passkeys end. What they did stays in the audit log. The last admin\ncannot be revoked.',
+  options: operatorOptions,
+  examples: [['sutler operators revoke ada', 'Ada has left']],
+  async run(call) {
+    const [name = ''] = call.args
+    const view = await operatorClient(call).post<OperatorView>(`${await pathOf(call, name)}/revoke`)
+    return { json: view, text: `${view.name} is let in no more` }
+  },
+}
+
+async function pathOf(call: CommandCall, name: string): Promise<string> {
+  const { operators } = await operatorClient(call).get<{ operators: OperatorView[] }>('/operator/operators')
+  const found = operators.find(
+    ({ id, name: known, state }) => id === name || (state === 'active' && known.toLowerCase() === name.toLowerCase()),
+  )
+  if (!found) throw new CommandRefusal('operator_not_found', `there is no operator ${name}; see \`sutler operators\``)
+  return `/operator/operators/${encodeURIComponent(found.id)}`
+}
+
+function roleOf(text: string, command: string): Role {
+  const role = roles.find((known) => known === text)
+  if (!role) throw new UsageFault(`${text} is no role; there are ${roles.join(', ')}`, command)
+  return role
+}
+
+function keyLines({ link, token }: Keys): readonly string[] {
+  return [
+    ...(link ? [`link  ${link.url}`, `It works once, until ${link.expiresAt}.`] : []),
+    ...(token ? [`token ${token.token}`, 'It is shown only now: SUTLER_OPERATOR_TOKEN on their own machine.'] : []),
+  ]
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}

@@ -1,0 +1,86 @@
+import type { Address } from '../base/address.ts'
+import { cachedValue } from '../base/cached-read.ts'
+import { type Clock, isoTime } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import { Problem } from '../base/problem.ts'
+import { whenThere } from '../base/when-there.ts'
+import type { RailName } from '../domain/rail.ts'
+import { isPayerBlocked, readBlocked } from '../store/blocked-payers.ts'
+import type { Database } from '../store/db.ts'
+import { readPauses, type SalesPause } from '../store/sales-pauses.ts'
+import type { PayerProblem } from '../surfaces/surface.ts'
+
+/** What is not sold because somebody who runs the shop said so. The statement that opens an order has the last word. */
+export type HouseRules = {
+  /** Throws where sales on this rail are paused, as far as was read within two seconds. */
+  assertUnpaused(rail: RailName): void | Promise<void>
+  pauses(): Promise<readonly SalesPause[]>
+  /** What speaks against a payer, as far as was read within two seconds. */
+  payerProblem(payer: Address): PayerProblem
+  /** Read now. */
+  isBlocked(payer: Address): Promise<boolean>
+}
+
+type RuleParts = {
+  readonly database: Database
+  readonly clock: Clock
+  readonly log: Log
+  /** Those of the configuration, lower case. */
+  readonly configured: ReadonlySet<string>
+}
+
+const CACHE_MS = 2_000
+/** Whoever is told to come back and was told no time comes back after so long. */
+const AGAIN_SECONDS = 60
+
+export function createHouseRules({ database, clock, log, configured }: RuleParts): HouseRules {
+  const pauses = lastKnown(clock, log, new Map<RailName, SalesPause>(), async () => {
+    const open = await readPauses(database)
+    return new Map(open.map((pause) => [pause.rail, pause]))
+  })
+  const blocked = lastKnown(clock, log, null as Awaited<ReturnType<typeof readBlocked>> | null, (known) =>
+    readBlocked(database, known),
+  )
+  const refused = () => new Problem('payer_blocked', 'This payer is not served here; nothing was taken.')
+  return {
+    assertUnpaused: (rail) =>
+      whenThere(pauses(), (known) => {
+        const pause = known.get(rail)
+        if (pause && (pause.until === null || pause.until > clock.now())) throw pausedProblem(pause, clock.now())
+      }),
+    pauses: () => readPauses(database),
+    payerProblem(payer) {
+      const name = payer.toLowerCase()
+      if (configured.has(name)) return refused()
+      return whenThere(blocked(), (known) => (known?.addresses.has(name) ? refused() : null))
+    },
+    isBlocked: async (payer) => configured.has(payer.toLowerCase()) || isPayerBlocked(database, payer),
+  }
+}
+
+/** A store that is silent for a moment changes no rule: what was read last holds, and no order is opened without the store. */
+function lastKnown<Value>(
+  clock: Clock,
+  log: Log,
+  first: Value,
+  read: (known: Value) => Promise<Value>,
+): () => Value | Promise<Value> {
+  let known = first
+  return cachedValue(clock, CACHE_MS, async () => {
+    try {
+      known = await read(known)
+    } catch (error) {
+      log.warn('the rules of the house could not be read; the last known hold', { error })
+    }
+    return known
+  })
+}
+
+function pausedProblem({ since, until }: SalesPause, now: number): Problem {
+  const end = until === null ? 'until further notice' : `until ${isoTime(until)}`
+  return new Problem(
+    'surface_closed',
+    `Sales by this protocol are paused since ${isoTime(since)}, ${end}; nothing was taken.`,
+    { afterSeconds: until === null ? AGAIN_SECONDS : Math.max(1, Math.ceil((until - now) / 1000)) },
+  )
+}

@@ -1,0 +1,58 @@
+import type { Admission } from '../api/operator/admission.ts'
+import { approvalRows } from '../api/operator/approval-rows.ts'
+import { auditRows } from '../api/operator/audit-rows.ts'
+import { passkeyRows } from '../api/operator/passkey-rows.ts'
+import { firstUrl, meRow, peopleRows } from '../api/operator/people-rows.ts'
+import type { OperatorRoute } from '../api/operator/route.ts'
+import { sessionRows } from '../api/operator/session-rows.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/id.ts'
+import type { JsonObject } from '../base/json.ts'
+import type { Config } from '../config/config.ts'
+import type { RailAccount } from '../rails/kind.ts'
+import type { Database } from '../store/db.ts'
+import type { Doer } from '../store/deeds.ts'
+import type { Approval } from '../store/people/approvals.ts'
+import { countAdmins } from '../store/people/operators.ts'
+import { hasFoundingLink, insertToken } from '../store/people/tokens.ts'
+import { objectionTo } from './refund-guard.ts'
+
+type PeopleParts = {
+  readonly config: Config
+  readonly accounts: readonly RailAccount[]
+  readonly database: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly admission: Admission
+  readonly approve: (doer: Doer, approval: Approval) => Promise<JsonObject>
+}
+
+/** The operator's routes about operators themselves: who they are, what they did, how they come in. `all` are those of every desk. */
+export function peopleRoutes(parts: PeopleParts, all: () => readonly OperatorRoute[]): readonly OperatorRoute[] {
+  const { config, accounts } = parts
+  const networks = accounts.filter(({ isSelling }) => isSelling).map(({ network }) => network)
+  return [
+    ...peopleRows(parts),
+    meRow(parts, networks, all),
+    ...auditRows(parts),
+    ...approvalRows({ ...parts, objectionTo: (doer, approval) => objectionTo(parts.database, doer, approval) }),
+    ...(config.operators.console ? [...sessionRows(parts), ...passkeyRows(parts)] : []),
+  ]
+}
+
+/** While there is no admin: a link that makes whoever uses it the first. Null when there is one, or somebody holds a link already. */
+export function firstLink({
+  config,
+  database,
+  clock,
+  random,
+}: Omit<PeopleParts, 'accounts' | 'admission' | 'approve'>): Promise<string | null> {
+  if (!config.operators.console) return Promise.resolve(null)
+  const at = clock.now()
+  return database.transaction(async (tx) => {
+    // One replica after the other: of those that start at once, one prints a link.
+    if ((await countAdmins(tx)) > 0 || (await hasFoundingLink(tx, at))) return null
+    const link = await insertToken(tx, { kind: 'link', operatorId: null, madeBy: 'start' }, { at, random })
+    return firstUrl(link, config.http.baseUrl)
+  })
+}

@@ -1,0 +1,115 @@
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import { createWakeSignal } from '../base/wake-signal.ts'
+import type { Shelf } from '../domain/catalog.ts'
+import type { SurfaceName } from '../domain/good.ts'
+import type { RailName } from '../domain/rail.ts'
+import type { Database } from '../store/db.ts'
+import { addFunnel, type FunnelHits } from '../store/funnel.ts'
+import { addUpOrders } from '../store/orders/sums.ts'
+import { recordShelfNames } from '../store/shelf-names.ts'
+
+/** Counts who is asked to pay and who is refused, for all replicas together. Never in the way: it neither waits nor fails. */
+export type Tally = {
+  count(surface: SurfaceName, rail: RailName, code: string, example?: string): void
+  /** Writes down what was counted, and adds up what has moved. */
+  flush(): Promise<void>
+  start(): void
+  stop(): Promise<void>
+}
+
+type TallyParts = {
+  readonly database: Database
+  readonly clock: Clock
+  readonly log: Log
+  /** What is on sale, for the names of things. */
+  shelves(): readonly Shelf[]
+}
+
+/** Counts pile up in this process for so long: a flood costs one statement in two seconds, and each answer an addition. */
+const WRITE_MS = 2_000
+const LOOK_MS = 10_000
+/** Names change seldom, and may have to be asked of a chain or a game. */
+const NAMES_MS = 60_000
+const EXAMPLE_LENGTH_MAX = 200
+
+type Count = { -readonly [Name in 'surface' | 'rail' | 'code' | 'count' | 'example']: FunnelHits[Name] }
+
+export function createTally({ database, clock, log, shelves }: TallyParts): Tally {
+  const stopping = new AbortController()
+  const fresh = createWakeSignal(clock)
+  let counts = new Map<string, Count>()
+  let looping: Promise<void> | undefined
+
+  async function write(): Promise<void> {
+    if (counts.size === 0) return
+    const taken = counts
+    counts = new Map()
+    const at = clock.now()
+    try {
+      await addFunnel(
+        database,
+        [...taken.values()].map((count) => ({ at, ...count })),
+      )
+    } catch (error) {
+      // They are kept for the next time, and nobody waits for it.
+      for (const [key, { count, ...rest }] of taken) {
+        const known = counts.get(key)
+        if (known) known.count += count
+        else counts.set(key, { ...rest, count })
+      }
+      throw error
+    }
+  }
+
+  async function flush(): Promise<void> {
+    await write()
+    await addUpOrders(database)
+  }
+
+  async function noteNames(): Promise<void> {
+    const names = await Promise.all(
+      shelves().map(async ({ surface, items }) => {
+        // A shelf that cannot be read keeps the names that it had.
+        const listed = await items('', null).catch(() => [])
+        return listed.map(({ id, displayName: name }) => ({ surface, id, name }))
+      }),
+    )
+    await recordShelfNames(database, names.flat())
+  }
+
+  async function loop(): Promise<void> {
+    for (let namesAt = clock.now(); !stopping.signal.aborted; ) {
+      if (clock.now() >= namesAt) {
+        namesAt = clock.now() + NAMES_MS
+        await noteNames().catch((error: unknown) => log.warn('names of goods could not be written down', { error }))
+      }
+      await flush().catch((error: unknown) => log.warn('figures could not be written down', { error }))
+      await fresh.wait(LOOK_MS, stopping.signal)
+      await clock.sleep(WRITE_MS, stopping.signal)
+    }
+  }
+
+  return {
+    count(surface, rail, code, example) {
+      const key = `${surface} ${rail} ${code}`
+      const known = counts.get(key)
+      if (known) {
+        known.count++
+        return
+      }
+      counts.set(key, { surface, rail, code, count: 1, example: example?.slice(0, EXAMPLE_LENGTH_MAX) ?? null })
+      fresh.ring()
+    },
+    flush,
+    start() {
+      looping = loop()
+    },
+    async stop() {
+      stopping.abort()
+      await looping
+      // What the last requests were told is told too.
+      await flush().catch(() => {})
+    },
+  }
+}

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { Browser } from 'playwright-core'
+import { addOperator, tokenIn } from '../operations/people-desk.ts'
+import { startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
+import { findChromium, launch } from './chromium.ts'
+
+const executable = findChromium()
+const skip = executable === null ? 'there is no Chromium on this machine; nothing was proven about browsers' : false
+
+// What a browser itself does with our cookie, our headers and our passkeys. It speaks to the routes alone; the pages have tests of their own.
+describe('signing in with a real browser', { skip }, () => {
+  let shop: TestShop
+  let browser: Browser
+  before(async () => {
+    ;[shop, browser] = await Promise.all([startShop(), launch(executable!)])
+  })
+  after(async () => {
+    await browser.close()
+    await shop.stop()
+  })
+
+  test('a link, then a passkey that the device makes; a page of another site can use neither', async () => {
+    verifies('D17.7', 'O-07', 'O-15')
+    // The pages at hand may not fetch by their own policy; the console's may.
+    const context = await browser.newContext({ bypassCSP: true })
+    const page = await context.newPage()
+    const cdp = await context.newCDPSession(page)
+    await cdp.send('WebAuthn.enable')
+    await cdp.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        protocol: 'ctap2',
+        transport: 'internal',
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+        automaticPresenceSimulation: true,
+      },
+    })
+    await page.goto(`${shop.url}/catalog`)
+    const call = (method: string, path: string, body: object | null = {}) =>
+      page.evaluate(
+        async ([method, path, body]) => {
+          const headers = { 'content-type': 'application/json', 'x-sutler': 'console' }
+          const response = await fetch(path!, { method: method!, headers, ...(body ? { body } : {}) })
+          return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+        },
+        [method, path, body && JSON.stringify(body)] as const,
+      )
+    const added = await addOperator(shop, 'Grace', 'support')
+    assert.equal((await call('POST', '/operator/session', { token: tokenIn(added) })).status, 200)
+    const [cookie] = await context.cookies()
+    assert.deepEqual([cookie?.httpOnly, cookie?.sameSite], [true, 'Strict'])
+    assert.equal(await page.evaluate(() => document.cookie), '', 'no script reads it')
+
+    const options = (await call('POST', '/operator/passkeys/options')).body
+    const made = await page.evaluate(async (json) => {
+      const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(json as never)
+      return ((await navigator.credentials.create({ publicKey })) as PublicKeyCredential).toJSON() as object
+    }, options)
+    assert.equal((await call('POST', '/operator/passkeys/register', { credential: made, name: 'Laptop' })).status, 201)
+    assert.equal((await call('DELETE', '/operator/session')).status, 200)
+    assert.equal((await call('GET', '/operator/me', null)).status, 401)
+    const challenge = (await call('POST', '/operator/passkeys/challenge')).body
+    const signed = await page.evaluate(async (json) => {
+      const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(json as never)
+      return ((await navigator.credentials.get({ publicKey })) as PublicKeyCredential).toJSON() as object
+    }, challenge)
+    assert.equal((await call('POST', '/operator/passkeys/verify', { credential: signed })).status, 200)
+    const me = (await call('GET', '/operator/me', null)).body as { operator: { name: string }; passkeys: number }
+    assert.deepEqual([me.operator.name, me.passkeys], ['Grace', 1])
+
+    // The same browser, at a page of another site: the cookie stays at home, and what is sent without leave is refused.
+    const evil = await context.newPage()
+    await evil.goto(shop.url.replace('localhost', '127.0.0.1').concat('/catalog'))
+    const forged = await evil.evaluate(async (url) => {
+      const ways: [string, RequestInit][] = [
+        ['read', { method: 'GET' }],
+        [
+          'form',
+          { method: 'POST', headers: { 'content-type': 'text/plain' }, body: '{"name":"Mallory","role":"admin"}' },
+        ],
+        [
+          'script',
+          { method: 'POST', headers: { 'content-type': 'application/json', 'x-sutler': 'console' }, body: '{}' },
+        ],
+      ]
+      const told: string[] = []
+      for (const [way, init] of ways)
+        told.push(
+          await fetch(`${url}/operator/operators`, { ...init, credentials: 'include' }).then(
+            (response) => `${way} ${response.type} ${response.status}`,
+            () => `${way} refused`,
+          ),
+        )
+      return told
+    }, shop.url)
+    assert.deepEqual(forged, ['read refused', 'form refused', 'script refused'])
+    const operators = (await call('GET', '/operator/operators', null)).body.operators as { name: string }[]
+    assert.deepEqual(
+      operators.map(({ name }) => name),
+      ['Grace'],
+    )
+    await context.close()
+  })
+})

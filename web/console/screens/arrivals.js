@@ -1,0 +1,191 @@
+// Money that came without a purchase: what it is, and what becomes of it. Many are decided at once, with one reason.
+import { useRef, useState } from 'preact/hooks'
+import { useData } from '../data.js'
+import { Dialog, Refusal, useDeed } from '../dialog.js'
+import { closeDialog, openDialog, toast } from '../over.js'
+import {
+  Act,
+  Choice,
+  Empty,
+  Facts,
+  Failed,
+  Head,
+  html,
+  Id,
+  Link,
+  Money,
+  Panel,
+  Rail,
+  Rows,
+  Status,
+  When,
+} from '../parts.js'
+import { route, tell, withQuery } from '../shop.js'
+import { number, sum } from '../words.js'
+
+const STATES = [
+  ['', 'Open'],
+  ['held', 'Held'],
+  ['unclaimed', 'Unclaimed'],
+  ['refunding', 'Going back'],
+  ['refunded', 'Sent back'],
+  ['kept', 'Kept'],
+  ['all', 'All'],
+]
+const isDecidable = ({ status }) => ['held', 'dust', 'unclaimed', 'orphaned'].includes(status)
+const MANY_SHOWN = 10
+
+export default function Arrivals({ id }) {
+  return id ? html`<${Arrival} id=${id} />` : html`<${List} />`
+}
+
+function List() {
+  const params = route.value.searchParams
+  const state = params.get('state') ?? ''
+  const query = new URLSearchParams({
+    ...(state ? { state } : {}),
+    ...(params.get('rail') ? { rail: params.get('rail') } : {}),
+    ...(params.get('cursor') ? { cursor: params.get('cursor') } : {}),
+  })
+  const book = useData(`/operator/arrivals?${query}`, { when: ({ type }) => /orphaned|refund|attention/.test(type) })
+  const [picked, setPicked] = useState(new Set())
+  const last = useRef(-1)
+  const rows = book.data?.arrivals ?? []
+  const pick = (row, isRange) => {
+    const index = rows.indexOf(row)
+    const from = isRange && last.current >= 0 ? Math.min(last.current, index) : index
+    const to = isRange && last.current >= 0 ? Math.max(last.current, index) : index
+    setPicked((old) => {
+      const next = new Set(old)
+      for (const { arrivalId } of rows.slice(from, to + 1).filter(isDecidable)) {
+        if (!isRange && next.has(arrivalId)) next.delete(arrivalId)
+        else next.add(arrivalId)
+      }
+      return next
+    })
+    last.current = index
+  }
+  const chosen = rows.filter(({ arrivalId }) => picked.has(arrivalId))
+  const decide = (arrivals) =>
+    openDialog(Decide, {
+      arrivals,
+      done: () => {
+        setPicked(new Set())
+        book.again()
+      },
+    })
+  const columns = [
+    {
+      name: '',
+      label: 'Select',
+      className: 'off-phone',
+      cell: (row) =>
+        isDecidable(row)
+          ? html`<input type="checkbox" aria-label="Select ${sum(row.amount)} ${row.currency ?? ''} from ${row.payer}" checked=${picked.has(row.arrivalId)} onClick=${(event) => pick(row, event.shiftKey)} />`
+          : null,
+    },
+    {
+      name: 'Amount',
+      isHead: true,
+      cell: ({ amount, currency, arrivalId }) =>
+        html`<${Link} to="/operator/arrivals/${arrivalId}"><${Money} amount=${amount} currency=${currency} /><//>`,
+    },
+    { name: 'State', className: 'lead', cell: ({ status }) => html`<${Status} of=${status} />` },
+    { name: 'From', cell: ({ payer }) => html`<${Id} of=${payer} to="/operator/orders?payer=${payer}" />` },
+    { name: 'Why', className: 'wrap soft', cell: ({ reason }) => reason ?? '–' },
+    { name: 'Rail', className: 'off-phone', cell: ({ protocol }) => html`<${Rail} name=${protocol} />` },
+    { name: 'Transaction', className: 'off-phone', cell: ({ paymentTx }) => html`<${Id} of=${paymentTx} />` },
+    { name: 'Found', isNumber: true, cell: ({ foundAt }) => html`<${When} at=${foundAt} />` },
+  ]
+  const isQuiet = state === '' || state === 'held'
+  return html`<${Head} title="Arrivals" sub="Money that reached the till and that no purchase claims.">${picked.size > 0 ? html`<${Act} role="admin" class="primary" onClick=${() => decide(chosen)}>Decide about ${picked.size}…<//><button type="button" onClick=${() => setPicked(new Set())}>Select none</button>` : null}<//>
+    <${Choice} label="State" value=${state} options=${STATES} to=${(next) => withQuery({ state: next || null, cursor: null })} />
+    <${Panel} of=${book} label="Arrivals" flush=${true} height=${260} empty=${({ arrivals }) => (arrivals.length === 0 ? html`<${Empty} icon=${isQuiet ? 'ok' : 'arrival'} title=${isQuiet ? 'No money waits for a decision' : 'None like that'}>${isQuiet ? 'Whatever was paid belongs to a purchase, or went back.' : 'Nothing matches.'}<//>` : null)}>${(
+      data,
+    ) => html`<${Rows} rows=${data.arrivals} columns=${columns} label="Arrivals, newest first" keyOf=${({ arrivalId }) => arrivalId} to=${({ arrivalId }) => `/operator/arrivals/${arrivalId}`} picked=${picked} onPick=${pick} act=${(row) => isDecidable(row) && decide([row])} />
+      <div class="foot"><span>${number(data.arrivals.length)} shown</span><span class="acts">${params.get('cursor') ? html`<${Link} class="button" to=${withQuery({ cursor: null })}>Newest<//>` : null}${data.next ? html`<${Link} class="button" to=${withQuery({ cursor: data.next })}>Older<//>` : null}</span></div>`}<//>`
+}
+
+/** Sums of each currency: two of them are never added. */
+function sumsOf(arrivals) {
+  const groups = Map.groupBy(arrivals, ({ currency }) => currency ?? '')
+  return [...groups]
+    .map(([currency, all]) => ({
+      currency,
+      amount: (all.reduce((total, { amount }) => total + BigInt(Math.round(Number(amount) * 1e6)), 0n) * 1n).toString(),
+    }))
+    .map(({ currency, amount }) => ({
+      currency,
+      amount: `${amount.slice(0, -6) || '0'}.${amount.padStart(7, '0').slice(-6)}`.replace(/(\.\d\d)(\d*?)0+$/, '$1$2'),
+    }))
+}
+
+function Decide({ arrivals, done }) {
+  const { run, fault, isBusy } = useDeed()
+  const [decision, setDecision] = useState('')
+  const [reason, setReason] = useState('')
+  const [results, setResults] = useState(null)
+  const sums = sumsOf(arrivals)
+    .map(({ amount, currency }) => `${sum(amount)} ${currency}`)
+    .join(' and ')
+  const many = arrivals.length > 1 ? `${arrivals.length} payments` : 'it'
+  const submit = (event) => {
+    event.preventDefault()
+    run(async (key) => {
+      const answer = await tell(
+        'POST',
+        '/operator/arrivals/decide',
+        { ids: arrivals.map(({ arrivalId }) => arrivalId), decision, reason: reason.trim() },
+        { 'idempotency-key': key },
+      )
+      done()
+      const failed = answer.results.filter(({ isDone }) => !isDone)
+      if (failed.length > 0) return setResults(answer.results)
+      closeDialog()
+      toast(decision === 'refund' ? `${sums} on the way back` : `${sums} kept`)
+    })
+  }
+  if (results)
+    return html`<${Dialog} title="Some were not decided" lead="${results.filter(({ isDone }) => isDone).length} of ${results.length} were."><ul class="rows">${results.filter(({ isDone }) => !isDone).map(({ id, error }) => html`<li><${Id} of=${id} /><span class="grow">${error?.detail}</span></li>`)}</ul><footer><button type="button" class="primary" onClick=${closeDialog}>Close</button></footer><//>`
+  return html`<${Dialog} label="Decide about money without a purchase"><form onSubmit=${submit}><div><h2>What becomes of ${arrivals.length > 1 ? `these ${arrivals.length} payments` : 'this payment'}?</h2><p class="lead">${sums} in all. Neither can be undone.</p></div>
+    <ul class="rows">${arrivals.slice(0, MANY_SHOWN).map(({ arrivalId, amount, currency, payer }) => html`<li><${Money} amount=${amount} currency=${currency} /><span class="soft">from</span><code class="grow">${payer}</code><span class="sr">${arrivalId}</span></li>`)}${arrivals.length > MANY_SHOWN ? html`<li class="soft">and ${arrivals.length - MANY_SHOWN} more</li>` : null}</ul>
+    <div class="choices" role="radiogroup" aria-label="Decision">${[
+      ['refund', `Send ${many} back`, 'To the wallet that each came from, in full, out of the treasury.'],
+      ['keep', `Keep ${many}`, 'It stays in the till. Its payer is told that the operator decided so.'],
+    ].map(
+      ([value, title, follows]) =>
+        html`<label class="choice"><input type="radio" name="decision" required value=${value} checked=${decision === value} onChange=${() => setDecision(value)} /><span><b>${title}</b><small>${follows}</small></span></label>`,
+    )}</div>
+    <label class="field">Reason<textarea name="reason" required maxlength="300" value=${reason} onInput=${(event) => setReason(event.currentTarget.value)}></textarea><small>One for all of them; kept in the audit log.</small></label>
+    <${Refusal} fault=${fault} />
+    <footer><button type="button" onClick=${closeDialog}>Leave it</button><button type="submit" class=${decision === 'refund' ? 'danger' : 'primary'} disabled=${isBusy || !decision}>${decision === 'refund' ? `Send ${sums} back` : decision === 'keep' ? `Keep ${sums}` : 'Choose one'}</button></footer></form><//>`
+}
+
+function Arrival({ id }) {
+  const found = useData(`/operator/arrivals/${encodeURIComponent(id)}`, {
+    when: ({ type }) => /orphaned|refund|attention|operator/.test(type),
+  })
+  const arrival = found.data?.arrivals[0]
+  const crumbs = html`<${Link} to="/operator/arrivals">Arrivals<//><span aria-hidden="true">/</span><${Id} of=${id} />`
+  if (!found.data && found.fault)
+    return html`<${Head} title="Nothing has this name" crumbs=${crumbs} /><${Failed} fault=${found.fault} again=${found.again} />`
+  return html`<${Head} title=${arrival ? `${sum(arrival.amount)} ${arrival.currency ?? ''} without a purchase` : 'Arrival'} crumbs=${crumbs}>${arrival && isDecidable(arrival) ? html`<${Act} role="admin" class="primary" onClick=${() => openDialog(Decide, { arrivals: [arrival], done: found.again })}>Decide…<//>` : null}<//>
+    <${Panel} of=${found} label="Arrival">${() =>
+      html`<${Facts} rows=${[
+        ['State', html`<${Status} of=${arrival.status} />`],
+        arrival.reason ? ['Why', arrival.reason] : null,
+        ['From', html`<${Id} of=${arrival.payer} to="/operator/orders?payer=${arrival.payer}" whole=${true} />`],
+        ['To', html`<${Id} of=${arrival.payTo} whole=${true} />`],
+        ['Transaction', html`<${Id} of=${arrival.paymentTx} whole=${true} />`],
+        [
+          'Rail',
+          html`<${Rail} name=${arrival.protocol} /> <span class="soft">on ${arrival.network}, block ${number(arrival.blockNumber)}</span>`,
+        ],
+        arrival.orderId
+          ? ['Order', html`<${Id} of=${arrival.orderId} to="/operator/orders/${arrival.orderId}" />`]
+          : null,
+        arrival.decidedBy ? ['Decided by', arrival.decidedBy] : null,
+        arrival.refund ? ['Refund', html`<code>${JSON.stringify(arrival.refund)}</code>`] : null,
+        ['Found', html`<${When} at=${arrival.foundAt} />`],
+      ]} />`}<//>`
+}
