@@ -132,7 +132,7 @@ async function decideDelivery(
   const { id, status, amount, payer: to, network, asset } = order
   const calls = createGameCalls(database)
   const call = await calls.find(id)
-  if (!call || call.verdict) return 'nothing_to_decide'
+  if (!call || call.verdict || !isAwaited(status)) return 'nothing_to_decide'
   if (clock.now() < call.sentAt + config.limits.gameRequestLifeMs) return 'too_early'
   const about = { kind: 'order', id }
   const deed = { deed: 'order.decided', about, before: { status }, after: { outcome }, reason: reason ?? undefined }
@@ -142,15 +142,21 @@ async function decideDelivery(
   const alongside =
     outcome === 'delivered' ? recorded(doer, deed) : await guardRefund(parts, doer, wish, { deed, approval })
   const by = byBoth(doer, approval)
-  if (!(await calls.decide(id, outcome, by, alongside))) return 'nothing_to_decide'
+  const judged = { orderId: id, sentAt: call.sentAt }
+  if (!(await calls.decide(judged, outcome, by, alongside))) return 'nothing_to_decide'
   log.warn('an operator decided about a delivery', { orderId: id, outcome, by })
   await hurry(database, { kind: 'order', key: id })
   return 'taken'
 }
 
+/** Paid, and its goods not heard of. */
+function isAwaited(status: Order['status']): boolean {
+  return status === 'settled' || status === 'submitted'
+}
+
 async function decideObjection({ parts }: Desk, { id, status }: Order): Promise<string | null> {
   const { config, database, clock } = parts
-  if (status !== 'settled' && status !== 'submitted') return `It is ${status}; there is no delivery to decide about.`
+  if (!isAwaited(status)) return `It is ${status}; there is no delivery to decide about.`
   const call = await createGameCalls(database).find(id)
   if (!call) return 'No delivery of it was asked of a game backend.'
   if (call.verdict) return `It was decided already, by ${call.verdict.by}.`

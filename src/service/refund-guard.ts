@@ -8,7 +8,7 @@ import { type Deed, type Doer, recordDeeds } from '../store/deeds.ts'
 import { type Approval, aboutApproval, askApproval, decideApproval } from '../store/people/approvals.ts'
 import { findPerson } from '../store/people/operators.ts'
 import { spend } from '../store/people/spending.ts'
-import { hasLetIn } from '../store/people/tokens.ts'
+import { areTied } from '../store/people/tokens.ts'
 
 /** Money that somebody wants to give back. */
 type RefundWish = Pick<Approval, 'kind' | 'about' | 'request' | 'amount'>
@@ -72,9 +72,9 @@ export async function objectionTo(queryable: Queryable, { who, at }: Doer, appro
   if (asked.id === who.id) return 'You asked for it yourself; another person has to approve it.'
   if (!mayAct(who.role, 'support')) return `This needs the role support; yours is ${who.role}.`
   if (!mayAct(await askerOf(queryable, approval), 'support')) return `${asked.name} may not ask for it any more.`
-  // A name that one person made for another this very day is no second person.
-  if (await hasLetIn(queryable, { host: asked.id, guest: who.id, since: at - DAY_MS }))
-    return `${asked.name} let you in within the last day; somebody else has to approve it.`
+  // A name that one person made for another this very day is no second person, whichever of them asks.
+  if (await areTied(queryable, { one: asked.id, other: who.id, since: at - DAY_MS }))
+    return `You and ${asked.name} were let in by one another within the last day; somebody else has to approve it.`
   return null
 }
 

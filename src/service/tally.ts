@@ -68,8 +68,11 @@ export function createTally({ database, clock, log, shelves }: TallyParts): Tall
   }
 
   async function flush(): Promise<void> {
-    await write()
+    // What was not counted keeps no sum of orders waiting.
+    const counted = write()
+    await Promise.allSettled([counted])
     await addUpOrders(database)
+    await counted
   }
 
   async function noteNames(): Promise<void> {
@@ -84,13 +87,14 @@ export function createTally({ database, clock, log, shelves }: TallyParts): Tall
   }
 
   async function loop(): Promise<void> {
-    for (let namesAt = clock.now(); !stopping.signal.aborted; ) {
+    for (let namesAt = 0; !stopping.signal.aborted; ) {
+      // Nothing is asked of a chain or a game for a shop that nobody has visited.
+      await fresh.wait(LOOK_MS, stopping.signal)
       if (clock.now() >= namesAt) {
         namesAt = clock.now() + NAMES_MS
         await noteNames().catch((error: unknown) => log.warn('names of goods could not be written down', { error }))
       }
       await flush().catch((error: unknown) => log.warn('figures could not be written down', { error }))
-      await fresh.wait(LOOK_MS, stopping.signal)
       await clock.sleep(WRITE_MS, stopping.signal)
     }
   }

@@ -122,8 +122,8 @@ function readAnswer(response: http.IncomingMessage): Promise<PostAnswer> {
     let size = 0
     const finish = () => {
       const text = Buffer.concat(chunks).toString('utf8').slice(0, TEXT_LENGTH_MAX)
-      // PostgreSQL takes no zero characters.
-      resolve({ status: response.statusCode ?? 0, text: text.replaceAll('\0', '') })
+      // PostgreSQL takes neither zero characters nor half of a pair.
+      resolve({ status: response.statusCode ?? 0, text: text.replaceAll('\0', '').toWellFormed() })
     }
     response.on('data', (chunk: Buffer) => {
       size += chunk.length

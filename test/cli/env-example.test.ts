@@ -71,9 +71,14 @@ test('every option of the shop is in .env.example, and nothing else is', () => {
 })
 
 test('what .env.example calls a default is the default', () => {
-  const untouched = loadConfig(whole)
+  // That somebody said it is told all the same.
+  const effect = (env: Readonly<Record<string, string>>) => {
+    const loaded = loadConfig(env)
+    return loaded.mode === 'production' ? { ...loaded.config, settings: [] } : loaded
+  }
+  const untouched = effect(whole)
   for (const { name, value } of lines.filter((line) => line.isOptional && line.value !== ''))
-    assert.deepEqual(loadConfig({ ...whole, [name]: value }), untouched, name)
+    assert.deepEqual(effect({ ...whole, [name]: value }), untouched, name)
 })
 
 test('what .env.example leaves empty without a # is what production complains of when it is missing', () => {

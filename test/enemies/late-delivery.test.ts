@@ -10,6 +10,7 @@ import { createGameClient } from '../../src/surfaces/shop/game-client.ts'
 import { httpGame } from '../../src/surfaces/shop/http-game.ts'
 import { type Studio, startStudio } from '../shop/studio.ts'
 import { openStore, type TestStore } from '../support/database.ts'
+import { judgedCall } from '../support/judged-call.ts'
 import { leaseOn, takeOver } from '../support/lease.ts'
 
 // What leaves for a game carries the time at which it was written down, and is not sent late: a process may sleep between the two, and
@@ -52,7 +53,7 @@ test('E16: a process that slept past the operator’s word sends nothing when it
   const granting = game.deliver({ ...delivery, lease, paidAt: now, deadline: now + 60 * MINUTE })
   await asleep.promise
   now += 2 * MINUTE + 4_000
-  assert.equal(await calls.decide(delivery.orderId, 'not_delivered', 'ada'), true)
+  assert.equal(await calls.decide(await judgedCall(calls, delivery.orderId), 'not_delivered', 'ada'), true)
   awake.resolve()
   assert.equal((await granting).state, 'pending')
   assert.deepEqual(

@@ -112,7 +112,16 @@ describe('a second person', () => {
     const puppet = await mara.call('POST', '/operator/operators', { name: 'Puppet', role: 'admin' })
     const made = await signIn(shop, tokenIn((await puppet.json()) as { link: { url: string; expiresAt: string } }))
     assert.equal(await codeOf(await approve(made)), '409 approval_refused', 'nor is whom she let in today')
+    const string = await made.call('POST', '/operator/operators', { name: 'String', role: 'support' })
+    const pulled = await signIn(shop, tokenIn((await string.json()) as { link: { url: string; expiresAt: string } }))
+    assert.equal(await codeOf(await approve(pulled)), '409 approval_refused', 'nor whom those let in')
     assert.equal(await statusOf(orderId), 'confirmed')
+    const turned = await bought(4)
+    const { approval } = (await (await refund(pulled, turned)).json()) as Asked
+    const back = await mara.call('POST', `/operator/approvals/${approval.id}/approve`, {})
+    assert.equal(await codeOf(back), '409 approval_refused', 'and what they ask for she cannot approve')
+    assert.equal((await pulled.call('POST', `/operator/approvals/${approval.id}/refuse`, {})).status, 200)
+    assert.equal(await statusOf(turned), 'confirmed')
 
     const open = (await (await bob.call('GET', '/operator/approvals')).json()) as { approvals: Asked['approval'][] }
     assert.deepEqual(
@@ -494,7 +503,10 @@ async function stray(amount: bigint): Promise<readonly string[]> {
 async function inDoubt(quantity: number): Promise<string> {
   const id = await bought(quantity)
   await shop.store.db.query(`update orders set status = 'submitted' where id = $1`, [id])
-  await shop.store.db.query(`insert into game_calls (order_id, sent_at) values ($1, now() - interval '1 hour')`, [id])
+  await shop.store.db.query(
+    `insert into game_calls (order_id, sent_at) values ($1, date_trunc('milliseconds', now()) - interval '1 hour')`,
+    [id],
+  )
   return id
 }
 

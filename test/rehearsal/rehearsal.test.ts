@@ -6,6 +6,7 @@ import type { Address } from '../../src/base/address.ts'
 import { roleId } from '../../src/chain/act.ts'
 import { giveGas } from '../../src/sandbox/world.ts'
 import { newAccount, wallet } from '../devchain/support.ts'
+import { post } from '../support/buyers.ts'
 import { onServer } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 import { type Buyers, gatherBuyers } from './buyers.ts'
@@ -60,6 +61,8 @@ test('a lot is added, and an item, and prices change', options, async () => {
     const answer = await stage.ask<{ lots: { saleId: number }[] }>('/operator/lots')
     return answer?.lots.some(({ saleId }) => saleId === 400)
   })
+  // What a replica has just read it shows for two seconds, a new lot or none.
+  await until(async () => (await lotsAsked(400)).every((status) => status === 402))
   await terminal.run(lineWith('npx sutler items add torch:1'))
   buyers.want('lot', '400')
   buyers.want('item', 'torch:1')
@@ -177,6 +180,13 @@ async function dumpTrouble(databaseUrl: string): Promise<string | null> {
 
 function bought(thing: string): readonly Purchase[] {
   return buyers.purchases.filter(({ what, seen }) => what === thing && seen === 'done')
+}
+
+/** What each replica answers who wants a lot and has not paid. */
+function lotsAsked(saleId: number): Promise<readonly number[]> {
+  const wish = post({ saleId, beneficiary: newAccount().address })
+  const ask = async (port: number) => (await fetch(`http://127.0.0.1:${port}/agentic/x402/buy`, wish)).status
+  return Promise.all(stage.ports.map(ask))
 }
 
 /** What each replica would ask for an item. */

@@ -7,6 +7,7 @@ import { giveToken } from '../../src/sandbox/world.ts'
 import { createGameCalls } from '../../src/store/game/calls.ts'
 import { fundedWallet, mppPayer, post, x402Payer } from '../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
+import { judgedCall } from '../support/judged-call.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
@@ -177,7 +178,8 @@ test('F-07: with a backend that cannot say nothing is resent, an operator is cal
   await until(() => alarms.some(({ code, orderId }) => code === 'delivery_unknown' && orderId === moving.orderId))
   assert.equal((await fetch(moving.statusUrl)).status, 202)
 
-  assert.equal(await createGameCalls(shop.store.db).decide(moving.orderId, 'delivered', 'maria'), true)
+  const calls = createGameCalls(shop.store.db)
+  assert.equal(await calls.decide(await judgedCall(calls, moving.orderId), 'delivered', 'maria'), true)
   await shop.store.db.query('update jobs set run_at = now() where key = $1', [moving.orderId])
   const end = await endOf(shop, 'x402', moving.orderId)
   assert.deepEqual([end.status, end.delivery.reference], ['confirmed', 'operator:maria'])

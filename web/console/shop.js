@@ -82,8 +82,16 @@ export async function request(path, init = {}) {
   }
   isOffline.value = false
   if (answer.status === 401 && !isEnter()) {
+    const before = me.value?.operator.id
     isSessionOver.value = true
     await new Promise((resolve) => waiting.push(() => resolve(null)))
+    const isDeed = init.method !== undefined && init.method !== 'GET'
+    if (isDeed && before !== undefined && me.value?.operator.id !== before)
+      throw new Fault({
+        status: 401,
+        code: 'somebody_else',
+        detail: 'Somebody else has signed in, so this was not done in their name. Look at it, then do it again.',
+      })
     return request(path, init)
   }
   const text = await answer.text()

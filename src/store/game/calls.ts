@@ -26,7 +26,12 @@ export type GameCalls = {
   /** The request provably never left. */
   withdraw(orderId: string, sentAt: number): Promise<void>
   /** An operator's word on a delivery that nobody else can judge. False when there is no such call, or it was decided before. */
-  decide(orderId: string, outcome: GameVerdict, by: string, alongside?: Alongside): Promise<boolean>
+  decide(
+    judged: { readonly orderId: string; readonly sentAt: number },
+    outcome: GameVerdict,
+    by: string,
+    alongside?: Alongside,
+  ): Promise<boolean>
 }
 
 type Row = { sent_at: Date; verdict: GameVerdict | null; decided_by: string | null }
@@ -58,6 +63,7 @@ const DECIDE = statement<{ order_id: string }>(`
       decided_by = $3
   where order_id = $1
     and verdict is null
+    and sent_at = $4
   returning order_id`)
 
 export function createGameCalls(db: Database): GameCalls {
@@ -80,9 +86,9 @@ export function createGameCalls(db: Database): GameCalls {
     async withdraw(orderId, sentAt) {
       await db.query(WITHDRAW, [orderId, new Date(sentAt)])
     },
-    async decide(orderId, outcome, by, alongside) {
+    async decide({ orderId, sentAt }, outcome, by, alongside) {
       return db.transaction(async (tx) => {
-        const { rows } = await tx.query(DECIDE, [orderId, outcome, by])
+        const { rows } = await tx.query(DECIDE, [orderId, outcome, by, new Date(sentAt)])
         if (rows.length === 1) await alongside?.(tx)
         return rows.length === 1
       })

@@ -1,7 +1,7 @@
 import { newId } from '../../base/id.ts'
 import type { Secret } from '../../base/secret.ts'
 import { newToken, tokenDigest } from '../../base/token.ts'
-import type { Role } from '../../domain/operator.ts'
+import { FIRST_ADMIN, type Role } from '../../domain/operator.ts'
 import type { Queryable, Transaction } from '../db.ts'
 import { type Doer, recordDeeds } from '../deeds.ts'
 import { statement } from '../statement.ts'
@@ -127,18 +127,28 @@ export async function useToken(tx: Transaction, id: string, at: number, operator
   await tx.query(USE, [id, new Date(at), operatorId])
 }
 
-const LET_IN = statement<{ id: string }>(`
+const TIED = statement<{ id: string }>(`
+  with recursive tied (id) as (
+    select $1::text
+    union
+    select case t.made_by when tied.id then t.operator_id else t.made_by end
+    from tied
+    join operator_tokens t on tied.id in (t.made_by, t.operator_id)
+    where t.made_at > $3
+      and t.operator_id is not null
+      and (tied.id = $1 or $4 not in (tied.id, t.made_by))
+  )
   select id
-  from operator_tokens
-  where operator_id = $1
-    and made_by = $2
-    and made_at > $3
-  limit 1`)
+  from tied
+  where id = $2`)
 
-/** Did one of them make the other a link or a token since then? */
-export async function hasLetIn(
+/**
+ * Has one of them let the other in since then, or a person the other has let in, and so on? Each could be the same hand. The shop's own token
+ * lets everybody in at first and ties nobody together.
+ */
+export async function areTied(
   queryable: Queryable,
-  { host, guest, since }: { readonly host: string; readonly guest: string; readonly since: number },
+  { one, other, since }: { readonly one: string; readonly other: string; readonly since: number },
 ): Promise<boolean> {
-  return (await queryable.query(LET_IN, [guest, host, new Date(since)])).rows.length > 0
+  return (await queryable.query(TIED, [one, other, new Date(since), FIRST_ADMIN.id])).rows.length > 0
 }
