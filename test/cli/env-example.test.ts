@@ -72,7 +72,7 @@ test('every option of the shop is in .env.example, and nothing else is', () => {
 
 test('what .env.example calls a default is the default', () => {
   // That somebody said it is told all the same.
-  const effect = (env: Readonly<Record<string, string>>) => {
+  const effect = (env: Readonly<Record<string, string | undefined>>) => {
     const loaded = loadConfig(env)
     return loaded.mode === 'production' ? { ...loaded.config, settings: [] } : loaded
   }

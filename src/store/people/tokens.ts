@@ -136,7 +136,7 @@ const TIED = statement<{ id: string }>(`
     join operator_tokens t on tied.id in (t.made_by, t.operator_id)
     where t.made_at > $3
       and t.operator_id is not null
-      and (tied.id = $1 or $4 not in (tied.id, t.made_by))
+      and (t.made_by <> $4 or (tied.id = $1 and $1 = $4))
   )
   select id
   from tied
@@ -144,7 +144,7 @@ const TIED = statement<{ id: string }>(`
 
 /**
  * Has one of them let the other in since then, or a person the other has let in, and so on? Each could be the same hand. The shop's own token
- * lets everybody in at first and ties nobody together.
+ * lets everybody in at first and ties nobody together, but whom it let in does not approve what it asks for.
  */
 export async function areTied(
   queryable: Queryable,
