@@ -185,7 +185,7 @@ describe('what an operator forbids', () => {
           'unblocked',
         )
         // Replicas read the list anew within two seconds.
-        await until(async () => (await present(rail, made)).status === 200)
+        await until(async () => (await buy(shop, rail, buyer)).response.status === 200)
       })
     }
   }
