@@ -12,8 +12,10 @@ export type Purchase = {
   readonly buyer: PrivateKeyAccount
   /** Refused: by the shop's own word, before money. Repeated: bought by showing the same payment again. */
   outcome: 'under way' | 'bought' | 'repeated' | 'refused' | 'held'
-  /** Calls that came to nothing on the way, or were answered by nobody who knows: what each got instead. */
-  readonly lost: string[]
+  /** Calls that came to nothing on the way, or were answered by nobody who knows: when, and what each got instead. */
+  readonly lost: { readonly at: number; readonly words: string }[]
+  /** What the shop called it, as far as it said so. */
+  orderId: string | null
 }
 
 const item = (rail: typeof x402UnderTest): Flow => ({
@@ -23,11 +25,9 @@ const item = (rail: typeof x402UnderTest): Flow => ({
   body: () => ({ itemId: 'gems:100', nickname: 'Wren' }),
   // For a player of Wren's level.
   price: 500_000n,
-  delivered: async (world, { address }) => {
-    const { studio, store } = world as BadWorld
-    const { rows } = await store.db.query<{ id: string }>('select id from orders where payer = $1', [address])
-    return studio.deliveries().filter(({ orderId }) => rows.some(({ id }) => id === orderId)).length
-  },
+  // The game knows orders and no wallets: which of them are a buyer's, the buyer was told.
+  delivered: async (world, _buyer, orderId) =>
+    (world as BadWorld).studio.deliveries().filter((delivery) => delivery.orderId === orderId).length,
   ends: 'delivered',
 })
 
@@ -44,7 +44,13 @@ export function openDoors(world: BadWorld) {
   const loops = [0, 1].map(async (first) => {
     for (let n = first; !isOver; n++) {
       const flow = wares[n % wares.length]!
-      const purchase: Purchase = { flow, buyer: await fundedWallet(world), outcome: 'under way', lost: [] }
+      const purchase: Purchase = {
+        flow,
+        buyer: await fundedWallet(world),
+        outcome: 'under way',
+        lost: [],
+        orderId: null,
+      }
       purchases.push(purchase)
       await buy(world, purchase)
     }
@@ -68,16 +74,19 @@ async function buy(world: BadWorld, purchase: Purchase): Promise<void> {
     return fetch(request)
   }
   const client = flow.rail.rail === 'x402' ? x402Payer(buyer, watched) : mppPayer(world, buyer, 'pull', watched)
-  let answer = await said(client(world.proxy.url() + flow.path, post(flow.body(buyer, undefined)!)))
+  const note = (orderId: string) => {
+    purchase.orderId = orderId
+  }
+  let answer = await said(client(world.proxy.url() + flow.path, post(flow.body(buyer, undefined)!)), note)
   const count = () => {
-    if (answer.startsWith('lost')) purchase.lost.push(answer)
+    if (answer.startsWith('lost')) purchase.lost.push({ at: performance.now(), words: answer })
   }
   count()
   let outcome: Purchase['outcome'] = 'bought'
   while (paid !== null && (answer === 'again' || answer.startsWith('lost'))) {
     outcome = 'repeated'
     await new Promise((resolve) => setTimeout(resolve, 300))
-    answer = await said(fetch(world.proxy.url() + flow.path, paid))
+    answer = await said(fetch(world.proxy.url() + flow.path, paid), note)
     count()
   }
   purchase.outcome = answer === 'done' ? outcome : answer === 'held' ? 'held' : 'refused'
@@ -86,10 +95,11 @@ async function buy(world: BadWorld, purchase: Purchase): Promise<void> {
 type Said = 'done' | 'again' | 'held' | 'refused' | `lost: ${string}`
 
 /** `again`: the shop itself says to come back, or is still at it. `held`: it has forgotten, and a person decides. A 402 took nothing. */
-async function said(call: Promise<Response>): Promise<Said> {
+async function said(call: Promise<Response>, note: (orderId: string) => void): Promise<Said> {
   const response = await call.catch((error: Error) => error)
   if (response instanceof Error) return `lost: ${response.message} ${String(response.cause ?? '')}`
-  const body = (await response.json().catch(() => null)) as { code?: string } | null
+  const body = (await response.json().catch(() => null)) as { code?: string; orderId?: string } | null
+  if (body?.orderId?.startsWith('ord_')) note(body.orderId)
   if (body === null) return `lost: ${response.status} without a word`
   if (response.status === 200) return 'done'
   if (response.status === 202 || (response.status === 503 && body.code)) return 'again'
@@ -109,7 +119,7 @@ export async function judgeAll(world: BadWorld, purchases: readonly Purchase[]):
     const sum = (amounts: readonly bigint[]) => amounts.reduce((all, amount) => all + amount, 0n)
     const paid = sum(await transfers(world, flow.rail, buyer.address, till))
     const back = sum(await transfers(world, flow.rail, demoAddressOf('treasury'), buyer.address))
-    const got = await flow.delivered(world, buyer, undefined)
+    const got = await flow.delivered(world, buyer, purchase.orderId)
     if (got > 1 || (got === 1 && back > 0n)) doubled++
     // What is held lies at the till, with its payer's name on it, until a person decides.
     if (purchase.outcome !== 'held' && paid - back > BigInt(got) * flow.price)
@@ -117,6 +127,11 @@ export async function judgeAll(world: BadWorld, purchases: readonly Purchase[]):
     if (paid < BigInt(got) * flow.price) lost += BigInt(got) * flow.price - paid
   }
   return { lost, doubled }
+}
+
+/** Money that waits for a person. */
+export async function heldMoney({ store }: BadWorld): Promise<number> {
+  return (await store.db.query(`select from arrivals where state = 'held'`)).rowCount ?? 0
 }
 
 export async function nothingOpen({ store }: BadWorld): Promise<void> {

@@ -220,7 +220,7 @@ const shopFaults: readonly BadFault[] = [
   {
     name: 'the sale contract is paused',
     strike: sale('pause'),
-    hears: /event surface\.paused/,
+    hears: /the sale contract is paused/,
     mending: 'the owner unpauses it',
     mend: sale('unpause'),
   },

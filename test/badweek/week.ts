@@ -4,7 +4,7 @@
 import { proxies } from '../proxy/proxies.ts'
 import { clusterBinaries } from '../support/cluster.ts'
 import { until } from '../support/until.ts'
-import { judgeAll, nothingOpen, openDoors, type Purchase } from './customers.ts'
+import { heldMoney, judgeAll, nothingOpen, openDoors, type Purchase } from './customers.ts'
 import { type BadFault, badFaults } from './faults.ts'
 import { listen, type Told } from './told.ts'
 import { type BadWorld, startBadWorld } from './world.ts'
@@ -15,10 +15,13 @@ const PURCHASES_PER_FAULT = 3
 
 type Row = {
   readonly fault: BadFault
+  readonly begun: number
   readonly told: readonly Told[]
   readonly wasTold: boolean
   readonly purchases: readonly Purchase[]
   readonly healedSeconds: number
+  /** Payments that a person has to decide about since. */
+  readonly held: number
 }
 
 type Watch = ReturnType<typeof listen>
@@ -35,18 +38,20 @@ async function main(words: readonly string[]): Promise<void> {
   for (const fault of wanted) {
     rows.push(await play(world, fault, watch, doors.purchases))
     console.error(lineOf(rows.at(-1)!))
-    for (const lost of new Set(rows.at(-1)!.purchases.flatMap(({ lost }) => lost))) console.error(`  ${lost}`)
   }
   await doors.close()
   await nothingOpen(world)
   await watch.stop()
   const lines = await Promise.all(rows.map(async (row) => ({ row, verdict: await judgeAll(world, row.purchases) })))
-  console.log(
-    '| # | Fault | Told, and after how many seconds | Purchases | Refused before money | Calls lost | Held for a person | Money lost | Doubled | Healed | After |',
-  )
-  console.log('|---|---|---|---|---|---|---|---|---|---|---|')
-  for (const [n, { row, verdict }] of lines.entries())
-    console.log(`| ${n + 1} ${lineOf(row, ` ${verdict.lost} | ${verdict.doubled} |`)}`)
+  console.log(HEAD)
+  for (const [n, { row, verdict }] of lines.entries()) {
+    const until = rows[n + 1]?.begun ?? Number.POSITIVE_INFINITY
+    const lost = doors.purchases.flatMap((one) => one.lost).filter(({ at }) => at >= row.begun && at < until)
+    for (const words of new Set(lost.map(({ words }) => words))) console.error(`${row.fault.name}: ${words}`)
+    const { fault, held, healedSeconds } = row
+    const judged = `${lost.length} | ${held} | ${verdict.lost} | ${verdict.doubled}`
+    console.log(`| ${n + 1} ${lineOf(row)} ${judged} | ${fault.mending} | ${healedSeconds.toFixed(1)} |`)
+  }
   const isGood = lines.every(({ row, verdict }) => row.wasTold && verdict.lost === 0n && verdict.doubled === 0)
   await world.stop()
   process.exit(isGood ? 0 : 1)
@@ -55,6 +60,7 @@ async function main(words: readonly string[]): Promise<void> {
 async function play(world: BadWorld, fault: BadFault, watch: Watch, purchases: readonly Purchase[]): Promise<Row> {
   const first = purchases.length
   const heard = watch.told.length
+  const heldBefore = await heldMoney(world)
   const begun = performance.now()
   await fault.strike(world)
   const isTold = () => watch.told.slice(heard).some(({ words }) => fault.hears.test(words))
@@ -65,12 +71,15 @@ async function play(world: BadWorld, fault: BadFault, watch: Watch, purchases: r
   const sold = () =>
     purchases.slice(first).filter(({ outcome }) => outcome === 'bought' || outcome === 'repeated').length
   await until(() => watch.isHealthy() && isDone(PURCHASES_PER_FAULT) && sold() > 0)
+  const healedSeconds = (performance.now() - mended) / 1000
   return {
     fault,
+    begun,
     told: firstOfEach(watch.told.slice(heard), begun, fault.hears),
     wasTold: isTold(),
     purchases: purchases.slice(first),
-    healedSeconds: (performance.now() - mended) / 1000,
+    healedSeconds,
+    held: (await heldMoney(world)) - heldBefore,
   }
 }
 
@@ -83,12 +92,14 @@ function firstOfEach(told: readonly Told[], begun: number, hears: RegExp): reado
   })
 }
 
-function lineOf({ fault, told, wasTold, purchases, healedSeconds }: Row, judged = ''): string {
+const HEAD = `| # | Fault | Told, and after how many seconds | Bought | Refused before money | Calls lost | Held for a person | Money lost | Doubled | Mended | Well again, s |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |`
+
+function lineOf({ fault, told, wasTold, purchases }: Row): string {
   const heard = told.map(({ words, at }) => `${words} (${Math.max(at / 1000, 0).toFixed(1)})`).join('; ')
   const count = (outcome: Purchase['outcome']) => purchases.filter((purchase) => purchase.outcome === outcome).length
-  const lost = purchases.reduce((sum, { lost }) => sum + lost.length, 0)
-  const figures = [count('bought') + count('repeated'), count('refused'), lost, count('held')].join(' | ')
-  return `| ${fault.name} | ${wasTold ? heard : `NOT TOLD; ${heard}`} | ${figures} |${judged} ${fault.mending} | ${healedSeconds.toFixed(1)} |`
+  const bought = count('bought') + count('repeated')
+  return `| ${fault.name} | ${wasTold ? heard : `NOT TOLD; ${heard}`} | ${bought} | ${count('refused')} |`
 }
 
 // What was started ends with this process, whoever ends it.
