@@ -38,6 +38,8 @@ export type Checkout = {
   readonly meter: Meter
   /** Payers that nothing is sold to, and that money is sent back to only on a person's word. */
   isBlocked(payer: Address): Promise<boolean>
+  /** The same for those of the configuration, at once; the store refuses the others when an order is opened. */
+  isNeverServed(payer: Address): boolean
   /** Money that reached us and buys nothing: written down, and on its way back unless a person must decide. */
   sendBack(rail: RailName, astray: Astray): Promise<SentBack>
   /** Where anybody can ask what became of a payment. */

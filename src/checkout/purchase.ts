@@ -142,14 +142,21 @@ async function buy<Input extends JsonObject>(call: PaidCall<Input>): Promise<Out
 
 async function take<Input extends JsonObject>(call: PaidCall<Input>, input: Input, payment: Payment): Promise<Outcome> {
   const { checkout } = call
-  // Money that has moved cannot be refused; a person decides where that of a blocked payer goes.
-  if (payment.funds === 'captured' && (await checkout.isBlocked(payment.payer))) {
-    const transaction = await call.offer.rail.landed(call.credential)
-    if (transaction)
-      throw await sentBack(call, { transaction, detail: 'This payer is not served here.', mayBeAnothers: false })
-  }
+  if (payment.funds === 'captured' && checkout.isNeverServed(payment.payer)) throw await blockedMoney(call)
   checkout.ensureRoom()
-  return answer(call, await open(call, input, payment))
+  const opened = await open(call, input, payment)
+  if (opened.kind === 'blocked' && payment.funds === 'captured') throw await blockedMoney(call)
+  return answer(call, opened)
+}
+
+/** Money that has moved cannot be refused; a person decides where that of a blocked payer goes. */
+async function blockedMoney<Input extends JsonObject>(call: PaidCall<Input>): Promise<Problem> {
+  const transaction = await call.offer.rail.landed(call.credential)
+  if (transaction)
+    return sentBack(call, { transaction, detail: 'This payer is not served here.', mayBeAnothers: false })
+  return new Problem('payment_pending', 'The shop cannot look at this payment now; send the same request again.', {
+    action: 'wait_same_credential',
+  })
 }
 
 const UNSEEN_SECONDS = 2

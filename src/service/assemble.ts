@@ -166,7 +166,8 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
       operations.health.assertSelling(surface, rail)
       return rules.assertUnpaused(rail)
     },
-    isBlocked: operations.reconcileContext.isBlocked,
+    isBlocked: rules.isBlocked,
+    isNeverServed: rules.isNeverServed,
     sendBack: (rail, astray) => sendBack(operations.reconcileContext, rail, astray),
     paymentUrl: (rail, reference) => context.urlOf(rail, `/payments/${reference}`),
     enterWaitingRoom: createWaitingRoom(limits.waitingMax),

@@ -5,8 +5,9 @@ import type { Log } from '../base/log.ts'
 import { Problem } from '../base/problem.ts'
 import { whenThere } from '../base/when-there.ts'
 import type { RailName } from '../domain/rail.ts'
-import { isPayerBlocked, readBlocked } from '../store/blocked-payers.ts'
+import { isPayerBlocked } from '../store/blocked-payers.ts'
 import type { Database } from '../store/db.ts'
+import { NO_RULES, readRules } from '../store/rules.ts'
 import { readPauses, type SalesPause } from '../store/sales-pauses.ts'
 import type { PayerProblem } from '../surfaces/surface.ts'
 
@@ -19,6 +20,8 @@ export type HouseRules = {
   payerProblem(payer: Address): PayerProblem
   /** Read now. */
   isBlocked(payer: Address): Promise<boolean>
+  /** By the configuration. */
+  isNeverServed(payer: Address): boolean
 }
 
 type RuleParts = {
@@ -34,27 +37,22 @@ const CACHE_MS = 2_000
 const AGAIN_SECONDS = 60
 
 export function createHouseRules({ database, clock, log, configured }: RuleParts): HouseRules {
-  const pauses = lastKnown(clock, log, new Map<RailName, SalesPause>(), async () => {
-    const open = await readPauses(database)
-    return new Map(open.map((pause) => [pause.rail, pause]))
-  })
-  const blocked = lastKnown(clock, log, null as Awaited<ReturnType<typeof readBlocked>> | null, (known) =>
-    readBlocked(database, known),
-  )
+  const recent = lastKnown(clock, log, NO_RULES, (known) => readRules(database, known))
   const refused = () => new Problem('payer_blocked', 'This payer is not served here; nothing was taken.')
+  const isNeverServed = (payer: Address) => configured.has(payer.toLowerCase())
   return {
     assertUnpaused: (rail) =>
-      whenThere(pauses(), (known) => {
-        const pause = known.get(rail)
+      whenThere(recent(), ({ pauses }) => {
+        const pause = pauses.find((one) => one.rail === rail)
         if (pause && (pause.until === null || pause.until > clock.now())) throw pausedProblem(pause, clock.now())
       }),
     pauses: () => readPauses(database),
-    payerProblem(payer) {
-      const name = payer.toLowerCase()
-      if (configured.has(name)) return refused()
-      return whenThere(blocked(), (known) => (known?.addresses.has(name) ? refused() : null))
-    },
-    isBlocked: async (payer) => configured.has(payer.toLowerCase()) || isPayerBlocked(database, payer),
+    payerProblem: (payer) =>
+      isNeverServed(payer)
+        ? refused()
+        : whenThere(recent(), ({ blocked }) => (blocked.has(payer.toLowerCase()) ? refused() : null)),
+    isBlocked: async (payer) => isNeverServed(payer) || isPayerBlocked(database, payer),
+    isNeverServed,
   }
 }
 

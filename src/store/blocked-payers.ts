@@ -27,25 +27,6 @@ export async function isPayerBlocked(queryable: Queryable, payer: string): Promi
   return (await queryable.query(IS_BLOCKED, [payer])).rows[0]!.is_blocked
 }
 
-const STATE = statement<{ count: number; newest: Date | null }>(`
-  select count(*)::int as count, max(at) as newest
-  from blocked_payers`)
-
-const ALL = statement<{ address: string }>(`
-  select address
-  from blocked_payers`)
-
-type BlockedSet = { readonly state: string; readonly addresses: ReadonlySet<string> }
-
-/** All of them; what is known already, as long as nobody was added or taken out. */
-export async function readBlocked(queryable: Queryable, known: BlockedSet | null): Promise<BlockedSet> {
-  const { count, newest } = (await queryable.query(STATE)).rows[0]!
-  const state = `${count} ${newest?.getTime() ?? 0}`
-  if (known?.state === state) return known
-  const { rows } = await queryable.query(ALL)
-  return { state, addresses: new Set(rows.map(({ address }) => address)) }
-}
-
 const LIST = statement<Row & { micros: string }>(`
   select address, reason, author, at, (extract(epoch from at) * 1000000)::bigint::text as micros
   from blocked_payers

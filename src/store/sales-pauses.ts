@@ -14,7 +14,7 @@ export type SalesPause = {
   readonly until: number | null
 }
 
-type Row = { rail: RailName; reason: string; author: string; since: Date; until_at: Date | null }
+type PauseRow = { rail: RailName; reason: string; author: string; since: Date; until_at: Date | null }
 
 /** A condition for somebody else's statement, on a parameter that is a rail: it is paused. */
 export function isPausedRail(rail: string): string {
@@ -25,7 +25,7 @@ export function isPausedRail(rail: string): string {
           and (until_at is null or until_at > now()))`
 }
 
-const OPEN = statement<Row>(`
+const OPEN = statement<PauseRow>(`
   select rail, reason, author, since, until_at
   from sales_pauses
   where until_at is null
@@ -36,7 +36,7 @@ export async function readPauses(queryable: Queryable): Promise<readonly SalesPa
   return (await queryable.query(OPEN)).rows.map(pauseOf)
 }
 
-const LOCK = statement<Row>(`
+const LOCK = statement<PauseRow>(`
   select rail, reason, author, since, until_at
   from sales_pauses
   where rail = $1
@@ -82,7 +82,7 @@ export function resumeSales(db: Database, doer: Doer, rail: RailName): Promise<b
   })
 }
 
-function pauseOf({ rail, reason, author, since, until_at }: Row): SalesPause {
+export function pauseOf({ rail, reason, author, since, until_at }: PauseRow): SalesPause {
   return { rail, reason, by: author, since: since.getTime(), until: until_at?.getTime() ?? null }
 }
 

@@ -82,8 +82,9 @@ describe('what an operator forbids', () => {
       assert.equal((await ask(`/operator/sales/${rail.rail}/resume`, post({})))['did'], 'resumed')
       assert.equal((await ask(`/operator/sales/${rail.rail}/resume`, post({})))['did'], 'nothing')
       await until(async () => (await fetch(buyUrl(shop, rail), post(paid.request))).status === 402)
-      // The same payment is still good: it was never used.
-      assert.equal((await present(rail, paid)).status, 200)
+      // It was never used, so it is still good; one by pull is good for seconds only, and may be over.
+      if (rail === x402UnderTest) assert.equal((await present(rail, paid)).status, 200)
+      else assert.equal((await buy(shop, rail, buyer)).response.status, 200)
     })
   }
 
@@ -185,7 +186,7 @@ describe('what an operator forbids', () => {
           'unblocked',
         )
         // Replicas read the list anew within two seconds.
-        await until(async () => (await present(rail, made)).status === 200)
+        await until(async () => (await buy(shop, rail, buyer)).response.status === 200)
       })
     }
   }

@@ -118,8 +118,8 @@ const OPEN = statement<{ created_at: Date; lease: string }>(`
         and $13::numeric + ${liabilities('$15', '$14')} <= $27::numeric
         and ${refundsToday('$12')} < $28
         and ${struckUntil('$29', '$12')} is null
-        and not ${isBlockedAddress('$12')}
         and not ${isPausedRail('$6')}))
+      and not ${isBlockedAddress('$12')}
     returning id, created_at
   ), kept as (
     insert into holds (order_id, resource, quantity, kept)
@@ -317,9 +317,9 @@ async function whyNot(db: Database, opening: Opening): Promise<OpenOutcome | nul
   // A payment that is known already hears of its order even when the shelf is empty by now: perhaps it emptied it.
   if (known) return { kind: 'known', order: known }
   if (opening.lineage !== null && (await lookAtStore(db, [])).lineage !== opening.lineage) return { kind: 'moved' }
-  const [closed] = payment.funds === 'captured' ? [] : (await db.query(CLOSED, [payment.payer, opening.rail])).rows
+  const [closed] = (await db.query(CLOSED, [payment.payer, opening.rail])).rows
   if (closed?.is_blocked) return { kind: 'blocked' }
-  if (closed?.is_paused) return { kind: 'paused' }
+  if (closed?.is_paused && payment.funds === 'authorized') return { kind: 'paused' }
   const refusal = await holdRefusal(db, opening.holds)
   if (refusal) return { kind: 'held', ...refusal }
   if ((await db.query(SPENT, [payment.identities])).rows.length > 0) return { kind: 'spent' }
