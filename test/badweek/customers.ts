@@ -134,6 +134,12 @@ export async function heldMoney({ store }: BadWorld): Promise<number> {
   return (await store.db.query(`select from arrivals where state = 'held'`)).rowCount ?? 0
 }
 
+/** No trouble is open but what waits for a person. */
+export async function isCalm({ store }: BadWorld): Promise<boolean> {
+  const { rowCount } = await store.db.query(`select from troubles where ended_at is null and kind <> 'attention'`)
+  return rowCount === 0
+}
+
 export async function nothingOpen({ store }: BadWorld): Promise<void> {
   await until(async () => (await store.db.query(`select from jobs where kind = 'order'`)).rowCount === 0)
 }

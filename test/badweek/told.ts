@@ -17,7 +17,8 @@ export function listen(world: BadWorld) {
   let position: string | null = null
   /** What is read again was heard before. */
   let isBehind = true
-  let isHealthy = false
+  /** When the last look began that found everything well. */
+  let wellAt = 0
   const read = world.replicas.map(() => 0)
   const say = (words: string) => {
     told.push({ at: performance.now(), words })
@@ -43,11 +44,12 @@ export function listen(world: BadWorld) {
   }
 
   async function readHealth(): Promise<void> {
+    const begun = performance.now()
     const answers = await Promise.all(world.replicas.map(({ url }, n) => healthOf(url, `replica ${n + 1}`)))
     const front = await healthOf(world.proxy.url(), 'the proxy')
     for (const words of new Set([...answers.flat(), ...front.filter((words) => /proxy/.test(words))]))
       say(`health ${words}`)
-    isHealthy = [...answers, front].every((words) => words.length === 0)
+    if ([...answers, front].every((words) => words.length === 0)) wellAt = begun
   }
 
   async function readEvents(): Promise<void> {
@@ -81,7 +83,8 @@ export function listen(world: BadWorld) {
   const looping = [readLogs, readHealth, readEvents].map(again)
   return {
     told,
-    isHealthy: () => isHealthy,
+    /** Has a look that began after this moment found everything well? */
+    isWellSince: (moment: number) => wellAt > moment,
     async stop() {
       isOver = true
       await Promise.all(looping)

@@ -4,7 +4,7 @@
 import { proxies } from '../proxy/proxies.ts'
 import { clusterBinaries } from '../support/cluster.ts'
 import { until } from '../support/until.ts'
-import { heldMoney, judgeAll, nothingOpen, openDoors, type Purchase } from './customers.ts'
+import { heldMoney, isCalm, judgeAll, nothingOpen, openDoors, type Purchase } from './customers.ts'
 import { type BadFault, badFaults } from './faults.ts'
 import { listen, type Told } from './told.ts'
 import { type BadWorld, startBadWorld } from './world.ts'
@@ -33,7 +33,7 @@ async function main(words: readonly string[]): Promise<void> {
   const world = await startBadWorld()
   const watch = listen(world)
   const doors = openDoors(world)
-  await until(watch.isHealthy)
+  await until(() => watch.isWellSince(0))
   const rows: Row[] = []
   for (const fault of wanted) {
     rows.push(await play(world, fault, watch, doors.purchases))
@@ -70,8 +70,10 @@ async function play(world: BadWorld, fault: BadFault, watch: Watch, purchases: r
   const mended = performance.now()
   const sold = () =>
     purchases.slice(first).filter(({ outcome }) => outcome === 'bought' || outcome === 'repeated').length
-  await until(() => watch.isHealthy() && isDone(PURCHASES_PER_FAULT) && sold() > 0)
+  await until(() => watch.isWellSince(mended) && isDone(PURCHASES_PER_FAULT) && sold() > 0)
   const healedSeconds = (performance.now() - mended) / 1000
+  // A trouble that comes back before it was told to be over is not told again: the next fault begins when none is open.
+  await until(() => isCalm(world))
   return {
     fault,
     begun,

@@ -70,7 +70,7 @@ describe('health', () => {
     assert.deepEqual(
       body.checks.map(({ name }) => name),
       [
-        ...['store', 'chain 84532', 'chain 42431', 'rail x402', 'ledger'],
+        ...['store', 'chain 84532', 'chain 42431', 'rail x402', 'rail mpp', 'ledger'],
         ...['surface sale', 'surface shop', 'surface craft', 'worker', 'wallets'],
       ],
     )
