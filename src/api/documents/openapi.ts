@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { FreeRoute, Route } from '../../domain/route.ts'
-import { answersAt } from './answers.ts'
+import { answersHere } from './answers.ts'
 import { createComponents } from './components.ts'
 import { type ContractParts, contract } from './contract.ts'
 import type { Facts } from './facts.ts'
@@ -14,7 +14,7 @@ import { webhookOperations } from './webhooks.ts'
 /** `/openapi.json`: what can be bought at this host. */
 export function payableContract(first: Facts): (facts: Facts) => JsonObject {
   const components = createComponents()
-  const answers = answersAt(first.origin)
+  const answers = answersHere(first.origin, first.rails)
   const operations = first.paid.map(({ route }) => paidOperation(components, route, first, answers))
   const printed = components.all()
   return (facts) => {
@@ -50,7 +50,7 @@ function payableParts(facts: Facts): Omit<ContractParts, 'paths' | 'components'>
 /** `/openapi.full.json`: everything else at this host. Reads, quotes, statuses, documents, `/mcp`, and what webhooks say. */
 export function fullContract(first: Facts): (facts: Facts) => JsonObject {
   const components = createComponents()
-  const answers = answersAt(first.origin)
+  const answers = answersHere(first.origin, first.rails)
   const free = first.routes.filter((route): route is FreeRoute => route.kind === 'free')
   const operations = free.map((route) => [route, freeOperation(components, route, answers)] as const)
   const mcp = mcpOperation(components, first, answers)
