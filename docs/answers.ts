@@ -22,7 +22,7 @@ const RECEIVER = 'http://localhost:9/webhooks'
 const OPERATOR = { authorization: 'Bearer sandbox-operator' }
 
 /** Asks all of it, of a sandbox that was never asked before. */
-export async function collectAnswers(url: string): Promise<Answers> {
+export async function collectAnswers({ url, dataDir }: Pick<Place, 'url' | 'dataDir'>): Promise<Answers> {
   const seen = new Map<string, Record<string, Json>>()
   const note = (operation: string, status: number, body: Json) => {
     seen.set(operation, { ...seen.get(operation), [status]: body })
@@ -34,7 +34,7 @@ export async function collectAnswers(url: string): Promise<Answers> {
   await askFree(asking, bought)
   await askSandbox(asking)
   await askOperator(asking, bought)
-  const plain = createPlain(url, buyer.address)
+  const plain = createPlain({ url, dataDir, address: buyer.address })
   return Object.fromEntries(
     [...seen].map(([operation, answers]) => [
       operation,
@@ -197,8 +197,10 @@ function isList(value: Json): value is readonly Json[] {
 
 const AT = '2026-01-01T12:00:00.000Z'
 
-/** What differs between two runs, made the same: origin, moments, and whatever was drawn by lot. Nobody's wallet is shown. */
-function createPlain(url: string, address: Address): (value: Json) => Json {
+type Place = { readonly url: string; readonly dataDir: string; readonly address: Address }
+
+/** What differs between two runs, made the same: origin, folder, moments, and whatever was drawn by lot. Nobody's wallet is shown. */
+function createPlain({ url, dataDir, address }: Place): (value: Json) => Json {
   const drawn = new Map<string, string>()
   /** The first that is seen is always told by the same letters, and the second, and so on. */
   const same = (text: string, tell: (digest: string) => string) => {
@@ -222,6 +224,7 @@ function createPlain(url: string, address: Address): (value: Json) => Json {
     ],
   ]
   const names: readonly (readonly [string, string])[] = [
+    [dataDir, './data'],
     [url, 'https://shop.example'],
     [RECEIVER, 'https://receiver.example/webhooks'],
     ['localhost/sutler', 'example.shop/sutler'],

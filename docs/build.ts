@@ -10,7 +10,7 @@ writeFileSync(new URL('errors.md', import.meta.url), errorsMarkdown())
 
 const sandbox = await startSandbox({ SUTLER_WEBHOOK_LOOPBACK: 'true' })
 try {
-  const answers = await collectAnswers(sandbox.url)
+  const answers = await collectAnswers(sandbox)
   writeFileSync(new URL('answers.json', import.meta.url), `${JSON.stringify(answers, null, 2)}\n`)
 } finally {
   await sandbox.stop()

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import * as z from 'zod'
 import { referringSchema } from '../../src/api/documents/json-schema.ts'
@@ -11,4 +12,9 @@ test('an answer may grow members, and a request may not', () => {
   assert.doesNotMatch(JSON.stringify(answer), /additionalProperties/)
   const request = referringSchema(z.strictObject({ a: z.int() }), 'input')
   assert.equal(request.schema['additionalProperties'], false)
+})
+
+test('the examples tell of no folder of the machine that made them', () => {
+  const told = readFileSync('docs/answers.json', 'utf8')
+  assert.doesNotMatch(told, /(?<![\w.:/])\/(tmp|home|root|work|var|Users|private)\//)
 })
