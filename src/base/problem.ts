@@ -121,6 +121,13 @@ const common = {
     action: 'none',
     advice: 'Links work once and for 15 minutes. Ask an admin for another one: sutler operators link <name>.',
   },
+  sign_in_again: {
+    status: 401,
+    title: 'Sign in again for this',
+    taken: false,
+    action: 'none',
+    advice: 'Nothing was done. It needs a sign-in of this moment; the console asks for it.',
+  },
   role_too_low: {
     status: 403,
     title: 'Your role may not do this',

@@ -305,6 +305,16 @@ export const commands: readonly Entry[] = [
     load: () => import('./operators.ts').then(({ revokeOperator }) => revokeOperator),
   },
   {
+    name: 'tokens list',
+    summary: 'Personal tokens that work, yours or everybody’s',
+    load: () => import('./tokens.ts').then(({ listTokens }) => listTokens),
+  },
+  {
+    name: 'tokens revoke',
+    summary: 'End a personal token, and what it let in',
+    load: () => import('./tokens.ts').then(({ revokeToken }) => revokeToken),
+  },
+  {
     name: 'approvals list',
     summary: 'Refunds that wait for a second person',
     load: () => import('./approvals.ts').then(({ listApprovalsCommand }) => listApprovalsCommand),

@@ -51,6 +51,7 @@ export const addOperator: Command = {
     ...operatorOptions,
     role: { value: 'role', about: `${roles.join(', ')}; viewer unless told` },
     'with-token': { about: 'also a personal token for the command line' },
+    days: { value: 'days', about: 'how long that token is good for: 1 to 365; 90 unless told' },
   },
   examples: [
     ['sutler operators add mara --role admin', 'Mara may do all, under her own name'],
@@ -62,6 +63,7 @@ export const addOperator: Command = {
       name,
       role: roleOf(call.option('role') ?? 'viewer', 'operators add'),
       token: call.flag('with-token'),
+      ...daysIn(call),
     }
     const added = await operatorClient(call).post<Keys>('/operator/operators', body)
     return { json: added, text: [`${added.name} is ${added.role}`, ...keyLines(added)].join('\n') }
@@ -111,13 +113,25 @@ export const revokeOperator: Command = {
   },
 }
 
+function daysIn(call: CommandCall): { tokenDays?: number } {
+  const text = call.option('days')
+  if (text === undefined) return {}
+  if (!/^\d{1,3}$/.test(text)) throw new UsageFault(`${text} is no number of days`, 'operators add')
+  return { tokenDays: Number(text) }
+}
+
 async function pathOf(call: CommandCall, name: string): Promise<string> {
+  return `/operator/operators/${encodeURIComponent(await operatorIdOf(call, name))}`
+}
+
+/** By name or id. */
+export async function operatorIdOf(call: CommandCall, name: string): Promise<string> {
   const { operators } = await operatorClient(call).get<{ operators: OperatorView[] }>('/operator/operators')
   const found = operators.find(
     ({ id, name: known, state }) => id === name || (state === 'active' && known.toLowerCase() === name.toLowerCase()),
   )
   if (!found) throw new CommandRefusal('operator_not_found', `there is no operator ${name}; see \`sutler operators\``)
-  return `/operator/operators/${encodeURIComponent(found.id)}`
+  return found.id
 }
 
 function roleOf(text: string, command: string): Role {

@@ -5,6 +5,7 @@ import { passkeyRows } from '../api/operator/passkey-rows.ts'
 import { firstUrl, meRow, peopleRows } from '../api/operator/people-rows.ts'
 import type { OperatorRoute } from '../api/operator/route.ts'
 import { sessionRows } from '../api/operator/session-rows.ts'
+import { tokenRows } from '../api/operator/token-rows.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/id.ts'
 import type { JsonObject } from '../base/json.ts'
@@ -33,6 +34,7 @@ export function peopleRoutes(parts: PeopleParts, all: () => readonly OperatorRou
   const networks = accounts.filter(({ isSelling }) => isSelling).map(({ network }) => network)
   return [
     ...peopleRows(parts),
+    ...tokenRows(parts),
     meRow(parts, networks, all),
     ...auditRows(parts),
     ...approvalRows({ ...parts, objectionTo: (doer, approval) => objectionTo(parts.database, doer, approval) }),

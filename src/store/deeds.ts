@@ -39,6 +39,7 @@ const QUIET: ReadonlySet<string> = new Set([
   'passkey',
   'route',
   'session',
+  'token',
   'webhook',
 ])
 

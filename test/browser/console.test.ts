@@ -297,6 +297,7 @@ describe('the operator’s console', { skip }, () => {
     const { link } = await addOperator(shop, 'Otto', 'viewer')
     const seat = await emptySeat(browser, shop)
     await seat.page.goto(link.url)
+    await seat.page.getByRole('button', { name: 'Sign in as Otto' }).click()
     await seat.page.getByText('You are signed in').waitFor()
     assert.equal(new URL(seat.page.url()).hash, '')
     assert.deepEqual(await accessibilityOf(seat.page), [])

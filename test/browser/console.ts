@@ -30,6 +30,7 @@ export async function seatFor(browser: Browser, shop: TestShop, name: string, ro
   const { link } = await addOperator(shop, name, role)
   const seat = await emptySeat(browser, shop)
   await seat.page.goto(link.url)
+  await seat.page.getByRole('button', { name: `Sign in as ${name}` }).click()
   await seat.page.getByRole('button', { name: 'Not now, open the console' }).click()
   await seat.page.locator('#me button').waitFor()
   return seat

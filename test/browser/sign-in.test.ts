@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Browser } from 'playwright-core'
-import { addOperator, tokenIn } from '../operations/people-desk.ts'
+import { asOperator } from '../operations/desk.ts'
+import { type Added, addOperator, audit, tokenIn } from '../operations/people-desk.ts'
+import { post } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
 import { findChromium, launch } from './chromium.ts'
+import { accessibilityOf, seatFor } from './console.ts'
 
 const executable = findChromium()
 const skip = executable === null ? 'there is no Chromium on this machine; nothing was proven about browsers' : false
 
-// What a browser itself does with our cookie, our headers and our passkeys. It speaks to the routes alone; the pages have tests of their own.
+// What a browser itself does with our cookie, our headers, our links and our passkeys.
 describe('signing in with a real browser', { skip }, () => {
   let shop: TestShop
   let browser: Browser
@@ -103,5 +106,53 @@ describe('signing in with a real browser', { skip }, () => {
       ['Grace'],
     )
     await context.close()
+  })
+
+  test('a link signs nobody in by being opened: it says whom it is for, and waits', async () => {
+    verifies('D17.7', 'O-18')
+    const victim = await seatFor(browser, shop, 'Victim', 'support')
+    const mallory = await addOperator(shop, 'Mallory', 'admin')
+    // From a page of another site, in the browser of somebody who is signed in.
+    await victim.page.goto(`${shop.url.replace('localhost', '127.0.0.1')}/catalog`)
+    await Promise.all([
+      victim.page.waitForURL('**/operator/enter'),
+      victim.page.evaluate((url) => location.assign(url), mallory.link.url),
+    ])
+    await victim.page.getByText('This link is for Mallory, admin').waitFor()
+    await victim.page.getByText('You are signed in as Victim').waitFor()
+    assert.deepEqual(await accessibilityOf(victim.page), [])
+    await victim.page.goto(`${shop.url}/operator/people`)
+    await victim.page.locator('#me').getByText('Victim').waitFor()
+    const [begun] = await audit(shop, '&deed=session.begun')
+    assert.equal(begun!.who, 'Victim', 'and nobody else was signed in')
+    await victim.context.close()
+  })
+
+  test('a token is made and revoked in People; when the sign-in is an old one, another is asked for first', async () => {
+    verifies('D17.11', 'D17.12')
+    const seat = await seatFor(browser, shop, 'Tara', 'support')
+    const { page } = seat
+    await seat.go('/operator/people')
+    await page.getByRole('button', { name: 'New token…' }).click()
+    await page.getByLabel('What it is for').fill('Nightly report')
+    await shop.store.db.query(`update operator_sessions set began_at = began_at - interval '15 minutes'`)
+    await page.getByRole('button', { name: 'Make it' }).click()
+    const person = (await (await asOperator(shop, '/operator/operators')).json()) as { operators: Added[] }
+    const { id } = person.operators.find(({ name }) => name === 'Tara')!
+    const link = await (await asOperator(shop, `/operator/operators/${id}/link`, post({}))).json()
+    await page.getByLabel('Token or one-time link').fill((link as Added).link.url)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    const token = (await page.getByLabel('Link', { exact: true }).textContent())!
+    assert.match(token, /^spt_/)
+    await page.getByRole('button', { name: 'Done' }).click()
+    assert.deepEqual(await accessibilityOf(page), [])
+    const me = () => fetch(`${shop.url}/operator/me`, { headers: { authorization: `Bearer ${token}` } })
+    assert.equal((await me()).status, 200)
+    const row = page.getByRole('listitem').filter({ hasText: 'Nightly report' })
+    await row.getByRole('button', { name: 'Revoke…' }).click()
+    await page.getByRole('button', { name: 'Revoke it' }).click()
+    await row.waitFor({ state: 'detached' })
+    assert.equal((await me()).status, 401)
+    await seat.context.close()
   })
 })

@@ -437,6 +437,8 @@ async function deedsOf(shop: TestShop): Promise<Readonly<Record<string, Act>>> {
     'POST /operator/operators/first': () =>
       withoutAdmins(shop, () => asOperator(shop, '/operator/operators/first', post({}))),
     'POST /operator/tokens': () => to('/operator/tokens'),
+    'DELETE /operator/tokens/{id}': async () =>
+      at('DELETE', `/operator/tokens/${await to('/operator/tokens').then(idOf)}`),
     'POST /operator/approvals/{id}/approve': async () => to(`/operator/approvals/${await asked()}/approve`),
     'POST /operator/approvals/{id}/refuse': async () => to(`/operator/approvals/${await asked()}/refuse`),
     'DELETE /operator/session': async () =>

@@ -40,18 +40,36 @@ export async function addPasskey(name) {
   return tell('POST', '/operator/passkeys/register', { name, credential })
 }
 
-/** @param {{ done: () => any, token?: string }} props */
-export function SignIn({ done, token = '' }) {
-  const [text, setText] = useState(token)
+/**
+ * A link says whom it lets in, and waits for a press: somebody who was sent another's link must not find themselves signed in as them.
+ * @param {{ done: () => any, token: string }} props
+ */
+export function ByLink({ done, token }) {
+  const [look, setLook] = useState(null)
+  const { run, fault, isBusy } = useDeed()
+  useEffect(() => {
+    run(async () => setLook(await tell('POST', '/operator/session/look', { token })))
+  }, [])
+  if (!look && !fault) return html`<p class="soft" role="status">Looking at the link…</p>`
+  if (!look) return html`<${Refusal} fault=${fault} /><${SignIn} done=${done} />`
+  const { name, role } = look.operator ?? { name: 'admin', role: 'the first admin' }
+  return html`<p>This link is for <b>${name}</b>, ${role} of this shop.</p>${look.signedInAs ? html`<p class="soft">You are signed in as ${look.signedInAs}; that session ends.</p>` : null}<p class="soft small">Not you? Close this page: whatever is done here stands under ${name}’s name.</p><${Refusal} fault=${fault} />
+    <button type="button" class="primary wide" disabled=${isBusy} onClick=${() =>
+      run(async () => {
+        await tell('POST', '/operator/session', { token })
+        await done()
+      })}>Sign in as ${name}</button>`
+}
+
+/** @param {{ done: () => any }} props */
+export function SignIn({ done }) {
+  const [text, setText] = useState('')
   const { run, fault, isBusy } = useDeed()
   const enter = (secret) =>
     run(async () => {
       await tell('POST', '/operator/session', { token: secret })
       await done()
     })
-  useEffect(() => {
-    if (token) enter(token)
-  }, [])
   return html`<form class="signin" onSubmit=${(event) => {
     event.preventDefault()
     enter(text.trim())

@@ -6,16 +6,18 @@ import { isToken, tokenDigest } from '../../base/token.ts'
 import type { HttpConfig } from '../../config/config.ts'
 import { FIRST_ADMIN, mayAct, type Operator, type Role } from '../../domain/operator.ts'
 import type { Database } from '../../store/db.ts'
+import { touchToken } from '../../store/people/personal-tokens.ts'
 import { findSession, SESSION_MS, touchSession } from '../../store/people/sessions.ts'
 import { findToken } from '../../store/people/tokens.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
 import type { HttpRequest } from '../http/request.ts'
+import type { OpenSession } from './just-signed-in.ts'
 
 /** Somebody who was let in. */
 export type Admitted = {
   readonly who: Operator
   /** Of a browser; null for whoever holds a token. */
-  readonly session: string | null
+  readonly session: OpenSession | null
   /** May they still? Asked again and again by what goes on for long. */
   isStill(role: Role): Promise<boolean>
 }
@@ -105,14 +107,16 @@ async function byPersonalToken(
   if (!isToken('personal', bearer)) return null
   const find = async () => {
     const held = await findToken(database, tokenDigest(bearer), clock.now())
-    return held?.isGood && held.kind === 'personal' ? held.operator : null
+    return held?.isGood && held.kind === 'personal' ? held : null
   }
-  const operator = await find()
-  if (!operator) return null
+  const held = await find()
+  if (!held?.operator) return null
+  // Nobody waits for it, and nobody is sent away because it failed.
+  if (held.isStale) touchToken(database, held.id, clock.now()).catch(() => {})
   return {
-    who: { ...operator, via: 'token', address },
+    who: { ...held.operator, via: 'token', address },
     session: null,
-    isStill: async (role) => mayAct((await find())?.role ?? null, role),
+    isStill: async (role) => mayAct((await find())?.operator?.role ?? null, role),
   }
 }
 
@@ -131,7 +135,7 @@ async function bySession(
   if (session.isStale && !isBackground) touchSession(database, session.id, clock.now()).catch(() => {})
   return {
     who: { ...session.operator, via: session.via, address: addressOf(request) },
-    session: session.id,
+    session: { id: session.id, beganAt: session.beganAt, beganWith: session.beganWith },
     isStill: async (role) => mayAct((await find())?.operator.role ?? null, role),
   }
 }

@@ -16,7 +16,9 @@ import {
   takeChallenge,
   usePasskey,
 } from '../../store/people/passkeys.ts'
+import { BEGAN_WITH } from '../../store/people/sessions.ts'
 import { type Proof, signIn } from '../../store/people/sign-in.ts'
+import { assertJustSignedIn } from './just-signed-in.ts'
 import { challengeIn, checkAssertion, ES256, type PasskeyPlace, readPasskey } from './passkey.ts'
 import type { PeopleDesk } from './people-rows.ts'
 import { entrance, type OperatorRoute, operator } from './route.ts'
@@ -66,8 +68,9 @@ export function passkeyRows(desk: PeopleDesk): readonly OperatorRoute[] {
     operator('POST /operator/passkeys/options', {
       role: 'viewer',
       summary: 'What a browser needs to make a passkey; good for two minutes, once',
-      handle: async ({ who }) => {
+      handle: async ({ who, session }) => {
         if (who.id === FIRST_ADMIN.id) throw new Problem('invalid_request', "The shop's own token has no passkeys.")
+        assertJustSignedIn(session, clock.now(), 'A passkey')
         const known = await listPasskeys(database, who.id)
         return { body: creation({ rpId, shop: config.service.name, who, known }, await ask(who.id)) }
       },
@@ -76,7 +79,8 @@ export function passkeyRows(desk: PeopleDesk): readonly OperatorRoute[] {
       role: 'viewer',
       summary: 'Keep a passkey that a browser has made',
       body: z.strictObject({ credential: registered, name: nameField.default('Passkey') }),
-      handle: async ({ body, doer }) => {
+      handle: async ({ body, doer, session }) => {
+        assertJustSignedIn(session, clock.now(), 'A passkey')
         const id = await database.transaction((tx) => register(tx, doer, place, body))
         if (id === null)
           throw new Problem('invalid_request', 'This passkey is not taken: ask for new options and make it again.')
@@ -160,7 +164,7 @@ async function prove(
   place: PasskeyPlace,
   now: number,
 ): Promise<Proof> {
-  const nobody = { operator: null, suspect: null, how: 'passkey' }
+  const nobody = { operator: null, suspect: null, how: BEGAN_WITH.passkey, token: null }
   const challenge = attempt(() => challengeIn(response.clientDataJSON, 'webauthn.get', place))
   // One that was asked for a new passkey is not good for coming in.
   if (challenge === null || (await takeChallenge(tx, challenge, now)) !== null) return nobody
@@ -172,7 +176,7 @@ async function prove(
   const counter = attempt(() => checkAssertion(response, passkey, place))
   if (counter === null) return suspect
   await usePasskey(tx, passkey.id, counter, now)
-  return { operator: { ...operator, via: 'console' }, suspect: null, how: 'passkey' }
+  return { ...nobody, operator: { ...operator, via: 'console' } }
 }
 
 /** Null when it cannot be read or does not hold: whoever sent it learns nothing more. */

@@ -22,7 +22,7 @@ import {
 import { listPasskeys } from '../../store/people/passkeys.ts'
 import { IDLE_MS } from '../../store/people/sessions.ts'
 import { spentToday } from '../../store/people/spending.ts'
-import { type GivenToken, issueToken } from '../../store/people/tokens.ts'
+import { type GivenToken, issueToken, PERSONAL_DAYS, PERSONAL_DAYS_MAX } from '../../store/people/tokens.ts'
 import type { Admission } from './admission.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
@@ -45,6 +45,8 @@ export const operatorNameField = nameField
 const id = z.strictObject({ id: z.string().min(1).max(64) })
 const role = z.enum(roles)
 
+export const tokenDaysField = z.int().min(1).max(PERSONAL_DAYS_MAX).default(PERSONAL_DAYS)
+
 export function peopleRows(desk: PeopleDesk): readonly OperatorRoute[] {
   const { database, clock, config } = desk
   return [
@@ -65,6 +67,7 @@ export function peopleRows(desk: PeopleDesk): readonly OperatorRoute[] {
         name: operatorNameField,
         role,
         token: z.boolean().default(false).describe('Also a token for the command line'),
+        tokenDays: tokenDaysField.describe('How many days it is good for'),
       }),
       handle: async ({ body, doer }) => ({
         status: 201,
@@ -74,7 +77,7 @@ export function peopleRows(desk: PeopleDesk): readonly OperatorRoute[] {
             throw new Problem('invalid_request', `There is an operator ${body.name} already; choose another name.`)
           return {
             ...presentPerson(person),
-            ...(await keysFor(tx, doer, config, { ...person, wantsToken: body.token })),
+            ...(await keysFor(tx, doer, config, { ...person, wantsToken: body.token, days: body.tokenDays })),
           }
         }),
       }),
@@ -109,16 +112,6 @@ export function peopleRows(desk: PeopleDesk): readonly OperatorRoute[] {
       handle: async ({ params, doer }) => ({
         body: presentPerson(changed(params.id, await changePerson(database, doer, params.id, { state: 'revoked' }))),
       }),
-    }),
-    operator('POST /operator/tokens', {
-      role: 'viewer',
-      summary: 'A personal token for the command line, for a year; the answer holds it, once',
-      handle: async ({ who, doer }) => {
-        if (who.id === FIRST_ADMIN.id)
-          throw new Problem('invalid_request', "The shop's own token has no person; add one with sutler operators add.")
-        const given = await database.transaction((tx) => issueToken(tx, doer, { kind: 'personal', operatorId: who.id }))
-        return { status: 201, body: { token: given.secret.reveal(), expiresAt: isoTime(given.expiresAt) } }
-      },
     }),
   ]
 }
@@ -158,7 +151,7 @@ export function meRow(
       return {
         body: {
           operator: { id: who.id, name: who.name, role: who.role, via: who.via },
-          session,
+          session: session?.id ?? null,
           shop: { name: config.service.name, mode: config.mode, networks: [...networks] },
           may: Object.fromEntries(may),
           passkeys: (await listPasskeys(database, who.id)).length,
@@ -177,10 +170,11 @@ async function keysFor(
   tx: Transaction,
   doer: Doer,
   { operators, http }: Config,
-  { id: operatorId, wantsToken }: { readonly id: string; readonly wantsToken: boolean },
+  { id: operatorId, wantsToken, days = PERSONAL_DAYS }: { id: string; wantsToken: boolean; days?: number },
 ): Promise<JsonObject> {
   const link = operators.console ? await issueToken(tx, doer, { kind: 'link', operatorId }) : null
-  const token = wantsToken || !link ? await issueToken(tx, doer, { kind: 'personal', operatorId }) : null
+  const token =
+    wantsToken || !link ? await issueToken(tx, doer, { kind: 'personal', operatorId, days, name: 'First token' }) : null
   return {
     link: link && presentLink(link, http.baseUrl),
     token: token && { token: token.secret.reveal(), expiresAt: isoTime(token.expiresAt) },

@@ -11,6 +11,7 @@ import { parseWith } from '../http/parse.ts'
 import type { Handler, Headers, Reply } from '../http/reply.ts'
 import { type HttpRequest, queryOf } from '../http/request.ts'
 import type { Admission, Admitted } from './admission.ts'
+import type { OpenSession } from './just-signed-in.ts'
 
 // Routes for the people who run the shop. They are a table of their own: what is not in the public table is in no public document.
 
@@ -24,7 +25,7 @@ type OperatorCall<Params, Query, Body> = {
   /** The same, with the name that is told and the time: for whatever records a deed. */
   readonly doer: Doer
   /** The session of a browser; null for whoever holds a token. */
-  readonly session: string | null
+  readonly session: OpenSession | null
   /** By its lower-case name. */
   header(name: string): string | undefined
 }

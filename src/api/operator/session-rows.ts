@@ -5,12 +5,17 @@ import { Problem } from '../../base/problem.ts'
 import { isToken } from '../../base/token.ts'
 import type { Operator } from '../../domain/operator.ts'
 import { endSession, type ListedSession, listSessions } from '../../store/people/sessions.ts'
-import { type Caller, type SignIn, signInByToken } from '../../store/people/sign-in.ts'
+import { type Caller, lookAtToken, type SignIn, signInByToken } from '../../store/people/sign-in.ts'
 import type { HttpRequest } from '../http/request.ts'
 import { operatorNameField, type PeopleDesk } from './people-rows.ts'
 import { entrance, type OperatorRoute, operator } from './route.ts'
 
 const DEVICE_MAX = 200
+const tokenField = z.string().min(1).max(200)
+
+function isOne(token: string): boolean {
+  return isToken('link', token) || isToken('personal', token)
+}
 
 /** How a browser comes in, and out again. */
 export function sessionRows(desk: PeopleDesk): readonly OperatorRoute[] {
@@ -19,21 +24,31 @@ export function sessionRows(desk: PeopleDesk): readonly OperatorRoute[] {
     entrance('POST /operator/session', {
       summary: 'Sign in with a link or a personal token; the answer sets the cookie of the session',
       body: z.strictObject({
-        token: z.string().min(1).max(200),
+        token: tokenField,
         name: operatorNameField.optional().describe('Only of the first admin, who is made by signing in'),
       }),
       handle: async ({ body, request }) => {
         const { token, name } = body
-        const isOne = isToken('link', token) || isToken('personal', token)
         // Whatever else it is counts as a failure like any other.
-        return answerTo(desk, await signInByToken(database, callerOf(desk, request), isOne ? token : '', name))
+        return answerTo(desk, await signInByToken(database, callerOf(desk, request), isOne(token) ? token : '', name))
+      },
+    }),
+    entrance('POST /operator/session/look', {
+      summary: 'Whom a link or a personal token would let in; nobody is let in by asking, and nothing is used up',
+      body: z.strictObject({ token: tokenField }),
+      handle: async ({ body: { token }, request }) => {
+        const look = await lookAtToken(database, callerOf(desk, request), isOne(token) ? token : '')
+        if (look.kind !== 'good') throw notIn(look)
+        const { operator, expiresAt, held } = look
+        const whom = operator && { name: operator.name, role: operator.role }
+        return { body: { operator: whom, expiresAt: isoTime(expiresAt), signedInAs: held } }
       },
     }),
     operator('DELETE /operator/session', {
       role: 'viewer',
       summary: 'Sign out',
       handle: async ({ doer, session }) => {
-        const isSignedOut = session !== null && (await endSession(database, doer, session))
+        const isSignedOut = session !== null && (await endSession(database, doer, session.id))
         return { body: { signedOut: isSignedOut }, headers: { 'Set-Cookie': admission.cookie(null) } }
       },
     }),
@@ -42,7 +57,7 @@ export function sessionRows(desk: PeopleDesk): readonly OperatorRoute[] {
       summary: 'Who is signed in, from where, and when they were last seen',
       handle: async ({ session }) => {
         const now = clock.now()
-        const sessions = (await listSessions(database, now)).map((one) => presentSession(one, session))
+        const sessions = (await listSessions(database, now)).map((one) => presentSession(one, session?.id ?? null))
         return { body: { sessions, next: null, asOf: isoTime(now) } }
       },
     }),
@@ -70,24 +85,26 @@ export function callerOf({ admission, clock, random }: PeopleDesk, request: Http
   }
 }
 
-/** Says nothing about what was wrong: a name, a link that was used, a key that is not known. */
 export function answerTo({ admission }: PeopleDesk, outcome: SignIn) {
-  switch (outcome.kind) {
-    case 'in':
-      return {
-        body: { operator: presentOperator(outcome.session.operator), session: outcome.session.id },
-        headers: { 'Set-Cookie': admission.cookie(outcome.session.value) },
-      }
-    case 'refused':
-      throw new Problem(
-        'sign_in_refused',
-        'This link or key does not let you in. Links work once, for 15 minutes: ask an admin for another one.',
-      )
-    case 'limited':
-      throw new Problem('rate_limited', `Too many failed; wait ${outcome.seconds} s. Nothing was looked at.`, {
-        afterSeconds: outcome.seconds,
-      })
+  if (outcome.kind !== 'in') throw notIn(outcome)
+  const { operator, id, value } = outcome.session
+  return {
+    body: { operator: presentOperator(operator), session: id },
+    headers: { 'Set-Cookie': admission.cookie(value) },
   }
+}
+
+/** Says nothing about what was wrong: a name, a link that was used, a key that is not known. */
+function notIn(outcome: Exclude<SignIn, { kind: 'in' }>): Problem {
+  if (outcome.kind === 'refused')
+    return new Problem(
+      'sign_in_refused',
+      'This link or key does not let you in. Links work once, for 15 minutes: ask an admin for another one.',
+    )
+  const { seconds } = outcome
+  return new Problem('rate_limited', `Too many failed; wait ${seconds} s. Nothing was looked at.`, {
+    afterSeconds: seconds,
+  })
 }
 
 function presentOperator({ id, name, role, via }: Omit<Operator, 'address'>): JsonObject {

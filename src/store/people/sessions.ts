@@ -18,17 +18,24 @@ type HeldSession = {
   readonly operator: { readonly id: string; readonly name: string; readonly role: Role }
   /** Was it not seen for a while? */
   readonly isStale: boolean
+  readonly beganAt: number
+  readonly beganWith: string
 }
+
+/** By what somebody came in. Empty: before that was written down. */
+export const BEGAN_WITH = { token: 'personal token', passkey: 'passkey', link: 'link', first: 'first link' } as const
 
 const FIND = statement<{
   id: string
   via: HeldSession['via']
+  began_at: Date
+  began_with: string
   seen_at: Date
   operator_id: string
   name: string
   role: Role
 }>(`
-  select s.id, s.via, s.seen_at, o.id as operator_id, o.name, o.role
+  select s.id, s.via, s.began_at, s.began_with, s.seen_at, o.id as operator_id, o.name, o.role
   from operator_sessions s
   join operators o on o.id = s.operator_id
   where s.digest = $1
@@ -42,8 +49,10 @@ export async function findSession(queryable: Queryable, value: string, now: numb
   const { rows } = await queryable.query(FIND, [tokenDigest(value), new Date(now), new Date(now - IDLE_MS)])
   const [row] = rows
   if (!row) return null
-  const { id, via, seen_at, operator_id, name, role } = row
-  return { id, via, operator: { id: operator_id, name, role }, isStale: seen_at.getTime() < now - TOUCH_MS }
+  const { id, via, began_at, began_with, seen_at, operator_id, name, role } = row
+  const operator = { id: operator_id, name, role }
+  const isStale = seen_at.getTime() < now - TOUCH_MS
+  return { id, via, operator, isStale, beganAt: began_at.getTime(), beganWith: began_with }
 }
 
 const TOUCH = statement(`
@@ -57,12 +66,24 @@ export async function touchSession(queryable: Queryable, id: string, now: number
 }
 
 const INSERT = statement(`
-  insert into operator_sessions (id, digest, operator_id, via, device, address, began_at, seen_at, expires_at)
-  values ($1, $2, $3, $4, $5, $6, $7, $7, $8)`)
+  insert into operator_sessions (id, digest, operator_id, via, device, address, began_at, seen_at, expires_at, began_with, token_id)
+  values ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9, $10)`)
 
+// What somebody else is at is left to the next: nobody waits here while others wait for the audit log.
 const FORGET = statement(`
   delete from operator_sessions
-  where expires_at < $1`)
+  where id in (
+    select id
+    from operator_sessions
+    where expires_at < $1
+    for update skip locked)`)
+
+type Beginning = {
+  readonly device: string
+  readonly how: string
+  /** What let them in; null for a passkey. The session ends no later than it does, if it is one that can be used again. */
+  readonly token: { readonly id: string; readonly until: number | null } | null
+}
 
 export type BegunSession = { readonly id: string; readonly value: Secret; readonly operator: Operator }
 
@@ -70,14 +91,15 @@ export type BegunSession = { readonly id: string; readonly value: Secret; readon
 export async function beginSession(
   tx: Transaction,
   doer: Doer & { readonly who: { readonly via: HeldSession['via'] } },
-  { device, how }: { readonly device: string; readonly how: string },
+  { device, how, token }: Beginning,
 ): Promise<BegunSession> {
   const { who, at, random } = doer
   const id = newId('ses', random)
   const value = newToken('session', random)
   await tx.query(FORGET, [new Date(at - KEEP_MS)])
-  const times = [new Date(at), new Date(at + SESSION_MS)]
-  await tx.query(INSERT, [id, tokenDigest(value.reveal()), who.id, who.via, device, who.address, ...times])
+  const until = Math.min(at + SESSION_MS, token?.until ?? Number.POSITIVE_INFINITY)
+  const facts = [who.id, who.via, device, who.address, new Date(at), new Date(until)]
+  await tx.query(INSERT, [id, tokenDigest(value.reveal()), ...facts, how, token?.id ?? null])
   await recordDeeds(tx, doer, [
     { deed: 'session.begun', about: { kind: 'session', id }, before: null, after: { how, device } },
   ])
@@ -122,6 +144,7 @@ export type ListedSession = {
   readonly via: HeldSession['via']
   readonly device: string
   readonly address: string
+  readonly beganWith: string
   readonly beganAt: number
   readonly seenAt: number
   readonly expiresAt: number
@@ -135,12 +158,13 @@ type ListRow = {
   device: string
   address: string
   began_at: Date
+  began_with: string
   seen_at: Date
   expires_at: Date
 }
 
 const LIST = statement<ListRow>(`
-  select s.id, s.operator_id, o.name, s.via, s.device, s.address, s.began_at, s.seen_at, s.expires_at
+  select s.id, s.operator_id, o.name, s.via, s.device, s.address, s.began_at, s.began_with, s.seen_at, s.expires_at
   from operator_sessions s
   join operators o on o.id = s.operator_id
   where s.ended_at is null
@@ -153,9 +177,10 @@ const LIST = statement<ListRow>(`
 /** Those that go on. */
 export async function listSessions(queryable: Queryable, now: number): Promise<readonly ListedSession[]> {
   const { rows } = await queryable.query(LIST, [new Date(now), new Date(now - IDLE_MS)])
-  return rows.map(({ operator_id, began_at, seen_at, expires_at, ...row }) => ({
+  return rows.map(({ operator_id, began_at, began_with, seen_at, expires_at, ...row }) => ({
     ...row,
     operatorId: operator_id,
+    beganWith: began_with,
     beganAt: began_at.getTime(),
     seenAt: seen_at.getTime(),
     expiresAt: expires_at.getTime(),

@@ -1,3 +1,4 @@
+import { isoTime } from '../../base/clock.ts'
 import { newId } from '../../base/id.ts'
 import type { Secret } from '../../base/secret.ts'
 import { newToken, tokenDigest } from '../../base/token.ts'
@@ -7,9 +8,14 @@ import { type Doer, recordDeeds } from '../deeds.ts'
 import { statement } from '../statement.ts'
 
 const LINK_MS = 15 * 60_000
-const PERSONAL_MS = 365 * 86_400_000
+const DAY_MS = 86_400_000
+export const PERSONAL_DAYS = 90
+export const PERSONAL_DAYS_MAX = 365
 /** Used and expired ones are kept for so long: who let whom in is asked when a second person approves. */
-const KEEP_MS = 30 * 86_400_000
+const KEEP_MS = 30 * DAY_MS
+
+/** A token that is used all the time is written to once a minute. */
+const TOUCH_MS = 60_000
 
 /** Told once, and never again. */
 export type GivenToken = { readonly id: string; readonly secret: Secret; readonly expiresAt: number }
@@ -17,44 +23,50 @@ export type GivenToken = { readonly id: string; readonly secret: Secret; readonl
 type TokenKind = 'link' | 'personal'
 
 const INSERT = statement(`
-  insert into operator_tokens (id, digest, kind, operator_id, made_by, made_at, expires_at)
-  values ($1, $2, $3, $4, $5, $6, $7)`)
+  insert into operator_tokens (id, digest, kind, operator_id, made_by, made_at, expires_at, name)
+  values ($1, $2, $3, $4, $5, $6, $7, $8)`)
 
+// Whoever finds one that somebody else is at leaves it to the next: nobody waits here while others wait for the audit log.
 const FORGET = statement(`
   delete from operator_tokens
-  where expires_at < $1`)
+  where id in (
+    select id
+    from operator_tokens
+    where expires_at < $1
+    for update skip locked)`)
 
 type TokenWish = {
   readonly kind: TokenKind
   /** Null: whoever becomes the first admin. */
   readonly operatorId: string | null
   readonly madeBy: string
+  /** Of a personal one: what it is called, and how long it is good for. */
+  readonly name?: string
+  readonly days?: number
 }
 
 /** Without a deed: for links that nobody made. */
 export async function insertToken(
   tx: Transaction,
-  { kind, operatorId, madeBy }: TokenWish,
+  { kind, operatorId, madeBy, name = '', days = PERSONAL_DAYS }: TokenWish,
   { at, random }: Pick<Doer, 'at' | 'random'>,
 ): Promise<GivenToken> {
   const secret = newToken(kind, random)
   const id = newId('tok', random)
-  const expiresAt = at + (kind === 'link' ? LINK_MS : PERSONAL_MS)
+  const expiresAt = at + (kind === 'link' ? LINK_MS : days * DAY_MS)
   await tx.query(FORGET, [new Date(at - KEEP_MS)])
   const digest = tokenDigest(secret.reveal())
-  await tx.query(INSERT, [id, digest, kind, operatorId, madeBy, new Date(at), new Date(expiresAt)])
+  await tx.query(INSERT, [id, digest, kind, operatorId, madeBy, new Date(at), new Date(expiresAt), name])
   return { id, secret, expiresAt }
 }
 
-export async function issueToken(
-  tx: Transaction,
-  doer: Doer,
-  { kind, operatorId }: Omit<TokenWish, 'madeBy'>,
-): Promise<GivenToken> {
-  const given = await insertToken(tx, { kind, operatorId, madeBy: doer.who.id }, doer)
+export async function issueToken(tx: Transaction, doer: Doer, wish: Omit<TokenWish, 'madeBy'>): Promise<GivenToken> {
+  const { kind, operatorId, name } = wish
+  const given = await insertToken(tx, { ...wish, madeBy: doer.who.id }, doer)
   const deed = kind === 'link' ? 'operator.linked' : 'token.made'
   const about = { kind: 'operator', id: operatorId ?? 'first' }
-  await recordDeeds(tx, doer, [{ deed, about, before: null, after: { tokenId: given.id } }])
+  const made = kind === 'link' ? {} : { name: name ?? '', expiresAt: isoTime(given.expiresAt) }
+  await recordDeeds(tx, doer, [{ deed, about, before: null, after: { tokenId: given.id, ...made } }])
   return given
 }
 
@@ -76,6 +88,9 @@ export type HeldToken = {
   readonly kind: TokenKind
   readonly madeBy: string
   readonly isGood: boolean
+  readonly expiresAt: number
+  /** Of a personal one: was it not used for a while? */
+  readonly isStale: boolean
   /** Null: the first admin, who is yet to be. */
   readonly operator: { readonly id: string; readonly name: string; readonly role: Role } | null
 }
@@ -85,13 +100,15 @@ type HeldRow = {
   kind: TokenKind
   made_by: string
   is_good: boolean
+  expires_at: Date
+  used_at: Date | null
   operator_id: string | null
   name: string | null
   role: Role | null
 }
 
 const HELD = `
-  select t.id, t.kind, t.made_by, t.operator_id, o.name, o.role,
+  select t.id, t.kind, t.made_by, t.operator_id, t.expires_at, t.used_at, o.name, o.role,
          t.expires_at > $2 and (t.kind = 'personal' or t.used_at is null)
            and (o.state is null or o.state = 'active') as is_good
   from operator_tokens t
@@ -102,19 +119,20 @@ const FIND = statement<HeldRow>(HELD)
 const LOCK = statement<HeldRow>(`${HELD} for update of t`)
 
 export async function findToken(queryable: Queryable, digest: string, now: number): Promise<HeldToken | null> {
-  return fromHeld((await queryable.query(FIND, [digest, new Date(now)])).rows)
+  return fromHeld((await queryable.query(FIND, [digest, new Date(now)])).rows, now)
 }
 
 /** Whoever comes with the same one waits, and finds it used. */
 export async function lockToken(tx: Transaction, digest: string, now: number): Promise<HeldToken | null> {
-  return fromHeld((await tx.query(LOCK, [digest, new Date(now)])).rows)
+  return fromHeld((await tx.query(LOCK, [digest, new Date(now)])).rows, now)
 }
 
-function fromHeld([row]: readonly HeldRow[]): HeldToken | null {
+function fromHeld([row]: readonly HeldRow[], now: number): HeldToken | null {
   if (!row) return null
-  const { id, kind, made_by, is_good, operator_id, name, role } = row
+  const { id, kind, made_by, is_good, expires_at, used_at, operator_id, name, role } = row
   const operator = operator_id === null ? null : { id: operator_id, name: name!, role: role! }
-  return { id, kind, madeBy: made_by, isGood: is_good, operator }
+  const isStale = kind === 'personal' && (used_at?.getTime() ?? 0) < now - TOUCH_MS
+  return { id, kind, madeBy: made_by, isGood: is_good, expiresAt: expires_at.getTime(), isStale, operator }
 }
 
 const USE = statement(`

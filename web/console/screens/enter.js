@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { Field, Refusal, useDeed } from '../dialog.js'
 import { Head, html } from '../parts.js'
 import { tell } from '../shop.js'
-import { addPasskey, hasPasskeys, SignIn } from '../signin.js'
+import { addPasskey, ByLink, hasPasskeys, SignIn } from '../signin.js'
 
 /** What the link says: a token, whether it is of the first admin (who has no name yet), or that this is a sandbox. */
 function readLink() {
@@ -48,6 +48,7 @@ export default function Enter() {
         open()
       })}>Add a passkey on this device</button><button type="button" class="wide" onClick=${open}>Not now, open the console</button>`
   const signIn = html`<${Head} title="Sign in" />${isSandbox ? html`<button type="button" class="primary wide" data-icon="flask" disabled=${isBusy} onClick=${enterSandbox}>Enter the sandbox</button><${Refusal} fault=${fault} /><div class="or">or as somebody</div>` : null}
-    <${SignIn} key=${token} token=${token} done=${() => (link.token && canHavePasskey ? setIn(true) : open())} />`
-  return html`<div class="card enter"><div class="brand"><img src=${/** @type {HTMLLinkElement} */ (document.querySelector('link[rel=icon]')).href} width="36" height="36" alt="" /><span><b>${document.body.dataset.shop}</b><small>Operator’s console${isSandbox ? ', sandbox' : ''}</small></span></div>${isIn ? after : link.isFirst ? first : signIn}</div>`
+    <${SignIn} done=${open} />`
+  const byLink = html`<${Head} title="Come in" /><${ByLink} token=${token} done=${() => (canHavePasskey ? setIn(true) : open())} />`
+  return html`<div class="card enter"><div class="brand"><img src=${/** @type {HTMLLinkElement} */ (document.querySelector('link[rel=icon]')).href} width="36" height="36" alt="" /><span><b>${document.body.dataset.shop}</b><small>Operator’s console${isSandbox ? ', sandbox' : ''}</small></span></div>${isIn ? after : link.isFirst ? first : token ? byLink : signIn}</div>`
 }

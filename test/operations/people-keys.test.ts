@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { post } from '../support/buyers.ts'
+import { startShop, type TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
+import { verifies } from '../support/verifies.ts'
+import { asOperator } from './desk.ts'
+import { addOperator, audit, codeOf, enter, joined, signIn, type Visitor, visitor } from './people-desk.ts'
+
+let shop: TestShop
+before(async () => {
+  shop = await startShop()
+})
+after(() => shop.stop())
+
+type Made = { readonly id: string; readonly name: string; readonly token: string; readonly expiresAt: string }
+type Listed = Omit<Made, 'token'> & { readonly operator: string; readonly usedAt: string | null }
+
+const DAY_MS = 86_400_000
+const bearer = (token: string, path = '/operator/me', init: RequestInit = {}) =>
+  fetch(shop.url + path, { ...init, headers: { ...init.headers, authorization: `Bearer ${token}` } })
+const make = async (by: Visitor, body: object = {}) =>
+  (await (await by.call('POST', '/operator/tokens', body)).json()) as Made
+const listed = async (by: Visitor, query = '') =>
+  ((await (await by.call('GET', `/operator/tokens${query}`)).json()) as { tokens: Listed[] }).tokens
+
+describe('a personal token', () => {
+  let ada: Visitor
+  let root: Visitor
+  before(async () => {
+    ada = await joined(shop, 'Ada', 'support')
+    root = await joined(shop, 'Root', 'admin')
+  })
+
+  test('is listed by name, use and end, and never by what it is; only an admin sees those of others', async () => {
+    verifies('D17.11')
+    const made = await make(ada, { name: 'Laptop', days: 7 })
+    const days = (Date.parse(made.expiresAt) - Date.now()) / DAY_MS
+    assert.ok(days > 6.9 && days < 7.1, `${days}`)
+    const answer = await (await ada.call('GET', '/operator/tokens')).text()
+    assert.ok(!answer.includes(made.token) && !answer.includes('spt_'), answer)
+    const [own] = await listed(ada)
+    assert.deepEqual([own!.id, own!.name, own!.operator, own!.usedAt], [made.id, 'Laptop', 'Ada', null])
+    assert.equal((await bearer(made.token)).status, 200)
+    await until(async () => (await listed(ada))[0]!.usedAt !== null)
+    assert.deepEqual(
+      (await listed(root, `?of=${ada.id}`)).map(({ id }) => id),
+      [made.id],
+    )
+    assert.ok((await listed(root, '?of=all')).some(({ id }) => id === made.id))
+    assert.deepEqual(await listed(root), [], 'her own')
+    for (const query of ['?of=all', `?of=${root.id}`])
+      assert.equal(await codeOf(await ada.call('GET', `/operator/tokens${query}`)), '403 role_too_low')
+  })
+
+  test('is good for 90 days unless told, and for a year at most', async () => {
+    verifies('D17.11')
+    const { expiresAt } = await make(ada)
+    const days = (Date.parse(expiresAt) - Date.now()) / DAY_MS
+    assert.ok(days > 89.9 && days < 90.1, `${days}`)
+    for (const wrong of [0, 366, 1.5, -1])
+      assert.equal(await codeOf(await ada.call('POST', '/operator/tokens', { days: wrong })), '400 invalid_request')
+  })
+
+  test('ends when it is revoked, with each session that it let in; by its owner or an admin, and nobody else', async () => {
+    verifies('D17.11', 'O-17')
+    const replica = await shop.replica()
+    const { id, token } = await make(ada, { name: 'Lost' })
+    const thief = await signIn(shop, token)
+    const there = visitor(replica.url, thief, thief.cookie)
+    assert.equal((await there.call('GET', '/operator/me')).status, 200)
+    const nosy = await joined(shop, 'Nosy', 'support')
+    assert.equal(await codeOf(await nosy.call('DELETE', `/operator/tokens/${id}`, {})), '404 operator_not_found')
+    assert.equal((await bearer(token)).status, 200)
+    assert.equal((await root.call('DELETE', `/operator/tokens/${id}`, {})).status, 200)
+    assert.equal(await codeOf(await bearer(token)), '401 operator_only')
+    assert.equal(await codeOf(await there.call('GET', '/operator/me')), '401 operator_only')
+    assert.equal(await codeOf(await enter(shop.url, { token })), '401 sign_in_refused')
+    assert.equal((await ada.call('GET', '/operator/me')).status, 200, 'her own session goes on')
+    assert.equal(await codeOf(await ada.call('DELETE', `/operator/tokens/${id}`, {})), '404 operator_not_found')
+    const [entry] = await audit(shop, `&about=${id}`)
+    assert.deepEqual(
+      [entry!.deed, entry!.who, entry!.before, entry!.after],
+      ['token.revoked', 'Root', { operatorId: ada.id, name: 'Lost' }, { sessionsEnded: 1 }],
+    )
+    await shop.store.db.query('delete from sign_in_failures')
+  })
+
+  test('lets nobody stay at the console for longer than it lasts', async () => {
+    verifies('D17.11')
+    const { id, token } = await make(ada, { days: 1 })
+    await shop.store.db.query(`update operator_tokens set expires_at = now() + interval '1 hour' where id = $1`, [id])
+    const guest = await signIn(shop, token)
+    const { sessions } = (await (await root.call('GET', '/operator/sessions')).json()) as {
+      sessions: { operatorId: string; beganWith: string; expiresAt: string }[]
+    }
+    const session = sessions.find(
+      ({ operatorId, beganWith }) => operatorId === guest.id && beganWith === 'personal token',
+    )
+    assert.ok(Date.parse(session!.expiresAt) <= Date.now() + DAY_MS / 24, session!.expiresAt)
+  })
+
+  test('makes no other key, nor does a session that it began, nor one in which nobody signed in just now', async () => {
+    verifies('D17.12', 'O-17')
+    const { token } = await make(ada)
+    const ways: readonly (readonly [string, object])[] = [
+      ['/operator/tokens', {}],
+      ['/operator/passkeys/options', {}],
+      [
+        '/operator/passkeys/register',
+        { credential: { response: { clientDataJSON: 'e30', attestationObject: 'e30' } } },
+      ],
+    ]
+    const begun = await signIn(shop, token)
+    const open = await joined(shop, 'Left open', 'admin')
+    await shop.store.db.query(
+      `update operator_sessions set began_at = began_at - interval '15 minutes' where operator_id = $1`,
+      [open.id],
+    )
+    for (const [path, body] of ways) {
+      assert.equal(await codeOf(await bearer(token, path, post(body))), '403 not_from_console', path)
+      assert.equal(await codeOf(await begun.call('POST', path, body)), '403 not_from_console', path)
+      assert.equal(await codeOf(await open.call('POST', path, body)), '401 sign_in_again', path)
+    }
+    assert.equal((await open.call('GET', '/operator/orders')).status, 200, 'all else goes on')
+    assert.equal((await bearer(token, '/operator/orders')).status, 200)
+  })
+
+  test('of somebody new is good for as long as the admin says', async () => {
+    const { id, token } = await addOperator(shop, 'Bot', 'viewer', true)
+    assert.equal((await bearer(token!.token)).status, 200)
+    const body = { name: 'Short', role: 'viewer', token: true, tokenDays: 2 }
+    const short = (await (await asOperator(shop, '/operator/operators', post(body))).json()) as { token: Made }
+    assert.ok(Date.parse(short.token.expiresAt) < Date.now() + 3 * DAY_MS)
+    const [own] = await listed(root, `?of=${id}`)
+    assert.equal(own!.name, 'First token')
+  })
+})
