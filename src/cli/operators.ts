@@ -1,7 +1,13 @@
+import { isoTime, systemClock } from '../base/clock.ts'
+import { systemRandom } from '../base/id.ts'
 import type { JsonObject } from '../base/json.ts'
+import { loadConfig, meansProduction } from '../config/load.ts'
 import { type Role, roles } from '../domain/operator.ts'
+import { firstLinkByStore } from '../service/people-desk.ts'
 import { type Command, type CommandCall, CommandRefusal, operatorOptions, UsageFault } from './command.ts'
+import type { Output } from './output.ts'
 import { operatorClient } from './shop-client.ts'
+import { withStore } from './store-access.ts'
 
 type OperatorView = JsonObject & {
   readonly id: string
@@ -73,7 +79,7 @@ export const addOperator: Command = {
 export const linkOperator: Command = {
   args: '[name]',
   about:
-    'Another link that lets somebody in: once, within 15 minutes. Without a name it is for the first admin, while the shop has none; whoever\nuses it says their name then.',
+    'Another link that lets somebody in: once, within 15 minutes. Without a name it is for the first admin, while the shop has none; whoever\nuses it says their name then. That one needs no operator token where the configuration of the shop is: the store itself is asked, an\nembedded one while the shop does not run.',
   options: operatorOptions,
   examples: [
     ['sutler operators link mara', 'Mara has another computer'],
@@ -81,10 +87,29 @@ export const linkOperator: Command = {
   ],
   async run(call) {
     const [name] = call.args
+    if (name === undefined && hasNoToken(call)) return firstByStore(call)
     const path = name === undefined ? '/operator/operators/first' : `${await pathOf(call, name)}/link`
     const made = await operatorClient(call).post<Keys>(path)
     return { json: made, text: keyLines(made).join('\n') }
   },
+}
+
+/** A shop that people alone run: there is no token with which it could be asked. */
+function hasNoToken({ env, option }: CommandCall): boolean {
+  const given = option('token') ?? option('url') ?? env['SUTLER_OPERATOR_TOKEN'] ?? env['SUTLER_OPERATOR_TOKEN_FILE']
+  return given === undefined && meansProduction(env)
+}
+
+async function firstByStore({ env }: CommandCall): Promise<Output> {
+  const loaded = loadConfig(env)
+  if (loaded.mode === 'sandbox') throw new TypeError('a sandbox has a token')
+  const { config } = loaded
+  const link = await withStore(config.store, (database) =>
+    firstLinkByStore({ config, database, clock: systemClock, random: systemRandom }),
+  )
+  if (!link) throw new CommandRefusal('has_admin', 'there is an admin already, who can make a link for anybody')
+  const made: Keys = { name: '', role: 'admin', link: { url: link.url, expiresAt: isoTime(link.expiresAt) } }
+  return { json: made, text: keyLines(made).join('\n') }
 }
 
 export const changeOperatorRole: Command = {

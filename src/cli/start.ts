@@ -13,7 +13,7 @@ import { sellingAccounts } from '../rails/kind.ts'
 import { rails } from '../rails/rails.ts'
 import { type Banner, sandboxBanner } from '../sandbox/banner.ts'
 import { startSandbox } from '../service/sandbox.ts'
-import { startService } from '../service/service.ts'
+import { type Service, startService } from '../service/service.ts'
 import { type Command, type CommandCall, SaidAlready } from './command.ts'
 import { failureOf } from './failure.ts'
 import { logLastWords } from './last-words.ts'
@@ -95,10 +95,7 @@ async function open(loaded: LoadedConfig, { terminal, env }: Pick<CommandCall, '
   const doctor = async () => (await import('./doctor.ts')).diagnose(env, ownUrl(loaded))
   if (loaded.mode === 'production') {
     const service = await startService(loaded.config, { doctor })
-    const link = await service.firstLink()
-    // Once, in the clear, for whoever started it: it works for 15 minutes, and for one person.
-    if (link !== null)
-      logOf(loaded.config).warn('nobody runs this shop yet: open the link to become its first admin', { link })
+    await tellOfFirst(service, loaded.config)
     return { output: productionOutput(loaded.config, service.url), stop: service.stop }
   }
   const { world, stop } = await startSandbox(loaded, { doctor })
@@ -111,6 +108,22 @@ async function open(loaded: LoadedConfig, { terminal, env }: Pick<CommandCall, '
     buy: Object.fromEntries(banner.purchases),
   }
   return { output: { json, text: bannerText(banner, http, terminal) }, stop }
+}
+
+/**
+ * The link that makes the first admin is for whoever sits there. A log is read by others, and kept: there stands only how to get one.
+ */
+async function tellOfFirst(service: Service, config: Config): Promise<void> {
+  if (!process.stderr.isTTY) {
+    if (await service.isUnfounded())
+      logOf(config).warn('nobody runs this shop yet: `sutler operators link` makes the link for its first admin')
+    return
+  }
+  const link = await service.firstLink()
+  if (link !== null)
+    process.stderr.write(
+      `\nNobody runs this shop yet. Open this once, within 15 minutes, to be its first admin:\n${link}\n\n`,
+    )
 }
 
 /** Where this very process is reached, whatever stands in front of it. */

@@ -44,7 +44,7 @@ import { pairOffers } from './offers.ts'
 import { assertAllFinishable, assertAllReturnable, soldBefore } from './open-orders.ts'
 import { createOperations, type Operations } from './operations.ts'
 import { type Ground, layGround, type Parts } from './parts.ts'
-import { firstLink } from './people-desk.ts'
+import { firstLink, isUnfounded } from './people-desk.ts'
 import { openRails, recordedTerms, sellingRails } from './rails.ts'
 import { createNodeTimes, createReplica } from './replica.ts'
 import { createTally } from './tally.ts'
@@ -62,6 +62,7 @@ export type Assembly = {
   readonly clock: Clock
   readonly log: Log
   firstLink(): Promise<string | null>
+  isUnfounded(): Promise<boolean>
   /** Learns which payments are spent, and takes up what is open. */
   begin(): Promise<void>
   /** Begins nothing more. `answered` settles when everybody who was let in has their answer; only then does the work behind it end. */
@@ -88,6 +89,7 @@ export async function assemble(config: Config, parts: Parts = {}): Promise<Assem
     clock,
     log,
     firstLink: () => firstLink({ config, database, clock, random: ground.random }),
+    isUnfounded: () => isUnfounded({ config, database }),
     async begin() {
       await operations.gate.open(stopping.signal)
       if (ground.withoutWorker) return

@@ -6,6 +6,7 @@ import { type Exchange, systemExchange } from '../base/outgoing.ts'
 import { noWaypoint, type Waypoint } from '../base/waypoint.ts'
 import type { RpcTransport } from '../chain/transport.ts'
 import type { Config } from '../config/config.ts'
+import { isPublishedAddress } from '../config/published.ts'
 import { declareRails } from '../domain/rail.ts'
 import type { Route } from '../domain/route.ts'
 import type { RailKind } from '../rails/kind.ts'
@@ -13,6 +14,7 @@ import { rails as allRails } from '../rails/rails.ts'
 import { type Database, openDatabase } from '../store/db.ts'
 import { StoreFault } from '../store/fault.ts'
 import { migrate, pendingMigrations } from '../store/migrate.ts'
+import { refuseOtherMode, stampMode } from '../store/mode.ts'
 import type { Surface } from '../surfaces/surface.ts'
 import type { Post } from '../webhooks/post.ts'
 import type { Resolve } from '../webhooks/target.ts'
@@ -67,7 +69,9 @@ export async function layGround(config: Config, parts: Parts): Promise<Ground> {
   const log = parts.log ?? createLog({ level: config.logLevel, clock, write: (line) => process.stderr.write(line) })
   declareRails(rails)
   const database = parts.database ?? (await openStore(config, { clock, random, log }))
+  await refuseOtherMode(database, { mode: config.mode, isPlayTill: isPublishedAddress })
   await bringUpToDate(database, config, log)
+  await stampMode(database, config.mode)
   const extraRoutes = (await parts.furnish?.(database)) ?? []
   const sources = { clock, ownClock, random, log, waypoint, exchange, resolve, post, doctor: parts.doctor }
   return { ...sources, database, extraRoutes, transports, surfaces, rails, withoutWorker, startsCold }

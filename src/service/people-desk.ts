@@ -15,7 +15,7 @@ import type { Database } from '../store/db.ts'
 import type { Doer } from '../store/deeds.ts'
 import type { Approval } from '../store/people/approvals.ts'
 import { countAdmins } from '../store/people/operators.ts'
-import { hasFoundingLink, insertToken } from '../store/people/tokens.ts'
+import { hasFoundingLink, insertToken, issueToken } from '../store/people/tokens.ts'
 import { objectionTo } from './refund-guard.ts'
 
 type PeopleParts = {
@@ -42,13 +42,10 @@ export function peopleRoutes(parts: PeopleParts, all: () => readonly OperatorRou
   ]
 }
 
+type FoundingParts = Omit<PeopleParts, 'accounts' | 'admission' | 'approve'>
+
 /** While there is no admin: a link that makes whoever uses it the first. Null when there is one, or somebody holds a link already. */
-export function firstLink({
-  config,
-  database,
-  clock,
-  random,
-}: Omit<PeopleParts, 'accounts' | 'admission' | 'approve'>): Promise<string | null> {
+export function firstLink({ config, database, clock, random }: FoundingParts): Promise<string | null> {
   if (!config.operators.console) return Promise.resolve(null)
   const at = clock.now()
   return database.transaction(async (tx) => {
@@ -56,5 +53,26 @@ export function firstLink({
     if ((await countAdmins(tx)) > 0 || (await hasFoundingLink(tx, at))) return null
     const link = await insertToken(tx, { kind: 'link', operatorId: null, madeBy: 'start' }, { at, random })
     return firstUrl(link, config.http.baseUrl)
+  })
+}
+
+/** Is there nobody yet who could let others in at the console? */
+export async function isUnfounded({ config, database }: Pick<FoundingParts, 'config' | 'database'>): Promise<boolean> {
+  return config.operators.console && (await database.transaction(countAdmins)) === 0
+}
+
+/** The same link for whoever has the store itself in hand. Null: there is an admin. */
+export function firstLinkByStore({
+  config,
+  database,
+  clock,
+  random,
+}: FoundingParts): Promise<{ readonly url: string; readonly expiresAt: number } | null> {
+  const at = clock.now()
+  const who = { id: 'opr_store', name: 'store', role: 'admin', via: 'token', address: 'store' } as const
+  return database.transaction(async (tx) => {
+    if ((await countAdmins(tx)) > 0) return null
+    const link = await issueToken(tx, { who, by: who.name, at, random }, { kind: 'link', operatorId: null })
+    return { url: firstUrl(link, config.http.baseUrl), expiresAt: link.expiresAt }
   })
 }

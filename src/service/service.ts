@@ -9,6 +9,8 @@ export type Service = Pick<Assembly, 'checkout' | 'operations' | 'routes' | 'ope
   readonly port: number
   /** While there is no admin: a link that makes whoever uses it the first. Null otherwise. */
   firstLink(): Promise<string | null>
+  /** Is there no admin yet? */
+  isUnfounded(): Promise<boolean>
   /** Says that it stops, stops accepting, finishes or hands over what is under way, closes the store. */
   stop(): Promise<void>
 }
@@ -24,6 +26,7 @@ export async function startService(config: Config, parts: Parts = {}): Promise<S
     url: `http://${http.host.includes(':') ? `[${http.host}]` : http.host}:${port}`,
     port,
     firstLink: shop.firstLink,
+    isUnfounded: shop.isUnfounded,
     checkout,
     operations,
     routes,

@@ -13,6 +13,7 @@ export type StoreFaultCode =
   | 'schema_newer'
   | 'migration_pending'
   | 'copy_refused'
+  | 'other_mode'
 
 /** Why the store does not start. The operator reads the message, so it names the folder or server and says what to do. */
 export class StoreFault extends Error {

@@ -1,4 +1,9 @@
 import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { createWalletClient, http, keccak256, parseAbi, toBytes } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
@@ -10,7 +15,9 @@ import { post } from '../support/buyers.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { productionEnv } from '../support/production.ts'
 import { freePort } from '../support/shop.ts'
-import { asked, type Env, openShop, type Sandbox, startSandbox } from './sutler.ts'
+import { until } from '../support/until.ts'
+import { verifies } from '../support/verifies.ts'
+import { asked, type Env, newDataDir, openShop, root, type Sandbox, startSandbox, sutler } from './sutler.ts'
 
 // Production is configuration alone: two replicas on PostgreSQL, as compose.yaml runs them. The test networks are those of a sandbox, which
 // answers as Base Sepolia and Tempo Moderato do; everything else is what an operator would set.
@@ -39,7 +46,7 @@ function configuration(rpc: string, baseUrl: string, databaseUrl: string): Env {
     SUTLER_BASE_URL: baseUrl,
     HOST: '127.0.0.1',
     DATABASE_URL: databaseUrl,
-    SUTLER_LOG: 'error',
+    SUTLER_LOG: 'warn',
     SUTLER_CONTACT_EMAIL: 'shop@operator.test',
     SUTLER_X402_NETWORK: 'base-sepolia',
     SUTLER_X402_RPC_URL: `${rpc}/sandbox/rpc/84532`,
@@ -118,6 +125,19 @@ async function orderOf({ paid }: { paid: { transaction: string } }): Promise<str
   return found.order.orderId
 }
 
+test('a sandbox does not start on the store of a production, and leaves nothing in it', async () => {
+  verifies('D12.9', 'O-19')
+  const dataDir = newDataDir()
+  const env = { DATABASE_URL: database.url, SUTLER_DATA_DIR: dataDir, PORT: String(await freePort()) }
+  const { code, stdout } = await sutler(['start', '--json'], { env })
+  rmSync(dataDir, { recursive: true, force: true })
+  const { error } = JSON.parse(stdout) as { error: { code: string; message: string } }
+  assert.deepEqual([code, error.code], [1, 'other_mode'], stdout)
+  assert.match(error.message, /SUTLER_MODE=production/)
+  const { players } = await asked<{ players: unknown[] }>(['players', 'list'], replicas[0]!.env)
+  assert.deepEqual(players, [], 'the players of a sandbox were not put in')
+})
+
 test('doctor: keys, roles and balances of a production are in order, and its prices can be read', async () => {
   const { findings } = await asked<{ findings: { area: string; what: string; severity: string }[] }>(
     ['doctor'],
@@ -127,4 +147,42 @@ test('doctor: keys, roles and balances of a production are in order, and its pri
   assert.deepEqual(bad, [])
   const keys = findings.filter(({ area }) => area === 'keys').map(({ what }) => what)
   assert.ok(keys.includes('MINTER_ROLE') && keys.includes('OPERATOR_ROLE') && keys.includes('recipient'), keys.join())
+})
+
+test('the first admin comes by a link that a terminal shows or a command makes, and that no log has', {
+  skip: spawnSync('script', ['--version']).status !== 0 && 'there is no script(1) to make a terminal with',
+}, async () => {
+  verifies('O-10')
+  const replica = replicas[0]!
+  const { SUTLER_OPERATOR_TOKEN: _, ...people } = replica.env
+  const there = { ...people, SUTLER_CONSOLE: 'on', PORT: String(await freePort()) }
+  const line = `"${process.execPath}" "${join(root, 'bin/sutler.js')}" start`
+  const { PATH = '' } = process.env
+  const child = spawn('script', ['--quiet', '--command', line, '/dev/null'], {
+    env: { PATH, ...there },
+    cwd: tmpdir(),
+  })
+  let shown = ''
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    shown += text
+  })
+  const exit = once(child, 'exit')
+  process.once('exit', () => void child.kill())
+  await until(() => /enter#sln_[\w-]{43}&first/.test(shown) && shown.includes('the shop is open'))
+  child.stdin.write('\u0003')
+  await exit
+
+  // By the store alone, as where people run a shop without a token.
+  const { link } = await asked<{ link: { url: string } }>(['operators', 'link'], there)
+  const [, token] = /#(sln_[\w-]{43})&first$/.exec(link.url)!
+  const headers = { 'content-type': 'application/json', 'x-sutler': 'console', 'sec-fetch-site': 'same-origin' }
+  const body = JSON.stringify({ token, name: 'Founder' })
+  const entered = await fetch(`${replica.url}/operator/session`, { method: 'POST', headers, body })
+  assert.equal(entered.status, 200, await entered.text())
+  const again = await sutler(['operators', 'link', '--json'], { env: there })
+  assert.equal((JSON.parse(again.stdout) as { error: { code: string } }).error.code, 'has_admin')
+
+  const { stderr } = await replica.stop()
+  assert.match(stderr, /nobody runs this shop yet: `sutler operators link`/)
+  assert.doesNotMatch(stderr, /sln_/)
 })

@@ -136,3 +136,36 @@ describe('a personal token', () => {
     assert.equal(own!.name, 'First token')
   })
 })
+
+describe('play money and real', () => {
+  const as = (mode: 'sandbox' | 'production') => shop.replica({ configure: (config) => ({ ...config, mode }) })
+  const isOther = { code: 'other_mode' }
+  const stamp = async () => (await shop.store.db.query<{ mode: string }>('select mode from store_mode')).rows
+  const people = async () => (await shop.store.db.query('select id from operators')).rows.length
+
+  test('share no store: a start in the other mode is refused, and writes nothing', async () => {
+    verifies('D12.9', 'O-19')
+    assert.deepEqual(await stamp(), [{ mode: 'sandbox' }])
+    const before = await people()
+    await assert.rejects(as('production'), isOther)
+    await shop.store.db.query(`update store_mode set mode = 'production'`)
+    await assert.rejects(as('sandbox'), isOther)
+    await shop.store.db.query(`update store_mode set mode = 'sandbox'`)
+    assert.equal(await people(), before)
+  })
+
+  test('of a store from before is told by where it was paid, and stamped at the next start', async () => {
+    verifies('D12.9', 'O-19')
+    await shop.store.db.query('delete from store_mode')
+    await assert.rejects(as('production'), isOther, 'the till is one whose key everybody knows')
+    assert.deepEqual(await stamp(), [], 'nothing was written')
+    await shop.store.db.query('create table kept_terms as select * from shop_terms')
+    await shop.store.db.query(`update shop_terms set pay_to = '0x00000000000000000000000000000000000000aa'`)
+    await assert.rejects(as('sandbox'), isOther)
+    assert.deepEqual(await stamp(), [])
+    await shop.store.db.query('delete from shop_terms')
+    await shop.store.db.query('insert into shop_terms select * from kept_terms')
+    await as('sandbox')
+    assert.deepEqual(await stamp(), [{ mode: 'sandbox' }])
+  })
+})
