@@ -42,6 +42,13 @@ export async function guardRefund(
   }
 }
 
+/** What whoever asks must be, then and when it is carried out: as the routes that ask for it say. */
+const NEEDED: Readonly<Record<Approval['kind'], Role>> = {
+  'order.refund': 'support',
+  'order.decide': 'support',
+  'arrival.refund': 'admin',
+}
+
 /** Support spends from a budget; an admin's word needs none. */
 function spenderOf({ id, role }: { readonly id: string; readonly role: Role }): string | null {
   return mayAct(role, 'admin') ? null : id
@@ -71,7 +78,8 @@ export async function objectionTo(queryable: Queryable, { who, at }: Doer, appro
   if (expiresAt <= at) return 'It ran out; ask for it again.'
   if (asked.id === who.id) return 'You asked for it yourself; another person has to approve it.'
   if (!mayAct(who.role, 'support')) return `This needs the role support; yours is ${who.role}.`
-  if (!mayAct(await askerOf(queryable, approval), 'support')) return `${asked.name} may not ask for it any more.`
+  if (!mayAct(await askerOf(queryable, approval), NEEDED[approval.kind]))
+    return `${asked.name} may not ask for it any more; refuse it, and ask for it yourself.`
   // A name that one person made for another this very day is no second person, whichever of them asks.
   if (await areTied(queryable, { one: asked.id, other: who.id, since: at - DAY_MS }))
     return `You and ${asked.name} were let in by one another within the last day; somebody else has to approve it.`

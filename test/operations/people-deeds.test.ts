@@ -237,6 +237,43 @@ describe('every word by which money goes back', () => {
   })
 })
 
+describe('whoever asked', () => {
+  test('must still be who may ask for it when another approves: as admin for stray money, as support for orders', async () => {
+    verifies('D17.10', 'O-20')
+    const approver = await joined(shop, 'Approver', 'admin')
+    const become = (id: string, role: string) =>
+      asOperator(shop, `/operator/operators/${id}/role`, post({ role })).then(({ status }) => assert.equal(status, 200))
+    const approve = (id: string) => approver.call('POST', `/operator/approvals/${id}/approve`, {}).then(codeOf)
+
+    const boss = await joined(shop, 'Demoted boss', 'admin')
+    const [arrival] = await stray(1_600_000n)
+    const path = `/operator/arrivals/${arrival}`
+    const { approval } = (await (await boss.call('POST', path, { decision: 'refund' })).json()) as Asked
+    await become(boss.id, 'support')
+    assert.equal(await approve(approval.id), '409 approval_refused')
+    const { arrivals } = (await (await approver.call('GET', path)).json()) as { arrivals: { status: string }[] }
+    assert.notEqual(arrivals[0]!.status, 'refunded')
+    const open = (await (await approver.call('GET', '/operator/approvals')).json()) as {
+      approvals: Asked['approval'][]
+    }
+    assert.equal(open.approvals.find(({ id }) => id === approval.id)!.can.approve.can, false)
+    await become(boss.id, 'admin')
+    assert.equal(await approve(approval.id), '200', 'and they may again')
+
+    const clerk = await joined(shop, 'Demoted clerk', 'support')
+    const order = await bought(4)
+    const asked = (await (await refund(clerk, order)).json()) as Asked
+    await become(clerk.id, 'viewer')
+    assert.equal(await approve(asked.approval.id), '409 approval_refused')
+    assert.equal(await statusOf(order), 'confirmed')
+    assert.equal(
+      (await approver.call('POST', `/operator/approvals/${asked.approval.id}/refuse`, {})).status,
+      200,
+      'so that somebody else can ask',
+    )
+  })
+})
+
 describe('the commands', () => {
   const run = (...args: string[]) =>
     sutler([...args, '--url', shop.url, '--token', shop.config.operatorToken!.reveal()], { env: {} })

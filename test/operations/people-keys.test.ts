@@ -137,6 +137,55 @@ describe('a personal token', () => {
   })
 })
 
+describe('the address of a receiver', () => {
+  test('is told whole to admins only; to others, and wherever it is but mentioned, who it is', async () => {
+    verifies('D17.13', 'K-06')
+    const admin = await joined(shop, 'Hooker admin', 'admin')
+    const secret = 'T000-very-private-B000'
+    const url = `https://93.184.215.14/services/${secret}?key=${secret}`
+    const made = await admin.call('POST', '/operator/webhooks', { url })
+    const { id } = (await made.json()) as { id: string }
+    assert.equal(made.status, 201)
+    await shop.store.db.query(
+      `update webhook_endpoints
+       set state = 'disabled', state_reason = 'The receiver answered 410: it is gone.'
+       where id = $1`,
+      [id],
+    )
+    const places = [
+      '/operator/webhooks',
+      '/operator/audit?limit=500',
+      `/operator/audit?about=${id}`,
+      '/operator/audit?format=csv',
+      '/operator/attention',
+      `/operator/webhooks/${id}/deliveries`,
+      `/operator/search?q=${id}`,
+      '/operator/system',
+      '/metrics',
+      '/events',
+    ]
+    for (const role of ['viewer', 'support'] as const) {
+      const one = await joined(shop, `Hooked ${role}`, role)
+      for (const path of places) {
+        const response = await one.call('GET', path)
+        const text = await response.text()
+        assert.equal(response.status, 200, `${path} ${text}`)
+        assert.ok(!text.includes(secret), `${path} as ${role}: ${text.slice(0, 400)}`)
+      }
+      const guessed = await (await one.call('GET', `/operator/search?q=${secret.slice(0, 6)}`)).text()
+      assert.ok(!guessed.includes(id), 'nor is it found by guessing')
+      const { webhooks } = (await (await one.call('GET', '/operator/webhooks')).json()) as {
+        webhooks: { id: string; url: string }[]
+      }
+      assert.equal(webhooks.find((hook) => hook.id === id)!.url, 'https://93.184.215.14/…')
+    }
+    for (const path of ['/operator/webhooks', `/operator/audit?about=${id}`])
+      assert.ok((await (await admin.call('GET', path)).text()).includes(url), path)
+    assert.ok((await (await admin.call('GET', `/operator/search?q=${secret}`)).text()).includes(id))
+    await admin.call('DELETE', `/operator/webhooks/${id}`, {})
+  })
+})
+
 describe('play money and real', () => {
   const as = (mode: 'sandbox' | 'production') => shop.replica({ configure: (config) => ({ ...config, mode }) })
   const isOther = { code: 'other_mode' }

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { type Clock, isoTime } from '../../base/clock.ts'
 import { printCsv } from '../../base/csv.ts'
 import type { JsonObject } from '../../base/json.ts'
+import type { Operator } from '../../domain/operator.ts'
 import type { Database } from '../../store/db.ts'
 import {
   type AuditFilter,
@@ -10,6 +11,7 @@ import {
   listAudit,
   verifyAudit,
 } from '../../store/people/audit.ts'
+import { receiverUrl } from './receiver-url.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
 const LIMIT = 50
@@ -39,14 +41,17 @@ export function auditRows({ database, clock }: AuditDesk): readonly OperatorRout
       role: 'viewer',
       summary: 'Who did what, newest first; as a page, or all of it with Accept: text/csv',
       query,
-      handle: async ({ query, header }) => {
+      handle: async ({ query, header, who }) => {
         const { cursor: before, limit, format, ...filter } = query
         const isCsv = format === 'csv' || (format === undefined && /\btext\/csv\b/.test(header('accept') ?? ''))
-        if (isCsv) return { body: tableOf(database, { ...filter, before }), contentType: 'text/csv; charset=utf-8' }
+        if (isCsv)
+          return { body: tableOf(database, who, { ...filter, before }), contentType: 'text/csv; charset=utf-8' }
         const found = await listAudit(database, { ...filter, before, limit: limit + 1 })
         const shown = found.slice(0, limit)
         const next = found.length > limit ? shown.at(-1)!.position.toString() : null
-        return { body: { entries: shown.map(presentEntry), next, asOf: isoTime(clock.now()) } }
+        return {
+          body: { entries: shown.map((entry) => presentEntry(readBy(who, entry))), next, asOf: isoTime(clock.now()) },
+        }
       },
     }),
     operator('GET /operator/audit/verify', {
@@ -65,6 +70,14 @@ export function auditRows({ database, clock }: AuditDesk): readonly OperatorRout
       },
     }),
   ]
+}
+
+/** The log keeps addresses of receivers as they are; who may not see them there does not see them here. */
+function readBy(who: Operator, entry: AuditRecord): AuditRecord {
+  if (entry.about.kind !== 'webhook') return entry
+  const told = (state: JsonObject | null) =>
+    typeof state?.['url'] === 'string' ? { ...state, url: receiverUrl(who, state['url']) } : state
+  return { ...entry, before: told(entry.before), after: told(entry.after) }
 }
 
 function presentEntry({ position, deedId: _, ...entry }: AuditRecord): JsonObject {
@@ -96,11 +109,11 @@ const COLUMNS = [
   'hash',
 ]
 
-async function* tableOf(database: Database, filter: Omit<AuditFilter, 'limit'>): AsyncGenerator<string> {
+async function* tableOf(database: Database, who: Operator, filter: Omit<AuditFilter, 'limit'>): AsyncGenerator<string> {
   yield printCsv([COLUMNS])
   for (let before = filter.before; ; ) {
     const page = await listAudit(database, { ...filter, before, limit: CSV_PAGE })
-    if (page.length > 0) yield printCsv(page.map(lineOf))
+    if (page.length > 0) yield printCsv(page.map((entry) => lineOf(readBy(who, entry))))
     if (page.length < CSV_PAGE) return
     before = page.at(-1)!.position
   }

@@ -4,6 +4,7 @@ import { formatUsd, usd } from '../../base/money.ts'
 import type { Naming } from '../../store/orders/naming.ts'
 import type { Timeline } from '../../store/orders/timeline.ts'
 import { presentOrder } from './order-view.ts'
+import { receiverHost } from './receiver-url.ts'
 
 export type TimelineView = ReturnType<typeof presentTimeline>
 
@@ -26,8 +27,9 @@ export function presentTimeline(timeline: Timeline, naming: Naming, link: Explor
     tries: tries.map((one) => ({ ...one })),
     next: next && { at: isoTime(next.at), isRunning: next.isRunning },
     sends: timeline.sends.map((send) => presentSend(send, link)),
-    webhooks: webhooks.map(({ nextAt, answers, ...one }) => ({
+    webhooks: webhooks.map(({ nextAt, answers, url, ...one }) => ({
       ...one,
+      url: receiverHost(url),
       answers: answers.map((answer) => ({ ...answer })),
       nextAt: nextAt === null ? null : isoTime(nextAt),
     })),

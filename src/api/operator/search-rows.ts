@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { isAddress } from '../../base/address.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { formatUsd, usd } from '../../base/money.ts'
+import type { Operator } from '../../domain/operator.ts'
 import type { Order } from '../../domain/order.ts'
 import type { PlayerRow } from '../../store/game/players.ts'
 import type { Naming } from '../../store/orders/naming.ts'
@@ -12,6 +13,7 @@ import type { Endpoint } from '../../store/webhooks/endpoints.ts'
 import { presentFound } from './arrival-rows.ts'
 import type { OrderBook } from './order-query.ts'
 import { listedOrder } from './order-view.ts'
+import { receiverHost, receiverUrl } from './receiver-url.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
 type SearchDesk = Pick<OrderBook, 'list' | 'naming'> & {
@@ -50,12 +52,12 @@ export function searchRows(desk: SearchDesk): readonly OperatorRoute[] {
           .optional()
           .describe('true: a transaction that nothing here knows is looked for on the chains, too'),
       }),
-      handle: async ({ query }) => ({ body: await search(desk, query.q, query.chain === 'true') }),
+      handle: async ({ query, who }) => ({ body: await search(desk, who, query.q, query.chain === 'true') }),
     }),
   ]
 }
 
-async function search(desk: SearchDesk, text: string, asksChain: boolean): Promise<JsonObject> {
+async function search(desk: SearchDesk, who: Operator, text: string, asksChain: boolean): Promise<JsonObject> {
   const isWallet = isAddress(text)
   const [named, paid, bought, money, sent, players, webhooks, shelf] = await Promise.all([
     desk.ordersBy(text),
@@ -77,7 +79,8 @@ async function search(desk: SearchDesk, text: string, asksChain: boolean): Promi
     ...[...arrivals.values()].map(arrivalMatch),
     ...(paid.length > 0 ? [payerMatch(text, paid.length)] : []),
     ...players.map(playerMatch),
-    ...webhooks.filter(({ id, url }) => id === text || url.includes(text)).map(webhookMatch),
+    // Nobody finds out by guessing what they are not shown.
+    ...webhooks.filter(({ id, url }) => id === text || receiverUrl(who, url).includes(text)).map(webhookMatch),
     ...shelf.map(itemMatch),
   ]
   const chain = matches.length > 0 || !HASH.test(text) ? null : await chainWord(desk, text, asksChain)
@@ -125,7 +128,7 @@ function playerMatch({ playerId, nickname, level, wallets }: PlayerRow): Match {
 }
 
 function webhookMatch({ id, url, state }: Endpoint): Match {
-  return { type: 'webhook', id, title: url, hint: state, href: `/operator/webhooks/${id}` }
+  return { type: 'webhook', id, title: receiverHost(url), hint: state, href: `/operator/webhooks/${id}` }
 }
 
 function itemMatch({ surface, id, name }: ShelfName): Match {

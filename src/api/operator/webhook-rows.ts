@@ -6,6 +6,7 @@ import type { LoggedDelivery } from '../../store/webhooks/deliveries.ts'
 import type { Endpoint } from '../../store/webhooks/endpoints.ts'
 import type { Webhooks } from '../../webhooks/endpoints.ts'
 import { limitField as limit, positionField as position } from './event-query.ts'
+import { receiverUrl } from './receiver-url.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
 const PAGE = 100
@@ -17,15 +18,21 @@ export function webhookRows(webhooks: Webhooks): readonly OperatorRoute[] {
   return [
     operator('GET /operator/webhooks', {
       role: 'viewer',
-      summary: 'Who is told of events',
-      handle: async () => {
+      summary: 'Who is told of events; their whole addresses are for admins',
+      handle: async ({ who }) => {
         const [endpoints, backlog] = await Promise.all([webhooks.list(), webhooks.backlog()])
         const of = new Map(
           backlog.map(({ endpointId, pending, dead, oldestSeconds }) => [endpointId, { pending, dead, oldestSeconds }]),
         )
         const none = { pending: 0, dead: 0, oldestSeconds: 0 }
         return {
-          body: { webhooks: endpoints.map((one) => ({ ...presentEndpoint(one), ...(of.get(one.id) ?? none) })) },
+          body: {
+            webhooks: endpoints.map((one) => ({
+              ...presentEndpoint(one),
+              url: receiverUrl(who, one.url),
+              ...(of.get(one.id) ?? none),
+            })),
+          },
         }
       },
     }),
