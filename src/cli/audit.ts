@@ -2,7 +2,7 @@ import { presentVerdict } from '../api/operator/audit-rows.ts'
 import type { JsonObject } from '../base/json.ts'
 import { verifyAudit } from '../store/people/audit.ts'
 import { type Command, operatorOptions, UsageFault } from './command.ts'
-import { operatorClient } from './shop-client.ts'
+import { operatorClient, type ShopClient } from './shop-client.ts'
 import { readShopOrStore } from './store-access.ts'
 
 type Entry = {
@@ -68,7 +68,7 @@ export const verifyAuditCommand: Command = {
     const noted = headOf(call.args[0])
     const verdict = await readShopOrStore(
       call,
-      (client) => client.get<ReturnType<typeof presentVerdict>>(`/operator/audit/verify${queryOf(noted)}`),
+      (client) => verifyInParts(client, noted),
       async (database) =>
         presentVerdict(await verifyAudit(database, noted && { ...noted, position: BigInt(noted.position) })),
     )
@@ -81,6 +81,22 @@ export const verifyAuditCommand: Command = {
   },
 }
 
+type Verdict = ReturnType<typeof presentVerdict>
+
+/** One answer reads so much and no more. */
+async function verifyInParts(client: ShopClient, noted: Noted): Promise<Verdict> {
+  let entries = 0
+  const faults: Verdict['faults'] = []
+  for (let after: string | null = null; ; ) {
+    const query = new URLSearchParams({ ...noted, ...(after === null ? {} : { after }) })
+    const part: Verdict = await client.get(`/operator/audit/verify?${query}`)
+    entries += part.entries
+    faults.push(...part.faults)
+    if (part.next === null) return { ...part, isWhole: faults.length === 0, entries, faults }
+    after = part.next
+  }
+}
+
 const WORDS = { changed: 'changed', removed: 'removed', inserted: 'slipped in' } as const
 
 type Noted = { readonly position: string; readonly hash: string } | null
@@ -91,8 +107,4 @@ function headOf(text: string | undefined): Noted {
   if (position === undefined || hash === undefined)
     throw new UsageFault('a head is a position, a colon and 64 digits, as this command printed it', 'audit verify')
   return { position, hash }
-}
-
-function queryOf(noted: Noted): string {
-  return noted ? `?${new URLSearchParams({ ...noted })}` : ''
 }

@@ -7,6 +7,7 @@ import { checkFacilitator, checkGame, checkStore, readConfiguration } from './do
 import { areas, type Diagnosis, type Grade, gradeOf, nextOf, skipped } from './doctor/finding.ts'
 import { checkGrades } from './doctor/grades.ts'
 import { checkFront } from './doctor/live-checks.ts'
+import { checkProxy } from './doctor/proxy.ts'
 import { visitTo } from './doctor/visit.ts'
 import { shopUrl } from './shop-client.ts'
 import type { Style, Terminal } from './terminal.ts'
@@ -77,7 +78,8 @@ async function checkHouse(config: Config, isRunning: boolean): Promise<readonly 
     checkFacilitator(config),
     checkGame(config),
   ])
-  return [...store, ...chains, ...facilitator, ...game]
+  const proxy = isRunning ? [await checkProxy(config)] : []
+  return [...store, ...chains, ...facilitator, ...game, ...proxy]
 }
 
 const signs: Readonly<Record<Diagnosis['severity'], (style: Style) => string>> = {

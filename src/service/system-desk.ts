@@ -20,6 +20,7 @@ export function systemDeskRows(parts: DeskParts): readonly OperatorRoute[] {
     self: replica.id,
     settings: config.settings,
     limits: printable(config.limits),
+    proxyHops: config.http.proxyHops,
     migrations: async () => (await appliedMigrations(database)).map(({ name }) => name),
     replicas: () => listReplicas(database),
     queue: () => readQueue(database),

@@ -260,6 +260,19 @@ for (const engine of engines) {
       await orders.markInDoubt(first)
       const second = await open({}, { requestDigest })
       assert.equal(second.kind, 'in_doubt')
+      // Whoever's money may have moved hears that, and not that nothing is sold to them.
+      await store.db.query(
+        `insert into blocked_payers (address, reason, author, at) select lower(payer), 'x', 'x', now() from orders where id = $1`,
+        [first.order.id],
+      )
+      await store.db.query(
+        `insert into sales_pauses (rail, reason, author, since) select rail, 'x', 'x', now() from orders where id = $1`,
+        [first.order.id],
+      )
+      const told = await open({}, { requestDigest })
+      await store.db.query('delete from blocked_payers')
+      await store.db.query('delete from sales_pauses')
+      assert.equal(told.kind, 'in_doubt')
       assert.equal((await open({ payer: other }, { requestDigest })).kind, 'opened')
       // Money that has moved cannot be kept out.
       assert.equal((await open({ funds: 'captured' }, { requestDigest })).kind, 'opened')

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { PrivateKeyAccount } from 'viem/accounts'
+import { NO_RULES, readRules } from '../../src/store/rules.ts'
 import { mppCredential, x402Payload } from '../mcp/payers.ts'
 import { callTool } from '../mcp/rpc.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
@@ -190,6 +191,20 @@ describe('what an operator forbids', () => {
       })
     }
   }
+
+  test('who is blocked in the place of another, at the same moment by another clock, is seen', async () => {
+    verifies('D17.22')
+    const [gone, come] = [`0x${'a1'.repeat(20)}`, `0x${'b2'.repeat(20)}`]
+    const insert = 'insert into blocked_payers (address, reason, author, at) values ($1, $2, $2, $3)'
+    const at = new Date()
+    await shop.store.db.query(insert, [gone, 'x', at])
+    const first = await readRules(shop.store.db, NO_RULES)
+    await shop.store.db.query('delete from blocked_payers where address = $1', [gone])
+    await shop.store.db.query(insert, [come, 'x', at])
+    const { blocked } = await readRules(shop.store.db, first)
+    assert.deepEqual([blocked.has(gone), blocked.has(come)], [false, true])
+    await shop.store.db.query('delete from blocked_payers where address = $1', [come])
+  })
 
   test('money that a blocked payer has sent already is held for a person', async () => {
     const buyer = await fundedWallet(shop)

@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { after, before, describe, test } from 'node:test'
+import { checkProxy } from '../../src/cli/doctor/proxy.ts'
 import { post } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
@@ -137,6 +141,32 @@ describe('a personal token', () => {
   })
 })
 
+describe('what ran out', () => {
+  test('is forgotten without waiting for anybody who is at it: two deeds never wait for each other', async () => {
+    verifies('O-21')
+    const { db } = shop.store
+    const old = await joined(shop, 'Long gone', 'viewer')
+    await db.query(`update operator_tokens set expires_at = now() - interval '1 year' where operator_id = $1`, [old.id])
+    await db.query(`update operator_sessions set expires_at = now() - interval '1 year' where operator_id = $1`, [
+      old.id,
+    ])
+    await db.query(`insert into sign_in_failures (address, at) values ('somewhere', now() - interval '1 day')`)
+    await db.query(`insert into passkey_challenges (digest, expires_at) values ('old', now() - interval '1 day')`)
+    const tables = ['operator_tokens', 'operator_sessions', 'sign_in_failures', 'passkey_challenges']
+    // As a deed does that has forgotten them and waits for its turn in the audit log.
+    await db.transaction(async (tx) => {
+      for (const table of tables) await tx.query(`select from ${table} for update`)
+      const fresh = await joined(shop, 'Meanwhile', 'viewer')
+      assert.equal((await fresh.call('POST', '/operator/passkeys/options', {})).status, 200)
+      assert.equal(await codeOf(await enter(shop.url, { token: 'x' })), '401 sign_in_refused')
+    })
+    await db.query('delete from sign_in_failures')
+    await joined(shop, 'Afterwards', 'viewer')
+    const { rows } = await db.query('select from operator_tokens where operator_id = $1', [old.id])
+    assert.equal(rows.length, 0, 'and by the next, when nobody is at them')
+  })
+})
+
 describe('the address of a receiver', () => {
   test('is told whole to admins only; to others, and wherever it is but mentioned, who it is', async () => {
     verifies('D17.13', 'K-06')
@@ -183,6 +213,29 @@ describe('the address of a receiver', () => {
       assert.ok((await (await admin.call('GET', path)).text()).includes(url), path)
     assert.ok((await (await admin.call('GET', `/operator/search?q=${secret}`)).text()).includes(id))
     await admin.call('DELETE', `/operator/webhooks/${id}`, {})
+  })
+})
+
+describe('the doctor', () => {
+  test('warns when calls come through a proxy that the shop was not told of, or past one that it was', async () => {
+    const proxy = createServer(async ({ url, headers }, response) => {
+      const sent = { authorization: headers.authorization!, 'x-forwarded-for': '203.0.113.9' }
+      const answer = await fetch(shop.url + url, { headers: sent })
+      response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text())
+    })
+    await once(proxy.listen(0, '127.0.0.1'), 'listening')
+    const { port } = proxy.address() as AddressInfo
+    const { http } = shop.config
+    const behind = { ...shop.config, http: { ...http, baseUrl: `http://127.0.0.1:${port}` } }
+    const found = await checkProxy(behind)
+    proxy.close()
+    assert.deepEqual([found.area, found.severity], ['shop', 'warn'])
+    assert.match(found.detail, /SUTLER_PROXY_HOPS is 0/)
+    assert.equal((await checkProxy(shop.config)).severity, 'ok')
+    const told = await shop.replica({ configure: (config) => ({ ...config, http: { ...config.http, proxyHops: 1 } }) })
+    const past = await checkProxy({ ...shop.config, http: { ...http, baseUrl: told.url } })
+    assert.match(past.detail, /without X-Forwarded-For/)
+    assert.equal((await checkProxy({ ...shop.config, operatorToken: null })).severity, 'skipped')
   })
 })
 

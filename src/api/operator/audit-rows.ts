@@ -17,6 +17,8 @@ import { type OperatorRoute, operator } from './route.ts'
 const LIMIT = 50
 const LIMIT_MAX = 500
 const CSV_PAGE = 500
+/** Read in one answer; an answer takes some seconds at most. */
+const VERIFIED_MAX = 20_000
 
 const position = z
   .string()
@@ -56,17 +58,25 @@ export function auditRows({ database, clock }: AuditDesk): readonly OperatorRout
     }),
     operator('GET /operator/audit/verify', {
       role: 'viewer',
-      summary: 'Read the whole log, and name each entry that was changed, removed or slipped in',
+      summary:
+        'Read the log, and name each entry that was changed, removed or slipped in; ask again with `after` until `next` is null',
       query: z.strictObject({
         position: position.optional().describe('An end of the log that was noted earlier'),
         hash: z
           .string()
           .regex(/^[0-9a-f]{64}$/)
           .optional(),
+        after: z
+          .string()
+          .regex(/^\d{1,18}:[0-9a-f]{64}$/)
+          .optional()
+          .describe('`next` of the answer before'),
       }),
-      handle: async ({ query: { position, hash } }) => {
+      handle: async ({ query: { position, hash, after } }) => {
         const noted = position === undefined || hash === undefined ? null : { position, hash }
-        return { body: presentVerdict(await verifyAudit(database, noted)) }
+        const [at = '', its = ''] = after?.split(':') ?? []
+        const from = after === undefined ? null : { position: BigInt(at), hash: its }
+        return { body: presentVerdict(await verifyAudit(database, noted, { from, entriesMax: VERIFIED_MAX })) }
       },
     }),
   ]
@@ -84,10 +94,12 @@ function presentEntry({ position, deedId: _, ...entry }: AuditRecord): JsonObjec
   return { ...entry, position: position.toString() }
 }
 
-export function presentVerdict({ entries, head, faults }: AuditVerdict) {
+/** Whole only when it was read to its end. */
+export function presentVerdict({ entries, head, faults, next }: AuditVerdict) {
   return {
-    isWhole: faults.length === 0,
+    isWhole: faults.length === 0 && next === null,
     entries,
+    next: next && `${next.position}:${next.hash}`,
     head: { position: head.position.toString(), hash: head.hash },
     faults: faults.map(({ position, kind }) => ({ position: position.toString(), kind })),
   }

@@ -28,6 +28,8 @@ type SystemDesk = {
   readonly self: string
   readonly settings: readonly Setting[]
   readonly limits: JsonObject
+  /** Of how many proxies in front the shop was told. */
+  readonly proxyHops: number
   migrations(): Promise<readonly string[]>
   replicas(): Promise<readonly (Replica & { readonly seenAt: number })[]>
   queue(): Promise<readonly QueuedWork[]>
@@ -43,7 +45,13 @@ export function systemRows(desk: SystemDesk): readonly OperatorRoute[] {
       role: 'viewer',
       summary:
         'Version, migrations, replicas, queued work, pauses, limits, and every option with where it comes from; no secret',
-      handle: async () => ({ body: await presentSystem(desk) }),
+      handle: async ({ header }) => ({
+        body: {
+          ...(await presentSystem(desk)),
+          // Of this very call: whether there is a proxy shows in nothing else.
+          proxy: { hops: desk.proxyHops, isForwarded: header('x-forwarded-for') !== undefined },
+        },
+      }),
     }),
     ...(desk.doctor ? [doctorRow(desk.doctor, desk.now)] : []),
   ]

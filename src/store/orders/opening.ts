@@ -312,22 +312,32 @@ export function asOpened(opening: Omit<Opening, 'event'>, openedAt: number): Ord
 
 /** Not opened: which of the rules said no? The winner's row is visible now, whoever wrote it. Null: the reason is gone again. */
 async function whyNot(db: Database, opening: Opening): Promise<OpenOutcome | null> {
-  const { payment, requestDigest, idempotencyKey } = opening
+  const { payment } = opening
   const known = await findByIdentities(db, payment.identities)
   // A payment that is known already hears of its order even when the shelf is empty by now: perhaps it emptied it.
   if (known) return { kind: 'known', order: known }
   if (opening.lineage !== null && (await lookAtStore(db, [])).lineage !== opening.lineage) return { kind: 'moved' }
+  // Whoever's money may have moved hears of that first, whatever else speaks against them. What was pushed is not refused for it.
+  const earlier = payment.funds === 'authorized' ? await earlierPayment(db, opening) : null
+  if (earlier) return earlier
   const [closed] = (await db.query(CLOSED, [payment.payer, opening.rail])).rows
   if (closed?.is_blocked) return { kind: 'blocked' }
   if (closed?.is_paused && payment.funds === 'authorized') return { kind: 'paused' }
   const refusal = await holdRefusal(db, opening.holds)
   if (refusal) return { kind: 'held', ...refusal }
+  return payment.funds === 'captured' ? earlierPayment(db, opening) : tooExposed(db, payment, opening.exposure)
+}
+
+/** This payment was set aside, or another one for the same is known. */
+async function earlierPayment(
+  db: Database,
+  { payment, requestDigest, idempotencyKey }: Opening,
+): Promise<OpenOutcome | null> {
   if ((await db.query(SPENT, [payment.identities])).rows.length > 0) return { kind: 'spent' }
   const sameKey = idempotencyKey === null ? null : await firstOrder(db, BY_KEY, [payment.payer, idempotencyKey])
   if (sameKey) return { kind: 'same_key', order: sameKey }
   const unsettled = await firstOrder(db, UNSETTLED, [payment.payer, requestDigest])
-  if (unsettled) return { kind: 'in_doubt', order: unsettled }
-  return payment.funds === 'captured' ? null : tooExposed(db, payment, opening.exposure)
+  return unsettled && { kind: 'in_doubt', order: unsettled }
 }
 
 async function firstOrder(db: Queryable, query: typeof BY_KEY, values: readonly unknown[]): Promise<Order | null> {

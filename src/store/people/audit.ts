@@ -113,7 +113,14 @@ export type AuditVerdict = {
   /** To be noted elsewhere: whoever may write to the store could write the whole log anew. */
   readonly head: AuditPlace
   readonly faults: readonly AuditFault[]
+  /** Up to where it was read, if that is not the end. */
+  readonly next: AuditPlace | null
 }
+
+/** Which part of it is read: after an entry that was read before, and so many. */
+type AuditPart = { readonly from: AuditPlace | null; readonly entriesMax: number }
+
+const ALL: AuditPart = { from: null, entriesMax: Number.POSITIVE_INFINITY }
 
 const TAIL = statement<{ position: string; hash: string }>(`
   select position, hash
@@ -139,16 +146,21 @@ const FAULTS_MAX = 100
 /** Before the first that there can be: what somebody slipped in there is seen too. */
 const LOWEST = -(2n ** 63n)
 
-/** Reads the whole log, and names what does not belong together. `noted` is an earlier end of it, from elsewhere. */
-export async function verifyAudit(queryable: Queryable, noted: AuditPlace | null = null): Promise<AuditVerdict> {
+/** Reads the log, or a part of it, and names what does not belong together. `noted` is an earlier end of it, from elsewhere. */
+export async function verifyAudit(
+  queryable: Queryable,
+  noted: AuditPlace | null = null,
+  { from, entriesMax }: AuditPart = ALL,
+): Promise<AuditVerdict> {
   const { rows } = await queryable.query(TAIL)
   const head = rows[0] ? { position: BigInt(rows[0].position), hash: rows[0].hash } : BEGIN
   const faults = new Map<bigint, AuditFault['kind']>()
-  let last: AuditPlace = BEGIN
+  const pageRows = Math.min(PAGE_ROWS, entriesMax)
+  let last: AuditPlace = from ?? BEGIN
   let entries = 0
-  let isNotedSeen = noted === null
-  for (let after = LOWEST; faults.size < FAULTS_MAX; ) {
-    const page = (await queryable.query(PAGE, [after.toString(), head.position.toString(), PAGE_ROWS])).rows
+  let isNotedSeen = noted === null || noted.position <= (from?.position ?? LOWEST)
+  for (let after = from?.position ?? LOWEST; faults.size < FAULTS_MAX; ) {
+    const page = (await queryable.query(PAGE, [after.toString(), head.position.toString(), pageRows])).rows
     for (const row of page) {
       last = follow(last, row, faults)
       if (noted && last.position === noted.position) {
@@ -157,8 +169,9 @@ export async function verifyAudit(queryable: Queryable, noted: AuditPlace | null
       }
     }
     entries += page.length
-    if (page.length < PAGE_ROWS) break
+    if (page.length < pageRows) break
     after = BigInt(page.at(-1)!.position)
+    if (entries >= entriesMax && last.position > 0n) return { entries, head, faults: inOrder(faults), next: last }
   }
   const missing = missingBetween(last.position, head.position + 1n)
   for (const position of missing) faults.set(position, 'removed')
@@ -166,8 +179,12 @@ export async function verifyAudit(queryable: Queryable, noted: AuditPlace | null
   if (!isNotedSeen) faults.set(noted!.position, 'removed')
   for (const { position } of (await queryable.query(BEYOND, [FAULTS_MAX])).rows)
     faults.set(BigInt(position), 'inserted')
+  return { entries, head, faults: inOrder(faults), next: null }
+}
+
+function inOrder(faults: ReadonlyMap<bigint, AuditFault['kind']>): readonly AuditFault[] {
   const found = [...faults].map(([position, kind]) => ({ position, kind }))
-  return { entries, head, faults: found.toSorted((a, b) => (a.position < b.position ? -1 : 1)) }
+  return found.toSorted((a, b) => (a.position < b.position ? -1 : 1))
 }
 
 /** Holds one entry against the one before it. */

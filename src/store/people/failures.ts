@@ -41,7 +41,11 @@ const FAIL = statement(`
 
 const FORGET = statement(`
   delete from sign_in_failures
-  where at < $1`)
+  where id in (
+    select id
+    from sign_in_failures
+    where at < $1
+    for update skip locked)`)
 
 export async function countFailure(
   tx: Transaction,

@@ -14,7 +14,11 @@ const ASK = statement(`
 
 const FORGET = statement(`
   delete from passkey_challenges
-  where expires_at < $1`)
+  where digest in (
+    select digest
+    from passkey_challenges
+    where expires_at < $1
+    for update skip locked)`)
 
 /** `operatorId`: who wants a new passkey; null: somebody who wants in. */
 export async function askChallenge(

@@ -19,7 +19,11 @@ const SPEND = statement(`
 
 const FORGET = statement(`
   delete from refund_spending
-  where at < $1`)
+  where id in (
+    select id
+    from refund_spending
+    where at < $1
+    for update skip locked)`)
 
 /** What an operator gave back within the last day. */
 export async function spentToday(queryable: Queryable, operatorId: string, now: number): Promise<bigint> {

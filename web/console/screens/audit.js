@@ -62,7 +62,14 @@ export default function Audit() {
 
 async function verify() {
   try {
-    const verdict = await ask('/operator/audit/verify')
+    let verdict = { isWhole: true, entries: 0, head: null, faults: [] }
+    // One answer reads so much and no more.
+    for (let after = ''; after !== null; ) {
+      const part = await ask(`/operator/audit/verify${after && `?after=${after}`}`)
+      const faults = [...verdict.faults, ...part.faults]
+      verdict = { isWhole: faults.length === 0, entries: verdict.entries + part.entries, head: part.head, faults }
+      after = part.next
+    }
     openDialog(Verdict, { verdict })
   } catch (error) {
     toast(error.message, 'warn')
