@@ -16,6 +16,9 @@ export type Command = {
   run(call: CommandCall): Promise<Output | null>
 }
 
+/** A line of `sutler --help`. The command itself is loaded when it is asked for: the list must not wait for a database engine. */
+export type Entry = { readonly name: string; readonly summary: string; load(): Promise<Command> }
+
 /** An option without a value to name is a switch. */
 export type Option = { readonly value?: string; readonly about: string }
 

@@ -1,7 +1,5 @@
-import type { Command } from './command.ts'
-
-/** A line of `sutler --help`. The command itself is loaded when it is asked for: the list must not wait for a database engine. */
-export type Entry = { readonly name: string; readonly summary: string; load(): Promise<Command> }
+import type { Entry } from './command.ts'
+import { deskCommands } from './desk-commands.ts'
 
 export const commands: readonly Entry[] = [
   {
@@ -155,6 +153,16 @@ export const commands: readonly Entry[] = [
     load: () => import('./webhooks.ts').then(({ replayWebhook }) => replayWebhook),
   },
   {
+    name: 'webhooks enable',
+    summary: 'Tell an address of events again',
+    load: () => import('./webhooks.ts').then(({ enableWebhook }) => enableWebhook),
+  },
+  {
+    name: 'webhooks disable',
+    summary: 'Tell an address nothing for now',
+    load: () => import('./webhooks.ts').then(({ disableWebhook }) => disableWebhook),
+  },
+  {
     name: 'webhooks remove',
     summary: 'Forget an address',
     load: () => import('./webhooks.ts').then(({ removeWebhook }) => removeWebhook),
@@ -279,66 +287,7 @@ export const commands: readonly Entry[] = [
     summary: 'Those prices as a CSV file',
     load: () => import('./prices.ts').then(({ exportPrices }) => exportPrices),
   },
-  {
-    name: 'operators list',
-    summary: 'Who runs the shop, and in which role',
-    load: () => import('./operators.ts').then(({ listOperators }) => listOperators),
-  },
-  {
-    name: 'operators add',
-    summary: 'Add somebody who runs the shop; prints the link that lets them in',
-    load: () => import('./operators.ts').then(({ addOperator }) => addOperator),
-  },
-  {
-    name: 'operators link',
-    summary: 'Another link that lets somebody in, once',
-    load: () => import('./operators.ts').then(({ linkOperator }) => linkOperator),
-  },
-  {
-    name: 'operators role',
-    summary: 'Give somebody another role',
-    load: () => import('./operators.ts').then(({ changeOperatorRole }) => changeOperatorRole),
-  },
-  {
-    name: 'operators revoke',
-    summary: 'Let somebody in no more',
-    load: () => import('./operators.ts').then(({ revokeOperator }) => revokeOperator),
-  },
-  {
-    name: 'tokens list',
-    summary: 'Personal tokens that work, yours or everybody’s',
-    load: () => import('./tokens.ts').then(({ listTokens }) => listTokens),
-  },
-  {
-    name: 'tokens revoke',
-    summary: 'End a personal token, and what it let in',
-    load: () => import('./tokens.ts').then(({ revokeToken }) => revokeToken),
-  },
-  {
-    name: 'approvals list',
-    summary: 'Refunds that wait for a second person',
-    load: () => import('./approvals.ts').then(({ listApprovalsCommand }) => listApprovalsCommand),
-  },
-  {
-    name: 'approvals approve',
-    summary: 'Approve a refund that another operator asked for',
-    load: () => import('./approvals.ts').then(({ approveRefund }) => approveRefund),
-  },
-  {
-    name: 'approvals refuse',
-    summary: 'Refuse it, or take it back',
-    load: () => import('./approvals.ts').then(({ refuseRefund }) => refuseRefund),
-  },
-  {
-    name: 'audit list',
-    summary: 'Who did what, newest first',
-    load: () => import('./audit.ts').then(({ listAuditCommand }) => listAuditCommand),
-  },
-  {
-    name: 'audit verify',
-    summary: 'Check that the audit log is whole',
-    load: () => import('./audit.ts').then(({ verifyAuditCommand }) => verifyAuditCommand),
-  },
+  ...deskCommands,
   {
     name: 'migrate',
     summary: 'Bring the store up to date, or copy it to PostgreSQL',

@@ -1,8 +1,8 @@
 import { nearestWord } from '../base/nearest-word.ts'
 import { VERSION } from '../base/version.ts'
 import { readEnvironment } from '../config/environment.ts'
-import { helpOf, parseCall, SaidAlready, UsageFault } from './command.ts'
-import { commands, type Entry, findCommand, groupOf } from './commands.ts'
+import { type Entry, helpOf, parseCall, SaidAlready, UsageFault } from './command.ts'
+import { commands, findCommand, groupOf } from './commands.ts'
 import { createTerminal, type Streams, type Terminal } from './terminal.ts'
 
 /** Runs what was typed. Resolves with the exit code: 0 done, 1 refused or failed, 2 not understood. */

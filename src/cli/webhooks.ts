@@ -104,6 +104,33 @@ export const replayWebhook: Command = {
   },
 }
 
+export const enableWebhook: Command = {
+  args: '<webhook>',
+  about: 'Tells an address of events again, beginning with what was pending.',
+  options: operatorOptions,
+  examples: [['sutler webhooks enable whk_…', 'the receiver is mended']],
+  async run(call) {
+    const [id = ''] = call.args
+    const view = await operatorClient(call).post<EndpointView>(`/operator/webhooks/${encodeURIComponent(id)}/enable`)
+    return { json: view, text: `${id} is told of events again` }
+  },
+}
+
+export const disableWebhook: Command = {
+  args: '<webhook>',
+  about:
+    'Tells an address nothing for now. What was pending waits; what happens meanwhile can be sent with `sutler webhooks replay`.',
+  options: { ...operatorOptions, reason: { value: 'text', about: 'why; for whoever looks next' } },
+  examples: [['sutler webhooks disable whk_… --reason "Moving house"', 'the receiver is away for a while']],
+  async run(call) {
+    const [id = ''] = call.args
+    const reason = call.option('reason')
+    const path = `/operator/webhooks/${encodeURIComponent(id)}/disable`
+    const view = await operatorClient(call).post<EndpointView>(path, reason === undefined ? {} : { reason })
+    return { json: view, text: `${id} is told nothing for now` }
+  },
+}
+
 export const removeWebhook: Command = {
   args: '<webhook>',
   about:

@@ -4,11 +4,13 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { checkProxy } from '../../src/cli/doctor/proxy.ts'
-import { post } from '../support/buyers.ts'
+import { typed } from '../cli/typed.ts'
+import { fundedWallet, post } from '../support/buyers.ts'
+import { x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
-import { asOperator } from './desk.ts'
+import { asOperator, buy } from './desk.ts'
 import { addOperator, audit, codeOf, enter, joined, signIn, type Visitor, visitor } from './people-desk.ts'
 
 let shop: TestShop
@@ -236,6 +238,77 @@ describe('the doctor', () => {
     const past = await checkProxy({ ...shop.config, http: { ...http, baseUrl: told.url } })
     assert.match(past.detail, /without X-Forwarded-For/)
     assert.equal((await checkProxy({ ...shop.config, operatorToken: null })).severity, 'skipped')
+  })
+})
+
+describe('the commands', () => {
+  const run = (...args: string[]) =>
+    typed(args, { SUTLER_BASE_URL: shop.url, SUTLER_OPERATOR_TOKEN: shop.config.operatorToken!.reveal() })
+  const done = async (...args: string[]) => {
+    const { code, stdout, stderr } = await run(...args)
+    assert.equal(code, 0, `sutler ${args.join(' ')}: ${stderr}`)
+    return stdout
+  }
+  const told = async <Answer>(...args: string[]) => JSON.parse(await done(...args, '--json')) as Answer
+  type Sales = { rails: string[]; pauses: { rail: string; reason: string; by: string; until: string | null }[] }
+
+  test('pause and resume a protocol or all of them, and say why', async () => {
+    verifies('D17.21')
+    assert.match((await run('pause', 'x402')).stderr, /say why with --reason/)
+    assert.match(await done('pause', 'x402', '--reason', 'no facilitator', '--by', 'mara'), /x402\s+paused.*mara/)
+    const { pauses } = await told<Sales>('sales')
+    assert.deepEqual(
+      pauses.map(({ rail, reason, by, until }) => [rail, reason, by, until]),
+      [['x402', 'no facilitator', 'mara', null]],
+    )
+    const until = new Date(Date.now() + 3_600_000).toISOString()
+    const all = await told<Sales>('pause', '--reason', 'stock-taking', '--until', until)
+    assert.deepEqual(
+      all.pauses.map(({ rail, until }) => [rail, until]).toSorted(),
+      all.rails.map((rail) => [rail, until]).toSorted(),
+    )
+    assert.match(await done('resume', 'mpp'), /mpp\s+sells/)
+    assert.deepEqual((await told<Sales>('resume')).pauses, [])
+    assert.match((await run('pause', 'cash', '--reason', 'x')).stderr, /nothing is sold on cash/i)
+  })
+
+  test('block and unblock a payer, and list them', async () => {
+    verifies('D17.22')
+    const payer = '0x00000000000000000000000000000000000000B5'
+    assert.match((await run('block', payer)).stderr, /say why with --reason/)
+    assert.match(await done('block', payer, '--reason', 'stolen'), /is served no more/)
+    assert.match(await done('block', payer.toLowerCase(), '--reason', 'again'), /was blocked already, by operator/)
+    const { blocks } = await told<{ blocks: { address: string; reason: string }[] }>('blocks')
+    assert.deepEqual(
+      blocks.filter(({ address }) => address === payer.toLowerCase()).map(({ reason }) => reason),
+      ['stolen'],
+    )
+    assert.match(await done('unblock', payer), /is served again/)
+    assert.match(await done('unblock', payer), /was not blocked/)
+    assert.equal((await run('block', '0x12', '--reason', 'x')).code, 1)
+  })
+
+  test('write beside a purchase, list tokens and end them, and turn a receiver off and on', async () => {
+    const buyer = await fundedWallet(shop)
+    const { body } = await buy(shop, x402UnderTest, buyer)
+    assert.match(await done('notes', body.orderId), /nobody wrote anything/)
+    assert.match(await done('notes', body.orderId, 'Wrote to the player'), /operator\s+Wrote to the player/)
+    assert.match((await run('notes', 'ord_nothing')).stderr, /no order/i)
+
+    const ines = await joined(shop, 'Ines', 'support')
+    const { id, token } = await make(ines, { name: 'Report' })
+    assert.match(await done('tokens', 'list', 'ines'), new RegExp(`${id}\\s+Ines\\s+Report\\s+never used`))
+    assert.match(await done('tokens', 'list', '--all'), new RegExp(id))
+    const own = await typed(['tokens'], { SUTLER_BASE_URL: shop.url, SUTLER_OPERATOR_TOKEN: token })
+    assert.match(own.stdout, new RegExp(id))
+    assert.match(await done('tokens', 'revoke', id), /lets nobody in any more/)
+    assert.equal((await run('tokens', 'revoke', id)).code, 1)
+
+    const added = await told<{ id: string }>('webhooks', 'add', 'https://93.184.215.14/hook')
+    assert.match(await done('webhooks', 'disable', added.id, '--reason', 'moving'), /is told nothing for now/)
+    assert.match(await done('webhooks', 'list'), /disabled.*moving/)
+    assert.match(await done('webhooks', 'enable', added.id), /is told of events again/)
+    await done('webhooks', 'remove', added.id)
   })
 })
 
