@@ -379,6 +379,7 @@ describe('the operator’s console', { skip }, () => {
     await cdp.send('WebAuthn.addVirtualAuthenticator', { options })
     const { link } = await addOperator(shop, 'Pia', 'viewer')
     await page.goto(link.url)
+    await page.getByRole('button', { name: 'Sign in as Pia' }).click()
     await page.getByRole('button', { name: 'Add a passkey on this device' }).click()
     await page.locator('#me').getByText('Pia').waitFor()
     await page.locator('#me button').click()

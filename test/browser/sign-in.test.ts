@@ -137,6 +137,11 @@ describe('signing in with a real browser', { skip }, () => {
     await page.getByLabel('What it is for').fill('Nightly report')
     await shop.store.db.query(`update operator_sessions set began_at = began_at - interval '15 minutes'`)
     await page.getByRole('button', { name: 'Make it' }).click()
+    await page.getByRole('heading', { name: 'Sign in again for this' }).waitFor()
+    await page.getByRole('button', { name: 'Not now' }).click()
+    await page.getByText('Nothing was done').waitFor()
+    await page.getByLabel('What it is for').fill('Nightly report')
+    await page.getByRole('button', { name: 'Make it' }).click()
     const person = (await (await asOperator(shop, '/operator/operators')).json()) as { operators: Added[] }
     const { id } = person.operators.find(({ name }) => name === 'Tara')!
     const link = await (await asOperator(shop, `/operator/operators/${id}/link`, post({}))).json()

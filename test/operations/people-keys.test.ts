@@ -5,13 +5,14 @@ import type { AddressInfo } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { checkProxy } from '../../src/cli/doctor/proxy.ts'
 import { typed } from '../cli/typed.ts'
+import { createAuthenticator } from '../support/authenticator.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
 import { asOperator, buy } from './desk.ts'
-import { addOperator, audit, codeOf, enter, joined, signIn, type Visitor, visitor } from './people-desk.ts'
+import { addOperator, audit, codeOf, enter, joined, PAGE, signIn, type Visitor, visitor } from './people-desk.ts'
 
 let shop: TestShop
 before(async () => {
@@ -140,6 +141,59 @@ describe('a personal token', () => {
     assert.ok(Date.parse(short.token.expiresAt) < Date.now() + 3 * DAY_MS)
     const [own] = await listed(root, `?of=${id}`)
     assert.equal(own!.name, 'First token')
+  })
+})
+
+describe('a passkey', () => {
+  test('once somebody has one, is asked for before they let others in: neither an old session nor a token is enough', async () => {
+    verifies('D17.14', 'O-22')
+    const boss = await joined(shop, 'Careful', 'admin')
+    const added = (by: Visitor, name: string) => by.call('POST', '/operator/operators', { name, role: 'viewer' })
+    assert.equal((await added(boss, 'Before the key')).status, 201, 'without one a session is enough')
+    const { token } = await make(boss)
+    const device = createAuthenticator(new URL(shop.url).origin)
+    const options = await boss.call('POST', '/operator/passkeys/options', {})
+    const credential = device.make((await options.json()) as { challenge: string })
+    const made = await boss.call('POST', '/operator/passkeys/register', { credential })
+    const { id: passkey } = (await made.json()) as { id: string }
+
+    const ways = [
+      ['/operator/operators', { name: 'Mallory', role: 'admin' }],
+      [`/operator/operators/${boss.id}/link`, {}],
+      [`/operator/operators/${boss.id}/role`, { role: 'viewer' }],
+      [`/operator/operators/${boss.id}/revoke`, {}],
+      ['/operator/approvals/apv_nothing/approve', {}],
+    ] as const
+    for (const [path, body] of ways) {
+      assert.equal(await codeOf(await boss.call('POST', path, body)), '401 sign_in_again', path)
+      assert.equal(await codeOf(await bearer(token, path, post(body))), '403 not_from_console', path)
+    }
+    const drop = { method: 'DELETE' }
+    assert.equal(await codeOf(await bearer(token, `/operator/passkeys/${passkey}`, drop)), '403 not_from_console')
+
+    const touch = async () => {
+      const asked = (await (
+        await fetch(`${shop.url}/operator/passkeys/challenge`, { method: 'POST', headers: PAGE, body: '{}' })
+      ).json()) as { challenge: string }
+      const body = JSON.stringify({ credential: device.get(asked) })
+      const entered = await fetch(`${shop.url}/operator/passkeys/verify`, { method: 'POST', headers: PAGE, body })
+      return visitor(shop.url, boss, entered.headers.get('set-cookie')!.split(';')[0]!)
+    }
+    const touched = await touch()
+    assert.equal((await added(touched, 'By touch')).status, 201)
+    await shop.store.db.query(
+      `update operator_sessions set began_at = began_at - interval '5 minutes' where operator_id = $1`,
+      [boss.id],
+    )
+    assert.equal(await codeOf(await added(touched, 'Too late')), '401 sign_in_again')
+    assert.equal((await added(await touch(), 'Again')).status, 201)
+    await shop.store.db.query(
+      `update operator_sessions set began_at = began_at - interval '15 minutes' where operator_id = $1`,
+      [boss.id],
+    )
+    const stale = await touched.call('DELETE', `/operator/passkeys/${passkey}`, {})
+    assert.equal(await codeOf(stale), '401 sign_in_again', 'nor is it taken away to get around it')
+    assert.equal((await asOperator(shop, `/operator/operators/${boss.id}/revoke`, post({}))).status, 200)
   })
 })
 

@@ -42,6 +42,8 @@ export class Fault extends Error {
 export const me = signal(null)
 /** Is somebody to sign in (again) before we can go on? */
 export const isSessionOver = signal(false)
+/** What asks for another sign-in though the session goes on; null: the session is over. @type {import('@preact/signals').Signal<string | null>} */
+export const signInFor = signal(null)
 /** Does the network reach the shop? */
 export const isOffline = signal(!navigator.onLine)
 addEventListener('online', () => {
@@ -51,14 +53,15 @@ addEventListener('offline', () => {
   isOffline.value = true
 })
 
-/** Requests that wait for somebody to sign in. @type {(() => void)[]} */
+/** Requests that wait for somebody to sign in. @type {((isIn: boolean) => void)[]} */
 let waiting = []
 
-export function signedIn() {
+/** @param {boolean} [isIn] false: they would rather not do it */
+export function signedIn(isIn = true) {
   isSessionOver.value = false
   const all = waiting
   waiting = []
-  for (const goOn of all) goOn()
+  for (const goOn of all) goOn(isIn)
 }
 
 const isEnter = () => route.value.pathname === '/operator/enter'
@@ -83,8 +86,11 @@ export async function request(path, init = {}) {
   isOffline.value = false
   if (answer.status === 401 && !isEnter()) {
     const before = me.value?.operator.id
+    const refusal = await answer.json().catch(() => null)
+    signInFor.value = refusal?.code === 'sign_in_again' ? refusal.detail : null
     isSessionOver.value = true
-    await new Promise((resolve) => waiting.push(() => resolve(null)))
+    const isIn = await new Promise((resolve) => waiting.push(resolve))
+    if (!isIn) throw new Fault({ status: 401, code: 'sign_in_again', detail: 'Nothing was done.' })
     const isDeed = init.method !== undefined && init.method !== 'GET'
     if (isDeed && before !== undefined && me.value?.operator.id !== before)
       throw new Fault({

@@ -1,8 +1,9 @@
 // Signing in: by passkey where there is one, otherwise by a one-time link or a personal token.
 import { useEffect, useState } from 'preact/hooks'
 import { Dialog, Refusal, useDeed } from './dialog.js'
+import { toast } from './over.js'
 import { html } from './parts.js'
-import { ask, Fault, me, signedIn, tell } from './shop.js'
+import { ask, Fault, me, signedIn, signInFor, tell } from './shop.js'
 
 /** Can this browser make and use passkeys here? Only over https, or on this machine. */
 export const hasPasskeys = () => typeof globalThis.PublicKeyCredential?.parseRequestOptionsFromJSON === 'function'
@@ -90,9 +91,16 @@ export function SignIn({ done }) {
 
 /** A session that ended lies over the page; what was asked for goes on when somebody is signed in again. */
 export function SignInAgain() {
-  return html`<${Dialog} label="Sign in again" isKept=${true} onClose=${() => {}}><div class="inner"><div><h2>${me.value ? 'Your session is over' : 'Sign in'}</h2><p class="lead">${me.value ? 'Sign in again; the page is as you left it.' : 'This page needs an operator.'}</p></div>
+  return html`<${Dialog} label="Sign in again" isKept=${true} onClose=${() => {}}><div class="inner"><div><h2>${signInFor.value ? 'Sign in again for this' : me.value ? 'Your session is over' : 'Sign in'}</h2><p class="lead">${signInFor.value ?? (me.value ? 'Sign in again; the page is as you left it.' : 'This page needs an operator.')}</p></div>
     <${SignIn} done=${async () => {
       me.value = await ask('/operator/me').catch(() => me.value)
       signedIn()
-    }} /></div><//>`
+    }} />${
+      signInFor.value
+        ? html`<button type="button" class="wide" onClick=${() => {
+            signedIn(false)
+            toast('Nothing was done', 'warn')
+          }}>Not now</button>`
+        : null
+    }</div><//>`
 }

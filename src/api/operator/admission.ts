@@ -11,7 +11,7 @@ import { findSession, SESSION_MS, touchSession } from '../../store/people/sessio
 import { findToken } from '../../store/people/tokens.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
 import type { HttpRequest } from '../http/request.ts'
-import type { OpenSession } from './just-signed-in.ts'
+import { assertTouched, type OpenSession } from './just-signed-in.ts'
 
 /** Somebody who was let in. */
 export type Admitted = {
@@ -27,6 +27,8 @@ export type Admission = {
   admit(request: HttpRequest): Promise<Admitted>
   /** For whoever is not known yet: throws unless our own page asks, and not too often. */
   approach(request: HttpRequest): void
+  /** Throws where somebody who has a passkey has not used it a moment ago. */
+  assertTouched(admitted: Pick<Admitted, 'who' | 'session'>): Promise<void>
   readonly addressOf: (request: HttpRequest) => string
   /** What the browser holds, whether it is any good or not. */
   heldBy(request: HttpRequest): string | null
@@ -85,6 +87,9 @@ export function createAdmission(parts: AdmissionParts): Admission {
       assertOwnPage(request)
       limiter.take('quote', request)
     },
+    // Where there is no console there is no way to use one.
+    assertTouched: async (admitted) =>
+      parts.console ? assertTouched(parts.database, admitted, parts.clock.now()) : undefined,
     addressOf,
     heldBy,
     cookie: (value) =>

@@ -18,7 +18,7 @@ import {
 } from '../../store/people/passkeys.ts'
 import { BEGAN_WITH } from '../../store/people/sessions.ts'
 import { type Proof, signIn } from '../../store/people/sign-in.ts'
-import { assertJustSignedIn } from './just-signed-in.ts'
+import { assertJustSignedIn, assertTouched } from './just-signed-in.ts'
 import { challengeIn, checkAssertion, ES256, type PasskeyPlace, readPasskey } from './passkey.ts'
 import type { PeopleDesk } from './people-rows.ts'
 import { entrance, type OperatorRoute, operator } from './route.ts'
@@ -70,7 +70,7 @@ export function passkeyRows(desk: PeopleDesk): readonly OperatorRoute[] {
       summary: 'What a browser needs to make a passkey; good for two minutes, once',
       handle: async ({ who, session }) => {
         if (who.id === FIRST_ADMIN.id) throw new Problem('invalid_request', "The shop's own token has no passkeys.")
-        assertJustSignedIn(session, clock.now(), 'A passkey')
+        assertJustSignedIn(session, clock.now(), 'A passkey is made')
         const known = await listPasskeys(database, who.id)
         return { body: creation({ rpId, shop: config.service.name, who, known }, await ask(who.id)) }
       },
@@ -80,7 +80,7 @@ export function passkeyRows(desk: PeopleDesk): readonly OperatorRoute[] {
       summary: 'Keep a passkey that a browser has made',
       body: z.strictObject({ credential: registered, name: nameField.default('Passkey') }),
       handle: async ({ body, doer, session }) => {
-        assertJustSignedIn(session, clock.now(), 'A passkey')
+        assertJustSignedIn(session, clock.now(), 'A passkey is made')
         const id = await database.transaction((tx) => register(tx, doer, place, body))
         if (id === null)
           throw new Problem('invalid_request', 'This passkey is not taken: ask for new options and make it again.')
@@ -91,8 +91,12 @@ export function passkeyRows(desk: PeopleDesk): readonly OperatorRoute[] {
       role: 'viewer',
       summary: 'Forget a passkey of yours; an admin may forget any',
       params: z.strictObject({ id: z.string().min(1).max(64) }),
-      handle: async ({ params, who, doer }) => {
+      handle: async ({ params, who, doer, session }) => {
         const owner = mayAct(who.role, 'admin') ? null : who.id
+        // Otherwise whoever found a session would take away what asks for more than a session.
+        const isOwn = (await listPasskeys(database, who.id)).some((passkey) => passkey.id === params.id)
+        if (isOwn) assertJustSignedIn(session, clock.now(), 'Your passkey is removed')
+        else await assertTouched(database, { who, session }, clock.now())
         if (!(await removePasskey(database, doer, params.id, owner)))
           throw new Problem('operator_not_found', `There is no passkey ${params.id} of yours.`)
         return { body: { removed: params.id } }

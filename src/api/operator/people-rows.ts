@@ -61,6 +61,7 @@ export function peopleRows(desk: PeopleDesk): readonly OperatorRoute[] {
     }),
     operator('POST /operator/operators', {
       role: 'admin',
+      needsTouch: true,
       summary:
         'Add somebody; the answer holds the link that lets them in, once, and a personal token if it was asked for',
       body: z.strictObject({
@@ -85,6 +86,7 @@ export function peopleRows(desk: PeopleDesk): readonly OperatorRoute[] {
     ...(config.operators.console ? [firstRow(desk)] : []),
     operator('POST /operator/operators/{id}/link', {
       role: 'admin',
+      needsTouch: true,
       summary: 'Another link that lets somebody in, once',
       params: id,
       handle: async ({ params, doer }) => ({
@@ -98,6 +100,7 @@ export function peopleRows(desk: PeopleDesk): readonly OperatorRoute[] {
     }),
     operator('POST /operator/operators/{id}/role', {
       role: 'admin',
+      needsTouch: true,
       summary: 'Give somebody another role; their sessions end',
       params: id,
       body: z.strictObject({ role }),
@@ -107,6 +110,7 @@ export function peopleRows(desk: PeopleDesk): readonly OperatorRoute[] {
     }),
     operator('POST /operator/operators/{id}/revoke', {
       role: 'admin',
+      needsTouch: true,
       summary: 'Let somebody in no more: sessions, tokens and passkeys end',
       params: id,
       handle: async ({ params, doer }) => ({

@@ -56,6 +56,8 @@ export type OperatorRoute = {
   readonly body: z.ZodType | null
   /** Set where the usual bound on bodies is too small. */
   readonly bodyBytesMax: number | null
+  /** Must whoever has a passkey have used it a moment ago? */
+  readonly needsTouch: boolean
   handle(call: OperatorCall<unknown, unknown, unknown> & EntranceCall<unknown>): Promise<OperatorAnswer>
 }
 
@@ -66,6 +68,7 @@ type OperatorRow<Params extends z.ZodType, Query extends z.ZodType, Body extends
   readonly query?: Query
   readonly body?: Body
   readonly bodyBytesMax?: number
+  readonly needsTouch?: boolean
   readonly handle: (call: OperatorCall<z.output<Params>, z.output<Query>, z.output<Body>>) => Promise<OperatorAnswer>
 }
 
@@ -74,7 +77,7 @@ export function operator<Params extends z.ZodType, Query extends z.ZodType, Body
   row: OperatorRow<Params, Query, Body>,
 ): OperatorRoute {
   const [method, path] = key.split(' ') as [OperatorMethod, string]
-  const { role, summary, params = null, query = null, body = null, bodyBytesMax = null } = row
+  const { role, summary, params = null, query = null, body = null, bodyBytesMax = null, needsTouch = false } = row
   return {
     method,
     path,
@@ -84,6 +87,7 @@ export function operator<Params extends z.ZodType, Query extends z.ZodType, Body
     query,
     body,
     bodyBytesMax,
+    needsTouch,
     handle: row.handle as OperatorRoute['handle'],
   }
 }
@@ -98,7 +102,7 @@ export function entrance<Body extends z.ZodType>(
   },
 ): OperatorRoute {
   const { summary, body } = row
-  const none = { params: null, query: null, bodyBytesMax: null }
+  const none = { params: null, query: null, bodyBytesMax: null, needsTouch: false }
   const path = key.slice('POST '.length)
   return { method: 'POST', path, role: null, summary, body, ...none, handle: row.handle as OperatorRoute['handle'] }
 }
@@ -131,6 +135,7 @@ export function operatorHandlers(options: OperatorOptions): ReadonlyMap<string, 
     const { who } = admitted
     if (!mayAct(who.role, route.role))
       throw new Problem('role_too_low', `This needs the role ${route.role}; yours is ${who.role}. Nothing was done.`)
+    if (route.needsTouch) await admission.assertTouched(admitted)
     const given = withName(route, who, await bodyOf(request, route, limits))
     const body = route.body ? parseWith(route.body, given) : {}
     const { doer, isRecorded } = doing(options, who, body)

@@ -39,7 +39,7 @@ export function tokenRows({ database, clock }: PeopleDesk): readonly OperatorRou
       handle: async ({ body, who, doer, session }) => {
         if (who.id === FIRST_ADMIN.id)
           throw new Problem('invalid_request', "The shop's own token has no person; add one with sutler operators add.")
-        assertJustSignedIn(session, clock.now(), 'A token')
+        assertJustSignedIn(session, clock.now(), 'A token is made')
         const wish = { operatorId: who.id, ...body }
         const given = await database.transaction((tx) => makePersonalToken(tx, doer, wish))
         if (!given) throw new Problem('invalid_request', 'You have 50 tokens; revoke one first. Nothing was done.')
