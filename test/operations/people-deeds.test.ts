@@ -245,7 +245,7 @@ describe('whoever asked', () => {
       asOperator(shop, `/operator/operators/${id}/role`, post({ role })).then(({ status }) => assert.equal(status, 200))
     const approve = (id: string) => approver.call('POST', `/operator/approvals/${id}/approve`, {}).then(codeOf)
 
-    const boss = await joined(shop, 'Demoted boss', 'admin')
+    let boss = await joined(shop, 'Demoted boss', 'admin')
     const [arrival] = await stray(1_600_000n)
     const path = `/operator/arrivals/${arrival}`
     const { approval } = (await (await boss.call('POST', path, { decision: 'refund' })).json()) as Asked
@@ -259,6 +259,29 @@ describe('whoever asked', () => {
     assert.equal(open.approvals.find(({ id }) => id === approval.id)!.can.approve.can, false)
     await become(boss.id, 'admin')
     assert.equal(await approve(approval.id), '200', 'and they may again')
+    const link = (await (await asOperator(shop, `/operator/operators/${boss.id}/link`, post({}))).json()) as {
+      link: { url: string; expiresAt: string }
+    }
+    boss = await signIn(shop, tokenIn(link))
+
+    // At the very same moment: who is being demoted is waited for, and then nothing is approved.
+    const raced = await bought(4)
+    const wish = (await (await refund(boss, raced)).json()) as Asked
+    let approving: Promise<string> | null = null
+    await shop.store.db.transaction(async (tx) => {
+      await tx.query(`update operators set role = 'viewer' where id = $1`, [boss.id])
+      approving = approve(wish.approval.id)
+      const waiting = until(async () => {
+        const { rows } = await tx.query(
+          'select from pg_locks where not granted and pg_backend_pid() = any (pg_blocking_pids(pid))',
+        )
+        return rows.length > 0
+      })
+      await Promise.race([approving, waiting])
+    })
+    assert.equal(await approving, '409 approval_refused')
+    assert.equal(await statusOf(raced), 'confirmed')
+    await approver.call('POST', `/operator/approvals/${wish.approval.id}/refuse`, {})
 
     const clerk = await joined(shop, 'Demoted clerk', 'support')
     const order = await bought(4)

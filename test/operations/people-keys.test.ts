@@ -292,6 +292,16 @@ describe('the doctor', () => {
     const past = await checkProxy({ ...shop.config, http: { ...http, baseUrl: told.url } })
     assert.match(past.detail, /without X-Forwarded-For/)
     assert.equal((await checkProxy({ ...shop.config, operatorToken: null })).severity, 'skipped')
+    let heard = 0
+    const stranger = createServer(({ headers }, response) => {
+      heard += headers.authorization === undefined ? 0 : 1
+      response.end('{"keys":[]}')
+    })
+    await once(stranger.listen(0, '127.0.0.1'), 'listening')
+    const elsewhere = `http://127.0.0.1:${(stranger.address() as AddressInfo).port}`
+    const strange = await checkProxy({ ...shop.config, http: { ...http, baseUrl: elsewhere } })
+    stranger.close()
+    assert.deepEqual([strange.severity, heard], ['skipped', 0], 'who is not the shop is not told the token')
   })
 })
 

@@ -76,6 +76,18 @@ export async function findPerson(queryable: Queryable, id: string): Promise<Pers
   return rows[0] ? fromRow(rows[0]) : null
 }
 
+const HOLD = statement<Row>(`
+  select id, name, role, state, created_at
+  from operators
+  where id = $1
+  for share`)
+
+/** As they are, and as they stay until the transaction ends. Null: unknown, or revoked. */
+export async function holdPerson(tx: Transaction, id: string): Promise<Person | null> {
+  const { rows } = await tx.query(HOLD, [id])
+  return rows[0]?.state === 'active' ? fromRow(rows[0]) : null
+}
+
 const BY_NAME = statement<Row>(`
   select id, name, role, state, created_at
   from operators
