@@ -3,7 +3,7 @@ import { StoreFault } from './fault.ts'
 import { statement } from './statement.ts'
 
 /** Play money or real. */
-export type StoreMode = 'sandbox' | 'production'
+type StoreMode = 'sandbox' | 'production'
 
 type Wanted = {
   readonly mode: StoreMode

@@ -48,7 +48,7 @@ export function signInByToken(db: Database, caller: Caller, token: string, name?
   })
 }
 
-export type Look =
+type TokenLook =
   | {
       readonly kind: 'good'
       /** Null: whoever becomes the first admin. */
@@ -60,8 +60,8 @@ export type Look =
   | Exclude<SignIn, { kind: 'in' }>
 
 /** Whom would it let in? Counts like a try, and uses nothing up. */
-export function lookAtToken(db: Database, { address, held, at }: Caller, token: string): Promise<Look> {
-  return db.transaction(async (tx): Promise<Look> => {
+export function lookAtToken(db: Database, { address, held, at }: Caller, token: string): Promise<TokenLook> {
+  return db.transaction(async (tx): Promise<TokenLook> => {
     const seconds = await waitOfAddress(tx, address, at)
     if (seconds > 0) return { kind: 'limited', seconds }
     const found = await findToken(tx, tokenDigest(token), at)
