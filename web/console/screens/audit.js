@@ -27,7 +27,11 @@ export default function Audit() {
   const query = new URLSearchParams(FILTERS.flatMap(([name]) => (params.get(name) ? [[name, params.get(name)]] : [])))
   const page = new URLSearchParams(query)
   if (params.get('cursor')) page.set('cursor', params.get('cursor'))
-  const log = useData(`/operator/audit?${page}`, { when: ({ type }) => type === 'operator.acted' })
+  const log = useData(`/operator/audit?${page}`, {
+    // Not every entry is an event, too.
+    every: 30_000,
+    when: ({ type }) => type === 'operator.acted',
+  })
   const columns = [
     {
       name: 'Deed',

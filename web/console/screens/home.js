@@ -4,6 +4,7 @@ import { Bars, Spark, Steps } from '../charts.js'
 import { useData } from '../data.js'
 import { waiting } from '../frame.js'
 import { recall, tail } from '../live.js'
+import { toast } from '../over.js'
 import {
   Act,
   Age,
@@ -20,8 +21,9 @@ import {
   Panel,
   railClass,
   Status,
+  useWalk,
 } from '../parts.js'
-import { go, route, withQuery } from '../shop.js'
+import { go, refusalFor, route, withQuery } from '../shop.js'
 import {
   dayOf,
   eventWords,
@@ -99,13 +101,22 @@ function verbOf(item, again) {
 }
 
 function Needs({ of }) {
+  const [at, list] = useWalk({
+    rows: of.data?.items ?? [],
+    to: addressOf,
+    act: (item) => {
+      const no = refusalFor(item.role)
+      if (no) toast(no, 'warn')
+      else verbOf(item, of.again).run()
+    },
+  })
   return html`<${Panel} of=${of} label="What needs you" flush=${true} height=${120} empty=${({ items }) => (items.length === 0 ? html`<${Quiet} />` : null)}>${({
     items,
   }) =>
-    html`<ul class="needs">${items.map((item) => {
+    html`<ul class="needs" ref=${list}>${items.map((item, index) => {
       const verb = verbOf(item, of.again)
-      return html`<li key=${item.id} class=${item.severity === 'act' ? 'bad' : 'warn'}><span class="sign"><${Icon} name=${KINDS[item.kind] ?? 'warn'} /></span>
-      <div><b>${item.title}</b><p class="soft small"><b class="tone">${item.severity === 'act' ? 'Act now' : 'Soon'}</b> · waiting <${For} since=${item.since} /> ${WITH_PAGE.has(item.subject.type) ? html`· <${Link} to=${addressOf(item)} class="mono">${short(item.subject.id)}<//>` : null}${item.detail ? html` · <span>${item.detail}</span>` : null}</p></div>
+      return html`<li key=${item.id} data-row class="${item.severity === 'act' ? 'bad' : 'warn'} ${index === at ? 'at' : ''}"><span class="sign"><${Icon} name=${KINDS[item.kind] ?? 'warn'} /></span>
+      <div><b>${item.title}</b><p class="soft small"><b class="tone">${item.severity === 'act' ? 'Act now' : 'Soon'}</b> · waiting <${For} since=${item.since} /> ${WITH_PAGE.has(item.subject.type) ? html`· <${Link} to=${addressOf(item)} class="mono" data-open>${short(item.subject.id)}<//>` : null}${item.detail ? html` · <span>${item.detail}</span>` : null}</p></div>
       <span class="much">${item.amount === null ? null : html`<${Money} amount=${item.amount} currency=${item.currency} />`}</span>
       <${Act} role=${item.role} class=${item.severity === 'act' ? 'primary' : ''} onClick=${verb.run}>${verb.words}<//></li>`
     })}</ul>`}<//>`
@@ -220,7 +231,11 @@ function Checks({ of }) {
 export default function Home() {
   const period = route.value.searchParams.get('window') ?? '24h'
   const attention = useData('/operator/attention', { every: 30_000, when: ({ type }) => ABOUT.test(type) })
-  const approvals = useData('/operator/approvals', { when: ({ type }) => /^(operator|refund)/.test(type) })
+  // What people ask of each other stands in the audit log alone; no event tells of it.
+  const approvals = useData('/operator/approvals', {
+    every: 10_000,
+    when: ({ type }) => /^(operator|refund)|^poll$/.test(type),
+  })
   const summary = useData(`/operator/summary?window=${encodeURIComponent(period)}`, { every: 30_000 })
   const health = useData('/health/ready', {
     every: 30_000,

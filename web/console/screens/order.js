@@ -228,7 +228,7 @@ export default function Order({ id }) {
       const { key } = event.detail
       if (key === 'c') copy(location.href, 'The address is copied')
       else if (key === 'r' && (data?.can?.refund?.can ?? false)) refund(data.order.orderId, again)
-      else if (key === 'n' && data) addNote(data.order.orderId, again)
+      else if (key === 'n' && (data?.can?.note?.can ?? false)) addNote(data.order.orderId, again)
       else return
       event.preventDefault()
     }
@@ -245,7 +245,7 @@ export default function Order({ id }) {
   const title = `${order.quantity > 1 ? `${order.quantity} × ` : ''}${order.title ?? plain(order.good)}`
   return html`<${Head} title=${title} crumbs=${crumbs}><span class="big"><${Money} amount=${order.amount} currency=${order.currency} /></span><//>
     <div class="under"><${Status} of=${order.status} /><span class="soft">${order.player ? html`for <b>${short(order.player)}</b>, ` : null}<${When} at=${order.createdAt} /></span>
-      <span class="acts"><${Act} icon="note" no=${can?.note?.why} onClick=${() => addNote(order.orderId, again)}>Note<//>${(can?.retry?.can ?? !['confirmed', 'refunded', 'expired'].includes(order.status)) ? html`<${Act} icon="refresh" onClick=${() => retry(order.orderId, again)}>Try now<//>` : null}${can?.decide?.can ? html`<${Act} class="primary" onClick=${() => decideDelivery(order.orderId, again)}>Decide…<//>` : null}${order.status === 'refunded' || order.status === 'expired' ? null : html`<${Act} icon="back" no=${can?.refund?.why} onClick=${() => refund(order.orderId, again)}>Refund…<//>`}</span></div>
+      <span class="acts"><${Act} icon="note" no=${can?.note?.why} onClick=${() => addNote(order.orderId, again)}>Note<//>${['confirmed', 'refunded', 'expired'].includes(order.status) ? null : html`<${Act} icon="refresh" no=${can?.retry?.why} onClick=${() => retry(order.orderId, again)}>Try now<//>`}${can?.decide?.can ? html`<${Act} class="primary" onClick=${() => decideDelivery(order.orderId, again)}>Decide…<//>` : null}${order.status === 'refunded' || order.status === 'expired' ? null : html`<${Act} icon="back" no=${can?.refund?.why} onClick=${() => refund(order.orderId, again)}>Refund…<//>`}</span></div>
     <div class="stack">${fault ? html`<${Failed} fault=${fault} again=${again} at=${whole.at} />` : null}<${Story} of=${data} />
     <${Card} title="What happened" note=${took === null ? null : order.refund && order.refund.by !== 'automatic' ? null : `${span(took)} from payment to end`}><${Way} of=${data} /><${Lengths} of=${data} /><//>
     <div class="half"><div class="stack"><${Tries} of=${data} /><${Sends} sends=${sends} /><${Webhooks} webhooks=${webhooks} /><${Notes} of=${data} again=${again} /></div>
