@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { asOperator } from '../operations/desk.ts'
 import { addOperator, type Entry } from '../operations/people-desk.ts'
@@ -28,6 +28,7 @@ describe('the operator’s console', { skip }, () => {
     buyer = await fundedWallet(shop)
     await fill()
     mara = await seatFor(browser, shop, 'Mara', 'admin')
+    await mara.go('/operator')
   })
   after(async () => {
     await browser.close()
@@ -133,8 +134,8 @@ describe('the operator’s console', { skip }, () => {
       const { page, faults } = mara
       faults.length = 0
       const isMissing = path === '/operator/orders/ord_nobody'
-      await mara.go(typeof path === 'string' ? path : path())
-      await page.getByText(shown).first().waitFor()
+      await mara.move(typeof path === 'string' ? path : path())
+      await page.locator('main').getByText(shown).first().waitFor()
       for (const [screen, theme] of looks) {
         await page.setViewportSize(screens[screen])
         await page.emulateMedia({ colorScheme: theme })
@@ -302,6 +303,8 @@ describe('the operator’s console', { skip }, () => {
     assert.deepEqual(await accessibilityOf(seat.page), [])
     const [cookie] = await seat.context.cookies()
     assert.deepEqual([cookie!.httpOnly, cookie!.sameSite], [true, 'Strict'])
+    await seat.page.getByRole('button', { name: 'Not now, open the console' }).click()
+    await seat.page.locator('#me').getByText('Otto').waitFor()
     await seat.context.clearCookies()
     await seat.page.goto('about:blank')
     await seat.page.goto(link.url)
@@ -394,14 +397,133 @@ describe('the operator’s console', { skip }, () => {
     await seat.context.close()
   })
 
-  test('in the sandbox an operator practises: an order fails, and is there to be looked at', async () => {
-    const { page, faults } = mara
-    await mara.go('/operator/practice')
-    await page.getByRole('button', { name: /^The mint reverts/ }).click()
-    await page.getByText('The full amount was sent back').first().waitFor()
-    await page.getByRole('link', { name: 'Look at it' }).first().click()
-    await page.getByText('Not deliverable').first().waitFor()
-    faults.length = 0
+  describe('in the sandbox an operator practises', () => {
+    const row = (page: Page, name: string | RegExp) =>
+      page.locator('section[aria-label="A bad day"] li', { hasText: name })
+    const toast = (page: Page, words: string) => page.locator('.toast', { hasText: words }).waitFor()
+
+    test('orders that go well, that the game refuses and that the chain refuses, there to be looked at', async () => {
+      const { page, faults } = mara
+      await mara.go('/operator/practice')
+      for (const [scene, outcome] of [
+        ['A good order', 'Delivered'],
+        ['The game refuses', 'The full amount was sent back'],
+        ['Sold out', 'sold_out'],
+        ['The mint reverts', 'The full amount was sent back'],
+      ] as const) {
+        const told = page.locator('section[aria-label="What came of it"] li', { hasText: scene })
+        await page.getByRole('button', { name: new RegExp(`^${scene}`) }).click()
+        // By each protocol.
+        await told.nth(1).getByText(outcome).waitFor()
+        assert.equal(await told.getByText(outcome).count(), 2)
+      }
+      await page.getByRole('link', { name: 'Look at it' }).first().click()
+      await page.getByText('Not deliverable').first().waitFor()
+      faults.length = 0
+    })
+
+    test('a chain goes down: nothing is sold by it, the console stays up and says so; then it is back', async () => {
+      const { page, faults } = mara
+      const chainId = shop.chains.native.chainId
+      const asked = async () =>
+        (await fetch(`${shop.url}/agentic/x402/buy`, post({ saleId: 392, beneficiary: buyer.address }))).status
+      await mara.go('/operator/practice')
+      await row(page, `Chain ${chainId}`).getByRole('button', { name: 'Take it down' }).click()
+      await toast(page, 'The chain is down')
+      await row(page, `Chain ${chainId}`).getByText('cannot reach it').waitFor()
+      await until(async () => (await asked()) === 503)
+      for (const place of ['/operator/system', '/operator/wallets', '/operator/money', '/operator']) {
+        await mara.go(place)
+        assert.equal(await page.getByRole('alert').count(), 0, place)
+      }
+      await page.locator('section[aria-label="Checks"] .status.bad').first().waitFor()
+      await mara.go('/operator/practice')
+      await row(page, `Chain ${chainId}`).getByRole('button', { name: 'Bring it back' }).click()
+      await toast(page, 'The chain is back')
+      await until(async () => (await asked()) === 402)
+      faults.length = 0
+    })
+
+    test('a wallet runs dry, and is filled again', async () => {
+      const { page } = mara
+      await mara.go('/operator/practice')
+      await row(page, 'Minter').getByRole('button', { name: 'Empty it' }).click()
+      await toast(page, 'The wallet is empty')
+      await row(page, 'Minter').getByText('0 ETH').waitFor()
+      await row(page, 'Minter').getByRole('button', { name: 'Fill it' }).click()
+      await toast(page, 'The wallet is full')
+      await row(page, 'Minter').getByText('100 ETH').waitFor()
+    })
+  })
+
+  test('find: by a key, up and down and Enter; what is not there is said', async () => {
+    const { page } = mara
+    await mara.go('/operator/orders')
+    const opener = page.getByRole('button', { name: /^Find anything/ })
+    await opener.focus()
+    await page.keyboard.press('/')
+    const box = page.getByRole('combobox')
+    await box.fill('nothing has this name')
+    await page.getByText('The shop knows nothing by this name.').waitFor()
+    await box.fill('Wall')
+    await page.getByRole('option', { name: /^Wallets/ }).waitFor()
+    await box.fill('')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowUp')
+    assert.match((await page.getByRole('option', { selected: true }).textContent())!, /Orders/)
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    assert.ok(await opener.evaluate((node) => node === document.activeElement), 'the focus is back where it was')
+  })
+
+  test('a dialog keeps the focus, in the order in which it is read, and gives it back', async () => {
+    const { page } = mara
+    await mara.go(`/operator/orders/${orders['minted']}`)
+    const opener = page.getByRole('button', { name: 'Refund…' })
+    await opener.focus()
+    await page.keyboard.press('Enter')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('Left after').waitFor()
+    const focused = () =>
+      page.evaluate(() => {
+        const { tagName, textContent } = document.activeElement!
+        return tagName === 'TEXTAREA' ? 'Reason' : tagName === 'BUTTON' ? textContent! : tagName
+      })
+    await until(async () => (await focused()) === 'Reason')
+    const order: string[] = []
+    for (let step = 0; step < 4; step++) {
+      await page.keyboard.press('Tab')
+      order.push(await focused())
+    }
+    // The browser's own frame stands between the last and the first.
+    assert.deepEqual(
+      order.filter((name) => name !== 'BODY'),
+      ['Leave it', 'Send 0.25 pathUSD back', 'Reason', 'Leave it'].slice(
+        0,
+        order.filter((name) => name !== 'BODY').length,
+      ),
+    )
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    assert.ok(await opener.evaluate((node) => node === document.activeElement))
+  })
+
+  test('new rows are announced to whoever hears the page', async () => {
+    const { page } = mara
+    await mara.go('/operator/live')
+    const log = page.getByRole('log')
+    assert.equal(await log.getAttribute('aria-live'), 'polite')
+    await page.keyboard.press('Space')
+    await page.getByRole('button', { name: 'Go on' }).waitFor()
+    assert.equal(await log.getAttribute('aria-live'), 'off')
+    await x402Payer(buyer)(`${shop.url}/shop/x402/buy`, post({ itemId: 'keys:5', nickname: 'Demo' }))
+    await page
+      .getByRole('status')
+      .getByRole('button', { name: /new, show$/ })
+      .waitFor()
+    await page.keyboard.press('Space')
+    await page.getByRole('button', { name: 'Pause' }).waitFor()
   })
 
   test('keys open and close what lies over the page, and can be turned off', async () => {

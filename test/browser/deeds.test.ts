@@ -238,9 +238,9 @@ describe('deeds at the console', { skip }, () => {
     const orderId = await bought(DEAR)
     await until(() => receiver.messages.some(({ event }) => event.type === 'order.created'))
     await mara.go(new URL(page.url()).pathname)
-    const row = page.getByRole('row', { name: /Order opened/ }).first()
+    const row = page.getByRole('row', { name: /order\.created/ }).first()
     await row.getByText('500').waitFor()
-    await row.getByRole('button', { name: 'Order opened' }).click()
+    await row.getByRole('button', { name: 'order.created' }).click()
     await dialogOf(page).getByText('not today').waitFor()
     isReceiving = true
     const before = receiver.taken.length

@@ -81,7 +81,9 @@ describe('pages for people', { skip }, () => {
           assert.equal(paper > ink, colorScheme === 'light', `${screen}, ${colorScheme}: paper ${paper}, ink ${ink}`)
           assert.ok(contrast(paper, ink) >= 7, `${screen}, ${colorScheme}: contrast ${contrast(paper, ink)}`)
           // Inside the viewer is what others wrote.
-          assert.deepEqual(await accessibilityFaults(page, ['#viewer']), [], `${screen}, ${colorScheme}`)
+          // Colours depend on the theme and structure on the width, so two of the four show everything.
+          if ((screen === 'desktop') === (colorScheme === 'light'))
+            assert.deepEqual(await accessibilityFaults(page, ['#viewer']), [], `${screen}, ${colorScheme}`)
         }
       }
       assert.deepEqual(strangers, [])

@@ -26,6 +26,7 @@ import {
 import { go, refusalFor, route, withQuery } from '../shop.js'
 import {
   dayOf,
+  eventTitle,
   eventWords,
   hourOf,
   number,
@@ -217,9 +218,10 @@ export function Now({ rows = 9 }) {
     ${
       shown.length === 0
         ? html`<${Empty} icon="pulse" title="Quiet">What happens next appears here by itself.<//>`
-        : html`<ul class="tail">${shown.map(({ position, type, timestamp, subject, data }) => {
-            const [icon, tone, words] = eventWords(type)
-            return html`<li key=${position}><time datetime=${timestamp} title=${utcOf(timestamp)}>${timeOf(timestamp)}</time><span class="status ${tone}" data-icon=${icon}>${words}</span>${/^(ord|act)_/.test(subject) ? html`<${Id} of=${subject} to="/operator/orders/${subject}" />` : html`<span></span>`}<span class="end">${data?.price?.amount ? html`<${Money} amount=${data.price.amount} currency=${data.price.currency} />` : null}</span></li>`
+        : html`<ul class="tail">${shown.map((event) => {
+            const { position, type, timestamp, subject, data } = event
+            const [icon, tone] = eventWords(type)
+            return html`<li key=${position}><time datetime=${timestamp} title=${utcOf(timestamp)}>${timeOf(timestamp)}</time><span class="status ${tone}" data-icon=${icon}>${eventTitle(event)}</span>${/^(ord|act)_/.test(subject) ? html`<${Id} of=${subject} to="/operator/orders/${subject}" />` : html`<span></span>`}<span class="end">${data?.price?.amount ? html`<${Money} amount=${data.price.amount} currency=${data.price.currency} />` : null}</span></li>`
           })}</ul>`
     }</section>`
 }
@@ -245,12 +247,13 @@ export default function Home() {
   useEffect(() => {
     if (past.data) recall(past.data.events)
   }, [past.data])
-  const count = attention.data?.items.length ?? 0
+  const asked = approvals.data?.approvals.filter(({ can }) => can.approve.can).length ?? 0
+  const count = (attention.data?.items.length ?? 0) + asked
   useEffect(() => {
     if (attention.data) waiting.value = count
-  }, [attention.data])
+  }, [attention.data, count])
   return html`<${Head} title=${count > 0 ? `(${count}) Needs you` : 'Needs you'} heading=${html`Needs you ${count > 0 ? html`<${Badge} tone="warn">${count}<//>` : null}`} />
-    <div class="stack"><${Needs} of=${attention} /><${Approvals} of=${approvals} />
+    <div class="stack">${asked > 0 && attention.data?.items.length === 0 && !attention.fault ? null : html`<${Needs} of=${attention} />`}<${Approvals} of=${approvals} />
     <${Choice} label="Time" options=${WINDOWS} value=${period} to=${(id) => withQuery({ window: id === '24h' ? null : id })} />
     <${Figures} of=${summary} />
     <div class="two"><${Sales} of=${summary} period=${period} /><${Funnel} of=${summary} /></div>

@@ -4,7 +4,7 @@ import { useData } from '../data.js'
 import { recall, state, tail } from '../live.js'
 import { copy, Empty, Failed, Head, html, Id, Link, Money } from '../parts.js'
 import { go, route, withQuery } from '../shop.js'
-import { eventWords, number, plain, short, timeOf, utcOf } from '../words.js'
+import { eventTitle, eventWords, number, short, timeOf, utcOf } from '../words.js'
 
 const SHOWN_MAX = 200
 const KINDS = [
@@ -91,12 +91,12 @@ export default function Live() {
         : html`<div role="log" aria-label="Newest first" aria-live=${isPaused ? 'off' : 'polite'}><ul class="tail">${shown.map(
             (event) => {
               const { position, type, timestamp, subject, data } = event
-              const [icon, tone, words] = eventWords(type)
+              const [icon, tone] = eventWords(type)
               const to = addressOf(subject, type)
               return html`<li key=${position} class=${chosen?.position === position ? 'at' : ''}><time datetime=${timestamp} title=${utcOf(timestamp)}>${timeOf(timestamp)}</time><button type="button" class="row-button status ${tone}" data-icon=${icon} onClick=${() => {
                 setChosen(event)
                 pause(true)
-              }}>${type === 'operator.acted' && data?.deed ? `${data.by}: ${plain(data.deed)}` : words}</button>${to ? html`<${Id} of=${subject} to=${to} />` : html`<span class="id" title=${subject}>${short(String(subject))}</span>`}<span class="end">${data?.price?.amount ? html`<${Money} amount=${data.price.amount} currency=${data.price.currency} />` : null}</span></li>`
+              }}>${eventTitle(event)}</button>${to ? html`<${Id} of=${subject} to=${to} />` : html`<span class="id" title=${subject}>${short(String(subject))}</span>`}<span class="end">${data?.price?.amount ? html`<${Money} amount=${data.price.amount} currency=${data.price.currency} />` : null}</span></li>`
             },
           )}</ul></div>`
     }</section>

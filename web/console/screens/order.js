@@ -185,7 +185,7 @@ function OrderFacts({ order }) {
         ? html`<${Id} of=${order.paymentTx} href=${order.links?.payment} />`
         : html`<span class="soft">did not move yet</span>`,
     ],
-    ['Rail', html`<${Rail} name=${order.protocol} /> <span class="soft">on ${order.network}</span>`],
+    ['Protocol', html`<${Rail} name=${order.protocol} /> <span class="soft">on ${order.network}</span>`],
     ['Good', html`${plain(order.good)}${order.item ? html` <code>${order.item}</code>` : null}`],
     [
       'For',
@@ -198,7 +198,7 @@ function OrderFacts({ order }) {
     order.receipt
       ? [
           'Receipt',
-          html`<button type="button" class="quiet" data-icon="copy" onClick=${() => copy(order.receipt, 'The receipt is copied')}>signed, ${number(order.receipt.length)} letters</button>`,
+          html`<button type="button" class="quiet" data-icon="copy" onClick=${() => copy(order.receipt, 'The receipt is copied')}>Copy the signed receipt</button>`,
         ]
       : null,
     order.refund

@@ -61,7 +61,7 @@ const COLUMNS = [
     className: 'lead',
     cell: ({ amount, currency }) => html`<${Money} amount=${amount} currency=${currency} />`,
   },
-  { name: 'Rail', className: 'off-phone', cell: ({ protocol }) => html`<${Rail} name=${protocol} />` },
+  { name: 'Protocol', className: 'off-phone', cell: ({ protocol }) => html`<${Rail} name=${protocol} />` },
   {
     name: 'Payer',
     className: 'off-phone',

@@ -37,6 +37,12 @@ async function buy(path, body) {
 
 const SCENES = [
   {
+    id: 'demo',
+    title: 'Run the demo',
+    words: 'One after the other: sold, minted, refused, sent back, sold out.',
+    plays: ['good', 'mint', 'refused', 'revert', 'soldout'],
+  },
+  {
     id: 'good',
     title: 'A good order',
     words: 'A player buys an item by each protocol, and gets it.',
@@ -55,7 +61,7 @@ const SCENES = [
     title: 'The game refuses',
     words: 'Paid, then not deliverable. The money goes back by itself.',
     shelf: 'item',
-    body: () => ({ itemId: 'lantern:1', nickname: 'fail_delivery' }),
+    body: () => ({ itemId: 'keys:5', nickname: 'fail_delivery' }),
   },
   {
     id: 'revert',
@@ -95,10 +101,12 @@ export default function Practice() {
   const play = async (scene) => {
     setBusy(scene.id)
     try {
-      for (const { path } of (await salesRoutes()).filter(({ shelf }) => shelf === scene.shelf)) {
-        const outcome = await buy(path, scene.body(facts.data))
-        setTold((old) => [{ ...outcome, scene: scene.title, path, at: Date.now() }, ...old].slice(0, 12))
-      }
+      const routes = await salesRoutes()
+      for (const { shelf, title, body } of scene.plays?.map((id) => SCENES.find((one) => one.id === id)) ?? [scene])
+        for (const { path } of routes.filter((route) => route.shelf === shelf)) {
+          const outcome = await buy(path, body(facts.data))
+          setTold((old) => [{ ...outcome, scene: title, path, at: Date.now() }, ...old].slice(0, 12))
+        }
     } catch (error) {
       toast(error.message, 'warn')
     } finally {

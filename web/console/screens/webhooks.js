@@ -41,13 +41,14 @@ function List() {
     {
       name: 'Receiver',
       isHead: true,
-      cell: ({ id, url }) =>
-        html`<${Link} to="/operator/webhooks/${id}">${hostOf(url)}<//><small class="block soft mono cut">${url}</small>`,
+      cell: ({ id, url, description }) =>
+        html`<${Link} to="/operator/webhooks/${id}">${hostOf(url)}<//><small class="block soft mono cut">${url}</small>${description ? html`<small class="block soft">${description}</small>` : null}`,
     },
     {
       name: 'State',
       className: 'lead',
-      cell: ({ state, reason }) => html`<span title=${reason}><${Status} of=${state} /></span>`,
+      cell: ({ state, reason, isRotating }) =>
+        html`<span title=${reason}><${Status} of=${state} /></span>${isRotating ? html` <${Badge} tone="warn" icon="key">new secret<//>` : null}`,
     },
     {
       name: 'Told of',
@@ -57,19 +58,12 @@ function List() {
           ? 'everything'
           : html`<span title=${eventTypes.join(', ')}>${eventTypes.length} types</span>`,
     },
-    { name: 'Note', className: 'wrap soft', cell: ({ description }) => description || '–' },
     {
       name: 'Backlog',
       cell: ({ pending, dead }) =>
         pending + dead === 0
           ? html`<span class="soft">none</span>`
           : html`${pending > 0 ? html`<${Status} of="pending" words="${number(pending)} pending" /> ` : null}${dead > 0 ? html`<${Status} of="dead" words="${number(dead)} given up" />` : null}`,
-    },
-    {
-      name: 'Secret',
-      className: 'off-phone',
-      cell: ({ isRotating }) =>
-        isRotating ? html`<${Badge} tone="warn" icon="key">changing<//>` : html`<span class="soft">one</span>`,
     },
     { name: 'Since', isNumber: true, cell: ({ createdAt }) => html`<${When} at=${createdAt} />` },
   ]
@@ -141,7 +135,7 @@ function Endpoint({ id }) {
       name: 'Event',
       isHead: true,
       cell: (delivery) =>
-        html`<button type="button" class="plain-link" onClick=${() => openDialog(Delivery, { delivery, id, again })}>${eventWords(delivery.type)[2]}</button>`,
+        html`<button type="button" class="plain-link mono" title=${eventWords(delivery.type)[2]} onClick=${() => openDialog(Delivery, { delivery, id, again })}>${delivery.type}</button>`,
     },
     { name: 'State', className: 'lead', cell: (delivery) => html`<${Status} of=${delivery.state} />` },
     {
