@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, Page, Request } from 'playwright-core'
 import type { PrivateKeyAccount } from 'viem/accounts'
+import { consolePaths } from '../../src/api/console/places.ts'
 import { asOperator } from '../operations/desk.ts'
 import { addOperator, type Entry } from '../operations/people-desk.ts'
 import { fundedWallet, mppPayer, post, x402Payer } from '../support/buyers.ts'
@@ -88,21 +89,47 @@ describe('the operator’s console', { skip }, () => {
   })
 
   test('whatever a page loads is small, comes from here, and may be kept for ever', async () => {
-    const text = await (await fetch(`${shop.url}/operator`, { headers: { accept: 'text/html' } })).text()
-    assert.ok(text.length < 12_000, `${text.length} letters`)
-    const addresses = [
-      ...new Set([...text.matchAll(/(?:href|src)="(\/operator\/assets\/[^"]+)"/g)].map(([, path]) => path!)),
-    ]
-    let bytes = 0
-    for (const path of addresses) {
-      const file = await fetch(shop.url + path, { headers: { 'accept-encoding': 'br' } })
-      assert.equal(file.status, 200, path)
-      assert.match(file.headers.get('cache-control')!, /immutable/)
-      assert.equal(file.headers.get('access-control-allow-origin'), null)
-      bytes += Number(file.headers.get('content-length'))
+    const sizes = new Map<string, number>()
+    const loadedBy = async (path: string) => {
+      const text = await (await fetch(shop.url + path, { headers: { accept: 'text/html' } })).text()
+      assert.ok(text.length < 12_000, `${path}: ${text.length} letters`)
+      const named = [...text.matchAll(/(?:href|src)="(\/operator\/assets\/[^"]+)"/g)].map(([, address]) => address!)
+      for (const address of named) {
+        if (sizes.has(address)) continue
+        const file = await fetch(shop.url + address, { headers: { 'accept-encoding': 'br' } })
+        assert.equal(file.status, 200, address)
+        assert.match(file.headers.get('cache-control')!, /immutable/)
+        assert.equal(file.headers.get('access-control-allow-origin'), null)
+        sizes.set(address, Number(file.headers.get('content-length')))
+      }
+      return [...new Set(named)].reduce((all, address) => all + sizes.get(address)!, 0)
     }
-    assert.ok(bytes < 42_000, `${bytes} bytes before the first data`)
+    for (const path of [...consolePaths.filter((path) => !path.includes('{')), '/operator/orders/ord_1']) {
+      const bytes = await loadedBy(path)
+      assert.ok(bytes < 37_000, `${path}: ${bytes} bytes before the first data`)
+    }
+    const first = await loadedBy('/operator')
+    assert.ok(first < 35_000, `${first} bytes before the first data of the first screen`)
     assert.equal((await fetch(`${shop.url}/operator/assets/0000000000000000/app.js`)).status, 404)
+  })
+
+  test('the first data are asked for with the page itself, and once', async () => {
+    const { page } = mara
+    for (const [path, data] of [
+      ['/operator', '/operator/me'],
+      ['/operator/orders', '/operator/orders?totals=true'],
+      [`/operator/orders/${orders['minted']}`, '/operator/me'],
+    ] as const) {
+      const asked: string[] = []
+      const note = (request: Request) => asked.push(request.url().slice(shop.url.length))
+      page.on('request', note)
+      await mara.go(path)
+      await page.locator('.live.on').waitFor()
+      page.off('request', note)
+      assert.equal(asked.filter((address) => address === data).length, 1, asked.join('\n'))
+      // Before any script of the page was there to ask for it.
+      assert.ok(asked.indexOf(data) < asked.indexOf('/events'), asked.join('\n'))
+    }
   })
 
   const places: readonly (readonly [path: string | (() => string), shown: string])[] = [

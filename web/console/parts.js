@@ -1,4 +1,5 @@
 // The small parts that every screen is made of.
+import { signal } from '@preact/signals'
 import htm from 'htm'
 import { h } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
@@ -10,6 +11,20 @@ import { plain, railName, rails, STATUSES, short, span, sum, timeOf, utcOf } fro
 export const html = htm.bind(h)
 
 export const Icon = ({ name }) => html`<i class="i" data-icon=${name} aria-hidden="true"></i>`
+
+/** A part of another module that is loaded when it is first shown. @param {() => Promise<any>} load @param {string} name */
+export function later(load, name) {
+  const part = signal(null)
+  let isAsked = false
+  return (props) => {
+    if (!isAsked)
+      load().then((module) => {
+        part.value = module[name]
+      })
+    isAsked = true
+    return part.value && html`<${part.value} ...${props} />`
+  }
+}
 
 /** Same page where it can be, a new one where somebody asks for it. */
 export function Link({ to, children, ...rest }) {

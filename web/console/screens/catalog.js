@@ -13,6 +13,7 @@ import {
   html,
   Id,
   Link,
+  later,
   Money,
   Panel,
   Rail,
@@ -20,9 +21,10 @@ import {
   Status,
   When,
 } from '../parts.js'
-import { Qr } from '../qr.js'
 import { ask, me, refusalFor, route, tell, withQuery } from '../shop.js'
 import { number, plain, sum, timeOf } from '../words.js'
+
+const Qr = later(() => import('../qr.js'), 'Qr')
 
 const TABS = [
   ['', 'Items'],

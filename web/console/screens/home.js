@@ -1,6 +1,5 @@
 // What needs a person, then the figures of a day.
 import { useEffect, useState } from 'preact/hooks'
-import { Bars, Spark, Steps } from '../charts.js'
 import { useData } from '../data.js'
 import { waiting } from '../frame.js'
 import { recall, tail } from '../live.js'
@@ -17,6 +16,7 @@ import {
   Icon,
   Id,
   Link,
+  later,
   Money,
   Panel,
   railClass,
@@ -39,6 +39,10 @@ import {
   timeOf,
   utcOf,
 } from '../words.js'
+
+// Drawn as soon as they are there: what needs a person does not wait for pictures.
+const charts = import('../charts.js')
+const [Bars, Spark, Steps] = ['Bars', 'Spark', 'Steps'].map((name) => later(() => charts, name))
 
 // Loaded with the first deed: most visits only look.
 const decideDelivery = async (id, done) => (await import('../deeds.js')).decideDelivery(id, done)
