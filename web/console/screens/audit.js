@@ -50,7 +50,11 @@ export default function Audit() {
       cell: ({ about }) =>
         html`<small class="soft">${about.kind}</small> <${Id} of=${about.id} to=${addressOf(about)} />`,
     },
-    { name: 'Reason', className: 'wrap soft', cell: ({ reason }) => reason ?? '–' },
+    {
+      name: 'Reason',
+      className: 'wrap soft whole',
+      cell: ({ reason }) => reason ?? html`<span class="off-phone">–</span>`,
+    },
     { name: 'Via', className: 'off-phone', cell: ({ via }) => html`<${Badge}>${via}<//>` },
     { name: 'From', className: 'off-phone mono', cell: ({ address }) => address },
     { name: 'Time', isNumber: true, cell: ({ at }) => html`<${When} at=${at} />` },
