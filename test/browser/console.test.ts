@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { Browser, Page, Request } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { consolePaths } from '../../src/api/console/places.ts'
 import { asOperator } from '../operations/desk.ts'
@@ -120,15 +120,16 @@ describe('the operator’s console', { skip }, () => {
       ['/operator/orders', '/operator/orders?totals=true'],
       [`/operator/orders/${orders['minted']}`, '/operator/me'],
     ] as const) {
-      const asked: string[] = []
-      const note = (request: Request) => asked.push(request.url().slice(shop.url.length))
-      page.on('request', note)
       await mara.go(path)
       await page.locator('.live.on').waitFor()
-      page.off('request', note)
-      assert.equal(asked.filter((address) => address === data).length, 1, asked.join('\n'))
-      // Before any script of the page was there to ask for it.
-      assert.ok(asked.indexOf(data) < asked.indexOf('/events'), asked.join('\n'))
+      const askedBy = await page.evaluate(
+        (name) =>
+          (performance.getEntriesByType('resource') as PerformanceResourceTiming[])
+            .filter((entry) => entry.name === name)
+            .map(({ initiatorType }) => initiatorType),
+        shop.url + data,
+      )
+      assert.deepEqual(askedBy, ['link'], `${data} at ${path}`)
     }
   })
 
@@ -264,6 +265,8 @@ describe('the operator’s console', { skip }, () => {
     await row.getByRole('button', { name: 'Hide' }).click()
     await page.getByRole('button', { name: 'Hide it' }).click()
     await row.getByText('Hidden').waitFor()
+    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'CSV' }).click()])
+    assert.equal(file.suggestedFilename(), 'items.csv')
     const catalog = (await (await fetch(`${shop.url}/catalog`)).json()) as { items: { displayName: string }[] }
     assert.ok(!catalog.items.some(({ displayName }) => displayName === 'Storm Lantern'))
     assert.equal((await auditOf('item.changed'))[0]!.who, 'Mara')

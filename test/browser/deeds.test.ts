@@ -65,6 +65,7 @@ describe('deeds at the console', { skip }, () => {
     mara = await seatFor(browser, shop, 'Mara', 'admin')
     sol = await seatFor(browser, shop, 'Sol', 'support')
     vera = await seatFor(browser, shop, 'Vera', 'viewer')
+    for (const seat of [mara, sol, vera]) await seat.go('/operator/system')
   })
   after(async () => {
     await browser.close()
@@ -218,7 +219,7 @@ describe('deeds at the console', { skip }, () => {
 
   test('a receiver is added, tested, told of an order, sent it again, disabled, enabled, given a new secret and removed', async () => {
     const { page } = mara
-    await mara.go('/operator/webhooks')
+    await mara.move('/operator/webhooks')
     await page.locator('.head').getByRole('button', { name: 'Add' }).click()
     await dialogOf(page).getByLabel('Address').fill(receiver.url)
     await press(page, 'Add it')
@@ -282,8 +283,8 @@ describe('deeds at the console', { skip }, () => {
 
   test('a protocol is paused and resumed, then all of them; every console says so, and whoever asks is told', async () => {
     const { page } = mara
-    await mara.go('/operator/system')
-    await vera.go('/operator/orders')
+    await mara.move('/operator/system')
+    await vera.move('/operator/orders')
     const row = page.locator('li', { has: page.locator('.rail', { hasText: 'x402' }) })
     await row.getByRole('button', { name: 'Pause…' }).click()
     await dialogOf(page).getByLabel('Reason').fill('The facilitator is odd.')
@@ -315,7 +316,7 @@ describe('deeds at the console', { skip }, () => {
     const thief = await fundedWallet(shop)
     const tries = async () =>
       (await x402Payer(thief)(`${shop.url}/shop/x402/buy`, post({ itemId: DEAR, nickname: 'Wren' }))).status
-    await mara.go('/operator/system')
+    await mara.move('/operator/system')
     await press(page, 'Block a payer…')
     await dialogOf(page).getByLabel('Wallet').fill('somebody')
     await dialogOf(page).getByLabel('Reason').fill('Chargebacks elsewhere.')
@@ -334,7 +335,7 @@ describe('deeds at the console', { skip }, () => {
 
   test('the doctor is asked, and says what it looked at and what to do next', async () => {
     const { page } = mara
-    await mara.go('/operator/system')
+    await mara.move('/operator/system')
     await press(page, 'Run the doctor')
     await press(page, 'Look now')
     await dialogOf(page)
@@ -351,7 +352,7 @@ describe('deeds at the console', { skip }, () => {
   test('tables are files with a head, as they are filtered, and whoever took one is written down', async () => {
     const { page } = mara
     const fileOf = async (path: string): Promise<readonly string[]> => {
-      await mara.go(path)
+      await mara.move(path)
       const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'CSV' }).click()])
       return (await readFile((await file.path())!, 'utf8')).trim().split(/\r?\n/)
     }
@@ -365,16 +366,16 @@ describe('deeds at the console', { skip }, () => {
 
   test('where the game keeps its own items and players, the console says so and offers nothing to change', async () => {
     const { page } = mara
-    await mara.go('/operator/catalog')
+    await mara.move('/operator/catalog')
     await page.getByText('The game keeps its own items').waitFor()
     assert.equal(await page.getByRole('button', { name: 'New item' }).count(), 0)
-    await mara.go('/operator/players')
+    await mara.move('/operator/players')
     await page.getByText('The game keeps its own players').waitFor()
   })
 
   test('the log shows before and after of a deed, and proves that it is whole', async () => {
     const { page } = mara
-    await mara.go('/operator/audit?deed=order.decided')
+    await mara.move('/operator/audit?deed=order.decided')
     await page.keyboard.press('j')
     await page.keyboard.press('Enter')
     const dialog = dialogOf(page)
@@ -418,7 +419,7 @@ describe('deeds at the console', { skip }, () => {
     ] as const) {
       const { page } = seat
       for (const [path, button, needed, route, body = {}] of deeds) {
-        if (new URL(page.url()).pathname !== path) await seat.go(path)
+        if (new URL(page.url()).pathname !== path) await seat.move(path)
         const found = page.getByRole('button', { name: new RegExp(`^${button}($|\\s*,)`) }).first()
         await found.waitFor()
         const isRefused = role === 'viewer' || needed === 'admin'
@@ -437,7 +438,8 @@ describe('deeds at the console', { skip }, () => {
         )
         assert.equal(code, 'role_too_low', `${role}: ${route}`)
       }
-      await found(page, order)
+      await seat.move(order)
+      await page.getByRole('button', { name: /^Refund…/ }).waitFor()
       for (const [key, title] of [
         ['n', 'Note'],
         ['r', 'Send the money back'],
@@ -452,11 +454,6 @@ describe('deeds at the console', { skip }, () => {
       }
     }
     assert.equal((await audit(shop)).length, before, 'nothing was done')
-
-    async function found(page: Page, path: string): Promise<void> {
-      await page.goto(shop.url + path)
-      await page.getByRole('button', { name: /^Refund…/ }).waitFor()
-    }
   })
 
   test('nothing went wrong in anybody’s browser', () => {
