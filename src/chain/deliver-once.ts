@@ -167,8 +167,12 @@ async function delivered(sender: Sender, delivery: ChainDelivery, step: string, 
   // A second call under the same order id succeeds and says nothing: the first one delivered, and the contract remembers it.
   const result = delivery.read(receipt) ?? (await delivery.recall())
   if (result === null) throw new Error(`${receipt.transactionHash} succeeded without delivering ${orderId}`)
-  await sender.land({ orderId, step }, receipt)
-  return { state: 'delivered', result, transaction: receipt.transactionHash }
+  return {
+    state: 'delivered',
+    result,
+    transaction: receipt.transactionHash,
+    landed: sender.landed(step, receipt),
+  }
 }
 
 /** The time is over. Before the money goes back, every transaction must be past landing: its nonce is used up by another one. */

@@ -153,8 +153,8 @@ async function deliver(run: OrderRun): Promise<OrderStep> {
   await waypoint('deliver.done')
   switch (delivery.state) {
     case 'delivered': {
-      const { result, transaction } = delivery
-      const next = await confirm(run, { to: 'confirmed', result, deliveryTx: transaction })
+      const { result, transaction, landed } = delivery
+      const next = await confirm(run, { to: 'confirmed', result, deliveryTx: transaction, landed })
       await waypoint('order.confirmed')
       return next
     }

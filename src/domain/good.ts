@@ -3,6 +3,7 @@ import type { Hex } from '../base/hex.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { Usd } from '../base/money.ts'
 import type { Problem, ProblemCode } from '../base/problem.ts'
+import type { LandedStep } from './journal.ts'
 import type { Lease } from './lease.ts'
 
 /** A family of goods. */
@@ -96,7 +97,13 @@ export type Buyer = {
 }
 
 export type Delivery =
-  | { readonly state: 'delivered'; readonly result: JsonObject; readonly transaction?: Hash | undefined }
+  | {
+      readonly state: 'delivered'
+      readonly result: JsonObject
+      readonly transaction?: Hash | undefined
+      /** The transaction of ours that did it. It is written down with the order's new state, and watched from then on. */
+      readonly landed?: LandedStep | undefined
+    }
   /** On its way. `transaction` once something is on the chain; the order then shows as `submitted`. */
   | {
       readonly state: 'pending'

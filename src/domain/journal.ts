@@ -35,6 +35,9 @@ export type Fees = { readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGa
 
 export type Landing = { readonly hash: Hash; readonly blockNumber: bigint; readonly blockHash: Hash }
 
+/** The success of a step of an order: whose transaction it was, and where it was mined. */
+export type LandedStep = Pick<Send, 'chainId' | 'signer' | 'step'> & Landing
+
 /** A transaction that is no order's: it fills a gap in the nonces of a key, which would block all that comes after it. */
 export const GAP = 'gap'
 
