@@ -94,6 +94,8 @@ export type Buyer = {
   readonly attempts: number
   /** The right to work on the order now. Whatever delivery signs is written down only while it is held. */
   readonly lease: Lease
+  /** Nothing was ever signed to deliver it, and whoever says so has held the lease since: there is nothing to look up. */
+  readonly isUntried?: boolean | undefined
 }
 
 export type Delivery =

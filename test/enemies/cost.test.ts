@@ -16,13 +16,19 @@ const TIMED: readonly string[] = ['eth_getBlockByNumber', 'eth_getBalance', 'eth
 let shop: TestShop
 const asked: string[] = []
 const queried: string[] = []
-/** While one is bought the clock stands: lists that are kept for some seconds do not grow old meanwhile. */
+/** While two are bought the clock stands: what is kept for some seconds does not grow old meanwhile, however busy the machine is. */
 let moment: number | null = null
+/** The node says nothing to the first question after the payment has landed: the trial of the mint. */
+let isSilentOnce = false
 before(async () => {
   shop = await startShop({
     withoutWorker: true,
     clock: { ...systemClock, now: () => moment ?? systemClock.now() },
     wrapTransport: (_chainId, transport) => (request) => {
+      if (isSilentOnce && request.method === 'eth_call' && asked.includes('eth_getTransactionReceipt')) {
+        isSilentOnce = false
+        throw new Error('silence')
+      }
       if (!TIMED.includes(request.method)) asked.push(request.method)
       return transport(request)
     },
@@ -52,20 +58,20 @@ after(() => shop.stop())
 
 /** The second of two equal purchases: the first one finds the keys, the nonces and the shelves. */
 async function costOf(purchase: () => Promise<Response>): Promise<{ chain: number; store: number }> {
+  moment = systemClock.now()
   for (const _ of ['first', 'second']) {
     asked.length = 0
     queried.length = 0
-    moment = systemClock.now()
     const response = await purchase()
-    moment = null
     assert.equal(response.status, 200)
   }
+  moment = null
   return { chain: asked.length, store: queried.length }
 }
 
 for (const [rail, cost] of [
-  [x402UnderTest, { chain: 9, store: 8 }],
-  [mppPullUnderTest, { chain: 9, store: 7 }],
+  [x402UnderTest, { chain: 9, store: 7 }],
+  [mppPullUnderTest, { chain: 9, store: 6 }],
   [mppPushUnderTest, { chain: 8, store: 13 }],
 ] as const)
   test(`a lot by ${rail.name} takes ${cost.chain} questions to the chain and ${cost.store} to the store`, async () => {
@@ -81,9 +87,24 @@ for (const [rail, cost] of [
     assert.deepEqual(found, cost)
   })
 
-test('a burn by x402 takes 11 questions to the chain and 9 to the store', async () => {
+test('a delivery is begun without a look at the journal, and tried again only after one', async () => {
+  const looks = () => queried.filter((text) => /from sends\s+where order_id = \$1\s+order by/.test(text)).length
+  const buyer = await fundedWallet(shop)
+  for (const expected of [0, 1]) {
+    const url = `${shop.url}/agentic/x402/buy`
+    const body = { saleId: 392, beneficiary: buyer.address }
+    const credential = await x402UnderTest.pay(shop, buyer, await fetch(url, post(body)))
+    asked.length = 0
+    queried.length = 0
+    isSilentOnce = expected > 0
+    assert.equal((await fetch(url, post(body, { [x402UnderTest.header]: credential }))).status, 200)
+    assert.equal(looks(), expected)
+  }
+})
+
+test('a burn by x402 takes 11 questions to the chain and 8 to the store', async () => {
   const crafter = await readyCrafter(shop)
   const nfts = [...crafter.nfts]
   const found = await costOf(() => crafter.pay.x402(`${shop.url}/craft/x402/burn`, burnOf(crafter, [nfts.pop()!])))
-  assert.deepEqual(found, { chain: 11, store: 9 })
+  assert.deepEqual(found, { chain: 11, store: 8 })
 })
