@@ -58,7 +58,7 @@ export function offerOf({ offers }: Checkout, order: Order): Offer {
 }
 
 export type OrderStep =
-  /** `isUntried` is for the very next step: whatever comes in between may sign something. */
+  /** `isUntried` is for the very next step, and for one after it only by the word of that one. */
   | ({ readonly kind: 'moved'; readonly order: Order } & Pick<Buyer, 'isUntried'>)
   /** Nothing to do before `waitMs` have passed. */
   | { readonly kind: 'waiting'; readonly order: Order; readonly waitMs: number; readonly detail: string }
@@ -134,8 +134,9 @@ async function plan(run: OrderRun): Promise<OrderStep> {
     assertPassed(checked)
     const outcome = await checkout.orders.setPlan(run, checked)
     if (outcome.kind === 'lost') return { kind: 'lost' }
-    if (outcome.kind === 'set') return { kind: 'moved', order: outcome.order }
-    if (outcome.isStale) return { kind: 'moved', order }
+    const { isUntried } = run
+    if (outcome.kind === 'set') return { kind: 'moved', order: outcome.order, isUntried }
+    if (outcome.isStale) return { kind: 'moved', order, isUntried }
     return fail(run, outcome.hold.refusal)
   } catch (error) {
     // A refusal is final; an outage is not, but nobody waits for ever for the end of one.
