@@ -49,6 +49,11 @@ export function isDeliveryStep(step: string): boolean {
   return !NOT_A_DELIVERY.test(step)
 }
 
+/** Why a send was not written down: its step has a transaction already, or its nonce has another use, and so has every one up to the last. */
+export type Obstacle =
+  | { readonly kind: 'step_taken' }
+  | { readonly kind: 'nonce_taken'; readonly lastNonce: number | null }
+
 /**
  * Where signed bytes are written before they leave the process. `chain/sender.ts` uses it, `store/journal.ts` implements it.
  * Nonces are free of gaps because each is recorded only right after the last recorded one. Whatever leads to a signature is written
@@ -61,8 +66,8 @@ export type Journal = {
   lastNonce(chainId: number, signer: Address): Promise<number | null>
   /** How many transactions of this key below a nonce are not written down. Those before the first that is do not count. */
   unknownBefore(chainId: number, signer: Address, nonce: number): Promise<number>
-  /** Writes it down; false when the nonce has another use, or this step has a transaction already. Throws when the order was given up. */
-  record(lease: Lease, send: Send): Promise<boolean>
+  /** Writes it down, and returns null; otherwise what stood in the way. Throws when the order was given up. */
+  record(lease: Lease, send: Send): Promise<Obstacle | null>
   /** What was taken for a gap turns out to be this send, which had landed already. False when its nonce has another use. */
   claimGap(lease: Lease, send: Send): Promise<boolean>
   /** Adds a newer version of the same nonce; false when somebody else added one first. */

@@ -93,6 +93,24 @@ for (const [rail, cost] of [
     assert.deepEqual(found, cost)
   })
 
+test('a lot by x402 after another replica has used the same keys takes 7 letters and two more questions for each key', async () => {
+  const { url } = await shop.replica()
+  const buyer = await fundedWallet(shop)
+  const body = { saleId: 392, beneficiary: buyer.address }
+  const buyAt = async (place: string) => {
+    const address = `${place}/agentic/x402/buy`
+    const credential = await x402UnderTest.pay(shop, buyer, await fetch(address, post(body)))
+    asked.length = 0
+    queried.length = 0
+    const response = await fetch(address, post(body, { [x402UnderTest.header]: credential }))
+    assert.equal(response.status, 200)
+  }
+  moment = systemClock.now()
+  for (const place of [shop.url, url, shop.url]) await buyAt(place)
+  moment = null
+  assert.deepEqual([asked.length, queried.length], [7, 7 + 2 * 2])
+})
+
 test('a delivery is begun without a look at the journal, and tried again only after one', async () => {
   const looks = () => queried.filter((text) => /from sends\s+where order_id = \$1\s+order by/.test(text)).length
   const buyer = await fundedWallet(shop)
