@@ -38,10 +38,10 @@ test('no letter has more than ten questions', async () => {
   )
 })
 
-test('a transaction always goes alone', async () => {
+test('a transaction always goes alone, and so does a search', async () => {
   const { letters, askAll } = node((letter) => letter.map(answerTo))
-  await askAll('a', 'eth_sendRawTransaction', 'b')
-  assert.deepEqual(letters, ['eth_sendRawTransaction', 'a+b'])
+  await askAll('a', 'eth_sendRawTransaction', 'b', 'eth_getLogs')
+  assert.deepEqual(letters, ['eth_sendRawTransaction', 'eth_getLogs', 'a+b'])
 })
 
 for (const [how, answerBatch] of [

@@ -14,8 +14,8 @@ const BATCH_MAX = 10
 
 /**
  * Questions that come up in one turn of the event loop go out in one letter (a JSON-RPC batch), whoever asks them: writing and reading a
- * letter costs more than the question in it. Transactions go alone, so that what became of one never depends on another. Whether a node
- * takes batches shows with the first; one that does not is asked one by one from then on.
+ * letter costs more than the question in it. Whether a node takes batches shows with the first; one that does not is asked one by one from
+ * then on.
  */
 export function inBatches(post: Post): RpcTransport {
   let waiting: Waiting[] = []
@@ -59,7 +59,7 @@ export function inBatches(post: Post): RpcTransport {
   }
 
   return (request) => {
-    if (isSend(request)) return post(request)
+    if (ALONE.has(request.method)) return post(request)
     return new Promise((resolve, reject) => {
       if (waiting.length === 0) setImmediate(flush)
       waiting.push({ request, resolve, reject })
@@ -67,9 +67,14 @@ export function inBatches(post: Post): RpcTransport {
   }
 }
 
+const SEND = 'eth_sendRawTransaction'
+
+/** A transaction, so that what became of it never depends on anything else; a search, because nobody should wait for its long answer. */
+const ALONE: ReadonlySet<string> = new Set([SEND, 'eth_getLogs'])
+
 /** A batch never is. */
 export function isSend(letter: RpcRequest | readonly RpcRequest[]): boolean {
-  return 'method' in letter && letter.method === 'eth_sendRawTransaction'
+  return 'method' in letter && letter.method === SEND
 }
 
 type Answer = { readonly id: unknown; readonly error?: { readonly message?: unknown } | null } | null
