@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { inBatches } from './rpc-batches.ts'
+import { inBatches, OddAnswer } from './rpc-batches.ts'
 import type { RpcRequest } from './transport.ts'
 
 type Letter = RpcRequest | readonly RpcRequest[]
@@ -52,9 +52,9 @@ for (const [how, answerBatch] of [
       letter.map(({ id }) => ({ id, error: { message: 'Batch of more than 1 is not allowed' } })),
   ],
   [
-    'by breaking the connection',
+    'with a page of words',
     () => {
-      throw new Error('status 400, and the body is not JSON')
+      throw new OddAnswer('status 400, and the body is not JSON')
     },
   ],
 ] as const)
@@ -64,6 +64,18 @@ for (const [how, answerBatch] of [
     assert.deepEqual(results(await askAll('c', 'd')), ['c', 'd'])
     assert.deepEqual(letters, ['a+b', 'a', 'b', 'c', 'd'])
   })
+
+test('a node that is silent from the first is not asked one by one either, and may show later that it takes batches', async () => {
+  let isSilent = true
+  const { letters, askAll } = node((letter) => {
+    if (isSilent) throw new Error('no answer within 50 ms')
+    return letter.map(answerTo)
+  })
+  await assert.rejects(askAll('a', 'b'), /no answer/)
+  isSilent = false
+  assert.deepEqual(results(await askAll('c', 'd')), ['c', 'd'])
+  assert.deepEqual(letters, ['a+b', 'c+d'])
+})
 
 test('a node that takes batches and is silent once is silent to all who asked, and not asked one by one', async () => {
   let isSilent = false

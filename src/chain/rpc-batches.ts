@@ -37,8 +37,8 @@ export function inBatches(post: Post): RpcTransport {
       const byId = new Map((answers as readonly Answer[]).map((answer) => [answer?.id, answer]))
       for (const [id, { resolve }] of questions.entries()) resolve(byId.get(id))
     } catch (error) {
-      // A node that has taken batches before is silent now; of any other it may be its way of saying no.
-      if (takesBatches) for (const { reject } of questions) reject(error)
+      // Silence is silence. An odd answer may be the way in which a node that has taken no batch yet says that it takes none.
+      if (takesBatches || !(error instanceof OddAnswer)) for (const { reject } of questions) reject(error)
       else await oneByOne(questions)
     }
   }
@@ -84,3 +84,6 @@ function isRefusal(answers: unknown): boolean {
   if (!Array.isArray(answers)) return true
   return answers.some((answer: Answer) => /batch/i.test(String(answer?.error?.message ?? '')))
 }
+
+/** Something answered, and not in JSON, or with a status of trouble. */
+export class OddAnswer extends Error {}

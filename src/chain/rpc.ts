@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.ts'
 import { Problem } from '../base/problem.ts'
 import { type ChainMeter, noChainMeter } from './chain-meter.ts'
 import { createNodes, type NodeHead, type NodeStanding, type RpcNode } from './nodes.ts'
-import { inBatches, isSend } from './rpc-batches.ts'
+import { inBatches, isSend, OddAnswer } from './rpc-batches.ts'
 import type { RpcRequest, RpcTransport } from './transport.ts'
 
 /** Speaks JSON-RPC with one chain. A refusal by the node is an RpcError; no answer at all is a ChainSilent. */
@@ -235,11 +235,11 @@ export function httpTransport(
           response.on('error', reject)
           response.on('end', () => {
             const { statusCode = 0 } = response
-            if (statusCode === 429 || statusCode >= 500) return reject(new Error(`status ${statusCode}`))
+            if (statusCode === 429 || statusCode >= 500) return reject(new OddAnswer(`status ${statusCode}`))
             try {
               resolve(JSON.parse(Buffer.concat(chunks).toString('utf8')))
             } catch (cause) {
-              reject(new Error(`status ${statusCode}, and the body is not JSON`, { cause }))
+              reject(new OddAnswer(`status ${statusCode}, and the body is not JSON`, { cause }))
             }
           })
           response.on('close', () => clearTimeout(timer))
