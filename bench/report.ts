@@ -14,6 +14,8 @@ export type Ratio = {
   readonly atLeast?: number
   /** What we want it to come to. A bound that is missed is a fault; a goal that is missed is work. */
   readonly goal?: number
+  /** The same where more is better. */
+  readonly goalAtLeast?: number
 }
 
 /** Bars beside each other, for what is too much for a table. */
@@ -75,10 +77,10 @@ function print({ title, figures, ratios, plots = [] }: Report, before: Run | nul
     return (value?.value.toFixed(digits) ?? '').padStart(8)
   }
   console.log(`\n${title.padEnd(width + 2)}       now    before`)
-  for (const { what, value, unit, goal } of figures)
-    console.log(
-      `  ${what.padEnd(width)}  ${value.toFixed(0).padStart(8)}  ${was(what, 0)}  ${unit}${reached({ value, goal })}`,
-    )
+  for (const figure of figures) {
+    const { what, value, unit } = figure
+    console.log(`  ${what.padEnd(width)}  ${value.toFixed(0).padStart(8)}  ${was(what, 0)}  ${unit}${reached(figure)}`)
+  }
   for (const ratio of ratios) {
     const { what, value } = ratio
     console.log(
@@ -103,9 +105,10 @@ function draw({ title, unit, bars }: Plot): void {
   }
 }
 
-function reached({ value, goal }: { readonly value: number; readonly goal?: number | undefined }): string {
-  if (goal === undefined) return ''
-  return `, goal ${goal}: ${value <= goal ? 'reached' : 'not yet'}`
+function reached({ value, goal, goalAtLeast }: Pick<Ratio, 'value' | 'goal' | 'goalAtLeast'>): string {
+  const told = (bound: number, isReached: boolean) => `, goal ${bound}: ${isReached ? 'reached' : 'not yet'}`
+  if (goal !== undefined) return told(goal, value <= goal)
+  return goalAtLeast === undefined ? '' : told(goalAtLeast, value >= goalAtLeast)
 }
 
 type Run = { readonly version: string; readonly at: string; readonly reports: readonly Report[] }

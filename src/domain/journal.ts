@@ -50,9 +50,7 @@ export function isDeliveryStep(step: string): boolean {
 }
 
 /** Why a send was not written down: its step has a transaction already, or its nonce has another use, and so has every one up to the last. */
-export type Obstacle =
-  | { readonly kind: 'step_taken' }
-  | { readonly kind: 'nonce_taken'; readonly lastNonce: number | null }
+type Obstacle = { readonly kind: 'step_taken' } | { readonly kind: 'nonce_taken'; readonly lastNonce: number | null }
 
 /**
  * Where signed bytes are written before they leave the process. `chain/sender.ts` uses it, `store/journal.ts` implements it.
