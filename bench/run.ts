@@ -1,5 +1,5 @@
 // Every bench in one go, or those that are named, each beside what it is held against.
-//   npm run bench -- [checkout] [mcp] [documents] [devchain] [floods] [start] [growth] [console] [--shots=5000] [--rounds=5] [--paid=120] [--requests=500] [--count=500] [--orders=1000000]
+//   npm run bench -- [checkout] [mcp] [documents] [devchain] [floods] [load] [start] [growth] [console] [--shots=5000] [--rounds=5] [--paid=120] [--requests=500] [--count=500] [--buyers=50] [--orders=1000000]
 // Servers are measured by the CPU time of their own processes, turn by turn, so a busy machine moves the figures more than the ratios.
 // `growth` fills a store for a quarter of an hour first, and is run only when it is named.
 import { benchCheckout } from './checkout.ts'
@@ -8,6 +8,7 @@ import { benchDevchain } from './devchain.ts'
 import { benchDocuments } from './documents.ts'
 import { benchFloods } from './floods.ts'
 import { benchGrowth } from './growth.ts'
+import { benchLoad } from './load.ts'
 import { benchMcp } from './mcp.ts'
 import { numbersOf, type Report, report } from './report.ts'
 import { benchStart } from './start.ts'
@@ -18,6 +19,7 @@ const parts: Readonly<Record<string, (sizes: Readonly<Record<string, number>>) =
   documents: async (sizes) => documentReport(await benchDocuments(sizes)),
   devchain: benchDevchain,
   floods: benchFloods,
+  load: benchLoad,
   start: benchStart,
   console: benchConsole,
   growth: benchGrowth,
@@ -30,7 +32,7 @@ if (unknown.length > 0)
   throw new Error(`there is no bench ${unknown.join(', ')}; there are ${Object.keys(parts).join(', ')}`)
 const sizes = numbersOf(
   args.filter((arg) => arg.startsWith('--')),
-  ['shots', 'rounds', 'paid', 'requests', 'count', 'blocks', 'purchases', 'perSecond', 'orders'],
+  ['shots', 'rounds', 'paid', 'requests', 'count', 'blocks', 'purchases', 'perSecond', 'buyers', 'orders'],
 )
 const reports: Report[] = []
 for (const name of named.length > 0 ? named : Object.keys(parts).filter((name) => name !== 'growth')) {

@@ -5,13 +5,16 @@ import { join } from 'node:path'
 // one after the other: each is a suite of its own, so what it sets up before and after its tests stays its own.
 
 /** So many files share a process. More would leave one core idle at the end. */
-const GROUP_MAX = 6
+const GROUP_MAX = 8
 
 /** These take longest, so they begin first. Each has a process to itself. */
 const LONG = [
   'test/rehearsal/rehearsal.test.ts',
   'test/crash/kill.test.ts',
+  'test/browser/console.test.ts',
+  'test/browser/deeds.test.ts',
   'test/proxy/proxy.test.ts',
+  'test/enemies/silent-store.test.ts',
   'test/operations/failover.test.ts',
   'test/browser/pages.test.ts',
   'test/package/pack.test.ts',

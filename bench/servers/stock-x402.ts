@@ -12,11 +12,16 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { baseSepolia } from 'viem/chains'
 import { serveMeasured } from '../measured.ts'
 
-export type StockX402Order = { readonly rpcUrl: string; readonly key: Hex; readonly payTo: Hex }
+export type StockX402Order = {
+  readonly rpcUrl: string
+  readonly key: Hex
+  readonly payTo: Hex
+  readonly pollingMs?: number
+}
 
 const NETWORK = 'eip155:84532' as const
 
-await serveMeasured<StockX402Order>(async ({ rpcUrl, key, payTo }) => {
+await serveMeasured<StockX402Order>(async ({ rpcUrl, key, payTo, pollingMs = 5 }) => {
   const app = new Hono()
   const route = {
     accepts: { scheme: 'exact', price: '$0.001', network: NETWORK, payTo },
@@ -25,7 +30,7 @@ await serveMeasured<StockX402Order>(async ({ rpcUrl, key, payTo }) => {
   app.use(
     paymentMiddleware(
       { 'GET /health': route },
-      new x402ResourceServer(facilitator(rpcUrl, key)).register(NETWORK, new SellerScheme()),
+      new x402ResourceServer(facilitator(rpcUrl, key, pollingMs)).register(NETWORK, new SellerScheme()),
     ),
   )
   app.get('/health', (c) => c.json({ ok: true }))
@@ -35,13 +40,13 @@ await serveMeasured<StockX402Order>(async ({ rpcUrl, key, payTo }) => {
 })
 
 /** Its nonce manager is on: without it, payments at the same time fail. Receipts are polled as fast as ours. */
-function facilitator(rpcUrl: string, key: Hex): FacilitatorClient {
+function facilitator(rpcUrl: string, key: Hex, pollingMs: number): FacilitatorClient {
   const account = privateKeyToAccount(key, { nonceManager })
   const client = createWalletClient({
     account,
     chain: baseSepolia,
     transport: http(rpcUrl, { retryCount: 0 }),
-    pollingInterval: 5,
+    pollingInterval: pollingMs,
   }).extend(publicActions)
   const signer = toFacilitatorEvmSigner({ ...client, address: account.address } as never)
   const inner = new x402Facilitator().register(NETWORK, new FacilitatorScheme(signer))

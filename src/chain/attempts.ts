@@ -15,6 +15,8 @@ export type Tries = {
   readonly deliveries: number
 }
 
+export const NO_TRIES: Tries = { attempts: [], deliveries: 0 }
+
 export function stepName(step: string, number: number): string {
   return number === 1 ? step : `${step}.${number}`
 }

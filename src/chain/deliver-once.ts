@@ -6,7 +6,16 @@ import { keccak256 } from '../base/keccak.ts'
 import type { ProblemCode } from '../base/problem.ts'
 import type { Delivery } from '../domain/good.ts'
 import type { Lease } from '../domain/lease.ts'
-import { type Attempt, decisiveOf, followOn, hasSucceeded, readSendTries, sendNext, type Tries } from './attempts.ts'
+import {
+  type Attempt,
+  decisiveOf,
+  followOn,
+  hasSucceeded,
+  NO_TRIES,
+  readSendTries,
+  sendNext,
+  type Tries,
+} from './attempts.ts'
 import { type CallTerms, Reverted } from './contract.ts'
 import type { Receipt } from './receipt.ts'
 import type { Sender } from './sender.ts'
@@ -17,6 +26,8 @@ export type ChainDelivery = {
   readonly step: string
   /** The right to work on the order: nothing is signed without it. */
   readonly lease: Lease
+  /** Nothing was signed for it so far; where that is not known, the journal is asked. */
+  readonly isUntried?: boolean | undefined
   readonly to: Address
   readonly data: Hex
   /** The most that this delivery may cost. Signed as the limit, and tried with it: what needs more is refused and never sent. */
@@ -55,7 +66,7 @@ const RETRY_MS_MAX = 30_000
 
 /** Brings a delivery to the chain, from whatever point an earlier try was interrupted at. "Impossible" is said only on proof. */
 export async function deliverOnce(sender: Sender, clock: Clock, delivery: ChainDelivery): Promise<Delivery> {
-  const tries = await readSendTries(sender, delivery.orderId, delivery.step)
+  const tries = delivery.isUntried ? NO_TRIES : await readSendTries(sender, delivery.orderId, delivery.step)
   const last = decisiveOf(tries)
   if (last?.state.state === 'pending')
     return clock.now() < delivery.deadline
@@ -167,8 +178,12 @@ async function delivered(sender: Sender, delivery: ChainDelivery, step: string, 
   // A second call under the same order id succeeds and says nothing: the first one delivered, and the contract remembers it.
   const result = delivery.read(receipt) ?? (await delivery.recall())
   if (result === null) throw new Error(`${receipt.transactionHash} succeeded without delivering ${orderId}`)
-  await sender.land({ orderId, step }, receipt)
-  return { state: 'delivered', result, transaction: receipt.transactionHash }
+  return {
+    state: 'delivered',
+    result,
+    transaction: receipt.transactionHash,
+    landed: sender.landed(step, receipt),
+  }
 }
 
 /** The time is over. Before the money goes back, every transaction must be past landing: its nonce is used up by another one. */

@@ -57,18 +57,22 @@ export function receiptIn(raw: RawReceipt, hash: Hash): Receipt | null {
 }
 
 const POLL_MS_FIRST = 5
-const POLL_MS_MAX = 150
+const BEAT_MS = 150
 
-/** Asks soon, then less often, until `read` answers or `waitMs` has passed. Local chains answer at the first call. */
+/**
+ * Asks soon, then less often, until `read` answers or `waitMs` has passed. Local chains answer at the first call. Whoever has waited for a
+ * while asks at the same beat as everybody else who has, so that their questions go out together (`rpc-batches.ts`).
+ */
 export async function pollUntil<Found>(
   clock: Clock,
   waitMs: number,
   read: () => Promise<Found | null>,
 ): Promise<Found | null> {
   const end = clock.now() + waitMs
-  for (let pause = POLL_MS_FIRST; ; pause = Math.min(POLL_MS_MAX, pause * 1.5)) {
+  for (let pause = POLL_MS_FIRST; ; pause *= 1.5) {
     const found = await read()
-    if (found !== null || clock.now() + pause > end) return found
-    await clock.sleep(pause)
+    const waits = pause < BEAT_MS ? pause : BEAT_MS - (clock.now() % BEAT_MS)
+    if (found !== null || clock.now() + waits > end) return found
+    await clock.sleep(waits)
   }
 }

@@ -4,6 +4,7 @@ import type { Clock } from '../base/clock.ts'
 import { Problem } from '../base/problem.ts'
 import { type ChainMeter, noChainMeter } from './chain-meter.ts'
 import { createNodes, type NodeHead, type NodeStanding, type RpcNode } from './nodes.ts'
+import { inBatches, isSend, OddAnswer } from './rpc-batches.ts'
 import type { RpcRequest, RpcTransport } from './transport.ts'
 
 /** Speaks JSON-RPC with one chain. A refusal by the node is an RpcError; no answer at all is a ChainSilent. */
@@ -211,9 +212,9 @@ export function httpTransport(
   const { protocol } = new URL(url)
   const client = protocol === 'https:' ? https : http
   const agent = new client.Agent({ keepAlive: true, maxSockets: 64 })
-  const ask: RpcTransport = (rpcRequest) =>
-    new Promise((resolve, reject) => {
-      const body = JSON.stringify(rpcRequest)
+  const ask = (letter: RpcRequest | readonly RpcRequest[]) =>
+    new Promise<unknown>((resolve, reject) => {
+      const body = JSON.stringify(letter)
       // The whole answer must be here by then: a limit on silence alone would wait for ever for one that drips.
       const timer = setTimeout(() => request.destroy(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs)
       const request = client.request(
@@ -234,11 +235,11 @@ export function httpTransport(
           response.on('error', reject)
           response.on('end', () => {
             const { statusCode = 0 } = response
-            if (statusCode === 429 || statusCode >= 500) return reject(new Error(`status ${statusCode}`))
+            if (statusCode === 429 || statusCode >= 500) return reject(new OddAnswer(`status ${statusCode}`))
             try {
               resolve(JSON.parse(Buffer.concat(chunks).toString('utf8')))
             } catch (cause) {
-              reject(new Error(`status ${statusCode}, and the body is not JSON`, { cause }))
+              reject(new OddAnswer(`status ${statusCode}, and the body is not JSON`, { cause }))
             }
           })
           response.on('close', () => clearTimeout(timer))
@@ -251,11 +252,12 @@ export function httpTransport(
       })
       request.end(body)
     })
-  return (rpcRequest) =>
-    ask(rpcRequest).catch((error: unknown) => {
-      if (!(error instanceof StaleConnection) || rpcRequest.method === 'eth_sendRawTransaction') throw error
-      return ask(rpcRequest)
-    })
+  return inBatches((letter) =>
+    ask(letter).catch((error: unknown) => {
+      if (!(error instanceof StaleConnection) || isSend(letter)) throw error
+      return ask(letter)
+    }),
+  )
 }
 
 /** In-process chains (an EIP-1193 provider), used by the sandbox and by tests. */

@@ -1,6 +1,6 @@
 import type { Address, Hash } from '../base/address.ts'
 import { noWaypoint } from '../base/waypoint.ts'
-import type { Call, Send } from '../domain/journal.ts'
+import type { Call, LandedStep, Send } from '../domain/journal.ts'
 import type { Lease } from '../domain/lease.ts'
 import { isBuried } from './burial.ts'
 import type { CallTerms } from './contract.ts'
@@ -37,6 +37,8 @@ export type Sender = {
   hasSentBeyond(nonce: number): Promise<boolean>
   /** One of these transactions may be a step that the journal has lost: then it is written down, as if it had always been there. */
   adopt(errand: Errand, call: Call, candidates: readonly Hash[]): Promise<boolean>
+  /** The success of a step, for whoever writes it down with what it was for. */
+  landed(step: string, receipt: Receipt): LandedStep
   /** The success of a step was used; from now on it is watched. */
   land(step: Pick<Errand, 'orderId' | 'step'>, receipt: Receipt): Promise<void>
   /** Does it lie so deep that we may act as if it could not go away again? */
@@ -70,6 +72,14 @@ export function createSender(options: SenderOptions): Sender {
     hasLost: () => isJournalShort(lane),
     hasSentBeyond: async (nonce) => (await countedNonce(lane)) > nonce + 1 && (await countedAgain(lane)) > nonce + 1,
     adopt: (errand, call, candidates) => adoptLost(lane, errand, call, candidates),
+    landed: (step, { transactionHash: hash, blockNumber, blockHash }) => ({
+      chainId,
+      signer,
+      step,
+      hash,
+      blockNumber,
+      blockHash,
+    }),
     land: ({ orderId, step }, { transactionHash: hash, blockNumber, blockHash }) =>
       journal.land({ chainId, signer, orderId, step }, { hash, blockNumber, blockHash }),
     isBuried: ({ transactionHash: hash, blockNumber }) => isBuried(rpc, burial, { hash, blockNumber }),

@@ -2,7 +2,6 @@ import { newId } from '../base/id.ts'
 import { isProblem } from '../base/problem.ts'
 import { eventTypeOf } from '../domain/event.ts'
 import { assertPassed, type Buyer, type Delivery } from '../domain/good.ts'
-import type { Lease } from '../domain/lease.ts'
 import { type Offer, offerKey, type Told, viewOf } from '../domain/offer.ts'
 import { type Failure, isFinal, type LeasedOrder, type Order, type Refund } from '../domain/order.ts'
 import type { SettleOutcome } from '../domain/rail.ts'
@@ -13,15 +12,19 @@ import { answerOf } from './answer.ts'
 import type { Checkout } from './checkout.ts'
 import { paidError, paidWords, reasonOf } from './paid-words.ts'
 
+/** An order in the hands of whoever works on it, and what they have just seen of it. */
+type OrderInHand = LeasedOrder & Pick<Buyer, 'isUntried'>
+
 /** An order, and what it takes to carry it one step further. */
-type OrderRun = LeasedOrder & { readonly checkout: Checkout; readonly offer: Offer }
+type OrderRun = OrderInHand & { readonly checkout: Checkout; readonly offer: Offer }
 
 /**
  * Carries an order one step further, from whatever state a request, a crash or another process left it in. The request that opened the
  * order calls it first; the worker calls the very same function for any order that nobody holds. Recovery is not a second path.
  */
-export async function advance(checkout: Checkout, { order, lease }: LeasedOrder): Promise<OrderStep> {
-  const run: OrderRun = { checkout, offer: offerOf(checkout, order), order, lease }
+export async function advance(checkout: Checkout, inHand: OrderInHand): Promise<OrderStep> {
+  const { order, lease } = inHand
+  const run: OrderRun = { ...inHand, checkout, offer: offerOf(checkout, order) }
   switch (order.status) {
     case 'settling':
       return settle(run)
@@ -55,7 +58,8 @@ export function offerOf({ offers }: Checkout, order: Order): Offer {
 }
 
 export type OrderStep =
-  | { readonly kind: 'moved'; readonly order: Order }
+  /** `isUntried` is for the very next step, and for one after it only by the word of that one. */
+  | ({ readonly kind: 'moved'; readonly order: Order } & Pick<Buyer, 'isUntried'>)
   /** Nothing to do before `waitMs` have passed. */
   | { readonly kind: 'waiting'; readonly order: Order; readonly waitMs: number; readonly detail: string }
   | { readonly kind: 'ended'; readonly order: Order }
@@ -78,7 +82,8 @@ async function settle(run: OrderRun): Promise<OrderStep> {
       const { transaction, settledAt } = outcome.settlement
       const next = await move(run, { to: 'settled', paymentTx: transaction, settledAt })
       await waypoint('order.settled')
-      return next
+      // Until this moment it was not paid, so nobody can have begun to deliver it; from now on only the holder of this lease can.
+      return next.kind === 'moved' ? { ...next, isUntried: true } : next
     }
     case 'refused': {
       const { code, detail } = outcome
@@ -129,8 +134,9 @@ async function plan(run: OrderRun): Promise<OrderStep> {
     assertPassed(checked)
     const outcome = await checkout.orders.setPlan(run, checked)
     if (outcome.kind === 'lost') return { kind: 'lost' }
-    if (outcome.kind === 'set') return { kind: 'moved', order: outcome.order }
-    if (outcome.isStale) return { kind: 'moved', order }
+    const { isUntried } = run
+    if (outcome.kind === 'set') return { kind: 'moved', order: outcome.order, isUntried }
+    if (outcome.isStale) return { kind: 'moved', order, isUntried }
     return fail(run, outcome.hold.refusal)
   } catch (error) {
     // A refusal is final; an outage is not, but nobody waits for ever for the end of one.
@@ -143,18 +149,18 @@ async function plan(run: OrderRun): Promise<OrderStep> {
 }
 
 async function deliver(run: OrderRun): Promise<OrderStep> {
-  const { checkout, offer, order, lease } = run
+  const { checkout, offer, order } = run
   const { waypoint } = checkout
   if (order.plan === null) throw new TypeError(`order ${order.id} has no plan`)
   await waypoint('deliver.begun')
   const delivery = await offer.good
-    .deliver(order.input, order.plan, buyerOf(order, lease))
+    .deliver(order.input, order.plan, buyerOf(run))
     .catch((error) => undelivered(checkout, order, error))
   await waypoint('deliver.done')
   switch (delivery.state) {
     case 'delivered': {
-      const { result, transaction } = delivery
-      const next = await confirm(run, { to: 'confirmed', result, deliveryTx: transaction })
+      const { result, transaction, landed } = delivery
+      const next = await confirm(run, { to: 'confirmed', result, deliveryTx: transaction, landed })
       await waypoint('order.confirmed')
       return next
     }
@@ -332,7 +338,7 @@ function eventOf(offer: Offer, order: Order) {
   return { type: eventTypeOf(offer.good.subject, order.status), data: offer.present(viewOf(offer, order)) }
 }
 
-function buyerOf(order: Order, lease: Lease): Buyer {
+function buyerOf({ order, lease, isUntried }: OrderRun): Buyer {
   const { id, payer, network, settlement, createdAt, attempts } = order
   if (settlement === null) throw new TypeError(`order ${id} is not settled`)
   return {
@@ -344,6 +350,7 @@ function buyerOf(order: Order, lease: Lease): Buyer {
     openedAt: createdAt,
     attempts,
     lease,
+    isUntried,
   }
 }
 

@@ -26,11 +26,13 @@ async function run(
   const heartbeat = keepAlive(checkout, lease, stop)
   const woken = AbortSignal.any([stop.signal, halt])
   let order = opened
+  let isUntried: boolean | undefined = false
   try {
     for (let steps = 1; ; steps++) {
-      const step = await advance(checkout, { order, lease }).catch((error) =>
+      const step: OrderStep = await advance(checkout, { order, lease, isUntried }).catch((error) =>
         stumbled(checkout, { order, lease }, error),
       )
+      isUntried = step.kind === 'moved' && step.isUntried
       if (step.kind === 'lost' || stop.signal.aborted) return order
       order = step.order
       if (step.kind === 'ended') return order

@@ -3,6 +3,7 @@ import type { Hex } from '../base/hex.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { Usd } from '../base/money.ts'
 import type { Problem, ProblemCode } from '../base/problem.ts'
+import type { LandedStep } from './journal.ts'
 import type { Lease } from './lease.ts'
 
 /** A family of goods. */
@@ -93,10 +94,18 @@ export type Buyer = {
   readonly attempts: number
   /** The right to work on the order now. Whatever delivery signs is written down only while it is held. */
   readonly lease: Lease
+  /** Nothing was ever signed to deliver it, and whoever says so has held the lease since: there is nothing to look up. */
+  readonly isUntried?: boolean | undefined
 }
 
 export type Delivery =
-  | { readonly state: 'delivered'; readonly result: JsonObject; readonly transaction?: Hash | undefined }
+  | {
+      readonly state: 'delivered'
+      readonly result: JsonObject
+      readonly transaction?: Hash | undefined
+      /** The transaction of ours that did it. It is written down with the order's new state, and watched from then on. */
+      readonly landed?: LandedStep | undefined
+    }
   /** On its way. `transaction` once something is on the chain; the order then shows as `submitted`. */
   | {
       readonly state: 'pending'

@@ -35,6 +35,9 @@ export type Fees = { readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGa
 
 export type Landing = { readonly hash: Hash; readonly blockNumber: bigint; readonly blockHash: Hash }
 
+/** The success of a step of an order: whose transaction it was, and where it was mined. */
+export type LandedStep = Pick<Send, 'chainId' | 'signer' | 'step'> & Landing
+
 /** A transaction that is no order's: it fills a gap in the nonces of a key, which would block all that comes after it. */
 export const GAP = 'gap'
 
@@ -45,6 +48,9 @@ export const NOT_A_DELIVERY = /^(settle|refund|gap)(\.|$)/
 export function isDeliveryStep(step: string): boolean {
   return !NOT_A_DELIVERY.test(step)
 }
+
+/** Why a send was not written down: its step has a transaction already, or its nonce has another use, and so has every one up to the last. */
+type Obstacle = { readonly kind: 'step_taken' } | { readonly kind: 'nonce_taken'; readonly lastNonce: number | null }
 
 /**
  * Where signed bytes are written before they leave the process. `chain/sender.ts` uses it, `store/journal.ts` implements it.
@@ -58,8 +64,8 @@ export type Journal = {
   lastNonce(chainId: number, signer: Address): Promise<number | null>
   /** How many transactions of this key below a nonce are not written down. Those before the first that is do not count. */
   unknownBefore(chainId: number, signer: Address, nonce: number): Promise<number>
-  /** Writes it down; false when the nonce has another use, or this step has a transaction already. Throws when the order was given up. */
-  record(lease: Lease, send: Send): Promise<boolean>
+  /** Writes it down, and returns null; otherwise what stood in the way. Throws when the order was given up. */
+  record(lease: Lease, send: Send): Promise<Obstacle | null>
   /** What was taken for a gap turns out to be this send, which had landed already. False when its nonce has another use. */
   claimGap(lease: Lease, send: Send): Promise<boolean>
   /** Adds a newer version of the same nonce; false when somebody else added one first. */

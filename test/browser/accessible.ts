@@ -14,7 +14,11 @@ export async function accessibilityFaults(page: Page, exclude: readonly string[]
   // Our pages let no script in; what the driver evaluates is not theirs to refuse.
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe.source)
   const { violations } = await page.evaluate(
-    (excluded) => (globalThis as unknown as { axe: typeof axe }).axe.run({ exclude: [...excluded] }),
+    (excluded) =>
+      (globalThis as unknown as { axe: typeof axe }).axe.run(
+        { exclude: [...excluded] },
+        { resultTypes: ['violations'] },
+      ),
     exclude,
   )
   return violations.flatMap(({ id, nodes }) =>

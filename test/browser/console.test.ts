@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import type { PrivateKeyAccount } from 'viem/accounts'
+import { consolePaths } from '../../src/api/console/places.ts'
 import { asOperator } from '../operations/desk.ts'
 import { addOperator, type Entry } from '../operations/people-desk.ts'
 import { fundedWallet, mppPayer, post, x402Payer } from '../support/buyers.ts'
@@ -28,6 +29,7 @@ describe('the operator’s console', { skip }, () => {
     buyer = await fundedWallet(shop)
     await fill()
     mara = await seatFor(browser, shop, 'Mara', 'admin')
+    await mara.go('/operator')
   })
   after(async () => {
     await browser.close()
@@ -87,21 +89,48 @@ describe('the operator’s console', { skip }, () => {
   })
 
   test('whatever a page loads is small, comes from here, and may be kept for ever', async () => {
-    const text = await (await fetch(`${shop.url}/operator`, { headers: { accept: 'text/html' } })).text()
-    assert.ok(text.length < 12_000, `${text.length} letters`)
-    const addresses = [
-      ...new Set([...text.matchAll(/(?:href|src)="(\/operator\/assets\/[^"]+)"/g)].map(([, path]) => path!)),
-    ]
-    let bytes = 0
-    for (const path of addresses) {
-      const file = await fetch(shop.url + path, { headers: { 'accept-encoding': 'br' } })
-      assert.equal(file.status, 200, path)
-      assert.match(file.headers.get('cache-control')!, /immutable/)
-      assert.equal(file.headers.get('access-control-allow-origin'), null)
-      bytes += Number(file.headers.get('content-length'))
+    const sizes = new Map<string, number>()
+    const loadedBy = async (path: string) => {
+      const text = await (await fetch(shop.url + path, { headers: { accept: 'text/html' } })).text()
+      assert.ok(text.length < 12_000, `${path}: ${text.length} letters`)
+      const named = [...text.matchAll(/(?:href|src)="(\/operator\/assets\/[^"]+)"/g)].map(([, address]) => address!)
+      for (const address of named) {
+        if (sizes.has(address)) continue
+        const file = await fetch(shop.url + address, { headers: { 'accept-encoding': 'br' } })
+        assert.equal(file.status, 200, address)
+        assert.match(file.headers.get('cache-control')!, /immutable/)
+        assert.equal(file.headers.get('access-control-allow-origin'), null)
+        sizes.set(address, Number(file.headers.get('content-length')))
+      }
+      return [...new Set(named)].reduce((all, address) => all + sizes.get(address)!, 0)
     }
-    assert.ok(bytes < 42_000, `${bytes} bytes before the first data`)
+    for (const path of [...consolePaths.filter((path) => !path.includes('{')), '/operator/orders/ord_1']) {
+      const bytes = await loadedBy(path)
+      assert.ok(bytes < 37_000, `${path}: ${bytes} bytes before the first data`)
+    }
+    const first = await loadedBy('/operator')
+    assert.ok(first < 35_000, `${first} bytes before the first data of the first screen`)
     assert.equal((await fetch(`${shop.url}/operator/assets/0000000000000000/app.js`)).status, 404)
+  })
+
+  test('the first data are asked for with the page itself, and once', async () => {
+    const { page } = mara
+    for (const [path, data] of [
+      ['/operator', '/operator/me'],
+      ['/operator/orders', '/operator/orders?totals=true'],
+      [`/operator/orders/${orders['minted']}`, '/operator/me'],
+    ] as const) {
+      await mara.go(path)
+      await page.locator('.live.on').waitFor()
+      const askedBy = await page.evaluate(
+        (name) =>
+          (performance.getEntriesByType('resource') as PerformanceResourceTiming[])
+            .filter((entry) => entry.name === name)
+            .map(({ initiatorType }) => initiatorType),
+        shop.url + data,
+      )
+      assert.deepEqual(askedBy, ['link'], `${data} at ${path}`)
+    }
   })
 
   const places: readonly (readonly [path: string | (() => string), shown: string])[] = [
@@ -133,8 +162,8 @@ describe('the operator’s console', { skip }, () => {
       const { page, faults } = mara
       faults.length = 0
       const isMissing = path === '/operator/orders/ord_nobody'
-      await mara.go(typeof path === 'string' ? path : path())
-      await page.getByText(shown).first().waitFor()
+      await mara.move(typeof path === 'string' ? path : path())
+      await page.locator('main').getByText(shown).first().waitFor()
       for (const [screen, theme] of looks) {
         await page.setViewportSize(screens[screen])
         await page.emulateMedia({ colorScheme: theme })
@@ -236,6 +265,8 @@ describe('the operator’s console', { skip }, () => {
     await row.getByRole('button', { name: 'Hide' }).click()
     await page.getByRole('button', { name: 'Hide it' }).click()
     await row.getByText('Hidden').waitFor()
+    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'CSV' }).click()])
+    assert.equal(file.suggestedFilename(), 'items.csv')
     const catalog = (await (await fetch(`${shop.url}/catalog`)).json()) as { items: { displayName: string }[] }
     assert.ok(!catalog.items.some(({ displayName }) => displayName === 'Storm Lantern'))
     assert.equal((await auditOf('item.changed'))[0]!.who, 'Mara')
@@ -303,6 +334,8 @@ describe('the operator’s console', { skip }, () => {
     assert.deepEqual(await accessibilityOf(seat.page), [])
     const [cookie] = await seat.context.cookies()
     assert.deepEqual([cookie!.httpOnly, cookie!.sameSite], [true, 'Strict'])
+    await seat.page.getByRole('button', { name: 'Not now, open the console' }).click()
+    await seat.page.locator('#me').getByText('Otto').waitFor()
     await seat.context.clearCookies()
     await seat.page.goto('about:blank')
     await seat.page.goto(link.url)
@@ -334,7 +367,8 @@ describe('the operator’s console', { skip }, () => {
     }
     const own = sessions.find((one) => (one.operator?.name ?? one.name) === 'Sol')!
     await asOperator(shop, `/operator/sessions/${own.id}`, { method: 'DELETE' })
-    await page.getByRole('link', { name: 'Lots' }).click()
+    // The page may have noticed by itself before, and then nothing behind the form can be clicked.
+    await page.getByRole('link', { name: 'Lots' }).dispatchEvent('click')
     await page.getByText('Your session is over').waitFor()
     assert.deepEqual(await accessibilityOf(page), [])
     const people = (await (await asOperator(shop, '/operator/operators')).json()) as {
@@ -395,14 +429,133 @@ describe('the operator’s console', { skip }, () => {
     await seat.context.close()
   })
 
-  test('in the sandbox an operator practises: an order fails, and is there to be looked at', async () => {
-    const { page, faults } = mara
-    await mara.go('/operator/practice')
-    await page.getByRole('button', { name: /^The mint reverts/ }).click()
-    await page.getByText('The full amount was sent back').first().waitFor()
-    await page.getByRole('link', { name: 'Look at it' }).first().click()
-    await page.getByText('Not deliverable').first().waitFor()
-    faults.length = 0
+  describe('in the sandbox an operator practises', () => {
+    const row = (page: Page, name: string | RegExp) =>
+      page.locator('section[aria-label="A bad day"] li', { hasText: name })
+    const toast = (page: Page, words: string) => page.locator('.toast', { hasText: words }).waitFor()
+
+    test('orders that go well, that the game refuses and that the chain refuses, there to be looked at', async () => {
+      const { page, faults } = mara
+      await mara.go('/operator/practice')
+      for (const [scene, outcome] of [
+        ['A good order', 'Delivered'],
+        ['The game refuses', 'The full amount was sent back'],
+        ['Sold out', 'sold_out'],
+        ['The mint reverts', 'The full amount was sent back'],
+      ] as const) {
+        const told = page.locator('section[aria-label="What came of it"] li', { hasText: scene })
+        await page.getByRole('button', { name: new RegExp(`^${scene}`) }).click()
+        // By each protocol.
+        await told.nth(1).getByText(outcome).waitFor()
+        assert.equal(await told.getByText(outcome).count(), 2)
+      }
+      await page.getByRole('link', { name: 'Look at it' }).first().click()
+      await page.getByText('Not deliverable').first().waitFor()
+      faults.length = 0
+    })
+
+    test('a chain goes down: nothing is sold by it, the console stays up and says so; then it is back', async () => {
+      const { page, faults } = mara
+      const chainId = shop.chains.native.chainId
+      const asked = async () =>
+        (await fetch(`${shop.url}/agentic/x402/buy`, post({ saleId: 392, beneficiary: buyer.address }))).status
+      await mara.go('/operator/practice')
+      await row(page, `Chain ${chainId}`).getByRole('button', { name: 'Take it down' }).click()
+      await toast(page, 'The chain is down')
+      await row(page, `Chain ${chainId}`).getByText('cannot reach it').waitFor()
+      await until(async () => (await asked()) === 503)
+      for (const place of ['/operator/system', '/operator/wallets', '/operator/money', '/operator']) {
+        await mara.go(place)
+        assert.equal(await page.getByRole('alert').count(), 0, place)
+      }
+      await page.locator('section[aria-label="Checks"] .status.bad').first().waitFor()
+      await mara.go('/operator/practice')
+      await row(page, `Chain ${chainId}`).getByRole('button', { name: 'Bring it back' }).click()
+      await toast(page, 'The chain is back')
+      await until(async () => (await asked()) === 402)
+      faults.length = 0
+    })
+
+    test('a wallet runs dry, and is filled again', async () => {
+      const { page } = mara
+      await mara.go('/operator/practice')
+      await row(page, 'Minter').getByRole('button', { name: 'Empty it' }).click()
+      await toast(page, 'The wallet is empty')
+      await row(page, 'Minter').getByText('0 ETH').waitFor()
+      await row(page, 'Minter').getByRole('button', { name: 'Fill it' }).click()
+      await toast(page, 'The wallet is full')
+      await row(page, 'Minter').getByText('100 ETH').waitFor()
+    })
+  })
+
+  test('find: by a key, up and down and Enter; what is not there is said', async () => {
+    const { page } = mara
+    await mara.go('/operator/orders')
+    const opener = page.getByRole('button', { name: /^Find anything/ })
+    await opener.focus()
+    await page.keyboard.press('/')
+    const box = page.getByRole('combobox')
+    await box.fill('nothing has this name')
+    await page.getByText('The shop knows nothing by this name.').waitFor()
+    await box.fill('Wall')
+    await page.getByRole('option', { name: /^Wallets/ }).waitFor()
+    await box.fill('')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowUp')
+    assert.match((await page.getByRole('option', { selected: true }).textContent())!, /Orders/)
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    assert.ok(await opener.evaluate((node) => node === document.activeElement), 'the focus is back where it was')
+  })
+
+  test('a dialog keeps the focus, in the order in which it is read, and gives it back', async () => {
+    const { page } = mara
+    await mara.go(`/operator/orders/${orders['minted']}`)
+    const opener = page.getByRole('button', { name: 'Refund…' })
+    await opener.focus()
+    await page.keyboard.press('Enter')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('Left after').waitFor()
+    const focused = () =>
+      page.evaluate(() => {
+        const { tagName, textContent } = document.activeElement!
+        return tagName === 'TEXTAREA' ? 'Reason' : tagName === 'BUTTON' ? textContent! : tagName
+      })
+    await until(async () => (await focused()) === 'Reason')
+    const order: string[] = []
+    for (let step = 0; step < 4; step++) {
+      await page.keyboard.press('Tab')
+      order.push(await focused())
+    }
+    // The browser's own frame stands between the last and the first.
+    assert.deepEqual(
+      order.filter((name) => name !== 'BODY'),
+      ['Leave it', 'Send 0.25 pathUSD back', 'Reason', 'Leave it'].slice(
+        0,
+        order.filter((name) => name !== 'BODY').length,
+      ),
+    )
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    assert.ok(await opener.evaluate((node) => node === document.activeElement))
+  })
+
+  test('new rows are announced to whoever hears the page', async () => {
+    const { page } = mara
+    await mara.go('/operator/live')
+    const log = page.getByRole('log')
+    assert.equal(await log.getAttribute('aria-live'), 'polite')
+    await page.keyboard.press('Space')
+    await page.getByRole('button', { name: 'Go on' }).waitFor()
+    assert.equal(await log.getAttribute('aria-live'), 'off')
+    await x402Payer(buyer)(`${shop.url}/shop/x402/buy`, post({ itemId: 'keys:5', nickname: 'Demo' }))
+    await page
+      .getByRole('status')
+      .getByRole('button', { name: /new, show$/ })
+      .waitFor()
+    await page.keyboard.press('Space')
+    await page.getByRole('button', { name: 'Pause' }).waitFor()
   })
 
   test('keys open and close what lies over the page, and can be turned off', async () => {

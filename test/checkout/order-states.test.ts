@@ -386,13 +386,18 @@ for (const engine of engines) {
         const { order, lease } = await walk(await opened(), pathTo[status])
         const isGivenUp = ['failed', 'refunding', 'refunded', 'expired'].includes(status)
         if (isGivenUp) await assert.rejects(send(lease, order.id, 'mint'), /given up/)
-        else assert.equal(await send(lease, order.id, 'mint'), true)
-        assert.equal(await send(lease, order.id, 'refund'), true)
-        assert.equal(await send(lease, order.id, 'refund.2'), true)
+        else assert.equal(await send(lease, order.id, 'mint'), null)
+        assert.equal(await send(lease, order.id, 'refund'), null)
+        assert.equal(await send(lease, order.id, 'refund.2'), null)
       }
-      // A nonce that has a use already is not an error; the sender takes the next.
+      // A nonce that has a use already is not an error; the sender takes the next, behind the last.
+      const { order, lease } = await opened()
+      const lastNonce = nonce - 1
       nonce = 0
-      assert.equal(await send((await opened()).lease, 'ord_other', 'mint'), false)
+      assert.deepEqual(await send(lease, order.id, 'mint'), { kind: 'nonce_taken', lastNonce })
+      nonce = lastNonce + 1
+      assert.equal(await send(lease, order.id, 'mint'), null)
+      assert.deepEqual(await send(lease, order.id, 'mint'), { kind: 'step_taken' })
     })
   })
 }

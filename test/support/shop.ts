@@ -14,6 +14,7 @@ import { createDevChain } from '../../src/devchain/chain.ts'
 import type { DevChains } from '../../src/devchain/chains.ts'
 import { consoleRoutes } from '../../src/sandbox/console.ts'
 import { createSandboxPlayers, seedSandboxGame } from '../../src/sandbox/players.ts'
+import { withOutages } from '../../src/sandbox/practice.ts'
 import { sandboxRoutes } from '../../src/sandbox/routes.ts'
 import { startWorld, type World } from '../../src/sandbox/world.ts'
 import type { Parts } from '../../src/service/parts.ts'
@@ -39,6 +40,7 @@ export type ShopOptions = {
   readonly withoutWorker?: boolean
   readonly surfaces?: Parts['surfaces']
   readonly rails?: Parts['rails']
+  readonly doctor?: Parts['doctor']
   readonly poolSize?: number
   /** With the routes that only the sandbox has. */
   readonly withSandboxRoutes?: boolean
@@ -75,8 +77,8 @@ export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
   const world = await startWorld(loaded, chains)
   const config = configure(impatient(world.config))
   leaks.guard(config)
-  const transports = transportsOf(chains, options.wrapTransport)
-  const { waypoint, surfaces, rails, withoutWorker = false } = options
+  const transports = transportsOf(chains, options.wrapTransport, world.outages)
+  const { waypoint, surfaces, rails, doctor, withoutWorker = false } = options
   const parts = {
     startsCold: true,
     clock,
@@ -86,6 +88,7 @@ export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
     ...(waypoint ? { waypoint } : {}),
     ...(surfaces ? { surfaces } : {}),
     ...(rails ? { rails } : {}),
+    ...(doctor ? { doctor } : {}),
     ...(options.withSandboxRoutes
       ? {
           furnish: async () => [
@@ -148,10 +151,11 @@ export function plainTransports(chains: DevChains): ReadonlyMap<number, RpcTrans
 function transportsOf(
   { native, tempo }: DevChains,
   wrap: ShopOptions['wrapTransport'],
+  outages: ReadonlySet<number> = new Set(),
 ): ReadonlyMap<number, RpcTransport | readonly RpcTransport[]> {
   return new Map(
     [native, tempo].map((chain) => {
-      const transport = providerTransport(chain)
+      const transport = providerTransport(withOutages(chain, outages))
       return [chain.chainId, wrap ? wrap(chain.chainId, transport) : transport]
     }),
   )

@@ -5,7 +5,9 @@ import { Confirm, Dialog, Refusal, useDeed } from './dialog.js'
 import { closeDialog, openDialog, toast } from './over.js'
 import { Facts, html, Id, Money, Status } from './parts.js'
 import { tell } from './shop.js'
-import { railName, STATUSES, sum, timeOf } from './words.js'
+import { plain, railName, STATUSES, sum, timeOf } from './words.js'
+
+const SECOND = 'A second person must agree; it waits in Needs you'
 
 /** Nothing to confirm: it only goes on now instead of a little later. */
 export async function retry(orderId, done) {
@@ -48,6 +50,9 @@ function minus(balance, amount) {
   return { isEnough: left >= 0n, left: `${left < 0n ? '-' : ''}${whole}${digits ? `.${rest}` : ''}` }
 }
 
+const tooLittle = (held, currency) =>
+  `The treasury holds ${sum(held)} ${currency}, which is less than this refund. Fund it first.`
+
 function Refund({ orderId, done }) {
   const { data, fault } = useData(`/operator/orders/${orderId}`)
   const wallets = useData('/operator/wallets')
@@ -58,23 +63,13 @@ function Refund({ orderId, done }) {
   const held = treasury?.balance ?? null
   const after = held === null ? null : minus(held, order.amount)
   const no =
-    can?.refund && !can.refund.can
-      ? can.refund.why
-      : after && !after.isEnough
-        ? `The treasury holds ${sum(held)} ${order.currency}, which is less than this refund. Fund it first.`
-        : null
+    can?.refund && !can.refund.can ? can.refund.why : after && !after.isEnough ? tooLittle(held, order.currency) : null
   const isDelivered = order.status === 'confirmed'
   return html`<${Confirm} title="Send the money back" lead="The whole amount goes to the wallet that paid. This cannot be undone." no=${no}
     reason=${{ label: 'Reason', hint: 'The buyer reads it.' }} button="Send ${sum(order.amount)} ${order.currency ?? ''} back"
     deed=${(reason, key) => tell('POST', `/operator/orders/${order.orderId}/refund`, { reason, expect: { status: order.status, amount: order.amount, to: order.payer } }, { 'idempotency-key': key })}
     done=${({ status, approval }) => {
-      toast(
-        approval
-          ? 'A second person must agree; it waits in Needs you'
-          : status === 'refunded'
-            ? 'The money is back'
-            : 'The refund is on its way',
-      )
+      toast(approval ? SECOND : status === 'refunded' ? 'The money is back' : 'The refund is on its way')
       done?.()
     }}>
     <${Facts} rows=${[
@@ -110,6 +105,12 @@ const OUTCOMES = [
   ],
 ]
 
+const DECISIONS = {
+  taken: 'Decided; the order goes on',
+  too_early: 'Too early: the request may still reach the game',
+  nothing_to_decide: 'There was nothing left to decide',
+}
+
 /** Two equal answers, none of them chosen in advance. */
 function DecideDelivery({ orderId, done }) {
   const { run, fault, isBusy } = useDeed()
@@ -118,16 +119,13 @@ function DecideDelivery({ orderId, done }) {
   const submit = (event) => {
     event.preventDefault()
     run(async () => {
-      const { decision } = await tell('POST', `/operator/orders/${orderId}/decide`, { outcome, reason: reason.trim() })
+      const { decision, approval } = await tell('POST', `/operator/orders/${orderId}/decide`, {
+        outcome,
+        reason: reason.trim(),
+      })
       closeDialog()
-      toast(
-        {
-          taken: 'Decided; the order goes on',
-          too_early: 'Too early: the request may still reach the game',
-          nothing_to_decide: 'There was nothing left to decide',
-        }[decision] ?? decision,
-        decision === 'taken' ? 'check' : 'warn',
-      )
+      if (approval) toast(SECOND)
+      else toast(DECISIONS[decision] ?? plain(decision), decision === 'taken' ? 'check' : 'warn')
       done?.()
     })
   }
@@ -156,10 +154,20 @@ const asked = ({ by, amount, currency, to, reason, subject }) => [
 ]
 
 function Agree({ approval, done }) {
-  return html`<${Confirm} title="Agree to a refund" lead="It is sent at once. This cannot be undone." button="Send ${sum(approval.amount)} ${approval.currency ?? ''} back" deed=${() => tell('POST', `/operator/approvals/${approval.id}/approve`)} done=${() => {
+  const wallets = useData('/operator/wallets')
+  const treasury = wallets.data?.wallets.find(
+    ({ role, what, currency }) => role === 'treasury' && what === 'money' && currency === approval.currency,
+  )
+  const after = treasury ? minus(treasury.balance, approval.amount) : null
+  const no = after && !after.isEnough ? tooLittle(treasury.balance, approval.currency) : null
+  return html`<${Confirm} title="Agree to a refund" lead="It is sent at once. This cannot be undone." no=${no} button="Send ${sum(approval.amount)} ${approval.currency ?? ''} back" deed=${() => tell('POST', `/operator/approvals/${approval.id}/approve`)} done=${() => {
     toast('The refund is on its way')
     done?.()
-  }}><${Facts} rows=${asked(approval)} /><//>`
+  }}><${Facts} rows=${[
+    ...asked(approval),
+    treasury ? ['Treasury', html`<${Money} amount=${treasury.balance} currency=${approval.currency} />`] : null,
+    after?.isEnough ? ['Left after', html`<${Money} amount=${after.left} currency=${approval.currency} />`] : null,
+  ]} /><//>`
 }
 
 function Refuse({ approval, done }) {

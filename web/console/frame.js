@@ -1,9 +1,9 @@
 // The frame around every screen: bar, side bar, banner, keys, palette, sign-in over the page.
 import { signal } from '@preact/signals'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import { state } from './live.js'
 import { openDialog, opened, toasts } from './over.js'
-import { html, Link } from './parts.js'
+import { html, Link, later } from './parts.js'
 import { go, isOffline, isSessionOver, me, route } from './shop.js'
 import { railName } from './words.js'
 
@@ -87,14 +87,8 @@ export function Me() {
   return html`<button type="button" onClick=${() => openLater('Account')} aria-haspopup="dialog"><span class="face" aria-hidden="true">${operator.name.trim().charAt(0).toUpperCase()}</span><span>${operator.name}<small>${operator.role}${operator.via === 'sandbox' ? ', sandbox' : ''}</small></span></button>`
 }
 
-/** Loaded with the first need of it: most visits sign in elsewhere. */
-function SessionOver() {
-  const [Form, setForm] = useState(null)
-  useEffect(() => {
-    import('./signin.js').then(({ SignInAgain }) => setForm(() => SignInAgain))
-  }, [])
-  return Form && html`<${Form} />`
-}
+/** Most visits sign in elsewhere. */
+const SessionOver = later(() => import('./signin.js'), 'SignInAgain')
 
 export function Over() {
   const open = opened.value

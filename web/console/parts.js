@@ -1,4 +1,5 @@
 // The small parts that every screen is made of.
+import { signal } from '@preact/signals'
 import htm from 'htm'
 import { h } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
@@ -10,6 +11,20 @@ import { plain, railName, rails, STATUSES, short, span, sum, timeOf, utcOf } fro
 export const html = htm.bind(h)
 
 export const Icon = ({ name }) => html`<i class="i" data-icon=${name} aria-hidden="true"></i>`
+
+/** A part of another module that is loaded when it is first shown. @param {() => Promise<any>} load @param {string} name */
+export function later(load, name) {
+  const part = signal(null)
+  let isAsked = false
+  return (props) => {
+    if (!isAsked)
+      load().then((module) => {
+        part.value = module[name]
+      })
+    isAsked = true
+    return part.value && html`<${part.value} ...${props} />`
+  }
+}
 
 /** Same page where it can be, a new one where somebody asks for it. */
 export function Link({ to, children, ...rest }) {
@@ -63,7 +78,7 @@ export async function copy(text, what = 'Copied') {
     await navigator.clipboard.writeText(text)
     toast(what)
   } catch {
-    toast('The browser did not let us copy; select it and copy it yourself')
+    toast('The browser did not let us copy; select it and copy it yourself', 'warn')
   }
 }
 
@@ -89,7 +104,7 @@ export function Act({ role = 'support', no = null, onClick, class: look = '', ic
     event,
   ) => {
     event.stopPropagation()
-    if (refusal) toast(refusal)
+    if (refusal) toast(refusal, 'warn')
     else onClick?.(event)
   }} ...${rest}>${children}${refusal ? html`<span class="sr">, not possible: ${refusal}</span>` : null}</button>`
 }
@@ -129,25 +144,29 @@ export function Head({ title, heading: shown, sub, children, crumbs }) {
 }
 
 /**
- * A table whose rows open something. Moved through with j and k, opened with Enter; clicking selects text first of all.
- * A column is `{ name, cell(row), isNumber?, isHead?, className?, label? }`.
+ * Rows that are walked with j and k: Enter opens, x selects, e acts. Which one we are at, and where to find them.
+ * Who hears the page instead of seeing it hears the row as well, because its link has the focus.
+ * @param {{ rows: any[], to?: (row: any) => string | null, onPick?: (row: any, isShift: boolean) => void, act?: (row: any) => void }} how
+ * @returns {[number, any]}
  */
-export function Rows({ rows, columns, to, label, keyOf, picked, onPick, act }) {
+export function useWalk({ rows, to, onPick, act }) {
   const [at, setAt] = useState(-1)
-  const table = useRef(null)
-  const state = useRef({ at, rows })
-  state.current = { at, rows }
+  const box = useRef(null)
+  const state = useRef(null)
+  state.current = { at, rows, to, onPick, act }
   useLayoutEffect(() => {
     const move = (event) => {
-      const { at, rows } = state.current
+      const { at, rows, to, onPick, act } = state.current
       const { key, isShift } = event.detail
       if (key === 'j' || key === 'k') {
         const next = Math.max(0, Math.min(rows.length - 1, at + (key === 'j' ? 1 : -1)))
         setAt(next)
-        table.current?.querySelectorAll('tbody tr')[next]?.scrollIntoView({ block: 'nearest' })
+        const row = box.current?.querySelectorAll('[data-row]')[next]
+        row?.scrollIntoView({ block: 'nearest' })
+        row?.querySelector('th a, th button, [data-open]')?.focus({ preventScroll: true })
         event.preventDefault()
       } else if (at >= 0 && rows[at]) {
-        if (key === 'Enter' && to) go(to(rows[at]))
+        if (key === 'Enter' && to?.(rows[at])) go(to(rows[at]))
         else if (key === 'x' && onPick) onPick(rows[at], isShift)
         else if (key === 'e' && act) act(rows[at])
         else return
@@ -158,6 +177,15 @@ export function Rows({ rows, columns, to, label, keyOf, picked, onPick, act }) {
     main.addEventListener('rowkey', move)
     return () => main.removeEventListener('rowkey', move)
   }, [])
+  return [at, box]
+}
+
+/**
+ * A table whose rows open something. Moved through with j and k, opened with Enter; clicking selects text first of all.
+ * A column is `{ name, cell(row), isNumber?, isHead?, className?, label? }`.
+ */
+export function Rows({ rows, columns, to, label, keyOf, picked, onPick, act }) {
+  const [at, table] = useWalk({ rows, to, onPick, act })
   const follow = (event, row) => {
     if (!to || event.target.closest('a, button, input, label') || getSelection()?.toString()) return
     if (event.metaKey || event.ctrlKey) open(to(row), '_blank')
@@ -167,7 +195,7 @@ export function Rows({ rows, columns, to, label, keyOf, picked, onPick, act }) {
     <thead><tr>${columns.map((column) => html`<th scope="col" class=${column.isNumber ? 'n' : ''}>${column.name ? column.name : html`<span class="sr">${column.label ?? 'Actions'}</span>`}</th>`)}</tr></thead>
     <tbody>${rows.map(
       (row, index) =>
-        html`<tr key=${keyOf(row)} data-to=${to ? '' : undefined} class="${index === at ? 'at' : ''} ${picked?.has(keyOf(row)) ? 'picked' : ''}" onClick=${(event) => follow(event, row)}>${columns.map(
+        html`<tr key=${keyOf(row)} data-row data-to=${to ? '' : undefined} class="${index === at ? 'at' : ''} ${picked?.has(keyOf(row)) ? 'picked' : ''}" onClick=${(event) => follow(event, row)}>${columns.map(
           ({ cell, isHead, isNumber, className = '', phone }) => {
             const classes = `${isNumber ? 'n ' : ''}${className}`
             return isHead

@@ -70,6 +70,11 @@ export function eventWords(type) {
   ]
 }
 
+/** In a row of the tail: of a deed, who did what. @param {{ type: string, data?: any }} event */
+export function eventTitle({ type, data }) {
+  return type === 'operator.acted' && data?.deed ? `${data.by}: ${plain(data.deed)}` : eventWords(type)[2]
+}
+
 /** Long names by their two ends; the middle says nothing to a person. @param {string} text */
 export function short(text) {
   return text.length <= 18 ? text : `${text.slice(0, text.startsWith('0x') ? 6 : 10)}…${text.slice(-4)}`

@@ -59,7 +59,7 @@ function pageHandler(shell: ReturnType<typeof createShell>, limiter: RateLimiter
       Vary: 'Accept, Cookie',
       ...limiter.take('read', request),
     },
-    body: shell.print(request.path),
+    body: shell.print(request.path, request.search),
   })
 }
 

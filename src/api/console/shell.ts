@@ -13,7 +13,7 @@ export type ConsoleShop = {
 }
 
 type Shell = {
-  print(path: string): string
+  print(path: string, search?: string): string
   readonly policy: string
 }
 
@@ -25,6 +25,18 @@ const screenOf = (path: string) => {
   const [, , place = 'home', id] = path.split('/')
   if (place === 'orders' && id !== undefined) return 'screens/order.js'
   return `screens/${place}.js`
+}
+
+/**
+ * Data that the page will ask for as soon as it runs. Asked for with the page, they are there when it does: on a slow phone, a second earlier.
+ * Each is asked for exactly so by the screen; what a screen asks differently would be fetched twice.
+ */
+function firstDataOf(path: string, search: string): readonly string[] {
+  if (path === '/operator/enter') return []
+  const me = '/operator/me'
+  if (path === '/operator') return [me, '/operator/attention']
+  if (path === '/operator/orders') return search === '' ? [me, '/operator/orders?totals=true'] : [me]
+  return path.startsWith('/operator/orders/') ? [me, path] : [me]
 }
 
 export function createShell(files: ConsoleFiles, shop: ConsoleShop): Shell {
@@ -48,7 +60,7 @@ export function createShell(files: ConsoleFiles, shop: ConsoleShop): Shell {
       "trusted-types 'none'",
     ].join('; '),
 
-    print(path) {
+    print(path, search = '') {
       const preloads = files.withImports(['app.js', screenOf(path)])
       return html`<!doctype html>
 <html lang="en">
@@ -63,6 +75,7 @@ export function createShell(files: ConsoleFiles, shop: ConsoleShop): Shell {
 <link rel="icon" href="${src('favicon.svg')}" type="image/svg+xml">
 <script type="importmap">${raw(importMap)}</script>
 ${preloads.map((name) => html`<link rel="modulepreload" href="${src(name)}">`)}
+${firstDataOf(path, search).map((address) => html`<link rel="preload" as="fetch" crossorigin href="${address}">`)}
 <script type="module" src="${src('app.js')}"></script>
 </head>
 <body data-place="${path === '/operator/enter' ? 'enter' : 'console'}" data-mode="${shop.isSandbox ? 'sandbox' : 'production'}" data-shop="${shop.name}" data-rails="${rails}">

@@ -60,5 +60,5 @@ async function fillGap(lane: Lane, lease: Lease, nonce: number): Promise<Send | 
   const call = { to: signer, data: '0x', gas: VOID_GAS } as const
   const place = { chainId, signer, nonce, orderId: GAP, step: `${GAP}.${nonce}` }
   const send: Send = { ...place, call, versions: [version], landing: null }
-  return (await journal.record(lease, send)) ? send : null
+  return (await journal.record(lease, send)) === null ? send : null
 }

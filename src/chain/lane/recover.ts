@@ -34,7 +34,7 @@ async function adopt(
   const version = { raw: '0x', hash, fees, isVoid: false } as const
   const send: Send = { chainId, signer, nonce, orderId, step, call, versions: [version], landing: null }
   // A nonce that looked unused to a node which lagged may have been filled in; what landed under it is this.
-  if (!(await journal.record(lease, send)) && !(await journal.claimGap(lease, send))) return false
+  if ((await journal.record(lease, send)) !== null && !(await journal.claimGap(lease, send))) return false
   log.error('journal lacked a transaction that is on the chain', { chainId, signer, nonce, orderId, step, hash })
   return true
 }

@@ -42,15 +42,22 @@ export async function signAndRecord(lane: Lane, { lease, orderId, step }: Errand
     const version = await wallet.signCall(call, nonce, fees, chainId)
     const send: Send = { chainId, signer, nonce, orderId, step, call, versions: [version], landing: null }
     await waypoint('send.signed')
-    if (await journal.record(lease, send)) {
-      noteTaken(lane, nonce)
+    const obstacle = await journal.record(lease, send)
+    if (obstacle?.kind === 'step_taken') {
+      // It was signed before, here or by a process that died.
+      row.next = null
+      const existing = await journal.find(chainId, signer, orderId, step)
+      if (existing) return existing
+      continue
+    }
+    noteTaken(lane, nonce)
+    if (obstacle === null) {
       tank.promise(call.gas * fees.maxFeePerGas)
       return send
     }
-    // Either this step was signed before, here or by a process that died, or another process took the nonce.
-    row.next = null
-    const existing = await journal.find(chainId, signer, orderId, step)
-    if (existing) return existing
+    // Another process took the nonce: the row goes on behind the last that is written down.
+    const { lastNonce } = obstacle
+    row.next = lastNonce !== null && lastNonce >= nonce ? lastNonce + 1 : null
   }
 }
 

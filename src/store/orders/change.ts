@@ -3,7 +3,7 @@ import { isoTime } from '../../base/clock.ts'
 import { type JsonObject, stringify } from '../../base/json.ts'
 import type { EventType } from '../../domain/event.ts'
 import type { Hold } from '../../domain/good.ts'
-import { NOT_A_DELIVERY } from '../../domain/journal.ts'
+import { type LandedStep, NOT_A_DELIVERY } from '../../domain/journal.ts'
 import {
   type Answer,
   type Failure,
@@ -38,6 +38,8 @@ export type OrderChange = {
   readonly isLast: boolean
   /** So many deliveries must be on record, no more: otherwise somebody else is delivering, and the order must not be given up. */
   readonly sends?: number | undefined
+  /** The transaction that delivered it: where it was mined, and where it is watched from now on. */
+  readonly landed?: LandedStep | undefined
 }
 
 export type RefundChange = OrderChange & {
@@ -60,7 +62,8 @@ const HELD = `
       and lease = $3
     for update`
 
-// The state, its event, the holds and the job move together or not at all, and only for the one who holds the lease.
+// The state, its event, the holds, the landing of what delivered it and the job move together or not at all, and only for the one who holds
+// the lease.
 const CHANGE = statement<{ sequence: number }>(`
   with held as (${HELD}
   ), changed as (
@@ -120,6 +123,18 @@ const CHANGE = statement<{ sequence: number }>(`
       and e.payer = changed.payer
       and e.network = changed.network
       and (select count(*) from totals) >= 0
+  ), landed as (
+    update sends s
+    set landed_hash = l.hash,
+        landed_block = l."blockNumber",
+        landed_block_hash = l."blockHash",
+        buried = false
+    from changed, jsonb_to_record($22::jsonb) as l (
+      step text, "chainId" bigint, signer text, hash text, "blockNumber" bigint, "blockHash" text)
+    where s.order_id = changed.id
+      and s.step = l.step
+      and s.chain_id = l."chainId"
+      and s.signer = l.signer
   ), finished as (
     delete from jobs
     using changed
@@ -163,6 +178,7 @@ export async function changeOrder(
     // The very time that stands in the answer, so that the status route repeats it to the millisecond.
     new Date(change.at),
     change.sends,
+    change.landed && stringify(change.landed),
   ])
   const [row] = rows
   return row ? { ...changed(order, change), sequence: row.sequence } : null

@@ -65,9 +65,12 @@ const RECORD = statement<{ nonce: string }>(`
   on conflict do nothing
   returning nonce`)
 
-const WHY_NOT = statement<{ is_closed: boolean; is_held: boolean }>(`
+// With all that the next try depends on: between replicas that share a key, a nonce that is taken is nothing unusual.
+const WHY_NOT = statement<{ is_closed: boolean; is_held: boolean; has_step: boolean; last_nonce: string | null }>(`
   select exists (${CLOSED}) as is_closed,
-         ${HELD} as is_held`)
+         ${HELD} as is_held,
+         exists (select from sends where order_id = $4 and step = $5 and chain_id = $6 and signer = $7) as has_step,
+         (select max(nonce) from sends where chain_id = $6 and signer = $7) as last_nonce`)
 
 const CLAIM_GAP = statement<{ nonce: string }>(`
   update sends
@@ -129,7 +132,6 @@ export async function sendsOf(queryable: Queryable, orderId: string): Promise<re
   return rows.map((row) => ({ ...sendOf(row), signedAt: row.created_at.getTime() }))
 }
 
-/** `duplicate` or `nonce_taken` look the same to the insert; the sender looks the step up to tell them apart. */
 export function createJournal(db: Database): Journal {
   return {
     async find(chainId, signer, orderId, step) {
@@ -151,12 +153,13 @@ export function createJournal(db: Database): Journal {
 
     async record(lease, send) {
       const { rows } = await db.query(RECORD, recordValues(lease, send))
-      if (rows.length === 1) return true
-      const { orderId, step } = send
-      const [answer] = (await db.query(WHY_NOT, [...leaseValues(lease), orderId, step])).rows
+      if (rows.length === 1) return null
+      const { orderId, step, chainId, signer } = send
+      const [answer] = (await db.query(WHY_NOT, [...leaseValues(lease), orderId, step, chainId, signer])).rows
       if (!answer?.is_held) throw new LeaseLost(lease)
       if (answer.is_closed) throw new Error(`order ${orderId} was given up; its ${step} is not sent any more`)
-      return false
+      if (answer.has_step) return { kind: 'step_taken' }
+      return { kind: 'nonce_taken', lastNonce: answer.last_nonce === null ? null : Number(answer.last_nonce) }
     },
 
     async claimGap(lease, send) {

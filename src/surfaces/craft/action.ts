@@ -98,7 +98,7 @@ export function withExecution(asked: readonly Finding[], trial: Problem | null):
  */
 export function deliverAction(
   craft: Craft,
-  { orderId, payer, settledAt, lease }: Buyer,
+  { orderId, payer, settledAt, lease, isUntried }: Buyer,
   { call, gasMax }: Action,
 ): Promise<Delivery> {
   const { controller, crafter, clock, delivery } = craft
@@ -109,6 +109,7 @@ export function deliverAction(
     orderId,
     step: 'craft',
     lease,
+    isUntried,
     to: contract.address,
     data,
     gasMax,

@@ -30,6 +30,9 @@ export function saleLot(options: SaleOptions): Good<SaleBuy> {
     subject: 'order',
 
     async check(input, payer) {
+      // Begun with the other questions, so that they go out together, and listened to only when nothing else speaks against the purchase.
+      const trial = mintProblem(options, input)
+      trial.catch(() => {})
       const [standing, suspects] = await Promise.all([
         lots.standing(input.saleId, minter.address),
         suspectsOf(rpc, input),
@@ -44,8 +47,7 @@ export function saleLot(options: SaleOptions): Good<SaleBuy> {
       await minter.assertFunded(gasMaxOf(input))
       await minter.assertClear()
       const hold = supplyHold(contract, standing, input.quantity)
-      const trial = { check: 'mint', problem: await mintProblem(options, input) }
-      return { findings: [...findings, trial], plan: {}, holds: [hold], suspects }
+      return { findings: [...findings, { check: 'mint', problem: await trial }], plan: {}, holds: [hold], suspects }
     },
 
     deliver: (input, _plan, buyer) => mint(options, input, buyer),

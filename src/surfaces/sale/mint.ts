@@ -110,7 +110,8 @@ export async function suspectsOf(rpc: Rpc, { beneficiary }: SaleBuy): Promise<re
 }
 
 /** Mints what was bought, once per order. */
-export function mint(options: MintOptions, input: SaleBuy, { orderId, settledAt, lease }: Buyer): Promise<Delivery> {
+export function mint(options: MintOptions, input: SaleBuy, buyer: Buyer): Promise<Delivery> {
+  const { orderId, settledAt, lease, isUntried } = buyer
   const { contract, rpc, minter, clock, delivery } = options
   const key = orderKey(orderId)
   const data = mintCall(contract, key, input)
@@ -118,6 +119,7 @@ export function mint(options: MintOptions, input: SaleBuy, { orderId, settledAt,
     orderId,
     step: 'mint',
     lease,
+    isUntried,
     to: contract.address,
     data,
     gasMax: gasMaxOf(input),

@@ -93,7 +93,7 @@ function List() {
     { name: 'State', className: 'lead', cell: ({ status }) => html`<${Status} of=${status} />` },
     { name: 'From', cell: ({ payer }) => html`<${Id} of=${payer} to="/operator/orders?payer=${payer}" />` },
     { name: 'Why', className: 'wrap soft', cell: ({ reason }) => reason ?? '–' },
-    { name: 'Rail', className: 'off-phone', cell: ({ protocol }) => html`<${Rail} name=${protocol} />` },
+    { name: 'Protocol', className: 'off-phone', cell: ({ protocol }) => html`<${Rail} name=${protocol} />` },
     { name: 'Transaction', className: 'off-phone', cell: ({ paymentTx }) => html`<${Id} of=${paymentTx} />` },
     { name: 'Found', isNumber: true, cell: ({ foundAt }) => html`<${When} at=${foundAt} />` },
   ]
@@ -178,7 +178,7 @@ function Arrival({ id }) {
         ['To', html`<${Id} of=${arrival.payTo} whole=${true} />`],
         ['Transaction', html`<${Id} of=${arrival.paymentTx} whole=${true} />`],
         [
-          'Rail',
+          'Protocol',
           html`<${Rail} name=${arrival.protocol} /> <span class="soft">on ${arrival.network}, block ${number(arrival.blockNumber)}</span>`,
         ],
         arrival.orderId

@@ -27,7 +27,11 @@ export default function Audit() {
   const query = new URLSearchParams(FILTERS.flatMap(([name]) => (params.get(name) ? [[name, params.get(name)]] : [])))
   const page = new URLSearchParams(query)
   if (params.get('cursor')) page.set('cursor', params.get('cursor'))
-  const log = useData(`/operator/audit?${page}`, { when: ({ type }) => type === 'operator.acted' })
+  const log = useData(`/operator/audit?${page}`, {
+    // Not every entry is an event, too.
+    every: 30_000,
+    when: ({ type }) => type === 'operator.acted',
+  })
   const columns = [
     {
       name: 'Deed',
@@ -46,7 +50,11 @@ export default function Audit() {
       cell: ({ about }) =>
         html`<small class="soft">${about.kind}</small> <${Id} of=${about.id} to=${addressOf(about)} />`,
     },
-    { name: 'Reason', className: 'wrap soft', cell: ({ reason }) => reason ?? '–' },
+    {
+      name: 'Reason',
+      className: 'wrap soft whole',
+      cell: ({ reason }) => reason ?? html`<span class="off-phone">–</span>`,
+    },
     { name: 'Via', className: 'off-phone', cell: ({ via }) => html`<${Badge}>${via}<//>` },
     { name: 'From', className: 'off-phone mono', cell: ({ address }) => address },
     { name: 'Time', isNumber: true, cell: ({ at }) => html`<${When} at=${at} />` },

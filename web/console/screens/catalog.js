@@ -13,6 +13,7 @@ import {
   html,
   Id,
   Link,
+  later,
   Money,
   Panel,
   Rail,
@@ -20,9 +21,10 @@ import {
   Status,
   When,
 } from '../parts.js'
-import { Qr } from '../qr.js'
-import { ask, refusalFor, route, tell, withQuery } from '../shop.js'
+import { ask, me, refusalFor, route, tell, withQuery } from '../shop.js'
 import { number, plain, sum, timeOf } from '../words.js'
+
+const Qr = later(() => import('../qr.js'), 'Qr')
 
 const TABS = [
   ['', 'Items'],
@@ -56,16 +58,20 @@ async function save(path, name) {
   }
 }
 
+/** Where the game is a program of its own, so is its shelf. */
+const isShelfHere = () => !me.value?.may || 'GET /operator/items' in me.value.may
+
 export default function Catalog() {
   const tab = route.value.searchParams.get('tab') ?? ''
+  const isElsewhere = tab === '' && !isShelfHere()
   const table = {
     '': ['/operator/items.csv', 'items.csv'],
     lots: ['/operator/lots.csv', 'lots.csv'],
     prices: ['/operator/prices.csv', 'prices.csv'],
   }[tab]
-  return html`<${Head} title="Catalog">${table ? html`<button type="button" data-icon="download" onClick=${() => save(...table)}>CSV</button>` : null}${tab === '' ? html`<${Act} role="admin" icon="plus" class="primary" onClick=${() => openDialog(ItemSheet, { item: null })}>New item<//>` : tab === 'lots' ? html`<${Act} role="admin" icon="plus" class="primary" onClick=${() => openDialog(LotSheet, { lot: null })}>New lot<//>` : null}<//>
+  return html`<${Head} title="Catalog">${table && !isElsewhere ? html`<button type="button" data-icon="download" onClick=${() => save(...table)}>CSV</button>` : null}${tab === '' && !isElsewhere ? html`<${Act} role="admin" icon="plus" class="primary" onClick=${() => openDialog(ItemSheet, { item: null })}>New item<//>` : tab === 'lots' ? html`<${Act} role="admin" icon="plus" class="primary" onClick=${() => openDialog(LotSheet, { lot: null })}>New lot<//>` : null}<//>
     <nav class="tabbed" aria-label="Shelves">${TABS.map(([id, words]) => html`<${Link} to=${withQuery({ tab: id || null, state: null })} aria-current=${id === tab ? 'page' : undefined}>${words}<//>`)}</nav>
-    ${tab === 'lots' ? html`<${Lots} />` : tab === 'prices' ? html`<${Prices} />` : html`<${Items} />`}`
+    ${tab === 'lots' ? html`<${Lots} />` : tab === 'prices' ? html`<${Prices} />` : isElsewhere ? html`<section class="card"><${Empty} icon="tag" title="The game keeps its own items">They are sold here under the names and prices it gives them. Change them there.<//></section>` : html`<${Items} />`}`
 }
 
 const isShelf = ({ type, data }) => type === 'operator.acted' && /^(item|lot|price)/.test(data?.deed ?? '')

@@ -1,9 +1,9 @@
 // What needs a person, then the figures of a day.
 import { useEffect, useState } from 'preact/hooks'
-import { Bars, Spark, Steps } from '../charts.js'
 import { useData } from '../data.js'
 import { waiting } from '../frame.js'
 import { recall, tail } from '../live.js'
+import { toast } from '../over.js'
 import {
   Act,
   Age,
@@ -16,14 +16,17 @@ import {
   Icon,
   Id,
   Link,
+  later,
   Money,
   Panel,
   railClass,
   Status,
+  useWalk,
 } from '../parts.js'
-import { go, route, withQuery } from '../shop.js'
+import { go, refusalFor, route, withQuery } from '../shop.js'
 import {
   dayOf,
+  eventTitle,
   eventWords,
   hourOf,
   number,
@@ -36,6 +39,10 @@ import {
   timeOf,
   utcOf,
 } from '../words.js'
+
+// Drawn as soon as they are there: what needs a person does not wait for pictures.
+const charts = import('../charts.js')
+const [Bars, Spark, Steps] = ['Bars', 'Spark', 'Steps'].map((name) => later(() => charts, name))
 
 // Loaded with the first deed: most visits only look.
 const decideDelivery = async (id, done) => (await import('../deeds.js')).decideDelivery(id, done)
@@ -99,13 +106,22 @@ function verbOf(item, again) {
 }
 
 function Needs({ of }) {
+  const [at, list] = useWalk({
+    rows: of.data?.items ?? [],
+    to: addressOf,
+    act: (item) => {
+      const no = refusalFor(item.role)
+      if (no) toast(no, 'warn')
+      else verbOf(item, of.again).run()
+    },
+  })
   return html`<${Panel} of=${of} label="What needs you" flush=${true} height=${120} empty=${({ items }) => (items.length === 0 ? html`<${Quiet} />` : null)}>${({
     items,
   }) =>
-    html`<ul class="needs">${items.map((item) => {
+    html`<ul class="needs" ref=${list}>${items.map((item, index) => {
       const verb = verbOf(item, of.again)
-      return html`<li key=${item.id} class=${item.severity === 'act' ? 'bad' : 'warn'}><span class="sign"><${Icon} name=${KINDS[item.kind] ?? 'warn'} /></span>
-      <div><b>${item.title}</b><p class="soft small"><b class="tone">${item.severity === 'act' ? 'Act now' : 'Soon'}</b> · waiting <${For} since=${item.since} /> ${WITH_PAGE.has(item.subject.type) ? html`· <${Link} to=${addressOf(item)} class="mono">${short(item.subject.id)}<//>` : null}${item.detail ? html` · <span>${item.detail}</span>` : null}</p></div>
+      return html`<li key=${item.id} data-row class="${item.severity === 'act' ? 'bad' : 'warn'} ${index === at ? 'at' : ''}"><span class="sign"><${Icon} name=${KINDS[item.kind] ?? 'warn'} /></span>
+      <div><b>${item.title}</b><p class="soft small"><b class="tone">${item.severity === 'act' ? 'Act now' : 'Soon'}</b> · waiting <${For} since=${item.since} /> ${WITH_PAGE.has(item.subject.type) ? html`· <${Link} to=${addressOf(item)} class="mono" data-open>${short(item.subject.id)}<//>` : null}${item.detail ? html` · <span>${item.detail}</span>` : null}</p></div>
       <span class="much">${item.amount === null ? null : html`<${Money} amount=${item.amount} currency=${item.currency} />`}</span>
       <${Act} role=${item.role} class=${item.severity === 'act' ? 'primary' : ''} onClick=${verb.run}>${verb.words}<//></li>`
     })}</ul>`}<//>`
@@ -206,9 +222,10 @@ export function Now({ rows = 9 }) {
     ${
       shown.length === 0
         ? html`<${Empty} icon="pulse" title="Quiet">What happens next appears here by itself.<//>`
-        : html`<ul class="tail">${shown.map(({ position, type, timestamp, subject, data }) => {
-            const [icon, tone, words] = eventWords(type)
-            return html`<li key=${position}><time datetime=${timestamp} title=${utcOf(timestamp)}>${timeOf(timestamp)}</time><span class="status ${tone}" data-icon=${icon}>${words}</span>${/^(ord|act)_/.test(subject) ? html`<${Id} of=${subject} to="/operator/orders/${subject}" />` : html`<span></span>`}<span class="end">${data?.price?.amount ? html`<${Money} amount=${data.price.amount} currency=${data.price.currency} />` : null}</span></li>`
+        : html`<ul class="tail">${shown.map((event) => {
+            const { position, type, timestamp, subject, data } = event
+            const [icon, tone] = eventWords(type)
+            return html`<li key=${position}><time datetime=${timestamp} title=${utcOf(timestamp)}>${timeOf(timestamp)}</time><span class="status ${tone}" data-icon=${icon}>${eventTitle(event)}</span>${/^(ord|act)_/.test(subject) ? html`<${Id} of=${subject} to="/operator/orders/${subject}" />` : html`<span></span>`}<span class="end">${data?.price?.amount ? html`<${Money} amount=${data.price.amount} currency=${data.price.currency} />` : null}</span></li>`
           })}</ul>`
     }</section>`
 }
@@ -220,7 +237,11 @@ function Checks({ of }) {
 export default function Home() {
   const period = route.value.searchParams.get('window') ?? '24h'
   const attention = useData('/operator/attention', { every: 30_000, when: ({ type }) => ABOUT.test(type) })
-  const approvals = useData('/operator/approvals', { when: ({ type }) => /^(operator|refund)/.test(type) })
+  // What people ask of each other stands in the audit log alone; no event tells of it.
+  const approvals = useData('/operator/approvals', {
+    every: 10_000,
+    when: ({ type }) => /^(operator|refund)|^poll$/.test(type),
+  })
   const summary = useData(`/operator/summary?window=${encodeURIComponent(period)}`, { every: 30_000 })
   const health = useData('/health/ready', {
     every: 30_000,
@@ -230,12 +251,13 @@ export default function Home() {
   useEffect(() => {
     if (past.data) recall(past.data.events)
   }, [past.data])
-  const count = attention.data?.items.length ?? 0
+  const asked = approvals.data?.approvals.filter(({ can }) => can.approve.can).length ?? 0
+  const count = (attention.data?.items.length ?? 0) + asked
   useEffect(() => {
     if (attention.data) waiting.value = count
-  }, [attention.data])
+  }, [attention.data, count])
   return html`<${Head} title=${count > 0 ? `(${count}) Needs you` : 'Needs you'} heading=${html`Needs you ${count > 0 ? html`<${Badge} tone="warn">${count}<//>` : null}`} />
-    <div class="stack"><${Needs} of=${attention} /><${Approvals} of=${approvals} />
+    <div class="stack">${asked > 0 && attention.data?.items.length === 0 && !attention.fault ? null : html`<${Needs} of=${attention} />`}<${Approvals} of=${approvals} />
     <${Choice} label="Time" options=${WINDOWS} value=${period} to=${(id) => withQuery({ window: id === '24h' ? null : id })} />
     <${Figures} of=${summary} />
     <div class="two"><${Sales} of=${summary} period=${period} /><${Funnel} of=${summary} /></div>

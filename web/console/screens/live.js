@@ -4,7 +4,7 @@ import { useData } from '../data.js'
 import { recall, state, tail } from '../live.js'
 import { copy, Empty, Failed, Head, html, Id, Link, Money } from '../parts.js'
 import { go, route, withQuery } from '../shop.js'
-import { eventWords, number, plain, short, timeOf, utcOf } from '../words.js'
+import { eventTitle, eventWords, number, short, timeOf, utcOf } from '../words.js'
 
 const SHOWN_MAX = 200
 const KINDS = [
@@ -75,7 +75,7 @@ export default function Live() {
     : 0
   return html`<${Head} title="Live"><button type="button" data-icon=${isPaused ? 'play' : 'pause'} aria-pressed=${isPaused} onClick=${() => pause(!isPaused)}>${isPaused ? 'Go on' : 'Pause'}</button><//>
     <div class="chips" role="group" aria-label="Kind">${KINDS.map(([id, words]) => html`<${Link} class="chip" to=${withQuery({ kind: id || null })} aria-current=${id === kind ? 'true' : undefined}>${words}<//>`)}${about ? html`<${Link} class="chip on" to=${withQuery({ subject: null })} aria-label="Remove the filter ${about}">About ${short(about)} ✕<//>` : null}</div>
-    ${
+    <div role="status">${
       newer > 0
         ? html`<button type="button" class="fresh" onClick=${() => {
             isAway.current = false
@@ -83,20 +83,22 @@ export default function Live() {
             pause(false)
           }}>${newer} new, show</button>`
         : null
-    }
+    }</div>
     ${past.fault && fallback.fault ? html`<${Failed} fault=${past.fault} again=${past.again} />` : null}
     <div class=${chosen ? 'two' : ''}><section class="card" aria-label="Events">${
       shown.length === 0
         ? html`<${Empty} icon="pulse" title=${state.value === 'on' ? 'Listening' : 'Connecting'}>Events appear here as they happen${kind || about ? ', as far as they match' : ''}.<//>`
-        : html`<ul class="tail">${shown.map((event) => {
-            const { position, type, timestamp, subject, data } = event
-            const [icon, tone, words] = eventWords(type)
-            const to = addressOf(subject, type)
-            return html`<li key=${position} class=${chosen?.position === position ? 'at' : ''}><time datetime=${timestamp} title=${utcOf(timestamp)}>${timeOf(timestamp)}</time><button type="button" class="row-button status ${tone}" data-icon=${icon} onClick=${() => {
-              setChosen(event)
-              pause(true)
-            }}>${type === 'operator.acted' && data?.deed ? `${data.by}: ${plain(data.deed)}` : words}</button>${to ? html`<${Id} of=${subject} to=${to} />` : html`<span class="id" title=${subject}>${short(String(subject))}</span>`}<span class="end">${data?.price?.amount ? html`<${Money} amount=${data.price.amount} currency=${data.price.currency} />` : null}</span></li>`
-          })}</ul>`
+        : html`<div role="log" aria-label="Newest first" aria-live=${isPaused ? 'off' : 'polite'}><ul class="tail">${shown.map(
+            (event) => {
+              const { position, type, timestamp, subject, data } = event
+              const [icon, tone] = eventWords(type)
+              const to = addressOf(subject, type)
+              return html`<li key=${position} class=${chosen?.position === position ? 'at' : ''}><time datetime=${timestamp} title=${utcOf(timestamp)}>${timeOf(timestamp)}</time><button type="button" class="row-button status ${tone}" data-icon=${icon} onClick=${() => {
+                setChosen(event)
+                pause(true)
+              }}>${eventTitle(event)}</button>${to ? html`<${Id} of=${subject} to=${to} />` : html`<span class="id" title=${subject}>${short(String(subject))}</span>`}<span class="end">${data?.price?.amount ? html`<${Money} amount=${data.price.amount} currency=${data.price.currency} />` : null}</span></li>`
+            },
+          )}</ul></div>`
     }</section>
     ${
       chosen

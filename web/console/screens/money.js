@@ -41,6 +41,8 @@ const DAY = 86_400_000
 /** Days of UTC, as the books keep them. */
 const startOf = (days) => new Date(Math.floor(Date.now() / DAY) * DAY - (days - 1) * DAY).toISOString()
 
+const counted = (orders) => `${number(orders)} ${orders === 1 ? 'order' : 'orders'}`
+
 const add = (rows, name) => rows.reduce((all, row) => all + Math.round(Number(row[name]) * 1e6), 0) / 1e6
 
 export default function Money() {
@@ -50,8 +52,9 @@ export default function Money() {
   const address = `/operator/money?by=${way}&from=${encodeURIComponent(startOf(days))}`
   const money = useData(address, { every: 60_000 })
   const { data } = money
+  // In the order of the tills, which is that of the protocols on every screen.
   const currencies = data
-    ? [...new Set([...data.rows, ...data.float, ...data.tills].map(({ currency }) => currency).filter(Boolean))]
+    ? [...new Set([...data.tills, ...data.rows, ...data.float].map(({ currency }) => currency).filter(Boolean))]
     : []
   const [chosen, setChosen] = useState(null)
   const currency = currencies.includes(chosen) ? chosen : currencies[0]
@@ -61,8 +64,8 @@ export default function Money() {
       <${Choice} label="Grouped" options=${WAYS} value=${way} to=${(id) => withQuery({ by: id === 'day' ? null : id })} />
       ${currencies.length > 1 ? html`<div class="chips" role="group" aria-label="Currency">${currencies.map((name) => html`<button type="button" class="chip" aria-pressed=${name === currency} onClick=${() => setChosen(name)}>${name}</button>`)}</div>` : null}</div>
     <${Panel} of=${money} label="Totals" height=${96} class="plain">${() => html`<div class="tiles three">
-      <div class="tile"><span>Gross</span><strong>${sum(add(rows, 'gross').toFixed(2))} <small>${currency}</small></strong><small class="soft">${number(add(rows, 'orders'))} orders</small></div>
-      <div class="tile"><span>Refunded</span><strong>${sum(add(rows, 'refunded').toFixed(2))} <small>${currency}</small></strong><small class="soft">${number(add(rows, 'refunds'))} orders</small></div>
+      <div class="tile"><span>Gross</span><strong>${sum(add(rows, 'gross').toFixed(2))} <small>${currency}</small></strong><small class="soft">${counted(add(rows, 'orders'))}</small></div>
+      <div class="tile"><span>Refunded</span><strong>${sum(add(rows, 'refunded').toFixed(2))} <small>${currency}</small></strong><small class="soft">${counted(add(rows, 'refunds'))}</small></div>
       <div class="tile"><span>Net</span><strong>${sum(add(rows, 'net').toFixed(2))} <small>${currency}</small></strong><small class="soft">in ${days === 365 ? 'a year' : `${days} days`}, by days of UTC</small></div></div>`}<//>
     <${Panel} of=${money} title=${WAYS.find(([id]) => id === way)[1]} note=${currency} height=${260} empty=${() => (rows.length === 0 ? html`<${Empty} icon="money" title="Nothing moved in this time">Sales and refunds appear on the day on which their money moved.<//>` : null)}>${() => html`${
       way === 'day'
@@ -92,7 +95,7 @@ function columnsOf(way) {
             ? html`<${Link} to="/operator/orders?since=${key}T00:00:00Z&before=${new Date(Date.parse(key) + DAY).toISOString().slice(0, 10)}T00:00:00Z">${key}<//>`
             : title,
     },
-    { name: 'Rail', className: 'off-phone', cell: ({ protocol }) => html`<${Rail} name=${protocol} />` },
+    { name: 'Protocol', className: 'off-phone', cell: ({ protocol }) => html`<${Rail} name=${protocol} />` },
     { name: 'Orders', isNumber: true, phone: 'orders', cell: ({ orders }) => number(orders) },
     {
       name: 'Gross',
@@ -151,6 +154,7 @@ function Float({ of }) {
     float,
     liabilities,
     held,
+    tills,
   }) => {
     const owedOn = (network) =>
       liabilities.filter((one) => sameChain(one.network, network)).reduce((all, { amount }) => all + Number(amount), 0)
@@ -160,7 +164,8 @@ function Float({ of }) {
         : float.map((one) => {
             const owed = owedOn(one.network)
             const currency =
-              one.currency ?? liabilities.find(({ network }) => sameChain(network, one.network))?.currency ?? ''
+              one.currency ??
+              [...tills, ...liabilities].find(({ network }) => sameChain(network, one.network))?.currency
             return html`<div class="gauge"><div class="titled"><span><${Sum} amount=${one.amount} currency=${currency} /> <small class="soft">on ${one.network}</small></span><${Status} of=${Number(one.amount) >= owed ? 'ok' : 'fail'} words=${Number(one.amount) >= owed ? 'covers all that is open' : 'does not cover what is open'} /></div>
         <${Steps} of=${Math.max(Number(one.amount), owed, 1)} rows=${[{ name: 'Float', value: Number(one.amount), text: sum(one.amount), tone: 'ok' }, { name: 'Owed', value: owed, text: sum(owed.toFixed(2)), tone: 'warn' }]} /><small class="asof">as of <${When} at=${one.asOf} /></small></div>`
           })

@@ -140,7 +140,11 @@ function Tries({ of: { tries, next } }) {
     ${next ? html`<li><span class="status go" data-icon="moving">${next.isRunning ? 'Being worked on now' : 'Next try'}</span><span class="end soft small"><${When} at=${next.at} /></span></li>` : null}</ul><//>`
 }
 
-function Sends({ sends }) {
+/** Whoever is at the end of the way no longer looks for what was sent on it. */
+const END = new Set(['confirmed', 'refunded', 'expired'])
+const isNews = (outcome, status) => outcome && !(outcome === 'not seen yet' && END.has(status))
+
+function Sends({ sends, status }) {
   if (sends.length === 0) return null
   return html`<${Card} title="Signed transactions" note="${sends.length}">
     <ul class="rows">${sends.map(
@@ -153,7 +157,7 @@ function Sends({ sends }) {
         landed,
         signedAt,
         outcome,
-      }) => html`<li><span class="grow"><b>${plain(step)}</b>${landed ? html` <small class="soft">block ${number(landed.block)}</small>` : outcome ? html` <small class="soft">${outcome}</small>` : null}<small class="block soft">${short(signer)} · nonce ${nonce} · chain ${chainId}${signedAt ? html` · ${timeOf(signedAt, { exact: true })}` : null}</small></span>
+      }) => html`<li><span class="grow"><b>${plain(step)}</b>${landed ? html` <small class="soft">block ${number(landed.block)}</small>` : isNews(outcome, status) ? html` <small class="soft">${outcome}</small>` : null}<small class="block soft">${short(signer)} · nonce ${nonce} · chain ${chainId}${signedAt ? html` · ${timeOf(signedAt, { exact: true })}` : null}</small></span>
       <span class="end stacked">${transactions.map(({ hash, isVoid, link }) => html`<span class=${isVoid ? 'void' : ''}><${Id} of=${hash} href=${link} /></span>`)}</span></li>`,
     )}</ul><//>`
 }
@@ -185,7 +189,7 @@ function OrderFacts({ order }) {
         ? html`<${Id} of=${order.paymentTx} href=${order.links?.payment} />`
         : html`<span class="soft">did not move yet</span>`,
     ],
-    ['Rail', html`<${Rail} name=${order.protocol} /> <span class="soft">on ${order.network}</span>`],
+    ['Protocol', html`<${Rail} name=${order.protocol} /> <span class="soft">on ${order.network}</span>`],
     ['Good', html`${plain(order.good)}${order.item ? html` <code>${order.item}</code>` : null}`],
     [
       'For',
@@ -198,7 +202,7 @@ function OrderFacts({ order }) {
     order.receipt
       ? [
           'Receipt',
-          html`<button type="button" class="quiet" data-icon="copy" onClick=${() => copy(order.receipt, 'The receipt is copied')}>signed, ${number(order.receipt.length)} letters</button>`,
+          html`<button type="button" class="quiet" data-icon="copy" onClick=${() => copy(order.receipt, 'The receipt is copied')}>Copy the signed receipt</button>`,
         ]
       : null,
     order.refund
@@ -228,7 +232,7 @@ export default function Order({ id }) {
       const { key } = event.detail
       if (key === 'c') copy(location.href, 'The address is copied')
       else if (key === 'r' && (data?.can?.refund?.can ?? false)) refund(data.order.orderId, again)
-      else if (key === 'n' && data) addNote(data.order.orderId, again)
+      else if (key === 'n' && (data?.can?.note?.can ?? false)) addNote(data.order.orderId, again)
       else return
       event.preventDefault()
     }
@@ -245,9 +249,9 @@ export default function Order({ id }) {
   const title = `${order.quantity > 1 ? `${order.quantity} × ` : ''}${order.title ?? plain(order.good)}`
   return html`<${Head} title=${title} crumbs=${crumbs}><span class="big"><${Money} amount=${order.amount} currency=${order.currency} /></span><//>
     <div class="under"><${Status} of=${order.status} /><span class="soft">${order.player ? html`for <b>${short(order.player)}</b>, ` : null}<${When} at=${order.createdAt} /></span>
-      <span class="acts"><${Act} icon="note" no=${can?.note?.why} onClick=${() => addNote(order.orderId, again)}>Note<//>${(can?.retry?.can ?? !['confirmed', 'refunded', 'expired'].includes(order.status)) ? html`<${Act} icon="refresh" onClick=${() => retry(order.orderId, again)}>Try now<//>` : null}${can?.decide?.can ? html`<${Act} class="primary" onClick=${() => decideDelivery(order.orderId, again)}>Decide…<//>` : null}${order.status === 'refunded' || order.status === 'expired' ? null : html`<${Act} icon="back" no=${can?.refund?.why} onClick=${() => refund(order.orderId, again)}>Refund…<//>`}</span></div>
+      <span class="acts"><${Act} icon="note" no=${can?.note?.why} onClick=${() => addNote(order.orderId, again)}>Note<//>${END.has(order.status) ? null : html`<${Act} icon="refresh" no=${can?.retry?.why} onClick=${() => retry(order.orderId, again)}>Try now<//>`}${can?.decide?.can ? html`<${Act} class="primary" onClick=${() => decideDelivery(order.orderId, again)}>Decide…<//>` : null}${order.status === 'refunded' || order.status === 'expired' ? null : html`<${Act} icon="back" no=${can?.refund?.why} onClick=${() => refund(order.orderId, again)}>Refund…<//>`}</span></div>
     <div class="stack">${fault ? html`<${Failed} fault=${fault} again=${again} at=${whole.at} />` : null}<${Story} of=${data} />
     <${Card} title="What happened" note=${took === null ? null : order.refund && order.refund.by !== 'automatic' ? null : `${span(took)} from payment to end`}><${Way} of=${data} /><${Lengths} of=${data} /><//>
-    <div class="half"><div class="stack"><${Tries} of=${data} /><${Sends} sends=${sends} /><${Webhooks} webhooks=${webhooks} /><${Notes} of=${data} again=${again} /></div>
+    <div class="half"><div class="stack"><${Tries} of=${data} /><${Sends} sends=${sends} status=${order.status} /><${Webhooks} webhooks=${webhooks} /><${Notes} of=${data} again=${again} /></div>
       <div class="stack"><${Told} view=${data.buyerView} /><${OrderFacts} order=${order} /><${Related} related=${related} /></div></div></div>`
 }

@@ -61,7 +61,7 @@ const COLUMNS = [
     className: 'lead',
     cell: ({ amount, currency }) => html`<${Money} amount=${amount} currency=${currency} />`,
   },
-  { name: 'Rail', className: 'off-phone', cell: ({ protocol }) => html`<${Rail} name=${protocol} />` },
+  { name: 'Protocol', className: 'off-phone', cell: ({ protocol }) => html`<${Rail} name=${protocol} />` },
   {
     name: 'Payer',
     className: 'off-phone',
@@ -72,15 +72,11 @@ const COLUMNS = [
 
 export default function Orders() {
   const { searchParams: params } = route.value
-  const [pages, setPages] = useState([])
   const query = queryOf(params)
   const first = `/operator/orders?${queryOf(params, { totals: 'true', cursor: params.get('cursor') })}`
   const book = useData(first)
   const [fresh, setFresh] = useState(0)
-  useEffect(() => {
-    setPages([])
-    setFresh(0)
-  }, [first])
+  useEffect(() => setFresh(0), [first])
   useEffect(
     () =>
       heard(({ type }) => {
@@ -97,27 +93,25 @@ export default function Orders() {
     0,
   )
   const counts = view === '' && book.data?.totals?.isWhole ? { open: openCount || null, ...byStatus } : {}
-  const last = pages.at(-1) ?? book.data
-  const rows = [book.data, ...pages].flatMap((page) => page?.orders ?? [])
-  const older = async () => go(withQuery({ cursor: last.next }))
+  const rows = book.data?.orders ?? []
   return html`<${Head} title="Orders"><button type="button" data-icon="filter" onClick=${() => openDialog(Filter)}>Filter</button><${Csv} href="/operator/orders?${queryOf(params, { format: 'csv' })}" name="orders.csv" /><//>
     <${Choice} label="Status" value=${view} options=${VIEWS.map(([id, words]) => [id, words, counts[id]])} to=${(id) => withQuery({ status: id === 'open' ? null : id, open: id === 'open' ? 'true' : null, cursor: null })} />
     ${chips.length > 0 ? html`<div class="chips" role="group" aria-label="Filters">${chips.map((name) => html`<${Link} class="chip on" to=${withQuery({ [name]: null, cursor: null })} aria-label="Remove the filter ${NAMES[name]}: ${params.get(name)}">${NAMES[name]}: ${/since|before/.test(name) ? timeOf(params.get(name)) : short(params.get(name))} ✕<//>`)}<${Link} class="small" to="/operator/orders">Clear<//></div>` : null}
     ${book.data?.totals?.openBefore ? html`<${Notice} tone="warn"><span>${number(book.data.totals.openBefore)} older orders are still open. <${Link} to=${withQuery({ since: null, open: 'true', status: null })}>Show them<//></span><//>` : null}
-    ${
+    <div role="status">${
       fresh > 0 && !params.get('cursor')
         ? html`<button type="button" class="fresh" onClick=${() => {
             setFresh(0)
             book.again()
           }}>${fresh} new, show</button>`
         : null
-    }
+    }</div>
     <${Panel} of=${book} label="Orders" flush=${true} height=${420} empty=${(data) => (data.orders.length > 0 ? null : query.size > 0 ? html`<${Empty} icon="filter" title="No order is like that" acts=${html`<${Link} class="button" to="/operator/orders">Show all<//>`}>Nothing matches these filters.<//>` : html`<${Empty} icon="orders" title="No orders yet" acts=${html`<${Link} class="button" to="/operator/catalog">Look at the catalog<//>`}>The first purchase appears here by itself.<//>`)}>${(
       data,
     ) => html`<${Rows} rows=${rows} columns=${COLUMNS} label="Orders, newest first" keyOf=${({ orderId }) => orderId} to=${({ orderId }) => `/operator/orders/${orderId}`} />
       <div class="foot"><span>${number(rows.length)} shown${data.totals ? html` of ${data.totals.isWhole ? '' : 'more than '}${number(data.totals.orders)}` : null}</span>
         ${data.totals?.byCurrency.map(({ paid, refunded, currency, asset }) => html`<span key=${asset}><${Money} amount=${paid} currency=${currency} />${Number(refunded) > 0 ? html` <small>of which ${sum(refunded)} back</small>` : null}</span>`)}
-        <span class="acts">${params.get('cursor') ? html`<${Link} class="button" to=${withQuery({ cursor: null })}>Newest<//>` : null}${data.next ? html`<button type="button" onClick=${older}>Older</button>` : null}</span></div>`}<//>`
+        <span class="acts">${params.get('cursor') ? html`<${Link} class="button" to=${withQuery({ cursor: null })}>Newest<//>` : null}${data.next ? html`<${Link} class="button" to=${withQuery({ cursor: data.next })}>Older<//>` : null}</span></div>`}<//>`
 }
 
 /** More than a row of chips has room for. */

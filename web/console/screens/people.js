@@ -3,11 +3,12 @@ import { useState } from 'preact/hooks'
 import { useData } from '../data.js'
 import { Confirm, Dialog, Field, Refusal, useDeed } from '../dialog.js'
 import { closeDialog, openDialog, toast } from '../over.js'
-import { Act, Badge, copy, Empty, Facts, Head, html, Link, Panel, Rows, Status, When } from '../parts.js'
-import { Qr } from '../qr.js'
+import { Act, Badge, copy, Empty, Facts, Head, html, Link, later, Panel, Rows, Status, When } from '../parts.js'
 import { me, refusalFor, tell } from '../shop.js'
 import { addPasskey, hasPasskeys } from '../signin.js'
 import { timeOf } from '../words.js'
+
+const Qr = later(() => import('../qr.js'), 'Qr')
 
 const ROLES = [
   ['viewer', 'Viewer', 'Reads everything, changes nothing.'],

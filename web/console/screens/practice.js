@@ -37,6 +37,12 @@ async function buy(path, body) {
 
 const SCENES = [
   {
+    id: 'demo',
+    title: 'Run the demo',
+    words: 'One after the other: sold, minted, refused, sent back, sold out.',
+    plays: ['good', 'mint', 'refused', 'revert', 'soldout'],
+  },
+  {
     id: 'good',
     title: 'A good order',
     words: 'A player buys an item by each protocol, and gets it.',
@@ -55,7 +61,7 @@ const SCENES = [
     title: 'The game refuses',
     words: 'Paid, then not deliverable. The money goes back by itself.',
     shelf: 'item',
-    body: () => ({ itemId: 'lantern:1', nickname: 'fail_delivery' }),
+    body: () => ({ itemId: 'keys:5', nickname: 'fail_delivery' }),
   },
   {
     id: 'revert',
@@ -95,10 +101,12 @@ export default function Practice() {
   const play = async (scene) => {
     setBusy(scene.id)
     try {
-      for (const { path } of (await salesRoutes()).filter(({ shelf }) => shelf === scene.shelf)) {
-        const outcome = await buy(path, scene.body(facts.data))
-        setTold((old) => [{ ...outcome, scene: scene.title, path, at: Date.now() }, ...old].slice(0, 12))
-      }
+      const routes = await salesRoutes()
+      for (const { shelf, title, body } of scene.plays?.map((id) => SCENES.find((one) => one.id === id)) ?? [scene])
+        for (const { path } of routes.filter((route) => route.shelf === shelf)) {
+          const outcome = await buy(path, body(facts.data))
+          setTold((old) => [{ ...outcome, scene: title, path, at: Date.now() }, ...old].slice(0, 12))
+        }
     } catch (error) {
       toast(error.message, 'warn')
     } finally {
@@ -134,5 +142,5 @@ export default function Practice() {
       stray,
     }) => html`<ul class="rows">${chains.map(({ chainId, isDown }) => html`<li><span class="grow"><${Status} of=${isDown ? 'fail' : 'ok'} words="Chain ${chainId}" /><small class="block soft">${isDown ? 'The shop cannot reach it: what needs it is not sold, what is paid for waits.' : 'The shop reaches it.'}</small></span><span class="end"><button type="button" disabled=${!isIdle} onClick=${() => practise({ deed: isDown ? 'chain_up' : 'chain_down', chainId }, isDown ? 'The chain is back' : 'The chain is down; System and Needs you will tell')}>${isDown ? 'Bring it back' : 'Take it down'}</button></span></li>`)}
       ${wallets.map(({ role, address, gas }) => html`<li><span class="grow"><${Status} of=${Number(gas) > 0 ? 'ok' : 'warn'} words=${plain(role)} /><small class="block soft">${number(gas)} ETH for gas, <${Id} of=${address} /></small></span><span class="end"><button type="button" disabled=${!isIdle} onClick=${() => practise({ deed: Number(gas) > 0 ? 'empty_wallet' : 'fill_wallet', role }, Number(gas) > 0 ? 'The wallet is empty' : 'The wallet is full')}>${Number(gas) > 0 ? 'Empty it' : 'Fill it'}</button></span></li>`)}
-      <li><span class="grow"><b>Money without an order</b><small class="block soft">${stray} reach the till and pay for nothing.</small></span><span class="end"><button type="button" disabled=${!isIdle} onClick=${() => practise({ deed: 'stray_money' }, 'Sent astray; the next comparison with the chain finds it')}>Send it astray</button></span></li></ul>`}<//></div></div>`
+      <li><span class="grow"><b>Money without an order</b><small class="block soft">${stray} USDC reach the till and pay for nothing.</small></span><span class="end"><button type="button" disabled=${!isIdle} onClick=${() => practise({ deed: 'stray_money' }, 'Sent astray; the next comparison with the chain finds it')}>Send it astray</button></span></li></ul>`}<//></div></div>`
 }

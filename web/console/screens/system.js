@@ -30,7 +30,12 @@ function Sells({ of, sales }) {
     of.again()
     sales.again()
   }
-  return html`<${Panel} of=${of} title="Selling" height=${220}>${({ sells }) =>
+  const selling = (sales.data?.rails ?? []).filter((rail) => !pauses.some((pause) => pause.rail === rail))
+  const all =
+    sales.data?.rails.length > 1
+      ? html`<${Act} role="admin" class="quiet" icon=${selling.length > 0 ? 'pause' : 'play'} onClick=${() => openDialog(selling.length > 0 ? PauseAll : ResumeAll, { rails: selling.length > 0 ? selling : sales.data.rails, again })}>${selling.length > 0 ? 'Pause all…' : 'Resume all…'}<//>`
+      : null
+  return html`<${Panel} of=${of} title="Selling" tools=${all} height=${220}>${({ sells }) =>
     html`<ul class="rows">${[...Map.groupBy(sells, ({ protocol }) => protocol)].map(([protocol, rows]) => {
       const pause = pauses.find((one) => one.rail === protocol)
       const down = rows.filter(({ status }) => status === 'down')
@@ -51,6 +56,23 @@ function Resume({ protocol, pause, again }) {
     toast(`${railName(protocol)} sells again`)
     again()
   }}><${Facts} rows=${[['Paused by', pause.by], ['Because', pause.reason], ['Since', html`<${When} at=${pause.since} />`]]} /><//>`
+}
+
+/** One after the other: what was done before a fault is done, and the page behind the dialog shows it. */
+async function each(rails, again, deed) {
+  try {
+    for (const rail of rails) await deed(rail)
+  } finally {
+    again()
+  }
+}
+
+function PauseAll({ rails, again }) {
+  return html`<${Confirm} title="Stop selling anything" button="Pause ${rails.map(railName).join(' and ')}" lead="Whoever asks is told that nothing is sold now; nothing is taken. What is paid for goes on. Every console shows it until it is lifted." reason=${{ label: 'Reason', hint: 'For your colleagues.' }} deed=${(reason) => each(rails, again, (rail) => tell('POST', `/operator/sales/${rail}/pause`, { reason }))} done=${() => toast('Nothing is sold now')} />`
+}
+
+function ResumeAll({ rails, again }) {
+  return html`<${Confirm} title="Sell again" look="primary" button="Resume ${rails.map(railName).join(' and ')}" lead="By every protocol, from now on." deed=${() => each(rails, again, (rail) => tell('POST', `/operator/sales/${rail}/resume`))} done=${() => toast('The shop sells again')} />`
 }
 
 function House({ of }) {

@@ -2,9 +2,10 @@
 import { useData } from '../data.js'
 import { Dialog } from '../dialog.js'
 import { openDialog } from '../over.js'
-import { Badge, copy, Empty, Facts, Head, html, Id, Money, Panel, Status, When } from '../parts.js'
-import { Qr } from '../qr.js'
+import { Badge, copy, Empty, Facts, Head, html, Id, later, Money, Panel, Status, When } from '../parts.js'
 import { plain } from '../words.js'
+
+const Qr = later(() => import('../qr.js'), 'Qr')
 
 /** Nobody plans further ahead than a year. */
 const lasting = (days) => (days > 365 ? 'more than a year' : `${days} days`)

@@ -36,21 +36,19 @@ const hostOf = (url) => {
 }
 
 function List() {
-  const hooks = useData('/operator/webhooks', {
-    when: ({ type, data }) =>
-      type === 'attention.needed' || (type === 'operator.acted' && /webhook/.test(data?.deed ?? '')),
-  })
+  const hooks = useData('/operator/webhooks', { every: 15_000 })
   const columns = [
     {
       name: 'Receiver',
       isHead: true,
-      cell: ({ id, url }) =>
-        html`<${Link} to="/operator/webhooks/${id}">${hostOf(url)}<//><small class="block soft mono cut">${url}</small>`,
+      cell: ({ id, url, description }) =>
+        html`<${Link} to="/operator/webhooks/${id}">${hostOf(url)}<//><small class="block soft mono cut">${url}</small>${description ? html`<small class="block soft">${description}</small>` : null}`,
     },
     {
       name: 'State',
       className: 'lead',
-      cell: ({ state, reason }) => html`<span title=${reason}><${Status} of=${state} /></span>`,
+      cell: ({ state, reason, isRotating }) =>
+        html`<span title=${reason}><${Status} of=${state} /></span>${isRotating ? html` <${Badge} tone="warn" icon="key">new secret<//>` : null}`,
     },
     {
       name: 'Told of',
@@ -60,12 +58,12 @@ function List() {
           ? 'everything'
           : html`<span title=${eventTypes.join(', ')}>${eventTypes.length} types</span>`,
     },
-    { name: 'Note', className: 'wrap soft', cell: ({ description }) => description || '–' },
     {
-      name: 'Secret',
-      className: 'off-phone',
-      cell: ({ isRotating }) =>
-        isRotating ? html`<${Badge} tone="warn" icon="key">changing<//>` : html`<span class="soft">one</span>`,
+      name: 'Backlog',
+      cell: ({ pending, dead }) =>
+        pending + dead === 0
+          ? html`<span class="soft">none</span>`
+          : html`${pending > 0 ? html`<${Status} of="pending" words="${number(pending)} pending" /> ` : null}${dead > 0 ? html`<${Status} of="dead" words="${number(dead)} given up" />` : null}`,
     },
     { name: 'Since', isNumber: true, cell: ({ createdAt }) => html`<${When} at=${createdAt} />` },
   ]
@@ -137,7 +135,7 @@ function Endpoint({ id }) {
       name: 'Event',
       isHead: true,
       cell: (delivery) =>
-        html`<button type="button" class="plain-link" onClick=${() => openDialog(Delivery, { delivery, id, again })}>${eventWords(delivery.type ?? delivery.event?.type ?? '')[2]}</button>`,
+        html`<button type="button" class="plain-link mono" title=${eventWords(delivery.type)[2]} onClick=${() => openDialog(Delivery, { delivery, id, again })}>${delivery.type}</button>`,
     },
     { name: 'State', className: 'lead', cell: (delivery) => html`<${Status} of=${delivery.state} />` },
     {
@@ -160,13 +158,14 @@ function Endpoint({ id }) {
         html`<${Act} class="quiet" icon="refresh" onClick=${() => resend(id, delivery, again)}>Send again<//>`,
     },
   ]
-  return html`<${Head} title=${hook ? hostOf(hook.url) : 'Webhook'} crumbs=${crumbs}>${hook ? html`<${Act} icon="spark" onClick=${() => test(id, again)}>Test<//><${Act} icon="refresh" onClick=${() => openDialog(Replay, { id, again })}>Send again…<//><${Act} role="admin" icon="key" onClick=${() => openDialog(Rotate, { hook, again })}>New secret…<//>${hook.state === 'enabled' || hook.state === 'active' ? html`<${Act} role="admin" icon="pause" onClick=${() => openDialog(Disable, { hook, again })}>Disable…<//>` : html`<${Act} role="admin" icon="play" class="primary" onClick=${() => enable(hook, again)}>Enable<//>`}<${Act} role="admin" icon="x" onClick=${() => openDialog(Remove, { hook })}>Remove…<//>` : null}<//>
+  return html`<${Head} title=${hook ? hostOf(hook.url) : 'Webhook'} crumbs=${crumbs}>${hook ? html`<${Act} role="admin" icon="spark" onClick=${() => test(id, again)}>Test<//><${Act} icon="refresh" onClick=${() => openDialog(Replay, { id, again })}>Send again…<//><${Act} role="admin" icon="key" onClick=${() => openDialog(Rotate, { hook, again })}>New secret…<//>${hook.state === 'enabled' || hook.state === 'active' ? html`<${Act} role="admin" icon="pause" onClick=${() => openDialog(Disable, { hook, again })}>Disable…<//>` : html`<${Act} role="admin" icon="play" class="primary" onClick=${() => enable(hook, again)}>Enable<//>`}<${Act} role="admin" icon="x" onClick=${() => openDialog(Remove, { hook })}>Remove…<//>` : null}<//>
     <div class="stack"><${Panel} of=${hooks} label="Receiver" height=${90}>${() => hook && html`<${Facts} rows=${[['Address', html`<code>${hook.url}</code>`], ['State', html`<${Status} of=${hook.state} /> ${hook.reason ? html`<span class="soft">${hook.reason}</span>` : null}`], ['Told of', hook.eventTypes === null ? 'every event' : hook.eventTypes.join(', ')], hook.description ? ['Note', hook.description] : null]} />`}<//>
     <${Choice} label="State" value=${state} options=${STATES} to=${(next) => withQuery({ state: next || null, before: null })} />
     <${Panel} of=${log} label="Deliveries" flush=${true} empty=${({ deliveries }) => (deliveries.length === 0 ? html`<${Empty} icon=${state === 'dead' ? 'ok' : 'hook'} title=${state === 'dead' ? 'Nothing was given up' : 'Nothing was sent yet'}>${state === 'dead' ? 'Every message reached its receiver, or is still being tried.' : 'The next event goes there by itself; Test sends one now.'}<//>` : null)}>${({
       deliveries,
+      next,
     }) => html`<${Rows} rows=${deliveries} columns=${columns} label="Deliveries, newest first" keyOf=${({ position }) => position} />
-      <div class="foot"><span>${number(deliveries.length)} shown</span><span class="acts">${params.get('before') ? html`<${Link} class="button" to=${withQuery({ before: null })}>Newest<//>` : null}${deliveries.length === 50 ? html`<${Link} class="button" to=${withQuery({ before: deliveries.at(-1).position })}>Older<//>` : null}</span></div>`}<//></div>`
+      <div class="foot"><span>${number(deliveries.length)} shown</span><span class="acts">${params.get('before') ? html`<${Link} class="button" to=${withQuery({ before: null })}>Newest<//>` : null}${next ? html`<${Link} class="button" to=${withQuery({ before: next })}>Older<//>` : null}</span></div>`}<//></div>`
 }
 
 async function say(deed, words, again) {
@@ -193,10 +192,9 @@ const enable = ({ id }, again) =>
   say(() => tell('POST', `/operator/webhooks/${id}/enable`), 'It is told of events again', again)
 
 function Delivery({ delivery, id, again }) {
-  return html`<${Dialog} class="side-sheet" title=${eventWords(delivery.type ?? '')[2]} lead=${html`<code>${delivery.type}</code> at position ${number(delivery.position)}`}>
+  return html`<${Dialog} class="side-sheet" title=${eventWords(delivery.type)[2]} lead=${html`<code>${delivery.type}</code> at position ${number(delivery.position)}`}>
     <${Facts} rows=${[['State', html`<${Status} of=${delivery.state} />`], ['About', html`<code>${delivery.subject}</code>`]]} />
     <h3>Each try</h3>${delivery.answers.length === 0 ? html`<p class="soft">None yet.</p>` : html`<ul class="rows">${delivery.answers.toReversed().map(({ at, status, ms, text }) => html`<li><b>${status ?? 'no answer'}</b><span class="soft">in ${span(ms)}</span><span class="end small"><${When} at=${at} /></span>${text ? html`<pre tabindex="0" aria-label="What it answered" class="wide">${text}</pre>` : null}</li>`)}</ul>`}
-    ${delivery.data ? html`<details><summary>What was sent</summary><pre tabindex="0" aria-label="What was sent">${JSON.stringify(delivery.data, null, 2)}</pre></details>` : null}
     <footer><button type="button" onClick=${closeDialog}>Close</button><${Act} class="primary" icon="refresh" onClick=${() => {
       closeDialog()
       resend(id, delivery, again)

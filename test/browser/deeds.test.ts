@@ -1,0 +1,467 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { after, before, describe, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import type { PrivateKeyAccount } from 'viem/accounts'
+import { diagnose } from '../../src/cli/doctor.ts'
+import type { Role } from '../../src/domain/operator.ts'
+import { asOperator } from '../operations/desk.ts'
+import { audit } from '../operations/people-desk.ts'
+import { type Fault, type Studio, startStudio } from '../shop/studio.ts'
+import { fundedWallet, post, x402Payer } from '../support/buyers.ts'
+import { startShop, type TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
+import { type Receiver, startReceiver } from '../webhooks/receiver.ts'
+import { findChromium, launch } from './chromium.ts'
+import { accessibilityOf, type Seat, seatFor } from './console.ts'
+
+const executable = findChromium()
+const skip = executable === null ? 'there is no Chromium on this machine; nothing was proven about browsers' : false
+
+/** Dearer than what one person gives back alone. */
+const DEAR = 'gems:100'
+const CHEAP = 'banner:1'
+
+// Everything that somebody does at the console, by the buttons and the keys of its pages, in a shop whose game is a program of its own.
+describe('deeds at the console', { skip }, () => {
+  let shop: TestShop
+  let studio: Studio
+  let receiver: Receiver
+  let browser: Browser
+  let buyer: PrivateKeyAccount
+  /** An admin, one of support and a viewer, each at a browser of their own. */
+  let mara: Seat
+  let sol: Seat
+  let vera: Seat
+  let isReceiving = true
+
+  before(async () => {
+    ;[studio, receiver, browser] = await Promise.all([
+      startStudio('0x00000000000000000000000000000000000000aa'),
+      startReceiver(() => (isReceiving ? 200 : { status: 500, body: 'not today' })),
+      launch(executable!),
+    ])
+    shop = await startShop({
+      env: {
+        SUTLER_GAME_BACKEND: studio.url,
+        SUTLER_GAME_BACKEND_SECRET: studio.secret.reveal(),
+        SUTLER_SUPPORT_REFUNDS_PER_DAY: '5.00',
+        SUTLER_SECOND_PERSON_FROM: '0.40',
+        SUTLER_WEBHOOK_LOOPBACK: 'true',
+      },
+      doctor: () => diagnose({}, shop.url),
+      configure: (config) => ({
+        ...config,
+        limits: {
+          ...config.limits,
+          gameRequestLifeMs: 0,
+          waitMsMax: 500,
+          // Nothing is tried a second time by itself while somebody looks.
+          delivery: { ...config.limits.delivery, retryMs: 3_600_000 },
+        },
+      }),
+    })
+    buyer = await fundedWallet(shop)
+    mara = await seatFor(browser, shop, 'Mara', 'admin')
+    sol = await seatFor(browser, shop, 'Sol', 'support')
+    vera = await seatFor(browser, shop, 'Vera', 'viewer')
+    for (const seat of [mara, sol, vera]) await seat.go('/operator/system')
+  })
+  after(async () => {
+    await browser.close()
+    await shop.stop()
+    await Promise.all([studio.stop(), receiver.stop()])
+  })
+
+  async function bought(itemId: string, fault: Fault | null = null): Promise<string> {
+    studio.fault = fault
+    const answer = await x402Payer(buyer)(`${shop.url}/shop/x402/buy`, post({ itemId, nickname: 'Wren' }))
+    const { orderId } = (await answer.json()) as { orderId: string }
+    assert.equal(answer.status, fault === null ? 200 : 202)
+    studio.fault = null
+    return orderId
+  }
+
+  /** It has been so for an hour, so that somebody is asked to look. */
+  async function age(orderId: string, table: 'orders' | 'game_calls'): Promise<void> {
+    const [time, id] = table === 'orders' ? ['created_at', 'id'] : ['sent_at', 'order_id']
+    await shop.store.db.query(`update ${table} set ${time} = ${time} - interval '1 hour' where ${id} = $1`, [orderId])
+  }
+
+  const statusOf = async (orderId: string) => (await shop.service.checkout.orders.byId(orderId))!.status
+  const shown = (page: Page, status: string) => page.locator('.under .status', { hasText: status }).waitFor()
+  const told = (page: Page, words: string | RegExp) =>
+    page.locator('.toast').filter({ hasText: words }).first().waitFor()
+  const dialogOf = (page: Page) => page.getByRole('dialog')
+  const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true }).click()
+
+  test('what the game cannot say, somebody finds out: it was delivered', async () => {
+    const { page } = sol
+    const orderId = await bought(CHEAP, 'cannot_say')
+    studio.fault = 'cannot_say'
+    await sol.go(`/operator/orders/${orderId}`)
+    await press(page, 'Decide…')
+    const dialog = dialogOf(page)
+    const go = dialog.getByRole('button', { name: 'Choose one' })
+    assert.equal(await go.isDisabled(), true, 'neither answer is chosen in advance')
+    assert.deepEqual(await accessibilityOf(page), [])
+    await dialog.getByLabel(/^It was delivered/).check()
+    await dialog.getByLabel('How do you know?').fill('The player wears it.')
+    await dialog.getByRole('button', { name: 'It was delivered' }).click()
+    await told(page, 'Decided; the order goes on')
+    await shown(page, 'Delivered')
+    studio.fault = null
+    assert.equal(await statusOf(orderId), 'confirmed')
+    const [entry] = await audit(shop, `&about=${orderId}&who=Sol`)
+    assert.deepEqual([entry!.deed, entry!.reason], ['order.decided', 'The player wears it.'])
+  })
+
+  test('it was not delivered: from Needs you, by keys alone, and the money goes back', async () => {
+    const { page } = sol
+    const orderId = await bought(CHEAP, 'cannot_say')
+    studio.fault = 'cannot_say'
+    await age(orderId, 'game_calls')
+    await sol.go('/operator')
+    await page.getByText('The game cannot say whether it delivered').waitFor()
+    await page.keyboard.press('j')
+    await page.keyboard.press('e')
+    await dialogOf(page).getByRole('radio').first().waitFor()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Tab')
+    await dialogOf(page)
+      .getByLabel(/^It was not delivered/)
+      .check()
+    await dialogOf(page).getByLabel('How do you know?').fill('Not in the ledger.')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await told(page, 'Decided; the order goes on')
+    await page.getByText('Nothing needs you').waitFor()
+    await until(async () => (await statusOf(orderId)) === 'refunded')
+    studio.fault = null
+  })
+
+  test('a decision that gives back more than one person may waits for a second one, and says so', async () => {
+    const { page } = mara
+    const orderId = await bought(DEAR, 'cannot_say')
+    studio.fault = 'cannot_say'
+    await mara.go(`/operator/orders/${orderId}`)
+    await press(page, 'Decide…')
+    await dialogOf(page)
+      .getByLabel(/^It was not delivered/)
+      .check()
+    await dialogOf(page).getByLabel('How do you know?').fill('Nothing came.')
+    await press(page, 'It was not delivered')
+    await told(page, 'A second person must agree')
+    assert.notEqual(await statusOf(orderId), 'refunded')
+    await sol.go('/operator')
+    await press(sol.page, 'Agree…')
+    await press(sol.page, 'Send 0.50 USDC back')
+    await told(sol.page, 'The refund is on its way')
+    await until(async () => (await statusOf(orderId)) === 'refunded')
+    studio.fault = null
+  })
+
+  test('an order that is stuck is tried at once', async () => {
+    const { page } = sol
+    const orderId = await bought(DEAR, 'delivery_error')
+    await age(orderId, 'orders')
+    await vera.go(`/operator/orders/${orderId}`)
+    const refused = vera.page.getByRole('button', { name: /^Try now/ })
+    assert.match((await refused.getAttribute('title'))!, /needs the role support/, 'shown, and why not')
+    await sol.go('/operator')
+    await page.getByText('Paid, and still not delivered').waitFor()
+    await press(page, 'Try now')
+    await told(page, 'It is being tried now')
+    await page.getByText('Nothing needs you').waitFor()
+    await until(async () => (await statusOf(orderId)) === 'confirmed')
+    assert.ok(studio.deliveries().some((delivery) => delivery.orderId === orderId))
+    await shown(vera.page, 'Delivered')
+  })
+
+  test('a second person agrees, another one refuses, and whoever asked takes it back', async () => {
+    const [first, second, third] = [await bought(DEAR), await bought(DEAR), await bought(DEAR)]
+    for (const orderId of [first, second, third]) {
+      await mara.go(`/operator/orders/${orderId}`)
+      await mara.page.keyboard.press('r')
+      await dialogOf(mara.page).getByLabel('Reason').fill(`for ${orderId}`)
+      await press(mara.page, 'Send 0.50 USDC back')
+      await told(mara.page, 'A second person must agree')
+    }
+    await mara.go('/operator')
+    const asked = (page: Page, orderId: string) => page.locator('.needs li', { hasText: `for ${orderId}` })
+    const own = asked(mara.page, first).getByRole('button', { name: /^Agree…/ })
+    assert.equal(await own.getAttribute('aria-disabled'), 'true', 'nobody is their own second person')
+    await vera.go('/operator')
+    for (const name of [/^Agree…/, /^Refuse…/])
+      assert.equal(await asked(vera.page, first).getByRole('button', { name }).getAttribute('aria-disabled'), 'true')
+
+    await sol.go('/operator')
+    await asked(sol.page, first).getByRole('button', { name: 'Agree…' }).click()
+    const dialog = dialogOf(sol.page)
+    for (const words of ['Mara', buyer.address, `for ${first}`, 'Left after'])
+      await dialog.getByText(words).first().waitFor()
+    assert.deepEqual(await accessibilityOf(sol.page), [])
+    await press(sol.page, 'Send 0.50 USDC back')
+    await until(async () => (await statusOf(first)) === 'refunded')
+    await asked(sol.page, second).getByRole('button', { name: 'Refuse…' }).click()
+    await dialogOf(sol.page).getByLabel('Reason').fill('They have it.')
+    await press(sol.page, 'Refuse it')
+    await told(sol.page, 'No money is sent')
+    // What one does, the other sees without loading anything.
+    await asked(mara.page, second).waitFor({ state: 'detached' })
+    await asked(mara.page, third).getByRole('button', { name: 'Take back…' }).click()
+    await dialogOf(mara.page).getByLabel('Reason').fill('Found it.')
+    await press(mara.page, 'Take it back')
+    await mara.page.getByText('Waits for a second person').waitFor({ state: 'detached' })
+    assert.deepEqual([await statusOf(second), await statusOf(third)], ['confirmed', 'confirmed'])
+  })
+
+  test('a receiver is added, tested, told of an order, sent it again, disabled, enabled, given a new secret and removed', async () => {
+    const { page } = mara
+    await mara.move('/operator/webhooks')
+    await page.locator('.head').getByRole('button', { name: 'Add' }).click()
+    await dialogOf(page).getByLabel('Address').fill(receiver.url)
+    await press(page, 'Add it')
+    const done = dialogOf(page).getByRole('button', { name: 'Done' })
+    const secret = await dialogOf(page).getByLabel('Secret', { exact: true }).textContent()
+    assert.match(secret!, /^whsec_/)
+    await page.keyboard.press('Escape')
+    assert.equal(await done.isDisabled(), true, 'it is shown once, and not closed by accident')
+    await dialogOf(page).getByRole('checkbox').check()
+    await done.click()
+    await page.getByText('Nothing was sent yet').waitFor()
+    await press(page, 'Test')
+    await told(page, /^It answered 200/)
+    assert.equal(receiver.messages.at(-1)!.event.type, 'webhook.test')
+
+    isReceiving = false
+    const orderId = await bought(DEAR)
+    await until(() => receiver.messages.some(({ event }) => event.type === 'order.created'))
+    await mara.go(new URL(page.url()).pathname)
+    const row = page.getByRole('row', { name: /order\.created/ }).first()
+    await row.getByText('500').waitFor()
+    await row.getByRole('button', { name: 'order.created' }).click()
+    await dialogOf(page).getByText('not today').waitFor()
+    isReceiving = true
+    const before = receiver.taken.length
+    await dialogOf(page).getByRole('button', { name: 'Send again' }).click()
+    await told(page, 'It is on its way again')
+    await until(() => receiver.taken.slice(before).some(({ event }) => event.type === 'order.created'))
+
+    await press(page, 'Disable…')
+    await dialogOf(page).getByLabel('Reason').fill('They move house.')
+    await press(page, 'Disable it')
+    await page.getByText('They move house.').waitFor()
+    await press(page, 'Enable')
+    await told(page, 'It is told of events again')
+    await press(page, 'Send again…')
+    await dialogOf(page)
+      .getByLabel(/^Everything/)
+      .check()
+    await press(page, 'Send everything')
+    await told(page, /are on their way/)
+    await until(() => receiver.taken.filter(({ event }) => event.type === 'order.created').length > 1)
+    await press(page, 'New secret…')
+    await press(page, 'Make it')
+    const changed = dialogOf(page).getByLabel('Secret', { exact: true })
+    await changed.waitFor()
+    assert.notEqual(await changed.textContent(), secret)
+    await dialogOf(page).getByRole('checkbox').check()
+    await press(page, 'Done')
+    assert.deepEqual(await accessibilityOf(page), [])
+    await press(page, 'Remove…')
+    await press(page, 'Remove it and its log')
+    await page.getByText('Nobody is told of events').waitFor()
+    await mara.go(`/operator/orders/${orderId}`)
+    await page.getByText('Nobody was to be told of this order.').waitFor()
+  })
+
+  /** What a stranger is told when they ask what something costs. */
+  const asked = async (rail: string) =>
+    (await fetch(`${shop.url}/shop/${rail}/buy`, post({ itemId: DEAR, nickname: 'Wren' }))).status
+
+  test('a protocol is paused and resumed, then all of them; every console says so, and whoever asks is told', async () => {
+    const { page } = mara
+    await mara.move('/operator/system')
+    await vera.move('/operator/orders')
+    const row = page.locator('li', { has: page.locator('.rail', { hasText: 'x402' }) })
+    await row.getByRole('button', { name: 'Pause…' }).click()
+    await dialogOf(page).getByLabel('Reason').fill('The facilitator is odd.')
+    await press(page, 'Pause x402')
+    await row.getByText('Paused').waitFor()
+    await vera.page.getByText('Sales by x402 are paused by Mara: The facilitator is odd.').waitFor()
+    await until(async () => (await asked('x402')) === 503)
+    assert.equal(await asked('mpp'), 402)
+    await row.getByRole('button', { name: 'Resume…' }).click()
+    await dialogOf(page).getByText('The facilitator is odd.').waitFor()
+    await press(page, 'Resume x402')
+    await vera.page.getByText('Sales by x402 are paused').waitFor({ state: 'detached' })
+    await until(async () => (await asked('x402')) === 402)
+
+    await press(page, 'Pause all…')
+    await dialogOf(page).getByLabel('Reason').fill('A bad night.')
+    await press(page, 'Pause x402 and MPP')
+    await told(page, 'Nothing is sold now')
+    await until(async () => (await asked('x402')) === 503 && (await asked('mpp')) === 503)
+    assert.deepEqual(await accessibilityOf(page), [])
+    await press(page, 'Resume all…')
+    await press(page, 'Resume x402 and MPP')
+    await told(page, 'The shop sells again')
+    await until(async () => (await asked('x402')) === 402 && (await asked('mpp')) === 402)
+  })
+
+  test('a payer is blocked before they pay, and let in again', async () => {
+    const { page } = mara
+    const thief = await fundedWallet(shop)
+    const tries = async () =>
+      (await x402Payer(thief)(`${shop.url}/shop/x402/buy`, post({ itemId: DEAR, nickname: 'Wren' }))).status
+    await mara.move('/operator/system')
+    await press(page, 'Block a payer…')
+    await dialogOf(page).getByLabel('Wallet').fill('somebody')
+    await dialogOf(page).getByLabel('Reason').fill('Chargebacks elsewhere.')
+    await press(page, 'Block somebody')
+    await dialogOf(page).getByRole('alert').waitFor()
+    await dialogOf(page).getByLabel('Wallet').fill(thief.address)
+    await press(page, `Block ${thief.address.slice(0, 10)}`)
+    const row = page.locator('li', { hasText: 'Chargebacks elsewhere.' })
+    await row.waitFor()
+    assert.equal(await tries(), 403)
+    await row.getByRole('button', { name: 'Let in…' }).click()
+    await press(page, 'Let them in')
+    await page.getByText('Nobody is blocked').waitFor()
+    assert.equal(await tries(), 200)
+  })
+
+  test('the doctor is asked, and says what it looked at and what to do next', async () => {
+    const { page } = mara
+    await mara.move('/operator/system')
+    await press(page, 'Run the doctor')
+    await press(page, 'Look now')
+    await dialogOf(page)
+      .getByText(/^Grade [A-F]$/)
+      .waitFor()
+    assert.ok((await dialogOf(page).locator('.rows li').count()) > 5)
+    assert.deepEqual(await accessibilityOf(page), [])
+    await page.keyboard.press('Escape')
+    const button = page.getByRole('button', { name: 'Run the doctor' })
+    await page.waitForFunction((node) => node === document.activeElement, await button.elementHandle())
+    assert.equal((await audit(shop, '&deed=doctor.asked'))[0]!.who, 'Mara')
+  })
+
+  test('tables are files with a head, as they are filtered, and whoever took one is written down', async () => {
+    const { page } = mara
+    const fileOf = async (path: string): Promise<readonly string[]> => {
+      await mara.move(path)
+      const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'CSV' }).click()])
+      return (await readFile((await file.path())!, 'utf8')).trim().split(/\r?\n/)
+    }
+    const [head, ...rows] = await fileOf('/operator/orders?status=refunded')
+    assert.match(head!, /^orderId,/)
+    assert.ok(rows.length > 0 && rows.every((row) => row.includes('refunded')), rows.join('\n'))
+    assert.match((await fileOf('/operator/money'))[0]!, /gross/)
+    const log = await fileOf('/operator/audit?who=Sol')
+    assert.ok(log.length > 1 && log.slice(1).every((row) => row.includes('Sol')), log.join('\n'))
+  })
+
+  test('where the game keeps its own items and players, the console says so and offers nothing to change', async () => {
+    const { page } = mara
+    await mara.move('/operator/catalog')
+    await page.getByText('The game keeps its own items').waitFor()
+    assert.equal(await page.getByRole('button', { name: 'New item' }).count(), 0)
+    await mara.move('/operator/players')
+    await page.getByText('The game keeps its own players').waitFor()
+  })
+
+  test('the log shows before and after of a deed, and proves that it is whole', async () => {
+    const { page } = mara
+    await mara.move('/operator/audit?deed=order.decided')
+    await page.keyboard.press('j')
+    await page.keyboard.press('Enter')
+    const dialog = dialogOf(page)
+    await dialog.getByRole('row', { name: /Outcome/ }).waitFor()
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    await press(page, 'Verify the chain')
+    await dialog.getByText('The log is whole').waitFor()
+    assert.deepEqual(await accessibilityOf(page), [])
+  })
+
+  test('what a role may not do is on its pages, refused with the reason, and refused by the route as well', async () => {
+    const orderId = await bought(DEAR)
+    const added = await asOperator(shop, '/operator/webhooks', post({ url: receiver.url }))
+    const { id } = (await added.json()) as { id: string }
+    await asOperator(shop, '/operator/blocks', post({ address: `0x${'ab'.repeat(20)}`, reason: 'x' }))
+    const hook = `/operator/webhooks/${id}`
+    const order = `/operator/orders/${orderId}`
+    /** A button, whose it is, and the route behind it. */
+    const deeds: readonly (readonly [page: string, button: string, needed: Role, route: string, body?: object])[] = [
+      [order, 'Note', 'support', `POST ${order}/notes`, { text: 'x' }],
+      [order, 'Refund…', 'support', `POST ${order}/refund`, { reason: 'x' }],
+      ['/operator/money', 'Compare with the chain', 'support', 'POST /operator/reconcile'],
+      [hook, 'Send again…', 'support', `POST ${hook}/replay`],
+      [hook, 'Test', 'admin', `POST ${hook}/test`],
+      [hook, 'New secret…', 'admin', `POST ${hook}/rotate`],
+      [hook, 'Disable…', 'admin', `POST ${hook}/disable`],
+      [hook, 'Remove…', 'admin', `DELETE ${hook}`],
+      ['/operator/webhooks', 'Add', 'admin', 'POST /operator/webhooks', { url: receiver.url }],
+      ['/operator/system', 'Run the doctor', 'admin', 'POST /operator/doctor'],
+      ['/operator/system', 'Pause…', 'admin', 'POST /operator/sales/x402/pause', { reason: 'x' }],
+      ['/operator/system', 'Pause all…', 'admin', 'POST /operator/sales/mpp/pause', { reason: 'x' }],
+      ['/operator/system', 'Block a payer…', 'admin', 'POST /operator/blocks', { address: buyer.address, reason: 'x' }],
+      ['/operator/system', 'Let in…', 'admin', `DELETE /operator/blocks/0x${'ab'.repeat(20)}`],
+      ['/operator/people', 'Invite', 'admin', 'POST /operator/operators', { name: 'Eve', role: 'admin' }],
+    ]
+    const before = (await audit(shop)).length
+    for (const [seat, role] of [
+      [vera, 'viewer'],
+      [sol, 'support'],
+    ] as const) {
+      const { page } = seat
+      for (const [path, button, needed, route, body = {}] of deeds) {
+        if (new URL(page.url()).pathname !== path) await seat.move(path)
+        const found = page.getByRole('button', { name: new RegExp(`^${button}($|\\s*,)`) }).first()
+        await found.waitFor()
+        const isRefused = role === 'viewer' || needed === 'admin'
+        assert.equal(await found.getAttribute('aria-disabled'), isRefused ? 'true' : null, `${role}: ${button}`)
+        if (!isRefused) continue
+        assert.match((await found.getAttribute('title'))!, /role|Only/, `${role}: ${button}`)
+        const [method, address] = route.split(' ') as [string, string]
+        const code = await page.evaluate(
+          async ([method, address, body]) => {
+            const headers = { 'content-type': 'application/json', 'x-sutler': 'console' }
+            return (
+              (await (await fetch(address!, { method: method!, headers, body: body! })).json()) as { code: string }
+            ).code
+          },
+          [method, address, JSON.stringify(body)] as const,
+        )
+        assert.equal(code, 'role_too_low', `${role}: ${route}`)
+      }
+      await seat.move(order)
+      await page.getByRole('button', { name: /^Refund…/ }).waitFor()
+      for (const [key, title] of [
+        ['n', 'Note'],
+        ['r', 'Send the money back'],
+      ] as const) {
+        await page.keyboard.press(key)
+        // What came of a key is open before what the next key opens.
+        if (role === 'viewer') await page.keyboard.press('?')
+        await dialogOf(page).waitFor()
+        assert.equal(await dialogOf(page).getAttribute('aria-label'), role === 'viewer' ? 'Keys' : title)
+        await page.keyboard.press('Escape')
+        await dialogOf(page).waitFor({ state: 'detached' })
+      }
+    }
+    assert.equal((await audit(shop)).length, before, 'nothing was done')
+  })
+
+  test('nothing went wrong in anybody’s browser', () => {
+    // The browser itself says of what was refused or is not there that it could not be loaded.
+    const isOurs = (fault: string) => !/40[034]/.test(fault)
+    assert.deepEqual(
+      [mara, sol, vera].map(({ faults }) => faults.filter(isOurs)),
+      [[], [], []],
+    )
+  })
+})
