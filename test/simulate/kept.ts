@@ -1,7 +1,7 @@
 import type { Fault } from './faults.ts'
 
-/** A universe that once found something, and what it was. */
-export type Kept = { readonly what: string; readonly seed: number; readonly plan: readonly Fault[] }
+/** A universe that once found something, and what it was. Without a plan it has the seed's own. */
+export type Kept = { readonly what: string; readonly seed: number; readonly plan?: readonly Fault[] }
 
 export const KEPT: readonly Kept[] = [
   {
@@ -19,4 +19,5 @@ export const KEPT: readonly Kept[] = [
     seed: 5027,
     plan: [{ kind: 'change', what: 'restore', atMs: 9_000, ageMs: 8_000 }],
   },
+  { what: 'a payment over MCP on a rail that was retired meanwhile: 402 and taken', seed: 8012 },
 ]
