@@ -2,7 +2,15 @@ import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { type Browser, chromium } from 'playwright-core'
 
-const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome']
+/** The one without windows first: it does the same with a third less work. */
+const NAMES = [
+  'chromium-headless-shell',
+  'chromium',
+  'chromium-browser',
+  'google-chrome',
+  'google-chrome-stable',
+  'chrome',
+]
 
 /** The browser of this machine; null when it has none. TEST_BROWSER=required makes that a failure. */
 export function findChromium(): string | null {
@@ -10,7 +18,7 @@ export function findChromium(): string | null {
   const named = process.env['TEST_CHROMIUM']
   const found = [
     ...(named ? [named] : []),
-    ...folders.flatMap((folder) => NAMES.map((name) => join(folder, name))),
+    ...NAMES.flatMap((name) => folders.map((folder) => join(folder, name))),
   ].find(existsSync)
   if (found === undefined && process.env['TEST_BROWSER'] === 'required')
     throw new Error('TEST_BROWSER=required, and there is no Chromium; install it, or name it in TEST_CHROMIUM')
