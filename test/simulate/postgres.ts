@@ -31,6 +31,7 @@ const TIME_AND_CHANCE = `
     $$ select ('x' || substr(md5(nextval('sim.counter')::text), 1, 7))::bit(28)::int / 268435456.0::double precision $$`
 
 const CONNECTIONS_MAX = 40
+const MONITORS_MAX = 4
 const GONE_LOOK_MS = 2
 
 /** On a PostgreSQL of its own: every replica has its sessions, transactions go statement by statement, and locks are waited for. */
@@ -39,10 +40,7 @@ export async function openPostgresStore(
   furnish: (db: Database) => Promise<void>,
 ): Promise<SimStore> {
   const name = new URL(url.replace(/^postgres\w*:/, 'http:')).pathname.slice(1)
-  const monitor = new pg.Client({ connectionString: url })
-  // It ends with the database.
-  monitor.on('error', () => {})
-  await monitor.connect()
+  const monitor = new pg.Pool({ connectionString: url, max: MONITORS_MAX })
   await monitor.query(TIME_AND_CHANCE)
   const setting = (what: string) => monitor.query(`alter database ${name} set ${what}`)
   for (const clock of ['sim.begun', 'sim.clock']) await setting(`${clock} = '${new Date(FOUNDING_MS).toISOString()}'`)
@@ -105,13 +103,13 @@ export async function openPostgresStore(
     hangUp,
     async close() {
       for (const actor of [...clients.keys()]) await hangUp(actor)
-      await db.close()
+      await Promise.all([db.close(), monitor.end()])
       await drop()
     },
   }
 }
 
-async function gone(monitor: pg.Client, pids: readonly number[]): Promise<void> {
+async function gone(monitor: pg.Pool, pids: readonly number[]): Promise<void> {
   for (;;) {
     const { rowCount } = await monitor.query('select from pg_stat_activity where pid = any ($1)', [pids])
     if (rowCount === 0) return

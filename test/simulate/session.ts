@@ -14,13 +14,13 @@ const LOOK_MS = 8
 
 const ENDS = /^\s*(commit|rollback)\s*$/i
 
-const waiting = new WeakMap<pg.Client, Set<{ readonly pid: number; readonly answer: Promise<Answer> }>>()
+const waiting = new WeakMap<pg.Pool, Set<{ readonly pid: number; readonly answer: Promise<Answer> }>>()
 
 /**
  * A session of a replica: every statement is a step of its own, also within a transaction, and may be the last. One that waits for a lock lets
  * everybody else go on, and goes on itself when it has got it.
  */
-export function tamed(client: pg.ClientBase, way: StoreWay, monitor: pg.Client): void {
+export function tamed(client: pg.ClientBase, way: StoreWay, monitor: pg.Pool): void {
   const { sim, actor, wires, mishap, memory } = way
   const send = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>
   const { processID: pid } = client as unknown as { processID: number }
@@ -125,7 +125,7 @@ export function tamed(client: pg.ClientBase, way: StoreWay, monitor: pg.Client):
 
 const later = () => new Promise<null>((resolve) => setTimeout(() => resolve(null), LOOK_MS))
 
-async function isBlocked(monitor: pg.Client, pid: number): Promise<boolean> {
+async function isBlocked(monitor: pg.Pool, pid: number): Promise<boolean> {
   const { rows } = await monitor.query<{ blockers: number[] }>('select pg_blocking_pids($1) as blockers', [pid])
   return rows[0]!.blockers.length > 0
 }

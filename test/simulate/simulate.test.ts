@@ -39,6 +39,10 @@ test('universes come to rest without a violation, those that once found somethin
   assert.deepEqual(digestsIn(await simulate(`--seeds=${again}`, '--digests')), digests.slice(-1), 'alone')
 })
 
+test('a universe comes to rest on PostgreSQL too, where statements wait for locks', async () => {
+  assert.match(await simulate('--seeds=2', '--depth=postgres'), /^1 universes, 0 with violations/m)
+})
+
 for (const mend of MENDS)
   test(`without the mend of ${mend} a universe with its enemy has a violation`, async () => {
     const aim = [`--without=${mend}`, `--enemy=${TRICKS[mend]}`, '--universes=8', '--until-found', '--brief']
