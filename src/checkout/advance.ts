@@ -137,15 +137,24 @@ async function plan(run: OrderRun): Promise<OrderStep> {
     const { isUntried } = run
     if (outcome.kind === 'set') return { kind: 'moved', order: outcome.order, isUntried }
     if (outcome.isStale) return { kind: 'moved', order, isUntried }
-    return fail(run, outcome.hold.refusal)
+    return (await handedOver(run)) ?? fail(run, outcome.hold.refusal)
   } catch (error) {
     // A refusal is final; an outage is not, but nobody waits for ever for the end of one.
     if (!isProblem(error) || error.status >= 500) {
       if (checkout.clock.now() - (order.settlement?.settledAt ?? order.createdAt) < PLAN_MS_MAX) throw error
       return fail(run, { code: 'fulfilment_failed', detail: 'The shop could not deliver it in time.' })
     }
-    return fail(run, { code: error.code, detail: error.message })
+    return (await handedOver(run)) ?? fail(run, { code: error.code, detail: error.message })
   }
+}
+
+/** A store that was put back has forgotten deliveries that the chain and the game remember. Null: there was none. */
+async function handedOver(run: OrderRun): Promise<OrderStep | null> {
+  const { checkout, offer, order } = run
+  const plan = (await offer.good.recall?.(order.input, order.id)) ?? null
+  if (plan === null) return null
+  const outcome = await checkout.orders.setPlan(run, { plan, holds: [] })
+  return outcome.kind === 'set' ? { kind: 'moved', order: outcome.order } : { kind: 'lost' }
 }
 
 async function deliver(run: OrderRun): Promise<OrderStep> {

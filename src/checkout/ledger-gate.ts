@@ -1,11 +1,11 @@
 import { newId } from '../base/id.ts'
 import { Problem } from '../base/problem.ts'
-import type { Arrival, Till } from '../domain/till.ts'
+import type { Till } from '../domain/till.ts'
 import { callRoll, dismissSilent, leave, lookAtStore, testify } from '../store/lineage.ts'
-import { claimantOf, listArrivals } from '../store/tills/arrivals.ts'
-import { holdArrival } from './orphans.ts'
+import { doubtAfterSilence, trustBooks } from '../store/tills/scan.ts'
 import { scanTill } from './reconcile.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
+import { setAside } from './set-aside.ts'
 import type { StoreMemory } from './store-memory.ts'
 
 /** Until the chain has been read, nobody can say which payments were spent: no credential is taken before. */
@@ -28,14 +28,11 @@ type GateParts = {
   readonly patienceMs: number
 }
 
-const SET_ASIDE = 'It arrived while the books were not kept; it may have been spent already.'
-
 const RETRY_MS = 2_000
 const WATCH_MS = 1_000
 const ROLL_MS = 250
 /** A word now and then, so that nobody waits for those who are gone. */
 const LOOKS_PER_WORD = 5
-const PAGE = 1_000
 
 /**
  * Closed at the start, and whenever the store turns out to be another: a standby that was promoted, a server restored to an earlier moment.
@@ -141,34 +138,15 @@ async function isVouchedFor(
   }
 }
 
-/** Dust too: most of what is sold costs less than anybody would send back. */
-async function* unclaimed({ db }: ReconcileContext, till: Till): AsyncGenerator<Arrival> {
-  for (let after = ''; ; ) {
-    const page = await listArrivals(db, till.id, { states: ['unclaimed', 'orphaned', 'dust'], after, limit: PAGE })
-    yield* page
-    if (page.length < PAGE) return
-    after = page.at(-1)!.id
-  }
-}
-
 /**
- * Reads what arrived since the books were last kept. If they may have lost something, all money without an order is set aside: perhaps it
- * had bought something that this store no longer remembers, and it must not buy again. A person decides what happens to it.
+ * Reads what arrived since the books were last kept. If they may have lost something, all money without an order is set aside.
  */
 async function learnTill(context: ReconcileContext, till: Till, hasProof: boolean): Promise<void> {
-  const { db, log, policy } = context
+  const { db, policy, log } = context
+  await doubtAfterSilence(db, till.id, policy.silenceSecondsMax)
   const { mark } = await scanTill(context, till)
-  const mayHaveLost = mark.isNew ? till.sinceBlock !== null : hasProof || mark.silentSeconds > policy.silenceSecondsMax
-  if (!mayHaveLost) return
-  for await (const arrival of unclaimed(context, till)) {
-    if (till.isOwn(arrival.sender) || arrival.reason === SET_ASIDE) continue
-    const claimant = await claimantOf(db, await till.rail.identityOf(arrival))
-    // An order that waits for just this payment goes on with it.
-    if (claimant.kind === 'order' && !claimant.isPaid) continue
-    await holdArrival(context, till, arrival, SET_ASIDE)
-  }
-  log.warn('the store was behind the chain: payments without an order were set aside', {
-    till: till.id,
-    hasProof,
-  })
+  const mayHaveLost = mark.isNew ? till.sinceBlock !== null : hasProof || mark.isDoubted
+  if (!mayHaveLost) return trustBooks(db, till.id)
+  await setAside(context, till)
+  log.warn('the store was behind the chain: payments without an order were set aside', { till: till.id, hasProof })
 }

@@ -93,6 +93,8 @@ async function buyOrReplay<Input extends JsonObject>(call: PaidCall<Input>): Pro
       mayBeTaken = true
       const twin = await checkout.orders.byIdentities(credential.identities)
       if (twin) return replay(call, twin)
+      // Money that came and was set aside fails every check too, and whoever paid it must not be asked to pay again.
+      if (await checkout.orders.isSetAside(await call.offer.rail.namesOf(credential))) throw setAsideBefore()
       mayBeTaken = isCaptured
       throw error
     })
@@ -214,11 +216,7 @@ function refusalOf<Input extends JsonObject>(
 ): Problem {
   switch (opened.kind) {
     case 'spent':
-      return new Problem(
-        'payment_conflict',
-        'This payment came without a purchase and was set aside; it buys nothing any more, and /payments tells what becomes of it.',
-        { action: 'none' },
-      )
+      return setAsideBefore()
     case 'in_doubt':
       return new Problem(
         'settlement_in_doubt',
@@ -246,6 +244,14 @@ function refusalOf<Input extends JsonObject>(
     case 'means_needed':
       throw new TypeError('the means of the payer were asked for twice')
   }
+}
+
+function setAsideBefore(): Problem {
+  return new Problem(
+    'payment_conflict',
+    'This payment came without a purchase and was set aside; it buys nothing any more, and /payments tells what becomes of it.',
+    { action: 'none' },
+  )
 }
 
 function termsOf<Input>(

@@ -10,6 +10,7 @@ import { openTill, recordReport, recordScan, type TillMark } from '../store/till
 import { underLease } from './held.ts'
 import { workOrphans } from './orphans.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
+import { setAside } from './set-aside.ts'
 
 /** What one look at a till found. */
 export type TillReport = {
@@ -54,6 +55,8 @@ export async function reconcile(context: ReconcileContext): Promise<readonly Til
 export async function reconcileTill(context: ReconcileContext, till: Till, lease: Lease): Promise<TillReport> {
   const begunAt = context.clock.now()
   const scan = await scanTill(context, till)
+  // Whoever starts sets it aside before they sell; this is for a store that was put back under a shop that sells.
+  if (scan.mark.isDoubted) await setAside(context, till)
   await workOrphans(context, till, lease)
   await workMissing(context, till, { mark: scan.mark, begunAt, lease })
   return report(context, till, scan, await till.watchSends(lease))

@@ -294,6 +294,11 @@ export const commands: readonly Entry[] = [
     load: () => import('./migrate.ts').then(({ migrateStore }) => migrateStore),
   },
   {
+    name: 'restored',
+    summary: 'Say that the store was put back to an earlier moment, where nothing shows it',
+    load: () => import('./restored.ts').then(({ restored }) => restored),
+  },
+  {
     name: 'verify-receipt',
     summary: 'Check a signed delivery receipt, without a network if need be',
     load: () => import('./verify-receipt.ts').then(({ verifyReceiptCommand }) => verifyReceiptCommand),

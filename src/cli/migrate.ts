@@ -4,6 +4,7 @@ import { isProblem } from '../base/problem.ts'
 import { copyDatabase } from '../store/copy.ts'
 import type { Database } from '../store/db.ts'
 import { migrate, pendingMigrations } from '../store/migrate.ts'
+import { carryTrust } from '../store/tills/scan.ts'
 import { type Command, type CommandCall, CommandRefusal, UsageFault } from './command.ts'
 import type { Output } from './output.ts'
 import { openStore, storeConfigOf, withStore } from './store-access.ts'
@@ -68,6 +69,7 @@ async function copy({ terminal }: CommandCall, source: Database, url: string): P
     await migrate(source)
     await migrate(target)
     const { tables, rows } = await copyDatabase(source, target, log)
+    await carryTrust(source, target)
     return {
       json: { from: source.description, to: target.description, tables, rows },
       text: `${rows} rows of ${tables} tables are now in ${target.description}\nstart the shop with DATABASE_URL to use it`,

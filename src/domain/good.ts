@@ -140,6 +140,11 @@ export type Good<Input> = {
    * the payer is null, and nothing is asked about them.
    */
   check(input: Input, payer: Address | null): Promise<Checked>
+  /**
+   * Was it handed over under this order already, whatever our store remembers? What was taken or used up for it fails every check. Returns what
+   * `deliver` needs to find it again; null when it was not.
+   */
+  recall?(input: Input, orderId: string): Promise<JsonObject | null>
   /** Hands the good over. Runs at least once per order, so it is idempotent by `orderId`. */
   deliver(input: Input, plan: JsonObject, buyer: Buyer): Promise<Delivery>
 }

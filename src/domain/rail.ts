@@ -237,6 +237,8 @@ export type Rail = RailTraits & {
   verify(credential: Credential, terms: Terms): Promise<Verified>
   /** The name that the payment behind a transfer to us goes by; null when it has none. */
   identityOf(transfer: { readonly transaction: Hash; readonly logIndex: number }): Promise<string | null>
+  /** Every name that the chain may show this payment by, also those that take work to find out. Asks nobody. */
+  namesOf(credential: Credential): Promise<readonly string[]>
   /** Has this payment reached us after all? Asked before anybody is told that an order was given up and nothing was taken. */
   landed(credential: Credential): Promise<Hash | null>
   /** What a payer could pay with now: held against all that they have promised and not paid yet. */

@@ -6,6 +6,11 @@ export function ofLineage(expected: string): string {
   return `(${expected}::text is null or store_lineage() is not distinct from ${expected}::text)`
 }
 
+/** For somebody else's statement: which copy of the store this is. The argument is SQL, when its files were made. */
+export function bornIn(files: string): string {
+  return `(store_birth() || ' ' || ${files}::text)`
+}
+
 const LOOK = statement<{ lineage: string | null; known: number }>(`
   select store_lineage() as lineage,
          (select count(*)::int from payment_identities where identity = any ($1::text[])) as known`)

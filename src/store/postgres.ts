@@ -57,6 +57,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Backend> {
     return {
       engine: 'postgres',
       description: `PostgreSQL ${server.version} at ${place}`,
+      filesBornAt: '',
       pool,
       hosts: hosts.count,
       keepsSessions,

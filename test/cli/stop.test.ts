@@ -73,6 +73,11 @@ test('doctor: a shop that is down is graded F, its store is looked at, and the n
   assert.ok(findings.some(({ area, what, detail }) => area === 'store' && what === 'tables' && detail === 'up to date'))
 })
 
+test('C-12: restored says that the store was put back, and the tills wait for the next start', async () => {
+  const { tills } = await asked<{ tills: string[] }>(['restored'], shop.env)
+  assert.equal(tills.length, 2)
+})
+
 test('migrate: the store is up to date, is copied to PostgreSQL once, and never over something', async () => {
   assert.equal((await sutler(['migrate', '--check'], { env: shop.env })).code, 0)
   const database = await createDatabase()
@@ -82,6 +87,8 @@ test('migrate: the store is up to date, is copied to PostgreSQL once, and never 
     assert.ok(rows > 0)
     const moved = await onServer(database.url, (client) => client.query('select status from orders'))
     assert.deepEqual(moved.rows, [{ status: 'confirmed' }])
+    const doubted = await onServer(database.url, (client) => client.query(`select distinct birth from tills`))
+    assert.deepEqual(doubted.rows, [{ birth: 'put back' }], 'a doubt comes along')
     const again = await sutler(copy, { env: shop.env })
     assert.equal(again.code, 1)
     assert.match(again.stderr, /the target is not empty/)

@@ -182,6 +182,8 @@ function open({ network, asset, currency, treasuryKey }: Money, { rpc, sender }:
     },
 
     identityOf: async ({ transaction }) => identityOf(transaction),
+    namesOf: async ({ identities }) => identities,
+
     async landed({ content }) {
       const hash = (content as Voucher).hash as Hash
       return (await arrived(rpc, hash, asset)) ? hash : null

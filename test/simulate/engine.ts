@@ -12,18 +12,9 @@ import { type Line, WireSocket } from '../../src/store/embedded/bridge.ts'
 import { joinedBytes } from '../../src/store/embedded/bytes.ts'
 import { migrate } from '../../src/store/migrate.ts'
 import { createConnectionPool } from '../../src/store/pool.ts'
-
-/** The real schema, driver and `Database`, over an engine in this thread and in memory. */
-export type MemoryStore = {
-  readonly db: Database
-  /** Tables that are empty when a universe begins. */
-  readonly bare: ReadonlySet<string>
-  /** As it was founded. */
-  reset(): Promise<void>
-  /** A copy of everything, and everything as it was when that was made. */
-  backUp(): Promise<void>
-  restore(): Promise<void>
-}
+import { gateOf } from './gate.ts'
+import type { SimStore } from './store.ts'
+import { gatedDatabase } from './store-gate.ts'
 
 /** While the engine works, the process clock is the store's own and nobody else's, whoever asked. */
 export type StoreTime = { isAsked: number }
@@ -35,7 +26,8 @@ const PGLITE = readFileSync(join(import.meta.dirname, '../../package.json'), 'ut
   /"@electric-sql\/pglite": "[^"]+"/,
 )![0]
 
-export async function openMemoryStore(time: StoreTime, furnish: (db: Database) => Promise<void>): Promise<MemoryStore> {
+/** On an engine in this thread and in memory. */
+export async function openMemoryStore(time: StoreTime, furnish: (db: Database) => Promise<void>): Promise<SimStore> {
   const engine = await PGlite.create({ loadDataDir: new Blob([await template()]) })
   const db = overWire(engine, time)
   await seedSandboxGame(db)
@@ -56,6 +48,10 @@ export async function openMemoryStore(time: StoreTime, furnish: (db: Database) =
     async restore() {
       await db.query(restore)
     },
+    open: ({ sim, actor, wires, mishap, memory }) =>
+      gatedDatabase({ sim, db, outside: db, bare, gate: gateOf(sim, actor, wires, mishap), memory }),
+    hangUp: async () => {},
+    close: () => db.close(),
   }
 }
 
@@ -107,6 +103,7 @@ function overWire(engine: PGlite, time: StoreTime): Database {
     keepsSessions: true,
     hosts: 1,
     description: 'memory',
+    filesBornAt: '',
     pool,
     ensureRoom() {},
     freeBytes: () => null,
@@ -124,7 +121,7 @@ type Copies = {
 }
 
 /** Copies every table that has rows, and returns the statements that bring the store back to them: three milliseconds, where `truncate` takes sixty. */
-async function rememberAll(db: Database): Promise<Copies> {
+export async function rememberAll(db: Database): Promise<Copies> {
   const names = async (query: string) => (await db.query<{ name: string }>(query)).rows.map(({ name }) => name)
   const tables = await names(
     `select tablename as name from pg_tables where schemaname = 'public' and tablename <> 'schema_migrations' order by 1`,
@@ -154,7 +151,8 @@ async function rememberAll(db: Database): Promise<Copies> {
     backUp: tables
       .map((table) => `delete from backup.${table}; insert into backup.${table} select * from ${table}`)
       .join(';\n'),
-    restore: replaced(...from('backup', tables)),
+    // Written anew as all rows are, though it says the same.
+    restore: replaced(...from('backup', tables), 'update schema_migrations set name = name'),
     bare: new Set(tables.filter((table) => !filled.includes(table))),
   }
 }

@@ -60,8 +60,6 @@ export type Fault =
       readonly atMs: number
       /** How much older the backup is, where there is one. */
       readonly ageMs: number
-      /** Restored although the shop cannot tell; never drawn, because it is known to go wrong. */
-      readonly isUnproven?: boolean
     }
   | { readonly kind: 'operator'; readonly atMs: number; readonly deed: (typeof DEEDS)[number] }
 

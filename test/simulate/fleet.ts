@@ -3,12 +3,12 @@ import type { Post } from '../../src/webhooks/post.ts'
 import type { Partner } from './actors/partner.ts'
 import type { SimChain } from './chain.ts'
 import { type Chance, chanceOf } from './chance.ts'
-import type { MemoryStore } from './engine.ts'
 import { gateOf } from './gate.ts'
 import { type Replica, startReplica } from './replica.ts'
 import { type Asked, askApp, type Heard } from './request.ts'
 import type { Actor, Scheduler } from './scheduler.ts'
-import { forgetAll, gatedDatabase, newMemory } from './store-gate.ts'
+import type { SimStore } from './store.ts'
+import { forgetAll, newMemory } from './store-gate.ts'
 import type { Strikes } from './strikes.ts'
 import type { SimWorld } from './world.ts'
 
@@ -29,7 +29,7 @@ export type FleetParts = {
   readonly seed: number
   readonly sim: Scheduler
   readonly world: SimWorld
-  readonly store: MemoryStore
+  readonly store: SimStore
   readonly config: Config
   /** How many nodes each chain is asked through. */
   readonly nodes: number
@@ -80,7 +80,7 @@ export function createFleet(parts: FleetParts): Fleet {
       actor,
       config,
       gate,
-      database: gatedDatabase(sim, store, gate, memory),
+      database: store.open({ sim, actor, wires, mishap: strikes().mishap, memory }),
       nodes: [world.native, world.tempo].map((chain) => ({ chain, ways: waysTo(chain) })),
       random: chanceOf(seed, actor.name),
       partner,
@@ -93,17 +93,22 @@ export function createFleet(parts: FleetParts): Fleet {
       },
       (error: Error) => {
         sim.tell(`${actor.name} could not start: ${error.message}`)
-        sim.kill(actor)
+        end(actor)
         startAfter(index, RESTART_MS)
       },
     )
+  }
+
+  function end(actor: Actor): void {
+    sim.kill(actor)
+    void sim.work(() => store.hangUp(actor))
   }
 
   return {
     start,
     kill(actor, backAfterMs) {
       const index = Number(/^shop(\d+)/.exec(actor.name)![1])
-      sim.kill(actor)
+      end(actor)
       alive.delete(actor)
       replicas[index] = null
       startAfter(index, backAfterMs)
@@ -125,7 +130,7 @@ export function createFleet(parts: FleetParts): Fleet {
         if (replica && (index === 'all' || place === index)) replica.actor.clockOffMs = offMs
     },
     restart(change) {
-      for (const actor of alive) sim.kill(actor)
+      for (const actor of alive) end(actor)
       alive.clear()
       const indexes = lives.flatMap((count, index) => (count > 0 ? [index] : []))
       replicas.fill(null)
@@ -139,7 +144,7 @@ export function createFleet(parts: FleetParts): Fleet {
       })()
     },
     end() {
-      for (const { actor } of open()) sim.kill(actor)
+      for (const { actor } of open()) end(actor)
     },
   }
 }

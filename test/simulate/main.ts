@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util'
 import type { Move } from './actors/enemy.ts'
 import { addCoverage, newCoverage, printCoverage } from './coverage.ts'
 import { type Fault, KINDS } from './faults.ts'
+import { KEPT } from './kept.ts'
 import { loadHookWithout, rememberingHook } from './mends.ts'
 import type { Verdict } from './run.ts'
 
@@ -13,6 +14,9 @@ import type { Verdict } from './run.ts'
 //   npm run simulate -- --seed=7                      one universe, told step by step
 //   npm run simulate -- --universes=200 --jobs=2      many; --from=1000 begins at another seed
 //   npm run simulate -- --seeds=3,5,3 --digests       these, each with the digest of all its steps
+//   npm run simulate -- --universes=60 --depth=postgres
+//                                                     on PostgreSQL: statements wait for locks, and sessions end with their process
+//   npm run simulate -- --kept                        those that once found something as well, with the plans that did
 //   npm run simulate -- --universes=5000 --without=E15 --until-found
 //                                                     with one mend taken out: is it found, and in which universe?
 //                                                     --kinds=lag,stop and --goods=lot aim: only these faults, only these goods;
@@ -25,6 +29,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     seeds: { type: 'string' },
     digests: { type: 'boolean', default: false },
+    kept: { type: 'boolean', default: false },
     from: { type: 'string', default: '1' },
     universes: { type: 'string', default: '100' },
     jobs: { type: 'string', default: '1' },
@@ -34,6 +39,7 @@ const { values } = parseArgs({
     goods: { type: 'string' },
     enemy: { type: 'string' },
     plan: { type: 'string' },
+    depth: { type: 'string', default: 'memory' },
     'until-found': { type: 'boolean', default: false },
     brief: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -94,11 +100,11 @@ async function work(): Promise<Tally> {
     import('./shrink.ts'),
     import('./told.ts'),
   ])
-  const stage = await buildStage()
+  const stage = await buildStage(values.depth === 'postgres' ? 'postgres' : 'memory')
   const coverage = newCoverage()
   const cpu = process.cpuUsage()
   const kinds = KINDS.filter((kind) => values.kinds?.split(',').includes(kind))
-  const aim = {
+  const aimed = {
     ...(kinds.length > 0 ? { kinds } : {}),
     ...(values.goods ? { goods: values.goods } : {}),
     ...(values.enemy ? { enemy: values.enemy as Move } : {}),
@@ -106,7 +112,8 @@ async function work(): Promise<Tally> {
   }
   let universes = 0
   let violations = 0
-  for (const seed of seedsOf()) {
+  const kept = values.kept ? KEPT.map(({ seed, plan }) => ({ seed, aim: plan ? { plan } : {} })) : []
+  for (const { seed, aim } of [...seedsOf().map((seed) => ({ seed, aim: aimed })), ...kept]) {
     const verdict = await runUniverse(seed, stage, {
       isTold: values.seed !== undefined,
       ...aim,
@@ -114,7 +121,7 @@ async function work(): Promise<Tally> {
     universes++
     addCoverage(coverage, verdict.coverage)
     if (values.seed) console.log(verdict.history.join('\n'))
-    if (values.seed || values.digests) console.log(digestLine(verdict))
+    if (values.seed || (values.digests && aim === aimed)) console.log(digestLine(verdict))
     if (verdict.violations.length === 0) continue
     violations++
     console.log(`seed ${seed}, universe ${universes}: ${verdict.violations.join('\n  ')}`)
@@ -130,6 +137,7 @@ async function work(): Promise<Tally> {
     console.log(shortHistory(again))
     if (values['until-found']) break
   }
+  await stage.store.close()
   const { user, system } = process.cpuUsage(cpu)
   const { passed, struck } = coverage
   return { universes, violations, passed: [...passed], struck: [...struck], cpuMs: (user + system) / 1000 }

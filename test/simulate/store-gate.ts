@@ -1,7 +1,6 @@
 import type { Database, Result, Transaction } from '../../src/store/db.ts'
 import { asStoreProblem } from '../../src/store/fault.ts'
 import { statement } from '../../src/store/statement.ts'
-import type { MemoryStore } from './engine.ts'
 import type { Gate } from './gate.ts'
 import type { Scheduler } from './scheduler.ts'
 
@@ -24,8 +23,8 @@ export function forgetAll({ written }: StoreMemory): void {
   written.set(ANY, (written.get(ANY) ?? 0) + 1)
 }
 
-const STATEMENT_MS_MAX = 6_500
-const LATENCY_MS = 4
+export const STATEMENT_MS_MAX = 6_500
+export const LATENCY_MS = 4
 /** A job that somebody holds is due when its lease ends. */
 const NEXT_DUE = statement<{ kind: string; due: Date }>('select kind, min(run_at) as due from jobs group by kind')
 const CLAIM = 'db claim'
@@ -35,34 +34,47 @@ const POLLED = new Set(['db select events', 'db select webhook_endpoints', 'db i
 const NEVER = Number.POSITIVE_INFINITY
 const NONE: Result<never> = { rows: [], rowCount: 0 }
 
-/** One replica's way to the store. A statement is one step, and so is a transaction: the embedded engine has one session. */
-export function gatedDatabase(sim: Scheduler, { db, bare }: MemoryStore, gate: Gate, memory: StoreMemory): Database {
-  const cut = () => asStoreProblem(Object.assign(new Error('Connection terminated'), { code: 'ECONNRESET' }))
+export function lostConnection(): Error {
+  return Object.assign(new Error('Connection terminated'), { code: 'ECONNRESET' })
+}
+
+type GateParts = {
+  readonly sim: Scheduler
+  readonly db: Database
+  /** For looks that are nobody's step. */
+  readonly outside: Database
+  readonly bare: ReadonlySet<string>
+  /** Null: the sessions behind `db` have gates of their own, and tell the memory what they wrote. */
+  readonly gate: Gate | null
+  readonly memory: StoreMemory
+}
+
+/** One replica's way to the store. A statement is one step, and behind one gate so is a transaction: the embedded engine has one session. */
+export function gatedDatabase({ sim, db, outside, bare, gate, memory }: GateParts): Database {
+  const cut = () => asStoreProblem(lostConnection())
   const through = <Answer>(label: string, run: () => Promise<Answer>) =>
-    gate({ label, latencyMs: LATENCY_MS, patienceMs: STATEMENT_MS_MAX, run, failure: cut })
+    gate ? gate({ label, latencyMs: LATENCY_MS, patienceMs: STATEMENT_MS_MAX, run, failure: cut }) : run()
   const stampOf = ({ mentioned }: Shape) =>
     mentioned.reduce((sum, table) => sum + (memory.written.get(table) ?? 0), memory.written.get(ANY) ?? 0)
   const isFresh = <Value>(kept: Kept<Value> | undefined, shape: Shape): kept is Kept<Value> =>
     kept !== undefined && kept.stamp === stampOf(shape)
 
-  function note({ written }: Shape): void {
-    for (const table of written) memory.written.set(table, (memory.written.get(table) ?? 0) + 1)
-  }
-
   /** Asked only if something was written since it was last asked the same. */
   async function remembered<Row>(key: string, shape: Shape, run: () => Promise<Result<Row>>): Promise<Result<Row>> {
     const kept = memory.read.get(key)
     if (isFresh(kept, shape)) return kept.value as Result<Row>
+    const stamp = stampOf(shape)
     const value = await run()
-    memory.read.set(key, { stamp: stampOf(shape), value })
+    if (stamp === stampOf(shape)) memory.read.set(key, { stamp, value })
     return value
   }
 
   /** Is there a job of these kinds to be had? Looked up once for everybody, until a job is written. */
   async function isDue(kinds: readonly string[], shape: Shape): Promise<boolean> {
     if (!isFresh(memory.due ?? undefined, shape)) {
-      const { rows } = await sim.work(() => db.query(NEXT_DUE))
-      memory.due = { stamp: stampOf(shape), value: new Map(rows.map(({ kind, due }) => [kind, due.getTime()])) }
+      const stamp = stampOf(shape)
+      const { rows } = await sim.work(() => outside.query(NEXT_DUE))
+      memory.due = { stamp, value: new Map(rows.map(({ kind, due }) => [kind, due.getTime()])) }
     }
     const { value } = memory.due!
     return kinds.some((kind) => (value.get(kind) ?? NEVER) <= sim.now())
@@ -78,10 +90,11 @@ export function gatedDatabase(sim: Scheduler, { db, bare }: MemoryStore, gate: G
     const kept = memory.read.get(key)
     if (isFresh(kept, shape)) return kept.value as Result<Row>
     if (isBare(shape)) return NONE
+    const stamp = stampOf(shape)
     const result = await run()
     const isNothing = !COMPOSED.test(text) && result.rows.length === 0 && !result.rowCount
-    if (!isNothing) note(shape)
-    else if (!IMPURE.test(text)) memory.read.set(key, { stamp: stampOf(shape), value: result })
+    if (!isNothing) note(memory, shape)
+    else if (!IMPURE.test(text) && stamp === stampOf(shape)) memory.read.set(key, { stamp, value: result })
     return result
   }
 
@@ -94,7 +107,7 @@ export function gatedDatabase(sim: Scheduler, { db, bare }: MemoryStore, gate: G
     return {
       ...tx,
       query(sql, values) {
-        note(shapeOf(typeof sql === 'string' ? sql : sql.text))
+        note(memory, shapeOf(typeof sql === 'string' ? sql : sql.text))
         return tx.query(sql, values)
       },
     }
@@ -117,6 +130,7 @@ export function gatedDatabase(sim: Scheduler, { db, bare }: MemoryStore, gate: G
       })
     },
     async transaction(work, settings) {
+      if (!gate) return db.transaction(work, settings)
       const attempt = () => through('db transaction', () => db.transaction((tx) => work(noting(tx)), settings))
       // A connection that is lost with its commit under way: the real store runs the work again too.
       try {
@@ -127,6 +141,15 @@ export function gatedDatabase(sim: Scheduler, { db, bare }: MemoryStore, gate: G
       }
     },
   }
+}
+
+function note({ written: counts }: StoreMemory, { written }: Shape): void {
+  for (const table of written) counts.set(table, (counts.get(table) ?? 0) + 1)
+}
+
+/** A statement was carried out. */
+export function noteStatement(memory: StoreMemory, text: string): void {
+  note(memory, shapeOf(text))
 }
 
 /** Its parts may write whatever the whole of it returns. */

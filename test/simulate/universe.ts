@@ -9,18 +9,19 @@ import { createReceiver, type Receiver } from './actors/receiver.ts'
 import type { Purchase } from './book.ts'
 import { chanceOf } from './chance.ts'
 import { type Coverage, newCoverage } from './coverage.ts'
-import type { MemoryStore, StoreTime } from './engine.ts'
+import type { StoreTime } from './engine.ts'
 import { aimOf, type Fault, type FaultKind, planOf } from './faults.ts'
 import { createFleet, type Fleet } from './fleet.ts'
 import { goodsFor } from './goods.ts'
 import { enterUniverse } from './process.ts'
 import { createScheduler, type Scheduler } from './scheduler.ts'
+import type { SimStore } from './store.ts'
 import { createStrikes, type Strikes } from './strikes.ts'
 import { startWeather } from './weather.ts'
 import type { SimWorld } from './world.ts'
 
 /** What all universes of a process share, one after the other. */
-export type Stage = { readonly world: SimWorld; readonly store: MemoryStore; readonly time: StoreTime }
+export type Stage = { readonly world: SimWorld; readonly store: SimStore; readonly time: StoreTime }
 
 export type UniverseOptions = {
   /** Instead of what the seed planned. */
@@ -53,7 +54,7 @@ export type Universe = {
   readonly seed: number
   readonly sim: Scheduler
   readonly world: SimWorld
-  readonly store: MemoryStore
+  readonly store: SimStore
   readonly plan: readonly Fault[]
   readonly purchases: readonly Purchase[]
   readonly game: Game | null

@@ -93,7 +93,7 @@ async function jump({ sim, fleet }: Universe, { replica, offMs, forMs }: Extract
     .then(() => fleet.setClock(replica, 0))
 }
 
-async function change(universe: Universe, { what, isUnproven }: Extract<Fault, { kind: 'change' }>): Promise<void> {
+async function change(universe: Universe, { what }: Extract<Fault, { kind: 'change' }>): Promise<void> {
   const { config, fleet, store, game } = universe
   const { x402, mpp, retired } = config
   switch (what) {
@@ -109,24 +109,8 @@ async function change(universe: Universe, { what, isUnproven }: Extract<Fault, {
     }
     case 'restore':
       // A game of the shop's own would be taken back with its books, and with it what players were given.
-      if (game && (isUnproven || (await isOlderByProof(universe))) && universe.restore())
-        fleet.restart({ run: store.restore })
+      if (game && universe.restore()) fleet.restart({ run: store.restore })
   }
-}
-
-/**
- * A shop knows that its store is an older copy by a key of its own that has sent more than its journal says. Without such proof it takes a
- * backup of the last minutes for the whole truth, as its manual says, and so nobody restores one here.
- */
-async function isOlderByProof({ world, store }: Universe): Promise<boolean> {
-  const { rows } = await store.db.query<{ chain: number; signer: string; next: number }>(
-    'select chain_id::int as chain, signer, max(nonce)::int + 1 as next from backup.sends group by 1, 2',
-  )
-  for (const { chain, signer, next } of rows) {
-    const { ask } = chain === world.native.chainId ? world.native : world.tempo
-    if (Number(await ask({ method: 'eth_getTransactionCount', params: [signer, 'latest'] })) > next) return true
-  }
-  return false
 }
 
 async function reorg({ world, sim }: Universe, { chain, depth, drop }: Reorg): Promise<void> {

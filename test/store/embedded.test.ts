@@ -9,10 +9,11 @@ import { type LogFields, silentLog } from '../../src/base/log.ts'
 import { isProblem } from '../../src/base/problem.ts'
 import { type Database, openDatabase } from '../../src/store/db.ts'
 import { judgeFileSystem } from '../../src/store/embedded/disk.ts'
+import { bornAt } from '../../src/store/embedded/embedded.ts'
 import { StoreFault, type StoreFaultCode } from '../../src/store/fault.ts'
 import { startChild } from '../support/child.ts'
 import { quiet } from '../support/database.ts'
-import { createDataDir } from '../support/embedded.ts'
+import { copyTree, createDataDir } from '../support/embedded.ts'
 import { until } from '../support/until.ts'
 
 const opener = join(import.meta.dirname, 'children/open.ts')
@@ -56,7 +57,13 @@ test('a folder has one process at a time, and is free the moment that process is
   assert.equal((await refusalOf(dataDir)).code, 'data_dir_locked', 'a second opening in the same process')
   await db.ping()
   await db.close()
-  await (await openDatabase({ ...quiet, dataDir })).close()
+  const again = await openDatabase({ ...quiet, dataDir })
+  await again.close()
+  assert.equal(again.filesBornAt, db.filesBornAt, 'the same files')
+  const copy = mkdtempSync(join(tmpdir(), 'sutler-copy-'))
+  t.after(() => rmSync(copy, { recursive: true }))
+  copyTree(dataDir, copy)
+  assert.notEqual(bornAt(copy), db.filesBornAt, 'C-12: a copy of the folder is known for one')
 })
 
 test('a first start that is killed half way leaves nothing that hinders the next', async (t) => {

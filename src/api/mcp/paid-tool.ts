@@ -35,12 +35,18 @@ export type PaidToolOptions = {
 /** A row of the table, sold as a tool: its challenges name the tool. */
 type Sold = PaidRoute & { readonly challenge: Challenger }
 
+/** The same good on a rail that was retired: nobody is asked to pay there any more, but who has paid is owed an answer. */
+type Former = Pick<Sold, 'offer' | 'challenge' | 'body'>
+
 /** A good with all the rails it is offered on, a row for each. It is sold by the very `purchase` that sells it over HTTP. */
 export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], options: PaidToolOptions): McpTool {
   const { checkout, limiter, paymentGate, random, problemResult, rails } = options
   const { summary } = rows[0]!
   const resource = { url: `mcp://tool/${tool.name}`, scope: `MCP ${tool.name}`, description: summary }
   const sold: readonly Sold[] = rows.map((row) => ({ ...row, challenge: row.offer.rail.challenger(resource) }))
+  const former = formerOffers(checkout, rows, rails).map(
+    (offer): Former => ({ offer, challenge: offer.rail.challenger(resource), body: rows[0]!.body }),
+  )
   const httpCalls = rows.map(({ method, offer, path }) => `${method} ${offer.rail.baseUrl}${path}`)
   const isRateLimited = rows.some((row) => row.isRateLimited)
   const outcomeResult = createOutcomeResults(tool.pollWith ?? 'get_purchase_status', problemResult)
@@ -57,7 +63,7 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
       // Bound to the tool and to these arguments, a challenge buys nothing else. What is empty binds nothing, as over HTTP.
       const body = Object.keys(request).length === 0 ? null : Buffer.from(canonical(request))
 
-      const attempt = (row: Sold, incoming: Incoming): Promise<Outcome> =>
+      const attempt = (row: Former, incoming: Incoming): Promise<Outcome> =>
         purchase(checkout, row.offer, {
           resource,
           challenge: row.challenge,
@@ -80,6 +86,12 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
         return paymentRequired({ challenges, refusal, rails, summary, httpCalls }, call)
       }
 
+      const before = paidOn ? undefined : former.find(({ offer }) => carries(offer.rail, incomingOf(call)))
+      if (before) {
+        await assertKnown(checkout, before.offer.rail, incomingOf(call))
+        const outcome = await attempt(before, incomingOf(call))
+        return outcome.kind === 'challenged' ? demand(outcome.problem) : outcomeResult(outcome, before.offer.rail, call)
+      }
       if (!paidOn) return demand(null)
       const row = sold.find(({ offer }) => offer.rail === paidOn)
       if (!row) return demand(new Problem('payment_terms_mismatch', `This tool takes no payment by ${paidOn.name}.`))
@@ -95,6 +107,24 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
       }
     },
   }
+}
+
+function formerOffers(
+  { offers }: Checkout,
+  rows: readonly PaidRoute[],
+  rails: readonly Rail[],
+): readonly PaidRoute['offer'][] {
+  const { name } = rows[0]!.offer.good
+  const all = [...offers.values()].filter(({ good, rail }) => good.name === name && !rails.includes(rail))
+  return all as unknown as readonly PaidRoute['offer'][]
+}
+
+/** A payment on a rail that was retired is answered for what it bought. What bought nothing buys nothing now; its payer may have sent it already. */
+async function assertKnown({ orders }: Checkout, rail: Rail, incoming: Incoming): Promise<void> {
+  const credential = rail.read(incoming)
+  if (credential && (await orders.byIdentities(credential.identities))) return
+  const detail = `This shop takes no payments by ${rail.label} any more, and this one has bought nothing; what has reached the shop goes back to its sender.`
+  throw new Problem('payment_misplaced', detail, { status: 409, taken: 'unknown', action: 'fix_request' })
 }
 
 /** What a tool of one price costs now, where clients look for it. The challenge decides: they keep a list for as long as they run. */

@@ -26,7 +26,7 @@ import type { ChargeTerms } from './charge.ts'
 import { readCredential } from './credential.ts'
 import { documentsOf } from './documents.ts'
 import { tagIn, transferIdentity } from './memo.ts'
-import { paymentOf } from './payment.ts'
+import { nameOf, paymentOf } from './payment.ts'
 import { type PullOptions, verifyPull } from './pull.ts'
 import { landedPush, type PushOptions, verifyPush } from './push.ts'
 import { type ChargeSettler, paidFor } from './settlement.ts'
@@ -75,6 +75,7 @@ export function mppRail(options: MppOptions): Rail {
     challenger: (resource) => challenger(options, resource),
     read: (incoming) => readCredential(network, secrets, incoming),
     verify: (credential, asked) => verify(options, ways, credential, asked),
+    namesOf: (credential) => namesOf(options, credential),
     landed: (credential) => landed(options, ways, credential.content as MppCredential),
 
     async identityOf({ transaction, logIndex }) {
@@ -139,6 +140,14 @@ async function verify(
   return verdict.kind === 'pays'
     ? { kind: 'pays', payment: paymentOf(credential, verdict.seen, money) }
     : { ...verdict, transaction: proof.hash }
+}
+
+/** A signed transaction names its hash only to whoever reads it; one that nobody can read never landed. */
+async function namesOf({ network, verifier }: MppOptions, credential: Credential): Promise<readonly string[]> {
+  const { challenge, proof } = credential.content as MppCredential
+  if (proof.mode === 'push') return credential.identities
+  const hash = await (await verifier()).hashOf(proof.raw).catch(() => null)
+  return hash === null ? credential.identities : [...credential.identities, nameOf(network, challenge.id, hash)]
 }
 
 async function landed(

@@ -74,6 +74,7 @@ export function x402Rail(options: X402Options): Rail {
       return authorization && identityOf(network, asset, authorization)
     },
 
+    namesOf: async ({ identities }) => identities,
     landed: ({ content }) => reader.landed((content as Payload).payload.authorization),
     settle: (order, lease) => facilitator.settle(order, lease),
     receipt: ({ transaction, network, payer }) => response({ success: true, transaction, network, payer }),

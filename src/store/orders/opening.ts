@@ -153,6 +153,13 @@ const SPENT = statement<{ identity: string }>(`
     and order_id is null
   limit 1`)
 
+const SET_ASIDE = statement<{ identity: string }>(`
+  select identity
+  from payment_identities
+  where identity = any ($1::text[])
+    and arrival_id is not null
+  limit 1`)
+
 const BY_KEY = statement<OrderRow>(`
   select ${ORDER_COLUMNS}
   from orders o
@@ -178,6 +185,10 @@ const CLOSED = statement<{ is_blocked: boolean; is_paused: boolean }>(`
 
 export async function findByIdentities(db: Queryable, identities: readonly string[]): Promise<Order | null> {
   return firstOrder(db, BY_IDENTITIES, [identities])
+}
+
+export async function isSetAside(db: Queryable, identities: readonly string[]): Promise<boolean> {
+  return (await db.query(SET_ASIDE, [identities])).rows.length > 0
 }
 
 /** Rules that said no while others finished may have nothing against it a moment later. */

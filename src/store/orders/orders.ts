@@ -19,7 +19,7 @@ import {
   type RefundChange,
   setPlan,
 } from './change.ts'
-import { findByIdentities, type Opening, type OpenOutcome, openOrder } from './opening.ts'
+import { findByIdentities, isSetAside, type Opening, type OpenOutcome, openOrder } from './opening.ts'
 import { refundedToday } from './refund-budget.ts'
 import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './row.ts'
 
@@ -28,6 +28,8 @@ export type Orders = {
   open(opening: Opening): Promise<OpenOutcome>
   byId(id: string): Promise<Order | null>
   byIdentities(identities: readonly string[]): Promise<Order | null>
+  /** Has money come by one of these names that bought nothing, and that nothing can be bought with any more? */
+  isSetAside(identities: readonly string[]): Promise<boolean>
   /** Anything a payer may hold: order id, payment transaction, authorization nonce, challenge id, idempotency key. */
   byReference(reference: string): Promise<readonly FoundOrder[]>
   /** Money that reached us, by whatever names it, and that no order has. */
@@ -84,6 +86,7 @@ export function createOrders(db: Database): Orders {
       return rows[0] ? fromOrderRow(rows[0]) : null
     },
     byIdentities: (identities) => findByIdentities(db, identities),
+    isSetAside: (identities) => isSetAside(db, identities),
     async byReference(reference) {
       const { rows } = await db.query(BY_REFERENCE, [reference])
       return rows.map(({ identities, ...row }) => ({

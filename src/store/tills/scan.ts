@@ -1,16 +1,18 @@
 import { newId, type Random } from '../../base/id.ts'
 import type { Transfer } from '../../domain/till.ts'
 import type { Database, Queryable } from '../db.ts'
+import { bornIn } from '../lineage.ts'
 import { statement } from '../statement.ts'
 
 const ADD_TILL = statement(`
-  insert into tills (id, first_block, checked_block)
-  values ($1, $2::bigint + 1, $2)
+  insert into tills (id, first_block, checked_block, birth)
+  values ($1, $2::bigint + 1, $2, ${bornIn('$3')})
   on conflict (id) do nothing`)
 
-const TILL = statement<{ from_block: string; silent_seconds: number }>(`
+const TILL = statement<{ from_block: string; silent_seconds: number; is_doubted: boolean }>(`
   select greatest(first_block, checked_block + 1 - $2::bigint) as from_block,
-         extract(epoch from now() - alive_at)::float8 as silent_seconds
+         extract(epoch from now() - alive_at)::float8 as silent_seconds,
+         coalesce(birth <> ${bornIn('$3')}, false) as is_doubted
   from tills
   where id = $1`)
 
@@ -20,18 +22,65 @@ export type TillMark = {
   /** For how long nobody has looked. */
   readonly silentSeconds: number
   readonly isNew: boolean
+  /** Not the store in which its books were last held against the chain, but a copy; or nobody kept them for long; or somebody says so. */
+  readonly isDoubted: boolean
 }
 
 /** Where the reading of a till goes on, so many blocks back from where it stopped; a new till begins after the block given. */
 export async function openTill(
-  queryable: Queryable,
+  db: Database,
   id: string,
   { after, again }: { readonly after: bigint; readonly again: bigint },
 ): Promise<TillMark> {
-  const added = await queryable.query(ADD_TILL, [id, after.toString()])
-  const { rows } = await queryable.query(TILL, [id, again.toString()])
-  const { from_block, silent_seconds } = rows[0]!
-  return { fromBlock: BigInt(from_block), silentSeconds: silent_seconds, isNew: added.rowCount === 1 }
+  const added = await db.query(ADD_TILL, [id, after.toString(), db.filesBornAt])
+  const { rows } = await db.query(TILL, [id, again.toString(), db.filesBornAt])
+  const { from_block, silent_seconds, is_doubted } = rows[0]!
+  const isNew = added.rowCount === 1
+  return { fromBlock: BigInt(from_block), silentSeconds: silent_seconds, isNew, isDoubted: is_doubted }
+}
+
+const TRUST = statement(`
+  update tills
+  set birth = ${bornIn('$2')}
+  where id = $1
+    and birth is distinct from ${bornIn('$2')}`)
+
+/** Whatever the store may have forgotten of this till was set aside. */
+export async function trustBooks(db: Database, id: string): Promise<void> {
+  await db.query(TRUST, [id, db.filesBornAt])
+}
+
+const TRUSTED = statement<{ id: string }>(`
+  select id
+  from tills
+  where birth is null
+     or birth = ${bornIn('$1')}`)
+
+/** For whoever has copied a store that nobody sold from meanwhile: what could be trusted there can be trusted in the copy. */
+export async function carryTrust(source: Database, target: Database): Promise<void> {
+  const { rows } = await source.query(TRUSTED, [source.filesBornAt])
+  for (const { id } of rows) await trustBooks(target, id)
+}
+
+const DOUBT_SILENT = statement(`
+  update tills
+  set birth = 'silence'
+  where id = $1
+    and alive_at < now() - make_interval(secs => $2)`)
+
+/** Nobody has looked for so long that it may be an older copy of itself. Written down, because the next look ends the silence. */
+export async function doubtAfterSilence(queryable: Queryable, id: string, secondsMax: number): Promise<void> {
+  await queryable.query(DOUBT_SILENT, [id, secondsMax])
+}
+
+const DOUBT = statement<{ id: string }>(`
+  update tills
+  set birth = 'put back'
+  returning id`)
+
+/** Somebody says that the store was put back, where nothing shows it. Returns the tills that will be held against the chain. */
+export async function doubtBooks(queryable: Queryable): Promise<readonly string[]> {
+  return (await queryable.query(DOUBT)).rows.map(({ id }) => id)
 }
 
 const DROP = statement<{ order_id: string }>(`

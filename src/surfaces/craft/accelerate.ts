@@ -5,6 +5,7 @@ import {
   assertReady,
   type Craft,
   deliverAction,
+  isCarriedOut,
   pausedFinding,
   payerFinding,
   trialProblem,
@@ -64,6 +65,7 @@ export function accelerateGood(craft: Craft, defaultAmount: bigint): Good<Accele
       }
     },
 
+    recall: async (input, orderId) => ((await isCarriedOut(craft, orderId)) ? chargeOf(input, defaultAmount) : null),
     deliver: (input, plan, buyer) => deliverAction(craft, buyer, actionOf(input, plan as TokenCharge)),
   }
 }

@@ -135,6 +135,12 @@ export function deliverAction(
   })
 }
 
+/** Has the controller carried out the action of this order? */
+export async function isCarriedOut({ controller: { contract } }: Craft, orderId: string): Promise<boolean> {
+  const [, , isDone] = await contract.read('actionOf', [orderKey(orderId)])
+  return isDone
+}
+
 /** The timers that an action started or shortened, as they are now; null when the controller has not carried it out. */
 async function timersOf({ contract, read }: Controller, key: Hash): Promise<JsonObject | null> {
   const [, , isDone, timerIds] = await contract.read('actionOf', [key])

@@ -7,6 +7,7 @@ import {
   assertReady,
   type Craft,
   deliverAction,
+  isCarriedOut,
   pausedFinding,
   payerFinding,
   trialProblem,
@@ -64,6 +65,7 @@ export function burnGood(craft: Craft): Good<Burn> {
       }
     },
 
+    recall: async (_input, orderId) => ((await isCarriedOut(craft, orderId)) ? {} : null),
     deliver: (input, _plan, buyer) => deliverAction(craft, buyer, actionOf(input)),
   }
 }

@@ -5,7 +5,7 @@ import { whenThere } from '../../base/when-there.ts'
 import type { Good, Hold, LivePrice } from '../../domain/good.ts'
 import type { PayerProblem } from '../surface.ts'
 import { type Lot, type Lots, lotStateOf, type SaleContract } from './lots.ts'
-import { gasMaxOf, type MintOptions, mint, mintProblem, pausedProblem, suspectsOf } from './mint.ts'
+import { gasMaxOf, isMinted, type MintOptions, mint, mintProblem, pausedProblem, suspectsOf } from './mint.ts'
 import type { SaleBuy } from './schema.ts'
 
 type SaleOptions = MintOptions & {
@@ -50,6 +50,7 @@ export function saleLot(options: SaleOptions): Good<SaleBuy> {
       return { findings: [...findings, { check: 'mint', problem: await trial }], plan: {}, holds: [hold], suspects }
     },
 
+    recall: async (_input, orderId) => ((await isMinted(options, orderId)) ? {} : null),
     deliver: (input, _plan, buyer) => mint(options, input, buyer),
   }
 }

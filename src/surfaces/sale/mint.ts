@@ -109,6 +109,12 @@ export async function suspectsOf(rpc: Rpc, { beneficiary }: SaleBuy): Promise<re
   return code === '0x' ? [] : [`receiver:${beneficiary}`, ...codeSuspects(code)]
 }
 
+/** Has the contract minted for this order? */
+export async function isMinted({ contract }: MintOptions, orderId: string): Promise<boolean> {
+  const [, , , firstTokenId] = await contract.read('orderOf', [orderKey(orderId)])
+  return firstTokenId !== 0n
+}
+
 /** Mints what was bought, once per order. */
 export function mint(options: MintOptions, input: SaleBuy, buyer: Buyer): Promise<Delivery> {
   const { orderId, settledAt, lease, isUntried } = buyer

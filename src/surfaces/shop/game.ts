@@ -72,6 +72,8 @@ export type GameBackend = {
   offersFor(playerId: string, itemId: string | null): Promise<readonly PersonalOffer[]>
   /** What one piece cost this player before, as far as that was replaced after this moment. */
   earlierPrices(playerId: string, itemId: string, since: number): Promise<readonly Usd[]>
+  /** To whom it was delivered under this order, where the game can say that it was; null otherwise. */
+  recall?(orderId: string): Promise<{ readonly playerId: string } | null>
   /** Runs at least once per order. A throw means that nobody knows; it is then called again. */
   deliver(delivery: GameDelivery): Promise<Grant>
 }

@@ -3,7 +3,7 @@ import { cachedRead } from '../../base/cached-read.ts'
 import type { GameBackend, Item, Player, PlayerKey } from './game.ts'
 import { GameSilent } from './game-client.ts'
 import { deliverByGame, type HttpGameOptions } from './game-delivery.ts'
-import { healthAnswer, itemsAnswer, offersAnswer, playerAnswer } from './game-wire.ts'
+import { deliveryAnswer, healthAnswer, itemsAnswer, offersAnswer, playerAnswer } from './game-wire.ts'
 
 /** Listings may be this old; purchases never read them. */
 const ITEMS_MS = 2_000
@@ -39,6 +39,12 @@ export function httpGame(options: HttpGameOptions): GameBackend {
 
     // The game's prices are its own affair, and it keeps no history for us: what it asks now is what holds.
     earlierPrices: async () => [],
+
+    async recall(orderId) {
+      const path = `/deliveries/${encodeURIComponent(orderId)}`
+      const answer = await client.read({ method: 'GET', path }, deliveryAnswer)
+      return answer.state === 'delivered' && answer.orderId === orderId ? { playerId: answer.playerId } : null
+    },
 
     deliver: (delivery) => deliverByGame(options, delivery),
   }

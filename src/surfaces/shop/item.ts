@@ -48,6 +48,12 @@ export function shopItem({ game, holds, gameMs, payerProblem }: ShopItemOptions)
       return { findings, plan: { playerId }, holds: taken.filter((hold) => hold !== null) }
     },
 
+    async recall(input, orderId) {
+      const given = (await game.recall?.(orderId)) ?? null
+      const player = given && (await findRecipient(game, namedRecipient(input)))
+      return player?.playerId === given?.playerId ? given : null
+    },
+
     async deliver({ itemId, quantity }, plan, { orderId, settledAt, attempts, lease }) {
       const { playerId } = plan
       if (typeof playerId !== 'string') throw new TypeError(`order ${orderId} has no player in its plan`)

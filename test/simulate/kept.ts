@@ -1,0 +1,23 @@
+import type { Fault } from './faults.ts'
+
+/** A universe that once found something, and what it was. Without a plan it has the seed's own. */
+export type Kept = { readonly what: string; readonly seed: number; readonly plan?: readonly Fault[] }
+
+export const KEPT: readonly Kept[] = [
+  {
+    what: 'a backup that no key has moved since: delivered and sent back',
+    seed: 1111,
+    plan: [{ kind: 'change', what: 'restore', atMs: 17_752, ageMs: 20_000 }],
+  },
+  {
+    what: 'a pull payment that was set aside and has run out: 402 and taken',
+    seed: 4001,
+    plan: [{ kind: 'change', what: 'restore', atMs: 17_752, ageMs: 20_000 }],
+  },
+  {
+    what: 'tokens that were burnt for an order which the backup has open: delivered and sent back',
+    seed: 5027,
+    plan: [{ kind: 'change', what: 'restore', atMs: 9_000, ageMs: 8_000 }],
+  },
+  { what: 'a payment over MCP on a rail that was retired meanwhile: 402 and taken', seed: 8012 },
+]
