@@ -5,7 +5,7 @@ import { join } from 'node:path'
 // one after the other: each is a suite of its own, so what it sets up before and after its tests stays its own.
 
 /** So many files share a process. More would leave one core idle at the end. */
-const GROUP_MAX = 8
+const GROUP_MAX = 14
 
 /** These take longest, so they begin first. Each has a process to itself. */
 const LONG = [

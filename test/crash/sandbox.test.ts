@@ -11,7 +11,7 @@ import { type CrashWorld, type Flow, flows, judge } from './flows.ts'
 // What `npm start` runs, killed as a whole: store and chains lie in one folder, and must agree when they are opened again. The kill comes
 // when the first of several purchases is answered, which finds the others everywhere on their way.
 
-const ROUNDS = Number(process.env['TEST_SANDBOX_KILLS'] ?? 2)
+const ROUNDS = Number(process.env['TEST_SANDBOX_KILLS'] ?? 1)
 const PURCHASES = 6
 
 type Purchase = { readonly flow: Flow; readonly buyer: PrivateKeyAccount; readonly init: RequestInit }

@@ -55,7 +55,7 @@ async function start(): Promise<void> {
     rpcUrls,
     leaseSeconds: 2,
     drainSeconds: 3,
-    waitMsMax: 1_500,
+    waitMsMax: 5_000,
     verbose: process.env['TEST_VERBOSE'] === '1',
   }
   replicas = [
