@@ -222,7 +222,11 @@ function isPage({ headers, body }: RawAnswer): boolean {
 /** Documents for people, and figures for the operator, are not JSON. */
 function mayBe({ path, route }: Target, contentType: string | undefined): boolean {
   if (path === '/metrics') return contentType === 'text/plain; version=0.0.4; charset=utf-8'
-  if (/^\/operator\/(orders|money|audit)$/.test(path) && contentType === 'text/csv; charset=utf-8') return true
+  if (
+    /^\/operator\/(orders|money|audit|arrivals|players|webhooks\/[^/]+\/deliveries)$/.test(path) &&
+    contentType === 'text/csv; charset=utf-8'
+  )
+    return true
   return route?.kind === 'free' && route.contentType === contentType
 }
 

@@ -25,6 +25,25 @@ const list = async (query: string) =>
 const run = (...args: string[]) =>
   sutler([...args, '--url', shop.url, '--token', shop.config.operatorToken!.reveal()], { env: {} })
 
+/** The same list for a spreadsheet, by line. */
+async function tableAt(path: string): Promise<readonly string[]> {
+  const answer = await asOperator(shop, path, { headers: { accept: 'text/csv' } })
+  assert.deepEqual([answer.status, answer.headers.get('content-type')], [200, 'text/csv; charset=utf-8'])
+  return (await answer.text()).trimEnd().split('\r\n')
+}
+
+test('players come as a table too, all of them or those who are looked for', async () => {
+  const { players } = await get<{ players: { playerId: string; nickname: string }[] }>('/operator/players?limit=500')
+  const [columns, ...lines] = await tableAt('/operator/players?limit=1')
+  assert.equal(columns, 'playerId,nickname,level,wallets')
+  assert.deepEqual(
+    lines.map((line) => line.split(',')[0]),
+    players.map(({ playerId }) => playerId),
+  )
+  const [, ...found] = await tableAt('/operator/players?q=Demo&format=csv')
+  assert.ok(found.length > 0 && found.every((line) => line.split(',')[1]!.startsWith('Demo')), found.join())
+})
+
 for (const [name, come] of [
   ['x402', x402Stranger],
   ['mpp', mppStranger],
@@ -63,6 +82,9 @@ for (const [name, come] of [
         )
       }
       assert.equal((await asOperator(shop, '/operator/arrivals/0xnothing')).status, 404)
+      const [columns, ...lines] = await tableAt(`/operator/arrivals?state=held&rail=${name}`)
+      assert.match(columns!, /^arrivalId,status,reason,/)
+      assert.deepEqual([lines.length, lines[0]!.startsWith(`${id},held,`)], [1, true])
     })
 
     test('orders show finds it, and says that nothing was bought with it', async () => {

@@ -59,6 +59,13 @@ test('a purchase is told to a receiver as it goes on, in order, signed, and as i
       ['order.created', 'delivered', 200],
     ],
   )
+  const table = await asOperator(shop, `/operator/webhooks/${endpoint.id}/deliveries?state=delivered&format=csv`)
+  const [columns, ...lines] = (await table.text()).trimEnd().split('\r\n')
+  assert.equal(columns, 'position,eventId,type,subject,state,attempts,answers')
+  assert.deepEqual(
+    lines.map((line) => line.split(',')[2]),
+    ['order.confirmed', 'payment.settled', 'order.created'],
+  )
 })
 
 test('an endpoint is listed without its secret, rotated, disabled, enabled, replayed and removed', async () => {

@@ -8,6 +8,7 @@ import { type ArrivalState, arrivalStates, refundOf } from '../../domain/till.ts
 import type { Doer } from '../../store/deeds.ts'
 import type { ArrivalFilter, FoundArrival } from '../../store/tills/arrival-list.ts'
 import { type OperatorRoute, operator } from './route.ts'
+import { formatField, isTableAsked, TABLE_PAGE, TABLE_TYPE, tableOf } from './table.ts'
 
 /** Money that came without a purchase, as far as it is only read. */
 type ArrivalBook = {
@@ -42,6 +43,7 @@ export const arrivalQuery = z.strictObject({
   rail: z.string().min(1).max(32).optional(),
   cursor: z.string().min(1).max(200).optional().describe('`next` of the page before'),
   limit: z.coerce.number().int().min(1).max(ARRIVALS_PAGE_MAX).default(LIMIT),
+  format: formatField,
 })
 
 /** As many as one look at a list shows. */
@@ -58,6 +60,35 @@ export async function arrivalPage({ listArrivals }: ArrivalBook, query: z.output
   const shown = found.slice(0, limit)
   const last = shown.at(-1)
   return { arrivals: shown.map(presentFound), next: found.length > limit && last ? cursorOf(last.place) : null }
+}
+
+const COLUMNS = [
+  'arrivalId',
+  'status',
+  'reason',
+  'protocol',
+  'network',
+  'currency',
+  'amount',
+  'payer',
+  'payTo',
+  'paymentTx',
+  'blockNumber',
+  'orderId',
+  'refundTx',
+  'decidedBy',
+  'foundAt',
+]
+
+function arrivalTable(book: ArrivalBook, query: z.output<typeof arrivalQuery>): AsyncGenerator<string> {
+  return tableOf(
+    COLUMNS,
+    async (cursor) => {
+      const { arrivals, next } = await arrivalPage(book, { ...query, cursor, limit: TABLE_PAGE })
+      return { rows: arrivals.map((row) => ({ ...row, refundTx: row.refund?.['transaction'] ?? null })), next }
+    },
+    query.cursor,
+  )
 }
 
 export type ArrivalView = ReturnType<typeof presentFound>
@@ -89,9 +120,10 @@ export function arrivalRows(desk: ArrivalDesk): readonly OperatorRoute[] {
   return [
     operator('GET /operator/arrivals', {
       role: 'viewer',
-      summary: 'Money that came without a purchase, newest first',
+      summary: 'Money that came without a purchase, newest first; as a page, or all of it with Accept: text/csv',
       query: arrivalQuery,
-      handle: async ({ query }) => {
+      handle: async ({ query, header }) => {
+        if (isTableAsked({ query, header })) return { body: arrivalTable(desk, query), contentType: TABLE_TYPE }
         const asOf = isoTime(desk.now())
         return { body: { ...(await arrivalPage(desk, query)), asOf } }
       },

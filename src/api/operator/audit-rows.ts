@@ -13,6 +13,7 @@ import {
 } from '../../store/people/audit.ts'
 import { receiverUrl } from './receiver-url.ts'
 import { type OperatorRoute, operator } from './route.ts'
+import { formatField, isTableAsked, TABLE_TYPE } from './table.ts'
 
 const LIMIT = 50
 const LIMIT_MAX = 500
@@ -31,7 +32,7 @@ const query = z.strictObject({
   about: z.string().min(1).max(128).optional().describe('The id of an order, an item, an operator …'),
   cursor: position.optional().describe('`next` of the page before'),
   limit: z.coerce.number().int().min(1).max(LIMIT_MAX).default(LIMIT),
-  format: z.enum(['json', 'csv']).optional(),
+  format: formatField,
 })
 
 type AuditDesk = { readonly database: Database; readonly clock: Clock }
@@ -44,10 +45,9 @@ export function auditRows({ database, clock }: AuditDesk): readonly OperatorRout
       summary: 'Who did what, newest first; as a page, or all of it with Accept: text/csv',
       query,
       handle: async ({ query, header, who }) => {
-        const { cursor: before, limit, format, ...filter } = query
-        const isCsv = format === 'csv' || (format === undefined && /\btext\/csv\b/.test(header('accept') ?? ''))
-        if (isCsv)
-          return { body: tableOf(database, who, { ...filter, before }), contentType: 'text/csv; charset=utf-8' }
+        const { cursor: before, limit, format: _, ...filter } = query
+        if (isTableAsked({ query, header }))
+          return { body: auditTable(database, who, { ...filter, before }), contentType: TABLE_TYPE }
         const found = await listAudit(database, { ...filter, before, limit: limit + 1 })
         const shown = found.slice(0, limit)
         const next = found.length > limit ? shown.at(-1)!.position.toString() : null
@@ -121,7 +121,11 @@ const COLUMNS = [
   'hash',
 ]
 
-async function* tableOf(database: Database, who: Operator, filter: Omit<AuditFilter, 'limit'>): AsyncGenerator<string> {
+async function* auditTable(
+  database: Database,
+  who: Operator,
+  filter: Omit<AuditFilter, 'limit'>,
+): AsyncGenerator<string> {
   yield printCsv([COLUMNS])
   for (let before = filter.before; ; ) {
     const page = await listAudit(database, { ...filter, before, limit: CSV_PAGE })

@@ -11,6 +11,7 @@ import type { Currencies } from '../../store/shop-terms.ts'
 import type { KeptWallet } from '../../store/wallets.ts'
 import { type OperatorRoute, operator } from './route.ts'
 import { presentSum, type SumDesk } from './summary-rows.ts'
+import { formatField, isTableAsked, TABLE_TYPE } from './table.ts'
 
 type TillWord = { readonly till: string; readonly difference: bigint; readonly block: bigint; readonly at: number }
 type Owed = { readonly network: string; readonly asset: string; readonly amount: bigint }
@@ -35,7 +36,7 @@ const moneyQuery = z.strictObject({
   from: time.optional().describe('From the day of this moment on; a week ago unless told'),
   to: time.optional().describe('To the day of this moment, which is not among them; tomorrow unless told'),
   by: z.enum(['day', 'rail', 'good']).default('day'),
-  format: z.enum(['json', 'csv']).optional().describe('csv: the rows as a table; the same as Accept: text/csv'),
+  format: formatField,
 })
 
 /** What came in and what went back, by days of UTC on which it moved, and how the books stand against the chain. */
@@ -47,12 +48,11 @@ export function moneyRows(desk: MoneyDesk): readonly OperatorRoute[] {
         'Gross, refunds and net by day, rail or good; the difference to the chain, what is held, float and liabilities',
       query: moneyQuery,
       handle: async ({ query, header }) => {
-        const { format = /\btext\/csv\b/.test(header('accept') ?? '') ? 'csv' : 'json' } = query
         const now = desk.now()
         const period = periodOf(query, now)
         await desk.refresh()
         const rows = await rowsBy(desk, query.by, period)
-        if (format === 'csv') return { body: csvOf(rows), contentType: 'text/csv; charset=utf-8' }
+        if (isTableAsked({ query, header })) return { body: csvOf(rows), contentType: TABLE_TYPE }
         const state = await stateOf(desk)
         const asked = { by: query.by, from: isoTime(period.from), to: isoTime(period.to) }
         return { body: { ...asked, rows, ...state, asOf: isoTime(now) } }

@@ -5,6 +5,7 @@ import { isFinal, type Order, statuses } from '../../domain/order.ts'
 import type { ListedOrder, OrderFilter, OrderSelection, OrderTotals } from '../../store/orders/list.ts'
 import type { Naming } from '../../store/orders/naming.ts'
 import { listedOrder, ORDERS_CSV_HEAD, orderCsv, presentTotals } from './order-view.ts'
+import { formatField } from './table.ts'
 
 const LIMIT = 50
 export const ORDERS_PAGE_MAX = 500
@@ -27,7 +28,7 @@ export const orderQuery = z.strictObject({
   cursor: z.string().min(1).max(200).optional().describe('`next` of the page before'),
   limit: z.coerce.number().int().min(1).max(ORDERS_PAGE_MAX).default(LIMIT),
   totals: z.enum(['true', 'false']).optional().describe(`true: count and sum, of the newest ${TOTALS_ORDERS_MAX}`),
-  format: z.enum(['json', 'csv']).optional().describe('csv: all of them as a table; the same as Accept: text/csv'),
+  format: formatField,
 })
 
 type OrderQuery = z.output<typeof orderQuery>

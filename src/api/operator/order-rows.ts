@@ -9,6 +9,7 @@ import type { Timeline } from '../../store/orders/timeline.ts'
 import { type OrderBook, orderPage, orderQuery, orderTable } from './order-query.ts'
 import { type ExplorerLink, presentTimeline } from './order-timeline.ts'
 import { type OperatorRoute, operator } from './route.ts'
+import { isTableAsked, TABLE_TYPE } from './table.ts'
 
 /** What operators may see of the book of purchases, what they may hurry, and what only they can know. */
 type OrderContext = OrderBook & {
@@ -45,9 +46,8 @@ export function orderRows(desk: OrderContext): readonly OperatorRoute[] {
       summary: 'Orders, newest first; as a page, or all of them with Accept: text/csv',
       query: orderQuery,
       handle: async ({ query, header }) => {
-        const { format = /\btext\/csv\b/.test(header('accept') ?? '') ? 'csv' : 'json' } = query
-        return format === 'csv'
-          ? { body: await orderTable(desk, query), contentType: 'text/csv; charset=utf-8' }
+        return isTableAsked({ query, header })
+          ? { body: await orderTable(desk, query), contentType: TABLE_TYPE }
           : { body: await orderPage(desk, query) }
       },
     }),

@@ -9,6 +9,7 @@ import type { PlayerRow, Players } from '../../store/game/players.ts'
 import type { OrderBook } from './order-query.ts'
 import { listedOrder } from './order-view.ts'
 import { type OperatorRoute, operator } from './route.ts'
+import { formatField, isTableAsked, TABLE_PAGE, TABLE_TYPE, tableOf } from './table.ts'
 
 const LIMIT = 50
 export const PLAYERS_PAGE_MAX = 500
@@ -25,6 +26,7 @@ const playerQuery = z.strictObject({
   q: z.string().trim().min(1).max(128).optional().describe('A wallet, an id, or how the nickname begins'),
   cursor: z.string().min(1).max(200).optional().describe('`next` of the page before; not with q'),
   limit: z.coerce.number().int().min(1).max(PLAYERS_PAGE_MAX).default(LIMIT),
+  format: formatField,
 })
 
 /** Oldest first; what is looked for comes by name, and only the first so many of it. */
@@ -39,6 +41,20 @@ async function playerPage(players: Players, { q, cursor, limit }: z.output<typeo
   }
 }
 
+const COLUMNS = ['playerId', 'nickname', 'level', 'wallets']
+
+function playerTable(players: Players, query: z.output<typeof playerQuery>): AsyncGenerator<string> {
+  return tableOf(
+    COLUMNS,
+    async (cursor) => {
+      const page = await playerPage(players, { ...query, cursor, limit: TABLE_PAGE })
+      const rows = page.players.map((player) => ({ ...player, wallets: (player['wallets'] as string[]).join(' ') }))
+      return { rows, next: page.next }
+    },
+    query.cursor,
+  )
+}
+
 /** Players of the embedded game. A studio's own backend keeps its own. */
 export function playerRows(context: PlayerContext): readonly OperatorRoute[] {
   const { players, random, nicknameLengthMax, book } = context
@@ -46,9 +62,11 @@ export function playerRows(context: PlayerContext): readonly OperatorRoute[] {
   return [
     operator('GET /operator/players', {
       role: 'viewer',
-      summary: 'Players of the embedded game, oldest first, or those whose name begins so',
+      summary:
+        'Players of the embedded game, oldest first, or those whose name begins so; as a page, or all of them with Accept: text/csv',
       query: playerQuery,
-      handle: async ({ query }) => {
+      handle: async ({ query, header }) => {
+        if (isTableAsked({ query, header })) return { body: playerTable(players, query), contentType: TABLE_TYPE }
         const asOf = isoTime(book.now())
         return { body: { ...(await playerPage(players, query)), asOf } }
       },

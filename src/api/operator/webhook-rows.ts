@@ -8,8 +8,10 @@ import type { Webhooks } from '../../webhooks/endpoints.ts'
 import { limitField as limit, positionField as position } from './event-query.ts'
 import { receiverUrl } from './receiver-url.ts'
 import { type OperatorRoute, operator } from './route.ts'
+import { formatField, isTableAsked, TABLE_PAGE, TABLE_TYPE, tableOf } from './table.ts'
 
 const PAGE = 100
+const COLUMNS = ['position', 'eventId', 'type', 'subject', 'state', 'attempts', 'answers']
 const id = z.strictObject({ id: z.string().min(1).max(64) })
 const reason = z.string().min(1).max(300)
 
@@ -118,19 +120,28 @@ function deliveryRows(webhooks: Webhooks): readonly OperatorRoute[] {
     }),
     operator('GET /operator/webhooks/{id}/deliveries', {
       role: 'viewer',
-      summary: 'What was sent and what was answered, newest first',
+      summary: 'What was sent and what was answered, newest first; as a page, or all of it with Accept: text/csv',
       params: id,
       query: z.strictObject({
         before: position.optional(),
         state: z.enum(['pending', 'delivered', 'dead']).optional(),
         limit: limit.optional(),
+        format: formatField,
       }),
-      handle: async ({ params, query }) => {
+      handle: async ({ params, query, header }) => {
         const { before, state, limit = PAGE } = query
-        const found = await webhooks.deliveries(params.id, { before, state, limit: limit + 1 })
-        const shown = found.slice(0, limit)
-        const next = found.length > limit ? (shown.at(-1)?.position.toString() ?? null) : null
-        return { body: { deliveries: shown.map(presentDelivery), next } }
+        const page = async (before: bigint | undefined, limit: number) => {
+          const found = await webhooks.deliveries(params.id, { before, state, limit: limit + 1 })
+          const shown = found.slice(0, limit)
+          const next = found.length > limit ? (shown.at(-1)?.position.toString() ?? null) : null
+          return { rows: shown.map(presentDelivery), next }
+        }
+        if (isTableAsked({ query, header })) {
+          const after = (cursor: string | undefined) => page(cursor === undefined ? before : BigInt(cursor), TABLE_PAGE)
+          return { body: tableOf(COLUMNS, after), contentType: TABLE_TYPE }
+        }
+        const { rows, next } = await page(before, limit)
+        return { body: { deliveries: rows, next } }
       },
     }),
   ]

@@ -6,6 +6,7 @@ import { closeDialog, openDialog, toast } from '../over.js'
 import {
   Act,
   Choice,
+  Csv,
   Empty,
   Facts,
   Failed,
@@ -47,6 +48,8 @@ function List() {
     ...(params.get('rail') ? { rail: params.get('rail') } : {}),
     ...(params.get('cursor') ? { cursor: params.get('cursor') } : {}),
   })
+  const table = new URLSearchParams([...query].filter(([name]) => name !== 'cursor'))
+  table.set('format', 'csv')
   const book = useData(`/operator/arrivals?${query}`, { when: ({ type }) => /orphaned|refund|attention/.test(type) })
   const [picked, setPicked] = useState(new Set())
   const last = useRef(-1)
@@ -98,7 +101,7 @@ function List() {
     { name: 'Found', isNumber: true, cell: ({ foundAt }) => html`<${When} at=${foundAt} />` },
   ]
   const isQuiet = state === '' || state === 'held'
-  return html`<${Head} title="Arrivals" sub="Money that reached the till and that no purchase claims.">${picked.size > 0 ? html`<${Act} role="admin" class="primary" onClick=${() => decide(chosen)}>Decide about ${picked.size}…<//><button type="button" onClick=${() => setPicked(new Set())}>Select none</button>` : null}<//>
+  return html`<${Head} title="Arrivals" sub="Money that reached the till and that no purchase claims."><${Csv} href="/operator/arrivals?${table}" name="arrivals.csv" />${picked.size > 0 ? html`<${Act} role="admin" class="primary" onClick=${() => decide(chosen)}>Decide about ${picked.size}…<//><button type="button" onClick=${() => setPicked(new Set())}>Select none</button>` : null}<//>
     <${Choice} label="State" value=${state} options=${STATES} to=${(next) => withQuery({ state: next || null, cursor: null })} />
     <${Panel} of=${book} label="Arrivals" flush=${true} height=${260} empty=${({ arrivals }) => (arrivals.length === 0 ? html`<${Empty} icon=${isQuiet ? 'ok' : 'arrival'} title=${isQuiet ? 'No money waits for a decision' : 'None like that'}>${isQuiet ? 'Whatever was paid belongs to a purchase, or went back.' : 'Nothing matches.'}<//>` : null)}>${(
       data,

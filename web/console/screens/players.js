@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { useData } from '../data.js'
 import { Confirm, Dialog, Field, Refusal, useDeed } from '../dialog.js'
 import { closeDialog, openDialog, toast } from '../over.js'
-import { Act, Empty, Facts, Failed, Head, html, Id, Link, Money, Panel, Rows, Status, When } from '../parts.js'
+import { Act, Csv, Empty, Facts, Failed, Head, html, Id, Link, Money, Panel, Rows, Status, When } from '../parts.js'
 import { go, route, tell, withQuery } from '../shop.js'
 import { number, plain } from '../words.js'
 
@@ -44,7 +44,7 @@ function List() {
   ]
   if (!players.data && players.fault?.status === 404)
     return html`<${Head} title="Players" /><section class="card"><${Empty} icon="person" title="The game keeps its own players">${players.fault.message}<//></section>`
-  return html`<${Head} title="Players"><${Act} role="admin" class="primary" icon="plus" onClick=${() => openDialog(LinkWallet, { done: players.again })}>Link a wallet…<//><//>
+  return html`<${Head} title="Players"><${Csv} href="/operator/players?${new URLSearchParams({ ...(q ? { q } : {}), format: 'csv' })}" name="players.csv" /><${Act} role="admin" class="primary" icon="plus" onClick=${() => openDialog(LinkWallet, { done: players.again })}>Link a wallet…<//><//>
     <form class="search-line" role="search" onSubmit=${(event) => {
       event.preventDefault()
       go(withQuery({ q: text.trim() || null, cursor: null }))

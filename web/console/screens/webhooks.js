@@ -8,6 +8,7 @@ import {
   Age,
   Badge,
   Choice,
+  Csv,
   copy,
   Empty,
   Facts,
@@ -158,7 +159,7 @@ function Endpoint({ id }) {
         html`<${Act} class="quiet" icon="refresh" onClick=${() => resend(id, delivery, again)}>Send again<//>`,
     },
   ]
-  return html`<${Head} title=${hook ? hostOf(hook.url) : 'Webhook'} crumbs=${crumbs}>${hook ? html`<${Act} role="admin" icon="spark" onClick=${() => test(id, again)}>Test<//><${Act} icon="refresh" onClick=${() => openDialog(Replay, { id, again })}>Send again…<//><${Act} role="admin" icon="key" onClick=${() => openDialog(Rotate, { hook, again })}>New secret…<//>${hook.state === 'enabled' || hook.state === 'active' ? html`<${Act} role="admin" icon="pause" onClick=${() => openDialog(Disable, { hook, again })}>Disable…<//>` : html`<${Act} role="admin" icon="play" class="primary" onClick=${() => enable(hook, again)}>Enable<//>`}<${Act} role="admin" icon="x" onClick=${() => openDialog(Remove, { hook })}>Remove…<//>` : null}<//>
+  return html`<${Head} title=${hook ? hostOf(hook.url) : 'Webhook'} crumbs=${crumbs}><${Csv} href="/operator/webhooks/${encodeURIComponent(id)}/deliveries?${new URLSearchParams({ ...(state ? { state } : {}), format: 'csv' })}" name="deliveries.csv" />${hook ? html`<${Act} role="admin" icon="spark" onClick=${() => test(id, again)}>Test<//><${Act} icon="refresh" onClick=${() => openDialog(Replay, { id, again })}>Send again…<//><${Act} role="admin" icon="key" onClick=${() => openDialog(Rotate, { hook, again })}>New secret…<//>${hook.state === 'enabled' || hook.state === 'active' ? html`<${Act} role="admin" icon="pause" onClick=${() => openDialog(Disable, { hook, again })}>Disable…<//>` : html`<${Act} role="admin" icon="play" class="primary" onClick=${() => enable(hook, again)}>Enable<//>`}<${Act} role="admin" icon="x" onClick=${() => openDialog(Remove, { hook })}>Remove…<//>` : null}<//>
     <div class="stack"><${Panel} of=${hooks} label="Receiver" height=${90}>${() => hook && html`<${Facts} rows=${[['Address', html`<code>${hook.url}</code>`], ['State', html`<${Status} of=${hook.state} /> ${hook.reason ? html`<span class="soft">${hook.reason}</span>` : null}`], ['Told of', hook.eventTypes === null ? 'every event' : hook.eventTypes.join(', ')], hook.description ? ['Note', hook.description] : null]} />`}<//>
     <${Choice} label="State" value=${state} options=${STATES} to=${(next) => withQuery({ state: next || null, before: null })} />
     <${Panel} of=${log} label="Deliveries" flush=${true} empty=${({ deliveries }) => (deliveries.length === 0 ? html`<${Empty} icon=${state === 'dead' ? 'ok' : 'hook'} title=${state === 'dead' ? 'Nothing was given up' : 'Nothing was sent yet'}>${state === 'dead' ? 'Every message reached its receiver, or is still being tried.' : 'The next event goes there by itself; Test sends one now.'}<//>` : null)}>${({

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { tableOf } from './table.ts'
+
+test('a table has every page, and a cell for whatever a row has', async () => {
+  const pages = [
+    { rows: [{ id: 'a', n: 1, parts: ['x'], none: null }], next: '1' },
+    { rows: [], next: '2' },
+    { rows: [{ id: '=b', n: 2, more: true }], next: null },
+  ]
+  const asked: (string | undefined)[] = []
+  const table = tableOf(
+    ['id', 'n', 'parts', 'none'],
+    async (cursor) => {
+      asked.push(cursor)
+      return pages[Number(cursor)]!
+    },
+    '0',
+  )
+  let text = ''
+  for await (const piece of table) text += piece
+  assert.equal(text, 'id,n,parts,none\r\na,1,"[""x""]",\r\n\'=b,2,,\r\n')
+  assert.deepEqual(asked, ['0', '1', '2'])
+})
