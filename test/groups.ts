@@ -38,19 +38,24 @@ export function groupsOf(files: readonly string[]): readonly Group[] {
     (file) => LONG.includes(file) || TAKING_OVER.test(file) || WAITS_AT_LOAD.test(readFileSync(file, 'utf8')),
   )
   const together = files.filter((file) => !alone.includes(file))
-  const pieces = Math.ceil(together.length / GROUP_MAX)
-  const startOf = (piece: number) => Math.round((piece * together.length) / pieces)
+  const isLight = (file: string) => file.startsWith('src/')
   return [
     ...alone.toSorted((a, b) => LONG.indexOf(a) - LONG.indexOf(b)).map((file): Group => [file]),
-    ...Array.from({ length: pieces }, (_, i) => together.slice(startOf(i), startOf(i + 1)) as unknown as Group),
+    ...piecesOf(together.filter((file) => !isLight(file))),
+    // Last, because they are short: no core waits long for another.
+    ...piecesOf(together.filter(isLight)),
   ]
+}
+
+function piecesOf(files: readonly string[]): readonly Group[] {
+  const pieces = Math.ceil(files.length / GROUP_MAX)
+  const startOf = (piece: number) => Math.round((piece * files.length) / pieces)
+  return Array.from({ length: pieces }, (_, i) => files.slice(startOf(i), startOf(i + 1)) as unknown as Group)
 }
 
 /** A file that the runner can be given, for each group. The runner sorts what it is given by name, so the names say the order. */
 export function writeGroups(files: readonly string[], folder: string): readonly string[] {
-  const isLight = ([first]: Group) => first.startsWith('src/')
-  const groups = groupsOf(files)
-  return [...groups.filter((group) => !isLight(group)), ...groups.filter(isLight)].map((group, index) => {
+  return groupsOf(files).map((group, index) => {
     const name = join(folder, `${String(index).padStart(3, '0')}-${group[0].replaceAll('/', '-')}.mjs`)
     writeFileSync(name, group.length === 1 ? `import ${pathOf(group[0])}\n` : suitesOf(group))
     return name

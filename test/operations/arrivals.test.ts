@@ -40,6 +40,8 @@ test('players come as a table too, all of them or those who are looked for', asy
     lines.map((line) => line.split(',')[0]),
     players.map(({ playerId }) => playerId),
   )
+  for (const list of ['players', 'arrivals'])
+    assert.equal((await asOperator(shop, `/operator/${list}?cursor=bm9uZQ&format=csv`)).status, 400, list)
   const [, ...found] = await tableAt('/operator/players?q=Demo&format=csv')
   assert.ok(found.length > 0 && found.every((line) => line.split(',')[1]!.startsWith('Demo')), found.join())
 })

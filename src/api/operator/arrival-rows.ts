@@ -80,7 +80,7 @@ const COLUMNS = [
   'foundAt',
 ]
 
-function arrivalTable(book: ArrivalBook, query: z.output<typeof arrivalQuery>): AsyncGenerator<string> {
+function arrivalTable(book: ArrivalBook, query: z.output<typeof arrivalQuery>): Promise<AsyncGenerator<string>> {
   return tableOf(
     COLUMNS,
     async (cursor) => {
@@ -123,7 +123,7 @@ export function arrivalRows(desk: ArrivalDesk): readonly OperatorRoute[] {
       summary: 'Money that came without a purchase, newest first; as a page, or all of it with Accept: text/csv',
       query: arrivalQuery,
       handle: async ({ query, header }) => {
-        if (isTableAsked({ query, header })) return { body: arrivalTable(desk, query), contentType: TABLE_TYPE }
+        if (isTableAsked({ query, header })) return { body: await arrivalTable(desk, query), contentType: TABLE_TYPE }
         const asOf = isoTime(desk.now())
         return { body: { ...(await arrivalPage(desk, query)), asOf } }
       },

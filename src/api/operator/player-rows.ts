@@ -43,7 +43,7 @@ async function playerPage(players: Players, { q, cursor, limit }: z.output<typeo
 
 const COLUMNS = ['playerId', 'nickname', 'level', 'wallets']
 
-function playerTable(players: Players, query: z.output<typeof playerQuery>): AsyncGenerator<string> {
+function playerTable(players: Players, query: z.output<typeof playerQuery>): Promise<AsyncGenerator<string>> {
   return tableOf(
     COLUMNS,
     async (cursor) => {
@@ -66,7 +66,7 @@ export function playerRows(context: PlayerContext): readonly OperatorRoute[] {
         'Players of the embedded game, oldest first, or those whose name begins so; as a page, or all of them with Accept: text/csv',
       query: playerQuery,
       handle: async ({ query, header }) => {
-        if (isTableAsked({ query, header })) return { body: playerTable(players, query), contentType: TABLE_TYPE }
+        if (isTableAsked({ query, header })) return { body: await playerTable(players, query), contentType: TABLE_TYPE }
         const asOf = isoTime(book.now())
         return { body: { ...(await playerPage(players, query)), asOf } }
       },

@@ -9,7 +9,7 @@ test('a table has every page, and a cell for whatever a row has', async () => {
     { rows: [{ id: '=b', n: 2, more: true }], next: null },
   ]
   const asked: (string | undefined)[] = []
-  const table = tableOf(
+  const table = await tableOf(
     ['id', 'n', 'parts', 'none'],
     async (cursor) => {
       asked.push(cursor)
@@ -21,4 +21,13 @@ test('a table has every page, and a cell for whatever a row has', async () => {
   for await (const piece of table) text += piece
   assert.equal(text, 'id,n,parts,none\r\na,1,"[""x""]",\r\n\'=b,2,,\r\n')
   assert.deepEqual(asked, ['0', '1', '2'])
+})
+
+test('what cannot be begun is refused before the first line', async () => {
+  await assert.rejects(
+    tableOf(['id'], async () => {
+      throw new RangeError('no such place')
+    }),
+    RangeError,
+  )
 })

@@ -23,18 +23,27 @@ export function isTableAsked({ query: { format }, header }: Asked): boolean {
 
 type Page = { readonly rows: readonly JsonObject[]; readonly next: string | null }
 
-/** A column for each name, a line for each row; what has parts of its own is JSON in its cell. */
-export async function* tableOf(
+/**
+ * A column for each name, a line for each row; what has parts of its own is JSON in its cell. Its first page is read before it begins: a
+ * question that is no good is refused, and not cut off.
+ */
+export async function tableOf(
   columns: readonly string[],
   pageAfter: (cursor: string | undefined) => Promise<Page>,
-  first?: string,
+  cursor?: string,
+): Promise<AsyncGenerator<string>> {
+  return linesOf(columns, pageAfter, await pageAfter(cursor))
+}
+
+async function* linesOf(
+  columns: readonly string[],
+  pageAfter: (cursor: string) => Promise<Page>,
+  first: Page,
 ): AsyncGenerator<string> {
   yield printCsv([columns])
-  for (let cursor = first; ; ) {
-    const { rows, next } = await pageAfter(cursor)
+  for (let { rows, next } = first; ; { rows, next } = await pageAfter(next)) {
     if (rows.length > 0) yield printCsv(rows.map((row) => columns.map((name) => cellOf(row[name]))))
     if (next === null) return
-    cursor = next
   }
 }
 

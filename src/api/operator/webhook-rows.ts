@@ -138,7 +138,7 @@ function deliveryRows(webhooks: Webhooks): readonly OperatorRoute[] {
         }
         if (isTableAsked({ query, header })) {
           const after = (cursor: string | undefined) => page(cursor === undefined ? before : BigInt(cursor), TABLE_PAGE)
-          return { body: tableOf(COLUMNS, after), contentType: TABLE_TYPE }
+          return { body: await tableOf(COLUMNS, after), contentType: TABLE_TYPE }
         }
         const { rows, next } = await page(before, limit)
         return { body: { deliveries: rows, next } }
