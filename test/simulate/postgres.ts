@@ -41,6 +41,8 @@ export async function openPostgresStore(
 ): Promise<SimStore> {
   const name = new URL(url.replace(/^postgres\w*:/, 'http:')).pathname.slice(1)
   const monitor = new pg.Pool({ connectionString: url, max: MONITORS_MAX })
+  // A connection that is still closing when the database is dropped is ended by the server, and says so.
+  monitor.on('error', () => {})
   await monitor.query(TIME_AND_CHANCE)
   const setting = (what: string) => monitor.query(`alter database ${name} set ${what}`)
   for (const clock of ['sim.begun', 'sim.clock']) await setting(`${clock} = '${new Date(FOUNDING_MS).toISOString()}'`)
