@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { cwd } from 'node:process'
+import { setFlagsFromString } from 'node:v8'
 import { isoTime, systemClock } from '../base/clock.ts'
 import { stringify } from '../base/json.ts'
 import { createLog, type Log } from '../base/log.ts'
@@ -98,6 +99,7 @@ async function open(loaded: LoadedConfig, { terminal, env }: Pick<CommandCall, '
     await tellOfFirst(service, loaded.config)
     return { output: productionOutput(loaded.config, service.url), stop: service.stop }
   }
+  runWithoutOptimiser()
   const { world, stop } = await startSandbox(loaded, { doctor })
   const { mode, http } = world.config
   const banner = sandboxBanner(world, cwd())
@@ -108,6 +110,15 @@ async function open(loaded: LoadedConfig, { terminal, env }: Pick<CommandCall, '
     buy: Object.fromEntries(banner.purchases),
   }
   return { output: { json, text: bannerText(banner, http, terminal) }, stop }
+}
+
+/**
+ * To optimise one function of the embedded engine, its parser of SQL, takes V8 1 GB and a third of the CPU of a start, for milliseconds that
+ * nobody misses in a sandbox. Production keeps its optimiser: there such code checks signatures for as long as the shop runs. A V8 that does
+ * not know these flags any more ignores them.
+ */
+function runWithoutOptimiser(): void {
+  for (const flag of ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']) setFlagsFromString(flag)
 }
 
 /**
