@@ -30,8 +30,7 @@ export async function openShop(
     await tellOfFirst(service, loaded.config)
     return { output: productionOutput(loaded.config, service.url), stop: service.stop }
   }
-  runWithoutOptimiser()
-  const { world, stop } = await startSandbox(loaded, { doctor })
+  const { world, stop } = await openSandbox(loaded, { doctor })
   const { mode, http } = world.config
   const banner = sandboxBanner(world, cwd())
   const json = {
@@ -48,8 +47,9 @@ export async function openShop(
  * nobody misses in a sandbox. Production keeps its optimiser: there such code checks signatures for as long as the shop runs. A V8 that does
  * not know these flags any more ignores them.
  */
-function runWithoutOptimiser(): void {
+export const openSandbox: typeof startSandbox = (...args) => {
   for (const flag of ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']) setFlagsFromString(flag)
+  return startSandbox(...args)
 }
 
 /**
