@@ -109,7 +109,12 @@ async function measurePaid(
   const payer = privateKeyToAccount(sandboxKey('demo').reveal() as Hex)
   for (let round = 0; round <= rounds; round++)
     for (const [what, server, rail, shot] of sellers) {
-      const order = { url: server.url + shot.path, method: shot.method ?? 'GET', count: round === 0 ? 20 : paid, payer }
+      const order = {
+        url: server.url + shot.path,
+        init: { method: shot.method ?? 'GET' },
+        count: round === 0 ? 20 : paid,
+        payer,
+      }
       const payments = await stage.payments(rail, order)
       const volley = payments.map((payment) => ({ ...shot, headers: { [rail.header]: payment } }))
       const before = await postgresCpuMicros(database)

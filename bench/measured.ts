@@ -5,8 +5,9 @@ import { Agent, type OutgoingHttpHeaders, request } from 'node:http'
 export type Measured = {
   readonly url: string
   cpuMicros(): Promise<number>
-  /** The most memory it ever had. */
+  /** The most memory it ever had, and what it has now. */
   peakBytes(): Promise<number>
+  residentBytes(): Promise<number>
   stop(): void
   /** When it has stopped: only then are its port and its folder free. */
   readonly ended: Promise<void>
@@ -17,17 +18,16 @@ export async function startMeasured(module: string, order: unknown = null): Prom
   const child = fork(module, [JSON.stringify(order)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   const url = await heard<string>(child, 'url')
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  const ask = (word: string) => {
+    child.send(word)
+    return heard<number>(child, word)
+  }
   return {
     url,
     ended,
-    async cpuMicros() {
-      child.send('cpu')
-      return heard<number>(child, 'cpu')
-    },
-    async peakBytes() {
-      child.send('peak')
-      return heard<number>(child, 'peak')
-    },
+    cpuMicros: () => ask('cpu'),
+    peakBytes: () => ask('peak'),
+    residentBytes: () => ask('resident'),
     stop: () => void child.kill('SIGKILL'),
   }
 }
@@ -47,9 +47,11 @@ function heard<Value>(child: ChildProcess, word: string): Promise<Value> {
 
 /** The other side: starts the server, tells its address, and answers for its CPU time. */
 export async function serveMeasured<Order>(start: (order: Order) => Promise<string>): Promise<void> {
-  process.on('message', (word) => {
+  process.on('message', (word: string) => {
     const { user, system } = process.cpuUsage()
-    process.send!(word === 'peak' ? { peak: process.resourceUsage().maxRSS * 1024 } : { cpu: user + system })
+    const peak = process.resourceUsage().maxRSS * 1024
+    const figures: Record<string, number> = { cpu: user + system, peak, resident: process.memoryUsage.rss() }
+    process.send!({ [word]: figures[word] })
   })
   process.on('disconnect', () => process.exit())
   process.send!({ url: await start(JSON.parse(process.argv[2] ?? 'null') as Order) })

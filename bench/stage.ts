@@ -29,7 +29,7 @@ export type Stage = Pick<TestShop, 'chains' | 'config'> & {
 
 type PaymentOrder = {
   readonly url: string
-  readonly method?: string
+  readonly init?: RequestInit
   readonly count: number
   /** Somebody new, unless the good is only for players. */
   readonly payer?: PrivateKeyAccount
@@ -61,11 +61,10 @@ export async function openStage(options: { readonly blockTimeMs?: number } = {})
       return database
     },
     fundedKey: () => fundedKey(chains),
-    async payments(rail, { url, method = 'GET', count, payer }) {
+    async payments(rail, { url, init, count, payer }) {
       const account = await fundedWallet({ chains, config }, 1_000n, payer)
       const headers: string[] = []
-      for (let i = 0; i < count; i++)
-        headers.push(await rail.pay({ chains, config }, account, await fetch(url, { method })))
+      for (let i = 0; i < count; i++) headers.push(await rail.pay({ chains, config }, account, await fetch(url, init)))
       return headers
     },
     async close() {
