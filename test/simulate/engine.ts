@@ -32,9 +32,15 @@ export async function openMemoryStore(time: StoreTime, furnish: (db: Database) =
   const db = overWire(engine, time)
   // A plan that depends on how often a statement was asked would make a seed depend on the seeds before it.
   await db.query('set plan_cache_mode = force_generic_plan')
+  await db.query('set synchronous_commit = off')
+  await db.query('set track_activities = off')
+  await db.query('set update_process_title = off')
+  await db.query('set track_counts = off')
+  for (const { name } of (await db.query<{ name: string }>(TABLES)).rows)
+    await db.query(`alter table ${name} set unlogged`)
   await seedSandboxGame(db)
   await furnish(db)
-  const { wipe, bare, backUp, restore } = await rememberAll(db)
+  const { wipe, vacuum, bare, backUp, restore } = await rememberAll(db)
   let resets = 0
   return {
     db,
@@ -42,7 +48,7 @@ export async function openMemoryStore(time: StoreTime, furnish: (db: Database) =
     async reset() {
       await db.query(wipe)
       // Dead rows would slow down every later universe, and change in which order rows are found.
-      if (++resets % VACUUM_EVERY === 0) await db.query('vacuum')
+      if (++resets % VACUUM_EVERY === 0) await db.query(vacuum)
     },
     async backUp() {
       await db.query(backUp)
@@ -117,6 +123,7 @@ function overWire(engine: PGlite, time: StoreTime): Database {
 
 type Copies = {
   readonly wipe: string
+  readonly vacuum: string
   readonly backUp: string
   readonly restore: string
   readonly bare: ReadonlySet<string>
@@ -175,6 +182,7 @@ export async function rememberAll(db: Database): Promise<Copies> {
       ...from('founded', filled.toReversed()),
       "set simulate.wiping = 'off'",
     ].join(';\n'),
+    vacuum: `vacuum (process_toast false, skip_database_stats) ${tables.join(', ')}`,
     backUp: tables
       .map((table) => `delete from backup.${table}; insert into backup.${table} select * from ${table}`)
       .join(';\n'),

@@ -2,6 +2,7 @@ import type { Address } from '../../src/base/address.ts'
 import { TRANSFER } from '../../src/chain/eip3009.ts'
 import { isFinal, type OrderStatus } from '../../src/domain/order.ts'
 import type { Database } from '../../src/store/db.ts'
+import { statement } from '../../src/store/statement.ts'
 import { isFinalAnswer } from './actors/payer.ts'
 import type { Purchase } from './book.ts'
 import { word } from './goods.ts'
@@ -140,9 +141,11 @@ function judgeReceiver({ receiver }: Universe): readonly string[] {
 
 /** Is anything under way that will end by itself? */
 export async function isAtRest({ store }: Universe): Promise<boolean> {
-  const { rows } = await store.db.query<{ open: number }>(`
+  const { rows } = await store.db.query(OPEN)
+  return rows[0]!.open === 0
+}
+
+const OPEN = statement<{ open: number }>(`
     select (select count(*) from orders where status not in ('confirmed', 'refunded', 'expired'))::int
       + (select count(*) from arrivals where state in ('unclaimed', 'orphaned', 'held', 'refunding'))::int
       + (select count(*) from missing_settlements where state = 'open')::int as open`)
-  return rows[0]!.open === 0
-}
