@@ -24,7 +24,8 @@ export async function judge(universe: Universe): Promise<readonly string[]> {
   found.push(...(await judgeEvents(universe)))
   found.push(...judgeReceiver(universe))
   found.push(...(await judgeVictim(universe)))
-  const { game, blunders } = universe
+  const { game, blunders, excesses } = universe
+  found.push(...excesses)
   if (blunders.length > 0) found.push(`a mistake of ours, ${blunders.length} times: ${blunders[0]}`)
   if (game && game.stock.left < 0) found.push(`sold more than there is: ${game.stock.left}`)
   return found
