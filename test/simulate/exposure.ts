@@ -30,36 +30,34 @@ const OPENED = statement<{ id: string; network: string; promises: number; owed: 
   from orders o
   where o.funds = 'authorized' and not (o.id = any ($1::text[]))`)
 
+export type ExposureWatch = {
+  look(): Promise<void>
+  /** The treasuries get so much more. */
+  raise(by: bigint): void
+  readonly found: readonly string[]
+}
+
 /**
  * Looks at every order at the moment at which it was opened: how much is open then, and how much could have to go back. A treasury only
- * pays out, so what it had at the beginning is the most that anybody may ever have reckoned with. Money that its payer moved is here
- * already and cannot be refused, so it counts, but is not held against the bound.
+ * pays out, so what it had at the beginning, and got since, is the most that anybody may ever have reckoned with. Money that its payer
+ * moved is here already and cannot be refused, so it counts, but is not held against the bound.
  */
-export function watchExposure(
-  store: SimStore,
-  { openOrdersPerPayer, float }: Bounds,
-): {
-  look(): Promise<void>
-  readonly found: readonly string[]
-  readonly looks: () => number
-} {
+export function watchExposure(store: SimStore, { openOrdersPerPayer, float }: Bounds): ExposureWatch {
   const seen: string[] = []
   const found: string[] = []
+  let most = float
+  const say = (what: string) => void found.push(`more open than its bounds allow: ${what}`)
   return {
     found,
-    looks: () => seen.length,
+    raise(by) {
+      most += by
+    },
     async look() {
       const { rows } = await store.db.query(OPENED, [seen])
       for (const { id, network, promises, owed } of rows) {
         seen.push(id)
-        if (promises > openOrdersPerPayer)
-          found.push(
-            `more open than its bounds allow: ${promises} promises of one payer, and ${openOrdersPerPayer} may be`,
-          )
-        if (BigInt(owed) > float)
-          found.push(
-            `more open than its bounds allow: ${owed} could have to go back on ${network}, and there are ${float}`,
-          )
+        if (promises > openOrdersPerPayer) say(`${promises} promises of one payer, and ${openOrdersPerPayer} may be`)
+        if (BigInt(owed) > most) say(`${owed} could have to go back on ${network}, and there are ${most}`)
       }
     },
   }
@@ -96,14 +94,15 @@ export async function setFloat(world: SimWorld, { float }: Bounds): Promise<void
   await tempo.mine()
 }
 
+export const REFILL = 10n ** 10n
+
 /** Somebody fills the treasuries again, so that whatever waits for money gets it. */
 export async function refill({ native, tempo, config }: SimWorld): Promise<void> {
   const places = [
     [native, config.x402!.asset],
     [tempo, config.mpp!.currency.address],
   ] as const
-  for (const [chain, token] of places)
-    for (const treasury of treasuries) await mintTo(chain, token, treasury, 10n ** 10n)
+  for (const [chain, token] of places) for (const treasury of treasuries) await mintTo(chain, token, treasury, REFILL)
 }
 
 export function withBounds(config: Config, { openOrdersPerPayer }: Bounds): Config {

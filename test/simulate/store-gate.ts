@@ -102,8 +102,8 @@ export function gatedDatabase({ sim, db, outside, bare, gate, memory }: GatePart
     const result = await run()
     const isNothing = !COMPOSED.test(text) && result.rows.length === 0 && !result.rowCount
     if (!isNothing) note(memory, shape)
-    if (shape.label === OPENING) await memory.onOpened()
     else if (!IMPURE.test(text) && stamp === stampOf(shape)) memory.read.set(key, { stamp, value: result })
+    if (shape.label === OPENING) await sim.work(memory.onOpened)
     return result
   }
 
@@ -139,7 +139,11 @@ export function gatedDatabase({ sim, db, outside, bare, gate, memory }: GatePart
       })
     },
     async transaction(work, settings) {
-      if (!gate) return db.transaction(work, settings)
+      if (!gate) {
+        const done = await db.transaction(work, settings)
+        await sim.work(memory.onOpened)
+        return done
+      }
       const attempt = () =>
         through('db transaction', async () => {
           const done = await db.transaction((tx) => work(noting(tx)), settings)

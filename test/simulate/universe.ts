@@ -10,7 +10,7 @@ import type { Purchase } from './book.ts'
 import { type Chance, chanceOf } from './chance.ts'
 import { type Coverage, countOther, newCoverage } from './coverage.ts'
 import type { StoreTime } from './engine.ts'
-import { type Bounds, refill, setFloat, watchExposure, withBounds } from './exposure.ts'
+import { type Bounds, REFILL, refill, setFloat, watchExposure, withBounds } from './exposure.ts'
 import { aimOf, type Fault, type FaultKind, planOf } from './faults.ts'
 import { createFleet, type Fleet } from './fleet.ts'
 import { goodsFor } from './goods.ts'
@@ -163,7 +163,9 @@ export async function openUniverse(seed: number, stage: Stage, options: Universe
       fleet.setClock('all', 0)
       // Transactions that a node sits on go their way.
       void sim.work(() => world.native.ask({ method: 'dev_clearFaults' }))
-      if (bounds) void sim.work(() => refill(world))
+      if (!bounds) return
+      exposure.raise(REFILL)
+      void sim.work(() => refill(world))
     },
     end: fleet.end,
   }
