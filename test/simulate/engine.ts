@@ -19,7 +19,7 @@ import { gatedDatabase } from './store-gate.ts'
 /** While the engine works, the process clock is the store's own and nobody else's, whoever asked. */
 export type StoreTime = { isAsked: number }
 
-const VACUUM_EVERY = 10
+const VACUUM_EVERY = 20
 const MIGRATIONS = join(import.meta.dirname, '../../src/store/migrations')
 /** Which engine it is, beside the schema. */
 const PGLITE = readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8').match(

@@ -6,6 +6,7 @@ import type { Config } from '../../src/config/config.ts'
 import { sandboxKey } from '../../src/config/published.ts'
 import { statement } from '../../src/store/statement.ts'
 import { signTempo } from '../devchain/tempo-signing.ts'
+import { LAG_BLOCKS_MAX } from './faults.ts'
 import { treasuries } from './keys.ts'
 import type { SimStore } from './store.ts'
 import { balanceOf, mintTo } from './wallet.ts'
@@ -90,8 +91,8 @@ export async function setFloat(world: SimWorld, { float }: Bounds): Promise<void
   const spent = Number(await tempo.ask({ method: 'eth_getTransactionCount', params: [account.address, 'latest'] }))
   const paid = signTempo(key, { nonce: BigInt(spent), calls: [{ to: token, data: await transfer(tempo, token) }] })
   await tempo.ask({ method: 'eth_sendRawTransaction', params: [paid] })
-  await native.mine()
-  await tempo.mine()
+  // Longer ago than any node is behind: nobody reckons with what was there before.
+  for (let block = 0; block <= LAG_BLOCKS_MAX; block++) await Promise.all([native.mine(), tempo.mine()])
 }
 
 export const REFILL = 10n ** 10n

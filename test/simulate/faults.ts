@@ -172,6 +172,8 @@ export const KINDS: readonly FaultKind[] = [
   'fork',
   'pool',
 ]
+const LAGS = [2, 10, 40, 150, 300]
+export const LAG_BLOCKS_MAX = Math.max(...LAGS)
 const FAULTS_MAX = 5
 /** Faults begin while purchases are under way. */
 const SPAN_MS = 40_000
@@ -224,7 +226,7 @@ function faultOf(kind: FaultKind, label: string, chance: Chance): Fault {
     case 'delay':
       return { kind, label: outgoing(label, chance), nth, ms: chance.pick([2_000, 9_000, 20_000]) }
     case 'lag': {
-      const blocks = chance.pick([2, 10, 40, 150, 300])
+      const blocks = chance.pick(LAGS)
       const only = chance.pick([{}, {}, { node: 0 }, { node: 1 }])
       return { kind, chain, method: chance.pick(METHODS), blocks, ...only, ...period }
     }

@@ -55,13 +55,15 @@ async function judgePurchase(universe: Universe, purchase: Purchase): Promise<re
   if (back.some((amount) => !paid.includes(amount)) && lost === 0) say('not sent back in full')
   if (rows.some(({ status }) => !isFinal(status))) say('stuck')
   if (purchase.canLand === false && rows.length > 0) say('kept goods for what can never land')
-  for (const kind of judgeAnswers(purchase, paid.length, delivered)) say(kind)
+  for (const kind of judgeAnswers(purchase, { paid: paid.length, lost, delivered })) say(kind)
   if (hasTwoEnds(universe, purchase)) say('two answers to one payment')
   return found
 }
 
+type Ends = { readonly paid: number; readonly lost: number; readonly delivered: number }
+
 /** Whatever a payer heard last stays true for ever; what is delivered or failed was so at any time. */
-function judgeAnswers(purchase: Purchase, paid: number, delivered: number): readonly string[] {
+function judgeAnswers(purchase: Purchase, { paid, lost, delivered }: Ends): readonly string[] {
   const { habit, credentials, strays, isShownAgain } = purchase
   const found: string[] = []
   if (isShownAgain && credentials.some((one) => one.hasEnd && !isFinalAnswer(one))) found.push('no end to be heard')
@@ -69,7 +71,8 @@ function judgeAnswers(purchase: Purchase, paid: number, delivered: number): read
   const free = last.filter(({ status, taken }) => status === 402 || taken === false).length
   if (habit === 'honest' && paid > credentials.length - free) found.push('402 and taken')
   const taken = last.filter(({ taken }) => taken === true).length
-  if (taken > paid + strays) found.push('told taken and was not')
+  // What the chain dropped for good was taken when it was told; the books name it.
+  if (taken > paid + lost + strays) found.push('told taken and was not')
   const confirmed = credentials.filter(({ answers }) => answers.some(({ status }) => status === 200)).length
   if (confirmed > delivered) found.push('200 and not delivered')
   const all = credentials.flatMap(({ answers }) => answers)
