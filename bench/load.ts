@@ -2,23 +2,14 @@
 //   node bench/load.ts [--buyers=50] [--purchases=3]
 // A probe is bought: one settlement and nothing else, so the wait for its block is most of it.
 import { Agent, request } from 'node:http'
-import { join } from 'node:path'
-import { ExactEvmScheme } from '@x402/evm/exact/client'
-import { x402Client } from '@x402/fetch'
-import { type Hex, toHex } from 'viem'
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { loadConfig } from '../src/config/load.ts'
-import { x402Networks } from '../src/config/networks.ts'
-import { type DevChains, startDevChains } from '../src/devchain/chains.ts'
-import { serveRpc } from '../src/devchain/server.ts'
-import { startWorld } from '../src/sandbox/world.ts'
-import { createDatabase } from '../test/support/postgres.ts'
+import type { Hex } from 'viem'
+import { x402UnderTest } from '../test/support/credentials.ts'
 import { freePort } from '../test/support/shop.ts'
-import { type Measured, median, startMeasured } from './measured.ts'
+import { type Measured, median } from './measured.ts'
 import { numbersOf, type Plot, type Report, report } from './report.ts'
+import { openStage, type Stage } from './stage.ts'
 
 const BLOCK_MS = 1_000
-const here = (file: string) => join(import.meta.dirname, 'servers', file)
 
 /** Who sells, at one address or at several, and under which path. */
 type Seller = { readonly name: string; readonly servers: readonly Measured[]; readonly path: string }
@@ -34,23 +25,13 @@ type Load = {
 }
 
 export async function benchLoad({ buyers = 50, purchases = 3 } = {}): Promise<Report> {
-  const chains = await startDevChains({ blockTimeMs: BLOCK_MS })
-  const rpc = await serveRpc([chains.native, chains.tempo])
-  const databases = [await createDatabase(), await createDatabase()] as const
-  const servers: Measured[] = []
-  const start = async (file: string, order: unknown) => {
-    const server = await startMeasured(here(file), order)
-    servers.push(server)
-    return server
-  }
+  const stage = await openStage({ blockTimeMs: BLOCK_MS })
+  const { start, rpcUrls, config, fundedKey } = stage
   try {
-    const loaded = loadConfig({})
-    if (loaded.mode !== 'sandbox') throw new TypeError('the bench runs the sandbox')
-    const { config } = await startWorld(loaded, chains)
-    const rpcUrls = { 84532: `${rpc.url}/84532`, 42431: `${rpc.url}/42431` }
+    const databases = [await stage.database(), await stage.database()] as const
     const shop = async (database: { readonly url: string }, settlerKey: Hex) =>
       start('sutler.ts', { rpcUrls, databaseUrl: database.url, port: await freePort(), settlerKey })
-    const [one, two, stock] = [await fundedKey(chains), await fundedKey(chains), await fundedKey(chains)]
+    const [one, two, stock] = [await fundedKey(), await fundedKey(), await fundedKey()]
     const stockOrder = { rpcUrl: rpcUrls[84532], key: stock, payTo: config.x402!.payTo, pollingMs: 150 }
     const path = '/x402/cheap-health'
     const sellers: readonly Seller[] = [
@@ -60,15 +41,12 @@ export async function benchLoad({ buyers = 50, purchases = 3 } = {}): Promise<Re
       { name: '@x402/hono', path: '/health', servers: [await start('stock-x402.ts', stockOrder)] },
     ]
     const loads: Load[] = []
-    for (const seller of sellers) await sell(chains, seller, { buyers: 2, purchases: 1 })
+    for (const seller of sellers) await sell(stage, seller, { buyers: 2, purchases: 1 })
     for (const count of stepsTo(buyers))
-      for (const seller of sellers) loads.push(await sell(chains, seller, { buyers: count, purchases }))
+      for (const seller of sellers) loads.push(await sell(stage, seller, { buyers: count, purchases }))
     return judged(loads, buyers)
   } finally {
-    for (const server of servers) server.stop()
-    await rpc.close()
-    await chains.close()
-    for (const database of databases) await database.drop()
+    await stage.close()
   }
 }
 
@@ -76,16 +54,9 @@ function stepsTo(most: number): readonly number[] {
   return [...[1, 5, 20, 50].filter((count) => count < most), most]
 }
 
-async function fundedKey(chains: DevChains): Promise<Hex> {
-  const key = generatePrivateKey()
-  const params = [privateKeyToAccount(key).address, toHex(10n ** 20n)]
-  await chains.native.request({ method: 'dev_setBalance', params })
-  return key
-}
-
 /** Payments are signed before the clock runs; then each buyer makes one purchase after the other. */
 async function sell(
-  chains: DevChains,
+  stage: Stage,
   { name, servers, path }: Seller,
   { buyers, purchases }: { readonly buyers: number; readonly purchases: number },
 ): Promise<Load> {
@@ -93,7 +64,7 @@ async function sell(
   const wallets = await Promise.all(
     Array.from({ length: buyers }, (_, buyer) => {
       const url = servers[buyer % servers.length]!.url + path
-      return signed(chains, url, purchases).then((payments) => ({ url, payments }))
+      return stage.payments(x402UnderTest, { url, count: purchases }).then((payments) => ({ url, payments }))
     }),
   )
   const cpuMicros = async () => {
@@ -111,19 +82,6 @@ async function sell(
   const cpuMs = ((await cpuMicros()) - cpuBefore) / 1_000 / ms.length
   agent.destroy()
   return { seller: name, buyers, ms, perSecond: ms.length / seconds, cpuMs }
-}
-
-async function signed(chains: DevChains, url: string, count: number): Promise<readonly string[]> {
-  const payer = privateKeyToAccount(generatePrivateKey())
-  const params = [x402Networks['base-sepolia']!.asset, payer.address, toHex(10n ** 9n)]
-  await chains.native.request({ method: 'dev_mintToken', params })
-  const client = new x402Client().register('eip155:*', new ExactEvmScheme(payer))
-  const unpaid = await fetch(url)
-  const required = JSON.parse(Buffer.from(unpaid.headers.get('payment-required')!, 'base64').toString())
-  const payments: string[] = []
-  for (let i = 0; i < count; i++)
-    payments.push(Buffer.from(JSON.stringify(await client.createPaymentPayload(required))).toString('base64'))
-  return payments
 }
 
 function buy(agent: Agent, url: string, payment: string): Promise<number> {

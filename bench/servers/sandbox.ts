@@ -7,8 +7,8 @@ export type SandboxOrder = { readonly port: number; readonly dataDir: string; re
 await serveMeasured<SandboxOrder>(async ({ port, dataDir, cacheDir }) => {
   enableCompileCache(cacheDir)
   const { loadConfig } = await import('../../src/config/load.ts')
-  const { startSandbox } = await import('../../src/service/sandbox.ts')
+  const { openSandbox } = await import('../../src/cli/running-shop.ts')
   const loaded = loadConfig({ PORT: String(port), SUTLER_DATA_DIR: dataDir, SUTLER_LOG: 'error' })
   if (loaded.mode !== 'sandbox') throw new TypeError('the bench runs the sandbox')
-  return (await startSandbox(loaded)).service.url
+  return (await openSandbox(loaded)).service.url
 })

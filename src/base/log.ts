@@ -1,5 +1,4 @@
-import type { Clock } from './clock.ts'
-import { isoTime } from './clock.ts'
+import { type Clock, isoTime, systemClock } from './clock.ts'
 import { stringify } from './json.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
@@ -33,6 +32,11 @@ export function createLog(options: { level: LogLevel; clock: Clock; write: (line
     }
   }
   return bound({})
+}
+
+/** Where supervisors and terminals look for it. */
+export function stderrLog(level: LogLevel, clock: Clock = systemClock): Log {
+  return createLog({ level, clock, write: (line) => process.stderr.write(line) })
 }
 
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {}, with: () => silentLog }

@@ -1,23 +1,12 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { cwd } from 'node:process'
-import { isoTime, systemClock } from '../base/clock.ts'
-import { stringify } from '../base/json.ts'
-import { createLog, type Log } from '../base/log.ts'
-import { IS_PACKED, VERSION } from '../base/version.ts'
-import { readClientConfig } from '../config/client.ts'
-import { type Config, type HttpConfig, publicUrls } from '../config/config.ts'
+import { stderrLog } from '../base/log.ts'
+import type { HttpConfig } from '../config/config.ts'
 import { type LoadedConfig, loadConfig, meansProduction } from '../config/load.ts'
 import { ConfigFault } from '../config/options.ts'
-import { sellingAccounts } from '../rails/kind.ts'
-import { rails } from '../rails/rails.ts'
-import { type Banner, sandboxBanner } from '../sandbox/banner.ts'
-import { startSandbox } from '../service/sandbox.ts'
-import { type Service, startService } from '../service/service.ts'
 import { type Command, type CommandCall, SaidAlready } from './command.ts'
 import { failureOf } from './failure.ts'
 import { logLastWords } from './last-words.ts'
-import type { Output } from './output.ts'
 import type { Terminal } from './terminal.ts'
 
 export const start: Command = {
@@ -56,8 +45,12 @@ async function runShop({ env, terminal }: CommandCall): Promise<null> {
   if (loaded.mode === 'production') logLastWords(loaded.config.logLevel)
   const tell = teller(loaded, terminal)
   tell('starting; the very first start takes some seconds longer')
-  // A start that is called off needs no tidying up: everything here survives a process that dies.
-  const running = await Promise.race([open(loaded, { terminal, env }), stopped.then(() => null)])
+  // Loaded only now: a start that is refused needs nothing of the shop. One that is called off needs no tidying up: everything here
+  // survives a process that dies.
+  const running = await Promise.race([
+    import('./running-shop.ts').then(({ openShop }) => openShop(loaded, { terminal, env })),
+    stopped.then(() => null),
+  ])
   if (!running) return null
   terminal.show(running.output)
   await stopped
@@ -68,7 +61,7 @@ async function runShop({ env, terminal }: CommandCall): Promise<null> {
 
 /** A start that fails is read by the same machines as the rest of the log: a line for each reason. */
 function logRefusal(error: unknown): void {
-  const log = logOf({ logLevel: 'error' })
+  const log = stderrLog('error')
   const message = 'the shop does not start'
   if (error instanceof ConfigFault)
     for (const { option, message: detail } of error.issues)
@@ -79,103 +72,9 @@ function logRefusal(error: unknown): void {
   }
 }
 
-type Running = { readonly output: Output; stop(): Promise<void> }
-
 /** In production whatever is said is read by machines too: one JSON object per line, like the rest of the log. */
 function teller(loaded: LoadedConfig, { note, style }: Terminal): (message: string) => void {
-  return loaded.mode === 'production' ? logOf(loaded.config).info : (message) => note(style.dim(message))
-}
-
-function logOf({ logLevel: level }: Pick<Config, 'logLevel'>): Log {
-  return createLog({ level, clock: systemClock, write: (line) => process.stderr.write(line) })
-}
-
-async function open(loaded: LoadedConfig, { terminal, env }: Pick<CommandCall, 'terminal' | 'env'>): Promise<Running> {
-  // It is loaded when somebody asks for it.
-  const doctor = async () => (await import('./doctor.ts')).diagnose(env, ownUrl(loaded))
-  if (loaded.mode === 'production') {
-    const service = await startService(loaded.config, { doctor })
-    await tellOfFirst(service, loaded.config)
-    return { output: productionOutput(loaded.config, service.url), stop: service.stop }
-  }
-  const { world, stop } = await startSandbox(loaded, { doctor })
-  const { mode, http } = world.config
-  const banner = sandboxBanner(world, cwd())
-  const json = {
-    mode,
-    url: http.baseUrl,
-    facts: Object.fromEntries(banner.facts),
-    buy: Object.fromEntries(banner.purchases),
-  }
-  return { output: { json, text: bannerText(banner, http, terminal) }, stop }
-}
-
-/**
- * The link that makes the first admin is for whoever sits there. A log is read by others, and kept: there stands only how to get one.
- */
-async function tellOfFirst(service: Service, config: Config): Promise<void> {
-  if (!process.stderr.isTTY) {
-    if (await service.isUnfounded())
-      logOf(config).warn('nobody runs this shop yet: `sutler operators link` makes the link for its first admin')
-    return
-  }
-  const link = await service.firstLink()
-  if (link !== null)
-    process.stderr.write(
-      `\nNobody runs this shop yet. Open this once, within 15 minutes, to be its first admin:\n${link}\n\n`,
-    )
-}
-
-/** Where this very process is reached, whatever stands in front of it. */
-function ownUrl(loaded: LoadedConfig): string {
-  const { host, port } = loaded.mode === 'sandbox' ? loaded.common.http : loaded.config.http
-  const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
-  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
-}
-
-function bannerText({ facts, purchases }: Banner, http: HttpConfig, { style, table }: Terminal): string {
-  return [
-    '',
-    `${style.bold(`Sutler ${VERSION}`)} is open at ${style.bold(style.cyan(http.baseUrl))}  ${style.dim('sandbox, play money only')}`,
-    '',
-    table(facts.map(([what, value]) => [`  ${style.dim(what)}`, value])),
-    '',
-    style.bold('Buy something, from another terminal in this folder:'),
-    '',
-    ...purchases.flatMap(([how, line]) => [`  ${style.dim(`# ${how}`)}`, `  ${line}`]),
-    `  ${style.dim('# or watch an agent buy everything')}`,
-    `  ${demoLine(http)}`,
-    '',
-  ].join('\n')
-}
-
-/** Another terminal does not know of a port that was set in this one. */
-function demoLine({ baseUrl }: HttpConfig): string {
-  const isUsual = baseUrl === readClientConfig({}).url
-  if (IS_PACKED) return isUsual ? 'npx sutler demo' : `npx sutler demo --url ${baseUrl}`
-  return isUsual ? 'npm run demo' : `npm run demo -- --url ${baseUrl}`
-}
-
-/** One line like those of the log, which most likely goes to the same place. */
-function productionOutput(config: Config, url: string): Output {
-  const { mode, http, store, game } = config
-  const networks = sellingAccounts(rails, config).map(({ network }) => network)
-  const facts = {
-    mode,
-    url,
-    public: publicUrls(http).join(' and '),
-    'paid on': networks.join(' and '),
-    store: store.url === undefined ? `embedded in ${store.dataDir}` : 'PostgreSQL',
-    game: game.backend.kind === 'embedded' ? 'embedded' : game.backend.url,
-  }
-  const line = {
-    time: isoTime(systemClock.now()),
-    level: 'info',
-    message: 'the shop is open',
-    version: VERSION,
-    ...facts,
-  }
-  return { json: facts, text: stringify(line) }
+  return loaded.mode === 'production' ? stderrLog(loaded.config.logLevel).info : (message) => note(style.dim(message))
 }
 
 /** Found out before the store and the chains are opened: a second start fails at once. */

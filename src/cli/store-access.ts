@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../base/clock.ts'
 import { systemRandom } from '../base/id.ts'
-import { createLog, type Log } from '../base/log.ts'
+import { stderrLog } from '../base/log.ts'
 import type { StoreConfig } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import type { Environment } from '../config/options.ts'
@@ -51,10 +51,6 @@ export async function withStore<Result>(
 
 export function openStore({ url, dataDir }: Pick<StoreConfig, 'url' | 'dataDir'>): Promise<Database> {
   const place = { dataDir, poolSize: 2, ...(url === undefined ? {} : { url }) }
-  return openDatabase({ ...place, log: toolLog(), clock: systemClock, random: systemRandom })
-}
-
-/** A tool says little: only what its user should look into. */
-function toolLog(): Log {
-  return createLog({ level: 'warn', clock: systemClock, write: (line) => process.stderr.write(line) })
+  // A tool says little: only what its user should look into.
+  return openDatabase({ ...place, log: stderrLog('warn'), clock: systemClock, random: systemRandom })
 }

@@ -1,4 +1,3 @@
-import { privateKeyToAccount } from 'viem/accounts'
 import type { Hex } from '../base/hex.ts'
 import type { JsonObject } from '../base/json.ts'
 import { usd } from '../base/money.ts'
@@ -25,7 +24,10 @@ export async function signWithDemoKey(
   rpcUrl: (chainId: number) => string,
 ): Promise<JsonObject> {
   // They take long to load, and only who presses the button needs them.
-  const { clients } = await import('../rails/clients.ts')
+  const [{ clients }, { privateKeyToAccount }] = await Promise.all([
+    import('../rails/clients.ts'),
+    import('viem/accounts'),
+  ])
   const account = privateKeyToAccount(sandboxKey('demo').reveal() as Hex)
   const asked = () => new Response(challenge.body, { status: 402, headers: challenge.headers })
   const client = clients.find((one) => one.priceIn(asked()) !== null)

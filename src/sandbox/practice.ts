@@ -1,4 +1,4 @@
-import { parseAbi } from 'viem'
+import { parseAbi } from 'viem/utils'
 import * as z from 'zod'
 import type { Address } from '../base/address.ts'
 import type { Hex } from '../base/hex.ts'

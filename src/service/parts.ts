@@ -1,7 +1,7 @@
 import type { DoctorReport } from '../api/operator/system-rows.ts'
 import { type Clock, type SyncedClock, syncedClock, systemClock } from '../base/clock.ts'
 import { type Random, systemRandom } from '../base/id.ts'
-import { createLog, type Log } from '../base/log.ts'
+import { type Log, stderrLog } from '../base/log.ts'
 import { type Exchange, systemExchange } from '../base/outgoing.ts'
 import { noWaypoint, type Waypoint } from '../base/waypoint.ts'
 import type { RpcTransport } from '../chain/transport.ts'
@@ -70,7 +70,7 @@ export async function layGround(config: Config, parts: Parts): Promise<Ground> {
   const { lookMs = LOOK_MS } = parts
   const ownClock = parts.clock ? null : syncedClock(systemClock)
   const clock = parts.clock ?? ownClock ?? systemClock
-  const log = parts.log ?? createLog({ level: config.logLevel, clock, write: (line) => process.stderr.write(line) })
+  const log = parts.log ?? stderrLog(config.logLevel, clock)
   declareRails(rails)
   const database = parts.database ?? (await openStore(config, { clock, random, log }))
   await refuseOtherMode(database, { mode: config.mode, isPlayTill: isPublishedAddress })

@@ -1,7 +1,7 @@
 import { systemClock } from '../base/clock.ts'
 import { claimFolder } from '../base/data-folder.ts'
 import { systemRandom } from '../base/id.ts'
-import { createLog } from '../base/log.ts'
+import { stderrLog } from '../base/log.ts'
 import { providerTransport } from '../chain/rpc.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { consoleRoutes } from '../sandbox/console.ts'
@@ -19,11 +19,7 @@ type SandboxShop = { readonly service: Service; readonly world: World; stop(): P
 type SandboxLoaded = Extract<LoadedConfig, { mode: 'sandbox' }>
 
 export async function startSandbox(loaded: SandboxLoaded, parts: Pick<Parts, 'doctor'> = {}): Promise<SandboxShop> {
-  const log = createLog({
-    level: loaded.common.logLevel,
-    clock: systemClock,
-    write: (line) => process.stderr.write(line),
-  })
+  const log = stderrLog(loaded.common.logLevel)
   const { dataDir, url, poolSize } = loaded.common.store
   // Chains and store are one: they are claimed together, and let go together.
   const folder = claimFolder(dataDir)
