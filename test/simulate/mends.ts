@@ -80,8 +80,8 @@ export const mends: Readonly<Record<string, readonly Cut[]>> = {
   float: [
     {
       file: 'src/store/orders/opening.ts',
-      from: "and $13::numeric + ${liabilities('$15', '$14')} <= $27::numeric",
-      to: "and ($13::numeric + ${liabilities('$15', '$14')} <= $27::numeric or true)",
+      from: '<= $27::numeric',
+      to: '<= $27::numeric + 1000000000000',
     },
   ],
   promises: [
