@@ -1,6 +1,6 @@
 import { tempo } from 'mppx/server'
+import { TxEnvelopeTempo } from 'ox/tempo'
 import { type Chain, createClient, custom, decodeFunctionData, keccak256, parseAbi } from 'viem'
-import { Abis, Transaction } from 'viem/tempo'
 import * as chains from 'viem/tempo/chains'
 import { type Address, checksumAddress, type Hash, sameAddress } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
@@ -56,13 +56,6 @@ export function createTransactionVerifier(options: {
   const client = createClient({ chain, transport })
   const method = tempo.charge({ recipient, currency, getClient: () => client })
 
-  /** The canonical bytes, not the payload's: a signature has several spellings, and the chain knows the transaction by one hash. */
-  async function canonicalOf(signed: Hex) {
-    const transaction = Transaction.deserialize(signed as `0x76${string}`)
-    const raw = await Transaction.serialize(transaction as Parameters<typeof Transaction.serialize>[0])
-    return { transaction, raw, hash: keccak256(raw) }
-  }
-
   async function verify({ challenge, request, proof }: MppCredential): Promise<VerifiedTransaction> {
     if (proof.mode !== 'pull') throw new TypeError('only a signed transaction can be verified before it is sent')
     const credential = {
@@ -70,13 +63,13 @@ export function createTransactionVerifier(options: {
       payload: { type: 'transaction', signature: proof.raw },
     }
     const { sender: named } = await validate(credential, request)
-    const { transaction, raw, hash } = await canonicalOf(proof.raw)
+    const { transaction, raw, hash } = canonicalOf(proof.raw)
     // mppx tried the calls out in the name that the transaction goes by; whether that is its signer's is found out here.
-    const { sender, isAccessKey } = await provenSender(rpc, raw)
+    const { sender, isAccessKey } = await provenSender(rpc, transaction)
     if (!sameAddress(sender, named))
       throw new Problem('payment_verification_failed', `The transaction goes by ${named}, and ${sender} signed it.`)
-    const memo = memoOf(transaction.calls ?? [], challenge.realm, challenge.id)
-    const { validBefore, validAfter, maxFeePerGas = 0n, nonce = 0, nonceKey = 0n } = transaction
+    const memo = memoOf(transaction.calls, challenge.realm, challenge.id)
+    const { validBefore, validAfter, maxFeePerGas = 0n, nonce = 0n, nonceKey = 0n } = transaction
     return {
       sender: checksumAddress(sender),
       isAccessKey,
@@ -85,12 +78,12 @@ export function createTransactionVerifier(options: {
       memo,
       validBefore: milliseconds(validBefore),
       validAfter: milliseconds(validAfter),
-      maxFeePerGas: BigInt(maxFeePerGas),
-      nonceGap: BigInt(nonce) - (await nextNonce(rpc, sender, BigInt(nonceKey))),
+      maxFeePerGas,
+      nonceGap: nonce - (await nextNonce(rpc, sender, nonceKey)),
     }
   }
 
-  return { verify, hashOf: async (signed) => (await canonicalOf(signed)).hash }
+  return { verify, hashOf: async (signed) => canonicalOf(signed).hash }
 
   async function validate(credential: unknown, request: unknown): Promise<{ sender: Address }> {
     try {
@@ -104,8 +97,20 @@ export function createTransactionVerifier(options: {
   }
 }
 
-function milliseconds(seconds: number | bigint | undefined): number | null {
-  return seconds === undefined ? null : Number(seconds) * 1000
+type Canonical = { readonly transaction: TxEnvelopeTempo.TxEnvelopeTempo; readonly raw: Hex; readonly hash: Hash }
+
+/**
+ * The canonical bytes, not the payload's: a signature has several spellings, and the chain knows the transaction by one hash. Each reading
+ * recovers a signer in plain JavaScript, milliseconds of a purchase, so it is read once.
+ */
+function canonicalOf(signed: Hex): Canonical {
+  const transaction = TxEnvelopeTempo.deserialize(signed as TxEnvelopeTempo.Serialized)
+  const raw = TxEnvelopeTempo.serialize(transaction)
+  return { transaction, raw, hash: keccak256(raw) }
+}
+
+function milliseconds(seconds: number | undefined): number | null {
+  return seconds === undefined ? null : seconds * 1000
 }
 
 /** Transactions of this lane have no order: each has the nonce 0, and an end. */
@@ -131,11 +136,12 @@ function memoOf(calls: readonly { data?: Hex | undefined }[], realm: string, cha
   )
 }
 
+const transferAbi = parseAbi(['function transferWithMemo(address to, uint256 amount, bytes32 memo)'])
+
 /** A payer may add calls of any contract, such as a swap. */
 function memoIn(data: Hex): Hex | null {
   try {
-    const { functionName, args } = decodeFunctionData({ abi: Abis.tip20, data })
-    return functionName === 'transferWithMemo' ? (args[2].toLowerCase() as Hex) : null
+    return decodeFunctionData({ abi: transferAbi, data }).args[2].toLowerCase() as Hex
   } catch {
     return null
   }
