@@ -161,7 +161,8 @@ const starters: Readonly<Record<Name, () => Promise<number>>> = {
         info: { name: 'bench', title: 'Bench', version: '1' },
         instructions: 'Bench.',
         tools: listings.map((listing) => ({
-          listing,
+          name: listing.name,
+          listing: () => listing,
           call: async (given) => ({ content: [text(JSON.stringify(input.parse(given)))] }),
         })),
         resources: [],

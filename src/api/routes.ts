@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { once } from '../base/once.ts'
 import type { SurfaceName } from '../domain/good.ts'
 import type { RailName } from '../domain/rail.ts'
 import { free, type Route, STATUS_ANSWERS } from '../domain/route.ts'
@@ -22,7 +23,7 @@ export function routes(context: ShopContext, told: readonly Sold[] = []): readon
     .map((route) => {
       if (!hosts.includes(route.host))
         throw new TypeError(`${route.path} is at ${route.host}, which is no host of ours`)
-      return route.kind === 'paid' ? { ...route, discovery: bazaarOf(route) } : route
+      return route.kind === 'paid' ? { ...route, discovery: once(() => bazaarOf(route)) } : route
     })
   return [
     ...selling,

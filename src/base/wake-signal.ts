@@ -3,16 +3,27 @@ import type { Clock } from './clock.ts'
 /** Lets a loop sleep until its time has come or somebody rings: work that is here already need not wait for the next look. */
 export type WakeSignal = { ring(): void; wait(ms: number, stop: AbortSignal): Promise<void> }
 
+/** A reason of its own: without one an error is made, with its stack, and thrown away. */
+const RUNG = 'rung'
+
 export function createWakeSignal(clock: Clock): WakeSignal {
-  let ringing = new AbortController()
+  let isRung = false
+  let wake = () => {}
   return {
     ring() {
-      ringing.abort()
+      isRung = true
+      wake()
     },
     async wait(ms, stop) {
-      await clock.sleep(ms, AbortSignal.any([ringing.signal, stop]))
       // A ring between two waits is not lost: it ends the next one at once.
-      if (ringing.signal.aborted) ringing = new AbortController()
+      if (!isRung && !stop.aborted) {
+        const waiting = new AbortController()
+        wake = () => waiting.abort(RUNG)
+        stop.addEventListener('abort', wake)
+        await clock.sleep(ms, waiting.signal)
+        stop.removeEventListener('abort', wake)
+      }
+      isRung = false
     },
   }
 }

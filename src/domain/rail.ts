@@ -85,7 +85,7 @@ export type Resource = {
   readonly tags?: readonly string[] | undefined
   readonly iconUrl?: string | undefined
   /** How the protocol's crawlers describe this operation; opaque to the core. */
-  readonly discovery?: JsonObject | undefined
+  readonly discovery?: (() => JsonObject) | undefined
 }
 
 /** What a payer must agree to. Computed by us for each request; nothing of it is read from the client. */

@@ -40,7 +40,7 @@ export type PaidRoute = Common & {
   /** The member of the body that names something on the surface's shelf; null where nothing does. */
   readonly idField: string | null
   /** How crawlers of the protocol describe the operation (the `bazaar` extension). */
-  readonly discovery?: JsonObject | undefined
+  readonly discovery?: (() => JsonObject) | undefined
 }
 
 export type FreeCall<Params, Query, Body> = {

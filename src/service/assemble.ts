@@ -149,7 +149,8 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   const books = { config, accounts, database, journal, orders, past, memory }
   const replica = createReplica({ database, clock, random, nodes })
   const around = { ...sources, ...books, rails, open, chainOf, meter, tally, rules, replica }
-  const operations = createOperations({ ...around, resolve: ground.resolve, post: ground.post, doctor: ground.doctor })
+  const { resolve, post, doctor, lookMs } = ground
+  const operations = createOperations({ ...around, resolve, post, doctor, lookMs })
   await assertAllReturnable(database, operations.reconcileContext)
   const receipts = createReceiptSigner({
     key: readSigningKey(config.receipts.key),

@@ -27,6 +27,7 @@ type LookoutParts = {
   report(): Promise<void>
   /** Something was written to the log of events. */
   onTold(): void
+  readonly everyMs: number
 }
 
 export type Lookout = {
@@ -36,15 +37,15 @@ export type Lookout = {
   stop(): Promise<void>
 }
 
-const LOOK_MS = 10_000
-/** A trouble is over when no replica has seen it for three looks. */
-const QUIET_MS = 3 * LOOK_MS
+export const LOOK_MS = 10_000
+/** A trouble is over when no replica has seen it for so many looks. */
+const QUIET_LOOKS = 3
 /** These come and go by themselves: only what is there at two looks in a row is told. */
 const FICKLE: ReadonlySet<TroubleKind> = new Set(['node', 'game', 'rail', 'surface'])
 
 /** Each replica looks around every few seconds, and the store sees to it that a change is told once. */
 export function createLookout(parts: LookoutParts): Lookout {
-  const { database, clock, random, log, onTold } = parts
+  const { database, clock, random, log, onTold, everyMs } = parts
   const stopping = new AbortController()
   let before: ReadonlySet<string> = new Set()
   let looping: Promise<void> | undefined
@@ -54,14 +55,18 @@ export function createLookout(parts: LookoutParts): Lookout {
     const lasting = troubles.filter((trouble) => !FICKLE.has(trouble.kind) || before.has(nameOf(trouble)))
     before = new Set(troubles.map(nameOf))
     await parts.report()
-    const told = await recordLook(database, { at: clock.now(), troubles: lasting, seen, quietMs: QUIET_MS }, random)
+    const told = await recordLook(
+      database,
+      { at: clock.now(), troubles: lasting, seen, quietMs: QUIET_LOOKS * everyMs },
+      random,
+    )
     if (told > 0) onTold()
   }
 
   async function loop(): Promise<void> {
     await parts.report().catch((error: unknown) => log.warn('this replica could not say that it is there', { error }))
     while (!stopping.signal.aborted) {
-      await clock.sleep(LOOK_MS, stopping.signal)
+      await clock.sleep(everyMs, stopping.signal)
       if (stopping.signal.aborted) return
       await look().catch((error: unknown) => log.warn('the shop could not be looked over', { error }))
     }

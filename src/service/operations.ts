@@ -61,6 +61,8 @@ type OperationsParts = {
   readonly rules: HouseRules
   readonly replica: ReplicaVoice
   readonly doctor: (() => Promise<DoctorReport>) | undefined
+  /** Between two looks around. */
+  readonly lookMs: number
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
@@ -127,6 +129,7 @@ export function createOperations(parts: OperationsParts): Operations {
     rights: rightsOf(parts),
     report: parts.replica.report,
     onTold: () => worker?.wake(),
+    everyMs: parts.lookMs,
   })
   const janitor = createJanitor({ database, clock, log, retention: operations.retention, onGone: meter.deleted })
   const metrics = async () => meter.print(await readGauges({ ...watched, rails }))

@@ -18,6 +18,7 @@ import { refuseOtherMode, stampMode } from '../store/mode.ts'
 import type { Surface } from '../surfaces/surface.ts'
 import type { Post } from '../webhooks/post.ts'
 import type { Resolve } from '../webhooks/target.ts'
+import { LOOK_MS } from './lookout.ts'
 import { surfaces as allSurfaces } from './surfaces.ts'
 
 /** What tests replace, and what the sandbox brings along. */
@@ -38,6 +39,8 @@ export type Parts = {
   readonly withoutWorker?: boolean
   /** Nothing is loaded before it is needed: for a process that will not live long, or may not sell anything. */
   readonly startsCold?: boolean
+  /** How long a replica pauses between two looks around. */
+  readonly lookMs?: number
   /** Asks game backends and facilitators. */
   readonly exchange?: Exchange
   /** Looks up the names of webhook receivers. */
@@ -64,6 +67,7 @@ export type Ground = Required<Omit<Parts, 'furnish' | 'resolve' | 'post' | 'doct
 export async function layGround(config: Config, parts: Parts): Promise<Ground> {
   const { random = systemRandom, exchange = systemExchange, waypoint = noWaypoint, surfaces = allSurfaces } = parts
   const { rails = allRails, transports = new Map(), withoutWorker = false, startsCold = false, resolve, post } = parts
+  const { lookMs = LOOK_MS } = parts
   const ownClock = parts.clock ? null : syncedClock(systemClock)
   const clock = parts.clock ?? ownClock ?? systemClock
   const log = parts.log ?? stderrLog(config.logLevel, clock)
@@ -74,7 +78,7 @@ export async function layGround(config: Config, parts: Parts): Promise<Ground> {
   await stampMode(database, config.mode)
   const extraRoutes = (await parts.furnish?.(database)) ?? []
   const sources = { clock, ownClock, random, log, waypoint, exchange, resolve, post, doctor: parts.doctor }
-  return { ...sources, database, extraRoutes, transports, surfaces, rails, withoutWorker, startsCold }
+  return { ...sources, database, extraRoutes, transports, surfaces, rails, withoutWorker, startsCold, lookMs }
 }
 
 function openStore(config: Config, parts: { clock: Clock; random: Random; log: Log }): Promise<Database> {

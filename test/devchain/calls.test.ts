@@ -4,7 +4,7 @@ import { decodeFunctionResult, encodeFunctionData, type Hex, toHex } from 'viem'
 import { createDevChain, type DevChain } from '../../src/devchain/chain.ts'
 import { mirror } from '../artifacts/Mirror.ts'
 import { troublemaker } from '../artifacts/Troublemaker.ts'
-import { deploy, fundedWallet, refused, type Wallet } from './support.ts'
+import { deploy, fundedWallet, manualClock, mined, refused, type Wallet } from './support.ts'
 
 const BASE_FEE = 1_000_000n
 const { abi } = mirror
@@ -78,5 +78,44 @@ suite('a call runs on the terms it names, as geth runs it', () => {
     const { baseFeePerGas } = await rpc<{ baseFeePerGas: Hex }>('eth_getBlockByNumber', 'latest', false)
     assert.equal(BigInt(baseFeePerGas), 50n * BASE_FEE)
     await rpc('dev_setBaseFee', toHex(BASE_FEE))
+  })
+})
+
+suite('an answer that was given before is given again only while it is true', () => {
+  // One instruction, and what it says as a word: `TIMESTAMP`, and `SELFBALANCE`.
+  const saying = (instruction: string): Hex => `0x66${instruction}5f5260205ff35f5260076019f3`
+  let chain: DevChain
+  let alice: Wallet
+  const clock = manualClock()
+  const rpc = <Answer>(method: string, ...params: unknown[]) => chain.request({ method, params }) as Promise<Answer>
+  const asked = async (to: Hex, tag = 'latest') => BigInt(await rpc<Hex>('eth_call', { to }, tag))
+  const placed = async (data: Hex) => (await mined(alice, alice.sendTransaction({ data }))).contractAddress!
+  before(async () => {
+    chain = await createDevChain({ rules: 'native', clock })
+    alice = await fundedWallet(chain)
+  })
+  after(() => chain.close())
+
+  test('a transaction changes it, a snapshot brings it back, and the past keeps its own', async () => {
+    const to = await placed(saying('47'))
+    const block = await rpc<Hex>('eth_blockNumber')
+    const snapshot = await rpc<Hex>('evm_snapshot')
+    assert.equal(await asked(to), 0n)
+    await rpc('dev_setBalance', to, toHex(5n))
+    assert.equal(await asked(to), 5n)
+    assert.equal(await asked(to, block), 0n)
+    await rpc('evm_mine')
+    assert.equal(await asked(to), 5n)
+    await rpc('evm_revert', snapshot)
+    assert.equal(await asked(to), 0n)
+    await rpc('dev_setBalance', to, toHex(7n))
+    assert.equal(await asked(to), 7n)
+  })
+
+  test('a contract that looks at the time sees it pass', async () => {
+    const to = await placed(saying('42'))
+    const before = await asked(to)
+    clock.advance(60_000)
+    assert.equal(await asked(to), before + 60n)
   })
 })

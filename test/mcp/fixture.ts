@@ -32,7 +32,8 @@ function tool(
   inputSchema: JsonObject = { type: 'object', properties: {} },
 ): McpTool {
   return {
-    listing: { name, description: `Fixture ${name}`, inputSchema },
+    name,
+    listing: () => ({ name, description: `Fixture ${name}`, inputSchema }),
     call: async (input, context) => call(input, context),
   }
 }

@@ -22,7 +22,14 @@ export type Haze = {
   isSilent(chainId: number, node: number): boolean
   /** What is added to the next count of transactions. */
   nonceLie(chainId: number): number
+  /** The last block that this node shares with the others, while it stands on a branch of its own. */
+  forkedAt(chainId: number, node: number): number | null
+  /** What befalls the transaction that is sent now. */
+  fateOf(chainId: number): Fate | null
 }
+
+/** Somebody takes its place; or it is forgotten, and comes back. */
+export type Fate = { readonly isForgotten: boolean; after(raw: Hex, hash: unknown): Promise<void> }
 
 /** A dev chain in this thread, whose blocks come by virtual time: they are made when somebody looks. */
 export type SimChain = {
@@ -57,6 +64,18 @@ function timeOf(block: number, blockMs: number): number {
   const busy = Math.floor(BUSY_MS / blockMs)
   const slow = Math.max(blockMs, QUIET_BLOCK_MS)
   return START_MS + Math.min(block, busy) * blockMs + Math.max(0, block - busy) * slow
+}
+
+type Asked = Parameters<RpcTransport>[0]
+type RpcAnswer = Awaited<ReturnType<RpcTransport>>
+type Block = { readonly number: Hex; readonly hash: Hash; readonly parentHash: Hash }
+
+const other = (hash: Hash): Hash => `0xf0f0f0f0${hash.slice(10)}`
+
+/** The same height, other parents, and nothing in it. */
+function onOwnBranch(block: Block, forkedAt: number): Block & { readonly transactions: readonly never[] } {
+  const parentHash = Number(block.number) > forkedAt + 1 ? other(block.parentHash) : block.parentHash
+  return { ...block, hash: other(block.hash), parentHash, transactions: [] }
 }
 
 /** What a node that is behind answers from the past. */
@@ -111,9 +130,35 @@ export async function createSimChain(chain: DevChain, blockMs: number, time: Wor
         const isIt = (lag: Lag) => lag.chainId === chainId && lag.method === method && (lag.node ?? index) === index
         return haze.lags().find(isIt)?.blocks ?? 0
       }
+      /** Its branch is as long, and empty: it knows the past that it shares with the others, and none of what they did since. */
+      async function onBranch(request: Asked, forkedAt: number): Promise<RpcAnswer> {
+        const head = Number(await call('eth_blockNumber'))
+        const { method, params = [] } = request
+        if (method === 'eth_blockNumber') return transport(request)
+        if (method === 'eth_getBlockByNumber') {
+          const answer = await transport(request)
+          const block = (answer as { readonly result?: Block | null }).result
+          return block && Number(block.number) > forkedAt ? { result: onOwnBranch(block, forkedAt) } : answer
+        }
+        if (head > forkedAt) await call('dev_fault', { kind: 'stale', method, blocks: head - forkedAt })
+        return transport({ ...request, params })
+      }
+
+      async function underFate({ isForgotten, after }: Fate, request: Asked): Promise<RpcAnswer> {
+        if (isForgotten) await call('dev_fault', { kind: 'drop' })
+        const answer = await transport(request)
+        const { result } = answer as { readonly result?: unknown }
+        if (result !== undefined) await after((request.params as readonly [Hex])[0], result)
+        return answer
+      }
+
       return async (request) => {
         await catchUp()
         if (haze.isSilent(chainId, index)) throw new Error('the node does not answer')
+        const forkedAt = haze.forkedAt(chainId, index)
+        if (forkedAt !== null && READS.has(request.method)) return onBranch(request, forkedAt)
+        const fate = request.method === 'eth_sendRawTransaction' ? haze.fateOf(chainId) : null
+        if (fate) return underFate(fate, request)
         const lag = READS.has(request.method) ? lagOf(request.method) : 0
         if (lag > 0) await call('dev_fault', { kind: 'stale', method: request.method, blocks: lag })
         const answer = await transport(request)

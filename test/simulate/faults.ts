@@ -8,7 +8,16 @@ export const DEEDS = ['retry', 'refund', 'decide', 'reconcile', 'price', 'hide']
 /** What befalls the next transaction that a chain takes. */
 export const SEND_FAULTS = ['drop', 'stick', 'revert'] as const
 /** What a shop has to be stopped and started for. */
-export const CHANGES = ['retire x402', 'retire mpp', 'rotate secret', 'restore'] as const
+export const CHANGES = [
+  'retire x402',
+  'retire mpp',
+  'rotate secret',
+  'restore',
+  'rotate minter',
+  'rotate treasury',
+] as const
+/** While the next transaction of ours waits: somebody else who has the key takes its place; or the node forgets it, and another brings it later. */
+export const POOL_FAULTS = ['taken', 'late'] as const
 export const MANNERS = {
   game: ['down', 'loses answers', 'loses requests', 'cannot say', 'is slow', 'refuses', 'gives another'],
   receiver: ['down', 'fails', 'is slow', 'is gone'],
@@ -39,6 +48,17 @@ export type Fault =
       readonly node: number
       readonly how: 'frozen' | 'silent'
     } & While)
+  /** One of two nodes goes on from here on a branch of its own, without what happens on the other; then one of the branches is forgotten. */
+  | ({
+      readonly kind: 'fork'
+      readonly chain: ChainName
+      readonly node: number
+      /** Its branch is the one that stays, and the other loses these. */
+      readonly wins: boolean
+      readonly drop: (typeof DROPS)[number]
+    } & While)
+  /** From one moment on, once; a transaction that comes late does so after this time. */
+  | ({ readonly kind: 'pool'; readonly how: (typeof POOL_FAULTS)[number] } & While)
   | ({ readonly kind: 'fees'; readonly times: number } & While)
   | ({ readonly kind: 'clock'; readonly replica: number; readonly offMs: number } & While)
   | ({ readonly kind: 'partner'; readonly partner: Partner; readonly manner: string } & While)
@@ -149,7 +169,11 @@ export const KINDS: readonly FaultKind[] = [
   'node',
   'change',
   'operator',
+  'fork',
+  'pool',
 ]
+const LAGS = [2, 10, 40, 150, 300]
+export const LAG_BLOCKS_MAX = Math.max(...LAGS)
 const FAULTS_MAX = 5
 /** Faults begin while purchases are under way. */
 const SPAN_MS = 40_000
@@ -202,12 +226,19 @@ function faultOf(kind: FaultKind, label: string, chance: Chance): Fault {
     case 'delay':
       return { kind, label: outgoing(label, chance), nth, ms: chance.pick([2_000, 9_000, 20_000]) }
     case 'lag': {
-      const blocks = chance.pick([2, 10, 40, 150, 300])
+      const blocks = chance.pick(LAGS)
       const only = chance.pick([{}, {}, { node: 0 }, { node: 1 }])
       return { kind, chain, method: chance.pick(METHODS), blocks, ...only, ...period }
     }
     case 'node':
       return { kind, chain, node: chance.below(2), how: chance.pick(['frozen', 'silent'] as const), ...period }
+    case 'fork': {
+      const wins = chance.happens(0.5)
+      const forMs = chance.pick(wins ? [4_000, 10_000] : [10_000, 60_000])
+      return { kind, chain, node: chance.below(2), wins, drop: chance.pick(DROPS), fromMs: atMs, forMs }
+    }
+    case 'pool':
+      return { kind, how: chance.pick(POOL_FAULTS), ...period }
     case 'send':
       return { kind, how: chance.pick(SEND_FAULTS), atMs }
     case 'nonce':

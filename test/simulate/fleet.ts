@@ -21,6 +21,10 @@ export type Fleet = {
   /** The clock of one replica jumps; of all: they are right from here on. */
   setClock(index: number | 'all', offMs: number): void
   /** All are stopped; then something is done, and they start again, with another configuration perhaps. */
+  /** One after the other, with another configuration. */
+  roll(config: Config): void
+  /** The one that whoever starts next has. */
+  config(): Config
   restart(change: { readonly config?: Config; run?(): Promise<void> }): void
   end(): void
 }
@@ -38,10 +42,13 @@ export type FleetParts = {
   readonly partner: Partner
   readonly post: Post
   onBlunder(line: string): void
+  /** An order was written. */
+  onOpened(): Promise<void>
 }
 
 const RESTART_MS = 1_000
 const STOPPED_MS = 3_000
+const ROLL_MS = 5_000
 const LATENCY_MS = 40
 
 export function createFleet(parts: FleetParts): Fleet {
@@ -52,7 +59,7 @@ export function createFleet(parts: FleetParts): Fleet {
   const lives: number[] = []
   const alive = new Set<Actor>()
   let generation = 0
-  const memory = newMemory()
+  const memory = newMemory(parts.onOpened)
   const wires = chanceOf(seed, 'wires')
   const open = () => replicas.filter((one) => one !== null && one !== undefined)
 
@@ -104,13 +111,17 @@ export function createFleet(parts: FleetParts): Fleet {
     void sim.work(() => store.hangUp(actor))
   }
 
+  function stop(index: number, actor: Actor): void {
+    end(actor)
+    alive.delete(actor)
+    replicas[index] = null
+  }
+
   return {
     start,
     kill(actor, backAfterMs) {
       const index = Number(/^shop(\d+)/.exec(actor.name)![1])
-      end(actor)
-      alive.delete(actor)
-      replicas[index] = null
+      stop(index, actor)
       startAfter(index, backAfterMs)
     },
     async ask(chance, asker, asked, from) {
@@ -141,6 +152,19 @@ export function createFleet(parts: FleetParts): Fleet {
         if (change.run) await sim.work(change.run)
         forgetAll(memory)
         for (const index of indexes) start(index)
+      })()
+    },
+    config: () => config,
+    roll(next) {
+      const planned = generation
+      config = next
+      void (async () => {
+        for (const index of lives.keys()) {
+          if (planned !== generation) return
+          for (const actor of alive) if (actor.name.startsWith(`shop${index}.`)) stop(index, actor)
+          start(index)
+          await sim.clockOf(healer).sleep(ROLL_MS)
+        }
       })()
     },
     end() {

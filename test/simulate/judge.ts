@@ -2,6 +2,7 @@ import type { Address } from '../../src/base/address.ts'
 import { TRANSFER } from '../../src/chain/eip3009.ts'
 import { isFinal, type OrderStatus } from '../../src/domain/order.ts'
 import type { Database } from '../../src/store/db.ts'
+import { statement } from '../../src/store/statement.ts'
 import { isFinalAnswer } from './actors/payer.ts'
 import type { Purchase } from './book.ts'
 import { word } from './goods.ts'
@@ -23,7 +24,8 @@ export async function judge(universe: Universe): Promise<readonly string[]> {
   found.push(...(await judgeEvents(universe)))
   found.push(...judgeReceiver(universe))
   found.push(...(await judgeVictim(universe)))
-  const { game, blunders } = universe
+  const { game, blunders, excesses } = universe
+  found.push(...excesses)
   if (blunders.length > 0) found.push(`a mistake of ours, ${blunders.length} times: ${blunders[0]}`)
   if (game && game.stock.left < 0) found.push(`sold more than there is: ${game.stock.left}`)
   return found
@@ -53,13 +55,15 @@ async function judgePurchase(universe: Universe, purchase: Purchase): Promise<re
   if (back.some((amount) => !paid.includes(amount)) && lost === 0) say('not sent back in full')
   if (rows.some(({ status }) => !isFinal(status))) say('stuck')
   if (purchase.canLand === false && rows.length > 0) say('kept goods for what can never land')
-  for (const kind of judgeAnswers(purchase, paid.length, delivered)) say(kind)
+  for (const kind of judgeAnswers(purchase, { paid: paid.length, lost, delivered })) say(kind)
   if (hasTwoEnds(universe, purchase)) say('two answers to one payment')
   return found
 }
 
+type Ends = { readonly paid: number; readonly lost: number; readonly delivered: number }
+
 /** Whatever a payer heard last stays true for ever; what is delivered or failed was so at any time. */
-function judgeAnswers(purchase: Purchase, paid: number, delivered: number): readonly string[] {
+function judgeAnswers(purchase: Purchase, { paid, lost, delivered }: Ends): readonly string[] {
   const { habit, credentials, strays, isShownAgain } = purchase
   const found: string[] = []
   if (isShownAgain && credentials.some((one) => one.hasEnd && !isFinalAnswer(one))) found.push('no end to be heard')
@@ -67,7 +71,8 @@ function judgeAnswers(purchase: Purchase, paid: number, delivered: number): read
   const free = last.filter(({ status, taken }) => status === 402 || taken === false).length
   if (habit === 'honest' && paid > credentials.length - free) found.push('402 and taken')
   const taken = last.filter(({ taken }) => taken === true).length
-  if (taken > paid + strays) found.push('told taken and was not')
+  // What the chain dropped for good was taken when it was told; the books name it.
+  if (taken > paid + lost + strays) found.push('told taken and was not')
   const confirmed = credentials.filter(({ answers }) => answers.some(({ status }) => status === 200)).length
   if (confirmed > delivered) found.push('200 and not delivered')
   const all = credentials.flatMap(({ answers }) => answers)
@@ -140,9 +145,11 @@ function judgeReceiver({ receiver }: Universe): readonly string[] {
 
 /** Is anything under way that will end by itself? */
 export async function isAtRest({ store }: Universe): Promise<boolean> {
-  const { rows } = await store.db.query<{ open: number }>(`
+  const { rows } = await store.db.query(OPEN)
+  return rows[0]!.open === 0
+}
+
+const OPEN = statement<{ open: number }>(`
     select (select count(*) from orders where status not in ('confirmed', 'refunded', 'expired'))::int
       + (select count(*) from arrivals where state in ('unclaimed', 'orphaned', 'held', 'refunding'))::int
       + (select count(*) from missing_settlements where state = 'open')::int as open`)
-  return rows[0]!.open === 0
-}

@@ -19,5 +19,13 @@ export const KEPT: readonly Kept[] = [
     seed: 5027,
     plan: [{ kind: 'change', what: 'restore', atMs: 9_000, ageMs: 8_000 }],
   },
-  { what: 'a payment over MCP on a rail that was retired meanwhile: 402 and taken', seed: 8012 },
+  {
+    what: 'a payment over MCP on a rail that was retired meanwhile: 402 and taken',
+    seed: 8012,
+    plan: [
+      { kind: 'kill', label: 'db update orders', nth: 1, backAfterMs: 20_000 },
+      { kind: 'change', what: 'retire mpp', atMs: 816, ageMs: 20_000 },
+      { kind: 'lose', label: 'db update jobs', nth: 3, moment: 'after' },
+    ],
+  },
 ]

@@ -1,8 +1,8 @@
 import type { Address } from '../../src/base/address.ts'
 import { TRANSFER } from '../../src/chain/eip3009.ts'
-import { demoAddressOf } from '../../src/sandbox/world.ts'
 import type { Purchase } from './book.ts'
 import { word } from './goods.ts'
+import { treasuries } from './keys.ts'
 import type { Universe } from './universe.ts'
 
 /** What the chain, the game and the payer know of one purchase, whatever the shop says. */
@@ -22,7 +22,7 @@ export async function ledgerOf(universe: Universe, purchase: Purchase): Promise<
   const told = credentials.filter(({ answers }) => answers.some(({ status }) => status === 200)).length
   return {
     paid: await transfers(universe, purchase, payer.address, till),
-    back: await transfers(universe, purchase, demoAddressOf('treasury'), payer.address),
+    back: (await Promise.all(treasuries.map((from) => transfers(universe, purchase, from, payer.address)))).flat(),
     delivered: universe.wasRestored() ? Math.max(had, told) : had,
   }
 }

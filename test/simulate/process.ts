@@ -1,6 +1,7 @@
 import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 import { type Chance, chanceOf } from './chance.ts'
+import { countImmediates } from './immediates.ts'
 import { START_MS } from './scheduler.ts'
 
 const RealDate = Date
@@ -24,6 +25,7 @@ export function takeOverProcess(): void {
       return nowMs()
     }
   }
+  countImmediates()
   globalThis.Date = VirtualDate as unknown as DateConstructor
   Math.random = () => chance.below(2 ** 32) / 2 ** 32
   const fill = <View extends ArrayBufferView>(view: View): View => {

@@ -33,6 +33,9 @@ export type ReplicaOptions = {
   onBlunder(line: string): void
 }
 
+/** Looks around are told to people and decide nothing; at their usual pace they are a third of what a quiet shop asks its chains. */
+const LOOK_MS = 30_000
+
 /** A statement that its own schema does not know, or a mistake of ours. */
 const BLUNDER = /"code":"42|"name":"(Type|Reference|Range)Error"/
 
@@ -66,6 +69,7 @@ export async function startReplica(options: ReplicaOptions): Promise<Replica> {
     transports: new Map(transports),
     waypoint: (name) => sim.point(actor, waypointLabel(name)),
     startsCold: true,
+    lookMs: LOOK_MS,
     exchange: exchangeWith(options),
     post: gatedPost(gate, options.post),
     resolve: async () => ['93.184.216.34'],

@@ -1,7 +1,7 @@
 import { askForTheEnd } from './actors/payer.ts'
 import { judgeBooks } from './books.ts'
 import type { Coverage } from './coverage.ts'
-import type { Fault } from './faults.ts'
+import type { Fault, FaultKind } from './faults.ts'
 import { isAtRest, judge } from './judge.ts'
 import { START_MS } from './scheduler.ts'
 import { openUniverse, type Stage, type Universe, type UniverseOptions } from './universe.ts'
@@ -30,7 +30,7 @@ const PATIENCE_MS = 120_000
 
 /** No time mends these. */
 const isForGood = (violation: string) =>
-  /^(delivered and sent back|402 and taken|acted for another|charged without a payment)/.test(violation)
+  /^(delivered and sent back|402 and taken|acted for another|charged without a payment|more open than)/.test(violation)
 
 /** One universe, from its first moment until everything has come to rest. */
 export async function runUniverse(seed: number, stage: Stage, options: UniverseOptions = {}): Promise<Verdict> {
@@ -60,15 +60,17 @@ export async function runUniverse(seed: number, stage: Stage, options: UniverseO
 function troubleMs(plan: readonly Fault[]): number {
   const ends = plan.map((fault) => {
     if ('label' in fault) return TROUBLE_MS_MAX
-    if (fault.kind === 'lag') return fault.fromMs + fault.forMs
+    if (fault.kind === 'lag' || fault.kind === 'fork') return fault.fromMs + fault.forMs
     return Math.min(TROUBLE_MS_MAX, ('atMs' in fault ? fault.atMs : fault.fromMs) + SOON_MS)
   })
   return Math.max(TROUBLE_MS_MIN, ...ends)
 }
 
+const DROPPING: ReadonlySet<FaultKind> = new Set(['reorg', 'dropPool', 'send', 'fork', 'pool'])
+
 /** What a chain has dropped is found by the second round of the reconciler, and sent again. */
 function aftercareMs(plan: readonly Fault[]): number {
-  const isDropping = plan.some(({ kind }) => kind === 'reorg' || kind === 'dropPool' || kind === 'send')
+  const isDropping = plan.some(({ kind }) => DROPPING.has(kind))
   return isDropping ? 35_000 : SOON_MS
 }
 

@@ -1,5 +1,6 @@
 import type { Clock } from '../../src/base/clock.ts'
 import type { Chance } from './chance.ts'
+import { immediatesWaiting, turn } from './immediates.ts'
 
 /** A process, a payer, an operator: whatever can be stopped, killed, or have a clock that is off. */
 export type Actor = {
@@ -87,11 +88,10 @@ export function createScheduler({ chance, isTold, onStep }: SchedulerOptions): S
     })
   }
 
-  /** All that can go on by itself has done so. Twice: whoever was resumed may have set an immediate of its own behind ours. */
+  /** All that can go on by itself has done so, and nobody waits for a turn of the event loop. */
   async function quiet(): Promise<void> {
-    await new Promise(setImmediate)
-    do await new Promise(setImmediate)
-    while (busy > 0)
+    do await turn()
+    while (busy > 0 || immediatesWaiting() > 0)
   }
 
   function step(chosen: Ready): void {

@@ -11,12 +11,19 @@ export type StoreMemory = {
   readonly read: Map<string, Kept<Result<unknown>>>
   /** When the first job of each kind is due. */
   due: Kept<ReadonlyMap<string, number>> | null
+  /** Called when an order may have been written, before anybody goes on. */
+  onOpened(): Promise<void>
 }
 
 /** True as long as no table that it was read from has been written since. */
 type Kept<Value> = { readonly stamp: number; readonly value: Value }
 
-export const newMemory = (): StoreMemory => ({ written: new Map(), read: new Map(), due: null })
+export const newMemory = (onOpened = async () => {}): StoreMemory => ({
+  written: new Map(),
+  read: new Map(),
+  due: null,
+  onOpened,
+})
 
 /** Somebody has changed the store behind everybody's back. */
 export function forgetAll({ written }: StoreMemory): void {
@@ -28,6 +35,7 @@ export const LATENCY_MS = 4
 /** A job that somebody holds is due when its lease ends. */
 const NEXT_DUE = statement<{ kind: string; due: Date }>('select kind, min(run_at) as due from jobs group by kind')
 const CLAIM = 'db claim'
+const OPENING = 'db insert orders'
 /** Loops that look again and again whether there is anything for them. (Endpoints have secrets that run out; here nobody rotates them.) */
 const POLLED = new Set(['db select events', 'db select webhook_endpoints', 'db insert jobs'])
 
@@ -95,6 +103,7 @@ export function gatedDatabase({ sim, db, outside, bare, gate, memory }: GatePart
     const isNothing = !COMPOSED.test(text) && result.rows.length === 0 && !result.rowCount
     if (!isNothing) note(memory, shape)
     else if (!IMPURE.test(text) && stamp === stampOf(shape)) memory.read.set(key, { stamp, value: result })
+    if (shape.label === OPENING) await sim.work(memory.onOpened)
     return result
   }
 
@@ -130,8 +139,17 @@ export function gatedDatabase({ sim, db, outside, bare, gate, memory }: GatePart
       })
     },
     async transaction(work, settings) {
-      if (!gate) return db.transaction(work, settings)
-      const attempt = () => through('db transaction', () => db.transaction((tx) => work(noting(tx)), settings))
+      if (!gate) {
+        const done = await db.transaction(work, settings)
+        await sim.work(memory.onOpened)
+        return done
+      }
+      const attempt = () =>
+        through('db transaction', async () => {
+          const done = await db.transaction((tx) => work(noting(tx)), settings)
+          await memory.onOpened()
+          return done
+        })
       // A connection that is lost with its commit under way: the real store runs the work again too.
       try {
         return await attempt()

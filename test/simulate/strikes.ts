@@ -1,4 +1,4 @@
-import type { Haze } from './chain.ts'
+import type { Fate, Haze } from './chain.ts'
 import { type Coverage, countOther, countPassed, countStrike } from './coverage.ts'
 import type { Fault, Partner, While } from './faults.ts'
 import type { Mishap } from './gate.ts'
@@ -12,6 +12,8 @@ export type Strikes = {
   /** What befalls the call that was just let through. */
   mishap(actor: Actor, label: string): Mishap
   readonly haze: Haze
+  /** A node stands on a branch of its own from this block on, until the function that is returned is called. */
+  fork(chainId: number, node: number, forkedAt: number): () => void
   manner(partner: Partner): string | null
   clockOffMs(replica: number): number
   /** The next one who passes this label stops there. */
@@ -27,11 +29,15 @@ export type StrikeParts = {
   readonly coverage: Coverage
   tell(line: string): void
   kill(actor: Actor, backAfterMs: number): void
+  /** What a fault of the pool does with the transaction that was just sent. */
+  fateOf(fault: PoolFault): Fate
 }
+
+export type PoolFault = Extract<Fault, { kind: 'pool' }>
 
 const NONE: Mishap = { lost: null, delayMs: 0 }
 
-export function createStrikes({ plan, world, now, coverage, tell, kill }: StrikeParts): Strikes {
+export function createStrikes({ plan, world, now, coverage, tell, kill, fateOf }: StrikeParts): Strikes {
   const passed = new Map<string, number>()
   const waiting = new Map<string, Mishap>()
   const holding = new Map<string, number>()
@@ -47,7 +53,15 @@ export function createStrikes({ plan, world, now, coverage, tell, kill }: Strike
   const partners = lasting('partner')
   const nodes = lasting('node')
   const lies = lasting('nonce')
+  const pools = lasting('pool')
   const told = new Set<Fault>()
+  const forks = new Map<string, number>()
+  /** Of those that strike once: the first whose time has come. */
+  const due = <Some extends Fault>(faults: readonly Some[], atMs: (fault: Some) => number): Some | undefined => {
+    const found = faults.find((fault) => !isHealed && !told.has(fault) && now() - START_MS >= atMs(fault))
+    if (found) told.add(found)
+    return found
+  }
   const nodeFault = (chainId: number, node: number, how: 'frozen' | 'silent') => {
     const isIt = (fault: (typeof nodes)[number]) => fault.how === how && fault.node === node
     const found = nodes.find((fault) => isIt(fault) && world[fault.chain].chainId === chainId && holds(fault))
@@ -95,13 +109,25 @@ export function createStrikes({ plan, world, now, coverage, tell, kill }: Strike
       },
       isSilent: (chainId, node) => nodeFault(chainId, node, 'silent') !== undefined,
       nonceLie(chainId) {
-        const isDue = (fault: (typeof lies)[number]) => !isHealed && !told.has(fault) && now() - START_MS >= fault.atMs
-        const found = lies.find((fault) => world[fault.chain].chainId === chainId && isDue(fault))
+        const own = lies.filter((fault) => world[fault.chain].chainId === chainId)
+        const found = due(own, ({ atMs }) => atMs)
         if (!found) return 0
-        told.add(found)
         countOther(coverage, 'nonce lie')
         return found.by
       },
+      forkedAt: (chainId, node) => forks.get(`${chainId} ${node}`) ?? null,
+      fateOf(chainId) {
+        const found = chainId === world.native.chainId ? due(pools, ({ fromMs }) => fromMs) : undefined
+        if (!found) return null
+        tell(`!! the transaction that is sent now: ${found.how}`)
+        countOther(coverage, `pool ${found.how}`)
+        return fateOf(found)
+      },
+    },
+    fork(chainId, node, forkedAt) {
+      const key = `${chainId} ${node}`
+      forks.set(key, forkedAt)
+      return () => void forks.delete(key)
     },
     manner(partner) {
       const found = partners.find((fault) => fault.partner === partner && holds(fault))
@@ -115,6 +141,7 @@ export function createStrikes({ plan, world, now, coverage, tell, kill }: Strike
     heal() {
       isHealed = true
       waiting.clear()
+      forks.clear()
     },
   }
 }

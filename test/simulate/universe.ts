@@ -7,12 +7,14 @@ import { createOperator, OPERATOR_TOKEN, type Operator } from './actors/operator
 import { buy, purchasesOf } from './actors/payer.ts'
 import { createReceiver, type Receiver } from './actors/receiver.ts'
 import type { Purchase } from './book.ts'
-import { chanceOf } from './chance.ts'
-import { type Coverage, newCoverage } from './coverage.ts'
+import { type Chance, chanceOf } from './chance.ts'
+import { type Coverage, countOther, newCoverage } from './coverage.ts'
 import type { StoreTime } from './engine.ts'
+import { type Bounds, REFILL, refill, setFloat, watchExposure, withBounds } from './exposure.ts'
 import { aimOf, type Fault, type FaultKind, planOf } from './faults.ts'
 import { createFleet, type Fleet } from './fleet.ts'
 import { goodsFor } from './goods.ts'
+import { fateOf } from './pool.ts'
 import { enterUniverse } from './process.ts'
 import { createScheduler, type Scheduler } from './scheduler.ts'
 import type { SimStore } from './store.ts'
@@ -48,6 +50,8 @@ type Setting = {
   readonly isWatched: boolean
   /** Can the game say what became of an order? */
   readonly hasMemory: boolean
+  /** How much may be promised at once, where that is little. */
+  readonly bounds: Bounds | null
 }
 
 export type Universe = {
@@ -65,10 +69,13 @@ export type Universe = {
   readonly fleet: Fleet
   /** What the shop logged that no world can cause. */
   readonly blunders: readonly string[]
+  /** More was open at once than the shop's bounds allow. */
+  readonly excesses: readonly string[]
   /** Payers that have not left yet. */
   open(): number
   /** The next one who passes this label stops there. */
   hold(label: string, ms: number): void
+  fork: Strikes['fork']
   /** The store is taken back to its backup; once. */
   restore(): boolean
   wasRestored(): boolean
@@ -94,14 +101,38 @@ export async function openUniverse(seed: number, stage: Stage, options: Universe
   await store.reset()
   await world.rewind()
   const { game, receiver, partner } = partnersOf(world, sim, setting, () => strikes)
+  const { bounds } = setting
+  if (bounds) await setFloat(world, bounds)
   const config = configOf(world.config, setting)
+  if (bounds) countOther(coverage, `${bounds.openOrdersPerPayer} promises a payer and ${bounds.float} to send back`)
+  const exposure = watchExposure(store, bounds ?? { ...config.limits, float: FLOAT })
   const blunders: string[] = []
   const onBlunder = (line: string) => void blunders.push(line.trim())
   const post = receiver.post
   const { nodes } = setting
-  const parts = { seed, sim, world, store, config, nodes, strikes: () => strikes, partner, post, onBlunder }
+  const parts = {
+    seed,
+    sim,
+    world,
+    store,
+    config,
+    nodes,
+    strikes: () => strikes,
+    partner,
+    post,
+    onBlunder,
+    onOpened: exposure.look,
+  }
   const fleet = createFleet(parts)
-  const strikes = createStrikes({ plan, world, now: sim.now, coverage, tell: sim.tell, kill: fleet.kill })
+  const strikes = createStrikes({
+    plan,
+    world,
+    now: sim.now,
+    coverage,
+    tell: sim.tell,
+    kill: fleet.kill,
+    fateOf: (fault) => fateOf(world, sim, fault),
+  })
   const enemy = enemyOf(seed, world.payers, options.enemy)
   const goods = goodsFor(setting.game, options.goods)
   const payers = purchasesOf(seed, goods, world.payers, aim?.label ?? null)
@@ -112,11 +143,13 @@ export async function openUniverse(seed: number, stage: Stage, options: Universe
   let wasRestored = false
   const universe: Universe = {
     ...{ seed, sim, world, store, plan, purchases, game, receiver, coverage, config, fleet, blunders },
+    excesses: exposure.found,
     get operator() {
       return operator
     },
     open: () => open,
     hold: strikes.hold,
+    fork: strikes.fork,
     restore() {
       const isFirst = !wasRestored
       wasRestored = true
@@ -130,6 +163,9 @@ export async function openUniverse(seed: number, stage: Stage, options: Universe
       fleet.setClock('all', 0)
       // Transactions that a node sits on go their way.
       void sim.work(() => world.native.ask({ method: 'dev_clearFaults' }))
+      if (!bounds) return
+      exposure.raise(REFILL)
+      void sim.work(() => refill(world))
     },
     end: fleet.end,
   }
@@ -191,10 +227,19 @@ function settingOf(seed: number, needsGame: boolean): Setting {
     nodes: chance.happens(0.3) ? 2 : 1,
     hasMemory: chance.happens(needsGame ? 0.5 : 0.7),
     isWatched: chance.happens(0.5),
+    bounds: chance.happens(0.15) ? boundsOf(chance) : null,
   }
 }
 
-function configOf(config: Config, { game, facilitator }: Setting): Config {
+/** What the treasury of every other universe has. */
+const FLOAT = 10_000n * 10n ** 6n
+
+function boundsOf(chance: Chance): Bounds {
+  return { openOrdersPerPayer: chance.pick([1, 2]), float: chance.pick([1n, 3n, 8n]) * 10n ** 6n }
+}
+
+function configOf(plain: Config, { game, facilitator, bounds }: Setting): Config {
+  const config = bounds ? withBounds(plain, bounds) : plain
   const x402 = config.x402!
   return {
     ...config,

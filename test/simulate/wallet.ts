@@ -1,8 +1,10 @@
 import { ExactEvmScheme } from '@x402/evm/exact/client'
 import { x402Client } from '@x402/fetch'
 import { Mppx, tempo } from 'mppx/client'
-import { createClient, custom } from 'viem'
+import { createClient, custom, encodeFunctionData, erc20Abi } from 'viem'
 import { tempoModerato } from 'viem/tempo/chains'
+import type { Address } from '../../src/base/address.ts'
+import type { Hex } from '../../src/base/hex.ts'
 import type { RailName } from '../../src/domain/rail.ts'
 import type { SimChain } from './chain.ts'
 import type { Heard } from './request.ts'
@@ -53,6 +55,18 @@ function impatient(chain: SimChain): { request: SimChain['ask'] } {
       return chain.ask({ method: 'eth_getTransactionReceipt', params: [hash] })
     },
   }
+}
+
+/** What somebody has of a token. */
+export async function balanceOf(chain: SimChain, token: Address, owner: Address): Promise<bigint> {
+  const data = encodeFunctionData({ abi: erc20Abi, functionName: 'balanceOf', args: [owner] })
+  return BigInt((await chain.ask({ method: 'eth_call', params: [{ to: token, data }, 'latest'] })) as Hex)
+}
+
+/** Money out of nowhere. The fault that makes the next transaction revert may strike it, once. */
+export async function mintTo(chain: SimChain, token: Address, to: Address, amount: bigint): Promise<void> {
+  const mint = () => chain.ask({ method: 'dev_mintToken', params: [token, to, `0x${amount.toString(16)}`] })
+  await mint().catch(mint)
 }
 
 export const ways: readonly Way[] = [x402, mpp('pull'), mpp('push')]

@@ -6,6 +6,7 @@ import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { countOther } from './coverage.ts'
 import type { ChainName, Fault } from './faults.ts'
 import { word } from './goods.ts'
+import { rotate } from './rotation.ts'
 import { START_MS } from './scheduler.ts'
 import type { Universe } from './universe.ts'
 
@@ -63,6 +64,12 @@ function deedOf(universe: Universe, fault: Fault): Deed | null {
         name: `all stop: ${fault.what}`,
         run: () => change(universe, fault),
       }
+    case 'fork':
+      return {
+        atMs: fault.fromMs,
+        name: `fork of ${fault.chain}${fault.wins ? ' that stays' : ''}`,
+        run: () => fork(universe, fault),
+      }
     case 'fees':
       return { atMs: fault.fromMs, name: 'fees rise', run: () => spike(universe, fault) }
     default:
@@ -94,26 +101,55 @@ async function jump({ sim, fleet }: Universe, { replica, offMs, forMs }: Extract
 }
 
 async function change(universe: Universe, { what }: Extract<Fault, { kind: 'change' }>): Promise<void> {
-  const { config, fleet, store, game } = universe
+  const { fleet, store, game } = universe
+  const config = fleet.config()
   const { x402, mpp, retired } = config
   switch (what) {
     case 'retire x402':
-      return fleet.restart({
-        config: { ...config, x402: null, retired: [...retired, { rail: 'x402', config: x402! }] },
-      })
+      // A shop keeps one way to be paid.
+      if (!x402 || !mpp) return
+      return fleet.restart({ config: { ...config, x402: null, retired: [...retired, { rail: 'x402', config: x402 }] } })
     case 'retire mpp':
-      return fleet.restart({ config: { ...config, mpp: null, retired: [...retired, { rail: 'mpp', config: mpp! }] } })
+      if (!x402 || !mpp) return
+      return fleet.restart({ config: { ...config, mpp: null, retired: [...retired, { rail: 'mpp', config: mpp }] } })
     case 'rotate secret': {
-      const secrets = [new Secret('the secret that comes after the first of this universe'), ...mpp!.secrets] as const
-      return fleet.restart({ config: { ...config, mpp: { ...mpp!, secrets } } })
+      if (!mpp) return
+      const secrets = [new Secret('the secret that comes after the first of this universe'), ...mpp.secrets] as const
+      return fleet.restart({ config: { ...config, mpp: { ...mpp, secrets } } })
     }
+    case 'rotate minter':
+    case 'rotate treasury':
+      // Not waited for: somebody waits in it until nothing is open.
+      return void rotate(universe, what === 'rotate minter' ? 'minter' : 'treasury')
     case 'restore':
       // A game of the shop's own would be taken back with its books, and with it what players were given.
       if (game && universe.restore()) fleet.restart({ run: store.restore })
   }
 }
 
-async function reorg({ world, sim }: Universe, { chain, depth, drop }: Reorg): Promise<void> {
+type Fork = Extract<Fault, { kind: 'fork' }>
+
+/** Two branches for a while. In the end one node gives its own up, or all others theirs. */
+async function fork(universe: Universe, { chain, node, wins, drop, forMs }: Fork): Promise<void> {
+  const { world, sim } = universe
+  const ask = async () => Number(await world[chain].ask({ method: 'eth_blockNumber' }))
+  const forkedAt = await ask()
+  const end = universe.fork(world[chain].chainId, node, forkedAt)
+  void sim
+    .clockOf(sim.actor('forks'))
+    .sleep(forMs)
+    .then(() =>
+      sim.work(async () => {
+        end()
+        if (wins && !universe.isHealing()) await reorg(universe, { chain, drop, depth: (await ask()) - forkedAt })
+      }),
+    )
+}
+
+async function reorg(
+  { world, sim }: Universe,
+  { chain, depth, drop }: Pick<Reorg, 'chain' | 'depth' | 'drop'>,
+): Promise<void> {
   const blocks = Math.floor((sim.now() - START_MS) / world[chain].blockMs)
   // The world before the universe is never undone.
   const deep = Math.min(depth, blocks)

@@ -4,7 +4,7 @@ import type { Other } from '../app.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
 import type { Handler, Headers, Reply } from '../http/reply.ts'
 import type { HttpRequest } from '../http/request.ts'
-import { type ConsoleFile, readConsoleFiles } from './files.ts'
+import { type ConsoleFile, consoleFiles } from './files.ts'
 import { consolePaths } from './places.ts'
 import { type ConsoleShop, createShell } from './shell.ts'
 
@@ -28,7 +28,7 @@ export function withConsole(
   const others = new Map<string, Omit<Other, 'host'>>([...routes].map(([path, handle]) => [path, { handle }]))
   // Null: it is switched off. Where there are no operators, there is none either.
   if (shop === null || routes.size === 0) return others
-  const files = readConsoleFiles()
+  const files = consoleFiles()
   const page = pageHandler(createShell(files, shop), limiter)
   for (const path of consolePaths) {
     const handle = routes.get(path) ?? pageOnly

@@ -2,6 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, posix } from 'node:path'
 import { sha256Hex } from '../../base/json.ts'
+import { once } from '../../base/once.ts'
 
 /** A file of the console as it goes out. */
 export type ConsoleFile = {
@@ -36,8 +37,11 @@ const packages: ReadonlyMap<string, string> = new Map([
 
 const web = new URL('../../../web/', import.meta.url).pathname
 
+/** Read once in a process, however many shops it opens: what lies on the disk belongs to this version. */
+export const consoleFiles: () => ConsoleFiles = once(readConsoleFiles)
+
 /** Everything the console is made of: some hundred kilobytes, as they lie on the disk. */
-export function readConsoleFiles(): ConsoleFiles {
+function readConsoleFiles(): ConsoleFiles {
   const home = join(web, 'console')
   const found = (pattern: string) => globSync(pattern, { cwd: home }).sort()
   const all = [

@@ -16,7 +16,7 @@ export type Calls = {
 
 export function createCalls(server: McpServer, problemResult: ProblemResults, log: Log): Calls {
   // Maps, because names come from strangers: a plain object would know a tool called `constructor`.
-  const tools = new Map(server.tools.map((tool) => [tool.listing.name, tool]))
+  const tools = new Map(server.tools.map((tool) => [tool.name, tool]))
   const resources = new Map(server.resources.map((resource) => [resource.listing.uri, resource]))
 
   async function run(tool: McpTool, input: JsonObject, call: ToolCall): Promise<ToolResult> {
@@ -26,7 +26,7 @@ export function createCalls(server: McpServer, problemResult: ProblemResults, lo
       if (error instanceof McpError) throw error
       const problem = asProblem(error)
       if (!isProblem(error) || problem.status >= 500)
-        log.error('tool failed', { tool: tool.listing.name, code: problem.code, error })
+        log.error('tool failed', { tool: tool.name, code: problem.code, error })
       return problemResult(problem)
     }
   }

@@ -11,12 +11,14 @@ import { type McpTool, type ToolResult, text } from './server.ts'
 export function freeTool(tool: ToolDescription, rows: readonly FreeRoute[], limiter: RateLimiter): McpTool {
   const [row] = rows
   if (!row?.result) throw new TypeError(`tool ${tool.name} has no route that answers JSON`)
-  const { bucket } = row
+  const { bucket, result } = row
   return {
-    listing: listingOf(tool, {
-      inputSchema: inputSchemaOf(tool.input ?? parametersOf(row)),
-      outputSchema: outputSchemaOf(row.result),
-    }),
+    name: tool.name,
+    listing: () =>
+      listingOf(tool, {
+        inputSchema: inputSchemaOf(tool.input ?? parametersOf(row)),
+        outputSchema: outputSchemaOf(result),
+      }),
     async call(input, { http }) {
       if (bucket) limiter.take(bucket, http)
       return answered(await ask(rows, requestOfCall(tool, input)))

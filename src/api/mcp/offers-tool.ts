@@ -54,18 +54,15 @@ export function offersTool(
 ): readonly McpTool[] {
   const catalog = routes.find((row): row is FreeRoute => row.kind === 'free' && row.path === '/catalog')
   if (!catalog?.query) return []
+  const { query } = catalog
   const result = catalog.result as CatalogSchema
   const filter = filterOf(result.shape.entries.element.shape.surface.options)
-  // At most one recipient, but beside it any filter: the route itself holds the recipients against its rule.
-  const { maxProperties: _maxProperties, ...recipient } = inputSchemaOf(catalog.query)
-  const inputSchema = Object.entries(filter.shape).reduce<JsonObject>(
-    (schema, [name, field]) => withArgument(schema, name, field),
-    recipient,
-  )
 
   return [
     {
-      listing: listingOf(tool, { inputSchema, outputSchema: outputSchemaOf(outputOf(result)) }),
+      name: tool.name,
+      listing: () =>
+        listingOf(tool, { inputSchema: inputOf(query, filter), outputSchema: outputSchemaOf(outputOf(result)) }),
       async call(input, { http }) {
         if (catalog.bucket) limiter.take(catalog.bucket, http)
         const { surface, rail, ...recipient } = input
@@ -89,6 +86,15 @@ export function offersTool(
       },
     },
   ]
+}
+
+/** At most one recipient, but beside it any filter: the route itself holds the recipients against its rule. */
+function inputOf(query: z.ZodType, { shape }: z.ZodObject): JsonObject {
+  const { maxProperties: _maxProperties, ...recipient } = inputSchemaOf(query)
+  return Object.entries(shape).reduce<JsonObject>(
+    (schema, [name, field]) => withArgument(schema, name, field as z.ZodType),
+    recipient,
+  )
 }
 
 function toolAt(routes: readonly Route[], surface: string, ending: string): string {

@@ -52,7 +52,8 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
   const outcomeResult = createOutcomeResults(tool.pollWith ?? 'get_purchase_status', problemResult)
 
   return {
-    listing: paidListing(tool, rows),
+    name: tool.name,
+    listing: () => paidListing(tool, rows),
     priceMeta: () => priceMeta(rows),
 
     async call(input, call) {

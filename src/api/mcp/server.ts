@@ -16,8 +16,9 @@ export type McpServer = {
 }
 
 export type McpTool = {
-  /** As `tools/list` prints it. */
-  readonly listing: { readonly name: string } & JsonObject
+  readonly name: string
+  /** As `tools/list` prints it. Made when somebody asks for that list: most shops start more often than anybody does. */
+  listing(): JsonObject
   /** What its `_meta` says of the price at this moment. */
   priceMeta?(): Promise<JsonObject>
   /** Throws Problem for what the caller can mend, RpcError for what is no answer of a tool at all. */

@@ -36,10 +36,12 @@ export function statusTool(
   const statusRows = routes.filter((row): row is FreeRoute => row.kind === 'free' && row.path.endsWith('/{paymentTx}'))
   return [
     {
-      listing: listingOf(tool(references), {
-        inputSchema: inputSchemaOf(referenceInput),
-        outputSchema: outputSchemaOf(output),
-      }),
+      name: tool(references).name,
+      listing: () =>
+        listingOf(tool(references), {
+          inputSchema: inputSchemaOf(referenceInput),
+          outputSchema: outputSchemaOf(output),
+        }),
       async call(input, { http }) {
         if (payments.bucket) limiter.take(payments.bucket, http)
         const { reference } = parseWith(referenceInput, input)

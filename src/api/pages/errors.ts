@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { type JsonObject, stringify } from '../../base/json.ts'
+import { once } from '../../base/once.ts'
 import { type ProblemCode, type ProblemKind, problems, type RetryAction } from '../../base/problem.ts'
 import { free, type Route } from '../../domain/route.ts'
 import { type Html, html } from './html.ts'
@@ -47,9 +48,9 @@ const errorsSchema = z
   .meta({ id: 'Errors', description: 'Every error this shop answers, and what to do about each' })
 
 export function errorsRoute(site: Site): Route {
-  const json = stringify(errorsDocument())
-  const page = errorsHtml(site)
-  const text = errorsMarkdown()
+  const json = once(() => stringify(errorsDocument()))
+  const page = once(() => errorsHtml(site))
+  const text = once(errorsMarkdown)
   const headers = pageHeaders()
   return free('GET /errors', {
     host: 'both',
@@ -61,10 +62,10 @@ export function errorsRoute(site: Site): Route {
     async handle({ header }) {
       const wantsHtml = /\btext\/html\b/i.test(header('accept') ?? '')
       if (!wantsHtml && /\btext\/markdown\b/i.test(header('accept') ?? ''))
-        return { body: text, headers: { Vary: 'Accept', 'Content-Type': 'text/markdown; charset=utf-8' } }
+        return { body: text(), headers: { Vary: 'Accept', 'Content-Type': 'text/markdown; charset=utf-8' } }
       return wantsHtml
-        ? { body: page, headers: { ...headers, Vary: 'Accept' } }
-        : { body: json, headers: { Vary: 'Accept', 'Content-Type': 'application/json' } }
+        ? { body: page(), headers: { ...headers, Vary: 'Accept' } }
+        : { body: json(), headers: { Vary: 'Accept', 'Content-Type': 'application/json' } }
     },
   })
 }

@@ -81,7 +81,15 @@ export function createInclusion({ rules, state, machine, fees, reverts }: Inclus
   }
 }
 
-const forcedRevert: RunOutcome = { gasUsed: 0n, gasSpent: 0n, output: '0x', failure: REVERT, created: null, logs: [] }
+const forcedRevert: RunOutcome = {
+  gasUsed: 0n,
+  gasSpent: 0n,
+  output: '0x',
+  failure: REVERT,
+  created: null,
+  logs: [],
+  readsBlock: false,
+}
 
 function mined(
   { hash, raw, type, from, feePayer, calls }: SentTransaction,

@@ -40,6 +40,8 @@ export type RunOutcome = {
   readonly failure: string | null
   readonly created: Address | null
   readonly logs: readonly EvmLog[]
+  /** Something asked in which block it runs; in another one it might go otherwise. */
+  readonly readsBlock: boolean
 }
 
 /** Runs messages on the state. The only place that knows EthereumJS's machine. */
@@ -99,7 +101,8 @@ function warmUp(evm: Evm, precompileAddresses: readonly string[], { from, access
   }
 }
 
-async function runCalls(evm: Evm, message: Message, block: BlockContext): Promise<RunOutcome> {
+async function runCalls(evm: Evm, message: Message, context: BlockContext): Promise<RunOutcome> {
+  const { block, wasRead } = blockOf(context)
   const logs: EvmLog[] = []
   let gasLeft = message.gas
   let refund = 0n
@@ -112,7 +115,7 @@ async function runCalls(evm: Evm, message: Message, block: BlockContext): Promis
     if (execResult.exceptionError) {
       const gasSpent = message.gas - gasLeft
       const failure = execResult.exceptionError.error
-      return { gasUsed: gasSpent, gasSpent, output, failure, created: null, logs: [] }
+      return { gasUsed: gasSpent, gasSpent, output, failure, created: null, logs: [], readsBlock: wasRead() }
     }
     refund += execResult.gasRefund ?? 0n
     if (createdAddress) created = toHex(createdAddress.bytes)
@@ -125,16 +128,24 @@ async function runCalls(evm: Evm, message: Message, block: BlockContext): Promis
     }
   }
   const gasSpent = message.gas - gasLeft
-  return { gasUsed: gasSpent - lesser(refund, gasSpent / 5n), gasSpent, output, failure: null, created, logs }
+  return {
+    gasUsed: gasSpent - lesser(refund, gasSpent / 5n),
+    gasSpent,
+    output,
+    failure: null,
+    created,
+    logs,
+    readsBlock: wasRead(),
+  }
 }
 
-type CallTerms = { readonly message: Message; readonly block: BlockContext; readonly gasLimit: bigint }
+type CallTerms = { readonly message: Message; readonly block: EvmBlock; readonly gasLimit: bigint }
 
 function runCall(evm: Evm, { to, value, data }: EvmCall, { message, block, gasLimit }: CallTerms) {
   const caller = new EvmAddress(fromHex(message.from))
   if (to) evm.journal.addAlwaysWarmAddress(to.toLowerCase())
   return evm.runCall({
-    block: headerOf(block),
+    block,
     caller,
     origin: caller,
     gasPrice: message.gasPrice,
@@ -147,19 +158,35 @@ function runCall(evm: Evm, { to, value, data }: EvmCall, { message, block, gasLi
   })
 }
 
-function headerOf({ number, timestamp, baseFeePerGas, gasLimit, randomness }: BlockContext) {
-  return {
-    header: {
-      number: BigInt(number),
-      timestamp: BigInt(timestamp),
-      coinbase: new EvmAddress(new Uint8Array(20)),
-      difficulty: 0n,
-      prevRandao: fromHex(randomness),
-      gasLimit,
-      baseFeePerGas,
-      getBlobGasPrice: () => 1n,
-    },
+type EvmBlock = ReturnType<typeof blockOf>['block']
+
+/** The block as a running contract sees it, and whether one has looked. */
+function blockOf({ number, timestamp, baseFeePerGas, gasLimit, randomness }: BlockContext) {
+  let isRead = false
+  const read = <Value>(value: Value): Value => {
+    isRead = true
+    return value
   }
+  const header = {
+    get number() {
+      return read(BigInt(number))
+    },
+    get timestamp() {
+      return read(BigInt(timestamp))
+    },
+    get prevRandao() {
+      return read(fromHex(randomness))
+    },
+    get baseFeePerGas() {
+      return read(baseFeePerGas)
+    },
+    // The same in every block of this chain.
+    coinbase: new EvmAddress(new Uint8Array(20)),
+    difficulty: 0n,
+    gasLimit,
+    getBlobGasPrice: () => 1n,
+  }
+  return { block: { header }, wasRead: () => isRead }
 }
 
 /** The BLOCKHASH instruction asks a blockchain object. */

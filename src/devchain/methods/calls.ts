@@ -1,4 +1,6 @@
 import { type Hash, ZERO_ADDRESS } from '../../base/address.ts'
+import type { Hex } from '../../base/hex.ts'
+import type { Block } from '../blocks/block.ts'
 import { invalidParams, RpcError } from '../errors.ts'
 import type { BlockContext } from '../evm/machine.ts'
 import type { Methods, Node } from '../node.ts'
@@ -6,13 +8,24 @@ import { quantity } from '../quantity.ts'
 import { findBlock, readCallRequest, readObject } from './params.ts'
 import { estimateGas, outputOf } from './simulation.ts'
 
+const ANSWERS_MAX = 2_000
+
 /** Methods that run something and keep nothing of it. */
 export function callMethods(node: Node): Methods {
+  /** Shops ask the same again and again, and most of it changes by transactions only. */
+  const known = new Map<string, Hex>()
   return {
-    eth_call([query, tag, overrides], height) {
+    async eth_call([query, tag, overrides], height) {
       refuseOverrides(overrides)
       const request = readCallRequest(query)
-      return runOn(node, { tag, height }, (context) => outputOf(node, request, context))
+      const question = `${node.history.ledger.stateAfter(blockAt(node, { tag, height }).number)} ${JSON.stringify(query)}`
+      const kept = known.get(question)
+      if (kept !== undefined) return kept
+      const { output, readsBlock } = await runOn(node, { tag, height }, (context) => outputOf(node, request, context))
+      // What it would pay depends on the fees of the moment.
+      if (!readsBlock && !request.maxFeePerGas) known.set(question, output)
+      if (known.size > ANSWERS_MAX) known.clear()
+      return output
     },
     eth_estimateGas([query, tag, overrides], height) {
       refuseOverrides(overrides)
@@ -35,17 +48,21 @@ export function callMethods(node: Node): Methods {
  * Runs on the state after the block that the tag names, and in that block, as nodes do. Except that for the newest block it
  * is now: an idle dev chain must not take a signature for valid because its last block was made before it expired.
  */
-async function runOn<T>(
-  { history, miner }: Node,
-  { tag, height }: { readonly tag: unknown; readonly height: number },
-  work: (context: BlockContext) => Promise<T>,
-): Promise<T> {
-  const block = findBlock(tag, height, history.ledger)
-  if (!block) throw new RpcError(-32000, 'header not found')
+async function runOn<T>(node: Node, place: Place, work: (context: BlockContext) => Promise<T>): Promise<T> {
+  const { history, miner } = node
+  const block = blockAt(node, place)
   const next = miner.contextAfter(block.number)
   const isNewest = block.number === history.ledger.head().number
   const context = { ...next, number: block.number, timestamp: isNewest ? next.timestamp : block.timestamp }
   return history.atHeight(block.number, () => work(context))
+}
+
+type Place = { readonly tag: unknown; readonly height: number }
+
+function blockAt({ history }: Node, { tag, height }: Place): Block {
+  const block = findBlock(tag, height, history.ledger)
+  if (!block) throw new RpcError(-32000, 'header not found')
+  return block
 }
 
 const ZERO_HASH: Hash = `0x${'0'.repeat(64)}`

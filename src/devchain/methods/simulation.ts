@@ -8,11 +8,15 @@ import { leastGas } from '../transactions/admission.ts'
 import { intrinsicGas } from '../transactions/gas.ts'
 import type { CallRequest } from './params.ts'
 
-/** What the calls return. Throws the node's error when they fail. */
-export async function outputOf(node: Node, request: CallRequest, context: BlockContext): Promise<string> {
+/** What the calls return, and whether it is so in this block only. Throws the node's error when they fail. */
+export async function outputOf(
+  node: Node,
+  request: CallRequest,
+  context: BlockContext,
+): Promise<Pick<RunOutcome, 'output' | 'readsBlock'>> {
   const outcome = await simulate(node, request, context, gasForCalls(node, request))
   if (outcome.failure !== null) throw failureOf(outcome)
-  return outcome.output
+  return outcome
 }
 
 /** As low as the calls go through with, give or take a 64th. */

@@ -22,7 +22,10 @@ const resource: fc.Arbitrary<Resource> = fc.record({
   url: text.map((path) => `https://shop.example/${path}`),
   scope: fc.constantFrom('POST /buy', 'GET /health', 'MCP buy_item'),
   description: text,
-  discovery: fc.option(fc.constant({ info: { note: 'é' } }), { nil: undefined }),
+  discovery: fc.option(
+    fc.constant(() => ({ info: { note: 'é' } })),
+    { nil: undefined },
+  ),
 })
 const call: fc.Arbitrary<Omit<Terms, 'resource'>> = fc.record({
   price: fc.bigInt({ min: 1n, max: 10n ** 12n }).map(usd),

@@ -124,7 +124,7 @@ const PAYMENT_IDENTIFIER = {
 /** Each extension is `{ info, schema }`: mppx drops all of them when one is not. */
 export function extensionsOf(resource: Resource, digest: string | null): JsonObject {
   return {
-    ...(resource.discovery ? { bazaar: resource.discovery } : {}),
+    ...(resource.discovery ? { bazaar: resource.discovery() } : {}),
     'payment-identifier': PAYMENT_IDENTIFIER,
     mppx: { info: { method: methodOf(resource), ...(digest ? { digest } : {}) }, schema: MPPX_SCHEMA },
   }

@@ -12,7 +12,7 @@ import { goodCalled } from '../goods.ts'
 import type { Heard } from '../request.ts'
 import type { Actor } from '../scheduler.ts'
 import type { Universe } from '../universe.ts'
-import { type Way, ways } from '../wallet.ts'
+import { balanceOf, type Way, ways } from '../wallet.ts'
 import { ENEMY, type Payer, VICTIM } from '../world.ts'
 import { sendAuthorization } from './facilitator.ts'
 import { ask, pay } from './payer.ts'
@@ -132,10 +132,7 @@ function payloadOf({ value }: Credential) {
 async function drain({ world }: Universe, { account, address }: Payer): Promise<void> {
   const { native, config } = world
   const asset = config.x402!.asset
-  const balanceOf = encodeFunctionData({ abi: erc20Abi, functionName: 'balanceOf', args: [address] })
-  const balance = BigInt(
-    (await native.ask({ method: 'eth_call', params: [{ to: asset, data: balanceOf }, 'latest'] })) as Hex,
-  )
+  const balance = await balanceOf(native, asset, address)
   const nonce = Number(await native.ask({ method: 'eth_getTransactionCount', params: [address, 'pending'] }))
   const elsewhere = world.payers[VICTIM]!.address
   const data = encodeFunctionData({ abi: erc20Abi, functionName: 'transfer', args: [elsewhere, balance] })

@@ -1,0 +1,25 @@
+import { syncBuiltinESMExports } from 'node:module'
+import timers from 'node:timers'
+
+const realSetImmediate = globalThis.setImmediate
+let waiting = 0
+
+/** How many others wait for the next turn of the event loop. Known once the process has been taken over. */
+export const immediatesWaiting = (): number => waiting
+
+/** One turn of the event loop: whatever was promised, and whatever the next tick brings, is done. */
+export const turn = (): Promise<void> => new Promise((resolve) => void realSetImmediate(resolve))
+
+/** A step is over when nobody waits for an immediate any more; who does so is counted instead of waiting longer for everybody. */
+export function countImmediates(): void {
+  const counted = (run: (...args: unknown[]) => void, ...args: unknown[]) => {
+    waiting++
+    return realSetImmediate(() => {
+      waiting--
+      run(...args)
+    })
+  }
+  globalThis.setImmediate = counted as unknown as typeof setImmediate
+  timers.setImmediate = counted as unknown as typeof setImmediate
+  syncBuiltinESMExports()
+}
