@@ -229,6 +229,8 @@ export type Rail = RailTraits & {
   readonly currency: string
   readonly asset: Address
   readonly payTo: Address
+  /** Loads what its first payment would load otherwise. */
+  warmUp?(): Promise<void>
   /** Made once for each resource that is sold; each call of it is a fresh 402. */
   challenger(resource: Resource): Challenger
   /** The credential in a request: null when absent; throws Problem when unreadable. Cheap, no cryptography. */

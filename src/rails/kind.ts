@@ -71,7 +71,6 @@ export type RailParts = {
   /** Asks what is outside: a facilitator. */
   readonly exchange: Exchange
   readonly serviceName: string
-  readonly startsCold: boolean
   /** What this shop asked for before, by earlier configurations too. */
   readonly past: readonly ShopTerms[]
   /** From this amount on a payment needs two nodes that show it; null: never. */

@@ -45,7 +45,7 @@ import { assertAllFinishable, assertAllReturnable, soldBefore } from './open-ord
 import { createOperations, type Operations } from './operations.ts'
 import { type Ground, layGround, type Parts } from './parts.ts'
 import { firstLink, isUnfounded } from './people-desk.ts'
-import { openRails, recordedTerms, sellingRails } from './rails.ts'
+import { openRails, recordedTerms, sellingRails, warmUp } from './rails.ts'
 import { createNodeTimes, createReplica } from './replica.ts'
 import { createTally } from './tally.ts'
 import { createTelling } from './telling.ts'
@@ -137,9 +137,10 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   const railParts = {
     ...sources,
     exchange: measured('facilitator'),
-    ...{ http, limits, serviceName: config.service.name, startsCold, past, secondOpinionFrom },
+    ...{ http, limits, serviceName: config.service.name, past, secondOpinionFrom },
   }
   const rails = openRails(accounts, chainOf, railParts)
+  if (!startsCold) await warmUp(rails, log)
   const goods = { ...sources, exchange: measured('game'), config, database, chainOf, surfaces }
   const rules = createHouseRules({ database, clock, log, configured: config.blockedPayers })
   const { open, offers } = pairOffers({ ...goods, accounts: selling, rails, telling, rules })

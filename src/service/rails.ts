@@ -1,3 +1,4 @@
+import type { Log } from '../base/log.ts'
 import type { ChainAccess } from '../chain/access.ts'
 import { type ChainConfig, confirmationsFor } from '../config/config.ts'
 import type { Rail } from '../domain/rail.ts'
@@ -25,6 +26,12 @@ export function openRails(
     const chain = chainOf(where)
     return { rail: open(chain, parts), isSelling, chain, confirmations: confirmationsFor(confirmations), sinceBlock }
   })
+}
+
+/** Before anybody is let in: to load a protocol's library stops everything else in the process for a second or more. */
+export async function warmUp(rails: readonly OpenRail[], log: Log): Promise<void> {
+  for (const { rail } of rails)
+    await rail.warmUp?.().catch((error: unknown) => log.error('a rail could not be loaded', { rail: rail.name, error }))
 }
 
 export function sellingRails(rails: readonly OpenRail[]): readonly Rail[] {

@@ -11,6 +11,8 @@ export type StartOrder = {
   /** How long a buyer is kept waiting, where it matters. */
   readonly waitMsMax?: number
   readonly verbose: boolean
+  /** All is loaded before it listens, as in production. */
+  readonly isWarm?: boolean
   /** Where its log goes, if not nowhere. */
   readonly logFile?: string
   /** Options beside those of every test. */

@@ -45,7 +45,7 @@ async function start(order: StartOrder): Promise<void> {
   const log = logOf(order)
   const { waitMsMax = limits.waitMsMax } = order
   const patient = { ...limits, waitMsMax, leaseSeconds, delivery: { ...limits.delivery, retryMs: 5 } }
-  const service = await startService({ ...config, limits: patient }, { startsCold: true, waypoint, log })
+  const service = await startService({ ...config, limits: patient }, { startsCold: !order.isWarm, waypoint, log })
   process.once('SIGTERM', () => void service.stop().then(() => process.exit()))
   tell({ listening: true, now: Date.now() })
 }

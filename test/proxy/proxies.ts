@@ -26,8 +26,8 @@ type Place = {
 
 export type Front = { readonly name: string; readonly url: string; stop(): Promise<void> }
 
-/** Nothing in most tests takes long to answer: a replica that is silent for so long hangs. */
-const ANSWER_WITHIN = '8s'
+/** As shipped. On a busy machine a replica that is silent for less may only be slow. */
+const ANSWER_WITHIN = '20s'
 
 export const proxies: readonly Proxy[] = [
   {

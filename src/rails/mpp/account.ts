@@ -54,7 +54,7 @@ function checkToken({ currency }: MppConfig): RailCheck {
 }
 
 function open(config: MppConfig, { rpc, head, sender }: ChainAccess, parts: RailParts): Rail {
-  const { limits, clock, log, waypoint, random, startsCold, past, secondOpinionFrom, http } = parts
+  const { limits, clock, log, waypoint, random, past, secondOpinionFrom, http } = parts
   const { network, currency, recipient, realm, secrets, modes } = config
   const depth = {
     head,
@@ -69,8 +69,6 @@ function open(config: MppConfig, { rpc, head, sender }: ChainAccess, parts: Rail
     )
     return loading
   }
-  // Beside the start: mppx takes more than a second, and the first payment usually comes later than that.
-  if (!startsCold) verifier().catch((error) => log.error('mppx could not be loaded', { error }))
   return mppRail({
     baseUrl: http.baseUrl,
     network,
