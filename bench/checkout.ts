@@ -106,14 +106,14 @@ async function measurePaid(
     ['Sutler paid, MPP pull, PostgreSQL', sutler, mppPullUnderTest, post],
   ]
   // The lookup is for players, and this is one's wallet.
-  const payer = privateKeyToAccount(sandboxKey('demo').reveal() as Hex)
+  const player = privateKeyToAccount(sandboxKey('demo').reveal() as Hex)
   for (let round = 0; round <= rounds; round++)
     for (const [what, server, rail, shot] of sellers) {
       const order = {
         url: server.url + shot.path,
         init: { method: shot.method ?? 'GET' },
         count: round === 0 ? 20 : paid,
-        payer,
+        ...(shot.path === post.path ? { payer: player } : {}),
       }
       const payments = await stage.payments(rail, order)
       const volley = payments.map((payment) => ({ ...shot, headers: { [rail.header]: payment } }))

@@ -227,10 +227,16 @@ async function fail(run: OrderRun, { code, detail }: Failure, sends?: number): P
   return next
 }
 
-/** Nobody asked for it, so it has bounds: a blocked payer, or more than a day may cost, is for a person to decide. */
+/**
+ * Nobody asked for it, so it has bounds: a blocked payer, money that the chain took back, or more than a day may cost, is for a person to decide.
+ */
 async function refundByItself(run: OrderRun): Promise<OrderStep> {
   const { checkout, order } = run
   if (await checkout.isBlocked(order.payer)) return forAPerson(run, 'Its payer is blocked.')
+  const missing = await checkout.orders.missingPayment(order.id)
+  if (missing === 'lost')
+    return forAPerson(run, 'The chain dropped its payment for good: there is no money to send back.')
+  if (missing === 'open') return waitFor(run, 'The chain does not show its payment at this moment.', POLL_MS_MAX)
   const { refundsPerDay: perDay, refundsPerPayer: count } = checkout.limits
   // Money that its payer moved cannot be refused beforehand, so whoever is refunded too often waits here.
   const perPayer = order.funds === 'captured' ? { payer: order.payer, count } : null
@@ -246,8 +252,12 @@ async function refundByItself(run: OrderRun): Promise<OrderStep> {
 async function forAPerson(run: OrderRun, detail: string): Promise<OrderStep> {
   const { checkout, order } = run
   checkout.log.error('a refund waits for a person', { orderId: order.id, amount: order.amount, reason: detail })
-  const noted = await checkout.orders.noteTry(run, detail)
-  return noted ? { kind: 'waiting', order: noted, waitMs: PERSON_MS, detail } : { kind: 'lost' }
+  return waitFor(run, detail, PERSON_MS)
+}
+
+async function waitFor(run: OrderRun, detail: string, waitMs: number): Promise<OrderStep> {
+  const noted = await run.checkout.orders.noteTry(run, detail)
+  return noted ? { kind: 'waiting', order: noted, waitMs, detail } : { kind: 'lost' }
 }
 
 type RefundBegun = Pick<RefundChange, 'alongside'> & {

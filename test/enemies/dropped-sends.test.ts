@@ -6,6 +6,7 @@ import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
 import { createWallet } from '../../src/chain/wallet.ts'
 import { refundOrder } from '../../src/checkout/refund.ts'
+import { startWorker } from '../../src/checkout/worker.ts'
 import { sandboxKey } from '../../src/config/published.ts'
 import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { nftsOf, transfers } from '../crash/flows.ts'
@@ -13,16 +14,20 @@ import { buy, LOT_PRICE, reconcileRail } from '../operations/desk.ts'
 import { fundedWallet } from '../support/buyers.ts'
 import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 
 // A reorganisation takes back what an order counts on: the mint, or the refund, and nothing else. The books of payments are even.
 
 let shop: TestShop
 let buyer: PrivateKeyAccount
 const logged: string[] = []
+/** What happens between a delivery that failed and its refund. */
+let onFailed: () => Promise<void> = async () => {}
 before(async () => {
   const log = createLog({ level: 'error', clock: systemClock, write: (line) => logged.push(line) })
   const configure = (config: TestShop['config']) => ({ ...config, limits: { ...config.limits, receiptWaitMs: 500 } })
-  shop = await startShop({ withoutWorker: true, log, configure })
+  const waypoint = async (name: string) => void (name === 'order.failed' && (await onFailed()))
+  shop = await startShop({ withoutWorker: true, log, configure, waypoint })
 })
 after(() => shop.stop())
 
@@ -164,6 +169,57 @@ describe('a dropped delivery', () => {
     for (let block = 0; block < 130; block++) await native('evm_mine')
     await reconcileRail(shop, x402UnderTest)
     assert.equal(await open(), 0)
+  })
+})
+
+describe('a payment that was dropped before the delivery failed', () => {
+  const rail = mppPullUnderTest
+  const failed = async () => {
+    const { rows } = await shop.store.db.query<{ id: string; payment_tx: Hash; tries: string }>(
+      `select id, payment_tx, tries::text as tries from orders where status = 'failed' order by created_at desc`,
+    )
+    return rows[0]!
+  }
+  /** Its mint always fails. */
+  const buyInVain = async (happens: () => Promise<void>) => {
+    buyer = await fundedWallet(shop)
+    onFailed = happens
+    const { response } = await buy(shop, rail, buyer, { saleId: 399 })
+    onFailed = async () => {}
+    return response
+  }
+
+  test('M-19: for good, is not sent back: a person is asked', async () => {
+    const response = await buyInVain(async () => {
+      await reconcileRail(shop, rail)
+      await dropOnly(shop.chains.tempo, (await failed()).payment_tx)
+      await reconcileRail(shop, rail)
+    })
+    assert.ok([202, 409].includes(response.status), String(response.status))
+    assert.deepEqual(await refunds(rail, buyer), [])
+    const { id, tries } = await failed()
+    assert.match(tries, /dropped its payment for good/)
+    assert.ok(logged.some((line) => line.includes('a refund waits for a person') && line.includes(id)))
+    assert.equal((await refundOrder(shop.service.checkout, id, { reason: 'good will', by: 'ada' })).status, 'refunded')
+    assert.equal((await refunds(rail, buyer)).length, 1)
+  })
+
+  test('M-19: for the moment, is sent back when it is there again', async () => {
+    await buyInVain(async () => {
+      await shop.store.db.query(
+        `insert into missing_settlements (order_id, till, state, detail)
+         select $1, id, 'open', 'The chain shows no such payment.' from tills limit 1`,
+        [(await failed()).id],
+      )
+    })
+    const { id, tries } = await failed()
+    assert.match(tries, /does not show its payment/)
+    assert.deepEqual(await refunds(rail, buyer), [])
+    await shop.store.db.query(`update missing_settlements set state = 'landed' where order_id = $1`, [id])
+    await shop.store.db.query(`update jobs set run_at = now() where key = $1`, [id])
+    const worker = startWorker(shop.service.checkout)
+    await until(async () => (await refunds(rail, buyer)).length === 1)
+    await worker.stop()
   })
 })
 

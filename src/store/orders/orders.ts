@@ -6,6 +6,7 @@ import type { Arrival } from '../../domain/till.ts'
 import type { Database } from '../db.ts'
 import { statement } from '../statement.ts'
 import { strayArrival } from '../tills/arrival-list.ts'
+import { missingOf } from '../tills/missing-settlements.ts'
 import {
   changeOrder,
   changeRefund,
@@ -38,6 +39,8 @@ export type Orders = {
   changeRefund(leased: LeasedOrder, change: RefundChange, event: OrderEvent): Promise<Order | null>
   /** What went back to payers within a day without anybody having decided it, orphans included. */
   refundedToday(): Promise<bigint>
+  /** Has the chain dropped its payment? `open`: it may come back. */
+  missingPayment(id: string): Promise<'open' | 'lost' | null>
   markInDoubt(leased: LeasedOrder, error?: string): Promise<Order | null>
   countAttempt(leased: LeasedOrder, error: string): Promise<Order | null>
   /** What was tried and came to nothing, without counting it. */
@@ -98,6 +101,7 @@ export function createOrders(db: Database): Orders {
     change: (leased, change, event) => changeOrder(db, leased, change, event),
     changeRefund: (leased, change, event) => changeRefund(db, leased, change, event),
     refundedToday: () => refundedToday(db),
+    missingPayment: (id) => missingOf(db, id),
     markInDoubt: (leased, error) => markInDoubt(db, leased, error),
     countAttempt: (leased, error) => countAttempt(db, leased, error),
     noteTry: (leased, error) => noteTry(db, leased, error),

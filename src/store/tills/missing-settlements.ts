@@ -98,6 +98,17 @@ export async function listMissing(
   }))
 }
 
+const OF_ORDER = statement<Pick<MissingSettlement, 'state'>>(`
+  select state
+  from missing_settlements
+  where order_id = $1
+    and state <> 'landed'`)
+
+/** Does the chain no longer show what paid this order? Null: nothing speaks against its payment. */
+export async function missingOf(queryable: Queryable, orderId: string): Promise<MissingSettlement['state'] | null> {
+  return (await queryable.query(OF_ORDER, [orderId])).rows[0]?.state ?? null
+}
+
 const LOSE = statement<{ order_id: string }>(`
   update missing_settlements
   set state = 'lost',
