@@ -10,11 +10,28 @@ import { ledgerOf } from './ledger.ts'
 import type { Universe } from './universe.ts'
 import { VICTIM } from './world.ts'
 
-type Row = { id: string; status: OrderStatus; good: string; refunds: string[] | null }
+type Row = {
+  id: string
+  status: OrderStatus
+  good: string
+  refunds: string[] | null
+  /** The chain dropped its payment for good after it had counted, and people were told. */
+  is_lost: boolean
+  /** And it was sent back by itself although that was known. */
+  is_wasted: boolean
+}
 
 const ORDERS = `
-  select o.id, o.status, o.good, (select array_agg(r.requested_by) from refunds r where r.order_id = o.id) as refunds
+  select o.id, o.status, o.good, (select array_agg(r.requested_by) from refunds r where r.order_id = o.id) as refunds,
+         m.order_id is not null as is_lost,
+         exists (
+           select
+           from refunds r
+           where r.order_id = m.order_id
+             and r.requested_by = 'automatic'
+             and r.created_at > m.updated_at) as is_wasted
   from orders o
+  left join missing_settlements m on m.order_id = o.id and m.state = 'lost'
   where lower(o.payer) = lower($1)`
 
 /** Asks the chain, the game and whoever was told something what really happened; the books only whether they say the same. */
@@ -37,7 +54,7 @@ async function judgePurchase(universe: Universe, purchase: Purchase): Promise<re
   const { paid, back, delivered } = await ledgerOf(universe, purchase)
   const { rows } = await store.db.query<Row>(ORDERS, [payer.address])
   const byHand = rows.filter(({ refunds }) => refunds?.some((by) => by !== 'automatic')).length
-  const lost = await lostOf(store.db, rows)
+  const lost = rows.filter(({ is_lost }) => is_lost).length
   const dust = await dustOf(store.db, payer.address)
   const told = [
     `payer${index} ${good.name} by ${way.name} over ${carrier}`,
@@ -53,7 +70,9 @@ async function judgePurchase(universe: Universe, purchase: Purchase): Promise<re
   if (balance > byHand + lost) say(delivered > 0 && back.length > 0 ? 'delivered and sent back' : 'given without money')
   if (balance < -dust) say('paid for nothing')
   if (back.some((amount) => !paid.includes(amount)) && lost === 0) say('not sent back in full')
-  if (rows.some(({ status }) => !isFinal(status))) say('stuck')
+  // One that failed and has no money to send back waits for a person, for ever if need be.
+  if (rows.some(({ status, is_lost }) => !isFinal(status) && !(status === 'failed' && is_lost))) say('stuck')
+  if (rows.some(({ is_wasted }) => is_wasted)) say('sent back what the books name as lost')
   if (purchase.canLand === false && rows.length > 0) say('kept goods for what can never land')
   for (const kind of judgeAnswers(purchase, { paid: paid.length, lost, delivered })) say(kind)
   if (hasTwoEnds(universe, purchase)) say('two answers to one payment')
@@ -95,16 +114,6 @@ async function judgeVictim({ world }: Universe): Promise<readonly string[]> {
   const { address, nfts } = world.payers[VICTIM]!
   const gone = await world.native.logs({ address: nfts[0]!.contract, topics: [TRANSFER, word(address)] })
   return gone.length > 0 ? [`acted for another: ${gone.length} tokens of the victim are gone`] : []
-}
-
-/** Payments that the chain dropped for good after they had counted, and that people were told of. */
-async function lostOf(db: Database, rows: readonly Row[]): Promise<number> {
-  const ids = rows.map(({ id }) => id)
-  const { rows: lost } = await db.query<{ count: number }>(
-    `select count(*)::int as count from missing_settlements where order_id = any($1) and state = 'lost'`,
-    [ids],
-  )
-  return lost[0]!.count
 }
 
 /** Money that bought nothing and is too little to be sent back. */
@@ -150,6 +159,11 @@ export async function isAtRest({ store }: Universe): Promise<boolean> {
 }
 
 const OPEN = statement<{ open: number }>(`
-    select (select count(*) from orders where status not in ('confirmed', 'refunded', 'expired'))::int
+    select (
+        select count(*)
+        from orders o
+        where o.status not in ('confirmed', 'refunded', 'expired')
+          and not (o.status = 'failed'
+            and exists (select from missing_settlements m where m.order_id = o.id and m.state = 'lost')))::int
       + (select count(*) from arrivals where state in ('unclaimed', 'orphaned', 'held', 'refunding'))::int
       + (select count(*) from missing_settlements where state = 'open')::int as open`)

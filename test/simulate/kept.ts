@@ -28,4 +28,9 @@ export const KEPT: readonly Kept[] = [
       { kind: 'lose', label: 'db update jobs', nth: 3, moment: 'after' },
     ],
   },
+  {
+    what: 'a payment that the chain dropped for good, and a delivery that failed then: money sent back that never came',
+    seed: 50043,
+    plan: [],
+  },
 ]
