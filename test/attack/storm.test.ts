@@ -8,7 +8,7 @@ import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { createWeather } from '../support/weather.ts'
 
-// M-02 at large: identical paid calls at once, over two replicas on one store, while a node lags or gas is dear. `npm test -- --only=storm --storms=100` for a long run.
+// M-02 at large: identical paid calls at once, over three replicas on one store, while a node lags or gas is dear. `npm test -- --only=storm --storms=100` for a long run.
 
 const STORMS = Number(process.env['TEST_STORMS'] ?? 6)
 const CALLS = 50
@@ -23,8 +23,7 @@ let urls: readonly string[]
 before(async () => {
   // This is about money, not about how often a payment may be shown.
   shop = await startShop({ env: { SUTLER_RATE_REPLAY: '100000' }, wrapTransport: weather.wrap, configure })
-  const replica = await shop.replica()
-  urls = [shop.service.url, replica.url]
+  urls = [shop.service.url, (await shop.replica()).url, (await shop.replica()).url]
 })
 after(() => shop.stop())
 
