@@ -1,6 +1,6 @@
 // One stream for all screens. It says that something changed; what it is now is asked for.
 import { signal } from '@preact/signals'
-import { isOffline, isSessionOver } from './shop.js'
+import { asking, isSessionOver } from './shop.js'
 
 /** `waiting`, `on` or `lost`. */
 export const state = signal('waiting')
@@ -39,6 +39,7 @@ async function run() {
   let lostAt = 0
   while (!document.hidden && !isSessionOver.value) {
     stop = new AbortController()
+    const answered = asking()
     try {
       const answer = await fetch(`/events${last === null ? '' : `?after=${last}`}`, {
         headers: { accept: 'text/event-stream', 'x-sutler': 'background' },
@@ -49,7 +50,7 @@ async function run() {
       if (answer.status === 400) last = null
       if (!answer.ok || !answer.body) throw new Error(`events: ${answer.status}`)
       state.value = 'on'
-      isOffline.value = false
+      answered()
       lostAt = 0
       // What happened before it was open was told to nobody.
       tellAll({ type: 'poll', subject: null })

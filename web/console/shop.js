@@ -46,11 +46,26 @@ export const isSessionOver = signal(false)
 export const signInFor = signal(null)
 /** Does the network reach the shop? */
 export const isOffline = signal(!navigator.onLine)
+/** How often it was lost. What was asked before the last time says nothing about now, however late its answer comes. */
+let losses = 0
+function lost() {
+  losses++
+  isOffline.value = true
+}
+/** For a question that is asked now: what to do when it is answered. @returns {() => void} */
+export function asking() {
+  const before = losses
+  return () => {
+    if (before === losses) isOffline.value = false
+  }
+}
 addEventListener('online', () => {
   isOffline.value = false
 })
 addEventListener('offline', () => {
-  isOffline.value = true
+  lost()
+  // A shop on this very machine is there without any network.
+  request('/health/live').catch(() => {})
 })
 
 /** Requests that wait for somebody to sign in. @type {((isIn: boolean) => void)[]} */
@@ -68,12 +83,13 @@ const isEnter = () => route.value.pathname === '/operator/enter'
 
 /** @param {string} path @param {RequestInit} [init] @returns {Promise<any>} */
 export async function request(path, init = {}) {
+  const answered = asking()
   let answer
   try {
     answer = await fetch(path, { ...init, headers: { accept: 'application/json', ...init.headers } })
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') throw error
-    isOffline.value = true
+    lost()
     throw new Fault({
       status: 0,
       code: 'unreachable',
@@ -83,16 +99,16 @@ export async function request(path, init = {}) {
           : 'The shop could not be reached.',
     })
   }
-  isOffline.value = false
+  answered()
   if (answer.status === 401 && !isEnter()) {
-    const before = me.value?.operator.id
+    const operator = me.value?.operator.id
     const refusal = await answer.json().catch(() => null)
     signInFor.value = refusal?.code === 'sign_in_again' ? refusal.detail : null
     isSessionOver.value = true
     const isIn = await new Promise((resolve) => waiting.push(resolve))
     if (!isIn) throw new Fault({ status: 401, code: 'sign_in_again', detail: 'Nothing was done.' })
     const isDeed = init.method !== undefined && init.method !== 'GET'
-    if (isDeed && before !== undefined && me.value?.operator.id !== before)
+    if (isDeed && operator !== undefined && me.value?.operator.id !== operator)
       throw new Fault({
         status: 401,
         code: 'somebody_else',
