@@ -45,7 +45,7 @@ export async function openShop(
 /**
  * To optimise one function of the embedded engine, its parser of SQL, takes V8 1 GB and a third of the CPU of a start, for milliseconds that
  * nobody misses in a sandbox. Production keeps its optimiser: there such code checks signatures for as long as the shop runs. A V8 that does
- * not know these flags any more ignores them.
+ * not know these flags any more says so, and goes on.
  */
 export const openSandbox: typeof startSandbox = (...args) => {
   for (const flag of ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']) setFlagsFromString(flag)

@@ -90,6 +90,20 @@ for (const [how, forge] of Object.entries(forgeries)) {
   })
 }
 
+test('E27: the other spelling of a signature, which no chain takes, opens nothing and takes nothing', async () => {
+  const orders = await orderCount(shop)
+  const challenge = challengeOf(await fetch(url(), post(body)))
+  const transaction = TxEnvelopeTempo.deserialize(victim.sign([payingCall(challenge)]) as TxEnvelopeTempo.Serialized)
+  const { r, s, yParity } = (transaction.signature as SignatureEnvelope.Secp256k1).signature
+  const flipped = { r, s: Secp256k1.noble.CURVE.n - s, yParity: yParity === 0 ? 1 : 0 }
+  const signature = TxEnvelopeTempo.serialize(transaction, { signature: SignatureEnvelope.from(flipped) })
+  const authorization = credentialOf(challenge, { type: 'transaction', signature })
+  const answer = await fetch(url(), post(body, { authorization }))
+  const { code, payment } = await said(answer)
+  assert.deepEqual([answer.status, code, payment.taken], [402, 'payment_verification_failed', false])
+  assert.equal(await orderCount(shop), orders)
+})
+
 test('an access key that the account did give is believed, and judged by the chain', async () => {
   // No dev chain has access keys; this one answers to every question that the key is good for ever.
   const keychain = '0xaAAAaaAA00000000000000000000000000000000'

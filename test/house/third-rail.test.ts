@@ -4,6 +4,7 @@ import * as agentcash from '@agentcash/discovery'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import type { Address } from '../../src/base/address.ts'
 import type { JsonObject } from '../../src/base/json.ts'
+import type { RailKind } from '../../src/rails/kind.ts'
 import { rails } from '../../src/rails/rails.ts'
 import { surfaces } from '../../src/service/surfaces.ts'
 import { orderCount, said, verdict } from '../checkout/counter.ts'
@@ -120,6 +121,31 @@ test('money that its payer says is on its way, and is not, gets no goods', async
   const response = await fetch(`${shop.url}/arcade/voucher/ticket`, post({}, headerOf(unsent)))
   assert.equal(response.status, 202)
   assert.notEqual((await said(response)).status, 'confirmed')
+})
+
+test('what its payments need is loaded before anybody can ask for anything', async () => {
+  let port = 0
+  let wasAnswered: boolean | null = null
+  const warmUp = async () => {
+    wasAnswered = await fetch(`http://127.0.0.1:${port}/health/live`).then(
+      () => true,
+      () => false,
+    )
+  }
+  const heavy: RailKind = {
+    ...voucher,
+    accounts: (config) =>
+      voucher.accounts(config).map((account) => ({
+        ...account,
+        open: (...parts) => ({ ...account.open(...parts), warmUp }),
+      })),
+  }
+  const configure = (config: TestShop['config']) => {
+    port = config.http.port
+    return config
+  }
+  await shop.replica({ rails: [...rails, heavy], startsCold: false, configure })
+  assert.equal(wasAnswered, false)
 })
 
 test('two payments of two protocols in one request are none', async () => {

@@ -38,8 +38,8 @@ export type TransactionVerifier = {
 
 /**
  * mppx as verifier: it decodes the calls, holds them against the challenge and simulates them. Whether there is still time to pay is for
- * the caller to judge. Loading it and `viem/tempo` takes more
- * than a second, so this module is imported beside the start of the server, not before it.
+ * the caller to judge. Loading it and `viem/tempo` takes more than a second, in which nothing else happens: production does so before it
+ * listens, and a sandbox when the first payment comes.
  */
 export function createTransactionVerifier(options: {
   rpc: Rpc

@@ -33,16 +33,16 @@ export async function openTill(
   { after, again }: { readonly after: bigint; readonly again: bigint },
 ): Promise<TillMark> {
   const read = async () => (await db.query(TILL, [id, again.toString(), db.filesBornAt])).rows[0]
-  const markOf = ({ from_block, silent_seconds, is_doubted }: NonNullable<Awaited<ReturnType<typeof read>>>) => ({
-    fromBlock: BigInt(from_block),
-    silentSeconds: silent_seconds,
-    isDoubted: is_doubted,
-  })
   // It is new once, and read for ever.
   const known = await read()
-  if (known) return { ...markOf(known), isNew: false }
-  const added = await db.query(ADD_TILL, [id, after.toString(), db.filesBornAt])
-  return { ...markOf((await read())!), isNew: added.rowCount === 1 }
+  const added = known ? 0 : (await db.query(ADD_TILL, [id, after.toString(), db.filesBornAt])).rowCount
+  const { from_block, silent_seconds, is_doubted } = known ?? (await read())!
+  return {
+    fromBlock: BigInt(from_block),
+    silentSeconds: silent_seconds,
+    isNew: added === 1,
+    isDoubted: is_doubted,
+  }
 }
 
 const TRUST = statement(`
