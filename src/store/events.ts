@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '../base/json.ts'
 import type { EventType } from '../domain/event.ts'
-import type { Queryable, Transaction } from './db.ts'
+import type { Queryable } from './db.ts'
 import { statement } from './statement.ts'
 
 /** One state change, as operators and webhooks hear of it. */
@@ -25,58 +25,6 @@ export type EventRow = {
   type: EventType
   data: JsonObject
   created_at: Date
-}
-
-/** The first position that was given, and the last. */
-export type Placed = { readonly first: bigint; readonly last: bigint }
-
-// The row's lock is held to the end of the transaction: positions are given in one order, and become visible in the same.
-const LOCK_TAIL = statement<{ position: string }>(`
-  insert into event_tail (id, position)
-  values (true, 0)
-  on conflict (id) do update set position = event_tail.position
-  returning position`)
-
-const PLACE = statement<{ last: string | null }>(`
-  with placed as (
-    update events e
-    set position = $1::bigint + n.rank
-    from (
-      select id, row_number() over (order by id) as rank
-      from (select id from events where position is null order by id limit $2) as fresh
-    ) as n
-    where e.id = n.id
-    returning e.position
-  ), moved as (
-    update event_tail
-    set position = greatest(event_tail.position, (select max(position) from placed))
-  )
-  select max(position) as last
-  from placed`)
-
-const UNPLACED = statement<{ id: string }>(`
-  select id
-  from events
-  where position is null
-  limit 1`)
-
-/** Is there anything that has no place in the log yet? A look without a lock. */
-export async function hasUnplaced(queryable: Queryable): Promise<boolean> {
-  const { rows } = await queryable.query(UNPLACED)
-  return rows.length > 0
-}
-
-/**
- * Appends what was committed since to the log. A row that commits late, while others have overtaken it, is simply placed later; none is
- * ever skipped. Changes of one subject wait for each other, so their order is kept. Null when there is nothing new.
- */
-export async function placeEvents(tx: Transaction, limit: number): Promise<Placed | null> {
-  const { rows: tail } = await tx.query(LOCK_TAIL)
-  const before = BigInt(tail[0]!.position)
-  // A statement of its own: it must see what the last holder of the lock has placed.
-  const { rows } = await tx.query(PLACE, [before.toString(), limit])
-  const last = rows[0]?.last
-  return last == null ? null : { first: before + 1n, last: BigInt(last) }
 }
 
 const READ = statement<EventRow>(`

@@ -22,7 +22,6 @@ before(async () => {
       ...config,
       limits: {
         ...config.limits,
-        gameTimeoutMs: 500,
         get gameRequestLifeMs() {
           return requestLifeMs
         },

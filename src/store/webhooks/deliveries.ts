@@ -2,7 +2,7 @@ import { isoTime } from '../../base/clock.ts'
 import { stringify } from '../../base/json.ts'
 import type { Lease } from '../../domain/lease.ts'
 import type { Queryable, Transaction } from '../db.ts'
-import { type EventRow, fromEventRow, type LoggedEvent, type Placed } from '../events.ts'
+import { type EventRow, fromEventRow, type LoggedEvent } from '../events.ts'
 import { leaseHeld } from '../jobs.ts'
 import { statement } from '../statement.ts'
 import { laneKind } from './endpoints.ts'
@@ -39,7 +39,8 @@ export type LoggedDelivery = {
   }[]
 }
 
-const QUEUE = `
+/** Gives each lane that has something new a job, or tells its job how far there is something to send. Reads `queued`. */
+export const QUEUE_LANES = `
   insert into jobs (kind, key, payload)
   select '${laneKind('')}' || endpoint_id, subject, jsonb_build_object('through', max(position)::text)
   from queued
@@ -47,25 +48,6 @@ const QUEUE = `
   order by endpoint_id, subject
   on conflict on constraint jobs_kind_key do update
   set payload = jsonb_build_object('through', greatest((jobs.payload ->> 'through')::bigint, (excluded.payload ->> 'through')::bigint)::text)`
-
-const FAN_OUT = statement(`
-  with queued as (
-    insert into webhook_deliveries (endpoint_id, event_id, position, subject)
-    select w.id, e.id, e.position, e.subject
-    from events e
-    join webhook_endpoints w
-      on w.state = 'enabled'
-     and (w.event_types is null or e.type = any (w.event_types))
-    where e.position between $1 and $2
-    on conflict (endpoint_id, event_id) do nothing
-    returning endpoint_id, position, subject
-  )
-  ${QUEUE}`)
-
-/** Queues freshly placed events for whoever wants to hear of them, in the transaction that placed them: none twice, none forgotten. */
-export async function fanOut(tx: Transaction, { first, last }: Placed): Promise<void> {
-  await tx.query(FAN_OUT, [first.toString(), last.toString()])
-}
 
 const REPLAY = statement<{ endpoint_id: string; position: string; subject: string }>(`
   insert into webhook_deliveries (endpoint_id, event_id, position, subject)
@@ -91,7 +73,7 @@ const REQUEUE = statement(`
     select $1 as endpoint_id, position, subject
     from unnest($2::bigint[], $3::text[]) as q (position, subject)
   )
-  ${QUEUE},
+  ${QUEUE_LANES},
       run_at = least(jobs.run_at, case when jobs.lease is null then now() else jobs.run_at end)`)
 
 export type ReplayRange = {

@@ -1,0 +1,60 @@
+import type { Queryable } from '../db.ts'
+import { statement } from '../statement.ts'
+import { QUEUE_LANES } from './deliveries.ts'
+
+// The lock on the end of the log is held until all is committed: places are given in one order, and become visible in the same. A statement
+// sees the store as it was when it began; if another has placed events since, the end is no longer where we saw it, and nothing is done.
+const PLACE = statement<{ placed: number; were_waiting: boolean }>(`
+  with tail as materialized (
+    select position
+    from event_tail
+    where (position, forgotten) = (select position, forgotten from event_tail)
+      and exists (select from events where position is null)
+    for update
+  ), placed as (
+    update events e
+    set position = n.position
+    from (
+      select fresh.id, tail.position + row_number() over (order by fresh.id) as position
+      from tail
+      cross join (select id from events where position is null order by id limit $1) as fresh
+    ) as n
+    where e.id = n.id
+    returning e.id, e.position, e.subject, e.type
+  ), moved as (
+    update event_tail
+    set position = (select max(position) from placed)
+    where exists (select from placed)
+  ), queued as (
+    insert into webhook_deliveries (endpoint_id, event_id, position, subject)
+    select w.id, p.id, p.position, p.subject
+    from placed p
+    join webhook_endpoints w
+      on w.state = 'enabled'
+     and (w.event_types is null or p.type = any (w.event_types))
+    on conflict (endpoint_id, event_id) do nothing
+    returning endpoint_id, position, subject
+  ), lanes as (${QUEUE_LANES})
+  select (select count(*)::int from placed) as placed, exists (select from events where position is null) as were_waiting`)
+
+// A store that has never placed anything has no end of the log yet.
+const BEGIN = statement(`
+  insert into event_tail (id, position)
+  values (true, 0)
+  on conflict (id) do nothing`)
+
+/**
+ * Appends what was committed since to the log, and queues it for whoever wants to hear of it: none twice, none forgotten. A row that commits
+ * late, while others have overtaken it, is simply placed later. Changes of one subject wait for each other, so their order is kept.
+ *
+ * At most `limit` in one step. Returns how many had no place before and now have one; 0 when everything has.
+ */
+export async function placeEvents(queryable: Queryable, limit: number): Promise<number> {
+  for (;;) {
+    const { rows } = await queryable.query(PLACE, [limit])
+    const { placed, were_waiting: wereWaiting } = rows[0]!
+    if (placed > 0 || !wereWaiting) return placed
+    // Another replica was faster, and may not have seen what we did; or nobody has ever been here.
+    await queryable.query(BEGIN)
+  }
+}
