@@ -21,7 +21,7 @@ type WebhookWorkerOptions = LaneParts & {
 
 const POLL_MS = 500
 /** Under load, what happens within this time is placed together. */
-const COLLECT_MS = 50
+const COLLECT_MS = 100
 const ENDPOINTS_POLL_MS = 2_000
 /** Per endpoint and process. A receiver that takes its time keeps these busy, and nobody else's. */
 const CONCURRENT_MAX = 8

@@ -4,6 +4,8 @@ import { QUEUE_LANES } from './deliveries.ts'
 
 // The lock on the end of the log is held until all is committed: places are given in one order, and become visible in the same. A statement
 // sees the store as it was when it began; if another has placed events since, the end is no longer where we saw it, and nothing is done.
+// Nobody waits for the disk: if a crash takes the places away, it takes everything that was committed after them too, and the same events get
+// the same places again.
 const PLACE = statement<{ placed: number; were_waiting: boolean }>(`
   with tail as materialized (
     select position
@@ -35,7 +37,9 @@ const PLACE = statement<{ placed: number; were_waiting: boolean }>(`
     on conflict (endpoint_id, event_id) do nothing
     returning endpoint_id, position, subject
   ), lanes as (${QUEUE_LANES})
-  select (select count(*)::int from placed) as placed, exists (select from events where position is null) as were_waiting`)
+  select (select count(*)::int from placed) as placed,
+         exists (select from events where position is null) as were_waiting,
+         set_config('synchronous_commit', 'off', true)`)
 
 // A store that has never placed anything has no end of the log yet.
 const BEGIN = statement(`
