@@ -13,7 +13,8 @@ export function fetchWithin(timeoutMs: number): typeof fetch {
     const request = new Request(input, init)
     const { url, method } = request
     const body = method === 'GET' || method === 'HEAD' ? {} : { body: await request.text() }
-    const headers = Object.fromEntries(request.headers)
+    // A kept connection may have been closed by the other side while a command was busy, loading a stock client for seconds.
+    const headers = { ...Object.fromEntries(request.headers), connection: 'close' }
     const answer = await systemExchange({ url, method, headers, ...body, timeoutMs, bytesMax: ANSWER_BYTES_MAX })
     const { status, text } = answer
     const pairs = Object.entries(answer.headers).flatMap(([name, value]) =>
