@@ -6,8 +6,9 @@ import { type Added, addOperator, audit, tokenIn } from '../operations/people-de
 import { post } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
+import { accessibilityOf } from './accessible.ts'
 import { findChromium, launch } from './chromium.ts'
-import { accessibilityOf, seatFor } from './console.ts'
+import { seatFor } from './console.ts'
 
 const executable = findChromium()
 const skip = executable === null ? 'there is no Chromium on this machine; nothing was proven about browsers' : false
