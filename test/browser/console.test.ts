@@ -9,16 +9,15 @@ import { fundedWallet, mppPayer, post, x402Payer } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { accessibilityOf, looks } from './accessible.ts'
-import { findChromium, launch } from './chromium.ts'
+import { sharedBrowser } from './chromium.ts'
 import { emptySeat, type Seat, seatFor, settled } from './console.ts'
 
-const executable = findChromium()
-const skip = executable === null ? 'there is no Chromium on this machine; nothing was proven about browsers' : false
+const chromium = sharedBrowser()
 
 /** A name that would like to be a script. Whoever chooses names is not to be trusted with the page. */
 const EVIL = '<img src=x onerror=alert(1)>'
 
-describe('the operator’s console', { skip }, () => {
+describe('the operator’s console', { skip: chromium.skip }, () => {
   let shop: TestShop
   let browser: Browser
   let buyer: PrivateKeyAccount
@@ -26,14 +25,14 @@ describe('the operator’s console', { skip }, () => {
   const orders: Record<string, string> = {}
 
   before(async () => {
-    ;[shop, browser] = await Promise.all([startShop({ withSandboxRoutes: true }), launch(executable!)])
+    ;[shop, browser] = await Promise.all([startShop({ withSandboxRoutes: true }), chromium.open()])
     buyer = await fundedWallet(shop)
     await fill()
     mara = await seatFor(browser, shop, 'Mara', 'admin')
     await mara.go('/operator')
   })
   after(async () => {
-    await browser.close()
+    await chromium.leave()
     await shop.stop()
   })
 

@@ -13,18 +13,17 @@ import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { type Receiver, startReceiver } from '../webhooks/receiver.ts'
 import { accessibilityOf } from './accessible.ts'
-import { findChromium, launch } from './chromium.ts'
+import { sharedBrowser } from './chromium.ts'
 import { type Seat, seatFor } from './console.ts'
 
-const executable = findChromium()
-const skip = executable === null ? 'there is no Chromium on this machine; nothing was proven about browsers' : false
+const chromium = sharedBrowser()
 
 /** Dearer than what one person gives back alone. */
 const DEAR = 'gems:100'
 const CHEAP = 'banner:1'
 
 // Everything that somebody does at the console, by the buttons and the keys of its pages, in a shop whose game is a program of its own.
-describe('deeds at the console', { skip }, () => {
+describe('deeds at the console', { skip: chromium.skip }, () => {
   let shop: TestShop
   let studio: Studio
   let receiver: Receiver
@@ -40,7 +39,7 @@ describe('deeds at the console', { skip }, () => {
     ;[studio, receiver, browser] = await Promise.all([
       startStudio('0x00000000000000000000000000000000000000aa'),
       startReceiver(() => (isReceiving ? 200 : { status: 500, body: 'not today' })),
-      launch(executable!),
+      chromium.open(),
     ])
     shop = await startShop({
       env: {
@@ -69,7 +68,7 @@ describe('deeds at the console', { skip }, () => {
     for (const seat of [mara, sol, vera]) await seat.go('/operator/system')
   })
   after(async () => {
-    await browser.close()
+    await chromium.leave()
     await shop.stop()
     await Promise.all([studio.stop(), receiver.stop()])
   })

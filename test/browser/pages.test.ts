@@ -5,15 +5,14 @@ import { problems } from '../../src/base/problem.ts'
 import { operationsOf, readJson } from '../documents/documents.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { accessibilityFaults, looks, phone } from './accessible.ts'
-import { findChromium, launch } from './chromium.ts'
+import { sharedBrowser } from './chromium.ts'
 
-const executable = findChromium()
-const skip = executable === null ? 'there is no Chromium on this machine; nothing was proven about browsers' : false
+const chromium = sharedBrowser()
 
 /** The test runner ends what hangs; a busy machine is no failure. */
 const PATIENCE_MS = 240_000
 
-describe('pages for people', { skip }, () => {
+describe('pages for people', { skip: chromium.skip }, () => {
   let shop: TestShop
   let browser: Browser
   let page: Page
@@ -22,7 +21,7 @@ describe('pages for people', { skip }, () => {
   /** What went wrong: on the console, in a script, or because the page's own policy forbade it. */
   const faults: string[] = []
   before(async () => {
-    ;[shop, browser] = await Promise.all([startShop(), launch(executable!)])
+    ;[shop, browser] = await Promise.all([startShop(), chromium.open()])
     const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
     page = await context.newPage()
     page.setDefaultTimeout(PATIENCE_MS)
@@ -39,7 +38,7 @@ describe('pages for people', { skip }, () => {
     })
   })
   after(async () => {
-    await browser.close()
+    await chromium.leave()
     await shop.stop()
   })
 
