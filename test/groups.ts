@@ -11,19 +11,18 @@ const GROUP_MAX = 28
 const LONG = [
   'test/rehearsal/rehearsal.test.ts',
   'test/crash/kill.test.ts',
-  'test/browser/console.test.ts',
-  'test/browser/deeds.test.ts',
   'test/proxy/proxy.test.ts',
   'test/enemies/silent-store.test.ts',
   'test/operations/failover.test.ts',
-  'test/browser/pages.test.ts',
   'test/package/pack.test.ts',
   'test/package/deploy.test.ts',
   'test/cli/commands.test.ts',
   'test/crash/sandbox.test.ts',
-  'test/browser/pay.test.ts',
   'test/store/embedded.test.ts',
 ]
+
+/** These are long as well, and cost least beside each other: the shop is warm, and one browser serves them all. */
+const BROWSER = /^test\/browser\//
 
 /** These declare goods and rails of their own, or take over time and chance, for everything in their process. */
 const TAKING_OVER = /^test\/(house|simulate)\//
@@ -37,10 +36,12 @@ export function groupsOf(files: readonly string[]): readonly Group[] {
   const alone = files.filter(
     (file) => LONG.includes(file) || TAKING_OVER.test(file) || WAITS_AT_LOAD.test(readFileSync(file, 'utf8')),
   )
-  const together = files.filter((file) => !alone.includes(file))
+  const browser = files.filter((file) => BROWSER.test(file) && !alone.includes(file))
+  const together = files.filter((file) => !alone.includes(file) && !browser.includes(file))
   const isLight = (file: string) => file.startsWith('src/')
   // The longest first: no core waits long for another at the end.
   return [
+    ...piecesOf(browser),
     ...piecesOf(together.filter((file) => !isLight(file))),
     ...alone.toSorted((a, b) => LONG.indexOf(a) - LONG.indexOf(b)).map((file): Group => [file]),
     ...piecesOf(together.filter(isLight)),

@@ -1,4 +1,6 @@
-import axe from 'axe-core'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { AxeResults, RunOptions } from 'axe-core'
 import type { Page } from 'playwright-core'
 
 export const phone = { width: 390, height: 844 }
@@ -9,17 +11,30 @@ export const looks = [
   { viewport: phone, colorScheme: 'dark' },
 ] as const
 
+/** The small one: a browser reads the other three times as long, for each page anew. */
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
 /** What stands between a page and whoever cannot see it, or sees little, as axe finds it: a list of faults, in words. */
 export async function accessibilityFaults(page: Page, exclude: readonly string[] = []): Promise<readonly string[]> {
+  return faultsBy(page, exclude, {})
+}
+
+/** The same by the rules of the named levels of WCAG, which are more than those that axe goes by unasked. */
+export async function accessibilityOf(page: Page): Promise<readonly string[]> {
+  const values = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+  return faultsBy(page, [], { runOnly: { type: 'tag', values } })
+}
+
+async function faultsBy(page: Page, exclude: readonly string[], options: RunOptions): Promise<readonly string[]> {
   // Our pages let no script in; what the driver evaluates is not theirs to refuse.
-  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe.source)
-  const { violations } = await page.evaluate(
-    (excluded) =>
-      (globalThis as unknown as { axe: typeof axe }).axe.run(
-        { exclude: [...excluded] },
-        { resultTypes: ['violations'] },
-      ),
-    exclude,
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(AXE)
+  const violations = await page.evaluate(
+    async ([exclude, options]) => {
+      type Axe = { run(context: object, options: RunOptions): Promise<AxeResults> }
+      const { axe } = globalThis as unknown as { axe: Axe }
+      return (await axe.run({ exclude }, { ...options, resultTypes: ['violations'] })).violations
+    },
+    [exclude, options] as const,
   )
   return violations.flatMap(({ id, nodes }) =>
     nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),

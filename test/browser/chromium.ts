@@ -12,8 +12,40 @@ const NAMES = [
   'chrome',
 ]
 
+/** One browser for all files of a process: each start costs a second of CPU. */
+export type SharedBrowser = {
+  /** Why nothing is proven here; false where there is a browser. */
+  readonly skip: string | false
+  open(): Promise<Browser>
+  /** Closes the windows of a file; after the last file, the browser. */
+  leave(): Promise<void>
+}
+
+/** Files that are loaded and have not left yet. */
+let users = 0
+let running: Promise<Browser> | null = null
+
+/** To be called while a file is loaded. The files of a process are all loaded before the first one runs, and they run one after the other. */
+export function sharedBrowser(): SharedBrowser {
+  const executable = findChromium()
+  users++
+  return {
+    skip: executable === null && 'there is no Chromium on this machine; nothing was proven about browsers',
+    open() {
+      running ??= chromium.launch({ executablePath: executable!, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
+      return running
+    },
+    async leave() {
+      users--
+      const browser = await running
+      await Promise.all(browser?.contexts().map((context) => context.close()) ?? [])
+      if (users === 0) await browser?.close()
+    },
+  }
+}
+
 /** The browser of this machine; null when it has none. TEST_BROWSER=required makes that a failure. */
-export function findChromium(): string | null {
+function findChromium(): string | null {
   const folders = (process.env['PATH'] ?? '').split(delimiter)
   const named = process.env['TEST_CHROMIUM']
   const found = [
@@ -23,8 +55,4 @@ export function findChromium(): string | null {
   if (found === undefined && process.env['TEST_BROWSER'] === 'required')
     throw new Error('TEST_BROWSER=required, and there is no Chromium; install it, or name it in TEST_CHROMIUM')
   return found ?? null
-}
-
-export function launch(executablePath: string): Promise<Browser> {
-  return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
 }

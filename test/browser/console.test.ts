@@ -8,16 +8,16 @@ import { addOperator, type Entry } from '../operations/people-desk.ts'
 import { fundedWallet, mppPayer, post, x402Payer } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
-import { findChromium, launch } from './chromium.ts'
-import { accessibilityOf, emptySeat, looks, type Seat, screens, seatFor, settled } from './console.ts'
+import { accessibilityOf, looks } from './accessible.ts'
+import { sharedBrowser } from './chromium.ts'
+import { emptySeat, type Seat, seatFor, settled } from './console.ts'
 
-const executable = findChromium()
-const skip = executable === null ? 'there is no Chromium on this machine; nothing was proven about browsers' : false
+const chromium = sharedBrowser()
 
 /** A name that would like to be a script. Whoever chooses names is not to be trusted with the page. */
 const EVIL = '<img src=x onerror=alert(1)>'
 
-describe('the operator’s console', { skip }, () => {
+describe('the operator’s console', { skip: chromium.skip }, () => {
   let shop: TestShop
   let browser: Browser
   let buyer: PrivateKeyAccount
@@ -25,14 +25,14 @@ describe('the operator’s console', { skip }, () => {
   const orders: Record<string, string> = {}
 
   before(async () => {
-    ;[shop, browser] = await Promise.all([startShop({ withSandboxRoutes: true }), launch(executable!)])
+    ;[shop, browser] = await Promise.all([startShop({ withSandboxRoutes: true }), chromium.open()])
     buyer = await fundedWallet(shop)
     await fill()
     mara = await seatFor(browser, shop, 'Mara', 'admin')
     await mara.go('/operator')
   })
   after(async () => {
-    await browser.close()
+    await chromium.leave()
     await shop.stop()
   })
 
@@ -164,14 +164,14 @@ describe('the operator’s console', { skip }, () => {
       const isMissing = path === '/operator/orders/ord_nobody'
       await mara.move(typeof path === 'string' ? path : path())
       await page.locator('main').getByText(shown).first().waitFor()
-      for (const [screen, theme] of looks) {
-        await page.setViewportSize(screens[screen])
-        await page.emulateMedia({ colorScheme: theme })
+      for (const { viewport, colorScheme } of looks) {
+        await page.setViewportSize(viewport)
+        await page.emulateMedia({ colorScheme })
         const width = await page.evaluate(() => document.documentElement.scrollWidth)
-        assert.ok(width <= screens[screen].width, `${screen}: ${width} wide`)
-        assert.deepEqual(await accessibilityOf(page), [], `${screen}, ${theme}`)
+        assert.ok(width <= viewport.width, `${colorScheme}: ${width} wide`)
+        assert.deepEqual(await accessibilityOf(page), [], colorScheme)
       }
-      await page.setViewportSize(screens.desktop)
+      await page.setViewportSize(looks[0].viewport)
       assert.deepEqual(isMissing ? faults.filter((fault) => !/404/.test(fault)) : faults, [])
     })
   }
@@ -179,7 +179,7 @@ describe('the operator’s console', { skip }, () => {
   test('a refund shows what follows, and pressed twice it pays once', async () => {
     const { page } = mara
     const orderId = orders['delivered']!
-    await mara.go(`/operator/orders/${orderId}`)
+    await mara.move(`/operator/orders/${orderId}`)
     await page.getByRole('button', { name: 'Refund…' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByText(buyer.address).waitFor()
@@ -201,7 +201,7 @@ describe('the operator’s console', { skip }, () => {
   test('a note is for the next person, and an order is found by any of its names', async () => {
     const { page } = mara
     const orderId = orders['minted']!
-    await mara.go(`/operator/orders/${orderId}`)
+    await mara.move(`/operator/orders/${orderId}`)
     await page.keyboard.press('n')
     await page.getByRole('dialog').getByLabel('What should they know?').fill('The player wrote to us.')
     await page.getByRole('button', { name: 'Add the note' }).click()
@@ -219,7 +219,7 @@ describe('the operator’s console', { skip }, () => {
 
   test('rows are walked with j and k and opened with Enter; a filter is the address, and Back undoes it', async () => {
     const { page } = mara
-    await mara.go('/operator/orders')
+    await mara.move('/operator/orders')
     await page.keyboard.press('j')
     await page.keyboard.press('j')
     await page.keyboard.press('k')
@@ -239,7 +239,7 @@ describe('the operator’s console', { skip }, () => {
 
   test('an order that comes in announces itself, and moves no row', async () => {
     const { page } = mara
-    await mara.go('/operator/orders')
+    await mara.move('/operator/orders')
     await page.locator('.live.on').waitFor()
     const before = await page.locator('tbody tr').count()
     await x402Payer(buyer)(`${shop.url}/shop/x402/buy`, post({ itemId: 'lantern:1', nickname: 'Demo' }))
@@ -253,7 +253,7 @@ describe('the operator’s console', { skip }, () => {
 
   test('an item is changed and hidden, and the shelf says so at once', async () => {
     const { page } = mara
-    await mara.go('/operator/catalog')
+    await mara.move('/operator/catalog')
     await page.getByRole('button', { name: 'Storm Lantern' }).click()
     const sheet = page.getByRole('dialog')
     await sheet.getByLabel('Price in USD').fill('0.90')
@@ -274,7 +274,7 @@ describe('the operator’s console', { skip }, () => {
 
   test('what the shop refuses is said where it was asked for', async () => {
     const { page, faults } = mara
-    await mara.go('/operator/catalog')
+    await mara.move('/operator/catalog')
     await page.getByRole('button', { name: 'Five Keys' }).click()
     const sheet = page.getByRole('dialog')
     await sheet.getByLabel('Price in USD').fill('cheap')
@@ -287,7 +287,7 @@ describe('the operator’s console', { skip }, () => {
 
   test('money without an order is decided with a reason', async () => {
     const { page } = mara
-    await mara.go('/operator/arrivals?state=all')
+    await mara.move('/operator/arrivals?state=all')
     await page.locator('tbody tr').first().getByRole('checkbox').click()
     await page.getByRole('button', { name: 'Decide about 1…' }).click()
     const dialog = page.getByRole('dialog')
@@ -299,7 +299,7 @@ describe('the operator’s console', { skip }, () => {
 
   test('somebody is invited, gets another role, and is sent away', async () => {
     const { page } = mara
-    await mara.go('/operator/people')
+    await mara.move('/operator/people')
     await page.getByRole('button', { name: 'Invite' }).click()
     await page.getByRole('dialog').getByLabel('Name').fill('Ines')
     await page
@@ -352,7 +352,7 @@ describe('the operator’s console', { skip }, () => {
     assert.match((await refund.getAttribute('title'))!, /viewer/)
     await refund.click({ force: true })
     assert.equal(await viewer.page.getByRole('dialog').count(), 0)
-    await viewer.go('/operator/catalog')
+    await viewer.move('/operator/catalog')
     assert.equal(await viewer.page.getByRole('button', { name: /^New item/ }).getAttribute('aria-disabled'), 'true')
     assert.deepEqual(viewer.faults, [])
     await viewer.context.close()
@@ -436,7 +436,7 @@ describe('the operator’s console', { skip }, () => {
 
     test('orders that go well, that the game refuses and that the chain refuses, there to be looked at', async () => {
       const { page, faults } = mara
-      await mara.go('/operator/practice')
+      await mara.move('/operator/practice')
       const told = (scene: string) => page.locator('section[aria-label="What came of it"] li', { hasText: scene })
       await page.getByRole('button', { name: /^Run the demo/ }).click()
       for (const [scene, outcome] of [
@@ -462,7 +462,7 @@ describe('the operator’s console', { skip }, () => {
       const chainId = shop.chains.native.chainId
       const asked = async () =>
         (await fetch(`${shop.url}/agentic/x402/buy`, post({ saleId: 392, beneficiary: buyer.address }))).status
-      await mara.go('/operator/practice')
+      await mara.move('/operator/practice')
       await row(page, `Chain ${chainId}`).getByRole('button', { name: 'Take it down' }).click()
       await toast(page, 'The chain is down')
       await row(page, `Chain ${chainId}`).getByText('cannot reach it').waitFor()
@@ -472,7 +472,7 @@ describe('the operator’s console', { skip }, () => {
         assert.equal(await page.getByRole('alert').count(), 0, place)
       }
       await page.locator('section[aria-label="Checks"] .status.bad').first().waitFor()
-      await mara.go('/operator/practice')
+      await mara.move('/operator/practice')
       await row(page, `Chain ${chainId}`).getByRole('button', { name: 'Bring it back' }).click()
       await toast(page, 'The chain is back')
       await until(async () => (await asked()) === 402)
@@ -481,7 +481,7 @@ describe('the operator’s console', { skip }, () => {
 
     test('a wallet runs dry, and is filled again', async () => {
       const { page } = mara
-      await mara.go('/operator/practice')
+      await mara.move('/operator/practice')
       await row(page, 'Minter').getByRole('button', { name: 'Empty it' }).click()
       await toast(page, 'The wallet is empty')
       await row(page, 'Minter').getByText('0 ETH').waitFor()
@@ -493,7 +493,7 @@ describe('the operator’s console', { skip }, () => {
 
   test('find: by a key, up and down and Enter; what is not there is said', async () => {
     const { page } = mara
-    await mara.go('/operator/orders')
+    await mara.move('/operator/orders')
     const opener = page.getByRole('button', { name: /^Find anything/ })
     await opener.focus()
     await page.keyboard.press('/')
@@ -514,7 +514,7 @@ describe('the operator’s console', { skip }, () => {
 
   test('a dialog keeps the focus, in the order in which it is read, and gives it back', async () => {
     const { page } = mara
-    await mara.go(`/operator/orders/${orders['minted']}`)
+    await mara.move(`/operator/orders/${orders['minted']}`)
     const opener = page.getByRole('button', { name: 'Refund…' })
     await opener.focus()
     await page.keyboard.press('Enter')
@@ -546,8 +546,9 @@ describe('the operator’s console', { skip }, () => {
 
   test('new rows are announced to whoever hears the page', async () => {
     const { page } = mara
-    await mara.go('/operator/live')
+    await mara.move('/operator/live')
     const log = page.getByRole('log')
+    await page.getByRole('button', { name: 'Pause' }).waitFor()
     assert.equal(await log.getAttribute('aria-live'), 'polite')
     await page.keyboard.press('Space')
     await page.getByRole('button', { name: 'Go on' }).waitFor()
@@ -563,7 +564,7 @@ describe('the operator’s console', { skip }, () => {
 
   test('keys open and close what lies over the page, and can be turned off', async () => {
     const { page } = mara
-    await mara.go('/operator/orders')
+    await mara.move('/operator/orders')
     const theme = () => page.evaluate(() => document.documentElement.dataset['theme'])
     const before = await theme()
     await page.keyboard.press('t')

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import type { Role } from '../../src/domain/operator.ts'
 import { addOperator, enter, tokenIn } from '../operations/people-desk.ts'
@@ -7,7 +5,6 @@ import type { TestShop } from '../support/shop.ts'
 
 /** The test runner ends what hangs; a busy machine is no failure. */
 const PATIENCE_MS = 240_000
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 /** Somebody at the console, and whatever went wrong in their browser. */
 export type Seat = {
@@ -20,13 +17,6 @@ export type Seat = {
   /** As with a link of the console, which loads data alone and costs a quarter. */
   move(path: string): Promise<void>
 }
-
-export const screens = { desktop: { width: 1280, height: 900 }, phone: { width: 390, height: 844 } } as const
-/** Colours depend on the theme and structure on the width, so two of the four show everything. */
-export const looks = [
-  ['desktop', 'light'],
-  ['phone', 'dark'],
-] as const
 
 /** A browser of its own, signed in as the page does it with a link. The pages of that have a test of their own, and cost more than all else here. */
 export async function seatFor(browser: Browser, shop: TestShop, name: string, role: Role): Promise<Seat> {
@@ -86,21 +76,4 @@ export async function settled(page: Page): Promise<void> {
   await page.waitForFunction(
     () => document.querySelector('main h1') && !document.querySelector('.skeleton, main [aria-busy="true"]'),
   )
-}
-
-/** What axe finds, in a line each. It runs in the page's main world without being loaded by the page, so the policy stays as it is. */
-export async function accessibilityOf(page: Page): Promise<readonly string[]> {
-  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(AXE)
-  return page.evaluate(async () => {
-    type Found = { id: string; nodes: { target: unknown[]; failureSummary?: string }[] }
-    const { axe } = globalThis as unknown as {
-      axe: { run(context: Document, options: object): Promise<{ violations: Found[] }> }
-    }
-    const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
-    const options = { runOnly: { type: 'tag', values: tags }, resultTypes: ['violations'] }
-    const { violations } = await axe.run(document, options)
-    return violations.map(
-      ({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.target.join(' ')} ${node.failureSummary}`).join(' | ')}`,
-    )
-  })
 }

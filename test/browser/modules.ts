@@ -55,7 +55,17 @@ function withAddresses(file: string): string {
 type Exports = string | null | { readonly [condition: string]: Exports }
 const CONDITIONS = ['browser', 'import', 'module', 'default']
 
+const resolved = new Map<string, string>()
+
+/** Once for each folder that names it: two thousand modules name the same few packages. */
 function resolvePackage(name: string, from: string): string {
+  const key = `${name} ${from}`
+  const known = resolved.get(key) ?? lookFor(name, from)
+  resolved.set(key, known)
+  return known
+}
+
+function lookFor(name: string, from: string): string {
   const [, scope = name, rest = ''] = /^((?:@[^/]+\/)?[^/]+)(\/.*)?$/.exec(name) ?? []
   for (let folder = from; folder.startsWith(root); folder = dirname(folder)) {
     const home = join(folder, 'node_modules', scope)

@@ -1,34 +1,44 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { problems } from '../../src/base/problem.ts'
 import { operationsOf, readJson } from '../documents/documents.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { accessibilityFaults, looks, phone } from './accessible.ts'
-import { findChromium, launch } from './chromium.ts'
+import { sharedBrowser } from './chromium.ts'
 
-const executable = findChromium()
-const skip = executable === null ? 'there is no Chromium on this machine; nothing was proven about browsers' : false
+const chromium = sharedBrowser()
 
 /** The test runner ends what hangs; a busy machine is no failure. */
 const PATIENCE_MS = 240_000
 
-type Visit = {
-  readonly page: Page
-  /** Addresses that were asked for and are not the shop's. */
-  readonly strangers: readonly string[]
-  /** What went wrong: on the console, in a script, or because the page's own policy forbade it. */
-  readonly faults: readonly string[]
-}
-
-describe('pages for people', { skip }, () => {
+describe('pages for people', { skip: chromium.skip }, () => {
   let shop: TestShop
   let browser: Browser
+  let page: Page
+  /** Addresses that were asked for and are not the shop's. */
+  const strangers: string[] = []
+  /** What went wrong: on the console, in a script, or because the page's own policy forbade it. */
+  const faults: string[] = []
   before(async () => {
-    ;[shop, browser] = await Promise.all([startShop(), launch(executable!)])
+    ;[shop, browser] = await Promise.all([startShop(), chromium.open()])
+    const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
+    page = await context.newPage()
+    page.setDefaultTimeout(PATIENCE_MS)
+    page.on('request', (request) => {
+      const { origin, protocol } = new URL(request.url())
+      if (protocol !== 'data:' && origin !== new URL(shop.url).origin) strangers.push(request.url())
+    })
+    page.on('console', (message) => {
+      if (message.type() !== 'log') faults.push(`${message.type()}: ${message.text()}`)
+    })
+    page.on('pageerror', (error) => faults.push(error.message))
+    page.on('response', (response) => {
+      if (response.status() >= 400) faults.push(`${response.status()} ${response.url()}`)
+    })
   })
   after(async () => {
-    await browser.close()
+    await chromium.leave()
     await shop.stop()
   })
 
@@ -42,43 +52,24 @@ describe('pages for people', { skip }, () => {
   } as const
   type Path = keyof typeof shown
 
-  /** Once for all tests of a page that leave it as it is: to draw every operation is dear. */
-  const opened = new Map<Path, Promise<Visit>>()
-  function open(path: Path): Promise<Visit> {
-    if (!opened.has(path))
-      opened.set(
-        path,
-        browser.newContext().then((context) => visit(path, context)),
-      )
-    return opened.get(path)!
+  /** In one window, which has read the viewer's script before; and not again for the next test of a page: to draw every operation is dear. */
+  async function open(path: Path): Promise<void> {
+    if (page.url() === shop.url + path) return
+    strangers.length = 0
+    faults.length = 0
+    await load(path)
   }
 
-  async function visit(path: Path, context: BrowserContext): Promise<Visit> {
-    const page = await context.newPage()
-    page.setDefaultTimeout(PATIENCE_MS)
-    const strangers: string[] = []
-    const faults: string[] = []
-    page.on('request', (request) => {
-      const { origin, protocol } = new URL(request.url())
-      if (protocol !== 'data:' && origin !== new URL(shop.url).origin) strangers.push(request.url())
-    })
-    page.on('console', (message) => {
-      if (message.type() !== 'log') faults.push(`${message.type()}: ${message.text()}`)
-    })
-    page.on('pageerror', (error) => faults.push(error.message))
-    page.on('response', (response) => {
-      if (response.status() >= 400) faults.push(`${response.status()} ${response.url()}`)
-    })
+  async function load(path: Path): Promise<void> {
     const answer = await page.goto(shop.url + path)
     assert.equal(answer?.status(), 200)
     await page.locator(shown[path]).first().waitFor()
     await page.waitForLoadState('networkidle')
-    return { page, strangers, faults }
   }
 
-  for (const path of Object.keys(shown) as Path[]) {
+  function looksWell(path: Path): void {
     test(`${path} fits on a desktop and on a phone, is legible in light and dark, has no fault and asks nobody else`, async () => {
-      const { page, strangers, faults } = await open(path)
+      await open(path)
       for (const { viewport, colorScheme } of looks) {
         await page.setViewportSize(viewport)
         await page.emulateMedia({ colorScheme })
@@ -95,9 +86,16 @@ describe('pages for people', { skip }, () => {
     })
   }
 
+  const shownPaths = () =>
+    page
+      .locator('#viewer .opblock [data-path]')
+      .evaluateAll((nodes) => nodes.map((node) => node.getAttribute('data-path')))
+  const pathsOf = async (document: string) => operationsOf(await readJson(shop.url + document)).map(({ path }) => path)
+
+  looksWell('/')
+
   test('/ tells what is on sale at live prices, and its button copies a recipe as it stands', async () => {
-    const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
-    const { page } = await visit('/', context)
+    await open('/')
     const { items } = await readJson<{ items: { displayName: string; price: { amount: string; currency: string } }[] }>(
       `${shop.url}/catalog`,
     )
@@ -112,40 +110,52 @@ describe('pages for people', { skip }, () => {
     await recipe.getByRole('button', { name: 'Copied' }).waitFor()
     const copied = await page.evaluate(() => navigator.clipboard.readText())
     assert.equal(copied, await recipe.locator('code').textContent())
-    await context.close()
   })
 
-  test('/docs shows every operation of both contracts with an answer, and tries a free one out', async () => {
-    const shownPaths = (page: Page) =>
-      page
-        .locator('#viewer .opblock [data-path]')
-        .evaluateAll((nodes) => nodes.map((node) => node.getAttribute('data-path')))
-    const pathsOf = async (document: string) =>
-      operationsOf(await readJson(shop.url + document)).map(({ path }) => path)
+  test('the keyboard reaches the links first, and it shows where it is', async () => {
+    await page.setViewportSize(looks[0].viewport)
+    await load('/')
+    await page.keyboard.press('Tab')
+    const focused = await page.evaluate(() => {
+      const node = document.activeElement as HTMLElement
+      return { href: node.getAttribute('href'), outline: getComputedStyle(node).outlineStyle }
+    })
+    assert.deepEqual(focused, { href: '/', outline: 'solid' })
+  })
 
-    const paid = await open('/docs')
-    assert.deepEqual((await shownPaths(paid.page)).toSorted(), (await pathsOf('/openapi.json')).toSorted())
-    const buy = paid.page.locator('#operations-sale-postAgenticX402Buy')
+  looksWell('/docs')
+
+  test('/docs shows every operation of the paid contract, with an answer', async () => {
+    await open('/docs')
+    assert.deepEqual((await shownPaths()).toSorted(), (await pathsOf('/openapi.json')).toSorted())
+    const buy = page.locator('#operations-sale-postAgenticX402Buy')
     await buy.locator('.opblock-summary-control').click()
     const [example] = await buy.locator('[data-code="200"] .example').allTextContents()
     assert.match(example ?? '', /"status": "confirmed"[\s\S]*"tokenId"/)
-    const free = await open('/docs?free')
-    const inViewer = new Set(await shownPaths(free.page))
-    for (const path of await pathsOf('/openapi.full.json')) assert.ok(inViewer.has(path), path)
+  })
 
-    const catalog = free.page.locator('#operations-discovery-getCatalog')
+  looksWell('/docs?free')
+
+  test('/docs shows every operation of the full contract, and tries a free one out', async () => {
+    await open('/docs?free')
+    const inViewer = new Set(await shownPaths())
+    for (const path of await pathsOf('/openapi.full.json')) assert.ok(inViewer.has(path), path)
+    const catalog = page.locator('#operations-discovery-getCatalog')
     await catalog.locator('.opblock-summary-control').click()
     await catalog.getByRole('button', { name: 'Try it out' }).click()
     await catalog.getByRole('button', { name: 'Execute' }).click()
     const answer = catalog.locator('.live-responses-table tbody td.response-col_status').first()
     await answer.waitFor()
     assert.match((await answer.textContent()) ?? '', /^200/)
-    assert.deepEqual(free.faults, [])
+    assert.deepEqual(faults, [])
   })
 
+  looksWell('/docs?events')
+  looksWell('/errors')
+
   test('/errors has a row for every code, and a link to one shows it', async () => {
-    const context = await browser.newContext({ viewport: phone })
-    const { page } = await visit('/errors', context)
+    await page.setViewportSize(phone)
+    await load('/errors')
     const codes = await page.locator('tbody tr').evaluateAll((rows) => rows.map(({ id }) => id))
     assert.deepEqual(codes.toSorted(), Object.keys(problems).toSorted())
     await page.goto(`${shop.url}/errors#payment_conflict`)
@@ -154,19 +164,6 @@ describe('pages for people', { skip }, () => {
     assert.ok(await row.evaluate((node) => node.getBoundingClientRect().top < innerHeight))
     // A phone lays rows out as cards; what each cell is stays readable for eyes and for screen readers.
     assert.equal(await row.getByRole('cell').first().getAttribute('data-label'), 'Meaning')
-    await context.close()
-  })
-
-  test('the keyboard reaches the links first, and it shows where it is', async () => {
-    const context = await browser.newContext()
-    const { page } = await visit('/', context)
-    await page.keyboard.press('Tab')
-    const focused = await page.evaluate(() => {
-      const node = document.activeElement as HTMLElement
-      return { href: node.getAttribute('href'), outline: getComputedStyle(node).outlineStyle }
-    })
-    assert.deepEqual(focused, { href: '/', outline: 'solid' })
-    await context.close()
   })
 })
 

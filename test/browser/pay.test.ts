@@ -4,29 +4,28 @@ import type { Browser, Page } from 'playwright-core'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { giveGas, giveToken } from '../../src/sandbox/world.ts'
 import { nftOwner, startShop, type TestShop } from '../support/shop.ts'
-import { findChromium, launch } from './chromium.ts'
+import { sharedBrowser } from './chromium.ts'
 import { type ModuleServer, serveModules } from './modules.ts'
 
-const executable = findChromium()
-const skip = executable === null ? 'there is no Chromium on this machine; nothing was proven about browsers' : false
+const chromium = sharedBrowser()
 
 /** What a page can see of an answer. */
 type Seen = { readonly status: number; readonly headers: Record<string, string>; readonly body: Record<string, never> }
 
-describe('H-08: an agent in a web page of another origin', { skip }, () => {
+describe('H-08: an agent in a web page of another origin', { skip: chromium.skip }, () => {
   let shop: TestShop
   let modules: ModuleServer
   let browser: Browser
   let page: Page
   const asked: string[] = []
   before(async () => {
-    ;[shop, modules, browser] = await Promise.all([startShop(), serveModules(), launch(executable!)])
+    ;[shop, modules, browser] = await Promise.all([startShop(), serveModules(), chromium.open()])
     page = await browser.newPage()
     page.on('request', (request) => asked.push(request.url()))
     await page.goto(modules.origin)
   })
   after(async () => {
-    await browser.close()
+    await chromium.leave()
     await modules.stop()
     await shop.stop()
   })

@@ -5,10 +5,9 @@ import { fundedWallet, post, x402Payer } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
 import { accessibilityFaults, looks } from './accessible.ts'
-import { findChromium, launch } from './chromium.ts'
+import { sharedBrowser } from './chromium.ts'
 
-const executable = findChromium()
-const skip = executable === null ? 'there is no Chromium on this machine; nothing was proven about browsers' : false
+const chromium = sharedBrowser()
 
 const HTML = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
 
@@ -76,12 +75,12 @@ test('documents stay files, whatever is accepted; a payment is answered as to a 
   assert.deepEqual([posted.status, posted.headers.get('content-type')], [402, 'application/json'])
 })
 
-describe('pages on any address', { skip }, () => {
+describe('pages on any address', { skip: chromium.skip }, () => {
   let browser: Browser
   before(async () => {
-    browser = await launch(executable!)
+    browser = await chromium.open()
   })
-  after(() => browser.close())
+  after(() => chromium.leave())
 
   async function open(path: string): Promise<{ page: Page; faults: string[] }> {
     const page = await browser.newPage()

@@ -6,21 +6,21 @@ import { type Added, addOperator, audit, tokenIn } from '../operations/people-de
 import { post } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
-import { findChromium, launch } from './chromium.ts'
-import { accessibilityOf, seatFor } from './console.ts'
+import { accessibilityOf } from './accessible.ts'
+import { sharedBrowser } from './chromium.ts'
+import { seatFor } from './console.ts'
 
-const executable = findChromium()
-const skip = executable === null ? 'there is no Chromium on this machine; nothing was proven about browsers' : false
+const chromium = sharedBrowser()
 
 // What a browser itself does with our cookie, our headers, our links and our passkeys.
-describe('signing in with a real browser', { skip }, () => {
+describe('signing in with a real browser', { skip: chromium.skip }, () => {
   let shop: TestShop
   let browser: Browser
   before(async () => {
-    ;[shop, browser] = await Promise.all([startShop(), launch(executable!)])
+    ;[shop, browser] = await Promise.all([startShop(), chromium.open()])
   })
   after(async () => {
-    await browser.close()
+    await chromium.leave()
     await shop.stop()
   })
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, test } from 'node:test'
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { sandboxKey } from '../../src/config/published.ts'
@@ -8,10 +8,9 @@ import { fundedWallet } from '../support/buyers.ts'
 import { erc20Balance, nftOwner, startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
 import { accessibilityFaults } from './accessible.ts'
-import { findChromium, launch } from './chromium.ts'
+import { sharedBrowser } from './chromium.ts'
 
-const executable = findChromium()
-const skip = executable === null ? 'there is no Chromium on this machine; nothing was proven about browsers' : false
+const chromium = sharedBrowser()
 
 type Wallet = {
   readonly account: PrivateKeyAccount
@@ -23,16 +22,16 @@ type Wallet = {
 type Nft = { readonly contract: `0x${string}`; readonly tokenId: string }
 type Typed = Parameters<PrivateKeyAccount['signTypedData']>[0]
 
-describe('paying from a page', { skip }, () => {
+describe('paying from a page', { skip: chromium.skip }, () => {
   let shop: TestShop
   let browser: Browser
   let page: Page
   let wallet: Wallet
   before(async () => {
-    ;[shop, browser] = await Promise.all([startShop({ withSandboxRoutes: true }), launch(executable!)])
+    ;[shop, browser] = await Promise.all([startShop({ withSandboxRoutes: true }), chromium.open()])
   })
   after(async () => {
-    await browser.close()
+    await chromium.leave()
     await shop.stop()
   })
   beforeEach(async (context) => {
@@ -45,6 +44,8 @@ describe('paying from a page', { skip }, () => {
     )
     await page.addInitScript(announce)
   })
+  // The dashboard asks for news for as long as it is open.
+  afterEach(() => page.close())
 
   /** A wallet that nobody but the test controls (EIP-1193). Errors travel as values, because an exposed function loses their codes. */
   async function answerAs(
