@@ -544,6 +544,15 @@ describe('the operator’s console', { skip: chromium.skip }, () => {
     assert.ok(await opener.evaluate((node) => node === document.activeElement))
   })
 
+  test('a dialog about one order does not stand over another', async () => {
+    const { page } = mara
+    await mara.move(`/operator/orders/${orders['minted']}`)
+    await page.getByRole('button', { name: 'Refund…' }).click()
+    await page.getByRole('dialog').getByText('Left after').waitFor()
+    await mara.move(`/operator/orders/${orders['evil']}`)
+    assert.equal(await page.getByRole('dialog').count(), 0)
+  })
+
   test('new rows are announced to whoever hears the page', async () => {
     const { page } = mara
     await mara.move('/operator/live')

@@ -21,8 +21,9 @@ function Screen() {
   const { file, id } = screenOf(pathname)
   const [, setTurn] = useState(0)
   const [fault, setFault] = useState(null)
+  // A dialog about one order must not stand over another.
+  useEffect(closeDialog, [pathname])
   useEffect(() => {
-    closeDialog()
     setFault(null)
     if (loaded.has(file)) return
     import(`./screens/${file}.js`).then(
