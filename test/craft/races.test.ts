@@ -33,6 +33,8 @@ let shop: TestShop
 let otherReplica: string
 before(async () => {
   shop = await startShop({
+    // Every answer here is the last one, however busy the machine is.
+    configure: (config) => ({ ...config, limits: { ...config.limits, waitMsMax: 600_000 } }),
     async waypoint(name) {
       if (interruption?.path[0] !== name) return
       const { path, act } = interruption

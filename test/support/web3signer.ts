@@ -1,5 +1,6 @@
 // A stand-in for Web3Signer's API for secp256k1, as a process of its own: `node web3signer.ts <key> …`. It can be told to misbehave by
 // POST /behave with one of the words below. Prints its address when it listens.
+import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -27,7 +28,9 @@ export async function startWeb3Signer(t: Pick<TestContext, 'after'>, keys: reado
   })
   const exit = once(child, 'exit')
   t.after(() => child.kill('SIGKILL'))
-  const [url] = (await once(createInterface(child.stdout), 'line')) as [string]
+  const died = exit.then(([code]) => assert.fail(`the signer ended with ${code} before it listened`))
+  const [url] = (await Promise.race([once(createInterface(child.stdout), 'line'), died])) as [string]
+  died.catch(() => {})
   return {
     url,
     async behave(how) {
