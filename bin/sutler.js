@@ -20,7 +20,9 @@ async function run() {
     process.channel.unref()
   }
   // Compiled code is kept between starts: the second start takes half as long.
-  module.enableCompileCache()
+  const { directory } = module.enableCompileCache()
+  // Threads look for it here: the store's and the chains' took a tenth of a start to compile.
+  if (directory) process.env.NODE_COMPILE_CACHE ??= dirname(directory)
   // A checkout runs its TypeScript as it is; the package has the same files without types (pack.ts).
   await import(existsSync(new URL('../src', import.meta.url)) ? '../src/cli/main.ts' : '../dist/cli/main.js')
 }

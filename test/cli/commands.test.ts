@@ -10,9 +10,11 @@ import type { Hex } from '../../src/base/hex.ts'
 import { stringify } from '../../src/base/json.ts'
 import { sandboxKey } from '../../src/config/published.ts'
 import { post, x402Payer } from '../support/buyers.ts'
-import { asked, type Sandbox, startSandbox, sutler } from './sutler.ts'
+import { type Sandbox, startSandbox, sutler } from './sutler.ts'
+import { asked, typed } from './typed.ts'
 
-// Every command as somebody types it, against one shop as `sutler start` runs it.
+// Every command as somebody types it, against one shop as `sutler start` runs it. Most run in this process; each way in which a process of
+// their own could make a difference (standard input, the exit code, a payment with a stock client) has one.
 
 let shop: Sandbox
 
@@ -24,7 +26,7 @@ after(async () => {
   shop.remove()
 })
 
-const run = (...args: string[]) => sutler(args, { env: shop.env })
+const run = (...args: string[]) => typed(args, shop.env)
 const ask = <Answer>(...args: string[]) => asked<Answer>(args, shop.env)
 
 type Paid = {
@@ -111,7 +113,7 @@ test('offers: everybody sees the shelves, and a player their own', async () => {
 })
 
 test('pay: says what is asked, pays it with the stock client of the rail, and shows the answer', async () => {
-  const { code, stdout, stderr } = await run('pay', `${shop.url}/x402/cheap-health`)
+  const { code, stdout, stderr } = await sutler(['pay', `${shop.url}/x402/cheap-health`], { env: shop.env })
   assert.equal(code, 0, stderr)
   assert.match(
     stderr,
@@ -138,8 +140,8 @@ test('pay: never more than --max, and then nothing at all', async () => {
 test('pay: a wallet without money is told so on both rails, and that nothing was taken', async () => {
   const env = { ...shop.env, PRIVATE_KEY: generatePrivateKey() }
   const [x402, mpp] = await Promise.all([
-    sutler(['pay', `${shop.url}/x402/cheap-health`], { env }),
-    sutler(['pay', `${shop.url}/shop/mpp/player-lookup`, '--body', '{}'], { env }),
+    typed(['pay', `${shop.url}/x402/cheap-health`], env),
+    typed(['pay', `${shop.url}/shop/mpp/player-lookup`, '--body', '{}'], env),
   ])
   assert.equal(x402.code, 1)
   assert.match(x402.stdout, /^402 insufficient_funds: .*\npayment: nothing was taken/)
@@ -283,7 +285,7 @@ test('verify-receipt: holds with the published keys and with saved ones, and not
 })
 
 test('a wrong token, or nobody there, is told in a line', async () => {
-  const wrong = await run('orders', '--token', 'wrong')
+  const wrong = await sutler(['orders', '--token', 'wrong'], { env: shop.env })
   assert.equal(wrong.code, 1)
   assert.match(wrong.stderr, /does not accept the operator token; set SUTLER_OPERATOR_TOKEN/)
   const silent = await run('orders', '--url', 'http://127.0.0.1:1')

@@ -7,23 +7,23 @@ import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { privateKeyToAddress } from 'viem/accounts'
 import { claimFile } from '../../src/base/data-folder.ts'
 import { post } from '../support/buyers.ts'
-import { type Env, type Sandbox, startSandbox, sutler } from './sutler.ts'
+import { startShop, type TestShop } from '../support/shop.ts'
+import { type Env, sutler } from './sutler.ts'
 import { typed } from './typed.ts'
 
 // The commands as an operator types them, in a folder of their own, on the chain of a sandbox that answers as Base Sepolia does.
 
 const OWNER = '0x1111111111111111111111111111111111111111'
 
-let networks: Sandbox
+let networks: TestShop
 let cwd: string
 let env: Env
 
 before(async () => {
-  networks = await startSandbox()
+  networks = await startShop({ withSandboxRoutes: true })
 })
 after(async () => {
   await networks.stop()
-  networks.remove()
 })
 
 const key = () => `0x${randomBytes(32).toString('hex')}` as const
@@ -168,7 +168,7 @@ test('of two that deploy at once from one folder, one sends; the other says so, 
   assert.equal(sent.filter(({ transaction }) => transaction !== null).length, count)
   // However they fell on each other above, here somebody surely has it.
   const claim = claimFile(join(cwd, 'contracts.84532.lock'))
-  assert.match((await sutler(line, { env, cwd })).stdout, /"code":"in_use"/)
+  assert.match((await typed(line, env)).stdout, /"code":"in_use"/)
   claim!.release()
   assert.equal((await contracts(...line.slice(1))).code, 0)
   assert.equal(Number(await chain('eth_getTransactionCount', [address, 'latest'])), count)

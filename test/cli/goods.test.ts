@@ -1,24 +1,32 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { promisify } from 'node:util'
 import { sandboxKey } from '../../src/config/published.ts'
-import { root, type Sandbox, startSandbox, sutler } from './sutler.ts'
+import { startShop, type TestShop } from '../support/shop.ts'
+import { type Env, root, sutler } from './sutler.ts'
+import { typed } from './typed.ts'
 
 // What is sold, changed by its commands as somebody types them.
 
-let shop: Sandbox
+let shop: TestShop
+let folder: string
+let env: Env
 before(async () => {
-  shop = await startSandbox()
+  shop = await startShop({ withSandboxRoutes: true })
+  folder = mkdtempSync(join(tmpdir(), 'sutler-goods-'))
+  env = { PORT: String(shop.config.http.port) }
 })
 after(async () => {
   await shop.stop()
-  shop.remove()
+  rmSync(folder, { recursive: true })
 })
 
-const run = (...args: string[]) => sutler(args, { env: shop.env })
-const file = (name: string) => join(shop.dataDir, name)
+const run = (...args: string[]) => typed(args, env)
+const file = (name: string) => join(folder, name)
 
 const operatorReads = async (path: string) =>
   (await fetch(shop.url + path, { headers: { authorization: 'Bearer sandbox-operator' } })).json()
@@ -28,19 +36,19 @@ test('the blocks of the operating page do what it says, line by line', async () 
   const section = /\n## What is sold\n(.*?)\n## /s.exec(page)![1]!
   const blocks = [...section.matchAll(/```sh\n(.*?)```/gs)].map(([, block]) => block)
   assert.equal(blocks.length, 4)
-  const command = `"${process.execPath}" --liftoff-only "${join(root, 'bin/sutler.js')}"`
-  const script = `set -e\nnpx() { shift; ${command} "$@"; }\n${blocks.join('')}`
-  const { PATH = '', HOME = '' } = process.env
-  const done = spawnSync('bash', ['-c', script], {
-    cwd: shop.dataDir,
-    env: { PATH, HOME, ...shop.env },
-    encoding: 'utf8',
+  const said = await inFolder(async () => {
+    let all = ''
+    for (const line of await linesOf(blocks.join(''))) {
+      const { code, stdout, stderr } = await run(...line)
+      assert.equal(code, 0, `${line.join(' ')}: ${stderr}`)
+      all += stdout
+    }
+    return all
   })
-  assert.equal(done.status, 0, done.stdout + done.stderr)
-  assert.match(done.stdout, /torch:1 +Torch +1\.25 +100 +0 +5 +1 +2026-01-01T00:00 to …\n/)
-  assert.match(done.stdout, /0 would be added, 0 would be changed, \d+ would stay as they were/)
-  assert.match(done.stdout, /playerLookup costs: 0\.05 USD \(usually 0\.02\)/)
-  assert.match(done.stdout, /391 +Initiate's Pass +9\.00/)
+  assert.match(said, /torch:1 +Torch +1\.25 +100 +0 +5 +1 +2026-01-01T00:00 to …\n/)
+  assert.match(said, /0 would be added, 0 would be changed, \d+ would stay as they were/)
+  assert.match(said, /playerLookup costs: 0\.05 USD \(usually 0\.02\)/)
+  assert.match(said, /391 +Initiate's Pass +9\.00/)
 
   const { events } = (await operatorReads('/events?limit=1000')) as {
     events: { type: string; data: { deed: string; by: string } }[]
@@ -61,6 +69,28 @@ test('the blocks of the operating page do what it says, line by line', async () 
   }
   assert.deepEqual([batch.version, batch.chainId, batch.transactions[0]!.value], ['1.0', '84532', '0'])
 })
+
+/** What a shell makes of the lines of a block: the words after `npx sutler` of each. */
+async function linesOf(block: string): Promise<readonly (readonly string[])[]> {
+  const { stdout } = await promisify(execFile)('bash', [
+    ...['-e', '-c', `npx() { shift; printf '%s\\t' "$@"; echo; }\n${block}`],
+  ])
+  return stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.trimEnd().split('\t'))
+}
+
+/** Files without a folder are made in ours. */
+async function inFolder<Result>(work: () => Promise<Result>): Promise<Result> {
+  const home = process.cwd()
+  process.chdir(folder)
+  try {
+    return await work()
+  } finally {
+    process.chdir(home)
+  }
+}
 
 test('a wrong word ends with 1, and the line that it offers works', async () => {
   const { code, stderr } = await run('items', 'change', 'keys:5', '--price', '0', '--limit', 'few', '--by', 'mara')
@@ -84,15 +114,17 @@ test('a file is read from anywhere, never written over, and all of it is taken o
   const again = await run('items', 'export', file('more.csv'))
   assert.deepEqual([again.code, /exists and was left as it is/.test(again.stderr)], [1, true])
   assert.match((await run('items', 'import', file('none.csv'))).stderr, /there is no file .*none\.csv, and nothing was/)
-  const piped = await sutler(['prices', 'import', '-'], { env: shop.env, input: 'good,price\nburn,0.004\n' })
+  const piped = await sutler(['prices', 'import', '-'], { env, input: 'good,price\nburn,0.004\n' })
   assert.match(piped.stdout, /^0 added, 1 changed/)
   const { items } = (await operatorReads('/operator/items')) as { items: { id: string }[] }
   assert.ok(!items.some(({ id }) => id.startsWith('lamp')))
 })
 
 test('discounts come and go by a table, in which item and player name a line', async () => {
-  const put = (csv: string, ...more: string[]) =>
-    sutler(['discounts', 'import', '-', ...more], { env: shop.env, input: `item,player,percent\n${csv}` })
+  const put = (csv: string, ...more: string[]) => {
+    writeFileSync(file('changed.csv'), `item,player,percent\n${csv}`)
+    return run('discounts', 'import', file('changed.csv'), ...more)
+  }
   const standing = async () => (await run('discounts', 'export')).stdout
   const before = await standing()
   const broken = await put('keys:5,Demo,12.5\nkeys:5,Demo,10\nkeys:5,Nobody here,5\nkeys:5,Demo,much\n')

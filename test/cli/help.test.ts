@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { commands } from '../../src/cli/commands.ts'
 import { sutler } from './sutler.ts'
+import { typed } from './typed.ts'
 
 test('without a word it lists every command', async () => {
   const { code, stdout } = await sutler([])
@@ -21,9 +22,9 @@ test('each command teaches: what it does, every option, and a line to copy', asy
 
 test('help is asked for before or after a command, and for a group of them', async () => {
   const [after, before, group] = await Promise.all([
-    sutler(['orders', 'show', '--help']),
-    sutler(['help', 'orders', 'show']),
-    sutler(['orders', '--help']),
+    typed(['orders', 'show', '--help'], {}),
+    typed(['help', 'orders', 'show'], {}),
+    typed(['orders', '--help'], {}),
   ])
   assert.match(after.stdout, /^Usage {2}sutler orders show <order>/)
   assert.equal(after.stdout, before.stdout)
@@ -32,7 +33,7 @@ test('help is asked for before or after a command, and for a group of them', asy
 })
 
 test('what is not understood ends with 2 and says where to read', async () => {
-  const typed: readonly [readonly string[], RegExp][] = [
+  const wrong: readonly (readonly [readonly string[], RegExp])[] = [
     [['fly'], /there is no command fly; see `sutler --help`/],
     [['ordrs'], /there is no command ordrs; there is orders/],
     [['orders', 'eat'], /there is no command orders eat; there are orders list, orders show/],
@@ -42,11 +43,12 @@ test('what is not understood ends with 2 and says where to read', async () => {
     [['orders', 'decide', 'ord_1', 'perhaps', '--by', 'mara'], /neither delivered nor not-delivered/],
     [['orders', 'decide', 'ord_1', 'delivered'], /say with --by who/],
   ]
-  const finished = await Promise.all(typed.map(([args]) => sutler(args)))
-  for (const [index, { code, stderr }] of finished.entries()) {
+  for (const [args, words] of wrong) {
+    const { code, stderr } = await typed(args, {})
     assert.equal(code, 2, stderr)
-    assert.match(stderr, typed[index]![1])
+    assert.match(stderr, words)
   }
+  assert.equal((await sutler(['fly'])).code, 2, 'and so does a process')
 })
 
 test('colours are for terminals: a pipe gets none', async () => {
@@ -56,6 +58,6 @@ test('colours are for terminals: a pipe gets none', async () => {
 })
 
 test('--json may come first', async () => {
-  const { stdout } = await sutler(['--json', '--version'])
+  const { stdout } = await typed(['--json', '--version'], {})
   assert.match((JSON.parse(stdout) as { version: string }).version, /^\d+\.\d+\.\d+$/)
 })

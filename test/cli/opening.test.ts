@@ -12,8 +12,9 @@ import { createJournal } from '../../src/store/sends/journal.ts'
 import { post } from '../support/buyers.ts'
 import { openStore, type TestStore } from '../support/database.ts'
 import { leaseOn } from '../support/lease.ts'
+import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
-import { type Env, root, type Sandbox, startSandbox } from './sutler.ts'
+import { type Env, root } from './sutler.ts'
 import { typed } from './typed.ts'
 
 // From an empty folder to a shop that could open, by the commands alone. The networks are those of a sandbox.
@@ -21,16 +22,15 @@ import { typed } from './typed.ts'
 const TILL = '0x1111111111111111111111111111111111111111'
 const OWNER = '0x2222222222222222222222222222222222222222'
 
-let networks: Sandbox
+let networks: TestShop
 let store: TestStore
 const home = process.cwd()
 
 before(async () => {
-  ;[networks, store] = await Promise.all([startSandbox(), openStore('postgres')])
+  ;[networks, store] = await Promise.all([startShop({ withSandboxRoutes: true }), openStore('postgres')])
 })
 after(async () => {
   await networks.stop()
-  networks.remove()
   await store.drop()
 })
 beforeEach(() => process.chdir(mkdtempSync(join(tmpdir(), 'sutler-opening-'))))

@@ -14,30 +14,32 @@ import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { post } from '../support/buyers.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { productionEnv } from '../support/production.ts'
-import { freePort } from '../support/shop.ts'
+import { freePort, startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
-import { asked, type Env, newDataDir, openShop, root, type Sandbox, startSandbox, sutler } from './sutler.ts'
+import { type Env, newDataDir, openShop, root, type Sandbox, sutler } from './sutler.ts'
+import { asked, typed } from './typed.ts'
 
 // Production is configuration alone: two replicas on PostgreSQL, as compose.yaml runs them. The test networks are those of a sandbox, which
 // answers as Base Sepolia and Tempo Moderato do; everything else is what an operator would set.
 
-let networks: Sandbox
+let networks: TestShop
 let database: TestDatabase
 let replicas: readonly Sandbox[]
+const dataDir = newDataDir()
 
 before(async () => {
-  ;[networks, database] = await Promise.all([startSandbox(), createDatabase()])
+  ;[networks, database] = await Promise.all([startShop({ withSandboxRoutes: true }), createDatabase()])
   const ports = [await freePort(), await freePort()]
   const configured = configuration(networks.url, `http://localhost:${ports[0]}`, database.url)
   await furnish(networks.url, configured)
-  replicas = await Promise.all(ports.map((port) => openShop({ ...configured, PORT: String(port) }, networks.dataDir)))
+  replicas = await Promise.all(ports.map((port) => openShop({ ...configured, PORT: String(port) }, dataDir)))
 })
 after(async () => {
   await Promise.all(replicas.map((replica) => replica.stop()))
   await networks.stop()
-  networks.remove()
   await database.drop()
+  rmSync(dataDir, { recursive: true })
 })
 
 function configuration(rpc: string, baseUrl: string, databaseUrl: string): Env {
@@ -127,10 +129,8 @@ async function orderOf({ paid }: { paid: { transaction: string } }): Promise<str
 
 test('a sandbox does not start on the store of a production, and leaves nothing in it', async () => {
   verifies('D12.9', 'O-19')
-  const dataDir = newDataDir()
   const env = { DATABASE_URL: database.url, SUTLER_DATA_DIR: dataDir, PORT: String(await freePort()) }
   const { code, stdout } = await sutler(['start', '--json'], { env })
-  rmSync(dataDir, { recursive: true, force: true })
   const { error } = JSON.parse(stdout) as { error: { code: string; message: string } }
   assert.deepEqual([code, error.code], [1, 'other_mode'], stdout)
   assert.match(error.message, /SUTLER_MODE=production/)
@@ -179,7 +179,7 @@ test('the first admin comes by a link that a terminal shows or a command makes, 
   const body = JSON.stringify({ token, name: 'Founder' })
   const entered = await fetch(`${replica.url}/operator/session`, { method: 'POST', headers, body })
   assert.equal(entered.status, 200, await entered.text())
-  const again = await sutler(['operators', 'link', '--json'], { env: there })
+  const again = await typed(['operators', 'link', '--json'], there)
   assert.equal((JSON.parse(again.stdout) as { error: { code: string } }).error.code, 'has_admin')
 
   const { stderr } = await replica.stop()

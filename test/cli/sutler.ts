@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
-import type { JsonObject } from '../../src/base/json.ts'
 import { copyTree, embeddedTemplate } from '../support/embedded.ts'
 import { freePort } from '../support/shop.ts'
 
@@ -24,13 +23,6 @@ export async function sutler(
   child.stdin.end(options.input ?? '')
   const [stdout, stderr, code] = await Promise.all([text(child.stdout), text(child.stderr), exit])
   return { code, stdout, stderr }
-}
-
-/** The same with `--json`, of a command that is expected to do what it is asked. */
-export async function asked<Answer = JsonObject>(args: readonly string[], env: Env): Promise<Answer> {
-  const { code, stdout, stderr } = await sutler([...args, '--json'], { env })
-  if (code !== 0) throw new Error(`sutler ${args.join(' ')} ended with ${code}: ${stdout}${stderr}`)
-  return JSON.parse(stdout) as Answer
 }
 
 function begin(args: readonly string[], env: Env, cwd = tmpdir()) {

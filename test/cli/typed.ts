@@ -1,13 +1,10 @@
 import { Writable } from 'node:stream'
-import { stringify } from '../../src/base/json.ts'
-import { parseCall } from '../../src/cli/command.ts'
-import { findCommand } from '../../src/cli/commands.ts'
-import { failureOf } from '../../src/cli/failure.ts'
-import { createTerminal } from '../../src/cli/terminal.ts'
+import type { JsonObject } from '../../src/base/json.ts'
+import { runLine } from '../../src/cli/line.ts'
 import type { Env, Finished } from './sutler.ts'
 
 /**
- * What somebody typed, in this very process: a process of its own takes a second of the machine before it begins to think. The working
+ * What somebody typed, in this very process: a process of its own takes half a second of the machine before it begins to think. The working
  * folder is this process's.
  */
 export async function typed(args: readonly string[], env: Env): Promise<Finished> {
@@ -20,16 +17,14 @@ export async function typed(args: readonly string[], env: Env): Promise<Finished
         written()
       },
     }) as unknown as NodeJS.WriteStream
-  const terminal = createTerminal({ stdout: stream('stdout'), stderr: stream('stderr') }, args.includes('--json'))
-  const found = findCommand(args)
-  if (!found) throw new TypeError(`there is no command ${args.join(' ')}`)
-  try {
-    const command = await found.entry.load()
-    const output = await command.run({ ...parseCall(found.entry.name, command, found.rest), env, terminal })
-    if (output) said.stdout += `${args.includes('--json') ? stringify(output.json) : output.text}\n`
-    return { code: output?.isGood === false ? 1 : 0, ...said }
-  } catch (error) {
-    const { message, exitCode } = failureOf(error)
-    return { code: exitCode, ...said, stderr: `${said.stderr}error: ${message}\n` }
-  }
+  const streams = { stdout: stream('stdout'), stderr: stream('stderr') }
+  const code = await runLine(args, { streams, readEnvironment: () => env })
+  return { code, ...said }
+}
+
+/** The same with `--json`, of a command that is expected to do what it is asked. */
+export async function asked<Answer = JsonObject>(args: readonly string[], env: Env): Promise<Answer> {
+  const { code, stdout, stderr } = await typed([...args, '--json'], env)
+  if (code !== 0) throw new Error(`sutler ${args.join(' ')} ended with ${code}: ${stdout}${stderr}`)
+  return JSON.parse(stdout) as Answer
 }

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
 import { PLACEHOLDER_ADDRESS } from '../../src/base/placeholder.ts'
-import { root, type Sandbox, startSandbox } from '../cli/sutler.ts'
+import { root } from '../cli/sutler.ts'
+import { startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
 import { operationsOf, readJson } from './documents.ts'
 import { buyByTheBook } from './follower.ts'
@@ -12,12 +13,12 @@ import { lint } from './program.ts'
 
 // What the pages tell their readers to copy, copied and run.
 
-let shop: Sandbox
+let shop: TestShop
 let recipes: readonly { readonly language: string; readonly code: string }[]
 let key: string
 let address: string
 before(async () => {
-  shop = await startSandbox()
+  shop = await startShop({ withSandboxRoutes: true })
   const skill = await (await fetch(`${shop.url}/skill.md`)).text()
   recipes = [...skill.matchAll(/^```(\w+)\n([\s\S]*?)\n```$/gm)].map(([, language, code]) => ({
     language: language!,
@@ -29,10 +30,7 @@ before(async () => {
   key = demo.privateKey
   address = demo.address
 })
-after(async () => {
-  await shop.stop()
-  shop.remove()
-})
+after(() => shop.stop())
 
 async function run(program: string, args: readonly string[]): Promise<string> {
   const env = {

@@ -1,14 +1,20 @@
 import assert from 'node:assert/strict'
 import { exec } from 'node:child_process'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
-import { root, type Sandbox, startSandbox } from '../cli/sutler.ts'
-import { erc20Balance } from '../support/shop.ts'
+import { sandboxBanner } from '../../src/sandbox/banner.ts'
+import { root } from '../cli/sutler.ts'
+import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
 
 // The banner offers lines for copying, which run the examples; the rest of the examples is run by test/shop and test/webhooks.
 
-let shop: Sandbox
+/** Not that of the checkout: there the lines begin with npx, and test/package/pack.test.ts copies those. */
+const folder = tmpdir()
+let shop: TestShop
+let lines: Readonly<Record<string, string>>
 let told: {
   readonly demo: { readonly privateKey: string; readonly address: `0x${string}` }
   readonly chains: Readonly<Record<'x402' | 'mpp', { readonly rpcUrl: string }>> & {
@@ -18,19 +24,16 @@ let told: {
 }
 
 before(async () => {
-  shop = await startSandbox()
+  shop = await startShop({ withSandboxRoutes: true })
+  lines = Object.fromEntries(sandboxBanner(shop.world, folder).purchases)
   told = (await (await fetch(`${shop.url}/sandbox`)).json()) as typeof told
 })
-after(async () => {
-  await shop.stop()
-  shop.remove()
-})
+after(() => shop.stop())
 
-/** In a shell, in another folder than the shop runs in, as somebody would who copied it. */
+/** In a shell, as somebody would who copied it. */
 async function copied(line: string): Promise<string> {
-  const { PATH = '', HOME = '' } = process.env
-  const fromRoot = line.replaceAll(/(?<= )\S*(?=node_modules\/|examples\/)/g, `${root}/`)
-  const { stdout } = await promisify(exec)(fromRoot, { cwd: root, env: { PATH, HOME } })
+  const { PATH = '', HOME = '', NODE_COMPILE_CACHE = '' } = process.env
+  const { stdout } = await promisify(exec)(line, { cwd: folder, env: { PATH, HOME, NODE_COMPILE_CACHE } })
   return stdout
 }
 
@@ -51,27 +54,27 @@ async function spent(rail: 'x402' | 'mpp', work: () => Promise<string>): Promise
 
 test('the line for x402 buys the cheapest lot with the stock client', async () => {
   verifies('D12.2')
-  const { cents, said } = await spent('x402', () => copied(shop.lines['x402']!))
+  const { cents, said } = await spent('x402', () => copied(lines['x402']!))
   assert.match(said, /200 confirmed .*\n[\s\S]*paid by transaction 0x[0-9a-f]{64}/)
   assert.equal(cents, 25n)
 })
 
 test('the line for mppx buys five keys with the stock command', async () => {
   verifies('D12.2')
-  const { cents, said } = await spent('mpp', () => copied(shop.lines['mppx']!))
+  const { cents, said } = await spent('mpp', () => copied(lines['mppx']!))
   assert.match(said, /"status": ?"confirmed"/)
   assert.equal(cents, 150n)
 })
 
 test('the line for MCP buys a lot through the stock MCP client', async () => {
-  const { cents, said } = await spent('mpp', () => copied(shop.lines['MCP']!))
+  const { cents, said } = await spent('mpp', () => copied(lines['MCP']!))
   assert.match(said, /confirmed [\s\S]*paid by transaction 0x[0-9a-f]{64}/)
   assert.equal(cents, 25n)
 })
 
 test('the MPP example buys an item for the player of whoever pays', async () => {
   const { privateKey } = told.demo
-  const line = `PRIVATE_KEY=${privateKey} RPC_URL=${told.chains.mpp.rpcUrl} ${process.execPath} examples/buy-with-mpp.ts ${shop.url}`
+  const line = `PRIVATE_KEY=${privateKey} RPC_URL=${told.chains.mpp.rpcUrl} ${process.execPath} ${join(root, 'examples/buy-with-mpp.ts')} ${shop.url}`
   const { cents, said } = await spent('mpp', () => copied(line))
   assert.match(said, /200 confirmed [\s\S]*paid by transaction 0x[0-9a-f]{64}/)
   assert.equal(cents, 80n)

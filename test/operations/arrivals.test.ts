@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { ArrivalView } from '../../src/api/operator/arrival-rows.ts'
-import { sutler } from '../cli/sutler.ts'
+import { typed } from '../cli/typed.ts'
 import { json } from '../shop/support.ts'
 import { post } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
@@ -23,7 +23,7 @@ const get = async <Answer>(path: string) => json<Answer>(await asOperator(shop, 
 const list = async (query: string) =>
   get<{ arrivals: ArrivalView[]; next: string | null }>(`/operator/arrivals?${query}`)
 const run = (...args: string[]) =>
-  sutler([...args, '--url', shop.url, '--token', shop.config.operatorToken!.reveal()], { env: {} })
+  typed([...args, '--url', shop.url, '--token', shop.config.operatorToken!.reveal()], {})
 
 /** The same list for a spreadsheet, by line. */
 async function tableAt(path: string): Promise<readonly string[]> {

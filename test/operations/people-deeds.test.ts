@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { verifyAudit } from '../../src/store/people/audit.ts'
-import { sutler } from '../cli/sutler.ts'
+import { typed } from '../cli/typed.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
@@ -299,22 +299,20 @@ describe('whoever asked', () => {
 
 describe('the commands', () => {
   const run = (...args: string[]) =>
-    sutler([...args, '--url', shop.url, '--token', shop.config.operatorToken!.reveal()], { env: {} })
+    typed([...args, '--url', shop.url, '--token', shop.config.operatorToken!.reveal()], {})
 
   test('add somebody, let them in again, give them another role, send them away, and verify what was written', async () => {
     const added = await run('operators', 'add', 'Nell', '--role', 'support', '--with-token')
     assert.equal(added.code, 0, added.stderr)
     const [, token = ''] = /token (spt_\S+)/.exec(added.stdout) ?? []
     assert.match(added.stdout, /Nell is support\nlink {2}http.*\/operator\/enter#sln_/)
-    const asNell = await sutler(['operators', '--url', shop.url, '--token', token], { env: {} })
+    const asNell = await typed(['operators', '--url', shop.url, '--token', token], {})
     assert.match(asNell.stdout, /Nell\s+support\s+0 sessions\s+0 passkeys\s+1 token/)
     assert.match((await run('operators', 'link', 'nell')).stdout, /enter#sln_/)
     await joined(shop, 'Somebody', 'admin')
     assert.equal((await run('operators', 'link')).code, 1, 'there is an admin already')
     assert.match((await run('operators', 'role', 'Nell', 'viewer')).stdout, /Nell is viewer/)
-    const asked = await sutler(['refund', await bought(4), '--reason', 'x', '--url', shop.url, '--token', token], {
-      env: {},
-    })
+    const asked = await typed(['refund', await bought(4), '--reason', 'x', '--url', shop.url, '--token', token], {})
     assert.match(asked.stderr, /needs the role support/)
     const second = await run('refund', await bought(4), '--reason', 'x', '--by', 'ceo')
     assert.deepEqual([second.code, /another operator has to approve it/.test(second.stderr)], [1, true], second.stderr)

@@ -13,7 +13,7 @@ import { type KeptThing, keptThings } from '../../src/domain/retention.ts'
 import type { EngineName } from '../../src/store/backend.ts'
 import { letGoOf, tidyUp } from '../../src/store/retention/step.ts'
 import { claimantOf } from '../../src/store/tills/arrivals.ts'
-import { sutler } from '../cli/sutler.ts'
+import { typed } from '../cli/typed.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { tester } from '../support/doer.ts'
@@ -99,7 +99,7 @@ function suite(engine: EngineName): void {
   async function exported(name: string): Promise<readonly { kind: string; row: Record<string, unknown> }[]> {
     const path = join(folder, name)
     const token = shop.config.operatorToken!.reveal()
-    const { code, stderr } = await sutler(['export', path, '--url', shop.url, '--token', token])
+    const { code, stderr } = await typed(['export', path, '--url', shop.url, '--token', token], {})
     assert.equal(code, 0, stderr)
     return readFileSync(path, 'utf8')
       .trimEnd()

@@ -9,7 +9,7 @@ import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
 import { invocation } from '../../src/chain/act.ts'
 import { demoAddressOf } from '../../src/sandbox/world.ts'
-import { sutler } from '../cli/sutler.ts'
+import { typed } from '../cli/typed.ts'
 import { startStudio } from '../shop/studio.ts'
 import { json } from '../shop/support.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
@@ -238,7 +238,7 @@ test('a game backend that is down takes only the shop surface away', async () =>
   const lookup = await fetch(`${replica.url}/shop/mpp/player-lookup`, { method: 'POST' })
   assert.equal((await json<Told>(lookup, 503)).code, 'game_unavailable')
   const token = shop.config.operatorToken!.reveal()
-  const players = await sutler(['players', '--url', replica.url, '--token', token])
+  const players = await typed(['players', '--url', replica.url, '--token', token], {})
   assert.deepEqual([players.code, /kept by the game backend/.test(players.stderr)], [1, true], players.stderr)
   await replica.stop()
   await studio.stop()

@@ -10,7 +10,7 @@ export type Buyers = {
   all(): Promise<void>
   /** From now on without a pause, until they are called off. */
   goOn(): void
-  /** This too from now on. */
+  /** This next on each protocol, and from now on in its turn. */
   want(kind: Kind, what: string): void
   /** Waits until so many more have what they paid for. */
   more(count: number): Promise<void>
@@ -38,7 +38,11 @@ export function gatherBuyers(stage: Stage): Buyers {
 
   async function lane(protocol: Protocol): Promise<void> {
     const { over } = stage.market()
-    for (let next = 0; !isOver && !over.aborted; next++) await fulfil(wishes[protocol][next % wishes[protocol].length]!)
+    while (!isOver && !over.aborted) {
+      const wish = wishes[protocol].shift()!
+      wishes[protocol].push(wish)
+      await fulfil(wish)
+    }
   }
 
   return {
@@ -54,7 +58,10 @@ export function gatherBuyers(stage: Stage): Buyers {
       lanes.catch(() => {})
     },
     want(kind, what) {
-      for (const protocol of PROTOCOLS) wishes[protocol].push({ kind, protocol, what })
+      for (const protocol of PROTOCOLS) {
+        const others = wishes[protocol].filter((wish) => wish.kind !== kind || wish.what !== what)
+        wishes[protocol].splice(0, Number.POSITIVE_INFINITY, { kind, protocol, what }, ...others)
+      }
     },
     async more(count) {
       const enough = done() + count

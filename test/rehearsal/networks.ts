@@ -27,8 +27,11 @@ export type Networks = {
   stop(): Promise<void>
 }
 
-/** Empty blocks too, as public networks make them: so the shop runs with the limits that it has for these. */
-const BLOCK_MS = 200
+/**
+ * Empty blocks too, as public networks make them: so the shop runs with the limits that it has for these. With more of them the agents would
+ * only buy more while a command runs.
+ */
+const BLOCK_MS = 1000
 
 export async function startNetworks(): Promise<Networks> {
   const port = await freePort()

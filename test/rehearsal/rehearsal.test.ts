@@ -72,6 +72,7 @@ test('a lot is added, and an item, and prices change', options, async () => {
   // What the page promises for every replica.
   await until(async () => (await pricesAsked('torch:1')).every((price) => price === '1.25'))
   const changed = performance.now()
+  buyers.want('item', 'torch:1')
   const later = () => bought('torch:1').filter(({ begunAt }) => begunAt > changed)
   await until(() => later().length >= 1)
   const paid = await payments(stage.networks, stage.till)
@@ -100,6 +101,7 @@ test('the key of the minter is rotated, and every replica replaced', options, as
   const reader = wallet(networks.chains.native, newAccount())
   const args = [roleId('MINTER_ROLE'), old!] as const
   assert.equal(await reader.readContract({ address: sale, abi: saleLots.abi, functionName: 'hasRole', args }), false)
+  buyers.want('lot', '1')
   const later = () => bought('1').filter(({ begunAt }) => begunAt > replaced)
   await until(() => later().length >= 2)
   for (const { buyer } of later()) assert.equal(await minterOf(networks, sale, buyer.address), fresh!.toLowerCase())
