@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { Address } from '../base/address.ts'
 import type { Hex } from '../base/hex.ts'
+import type { Act } from '../chain/act.ts'
 import { createWallet } from '../chain/wallet.ts'
 import { type Config, publicUrls } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
@@ -47,16 +48,18 @@ export async function startWorld(loaded: SandboxLoaded, running?: DevChains): Pr
 /** The contracts, and money for whoever spends it. What is there already is left alone, so that a restart changes nothing. */
 export async function foundWorld(chains: Pick<DevChains, 'native' | 'tempo'>): Promise<Deployer> {
   const deployer = createDeployer(chains.native, sandboxKey('deployer'))
-  await deployer.found(
-    foundationActs({
-      deployer: deployer.address,
-      minter: demoAddressOf('minter'),
-      crafter: demoAddressOf('crafter'),
-    }),
-  )
+  acts ??= foundationActs({
+    deployer: deployer.address,
+    minter: demoAddressOf('minter'),
+    crafter: demoAddressOf('crafter'),
+  })
+  await deployer.found(acts)
   await fundKeys(chains)
   return deployer
 }
+
+/** The same for every world of a process. */
+let acts: readonly Act[] | undefined
 
 const addresses = new Map<SandboxRole, Address>()
 
