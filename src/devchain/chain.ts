@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Hash } from '../base/address.ts'
 import { type Clock, systemClock } from '../base/clock.ts'
 import { type Arrivals, createArrivals } from './blocks/arrivals.ts'
+import type { Block } from './blocks/block.ts'
 import { createMining } from './blocks/mining.ts'
 import { AnswerLost, DevChainError, RpcError } from './errors.ts'
 import { addressesIn, createFaults, type Faults, noFaults } from './faults.ts'
@@ -28,6 +29,12 @@ export type DevChain = {
   close(): Promise<void>
 }
 
+/** A chain in this thread. */
+type LocalDevChain = DevChain & {
+  /** All that happened, oldest first: `past` of another chain. */
+  blocks(): readonly Block[]
+}
+
 export type DevChainOptions = {
   /** `native`: an ordinary EVM chain, 84532, with USDC. `tempo`: 42431, with pathUSD and Tempo's transactions. */
   readonly rules: RuleSet
@@ -38,9 +45,11 @@ export type DevChainOptions = {
   /** Offers `dev_fault`, `dev_clearFaults`, `dev_reorg`, `dev_dropPool` and `dev_setBaseFee`. */
   readonly faults?: boolean | undefined
   readonly clock?: Clock | undefined
+  /** A new chain starts with these blocks of one with the same rules, as if all of it had happened now. Nothing is run again. */
+  readonly past?: readonly Block[] | undefined
 }
 
-export async function createDevChain(options: DevChainOptions): Promise<DevChain> {
+export async function createDevChain(options: DevChainOptions): Promise<LocalDevChain> {
   const { dataDir, blockTimeMs, clock = systemClock } = options
   // Its own copy: the base fee of one chain is not that of another.
   const rules = { ...ruleSets[options.rules] }
@@ -50,6 +59,7 @@ export async function createDevChain(options: DevChainOptions): Promise<DevChain
     rules,
     clock,
     path,
+    past: options.past,
     reverts: ({ calls }) => faults.strike('revert', { addresses: () => calls.map(({ to }) => to) }) !== null,
   })
 
@@ -80,6 +90,7 @@ export async function createDevChain(options: DevChainOptions): Promise<DevChain
   return {
     chainId: rules.chainId,
     request: (request) => (stop.signal.aborted ? Promise.reject(stopped(rules.chainId)) : answer(request)),
+    blocks: () => node.history.ledger.all(),
     async close() {
       if (stop.signal.aborted) return
       stop.abort()

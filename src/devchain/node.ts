@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts'
+import type { Block } from './blocks/block.ts'
 import { type History, openHistory } from './blocks/history.ts'
 import { createMiner, type Miner } from './blocks/miner.ts'
 import { type FeeCollector, nativeFees, tip20Fees } from './evm/fees.ts'
@@ -28,11 +29,12 @@ export async function openNode(options: {
   readonly rules: Rules
   readonly clock: Clock
   readonly path: string | null
+  readonly past?: readonly Block[] | undefined
   readonly reverts: (transaction: SentTransaction) => boolean
 }): Promise<Node> {
-  const { rules, clock, path, reverts } = options
+  const { rules, clock, path, past, reverts } = options
   const state = createState()
-  const history = await openHistory({ rules, state, clock, path })
+  const history = await openHistory({ rules, state, clock, path, past })
   const machine = await createMachine({
     chainId: rules.chainId,
     state,

@@ -8,7 +8,7 @@ import { createWallet } from '../chain/wallet.ts'
 import { sandboxKey } from '../config/published.ts'
 import type { Database } from '../store/db.ts'
 import { createPlayers } from '../store/game/players.ts'
-import { seedGame } from '../store/game/seed.ts'
+import { type SeededPlayer, seedGame } from '../store/game/seed.ts'
 import { seedItems, seedPlayers } from './goods.ts'
 
 export type SandboxPlayers = {
@@ -25,13 +25,16 @@ export function playerKey(nickname: string): Secret {
 
 /** Items and players of the sandbox, on a store whose migrations have run. Safe to run at every start. */
 export async function seedSandboxGame(database: Database): Promise<void> {
-  const players = seedPlayers.map((player) => ({
+  players ??= seedPlayers.map((player) => ({
     ...player,
     playerId: `ply_${player.nickname.toLowerCase()}`,
     address: createWallet(playerKey(player.nickname)).address,
   }))
   await seedGame(database, { items: seedItems, players })
 }
+
+/** The same for every shop of a process. */
+let players: readonly SeededPlayer[] | undefined
 
 const LISTED_MAX = 100
 

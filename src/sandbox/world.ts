@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { Address } from '../base/address.ts'
 import type { Hex } from '../base/hex.ts'
+import type { Act } from '../chain/act.ts'
 import { createWallet } from '../chain/wallet.ts'
 import { type Config, publicUrls } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
@@ -34,15 +35,7 @@ const DOLLAR = 10n ** 6n
 export async function startWorld(loaded: SandboxLoaded, running?: DevChains): Promise<World> {
   const chains = running ?? (await startDevChains({ dataDir: join(loaded.common.store.dataDir, 'chains') }))
   try {
-    const deployer = createDeployer(chains.native, sandboxKey('deployer'))
-    await deployer.found(
-      foundationActs({
-        deployer: deployer.address,
-        minter: demoAddressOf('minter'),
-        crafter: demoAddressOf('crafter'),
-      }),
-    )
-    await fundKeys(chains)
+    const deployer = await foundWorld(chains)
     const contracts = sandboxContracts(deployer.address)
     const config = sandboxConfig(loaded)
     return { config, chains, contracts, deployer, outages: new Set(), close: () => chains.close() }
@@ -52,8 +45,29 @@ export async function startWorld(loaded: SandboxLoaded, running?: DevChains): Pr
   }
 }
 
+/** The contracts, and money for whoever spends it. What is there already is left alone, so that a restart changes nothing. */
+export async function foundWorld(chains: Pick<DevChains, 'native' | 'tempo'>): Promise<Deployer> {
+  const deployer = createDeployer(chains.native, sandboxKey('deployer'))
+  acts ??= foundationActs({
+    deployer: deployer.address,
+    minter: demoAddressOf('minter'),
+    crafter: demoAddressOf('crafter'),
+  })
+  await deployer.found(acts)
+  await fundKeys(chains)
+  return deployer
+}
+
+/** The same for every world of a process. */
+let acts: readonly Act[] | undefined
+
+const addresses = new Map<SandboxRole, Address>()
+
+/** Each is worked out once: a start asks a dozen times. */
 export function demoAddressOf(role: SandboxRole): Address {
-  return createWallet(sandboxKey(role)).address
+  const address = addresses.get(role) ?? createWallet(sandboxKey(role)).address
+  addresses.set(role, address)
+  return address
 }
 
 /** The configuration that production would read from the environment, made of the sandbox's own parts. */
@@ -95,8 +109,8 @@ function ownershipProofs(http: Config['http']): readonly Hex[] {
   return [...origins].map((origin) => till.signText(origin))
 }
 
-/** Tops up; a key that has enough is left alone, so that a restart changes nothing. */
-async function fundKeys({ native, tempo }: DevChains): Promise<void> {
+/** Tops up; a key that has enough is left alone. */
+async function fundKeys({ native, tempo }: Pick<DevChains, 'native' | 'tempo'>): Promise<void> {
   for (const role of ['settler', 'treasury', 'minter', 'crafter', 'demo'] as const)
     await giveGas(native, demoAddressOf(role), 100n * ETHER)
   for (const role of ['treasury', 'demo'] as const) {

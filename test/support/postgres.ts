@@ -56,8 +56,11 @@ export type TestDatabase = { readonly url: string; drop(): Promise<void> }
 
 /** An empty database with all migrations, copied file by file from a template: 25 ms of work instead of 214 by way of the log. */
 export async function createDatabase(): Promise<TestDatabase> {
-  return databaseLike(await createTemplate(await postgresUrl()))
+  template ??= postgresUrl().then(createTemplate)
+  return databaseLike(await template)
 }
+
+let template: Promise<string> | undefined
 
 /** One that no shop has ever seen. */
 export function createEmptyDatabase(): Promise<TestDatabase> {

@@ -33,8 +33,10 @@ export async function openHistory(options: {
   readonly state: State
   readonly clock: Clock
   readonly path: string | null
+  /** Blocks of another chain with which a new one starts. */
+  readonly past?: readonly Block[] | undefined
 }): Promise<History> {
-  const { rules, state, clock, path } = options
+  const { rules, state, clock, path, past } = options
   const codec = createCodec()
   const replayed: { ledger: Ledger | null; timeOffset: number } = { ledger: null, timeOffset: 0 }
 
@@ -56,10 +58,14 @@ export async function openHistory(options: {
   const ledger = replayed.ledger ?? (await start())
 
   async function start(): Promise<Ledger> {
-    const genesis = plantGenesis(rules, state, seconds(clock))
-    write(genesis)
+    const [genesis, ...later] = past
+      ? relive(past, state, seconds(clock))
+      : [plantGenesis(rules, state, seconds(clock))]
+    const started = createLedger(genesis!)
+    for (const block of later) started.push(block)
+    for (const block of [genesis!, ...later]) write(block)
     await journal.settled()
-    return createLedger(genesis)
+    return started
   }
 
   function write({ changes, ...block }: Block): void {
@@ -123,6 +129,16 @@ function plantGenesis(rules: Rules, state: State, timestamp: number): Block {
   const parentHash = `0x${'0'.repeat(64)}` as const
   const changes = state.takeChanges()
   return sealBlock({ number: 0, parentHash, timestamp, fork: 0, transactions: [], overrides: [], changes })
+}
+
+/** What happened elsewhere happens here now: the same content and the same changes, at the time of this chain. */
+function relive(past: readonly Block[], state: State, timestamp: number): readonly Block[] {
+  const blocks: Block[] = []
+  for (const block of past) {
+    const changes = state.apply(block.changes!)
+    blocks.push(sealBlock({ ...block, parentHash: blocks.at(-1)?.hash ?? block.parentHash, timestamp, changes }))
+  }
+  return blocks
 }
 
 function seconds(clock: Clock): number {

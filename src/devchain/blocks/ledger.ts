@@ -15,6 +15,8 @@ export type LogFilter = {
 /** The blocks of the chain, and where each transaction is. Always holds at least the genesis block. */
 export type Ledger = {
   head(): Block
+  /** Oldest first. */
+  all(): readonly Block[]
   block(number: number): Block | undefined
   blockByHash(hash: Hash): Block | undefined
   find(transaction: Hash): BlockPlace | undefined
@@ -37,6 +39,7 @@ export function createLedger(genesis: Block): Ledger {
 
   return {
     head: () => blocks.at(-1)!,
+    all: () => [...blocks],
     block: (number) => blocks[number],
     blockByHash: (hash) => blocks[numbers.get(hash) ?? -1],
     find(hash) {

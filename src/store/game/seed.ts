@@ -23,7 +23,7 @@ export type SeedPlayer = {
   readonly discounts?: readonly { readonly itemId: string; readonly basisPoints: number }[]
 }
 
-type SeededPlayer = SeedPlayer & { readonly playerId: string; readonly address: Address }
+export type SeededPlayer = SeedPlayer & { readonly playerId: string; readonly address: Address }
 
 // Existing rows are left alone, so that a restart neither fills a shelf again nor takes a wallet back.
 const SEED_ITEMS = statement(`
