@@ -37,8 +37,8 @@ async function main(args: readonly string[]): Promise<void> {
   try {
     await template
     const flags = [
-      // One more than there are cores: some mostly wait.
-      `--test-concurrency=${availableParallelism() + 1}`,
+      // More than there are cores: some mostly wait.
+      `--test-concurrency=${availableParallelism() + 2}`,
       `--test-timeout=${TEST_MS_MAX}`,
       // To optimise the embedded engine takes longer than any test runs it.
       '--liftoff-only',

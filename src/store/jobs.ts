@@ -43,7 +43,7 @@ export async function enqueueLeased(
 // `id in (select … limit …)` the planner may run it again and lock more than it returns.
 const CLAIM = statement<Job>(`
   with due as (
-    select job.id, row_number() over (partition by wanted.kind order by level, job.run_at) as place
+    select job.id, row_number() over (partition by wanted.kind order by level, job.run_at, job.id) as place
     from unnest($1::text[]) as wanted (kind)
     cross join unnest(array[0, 1]) as level
     cross join lateral (
@@ -56,14 +56,18 @@ const CLAIM = statement<Job>(`
       limit $2
       for update skip locked
     ) as job
+  ), claimed as (
+    update jobs
+    set lease = gen_random_uuid(),
+        run_at = clock_timestamp() + make_interval(secs => $3)
+    from due
+    where jobs.id = due.id
+      and due.place <= $2
+    returning jobs.kind, jobs.key, jobs.payload, jobs.lease, due.place
   )
-  update jobs
-  set lease = gen_random_uuid(),
-      run_at = clock_timestamp() + make_interval(secs => $3)
-  from due
-  where jobs.id = due.id
-    and due.place <= $2
-  returning jobs.kind, jobs.key, jobs.payload, jobs.lease`)
+  select kind, key, payload, lease
+  from claimed
+  order by place, kind`)
 
 /** At most `limit` of each kind. */
 type Claim = { readonly kinds: readonly string[]; readonly limit: number; readonly leaseSeconds: number }
