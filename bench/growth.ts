@@ -1,7 +1,10 @@
 // What an operator reads, and what one purchase takes, in a shop of a million orders beside a young one, turn by turn.
 //   node bench/growth.ts [--orders=1000000] [--rounds=15]
+import { systemClock } from '../src/base/clock.ts'
 import { systemRandom } from '../src/base/id.ts'
+import { silentLog } from '../src/base/log.ts'
 import { createSandboxPlayers } from '../src/sandbox/players.ts'
+import { openDatabase } from '../src/store/db.ts'
 import { asOperator, buy, reconcileRail } from '../test/operations/desk.ts'
 import { fundedWallet, post } from '../test/support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../test/support/credentials.ts'
@@ -124,7 +127,16 @@ const deeds: Readonly<Record<string, Deed>> = {
   'a payment, by anybody': read(({ paymentTx }) => `/payments/${paymentTx}`),
   'a purchase by x402': ({ shop, buyer }) => buy(shop, x402UnderTest, buyer),
   'a purchase by mpp': ({ shop, buyer }) => buy(shop, mppPullUnderTest, buyer),
-  'a start': async ({ shop }) => (await shop.replica()).stop(),
+  'a start': async ({ shop }) => {
+    const database = await openDatabase({
+      ...shop.store.place,
+      log: silentLog,
+      clock: systemClock,
+      random: systemRandom,
+    })
+    await (await shop.replica({ database })).stop()
+    await database.close()
+  },
 }
 
 /** Copies of what was sold, over the last 390 days, of 50,000 payers and 20,000 players. Each is finished, and its money accounted for. */

@@ -112,7 +112,8 @@ export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
     service,
     async replica({ configure: reconfigure = (same: Config) => same, ...changes } = {}) {
       const own = reconfigure({ ...config, http: { ...config.http, port: await freePort() } })
-      const replica = await startService(own, { ...parts, database: await store.replica(), ...changes })
+      const database = changes.database ?? (await store.replica())
+      const replica = await startService(own, { ...parts, ...changes, database })
       replicas.push(replica)
       return replica
     },
