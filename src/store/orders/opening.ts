@@ -199,8 +199,9 @@ export async function openOrder(db: Database, opening: Opening): Promise<OpenOut
   for (let tries = 1; tries <= TRIES_MAX; tries++) {
     const outcome = await tryToOpen(db, opening, tries > 1 ? 'in_turn' : 'at_once')
     if (outcome) return outcome
-    // Other orders of this payer come and go: what they have says whether that matters, and one more try would not.
-    if (opening.exposure.means === null && opening.payment.funds === 'authorized') return { kind: 'means_needed' }
+    // Not even in turn: other orders of this payer come and go. What they have says whether that matters, and one more try would not.
+    const canBeAsked = opening.payment.funds === 'authorized' && opening.exposure.means === null
+    if (tries > 1 && canBeAsked) return { kind: 'means_needed' }
   }
   throw new Problem('overloaded', 'Too much happens at once with this payer; this payment was not taken.')
 }
