@@ -12,6 +12,7 @@ import { deleteEndpoint, insertEndpoint, laneKind, setEndpointState } from '../.
 import { pumpEvents } from '../../src/webhooks/pump.ts'
 import { newWebhookSecret } from '../../src/webhooks/sign.ts'
 import { engines, openStore, type TestStore } from '../support/database.ts'
+import { until } from '../support/until.ts'
 
 function insertEvent(db: Queryable, subject: string, sequence: number, type: EventType = 'order.created') {
   return db.query(`insert into events (subject, sequence, type, data) values ($1, $2, $3, '{}')`, [
@@ -94,6 +95,27 @@ for (const engine of engines) {
       assert.deepEqual(await deliveriesOf(db, some), ['2 a pending'])
       assert.deepEqual(await deliveriesOf(db, off), [])
     })
+
+    if (engine === 'postgres')
+      test('a connection that is lost while events are placed costs nobody an answer', async () => {
+        const { db } = store
+        const id = await addEndpoint(db)
+        await insertEvent(db, 'a', 1)
+        await pumpEvents(db)
+        await insertEvent(db, 'a', 2)
+        const [pumping, looking] = [await store.replica(), await store.replica()]
+        const placed = await db.transaction(async (tx) => {
+          await tx.query('select from event_tail for update')
+          const pumped = pumpEvents(pumping)
+          const end = `
+            select pg_terminate_backend(pid) from pg_stat_activity
+            where datname = current_database() and wait_event_type = 'Lock' and query like '%event_tail%'`
+          await until(async () => (await looking.query(end)).rows.length === 1)
+          return { pumped }
+        })
+        await placed.pumped
+        assert.deepEqual(await deliveriesOf(db, id), ['1 a pending', '2 a pending'])
+      })
 
     test('what was missed can be replayed: all that was never queued, or everything', async () => {
       const { db } = store

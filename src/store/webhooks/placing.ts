@@ -1,12 +1,15 @@
 import type { Queryable } from '../db.ts'
+import { isSilent, isTransient } from '../fault.ts'
 import { statement } from '../statement.ts'
 import { QUEUE_LANES } from './deliveries.ts'
+
+type Placing = { readonly placed: number; readonly were_waiting: boolean }
 
 // The lock on the end of the log is held until all is committed: places are given in one order, and become visible in the same. A statement
 // sees the store as it was when it began; if another has placed events since, the end is no longer where we saw it, and nothing is done.
 // Nobody waits for the disk: if a crash takes the places away, it takes everything that was committed after them too, and the same events get
 // the same places again.
-const PLACE = statement<{ placed: number; were_waiting: boolean }>(`
+const PLACE = statement<Placing>(`
   with tail as materialized (
     select position
     from event_tail
@@ -55,10 +58,24 @@ const BEGIN = statement(`
  */
 export async function placeEvents(queryable: Queryable, limit: number): Promise<number> {
   for (;;) {
-    const { rows } = await queryable.query(PLACE, [limit])
-    const { placed, were_waiting: wereWaiting } = rows[0]!
+    const { placed, were_waiting: wereWaiting } = await place(queryable, limit)
     if (placed > 0 || !wereWaiting) return placed
     // Another replica was faster, and may not have seen what we did; or nobody has ever been here.
     await queryable.query(BEGIN)
   }
+}
+
+const TRIES_MAX = 3
+
+/** All or nothing, and the same again: a connection that goes away costs whoever reads the log another try, and no answer. */
+async function place(queryable: Queryable, limit: number): Promise<Placing> {
+  for (let tries = 1; ; tries++)
+    try {
+      const { rows } = await queryable.query(PLACE, [limit])
+      return rows[0]!
+    } catch (error) {
+      const { cause } = error as Error
+      // Whoever waits is not made to wait twice for a store that says nothing.
+      if (!isTransient(cause) || isSilent(cause) || tries === TRIES_MAX) throw error
+    }
 }
