@@ -5,7 +5,7 @@ import type { SurfaceName } from '../domain/good.ts'
 import { type Offer, type OfferKey, offerKey } from '../domain/offer.ts'
 import type { RailName } from '../domain/rail.ts'
 import type { Database } from '../store/db.ts'
-import { openSales, strandedMoney, wasSold } from '../store/orders/open-sales.ts'
+import { everSold, openSales, strandedMoney } from '../store/orders/open-sales.ts'
 import type { OpenSurface, Surface } from '../surfaces/surface.ts'
 
 /**
@@ -45,10 +45,9 @@ export async function soldBefore(
   rails: readonly { readonly name: RailName }[],
   open: ReadonlyMap<SurfaceName, OpenSurface>,
 ): Promise<readonly Sold[]> {
-  const before: Sold[] = []
-  for (const { name: surface } of surfaces)
-    for (const { name: rail } of rails)
-      if (!open.get(surface)?.rails.includes(rail) && (await wasSold(database, surface, rail)))
-        before.push({ surface, rail })
-  return before
+  const pairs = surfaces.flatMap(({ name: surface }) => rails.map(({ name: rail }) => ({ surface, rail })))
+  const closed = pairs.filter(({ surface, rail }) => !open.get(surface)?.rails.includes(rail))
+  if (closed.length === 0) return []
+  const sold = await everSold(database)
+  return closed.filter((pair) => sold.some(({ surface, rail }) => surface === pair.surface && rail === pair.rail))
 }

@@ -1,4 +1,4 @@
-import type { GoodName } from '../../domain/good.ts'
+import type { GoodName, SurfaceName } from '../../domain/good.ts'
 import type { RailName } from '../../domain/rail.ts'
 import type { Queryable } from '../db.ts'
 import { statement } from '../statement.ts'
@@ -43,10 +43,26 @@ export async function strandedMoney(
   return (await queryable.query(STRANDED, [tills, refundAtLeast.toString()])).rows
 }
 
-const WAS_SOLD = statement<{ was_sold: boolean }>(`
-  select exists (select from orders where surface = $1 and rail = $2) as was_sold`)
+// From one kind of good to the next by the index: every order would be too many to read at a start.
+const EVER_SOLD = statement<{ surface: SurfaceName; rail: RailName }>(`
+  with recursive kinds as (
+    (select rail, good, surface from orders order by rail, good limit 1)
+    union all
+    select following.*
+    from kinds k
+    cross join lateral (
+      select o.rail, o.good, o.surface
+      from orders o
+      where (o.rail, o.good) > (k.rail, k.good)
+      order by o.rail, o.good
+      limit 1) as following
+  )
+  select distinct surface, rail
+  from kinds`)
 
-/** Was anything of this surface ever sold on this rail? */
-export async function wasSold(queryable: Queryable, surface: string, rail: string): Promise<boolean> {
-  return (await queryable.query(WAS_SOLD, [surface, rail])).rows[0]!.was_sold
+/** Every surface that ever sold anything, with the rail that it was paid on. */
+export async function everSold(
+  queryable: Queryable,
+): Promise<readonly { readonly surface: SurfaceName; readonly rail: RailName }[]> {
+  return (await queryable.query(EVER_SOLD)).rows
 }
