@@ -9,7 +9,7 @@ import type { Payment, Terms, Verified } from '../domain/rail.ts'
 import { ASKED, type ChallengeReason, type Outcome } from './answer.ts'
 import { sentBack } from './astray.ts'
 import type { Checkout } from './checkout.ts'
-import { open, type Written } from './opening.ts'
+import { digestOf, open, type Written } from './opening.ts'
 import type { PaidCall, PurchaseRequest } from './paid-call.ts'
 import { paidWords } from './paid-words.ts'
 import { replay, saidBefore, sameKey } from './replay.ts'
@@ -91,6 +91,7 @@ async function buyOrReplay<Input extends JsonObject>(call: PaidCall<Input>): Pro
     return await buy(call).catch(async (error: unknown) => {
       // A twin of this call may have been faster: what it took is what made this one fail, and its answer is owed here too.
       mayBeTaken = true
+      if (isProblem(error) && error.status === 402 && !isCaptured) await makeVoid(call, error)
       const twin = await checkout.orders.byIdentities(credential.identities)
       if (twin) return replay(call, twin)
       // Money that came and was set aside fails every check too, and whoever paid it must not be asked to pay again.
@@ -101,6 +102,17 @@ async function buyOrReplay<Input extends JsonObject>(call: PaidCall<Input>): Pro
   } catch (error) {
     throw mayBeTaken ? unsure(error, isCaptured) : error
   }
+}
+
+/**
+ * Whoever is asked again pays again, so what they promised for this request is void: a twin of this call, on a replica whose clock or node
+ * says otherwise, must not take it afterwards. That is written down before it is said. What nobody signed nobody can take.
+ */
+async function makeVoid<Input extends JsonObject>(call: PaidCall<Input>, { code }: Problem): Promise<void> {
+  const { checkout, offer, request, credential } = call
+  if ((await credential.shownBy()) === 'nobody') return
+  const { identities } = credential
+  await checkout.orders.refuse({ identities, requestDigest: digestOf(offer, request.parse()), code })
 }
 
 /** 402, and why. */
@@ -217,6 +229,11 @@ function refusalOf<Input extends JsonObject>(
   switch (opened.kind) {
     case 'spent':
       return setAsideBefore()
+    case 'refused':
+      return new Problem(
+        opened.code,
+        'This payment was refused for this request before, and is not taken any more; pay the challenge in this answer.',
+      )
     case 'in_doubt':
       return new Problem(
         'settlement_in_doubt',

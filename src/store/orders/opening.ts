@@ -1,6 +1,6 @@
 import { isoTime } from '../../base/clock.ts'
 import { type JsonObject, stringify } from '../../base/json.ts'
-import { Problem } from '../../base/problem.ts'
+import { Problem, type ProblemCode } from '../../base/problem.ts'
 import type { EventType } from '../../domain/event.ts'
 import type { GoodName, Hold, SurfaceName } from '../../domain/good.ts'
 import type { Lease } from '../../domain/lease.ts'
@@ -14,6 +14,7 @@ import { isPausedRail } from '../sales-pauses.ts'
 import { statement } from '../statement.ts'
 import { type Exposure, liabilities, refundsToday, struckUntil, type TooExposed, tooExposed } from './exposure.ts'
 import { begunBy, type HoldParameters, type HoldRefusal, holdRefusal, holdValues, inOrder, takenBy } from './holds.ts'
+import { NOT_REFUSED } from './refusals.ts'
 import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './row.ts'
 
 /** What is written down before money moves. */
@@ -46,6 +47,8 @@ export type OpenOutcome =
   | { readonly kind: 'same_key'; readonly order: Order }
   /** This payment reached us without an order and was set aside or sent back: it buys nothing any more. */
   | { readonly kind: 'spent' }
+  /** Whoever showed it was told that it was not taken, and may have paid anew. */
+  | { readonly kind: 'refused'; readonly code: ProblemCode }
   /** An earlier payment of this payer for this very request is unresolved. */
   | { readonly kind: 'in_doubt'; readonly order: Order }
   /** This is not the store that the opener knows: it may have forgotten what was spent. */
@@ -62,6 +65,7 @@ const UNRESOLVED = `(o.in_doubt or o.created_at < now() - make_interval(secs => 
 // Order, identities, holds, event and job in one statement, so in one transaction and one round trip. When one of the identities is taken
 // the order is not inserted, and the foreign key undoes those that were free. The same undoes what was held and promised when another rule
 // says no. Each step waits for the one before: identities, then holds, then what was promised, as in every statement that touches them.
+// A payment that was refused for this very request stays so, unless its money has moved all the same.
 const HOLDS: HoldParameters = {
   resources: '$30::text[]',
   quantities: '$31::numeric[]',
@@ -76,7 +80,11 @@ const OPEN = statement<{ created_at: Date; lease: string }>(`
     select identity, regexp_replace(identity, '^.*/', ''), $1
     from unnest($2::text[]) as identity
     where ${ofLineage('$36')}
-    on conflict (identity) do nothing
+    on conflict (identity) do update
+    set order_id = excluded.order_id,
+        ${NOT_REFUSED}
+    where payment_identities.refused_at is not null
+      and ($7 = 'captured' or $8 <> all (payment_identities.refused_for))
     returning identity
   ), taken as (
     ${takenBy(HOLDS)}
@@ -146,11 +154,12 @@ const BY_IDENTITIES = statement<OrderRow>(`
   where i.identity = any ($1::text[])
   limit 1`)
 
-const SPENT = statement<{ identity: string }>(`
-  select identity
+const SPENT = statement<{ refusal: ProblemCode | null }>(`
+  select refusal
   from payment_identities
   where identity = any ($1::text[])
     and order_id is null
+    and (refused_at is null or $2 = any (refused_for))
   limit 1`)
 
 const SET_ASIDE = statement<{ identity: string }>(`
@@ -342,12 +351,13 @@ async function whyNot(db: Database, opening: Opening): Promise<OpenOutcome | nul
   return payment.funds === 'captured' ? earlierPayment(db, opening) : tooExposed(db, payment, opening.exposure)
 }
 
-/** This payment was set aside, or another one for the same is known. */
+/** This payment was set aside or refused, or another one for the same is known. */
 async function earlierPayment(
   db: Database,
   { payment, requestDigest, idempotencyKey }: Opening,
 ): Promise<OpenOutcome | null> {
-  if ((await db.query(SPENT, [payment.identities])).rows.length > 0) return { kind: 'spent' }
+  const [spent] = (await db.query(SPENT, [payment.identities, requestDigest])).rows
+  if (spent) return spent.refusal === null ? { kind: 'spent' } : { kind: 'refused', code: spent.refusal }
   const sameKey = idempotencyKey === null ? null : await firstOrder(db, BY_KEY, [payment.payer, idempotencyKey])
   if (sameKey) return { kind: 'same_key', order: sameKey }
   const unsettled = await firstOrder(db, UNSETTLED, [payment.payer, requestDigest])

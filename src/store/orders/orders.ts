@@ -22,11 +22,14 @@ import {
 } from './change.ts'
 import { findByIdentities, isSetAside, type Opening, type OpenOutcome, openOrder } from './opening.ts'
 import { refundedToday } from './refund-budget.ts'
+import { type Refusal, refusePayment } from './refusals.ts'
 import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './row.ts'
 
 /** The book of purchases. Every method that changes an order demands its lease. */
 export type Orders = {
   open(opening: Opening): Promise<OpenOutcome>
+  /** Nobody takes this promise for this request from here on, except who has taken it already: a look by its names tells. */
+  refuse(refusal: Refusal): Promise<void>
   byId(id: string): Promise<Order | null>
   byIdentities(identities: readonly string[]): Promise<Order | null>
   /** Has money come by one of these names that bought nothing, and that nothing can be bought with any more? */
@@ -84,6 +87,7 @@ const BY_REFERENCE = statement<OrderRow & { identities: readonly (string | null)
 export function createOrders(db: Database): Orders {
   return {
     open: (opening) => openOrder(db, opening),
+    refuse: (refusal) => refusePayment(db, refusal),
     async byId(id) {
       const { rows } = await db.query(BY_ID, [id])
       return rows[0] ? fromOrderRow(rows[0]) : null

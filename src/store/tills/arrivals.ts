@@ -5,6 +5,7 @@ import type { OrderStatus } from '../../domain/order.ts'
 import type { Arrival, ArrivalState } from '../../domain/till.ts'
 import type { Database, Queryable, Transaction } from '../db.ts'
 import { assertWithin, type RefundBudget } from '../orders/refund-budget.ts'
+import { NOT_REFUSED } from '../orders/refusals.ts'
 import { statement } from '../statement.ts'
 
 export type ArrivalRow = {
@@ -231,7 +232,8 @@ const CLAIM = statement<{ identity: string }>(`
   insert into payment_identities (identity, handle, arrival_id)
   values ($1, regexp_replace($1, '^.*/', ''), $2)
   on conflict (identity) do update
-  set arrival_id = excluded.arrival_id
+  set arrival_id = excluded.arrival_id,
+      ${NOT_REFUSED}
   where payment_identities.order_id is null
     and payment_identities.arrival_id is null
   returning identity`)

@@ -1,0 +1,41 @@
+import type { ProblemCode } from '../../base/problem.ts'
+import type { Queryable } from '../db.ts'
+import { statement } from '../statement.ts'
+
+/** A name that somebody takes over, or that money comes by, is of a refusal no more. */
+export const NOT_REFUSED = 'refusal = null, refused_for = null, refused_at = null'
+
+/** Nobody who means well shows one payment for so many requests. */
+const REQUESTS_MAX = 20
+
+// It waits for whoever opens an order with this payment at this moment; then that is what counts. The name is kept for as long as anybody may
+// be at work with the payment, and each one that is written takes some old ones away.
+const REFUSE = statement(`
+  with forgotten as (
+    delete from payment_identities
+    where identity in (
+      select identity
+      from payment_identities
+      where refused_at < now() - interval '1 day'
+        and identity <> all ($1::text[])
+      order by refused_at
+      limit 20
+      for update skip locked)
+  )
+  insert into payment_identities (identity, handle, refusal, refused_for, refused_at)
+  select identity, regexp_replace(identity, '^.*/', ''), $2, array[$3::text], now()
+  from unnest($1::text[]) as identity
+  on conflict (identity) do update
+  set refused_for = payment_identities.refused_for || excluded.refused_for
+  where $3 <> all (payment_identities.refused_for)
+    and cardinality(payment_identities.refused_for) < ${REQUESTS_MAX}`)
+
+export type Refusal = {
+  readonly identities: readonly string[]
+  readonly requestDigest: string
+  readonly code: ProblemCode
+}
+
+export async function refusePayment(db: Queryable, { identities, requestDigest, code }: Refusal): Promise<void> {
+  await db.query(REFUSE, [identities, code, requestDigest])
+}
