@@ -296,7 +296,7 @@ describe('deeds at the console', { skip: chromium.skip }, () => {
     await row.getByRole('button', { name: 'Pause…' }).click()
     await dialogOf(page).getByLabel('Reason').fill('The facilitator is odd.')
     await press(page, 'Pause x402')
-    await row.getByText('Paused').waitFor()
+    await row.getByText('Paused', { exact: true }).waitFor()
     await vera.page.getByText('Sales by x402 are paused by Mara: The facilitator is odd.').waitFor()
     await until(async () => (await asked('x402')) === 503)
     assert.equal(await asked('mpp'), 402)
