@@ -14,6 +14,7 @@ export function overHttp(asked: Asked, shown: Shown): Carried {
 const X402_REQUIRED = 'x402/error'
 const MPP_REQUIRED = 'org.paymentauth/payment-required'
 const PROBLEM = 'sutler/problem'
+const INTERNAL_ERROR = -32603
 
 type ToolResult = {
   readonly isError?: boolean
@@ -36,7 +37,17 @@ function metaOf({ way, value }: NonNullable<Shown>): Record<string, unknown> {
 }
 
 function readResult(heard: Heard): Heard {
-  const { result } = JSON.parse(heard.text) as { readonly result?: ToolResult }
+  const { result, error } = JSON.parse(heard.text) as {
+    readonly result?: ToolResult
+    readonly error?: { readonly code: number; readonly message: string }
+  }
+  // A tool that is gone, with the rail that sold it, is what a path that is gone would be.
+  if (error && heard.status === 200)
+    return {
+      status: error.code === INTERNAL_ERROR ? 500 : 404,
+      headers: {},
+      text: JSON.stringify({ code: error.message }),
+    }
   if (!result) return heard
   const { _meta: meta = {}, content, structuredContent, isError } = result
   const problem = meta[PROBLEM] as { readonly status: number } | undefined
