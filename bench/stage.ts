@@ -31,7 +31,7 @@ type PaymentOrder = {
   readonly url: string
   readonly init?: RequestInit
   readonly count: number
-  /** Somebody new, unless the good is only for players. */
+  /** Strangers, unless the good is only for players. */
   readonly payer?: PrivateKeyAccount
 }
 
@@ -62,9 +62,11 @@ export async function openStage(options: { readonly blockTimeMs?: number } = {})
     },
     fundedKey: () => fundedKey(chains),
     async payments(rail, { url, init, count, payer }) {
-      const account = await fundedWallet({ chains, config }, 1_000n, payer)
+      const market = { chains, config }
+      const wallets = payer ? [await fundedWallet(market, 1_000n, payer)] : await strangers(market, count)
       const headers: string[] = []
-      for (let i = 0; i < count; i++) headers.push(await rail.pay({ chains, config }, account, await fetch(url, init)))
+      for (let i = 0; i < count; i++)
+        headers.push(await rail.pay(market, wallets[i % wallets.length]!, await fetch(url, init)))
       return headers
     },
     async close() {
@@ -74,6 +76,13 @@ export async function openStage(options: { readonly blockTimeMs?: number } = {})
       for (const database of databases) await database.drop()
     },
   }
+}
+
+/** More than buy at one moment: nobody has a second purchase open, for which a shop must ask what they have. */
+const STRANGERS_MAX = 64
+
+function strangers(market: Pick<Stage, 'chains' | 'config'>, count: number): Promise<readonly PrivateKeyAccount[]> {
+  return Promise.all(Array.from({ length: Math.min(count, STRANGERS_MAX) }, () => fundedWallet(market)))
 }
 
 async function fundedKey(chains: DevChains): Promise<Hex> {
