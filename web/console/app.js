@@ -1,6 +1,6 @@
 // The console begins here: it takes over the frame that the page came with, and shows the screen of the address.
 import { Component, render } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 import { Banner, Bar, Me, Over, Places, paused, startKeys, waiting } from './frame.js'
 import { heard, startLive } from './live.js'
 import { closeDialog } from './over.js'
@@ -21,8 +21,8 @@ function Screen() {
   const { file, id } = screenOf(pathname)
   const [, setTurn] = useState(0)
   const [fault, setFault] = useState(null)
-  // A dialog about one order must not stand over another.
-  useEffect(closeDialog, [pathname])
+  // A dialog about one order must not stand over another. Before the page is seen: afterwards somebody may have opened one of their own.
+  useLayoutEffect(closeDialog, [pathname])
   useEffect(() => {
     setFault(null)
     if (loaded.has(file)) return
@@ -34,8 +34,8 @@ function Screen() {
       (error) => setFault(error),
     )
   }, [file])
-  // Whoever cannot see that the page changed hears its heading.
-  useEffect(() => {
+  // Whoever cannot see that the page changed hears its heading. At once: later it would take the focus from where it was put meanwhile.
+  useLayoutEffect(() => {
     document.querySelector('main').querySelector('h1')?.focus({ preventScroll: true })
   }, [pathname, loaded.has(file)])
   const Shown = loaded.get(file)

@@ -1,5 +1,5 @@
 // Dialogs: the browser's own, which keeps the focus and closes with Escape.
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { closeDialog } from './over.js'
 import { html } from './parts.js'
 import { deedKey } from './shop.js'
@@ -7,11 +7,14 @@ import { deedKey } from './shop.js'
 /** @param {any} props */
 export function Dialog({ title, lead, label, class: look = '', onClose = closeDialog, isKept = false, children }) {
   const box = useRef(null)
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement
-    box.current.showModal()
-    box.current.querySelector('[data-focus]')?.focus()
+    const dialog = box.current
+    dialog.showModal()
+    dialog.querySelector('[data-focus]')?.focus()
     return () => {
+      // While it is open, nothing behind it can have the focus.
+      dialog.close()
       if (before instanceof HTMLElement && before.isConnected) before.focus()
     }
   }, [])
