@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { type Browser, chromium } from 'playwright-core'
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium } from 'playwright-core'
 
 /** The one without windows first: it does the same with a third less work. */
 const NAMES = [
@@ -42,6 +42,16 @@ export function sharedBrowser(): SharedBrowser {
       if (users === 0) await browser?.close()
     },
   }
+}
+
+/** The test runner ends what hangs; a busy machine is no failure. */
+const PATIENCE_MS = 240_000
+
+/** Somebody's browser, with cookies of its own, in which everything may take its time. */
+export async function openContext(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
+  const context = await browser.newContext(options)
+  context.setDefaultTimeout(PATIENCE_MS)
+  return context
 }
 
 /** The browser of this machine; null when it has none. TEST_BROWSER=required makes that a failure. */

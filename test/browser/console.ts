@@ -2,9 +2,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import type { Role } from '../../src/domain/operator.ts'
 import { addOperator, enter, tokenIn } from '../operations/people-desk.ts'
 import type { TestShop } from '../support/shop.ts'
-
-/** The test runner ends what hangs; a busy machine is no failure. */
-const PATIENCE_MS = 240_000
+import { openContext } from './chromium.ts'
 
 /** Somebody at the console, and whatever went wrong in their browser. */
 export type Seat = {
@@ -30,9 +28,8 @@ export async function seatFor(browser: Browser, shop: TestShop, name: string, ro
 }
 
 export async function emptySeat(browser: Browser, shop: TestShop): Promise<Seat> {
-  const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
+  const context = await openContext(browser, { permissions: ['clipboard-read', 'clipboard-write'] })
   const page = await context.newPage()
-  page.setDefaultTimeout(PATIENCE_MS)
   const faults: string[] = []
   page.on('console', (message) => {
     if (message.type() === 'error' || message.type() === 'warning') faults.push(`${message.type()}: ${message.text()}`)

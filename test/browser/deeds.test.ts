@@ -109,12 +109,12 @@ describe('deeds at the console', { skip: chromium.skip }, () => {
     await sol.move(`/operator/orders/${orderId}`)
     await press(page, 'Decide…')
     const dialog = dialogOf(page)
-    const go = dialog.getByRole('button', { name: 'Choose one' })
+    const go = dialog.getByRole('button', { name: 'Choose one', exact: true })
     assert.equal(await go.isDisabled(), true, 'neither answer is chosen in advance')
     assert.deepEqual(await accessibilityOf(page), [])
     await dialog.getByLabel(/^It was delivered/).check()
     await dialog.getByLabel('How do you know?').fill('The player wears it.')
-    await dialog.getByRole('button', { name: 'It was delivered' }).click()
+    await dialog.getByRole('button', { name: 'It was delivered', exact: true }).click()
     await told(page, 'Decided; the order goes on')
     await shown(page, 'Delivered')
     studio.fault = null
@@ -204,20 +204,20 @@ describe('deeds at the console', { skip: chromium.skip }, () => {
       assert.equal(await asked(vera.page, first).getByRole('button', { name }).getAttribute('aria-disabled'), 'true')
 
     await sol.move('/operator')
-    await asked(sol.page, first).getByRole('button', { name: 'Agree…' }).click()
+    await asked(sol.page, first).getByRole('button', { name: 'Agree…', exact: true }).click()
     const dialog = dialogOf(sol.page)
     for (const words of ['Mara', buyer.address, `for ${first}`, 'Left after'])
       await dialog.getByText(words).first().waitFor()
     assert.deepEqual(await accessibilityOf(sol.page), [])
     await press(sol.page, 'Send 0.50 USDC back')
     await until(async () => (await statusOf(first)) === 'refunded')
-    await asked(sol.page, second).getByRole('button', { name: 'Refuse…' }).click()
+    await asked(sol.page, second).getByRole('button', { name: 'Refuse…', exact: true }).click()
     await dialogOf(sol.page).getByLabel('Reason').fill('They have it.')
     await press(sol.page, 'Refuse it')
     await told(sol.page, 'No money is sent')
     // What one does, the other sees without loading anything.
     await asked(mara.page, second).waitFor({ state: 'detached' })
-    await asked(mara.page, third).getByRole('button', { name: 'Take back…' }).click()
+    await asked(mara.page, third).getByRole('button', { name: 'Take back…', exact: true }).click()
     await dialogOf(mara.page).getByLabel('Reason').fill('Found it.')
     await press(mara.page, 'Take it back')
     await mara.page.getByText('Waits for a second person').waitFor({ state: 'detached' })
@@ -227,10 +227,10 @@ describe('deeds at the console', { skip: chromium.skip }, () => {
   test('a receiver is added, tested, told of an order, sent it again, disabled, enabled, given a new secret and removed', async () => {
     const { page } = mara
     await mara.move('/operator/webhooks')
-    await page.locator('.head').getByRole('button', { name: 'Add' }).click()
+    await page.locator('.head').getByRole('button', { name: 'Add', exact: true }).click()
     await dialogOf(page).getByLabel('Address').fill(receiver.url)
     await press(page, 'Add it')
-    const done = dialogOf(page).getByRole('button', { name: 'Done' })
+    const done = dialogOf(page).getByRole('button', { name: 'Done', exact: true })
     const secret = await dialogOf(page).getByLabel('Secret', { exact: true }).textContent()
     assert.match(secret!, /^whsec_/)
     await page.keyboard.press('Escape')
@@ -248,11 +248,11 @@ describe('deeds at the console', { skip: chromium.skip }, () => {
     await mara.go(new URL(page.url()).pathname)
     const row = page.getByRole('row', { name: /order\.created/ }).first()
     await row.getByText('500').waitFor()
-    await row.getByRole('button', { name: 'order.created' }).click()
+    await row.getByRole('button', { name: 'order.created', exact: true }).click()
     await dialogOf(page).getByText('not today').waitFor()
     isReceiving = true
     const before = receiver.taken.length
-    await dialogOf(page).getByRole('button', { name: 'Send again' }).click()
+    await dialogOf(page).getByRole('button', { name: 'Send again', exact: true }).click()
     await told(page, 'It is on its way again')
     await until(() => receiver.taken.slice(before).some(({ event }) => event.type === 'order.created'))
 
@@ -293,14 +293,14 @@ describe('deeds at the console', { skip: chromium.skip }, () => {
     await mara.move('/operator/system')
     await vera.move('/operator/orders')
     const row = page.locator('li', { has: page.locator('.rail', { hasText: 'x402' }) })
-    await row.getByRole('button', { name: 'Pause…' }).click()
+    await row.getByRole('button', { name: 'Pause…', exact: true }).click()
     await dialogOf(page).getByLabel('Reason').fill('The facilitator is odd.')
     await press(page, 'Pause x402')
     await row.getByText('Paused', { exact: true }).waitFor()
     await vera.page.getByText('Sales by x402 are paused by Mara: The facilitator is odd.').waitFor()
     await until(async () => (await asked('x402')) === 503)
     assert.equal(await asked('mpp'), 402)
-    await row.getByRole('button', { name: 'Resume…' }).click()
+    await row.getByRole('button', { name: 'Resume…', exact: true }).click()
     await dialogOf(page).getByText('The facilitator is odd.').waitFor()
     await press(page, 'Resume x402')
     await vera.page.getByText('Sales by x402 are paused').waitFor({ state: 'detached' })
@@ -334,7 +334,7 @@ describe('deeds at the console', { skip: chromium.skip }, () => {
     const row = page.locator('li', { hasText: 'Chargebacks elsewhere.' })
     await row.waitFor()
     assert.equal(await tries(), 403)
-    await row.getByRole('button', { name: 'Let in…' }).click()
+    await row.getByRole('button', { name: 'Let in…', exact: true }).click()
     await press(page, 'Let them in')
     await page.getByText('Nobody is blocked').waitFor()
     // A replica goes by what it read within two seconds.
@@ -352,7 +352,7 @@ describe('deeds at the console', { skip: chromium.skip }, () => {
     assert.ok((await dialogOf(page).locator('.rows li').count()) > 5)
     assert.deepEqual(await accessibilityOf(page), [])
     await page.keyboard.press('Escape')
-    const button = page.getByRole('button', { name: 'Run the doctor' })
+    const button = page.getByRole('button', { name: 'Run the doctor', exact: true })
     await page.waitForFunction((node) => node === document.activeElement, await button.elementHandle())
     assert.equal((await audit(shop, '&deed=doctor.asked'))[0]!.who, 'Mara')
   })
@@ -361,7 +361,10 @@ describe('deeds at the console', { skip: chromium.skip }, () => {
     const { page } = mara
     const fileOf = async (path: string): Promise<readonly string[]> => {
       await mara.move(path)
-      const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'CSV' }).click()])
+      const [file] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('link', { name: 'CSV', exact: true }).click(),
+      ])
       return (await readFile((await file.path())!, 'utf8')).trim().split(/\r?\n/)
     }
     const [head, ...rows] = await fileOf('/operator/orders?status=refunded')
@@ -376,7 +379,7 @@ describe('deeds at the console', { skip: chromium.skip }, () => {
     const { page } = mara
     await mara.move('/operator/catalog')
     await page.getByText('The game keeps its own items').waitFor()
-    assert.equal(await page.getByRole('button', { name: 'New item' }).count(), 0)
+    assert.equal(await page.getByRole('button', { name: 'New item', exact: true }).count(), 0)
     await mara.move('/operator/players')
     await page.getByText('The game keeps its own players').waitFor()
   })

@@ -4,13 +4,11 @@ import type { Browser, Page } from 'playwright-core'
 import { problems } from '../../src/base/problem.ts'
 import { operationsOf, readJson } from '../documents/documents.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 import { accessibilityFaults, looks, phone } from './accessible.ts'
-import { sharedBrowser } from './chromium.ts'
+import { openContext, sharedBrowser } from './chromium.ts'
 
 const chromium = sharedBrowser()
-
-/** The test runner ends what hangs; a busy machine is no failure. */
-const PATIENCE_MS = 240_000
 
 describe('pages for people', { skip: chromium.skip }, () => {
   let shop: TestShop
@@ -22,9 +20,8 @@ describe('pages for people', { skip: chromium.skip }, () => {
   const faults: string[] = []
   before(async () => {
     ;[shop, browser] = await Promise.all([startShop(), chromium.open()])
-    const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
+    const context = await openContext(browser, { permissions: ['clipboard-read', 'clipboard-write'] })
     page = await context.newPage()
-    page.setDefaultTimeout(PATIENCE_MS)
     page.on('request', (request) => {
       const { origin, protocol } = new URL(request.url())
       if (protocol !== 'data:' && origin !== new URL(shop.url).origin) strangers.push(request.url())
@@ -99,15 +96,18 @@ describe('pages for people', { skip: chromium.skip }, () => {
     const { items } = await readJson<{ items: { displayName: string; price: { amount: string; currency: string } }[] }>(
       `${shop.url}/catalog`,
     )
-    const rows = await page.getByRole('table', { name: 'On sale now' }).locator('tbody tr').allTextContents()
+    const rows = await page
+      .getByRole('table', { name: 'On sale now', exact: true })
+      .locator('tbody tr')
+      .allTextContents()
     assert.equal(rows.length, items.length)
     for (const [index, { displayName, price }] of items.entries()) {
       assert.ok(rows[index]!.includes(displayName), rows[index])
       assert.ok(rows[index]!.includes(`${price.amount} ${price.currency}`), rows[index])
     }
     const recipe = page.locator('.recipe').first()
-    await recipe.getByRole('button', { name: 'Copy' }).click()
-    await recipe.getByRole('button', { name: 'Copied' }).waitFor()
+    await recipe.getByRole('button', { name: 'Copy', exact: true }).click()
+    await recipe.getByRole('button', { name: 'Copied', exact: true }).waitFor()
     const copied = await page.evaluate(() => navigator.clipboard.readText())
     assert.equal(copied, await recipe.locator('code').textContent())
   })
@@ -130,7 +130,7 @@ describe('pages for people', { skip: chromium.skip }, () => {
     assert.deepEqual((await shownPaths()).toSorted(), (await pathsOf('/openapi.json')).toSorted())
     const buy = page.locator('#operations-sale-postAgenticX402Buy')
     await buy.locator('.opblock-summary-control').click()
-    const [example] = await buy.locator('[data-code="200"] .example').allTextContents()
+    const example = await buy.locator('[data-code="200"] .example').first().textContent()
     assert.match(example ?? '', /"status": "confirmed"[\s\S]*"tokenId"/)
   })
 
@@ -142,8 +142,8 @@ describe('pages for people', { skip: chromium.skip }, () => {
     for (const path of await pathsOf('/openapi.full.json')) assert.ok(inViewer.has(path), path)
     const catalog = page.locator('#operations-discovery-getCatalog')
     await catalog.locator('.opblock-summary-control').click()
-    await catalog.getByRole('button', { name: 'Try it out' }).click()
-    await catalog.getByRole('button', { name: 'Execute' }).click()
+    await catalog.getByRole('button', { name: 'Try it out', exact: true }).click()
+    await catalog.getByRole('button', { name: 'Execute', exact: true }).click()
     const answer = catalog.locator('.live-responses-table tbody td.response-col_status').first()
     await answer.waitFor()
     assert.match((await answer.textContent()) ?? '', /^200/)
@@ -161,7 +161,7 @@ describe('pages for people', { skip: chromium.skip }, () => {
     await page.goto(`${shop.url}/errors#payment_conflict`)
     const row = page.locator('#payment_conflict')
     await row.waitFor()
-    assert.ok(await row.evaluate((node) => node.getBoundingClientRect().top < innerHeight))
+    await until(() => row.evaluate((node) => node.getBoundingClientRect().top < innerHeight))
     // A phone lays rows out as cards; what each cell is stays readable for eyes and for screen readers.
     assert.equal(await row.getByRole('cell').first().getAttribute('data-label'), 'Meaning')
   })

@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { giveGas, giveToken } from '../../src/sandbox/world.ts'
 import { nftOwner, startShop, type TestShop } from '../support/shop.ts'
-import { sharedBrowser } from './chromium.ts'
+import { openContext, sharedBrowser } from './chromium.ts'
 import { type ModuleServer, serveModules } from './modules.ts'
 
 const chromium = sharedBrowser()
@@ -20,7 +20,7 @@ describe('H-08: an agent in a web page of another origin', { skip: chromium.skip
   const asked: string[] = []
   before(async () => {
     ;[shop, modules, browser] = await Promise.all([startShop(), serveModules(), chromium.open()])
-    page = await browser.newPage()
+    page = await (await openContext(browser)).newPage()
     page.on('request', (request) => asked.push(request.url()))
     await page.goto(modules.origin)
   })

@@ -3,9 +3,10 @@ import { after, before, describe, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { fundedWallet, post, x402Payer } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
 import { accessibilityFaults, looks } from './accessible.ts'
-import { sharedBrowser } from './chromium.ts'
+import { openContext, sharedBrowser } from './chromium.ts'
 
 const chromium = sharedBrowser()
 
@@ -83,7 +84,7 @@ describe('pages on any address', { skip: chromium.skip }, () => {
   after(() => chromium.leave())
 
   async function open(path: string): Promise<{ page: Page; faults: string[] }> {
-    const page = await browser.newPage()
+    const page = await (await openContext(browser)).newPage()
     const faults: string[] = []
     page.on('console', (message) => {
       // The browser itself says of a page of a 402 or 404 that it could not be loaded.
@@ -117,10 +118,10 @@ describe('pages on any address', { skip: chromium.skip }, () => {
 
   test('a person finds the way from the shop to a purchase by links alone', async () => {
     const { page } = await open('/')
-    await page.getByRole('link', { name: 'Banner Fragment' }).click()
-    await page.getByRole('link', { name: 'Buy with x402' }).click()
+    await page.getByRole('link', { name: 'Banner Fragment', exact: true }).click()
+    await page.getByRole('link', { name: 'Buy with x402', exact: true }).click()
     assert.equal(await page.getByLabel('saleId').inputValue(), '392')
-    assert.ok(await page.getByRole('button', { name: 'Pay with the demo wallet' }).isEnabled())
+    await until(() => page.getByRole('button', { name: 'Pay with the demo wallet', exact: true }).isEnabled())
     await page.close()
   })
 

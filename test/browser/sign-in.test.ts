@@ -7,7 +7,7 @@ import { post } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
 import { accessibilityOf } from './accessible.ts'
-import { sharedBrowser } from './chromium.ts'
+import { openContext, sharedBrowser } from './chromium.ts'
 import { seatFor } from './console.ts'
 
 const chromium = sharedBrowser()
@@ -27,7 +27,7 @@ describe('signing in with a real browser', { skip: chromium.skip }, () => {
   test('a link, then a passkey that the device makes; a page of another site can use neither', async () => {
     verifies('D17.7', 'O-07', 'O-15')
     // The pages at hand may not fetch by their own policy; the console's may.
-    const context = await browser.newContext({ bypassCSP: true })
+    const context = await openContext(browser, { bypassCSP: true })
     const page = await context.newPage()
     const cdp = await context.newCDPSession(page)
     await cdp.send('WebAuthn.enable')
@@ -133,15 +133,15 @@ describe('signing in with a real browser', { skip: chromium.skip }, () => {
     const seat = await seatFor(browser, shop, 'Tara', 'support')
     const { page } = seat
     await seat.go('/operator/people')
-    await page.getByRole('button', { name: 'New token…' }).click()
+    await page.getByRole('button', { name: 'New token…', exact: true }).click()
     await page.getByLabel('What it is for').fill('Nightly report')
     await shop.store.db.query(`update operator_sessions set began_at = began_at - interval '15 minutes'`)
-    await page.getByRole('button', { name: 'Make it' }).click()
-    await page.getByRole('heading', { name: 'Sign in again for this' }).waitFor()
-    await page.getByRole('button', { name: 'Not now' }).click()
+    await page.getByRole('button', { name: 'Make it', exact: true }).click()
+    await page.getByRole('heading', { name: 'Sign in again for this', exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Not now', exact: true }).click()
     await page.getByText('Nothing was done').waitFor()
     await page.getByLabel('What it is for').fill('Nightly report')
-    await page.getByRole('button', { name: 'Make it' }).click()
+    await page.getByRole('button', { name: 'Make it', exact: true }).click()
     const person = (await (await asOperator(shop, '/operator/operators')).json()) as { operators: Added[] }
     const { id } = person.operators.find(({ name }) => name === 'Tara')!
     const link = await (await asOperator(shop, `/operator/operators/${id}/link`, post({}))).json()
@@ -149,13 +149,13 @@ describe('signing in with a real browser', { skip: chromium.skip }, () => {
     await page.getByRole('button', { name: 'Sign in', exact: true }).click()
     const token = (await page.getByLabel('Link', { exact: true }).textContent())!
     assert.match(token, /^spt_/)
-    await page.getByRole('button', { name: 'Done' }).click()
+    await page.getByRole('button', { name: 'Done', exact: true }).click()
     assert.deepEqual(await accessibilityOf(page), [])
     const me = () => fetch(`${shop.url}/operator/me`, { headers: { authorization: `Bearer ${token}` } })
     assert.equal((await me()).status, 200)
     const row = page.getByRole('listitem').filter({ hasText: 'Nightly report' })
-    await row.getByRole('button', { name: 'Revoke…' }).click()
-    await page.getByRole('button', { name: 'Revoke it' }).click()
+    await row.getByRole('button', { name: 'Revoke…', exact: true }).click()
+    await page.getByRole('button', { name: 'Revoke it', exact: true }).click()
     await row.waitFor({ state: 'detached' })
     assert.equal((await me()).status, 401)
     await seat.context.close()

@@ -8,7 +8,7 @@ import { fundedWallet } from '../support/buyers.ts'
 import { erc20Balance, nftOwner, startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
 import { accessibilityFaults } from './accessible.ts'
-import { sharedBrowser } from './chromium.ts'
+import { openContext, sharedBrowser } from './chromium.ts'
 
 const chromium = sharedBrowser()
 
@@ -38,7 +38,7 @@ describe('paying from a page', { skip: chromium.skip }, () => {
     const dollars = context.name.includes('too little') ? 0n : 1_000n
     const account = await fundedWallet(shop, dollars)
     wallet = { account, chainId: 84532, refuses: false, stays: false, asked: [] }
-    page = await browser.newPage()
+    page = await (await openContext(browser)).newPage()
     await page.exposeFunction('askWallet', (request: { method: string; params?: unknown[] }) =>
       answerAs(wallet, request),
     )
@@ -70,8 +70,8 @@ describe('paying from a page', { skip: chromium.skip }, () => {
   }
 
   const held = () => erc20Balance(shop.chains.native, shop.config.x402!.asset, wallet.account.address)
-  const pay = () => page.getByRole('button', { name: 'Pay with Test Wallet' }).click()
-  const end = (kind: string) => page.locator(`form.pay .end[data-end="${kind}"]`).waitFor({ timeout: 60_000 })
+  const pay = () => page.getByRole('button', { name: 'Pay with Test Wallet', exact: true }).click()
+  const end = (kind: string) => page.locator(`form.pay .end[data-end="${kind}"]`).waitFor()
   const open = () => page.goto(`${shop.url}/agentic/x402/buy?saleId=392&beneficiary=`)
 
   async function ownedBy(address: string): Promise<boolean> {
@@ -105,8 +105,8 @@ describe('paying from a page', { skip: chromium.skip }, () => {
       assert.match(steps, words)
     await page.setViewportSize({ width: 390, height: 844 })
     assert.deepEqual(await accessibilityFaults(page), [])
-    await page.getByRole('link', { name: 'See the payment' }).click()
-    assert.equal(await page.locator('h1').textContent(), 'Paid and delivered')
+    await page.getByRole('link', { name: 'See the payment', exact: true }).click()
+    await page.locator('h1', { hasText: 'Paid and delivered' }).waitFor()
   })
 
   test('a refusal ends in words, and nothing is signed', async () => {
@@ -173,13 +173,13 @@ describe('paying from a page', { skip: chromium.skip }, () => {
     })
     await pay()
     await end('lost')
-    const link = page.getByRole('link', { name: 'See the payment' })
+    const link = page.getByRole('link', { name: 'See the payment', exact: true })
     const told = await fetch(shop.url + (await link.getAttribute('href')))
     assert.equal(told.status, 200)
     await page.unroute('**/agentic/x402/buy')
     await open()
-    assert.match((await page.locator('form.pay .end').textContent())!, /Do not pay again/)
-    await page.getByRole('button', { name: 'Ask again with the same payment' }).click()
+    await page.locator('form.pay .end', { hasText: 'Do not pay again' }).waitFor()
+    await page.getByRole('button', { name: 'Ask again with the same payment', exact: true }).click()
     await end('delivered')
     assert.equal(before - (await held()), 250_000n)
     assert.equal(wallet.asked.filter((method) => method === 'eth_signTypedData_v4').length, 1)
@@ -196,7 +196,7 @@ describe('paying from a page', { skip: chromium.skip }, () => {
     await pay()
     await end('lost')
     await page.unroute('**/agentic/x402/buy')
-    await page.getByRole('button', { name: 'Ask again with the same payment' }).click()
+    await page.getByRole('button', { name: 'Ask again with the same payment', exact: true }).click()
     await end('delivered')
     assert.equal(before - (await held()), 250_000n)
     assert.equal(wallet.asked.filter((method) => method === 'eth_signTypedData_v4').length, 1)
@@ -225,28 +225,28 @@ describe('paying from a page', { skip: chromium.skip }, () => {
       verifies('D16.8')
       await page.goto(`${shop.url}/sandbox`)
       const form = page.locator('form.pay', {
-        has: page.getByRole('button', { name: `Banner Fragment, 0.25 by ${rail}` }),
+        has: page.getByRole('button', { name: `Banner Fragment, 0.25 by ${rail}`, exact: true }),
       })
       await form.getByRole('button').click()
-      await form.locator('.end[data-end="delivered"]').waitFor({ timeout: 60_000 })
+      await form.locator('.end[data-end="delivered"]').waitFor()
       const steps = (await form.locator('.steps > li').allTextContents()).join('\n')
       for (const words of [/402/, /The demo wallet signed this/, /Settled in transaction/, /Delivered/])
         assert.match(steps, words)
-      const href = await form.getByRole('link', { name: 'See the payment' }).getAttribute('href')
-      await page.locator(`#orders a[href="${href}"]`).waitFor({ timeout: 30_000 })
+      const href = await form.getByRole('link', { name: 'See the payment', exact: true }).getAttribute('href')
+      await page.locator(`#orders a[href="${href}"]`).waitFor()
     })
   }
 
   test('the dashboard copies keys and fills wallets', async () => {
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     await page.goto(`${shop.url}/sandbox`)
-    await page.getByRole('button', { name: 'Copy: Demo key' }).click()
+    await page.getByRole('button', { name: 'Copy: Demo key', exact: true }).click()
     await page.getByText('Copied').waitFor()
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), sandboxKey('demo').reveal())
     assert.ok((await page.textContent('main'))!.includes(demoAddressOf('demo')))
     const before = await held()
     await page.getByLabel('Your address').fill(wallet.account.address)
-    await page.getByRole('button', { name: 'Fill it' }).click()
+    await page.getByRole('button', { name: 'Fill it', exact: true }).click()
     await page.getByText(/^Filled: .*1000\.00 USDC/).waitFor()
     assert.equal((await held()) - before, 1_000_000_000n)
   })
