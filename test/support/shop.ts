@@ -23,6 +23,7 @@ import { type Service, startService } from '../../src/service/service.ts'
 import type { EngineName } from '../../src/store/backend.ts'
 import type { Database } from '../../src/store/db.ts'
 import { openStore, type TestStore } from './database.ts'
+import './known-code.ts'
 import { watchLeaks } from './leaks.ts'
 
 export type ShopOptions = {
