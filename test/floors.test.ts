@@ -41,6 +41,7 @@ const doors: readonly { readonly door: RegExp; readonly rooms: readonly string[]
   { door: /^@ethereumjs\//, rooms: ['devchain'] },
   { door: /^tiny-secp256k1$/, rooms: ['chain', 'devchain', 'rails'] },
   { door: /^@noble\//, rooms: ['base'] },
+  { door: /^ws$/, rooms: ['base'] },
   { door: /^node:sqlite$/, rooms: ['base'] },
   // The SDKs judge us in tests; the service speaks MCP by itself.
   { door: /^@modelcontextprotocol\//, rooms: [] },
@@ -162,11 +163,13 @@ test('time and randomness come from base/', () => {
 
 test('what leaves the house goes through a door with a budget', () => {
   // Time, size, no redirects: each of these holds all three. `fetch` holds none.
-  const doors = ['src/base/outgoing.ts', 'src/chain/rpc.ts', 'src/webhooks/post.ts']
+  const doors = ['src/base/outgoing.ts', 'src/base/web-socket.ts', 'src/chain/rpc.ts', 'src/webhooks/post.ts']
   const leaks = production
     .filter(({ file, imports, text }) => {
       const isDoor = doors.includes(file)
-      return (imports.includes('node:https') && !isDoor) || /(?<![\w.`])fetch\(/.test(text)
+      return (
+        (imports.some((name) => name === 'node:https' || name === 'ws') && !isDoor) || /(?<![\w.`])fetch\(/.test(text)
+      )
     })
     .map(({ file }) => file)
   assert.deepEqual(leaks, [])

@@ -185,10 +185,11 @@ async function verify<Input extends JsonObject>(
   const leave = first.kind === 'unseen' ? checkout.enterWaitingRoom() : null
   if (leave === null) return first
   try {
-    const seen = await pollUntil(checkout.clock, checkout.limits.waitMsMax, async () => {
+    const lookAgain = async () => {
       const verified = await look()
       return verified.kind === 'unseen' ? null : verified
-    })
+    }
+    const seen = await pollUntil(checkout.clock, checkout.limits.waitMsMax, lookAgain, offer.rail.heads)
     return seen ?? first
   } finally {
     leave()

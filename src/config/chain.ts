@@ -24,11 +24,18 @@ export function readChain(read: OptionReader, { prefix, chainId, what, paysGasIn
   return {
     chainId,
     rpcUrls: rpcUrls.map((url) => read.url(option, url, { secure: true })),
+    listenUrl: readListenUrl(read, `${prefix}_LISTEN_URL`),
     tipWei: read.bigint(`${prefix}_TIP_WEI`, 1_000_000n),
     headAgeMaxMs: headAgeSeconds === 0 ? null : headAgeSeconds * 1000,
     burial: BURIAL,
     paysGasInCoin,
   }
+}
+
+/** What it says is never believed, and yet it would tell whoever listens in between when we are paid. */
+function readListenUrl(read: OptionReader, option: string): string | null {
+  const url = read.optional(option)
+  return url === undefined ? null : read.url(option, url, { secure: true, scheme: 'ws' })
 }
 
 const OPINION = 'SUTLER_SECOND_OPINION_FROM'

@@ -4,6 +4,7 @@ import type { JsonObject } from '../base/json.ts'
 import type { Usd } from '../base/money.ts'
 import type { Problem, ProblemCode } from '../base/problem.ts'
 import type { Lease } from './lease.ts'
+import type { NewHeads } from './new-heads.ts'
 import type { RailDocuments } from './rail-documents.ts'
 
 /** How a purchase is paid. The name is part of paths, documents and orders, and never changes. */
@@ -229,6 +230,8 @@ export type Rail = RailTraits & {
   readonly currency: string
   readonly asset: Address
   readonly payTo: Address
+  /** Who tells of blocks of its chain, in which a payment that was not there may be. */
+  readonly heads?: NewHeads
   /** Loads what its first payment would load otherwise. */
   warmUp?(): Promise<void>
   /** Made once for each resource that is sold; each call of it is a fresh 402. */

@@ -92,6 +92,7 @@ export async function assemble(config: Config, parts: Parts = {}): Promise<Assem
     isUnfounded: () => isUnfounded({ config, database }),
     async begin() {
       await operations.gate.open(stopping.signal)
+      counter.listen(stopping.signal)
       if (ground.withoutWorker) return
       operations.gate.watch(stopping.signal)
       worker = startWorker(checkout)
@@ -113,6 +114,8 @@ type Counter = {
   readonly meter: ShopMeter
   readonly context: ShopContext
   readonly open: ReadonlyMap<SurfaceName, OpenSurface>
+  /** Tells of new blocks from now on, until `stop`. */
+  listen(stop: AbortSignal): void
   /** Where the rails that sell are paid. */
   readonly accounts: readonly RailAccount[]
 }
@@ -126,7 +129,8 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   const tally = createTally({ database, clock, log, shelves: () => shelvesOf(open) })
   const meter = createShopMeter({ onMoved: () => operations.wake(), onTold: tally.count })
   const nodes = createNodeTimes(meter.chain)
-  const chainOf = createChains({ limits, journal, clock, log, waypoint, transports, meter: nodes.meter })
+  const chains = createChains({ limits, journal, clock, log, waypoint, transports, meter: nodes.meter })
+  const { chainOf } = chains
   const measured = (service: string) => measuredExchange(exchange, clock, (asked) => meter.outside(service, asked))
   const accounts = accountsOf(kinds, config)
   const selling = accounts.filter(({ isSelling }) => isSelling)
@@ -180,7 +184,8 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   }
   const hosts = { hostOf, mainHost: http.baseUrl }
   const context = createShopContext({ checkout, ...hosts, limits, rails: sellingRails(rails), surfaces, open })
-  return { checkout, operations, meter, context, open, accounts: selling }
+  const listen = (stop: AbortSignal) => chains.listen([...accounts.map(({ chain }) => chain), config.game.chain], stop)
+  return { checkout, operations, meter, context, open, listen, accounts: selling }
 }
 
 type Door = {

@@ -1,10 +1,12 @@
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Waypoint } from '../base/waypoint.ts'
+import { type OpenLine, openWebSocket } from '../base/web-socket.ts'
 import type { ChainAccess } from '../chain/access.ts'
 import type { ChainMeter } from '../chain/chain-meter.ts'
 import { createFeeSource, type FeeSource } from '../chain/fees.ts'
 import { createHeadSource } from '../chain/head.ts'
+import { createHeadListener, type HeadListener } from '../chain/head-listener.ts'
 import { createRpc, httpTransport } from '../chain/rpc.ts'
 import { createSender, type Sender } from '../chain/sender.ts'
 import type { RpcTransport } from '../chain/transport.ts'
@@ -12,6 +14,7 @@ import { openWallet } from '../chain/wallet.ts'
 import type { ChainConfig } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
 import type { Journal } from '../domain/journal.ts'
+import type { NewHeads } from '../domain/new-heads.ts'
 
 type ChainParts = {
   readonly limits: Limits
@@ -24,19 +27,49 @@ type ChainParts = {
   readonly transports: ReadonlyMap<number, RpcTransport | readonly RpcTransport[]>
 }
 
-/** One access per chain id, shared by everything that uses that chain. */
-export function createChains(parts: ChainParts): (config: ChainConfig) => ChainAccess {
-  const known = new Map<number, ChainAccess>()
-  return (config) => {
-    const access = known.get(config.chainId) ?? createAccess(parts, config)
-    known.set(config.chainId, access)
-    return access
+type Chains = {
+  /** One access per chain id, shared by everything that uses that chain. */
+  readonly chainOf: (config: ChainConfig) => ChainAccess
+  /** Listens for new blocks wherever somebody tells of them, until `stop`. Of two addresses for a chain the first is used. */
+  listen(configs: readonly ChainConfig[], stop: AbortSignal): void
+}
+
+export function createChains(parts: ChainParts): Chains {
+  const known = new Map<number, { readonly access: ChainAccess; readonly listener: HeadListener }>()
+  const at = (config: ChainConfig) => {
+    const { chainId } = config
+    const chain = known.get(chainId) ?? createChain(parts, config)
+    known.set(chainId, chain)
+    return chain
   }
+  return {
+    chainOf: (config) => at(config).access,
+    listen(configs, stop) {
+      for (const config of configs) {
+        const { listener } = at(config)
+        if (config.listenUrl !== null && !listener.isUsed()) listener.listen(lineTo(config.listenUrl), stop)
+      }
+    },
+  }
+}
+
+/** A block's head is about two kilobytes. */
+const MESSAGE_BYTES_MAX = 64 * 1024
+
+/** How a node that tells of new blocks is called. */
+export function lineTo(url: string): OpenLine {
+  return (events) => openWebSocket(url, MESSAGE_BYTES_MAX, events)
+}
+
+function createChain(parts: ChainParts, config: ChainConfig) {
+  const listener = createHeadListener({ chainId: config.chainId, clock: parts.clock, log: parts.log })
+  return { listener, access: createAccess(parts, config, listener) }
 }
 
 function createAccess(
   { limits, journal, clock, log, waypoint, meter, transports }: ChainParts,
   { chainId, rpcUrls, tipWei, headAgeMaxMs, burial, paysGasInCoin }: ChainConfig,
+  heads: NewHeads,
 ): ChainAccess {
   const inProcess = transports.get(chainId)
   const rpc = createRpc({
@@ -44,6 +77,7 @@ function createAccess(
     transports: inProcess ? [inProcess].flat() : rpcUrls.map((url) => httpTransport(url, limits.rpcTimeoutMs)),
     clock,
     meter,
+    heads,
   })
   const head = createHeadSource({ rpc, clock, ageMaxMs: headAgeMaxMs })
   const fees: FeeSource = createFeeSource({ head, tipWei })

@@ -9,7 +9,7 @@ import { landedState, receiptOf, type SendState, stateOf } from './state.ts'
 
 /** Waits for the receipt, and meanwhile does what brings it about: the same bytes again, then the same nonce at other fees. */
 export async function follow(lane: Lane, { lease }: Errand, first: Send, refused: FeeRefusal): Promise<SendState> {
-  const { clock, waitMs, stuckAfterMs } = lane
+  const { rpc, clock, waitMs, stuckAfterMs } = lane
   let send = first
   let refusal = refused
   let nudgedAt = clock.now()
@@ -31,7 +31,7 @@ export async function follow(lane: Lane, { lease }: Errand, first: Send, refused
     refusal = await broadcastAgain(lane, send)
   }
 
-  const found = await pollUntil(clock, waitMs, async () => {
+  const look = async () => {
     const receipt = await receiptOf(lane, send)
     if (receipt) return receipt
     const now = clock.now()
@@ -43,7 +43,8 @@ export async function follow(lane: Lane, { lease }: Errand, first: Send, refused
       await helped(lane, send, nudge)
     }
     return null
-  })
+  }
+  const found = await pollUntil(clock, waitMs, look, rpc.heads)
   if (!found) return stateOf(lane, send)
   await lane.waypoint('send.mined')
   return landedState(lane, send, found)

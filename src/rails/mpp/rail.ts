@@ -71,6 +71,7 @@ export function mppRail(options: MppOptions): Rail {
     currency: currency.code,
     asset,
     payTo: recipient,
+    heads: rpc.heads,
     warmUp: async () => void (await options.verifier()),
     ...createBalances({ rpc, asset, treasury: treasury.address, clock }),
     challenger: (resource) => challenger(options, resource),

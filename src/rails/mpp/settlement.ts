@@ -72,7 +72,7 @@ export function createChargeSettler(options: SettlerOptions): ChargeSettler {
       const maySend = kept.raw !== null && clock.now() < order.expiresAt
       const refusal = maySend ? await broadcast(options, order, kept.raw!) : null
       await waypoint('send.broadcast')
-      const receipt = await pollUntil(clock, refusal ? 0 : waitMs, () => readReceipt(rpc, kept.hash))
+      const receipt = await pollUntil(clock, refusal ? 0 : waitMs, () => readReceipt(rpc, kept.hash), rpc.heads)
       const outcome = (receipt && (await judge(options, order, receipt))) ?? (await byMemo(options, order, kept))
       if (outcome) return outcome
       // Mined, and it paid nothing. A block that is not deep may be replaced by one in which it does.
