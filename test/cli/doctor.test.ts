@@ -11,6 +11,7 @@ import type { DevChains } from '../../src/devchain/chains.ts'
 import { type RpcServer, serveRpc } from '../../src/devchain/server.ts'
 import { giveGas, giveToken } from '../../src/sandbox/world.ts'
 import { type Service, startService } from '../../src/service/service.ts'
+import { startHeadServer } from '../support/head-server.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { freePort, startChains } from '../support/shop.ts'
 import { until } from '../support/until.ts'
@@ -145,4 +146,21 @@ test('a shop that is down', async () => {
   await service!.stop()
   service = null
   await assertFails(/Start it with `sutler start`/)
+})
+
+test('a node that tells of new blocks, and one of another chain: nothing that keeps from selling', async (t) => {
+  const right = await startHeadServer(84532)
+  const wrong = await startHeadServer(8453)
+  t.after(() => Promise.all([right.close(), wrong.close()]))
+  const options = { SUTLER_X402_LISTEN_URL: right.url, SUTLER_MPP_LISTEN_URL: wrong.url }
+  const { stdout } = await typed(['doctor', '--json'], { ...env(), ...options })
+  const { findings } = JSON.parse(stdout) as {
+    findings: { what: string; severity: string; detail: string; fix: string | null }[]
+  }
+  const found = (chainId: number) => findings.find(({ what }) => what === `listening on ${chainId}`)
+  assert.deepEqual([found(84532)?.severity, found(84532)?.detail], ['ok', 'tells of new blocks'])
+  assert.equal(found(42431)?.severity, 'warn')
+  assert.match(found(42431)!.detail, /it is of chain 8453, not 42431/)
+  assert.match(found(42431)!.fix!, /_LISTEN_URL of chain 42431/)
+  await until(() => right.listeners() + wrong.listeners() === 0)
 })
