@@ -22,10 +22,8 @@ const operator = { headers: { authorization: 'Bearer sandbox-operator' } }
 const ordersOf = async (query: string) =>
   ((await (await fetch(`${shop.url}/operator/orders?${query}`, operator)).json()) as { orders: Order[] }).orders
 
-// Docker and Kubernetes kill what has not ended by itself; the limit of this test is the promise of 25 seconds.
-test('SIGTERM: who was let in is answered, the rest is handed over, can be read while the shop is down, and is delivered by the next start', {
-  timeout: 120_000,
-}, async () => {
+// Docker and Kubernetes kill what has not ended by itself; `limit` is the promise of 25 seconds.
+test('SIGTERM: who was let in is answered, the rest is handed over, can be read while the shop is down, and is delivered by the next start', async () => {
   verifies('D12.8')
   const buyer = privateKeyToAccount(generatePrivateKey())
   await fetch(`${shop.url}/sandbox/faucet`, post({ address: buyer.address }))
