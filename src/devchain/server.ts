@@ -10,6 +10,8 @@ export type RpcServer = {
 }
 
 const BODY_BYTES_MAX = 5_000_000
+/** As long as nodes and their proxies do. Whoever is closed on while they ask does not know whether they were heard. */
+const KEEP_ALIVE_MS = 65_000
 
 /** Serves one chain at every path, or several, each at `/<chain id>`, as JSON-RPC over HTTP. For development only: no access control. */
 export async function serveRpc(
@@ -30,6 +32,7 @@ export async function serveRpc(
     answer(chain, request, response).catch(() => response.destroy())
   })
 
+  server.keepAliveTimeout = KEEP_ALIVE_MS
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(port, host, resolve)
   })

@@ -11,6 +11,7 @@ import { testSmartWallet } from '../artifacts/TestSmartWallet.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
 import { assertFree402, ended, hastyReplica, movableClock, orderCount, said, verdict } from './counter.ts'
 import { createMeddler, Refused } from './meddler.ts'
@@ -313,6 +314,8 @@ describe('M-18: a chain that cannot be asked', () => {
     assert.deepEqual([response.status, money.taken], [202, 'unknown'])
     mend()
     assert.equal((await ended(shop, 'x402', orderId)).status, 'confirmed')
+    // Whoever looked at the shop's health meanwhile found a chain that is down, and believes that for a while.
+    await until(async () => (await fetch(url(), post(lot()))).status === 402)
   })
 
   test('a receipt that is null at first changes nothing', async () => {

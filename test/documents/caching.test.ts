@@ -8,9 +8,11 @@ let now = systemClock.now()
 let looks = 0
 let shop: TestShop
 let documents: readonly string[]
+/** Until then nothing is done by itself: only who is asked for a document looks. */
+const over = Promise.withResolvers<void>()
 before(async () => {
   shop = await startShop({
-    clock: { ...systemClock, now: () => now },
+    clock: { ...systemClock, now: () => now, sleep: (...nap) => over.promise.then(() => systemClock.sleep(...nap)) },
     wrapDatabase: (database) => ({
       ...database,
       query(sql, values) {
@@ -24,7 +26,10 @@ before(async () => {
     method === 'GET' && operation.tags.includes('discovery') && !path.includes('{') ? [path] : [],
   )
 })
-after(() => shop.stop())
+after(() => {
+  over.resolve()
+  return shop.stop()
+})
 
 const get = (path: string, headers: Record<string, string> = {}) => fetch(shop.url + path, { headers })
 

@@ -18,7 +18,11 @@ let recipes: readonly { readonly language: string; readonly code: string }[]
 let key: string
 let address: string
 before(async () => {
-  shop = await startShop({ withSandboxRoutes: true })
+  shop = await startShop({
+    withSandboxRoutes: true,
+    // The recipes end with the first answer; on a busy machine that is not to be a 202.
+    configure: (config) => ({ ...config, limits: { ...config.limits, waitMsMax: 60_000 } }),
+  })
   const skill = await (await fetch(`${shop.url}/skill.md`)).text()
   recipes = [...skill.matchAll(/^```(\w+)\n([\s\S]*?)\n```$/gm)].map(([, language, code]) => ({
     language: language!,

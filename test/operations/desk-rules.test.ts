@@ -90,7 +90,7 @@ describe('what an operator forbids', () => {
   }
 
   test('a pause of everything leaves the shop ready for whoever bought, and an end that was said ends it', async () => {
-    const end = new Date(Date.now() + 3_000).toISOString()
+    const end = new Date(Date.now() + 8_000).toISOString()
     for (const rail of ['x402', 'mpp']) await ask(`/operator/sales/${rail}/pause`, post({ reason: 'x', until: end }))
     await until(async () => {
       const ready = await fetch(`${shop.url}/health/ready`)
@@ -121,6 +121,9 @@ describe('what an operator forbids', () => {
     const served = await present(mppPushUnderTest, paid)
     assert.equal(served.status, 200, JSON.stringify(served.body))
     await ask('/operator/sales/mpp/resume', post({}))
+    const isSold = async (url: string) =>
+      (await fetch(buyUrl({ ...shop, url }, mppPushUnderTest), post(paid.request))).status === 402
+    for (const url of [shop.url, other]) await until(() => isSold(url))
   })
 
   const spellings: readonly (readonly [name: string, of: (address: string) => string])[] = [
