@@ -13,7 +13,10 @@ export function bornIn(files: string): string {
 
 const LOOK = statement<{ lineage: string | null; known: number }>(`
   select store_lineage() as lineage,
-         (select count(*)::int from payment_identities where identity = any ($1::text[])) as known`)
+         (select count(*)::int
+          from payment_identities
+          where identity = any ($1::text[])
+            and refused_at is null) as known`)
 
 type StoreLook = {
   /** Which history this is a part of; empty where the server does not tell. */
