@@ -11,6 +11,7 @@ import {
   transferCall,
   transferRefusal,
 } from '../../chain/eip3009.ts'
+import { GAS_OF_CONTRACT } from '../../chain/erc1271.ts'
 import { blockTime, type HeadSource } from '../../chain/head.ts'
 import type { Receipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
@@ -23,7 +24,6 @@ import { keptPayment, type SettlementReader, type SettlementRefusal } from './se
 
 // A fixed limit instead of an estimate saves a call; FiatToken needs about 75,000. A contract wallet may burn more, and no more than this.
 const GAS_OF_KEY = 150_000n
-const GAS_OF_CONTRACT = 400_000n
 
 /** A payment lives for minutes, so its cancellation is not further back than this. */
 const SEARCH_BLOCKS = 2_000n
