@@ -98,6 +98,7 @@ function proofOf(payload: Record<string, unknown>): Proof {
 function textOf(object: Record<string, unknown>, key: string): string {
   const value = object[key]
   if (typeof value !== 'string' || value === '') throw unreadable(`\`challenge.${key}\` is missing`)
+  if (value.includes('\0')) throw unreadable(`\`challenge.${key}\` is no text`)
   return value
 }
 
