@@ -5,7 +5,7 @@ import { eventTypeOf } from '../domain/event.ts'
 import { assertPassed, type Checked } from '../domain/good.ts'
 import { type Offer, viewOf } from '../domain/offer.ts'
 import type { Order } from '../domain/order.ts'
-import type { Payment } from '../domain/rail.ts'
+import type { Credential, Payment } from '../domain/rail.ts'
 import type { Exposure } from '../store/orders/exposure.ts'
 import { asOpened, type Opening, type OpenOutcome } from '../store/orders/opening.ts'
 import type { PaidCall } from './paid-call.ts'
@@ -59,16 +59,18 @@ async function write<Input extends JsonObject>(
   checked: Checked | null,
   means: bigint | null,
 ): Promise<Written> {
-  const { checkout, offer, request, input, payment } = purchase
+  const { checkout, offer, request, input, payment, credential } = purchase
   const { orders, clock, random, limits, log, waypoint, memory } = checkout
   const { good, rail } = offer
+  const requestDigest = digestOf(offer, input)
   const opening: Omit<Opening, 'event'> = {
     id: newId('ord', random),
     flowId: payment.flowId ?? request.flowId,
     surface: good.surface,
     good: good.name,
     rail: rail.name,
-    requestDigest: digestOf(offer, input),
+    requestDigest,
+    promisedFor: promiseOf(credential, requestDigest),
     input,
     plan: checked?.plan ?? null,
     holds: checked?.holds ?? [],
@@ -112,6 +114,11 @@ async function exposureOf<Input extends JsonObject>(
 /** The part of its first name that a payer knows a payment by: the authorization's nonce, the challenge's id. */
 function handleOf({ identities }: Payment): string {
   return identities[0]!.split('/').at(-1)!
+}
+
+/** Equal digests are the same promise, for equal requests. */
+export function promiseOf({ promiseDigest }: Credential, requestDigest: string): string {
+  return sha256Hex(`${requestDigest} ${promiseDigest}`)
 }
 
 /** Equal digests are equal requests. */

@@ -9,7 +9,7 @@ import type { Payment, Terms, Verified } from '../domain/rail.ts'
 import { ASKED, type ChallengeReason, type Outcome } from './answer.ts'
 import { sentBack } from './astray.ts'
 import type { Checkout } from './checkout.ts'
-import { digestOf, open, type Written } from './opening.ts'
+import { digestOf, open, promiseOf, type Written } from './opening.ts'
 import type { PaidCall, PurchaseRequest } from './paid-call.ts'
 import { paidWords } from './paid-words.ts'
 import { replay, saidBefore, sameKey } from './replay.ts'
@@ -106,13 +106,16 @@ async function buyOrReplay<Input extends JsonObject>(call: PaidCall<Input>): Pro
 
 /**
  * Whoever is asked again pays again, so what they promised for this request is void: a twin of this call, on a replica whose clock or node
- * says otherwise, must not take it afterwards. That is written down before it is said. What nobody signed nobody can take.
+ * says otherwise, must not take it afterwards. That is written down before it is said. Whether anybody signed it is not asked: of a contract
+ * wallet only a node can tell.
  */
 async function makeVoid<Input extends JsonObject>(call: PaidCall<Input>, { code }: Problem): Promise<void> {
   const { checkout, offer, request, credential } = call
-  if ((await credential.shownBy()) === 'nobody') return
+  if (credential.promiseDigest === null) return
   const { identities } = credential
-  await checkout.orders.refuse({ identities, requestDigest: digestOf(offer, request.parse()), code })
+  const promisedFor = promiseOf(credential, digestOf(offer, request.parse()))
+  if (await checkout.orders.refuse({ identities, promisedFor, code })) return
+  throw new Problem('rate_limited', 'This payment was shown for too many requests; send the one it was made for.')
 }
 
 /** 402, and why. */

@@ -274,6 +274,12 @@ export type Credential = {
   readonly funds: Funds
   readonly content: unknown
   /**
+   * Digest of what its payer signed, the same each time that one payment is shown: whoever guessed a payment's name has another one. Null
+   * for what has not even the form of a payment. Whether it is one is not asked here: that takes a node, a clock or a secret, and another
+   * replica may have a better one.
+   */
+  readonly promiseDigest: string | null
+  /**
    * Who shows it? The `buyer`, who knows what only the payer and we know; `anybody`, who shows a good proof that the chain shows to all;
    * or `nobody`, whose proof is none. Asked only on replay, when the digest of the proof differs.
    */

@@ -131,14 +131,21 @@ describe('a challenge that is not ours', () => {
       return `${url}/agentic/mpp/buy`
     }
     const [rotated, forgetful] = [await at([fresh, current]), await at([fresh])]
-    const old = await ask(lot(wallet))
-    const credential = pulled(old, wallet.sign([payingCall(old)]))
-    assert.deepEqual(await verdict(await show(lot(wallet), credential, forgetful)), [402, 'invalid_challenge'])
-    assert.equal((await show(lot(wallet), credential, rotated)).status, 200)
-    const issued = challengeOf(await fetch(rotated, post(lot(wallet))))
-    const next = pulled(issued, wallet.sign([payingCall(issued)]))
-    assert.deepEqual(await verdict(await show(lot(wallet), next)), [402, 'invalid_challenge'])
-    assert.equal((await show(lot(wallet), next, forgetful)).status, 200)
+    const paidAt = async (issuer: string) => {
+      const challenge = challengeOf(await fetch(issuer, post(lot(wallet))))
+      return pulled(challenge, wallet.sign([payingCall(challenge)]))
+    }
+    // What one of them has refused is void for all, so each way is gone by a payment of its own.
+    for (const [issuer, knows, knowsNot] of [
+      [url(), rotated, forgetful],
+      [rotated, forgetful, url()],
+    ] as const) {
+      assert.deepEqual(await verdict(await show(lot(wallet), await paidAt(issuer), knowsNot)), [
+        402,
+        'invalid_challenge',
+      ])
+      assert.equal((await show(lot(wallet), await paidAt(issuer), knows)).status, 200)
+    }
   })
 
   test('M-29: the realm is the configured one, whatever Host the caller claims', async () => {

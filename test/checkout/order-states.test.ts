@@ -72,6 +72,7 @@ for (const engine of engines) {
         good: 'saleLot',
         rail: 'x402',
         requestDigest,
+        promisedFor: requestDigest,
         input: {},
         plan: {},
         holds,

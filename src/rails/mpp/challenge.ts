@@ -80,6 +80,13 @@ function idOf(challenge: Omit<Challenge, 'id'>, secret: Secret): string {
   return createHmac('sha256', secret.reveal()).update(terms).digest('base64url')
 }
 
+const ID = /^[A-Za-z0-9_-]{43}$/
+
+/** Could somebody who has the secret have issued it? 43 letters are the 32 bytes of the digest. */
+export function isId(id: string): boolean {
+  return ID.test(id)
+}
+
 export function encodeJson(value: unknown): string {
   return base64url(canonical(value))
 }

@@ -1,7 +1,7 @@
 import { canonical, sha256Hex } from '../../base/json.ts'
 import type { Secret } from '../../base/secret.ts'
 import type { Credential, Incoming } from '../../domain/rail.ts'
-import { isOurs } from './challenge.ts'
+import { isId, isOurs } from './challenge.ts'
 import { nameOf } from './payment.ts'
 import { CREDENTIAL_SENT, decodeHeader, decodeMeta, META, type MppCredential } from './wire.ts'
 
@@ -24,6 +24,7 @@ function credentialOf(network: string, secrets: readonly Secret[], content: MppC
     amount: BigInt(request.amount),
     funds: proof.mode === 'push' ? 'captured' : 'authorized',
     content,
+    promiseDigest: isId(challenge.id) ? sha256Hex(canonical({ challenge, proof })) : null,
     // The id is a secret between the payer and us: the chain shows no more than a part of its digest.
     shownBy: async () => (isOurs(challenge, secrets) ? 'buyer' : 'nobody'),
   }

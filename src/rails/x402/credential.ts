@@ -35,6 +35,7 @@ export function createCredentialReader(options: {
       amount: BigInt(authorization.value),
       funds: 'authorized',
       content: payload,
+      promiseDigest: sha256Hex(signature.toLowerCase()),
       // Authorization and signature are calldata of the settlement: whoever reads the chain has them too.
       async shownBy() {
         const digest = authorizationDigest(domain, authorization)

@@ -25,6 +25,8 @@ export type Opening = {
   readonly good: GoodName
   readonly rail: RailName
   readonly requestDigest: string
+  /** The promise and the request, as a refusal names them. */
+  readonly promisedFor: string
   readonly input: JsonObject
   readonly plan: JsonObject | null
   readonly holds: readonly Hold[]
@@ -84,7 +86,7 @@ const OPEN = statement<{ created_at: Date; lease: string }>(`
     set order_id = excluded.order_id,
         ${NOT_REFUSED}
     where payment_identities.refused_at is not null
-      and ($7 = 'captured' or $8 <> all (payment_identities.refused_for))
+      and ($7 = 'captured' or $37 <> all (payment_identities.refused_for))
     returning identity
   ), taken as (
     ${takenBy(HOLDS)}
@@ -159,7 +161,7 @@ const SPENT = statement<{ refusal: ProblemCode | null }>(`
   from payment_identities
   where identity = any ($1::text[])
     and order_id is null
-    and (refused_at is null or $2 = any (refused_for))
+    and (refused_at is null or ($3 = 'authorized' and $2 = any (refused_for)))
   limit 1`)
 
 const SET_ASIDE = statement<{ identity: string }>(`
@@ -282,6 +284,7 @@ async function insert(queryable: Queryable, opening: Opening, manner: Manner): P
     ...holdValues(opening.holds),
     inOrder(opening.holds).map(({ keptWhenDelivered = false }) => keptWhenDelivered),
     opening.lineage,
+    opening.promisedFor,
   ])
   const [row] = rows
   if (!row) return null
@@ -354,9 +357,9 @@ async function whyNot(db: Database, opening: Opening): Promise<OpenOutcome | nul
 /** This payment was set aside or refused, or another one for the same is known. */
 async function earlierPayment(
   db: Database,
-  { payment, requestDigest, idempotencyKey }: Opening,
+  { payment, requestDigest, promisedFor, idempotencyKey }: Opening,
 ): Promise<OpenOutcome | null> {
-  const [spent] = (await db.query(SPENT, [payment.identities, requestDigest])).rows
+  const [spent] = (await db.query(SPENT, [payment.identities, promisedFor, payment.funds])).rows
   if (spent) return spent.refusal === null ? { kind: 'spent' } : { kind: 'refused', code: spent.refusal }
   const sameKey = idempotencyKey === null ? null : await firstOrder(db, BY_KEY, [payment.payer, idempotencyKey])
   if (sameKey) return { kind: 'same_key', order: sameKey }

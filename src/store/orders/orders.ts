@@ -28,8 +28,11 @@ import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './row.ts'
 /** The book of purchases. Every method that changes an order demands its lease. */
 export type Orders = {
   open(opening: Opening): Promise<OpenOutcome>
-  /** Nobody takes this promise for this request from here on, except who has taken it already: a look by its names tells. */
-  refuse(refusal: Refusal): Promise<void>
+  /**
+   * Nobody takes this promise for this request from here on, except who has taken it already: a look by its names tells. False: nothing was
+   * written, for want of room.
+   */
+  refuse(refusal: Refusal): Promise<boolean>
   byId(id: string): Promise<Order | null>
   byIdentities(identities: readonly string[]): Promise<Order | null>
   /** Has money come by one of these names that bought nothing, and that nothing can be bought with any more? */

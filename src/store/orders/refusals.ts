@@ -10,7 +10,7 @@ const REQUESTS_MAX = 20
 
 // It waits for whoever opens an order with this payment at this moment; then that is what counts. The name is kept for as long as anybody may
 // be at work with the payment, and each one that is written takes some old ones away.
-const REFUSE = statement(`
+const REFUSE = statement<{ is_void: boolean }>(`
   with forgotten as (
     delete from payment_identities
     where identity in (
@@ -26,16 +26,23 @@ const REFUSE = statement(`
   select identity, regexp_replace(identity, '^.*/', ''), $2, array[$3::text], now()
   from unnest($1::text[]) as identity
   on conflict (identity) do update
-  set refused_for = payment_identities.refused_for || excluded.refused_for
-  where $3 <> all (payment_identities.refused_for)
-    and cardinality(payment_identities.refused_for) < ${REQUESTS_MAX}`)
+  set refused_for = case
+        when $3 = any (payment_identities.refused_for) or cardinality(payment_identities.refused_for) >= ${REQUESTS_MAX}
+        then payment_identities.refused_for
+        else payment_identities.refused_for || excluded.refused_for
+      end
+  where payment_identities.refused_at is not null
+  returning $3 = any (refused_for) as is_void`)
 
 export type Refusal = {
   readonly identities: readonly string[]
-  readonly requestDigest: string
+  /** The promise and the request that it was shown for. */
+  readonly promisedFor: string
   readonly code: ProblemCode
 }
 
-export async function refusePayment(db: Queryable, { identities, requestDigest, code }: Refusal): Promise<void> {
-  await db.query(REFUSE, [identities, code, requestDigest])
+/** False where there is no room for one more, so that it must not be called refused. What was taken meanwhile is not asked here. */
+export async function refusePayment(db: Queryable, { identities, promisedFor, code }: Refusal): Promise<boolean> {
+  const { rows } = await db.query(REFUSE, [identities, code, promisedFor])
+  return rows.every(({ is_void }) => is_void)
 }
