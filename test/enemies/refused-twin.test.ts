@@ -71,7 +71,7 @@ for (const rail of [x402UnderTest, mppPullUnderTest])
   })
 
 for (const engine of engines)
-  test(`a refusal is kept for a day, on the ${engine} engine`, async (t) => {
+  test(`a refusal is kept for an hour, on the ${engine} engine`, async (t) => {
     const { db, drop } = await openStore(engine)
     t.after(drop)
     const refuse = (name: string, promisedFor = 'one') =>
@@ -87,7 +87,7 @@ for (const engine of engines)
     await refuse('b', 'two')
     await refuse('b', 'two')
     assert.deepEqual(await names(), ['a {one}', 'b {one,two}'])
-    await db.query(`update payment_identities set refused_at = now() - interval '25 hours'`)
+    await db.query(`update payment_identities set refused_at = now() - interval '61 minutes'`)
     await refuse('b', 'three')
     assert.deepEqual(await names(), ['b {one,two,three}'])
     await refuse('c')

@@ -16,7 +16,7 @@ const REFUSE = statement<{ is_void: boolean }>(`
     where identity in (
       select identity
       from payment_identities
-      where refused_at < now() - interval '1 day'
+      where refused_at < now() - interval '1 hour'
         and identity <> all ($1::text[])
       order by refused_at
       limit 20
