@@ -143,11 +143,12 @@ async function judgeEvents({ store }: Universe): Promise<readonly string[]> {
 function judgeReceiver({ receiver }: Universe): readonly string[] {
   const heard = new Map<string, number>()
   const found: string[] = []
-  for (const { subject, sequence, type } of receiver.log) {
-    const last = heard.get(subject) ?? 0
+  for (const { url, subject, sequence, type } of receiver.log) {
+    const lane = `${url} ${subject}`
+    const last = heard.get(lane) ?? 0
     if (sequence > last + 1 && last > 0)
       found.push(`told out of order: ${type} ${sequence} of ${subject} after ${last}`)
-    heard.set(subject, Math.max(last, sequence))
+    heard.set(lane, Math.max(last, sequence))
   }
   return found
 }

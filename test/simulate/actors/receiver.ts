@@ -3,6 +3,8 @@ import type { Manner } from './partner.ts'
 
 export type Message = {
   readonly id: string
+  /** At which of its addresses. */
+  readonly url: string
   readonly subject: string
   readonly sequence: number
   readonly type: string
@@ -19,10 +21,10 @@ export const RECEIVER_URL = 'https://receiver.universe/events'
 export function createReceiver(manner: Manner): Receiver {
   const log: Message[] = []
 
-  function hear({ headers, body }: PostMessage): void {
+  function hear({ url, headers, body }: PostMessage): void {
     const { type, data } = JSON.parse(body) as { type: string; data: Record<string, unknown> }
     const subject = String(data['orderId'] ?? data['arrivalId'] ?? data['reportId'] ?? data['id'])
-    log.push({ id: headers['webhook-id']!, subject, sequence: Number(data['sequence']), type })
+    log.push({ id: headers['webhook-id']!, url, subject, sequence: Number(data['sequence']), type })
   }
 
   return {
