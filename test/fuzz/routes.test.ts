@@ -255,7 +255,9 @@ function heapMegabytes(): number {
   return process.memoryUsage().heapUsed / 2 ** 20
 }
 
-test(`whatever comes in, an answer of a known shape goes out (${INPUTS} inputs, seed ${SEED})`, async () => {
+test(`whatever comes in, an answer of a known shape goes out (${INPUTS} inputs, seed ${SEED})`, {
+  timeout: 600_000 + 3 * INPUTS,
+}, async () => {
   const all = targets()
   // Rows that take nothing from the caller have little to be fuzzed, and some of them ask the chain much.
   const open = all.filter(({ body, query, path }) => body || query || path.includes('{'))
