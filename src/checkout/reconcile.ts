@@ -6,7 +6,7 @@ import type { MissingSend } from '../domain/send-watch.ts'
 import type { ArrivalState, Till } from '../domain/till.ts'
 import { listArrivals, matchArrivals, sumOfArrivals } from '../store/tills/arrivals.ts'
 import { findMissing, listMissing, noteMissing, writeOff } from '../store/tills/missing-settlements.ts'
-import { openTill, recordReport, recordScan, type TillMark } from '../store/tills/scan.ts'
+import { openTill, recordArrivals, recordReport, recordScan, type TillMark } from '../store/tills/scan.ts'
 import { underLease } from './held.ts'
 import { workOrphans } from './orphans.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
@@ -95,13 +95,18 @@ async function workMissing(
   till: Till,
   { mark, begunAt, lease }: { readonly mark: TillMark; readonly begunAt: number; readonly lease: Lease },
 ): Promise<void> {
-  const { db, log } = context
+  const { db, random, log } = context
   const { payTo } = till
   const { network, asset } = till.rail
   const seconds = mark.silentSeconds + OVERLAP_SECONDS
   if (!mark.isNew) await findMissing(db, { till: till.id, network, asset, payTo, seconds, before: begunAt })
   for (const { orderId, transaction, state } of await listMissing(db, till.id, ITEMS_MAX)) {
-    if (state === 'lost' || (await till.shows(transaction))) continue
+    if (state === 'lost') continue
+    if (await till.shows(transaction)) {
+      // Its block was read from a node that was behind, and is not read again.
+      await recordArrivals(db, till.id, await till.transfersOf(transaction), random)
+      continue
+    }
     const outcome = await till.landAgain(orderId, lease).catch((error) => {
       log.warn('a dropped payment could not be sent again', { orderId, error })
       return isProblem(error) ? 'pending' : Promise.reject(error)
@@ -110,7 +115,7 @@ async function workMissing(
     if (await writeOff(db, orderId, 'The chain dropped the payment, and it can never land again.'))
       log.error('a payment is lost: the chain dropped it for good', { orderId, paymentTx: transaction })
   }
-  // What was sent again just now may have landed already.
+  // What was sent again or found just now may have its order already.
   await scanIfMissing(context, till)
 }
 

@@ -6,6 +6,7 @@ import { createLog } from '../../src/base/log.ts'
 import { usd } from '../../src/base/money.ts'
 import type { Config } from '../../src/config/config.ts'
 import { sandboxKey } from '../../src/config/published.ts'
+import { createMeddler } from '../checkout/meddler.ts'
 import { preempt, sendFrom } from '../checkout/x402-wallet.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, x402UnderTest } from '../support/credentials.ts'
@@ -17,6 +18,7 @@ import { mppStranger, type Stranger, transfer, x402Stranger } from './strangers.
 
 const DOLLAR = 1_000_000n
 
+const meddler = createMeddler()
 let shop: TestShop
 let buyer: PrivateKeyAccount
 const logged: string[] = []
@@ -24,7 +26,7 @@ before(async () => {
   const log = createLog({ level: 'warn', clock: systemClock, write: (line) => logged.push(line) })
   // Nobody reconciles behind the back of these tests.
   const configure = (config: Config) => ({ ...config, limits: { ...config.limits, receiptWaitMs: 300 } })
-  shop = await startShop({ withoutWorker: true, log, configure })
+  shop = await startShop({ withoutWorker: true, log, configure, wrapTransport: meddler.wrap })
   buyer = await fundedWallet(shop)
 })
 after(() => shop.stop())
@@ -48,6 +50,20 @@ test('after sales on both rails the books and the chain agree, and every transfe
     assert.equal((await arrivalOf(body.paymentTx))!.state, 'matched')
   }
 })
+
+for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest])
+  test(`E30: a payment by ${rail.name} whose block was read from a node that is behind is found by its receipt, though the block is not read again`, async () => {
+    verifies('D17.3')
+    const policy = { ...AT_ONCE, rescanBlocks: 0n }
+    await reconcileRail(shop, rail, policy)
+    const { body } = await buy(shop, rail, buyer)
+    const mend = meddler.meddle('eth_getLogs', () => [])
+    await reconcileRail(shop, rail, policy)
+    mend()
+    const report = await reconcileRail(shop, rail, policy)
+    assert.deepEqual([report.difference, report.items], [0n, []])
+    assert.equal((await arrivalOf(body.paymentTx))!.state, 'matched')
+  })
 
 for (const [name, come] of [
   ['x402', x402Stranger],

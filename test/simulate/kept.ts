@@ -38,4 +38,9 @@ export const KEPT: readonly Kept[] = [
     seed: 95083,
     plan: [{ kind: 'clock', replica: 1, offMs: 600_000, fromMs: 2_630, forMs: 10_000 }],
   },
+  {
+    what: 'a till that was read from a node that is behind, and deliveries that failed then: money that never went back',
+    seed: 100_029,
+    plan: [{ kind: 'lag', chain: 'tempo', method: 'eth_getLogs', blocks: 300, fromMs: 16_185, forMs: 60_000 }],
+  },
 ]
