@@ -13,8 +13,8 @@ import { seedSandboxGame } from '../src/sandbox/players.ts'
 import { startWorld } from '../src/sandbox/world.ts'
 import { openDatabase } from '../src/store/db.ts'
 import { migrate } from '../src/store/migrate.ts'
+import { freePort } from '../test/support/free-port.ts'
 import { createDatabase } from '../test/support/postgres.ts'
-import { freePort } from '../test/support/shop.ts'
 import { cpuMicrosPerShot, type Measured, median, startMeasured } from './measured.ts'
 
 const paths = ['/openapi.json', '/catalog'] as const

@@ -4,7 +4,7 @@
 import { Agent, request } from 'node:http'
 import type { Hex } from 'viem'
 import { x402UnderTest } from '../test/support/credentials.ts'
-import { freePort } from '../test/support/shop.ts'
+import { freePort } from '../test/support/free-port.ts'
 import { type Measured, median } from './measured.ts'
 import { numbersOf, type Plot, type Report, report } from './report.ts'
 import { openStage, type Stage } from './stage.ts'

@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort } from '../test/support/shop.ts'
+import { freePort } from '../test/support/free-port.ts'
 import { median, startMeasured } from './measured.ts'
 import { numbersOf, type Report, report } from './report.ts'
 import type { SandboxOrder } from './servers/sandbox.ts'

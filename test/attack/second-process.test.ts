@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { startChild } from '../support/child.ts'
-import { freePort } from '../support/shop.ts'
+import { freePort } from '../support/free-port.ts'
 
 const command = join(import.meta.dirname, '../../bin/sutler.js')
 

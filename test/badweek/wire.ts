@@ -1,5 +1,5 @@
 import { createConnection, createServer, type Socket } from 'node:net'
-import { freePort } from '../support/shop.ts'
+import { freePort } from '../support/free-port.ts'
 
 /** A wire to something that listens on this machine. It can be cut, which both ends notice, or go dead, which nobody does. */
 export type Wire = {

@@ -16,7 +16,7 @@ import { type Replica, replicaAt } from '../proxy/replica.ts'
 import { type Studio, startStudio } from '../shop/studio.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
 import { storeIn, type TestStore } from '../support/database.ts'
-import { freePort } from '../support/shop.ts'
+import { freePort } from '../support/free-port.ts'
 import { layWire, type Wire } from './wire.ts'
 
 /** A production as people have it, every part of which can break. */

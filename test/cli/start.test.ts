@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { openStore } from '../support/database.ts'
 import { createDataDir } from '../support/embedded.ts'
+import { freePort } from '../support/free-port.ts'
 import { productionEnv } from '../support/production.ts'
-import { freePort } from '../support/shop.ts'
 import { type Finished, newDataDir, sutler } from './sutler.ts'
 
 // A start that cannot succeed says why and what to do, in words, and at once.

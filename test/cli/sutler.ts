@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { copyTree, embeddedTemplate } from '../support/embedded.ts'
-import { freePort } from '../support/shop.ts'
+import { freePort } from '../support/free-port.ts'
 
 export const root = join(import.meta.dirname, '../..')
 const command = join(root, 'bin/sutler.js')

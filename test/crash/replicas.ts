@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { WaypointName } from '../../src/base/waypoint.ts'
-import { freePort } from '../support/shop.ts'
+import { freePort } from '../support/free-port.ts'
 import type { FromServer, StartOrder, ToServer } from './protocol.ts'
 
 /** A running shop process. */
@@ -100,7 +100,8 @@ function say(child: ChildProcess, message: ToServer): void {
 
 type Word = 'ready' | 'listening' | 'armed'
 
-async function heard<Heard extends Word>(
+/** What a process says. One that ends instead never will. */
+export async function heard<Heard extends Word>(
   child: ChildProcess,
   word: Heard,
 ): Promise<Extract<FromServer, Record<Heard, true>>> {

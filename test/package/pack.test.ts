@@ -17,7 +17,7 @@ import { after, test } from 'node:test'
 import { promisify } from 'node:util'
 import { assertStopped, begin, lineWith, oldNode, type Place } from '../cli/started.ts'
 import { root } from '../cli/sutler.ts'
-import { freePort } from '../support/shop.ts'
+import { freePort } from '../support/free-port.ts'
 import { plainPath, registryTrouble } from './installing.ts'
 
 // What npm would publish, in an empty folder of whoever has any Node from 20 on: it starts, sells and stops. With --install npm itself brings

@@ -1,5 +1,5 @@
 import { createConnection, createServer, type Socket } from 'node:net'
-import { freePort } from '../support/shop.ts'
+import { freePort } from '../support/free-port.ts'
 
 /** A wire to the database that can be cut, and joined again. */
 export type Cable = { readonly url: string; cut(): void; join(): void; close(): void }

@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import type { StartOrder } from '../crash/protocol.ts'
+import { heard } from '../crash/replicas.ts'
 
 /** A shop process behind a proxy: always at the same port, however often it dies. */
 export type Replica = {
@@ -16,8 +17,8 @@ export type Replica = {
 
 export function replicaAt(order: StartOrder): Replica {
   let child: ChildProcess
+  let exit: Promise<unknown>
   const ended = async (signal: NodeJS.Signals) => {
-    const exit = once(child, 'exit')
     child.kill(signal)
     await exit
   }
@@ -25,9 +26,9 @@ export function replicaAt(order: StartOrder): Replica {
     address: `127.0.0.1:${order.port}`,
     async start() {
       child = fork(join(import.meta.dirname, '../crash/server.ts'), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-      const said = once(child, 'message')
-      await said
-      const listening = once(child, 'message')
+      exit = once(child, 'exit')
+      await heard(child, 'ready')
+      const listening = heard(child, 'listening')
       child.send({ start: order })
       await listening
     },

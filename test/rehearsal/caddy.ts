@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { root } from '../cli/sutler.ts'
-import { freePort } from '../support/shop.ts'
+import { freePort } from '../support/free-port.ts'
 
 /** Whether this machine has the proxy. TEST_PROXY=required makes it a failure when it has not. */
 export function hasCaddy(): boolean {

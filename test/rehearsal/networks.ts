@@ -14,7 +14,7 @@ import type { DevChains } from '../../src/devchain/chains.ts'
 import { addressOfAct, createDeployer, type Deployer } from '../../src/sandbox/deployer.ts'
 import { root } from '../cli/sutler.ts'
 import { type Child, startChild } from '../support/child.ts'
-import { freePort } from '../support/shop.ts'
+import { freePort } from '../support/free-port.ts'
 
 export const USDC = x402Networks['base-sepolia']!.asset
 export const PATH_USD = mppNetworks['tempo-moderato']!.currency.address

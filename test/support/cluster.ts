@@ -9,10 +9,10 @@ import { openDatabase } from '../../src/store/db.ts'
 import { migrate } from '../../src/store/migrate.ts'
 import { type Account, unprivilegedAccount } from './account.ts'
 import { quiet } from './database.ts'
+import { freePort } from './free-port.ts'
 import { type Mounted, mountMemory } from './mount.ts'
 import { onServer } from './postgres.ts'
 import { systemBinaries } from './postgres-binaries.ts'
-import { freePort } from './shop.ts'
 import { until } from './until.ts'
 
 /** A standby is made with `pg_basebackup`, which the packages of npm do not have. */

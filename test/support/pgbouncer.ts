@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { freePort } from './shop.ts'
+import { freePort } from './free-port.ts'
 import { until } from './until.ts'
 
 export const hasPgbouncer = spawnSync('pgbouncer', ['--version']).status === 0

@@ -1,5 +1,3 @@
-import { randomInt } from 'node:crypto'
-import { createServer } from 'node:net'
 import type { Address } from '../../src/base/address.ts'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
 import type { Hex } from '../../src/base/hex.ts'
@@ -23,6 +21,7 @@ import { type Service, startService } from '../../src/service/service.ts'
 import type { EngineName } from '../../src/store/backend.ts'
 import type { Database } from '../../src/store/db.ts'
 import { openStore, type TestStore } from './database.ts'
+import { freePort } from './free-port.ts'
 import './known-code.ts'
 import { watchLeaks } from './leaks.ts'
 
@@ -182,29 +181,6 @@ function transportsOf(
       return [chain.chainId, wrap ? wrap(chain.chainId, transport) : transport]
     }),
   )
-}
-
-const PORT_MIN = 10_000
-/** Above this, the system gives ports to connections that leave. */
-const PORT_MAX = 32_000
-const given = new Set<number>()
-
-/** A port that nobody listens on now, nor will in this process. The public address of a shop must be known before it listens. */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(PORT_MIN, PORT_MAX)
-    if (given.has(port) || !(await isFree(port))) continue
-    given.add(port)
-    return port
-  }
-}
-
-function isFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer()
-    server.once('error', () => resolve(false))
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
-  })
 }
 
 /** What a chain says, read by itself and not through any answer of the shop. */
