@@ -141,7 +141,10 @@ test('E8: a payment that passed every check and does not land gives back what it
     const rival = { ...body, quantity: 1, beneficiary: second.address }
     const unpaid = await fetch(buyUrl(shop, 'x402'), post(rival))
     const payment = await x402UnderTest.pay(shop, second, unpaid)
-    assert.equal((await fetch(buyUrl(shop, 'x402'), post(rival, { 'payment-signature': payment }))).status, 200)
+    const taken = await fetch(buyUrl(shop, 'x402'), post(rival, { 'payment-signature': payment }))
+    const purchased = `${buyUrl(shop, 'x402').replace('/buy', '/purchases')}/${(await said(taken)).orderId}`
+    await until(async () => (await fetch(purchased)).status === 200)
+    assert.equal((await said(await fetch(purchased))).status, 'confirmed')
     isSwallowing = false
     const { orderId } = await said(early)
     const status = `${url.replace('/buy', '/purchases')}/${orderId}`
@@ -154,7 +157,7 @@ test('E8: a payment that passed every check and does not land gives back what it
 })
 
 test('a payer whose other orders come and go between two looks is asked what they have, and served', async () => {
-  const shop = await start({}, { wrapDatabase: withOrdersThatComeAndGo })
+  const shop = await start({ waitMsMax: 600_000 }, { wrapDatabase: withOrdersThatComeAndGo })
   try {
     const payer = await fundedWallet(shop)
     const url = `${shop.url}/x402/cheap-health`
