@@ -24,15 +24,39 @@ export async function purchase<Input extends JsonObject>(
   offer: Offer<Input>,
   request: PurchaseRequest<Input>,
 ): Promise<Outcome> {
-  const call = { checkout, offer, request }
+  return (await answerPaid({ checkout, offer, request }, buy)) ?? ask(checkout, offer, request)
+}
+
+/** For what is not sold on this rail any more: whoever bought it is answered for it, and nobody else buys. Null without a payment. */
+export function answerFormer<Input extends JsonObject>(
+  checkout: Checkout,
+  offer: Offer<Input>,
+  request: PurchaseRequest<Input>,
+  detail: string,
+): Promise<Outcome | null> {
+  return answerPaid({ checkout, offer, request }, async ({ offer, credential }) => {
+    // A promise may have been kept by somebody else than us.
+    const hasMoved = credential.funds === 'captured' || (await offer.rail.landed(credential)) !== null
+    const moved = { status: 409, taken: 'unknown', action: 'fix_request' } as const
+    throw new Problem('payment_misplaced', detail, hasMoved ? moved : {})
+  })
+}
+
+/** What becomes of a payment that nobody has seen before. */
+type Sell = <Input extends JsonObject>(call: PaidCall<Input>) => Promise<Outcome>
+
+async function answerPaid<Input extends JsonObject>(
+  call: Omit<PaidCall<Input>, 'credential'>,
+  sell: Sell,
+): Promise<Outcome | null> {
+  const { offer, request } = call
   try {
     const credential = offer.rail.read(request.incoming)
-    if (credential) return await buyOrReplay({ ...call, credential })
+    return credential && (await sellOrReplay({ ...call, credential }, sell))
   } catch (error) {
     if (!isProblem(error) || error.status !== 402) throw noted(call, error)
     return challenge(call, await priceShown(offer, request), { why: 'refused', problem: error })
   }
-  return ask(checkout, offer, request)
 }
 
 /** What a call without a payment is answered. At once where the price is known: nothing is asked of a shop more often. */
@@ -78,7 +102,7 @@ export async function refuse<Input extends JsonObject>(
   return challenge({ checkout, offer, request }, await priceShown(offer, request), { why: 'refused', problem })
 }
 
-async function buyOrReplay<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
+async function sellOrReplay<Input extends JsonObject>(call: PaidCall<Input>, sell: Sell): Promise<Outcome> {
   const { checkout, credential } = call
   const isCaptured = credential.funds === 'captured'
   // By an earlier request, or by the payer's own hand: then a refusal must not say that nothing was taken.
@@ -88,7 +112,7 @@ async function buyOrReplay<Input extends JsonObject>(call: PaidCall<Input>): Pro
     const seen = await checkout.orders.byIdentities(credential.identities)
     if (seen) return await replay(call, seen)
     mayBeTaken = isCaptured
-    return await buy(call).catch(async (error: unknown) => {
+    return await sell(call).catch(async (error: unknown) => {
       // A twin of this call may have been faster: what it took is what made this one fail, and its answer is owed here too.
       mayBeTaken = true
       if (isProblem(error) && error.status === 402 && !isCaptured) await makeVoid(call, error)

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import type { JsonObject } from '../../src/base/json.ts'
 import type { Config, RetiredRail } from '../../src/config/config.ts'
 import type { RailName } from '../../src/domain/rail.ts'
 import type { Service } from '../../src/service/service.ts'
 import { ended, type Said, said, verdict } from '../checkout/counter.ts'
+import { preempt, type X402Payment } from '../checkout/x402-wallet.ts'
+import { paymentMeta } from '../mcp/payers.ts'
+import { callTool } from '../mcp/rpc.ts'
 import { mppStranger } from '../operations/strangers.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
@@ -138,6 +142,41 @@ test('E11: money that was pushed before the rail was switched off, and is shown 
   await until(async () => (await fetch(`${retired.url}/payments/${hash}`)).status !== 404)
   assert.equal((await said(await fetch(`${retired.url}/payments/${hash}`))).payment.taken, true)
   await retired.stop()
+})
+
+describe('E11: over MCP a payment that had bought nothing when its rail was switched off', () => {
+  const tool = (at: { readonly url: string }, input: JsonObject, meta: JsonObject = {}) =>
+    callTool(`${at.url}/mcp`, 'buy_sale_lot', input, { meta })
+
+  for (const rail of [x402UnderTest, mppPullUnderTest])
+    test(`by ${rail.name} is refused before money, and nobody takes it afterwards`, async () => {
+      verifies('D5.16')
+      const buyer = await fundedWallet(shop)
+      const input = { saleId: 392, beneficiary: buyer.address }
+      const meta = await paymentMeta(shop, rail.rail, buyer, await tool(shop, input))
+      const till = await rail.till(shop)
+      const retired = await open(switchedOff[rail.rail])
+      assert.match(
+        JSON.stringify(await tool(retired, input, meta)),
+        /any more, and this one has bought nothing.*nothing was taken/,
+      )
+      // The one that still sells by it has not heard of the change yet.
+      assert.match(JSON.stringify(await tool(shop, input, meta)), /refused for this request before.*nothing was taken/)
+      assert.equal(await rail.till(shop), till)
+      await retired.stop()
+    })
+
+  test('and that somebody else has carried to the chain meanwhile is not said to be free', async () => {
+    const buyer = await fundedWallet(shop)
+    const input = { saleId: 392, beneficiary: buyer.address }
+    const meta = await paymentMeta(shop, 'x402', buyer, await tool(shop, input))
+    const retired = await open(switchedOff.x402)
+    await preempt(shop, meta['x402/payment'] as unknown as X402Payment)
+    const answer = JSON.stringify(await tool(retired, input, meta))
+    assert.match(answer, /payment_(misplaced|conflict)/)
+    assert.doesNotMatch(answer, /"taken":false/)
+    await retired.stop()
+  })
 })
 
 test('E11: money without a purchase is not forgotten with the options of its rail', async () => {

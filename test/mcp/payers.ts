@@ -11,6 +11,7 @@ import { createClient, custom } from 'viem'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { tempoModerato } from 'viem/tempo/chains'
 import type { JsonObject } from '../../src/base/json.ts'
+import type { RailName } from '../../src/domain/rail.ts'
 import type { TestShop } from '../support/shop.ts'
 import type { CallResult } from './rpc.ts'
 
@@ -86,4 +87,16 @@ export async function mppCredential(
   const method = tempoMethod(shop, payer, mode)
   const credential = await method.createCredential({ challenge } as Parameters<typeof method.createCredential>[0])
   return Credential.deserialize(credential) as unknown as JsonObject
+}
+
+/** The `_meta` that pays for what a tool asks, by the stock client of that protocol. */
+export async function paymentMeta(
+  shop: TestShop,
+  rail: RailName,
+  payer: PrivateKeyAccount,
+  { structuredContent, _meta }: Pick<CallResult, 'structuredContent' | '_meta'>,
+): Promise<JsonObject> {
+  if (rail === 'x402') return { 'x402/payment': await x402Payload(payer, structuredContent) } as unknown as JsonObject
+  const required = _meta['org.paymentauth/payment-required']
+  return { 'org.paymentauth/credential': await mppCredential(shop, payer, required) }
 }

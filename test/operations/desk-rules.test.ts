@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { NO_RULES, readRules } from '../../src/store/rules.ts'
-import { mppCredential, x402Payload } from '../mcp/payers.ts'
+import { paymentMeta } from '../mcp/payers.ts'
 import { callTool } from '../mcp/rpc.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
@@ -161,17 +161,7 @@ describe('what an operator forbids', () => {
         const input = { ...LOT, beneficiary: buyer.address }
         const mcp = `${shop.url}/mcp`
         const unpaid = await callTool(mcp, 'buy_sale_lot', input)
-        const meta =
-          rail === x402UnderTest
-            ? { 'x402/payment': await x402Payload(buyer, unpaid.structuredContent) }
-            : {
-                'org.paymentauth/credential': await mppCredential(
-                  shop,
-                  buyer,
-                  unpaid._meta['org.paymentauth/payment-required'],
-                  'pull',
-                ),
-              }
+        const meta = await paymentMeta(shop, rail.rail, buyer, unpaid)
         const called = await callTool(mcp, 'buy_sale_lot', input, { meta })
         assert.ok(called.isError)
         assert.match(JSON.stringify(called), /payer_blocked/)

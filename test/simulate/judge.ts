@@ -93,7 +93,8 @@ function judgeAnswers(purchase: Purchase, { paid, lost, delivered }: Ends): read
   // What the chain dropped for good was taken when it was told; the books name it.
   if (taken > paid + lost + strays) found.push('told taken and was not')
   const confirmed = credentials.filter(({ answers }) => answers.some(({ status }) => status === 200)).length
-  if (confirmed > delivered) found.push('200 and not delivered')
+  // What the chain dropped together with its payment is not handed over again.
+  if (confirmed > delivered + lost) found.push('200 and not delivered')
   const all = credentials.flatMap(({ answers }) => answers)
   const failed = all.find(({ status }) => status === 500)
   if (failed) found.push(`500 ${failed.code}`)

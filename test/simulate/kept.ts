@@ -43,4 +43,13 @@ export const KEPT: readonly Kept[] = [
     seed: 100_029,
     plan: [{ kind: 'lag', chain: 'tempo', method: 'eth_getLogs', blocks: 300, fromMs: 16_185, forMs: 60_000 }],
   },
+  {
+    what: 'a payment over MCP that had bought nothing when its rail was retired: no end to be heard',
+    seed: 350_044,
+    plan: [
+      { kind: 'stop', label: 'rpc eth_getTransactionCount', nth: 1, ms: 16_000 },
+      { kind: 'change', what: 'retire x402', atMs: 38_832, ageMs: 2_000 },
+      { kind: 'node', chain: 'native', node: 0, how: 'silent', fromMs: 3_479, forMs: 60_000 },
+    ],
+  },
 ]

@@ -5,7 +5,7 @@ import { formatUsd } from '../../base/money.ts'
 import { isProblem, Problem } from '../../base/problem.ts'
 import type { Outcome } from '../../checkout/answer.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
-import { purchase } from '../../checkout/purchase.ts'
+import { answerFormer, purchase } from '../../checkout/purchase.ts'
 import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
 import type { Challenger, Incoming, Rail } from '../../domain/rail.ts'
 import type { PaidRoute } from '../../domain/route.ts'
@@ -64,18 +64,18 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
       // Bound to the tool and to these arguments, a challenge buys nothing else. What is empty binds nothing, as over HTTP.
       const body = Object.keys(request).length === 0 ? null : Buffer.from(canonical(request))
 
-      const attempt = (row: Former, incoming: Incoming): Promise<Outcome> =>
-        purchase(checkout, row.offer, {
-          resource,
-          challenge: row.challenge,
-          incoming,
-          body,
-          bodyIsBound: true,
-          isProbe: false,
-          parse: () => parseWith(row.body ?? noInput, request),
-          flowId,
-          idempotencyKey,
-        })
+      const requestOf = (row: Former, incoming: Incoming) => ({
+        resource,
+        challenge: row.challenge,
+        incoming,
+        body,
+        bodyIsBound: true,
+        isProbe: false,
+        parse: () => parseWith(row.body ?? noInput, request),
+        flowId,
+        idempotencyKey,
+      })
+      const attempt = (row: Sold, incoming: Incoming) => purchase(checkout, row.offer, requestOf(row, incoming))
 
       const demand = async (
         refusal: Problem | null,
@@ -89,9 +89,15 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
 
       const before = paidOn ? undefined : former.find(({ offer }) => carries(offer.rail, incomingOf(call)))
       if (before) {
-        await assertKnown(checkout, before.offer.rail, incomingOf(call))
-        const outcome = await attempt(before, incomingOf(call))
-        return outcome.kind === 'challenged' ? demand(outcome.problem) : outcomeResult(outcome, before.offer.rail, call)
+        const { offer } = before
+        const outcome = await answerFormer(
+          checkout,
+          offer,
+          requestOf(before, incomingOf(call)),
+          retiredWords(offer.rail),
+        )
+        if (outcome && outcome.kind !== 'challenged') return outcomeResult(outcome, offer.rail, call)
+        return demand(outcome?.problem ?? null)
       }
       if (!paidOn) return demand(null)
       const row = sold.find(({ offer }) => offer.rail === paidOn)
@@ -120,13 +126,8 @@ function formerOffers(
   return all as unknown as readonly PaidRoute['offer'][]
 }
 
-/** A payment on a rail that was retired is answered for what it bought. What bought nothing buys nothing now; its payer may have sent it already. */
-async function assertKnown({ orders }: Checkout, rail: Rail, incoming: Incoming): Promise<void> {
-  const credential = rail.read(incoming)
-  if (credential && (await orders.byIdentities(credential.identities))) return
-  const detail = `This shop takes no payments by ${rail.label} any more, and this one has bought nothing; what has reached the shop goes back to its sender.`
-  throw new Problem('payment_misplaced', detail, { status: 409, taken: 'unknown', action: 'fix_request' })
-}
+const retiredWords = ({ label }: Rail) =>
+  `This shop takes no payments by ${label} any more, and this one has bought nothing; what has reached the shop goes back to its sender.`
 
 /** What a tool of one price costs now, where clients look for it. The challenge decides: they keep a list for as long as they run. */
 async function priceMeta(rows: readonly PaidRoute[]): Promise<JsonObject> {
