@@ -46,6 +46,8 @@ for (const [what, shiftMs] of [
           databaseUrl: store.place.url!,
           rpcUrls: { 84532: [`${rpc.url}/84532`], 42431: [`${rpc.url}/42431`] },
           leaseSeconds: 2,
+          // What it would load at the first payment must not take as long as that payment is good for.
+          isWarm: true,
           verbose: false,
         },
         1,

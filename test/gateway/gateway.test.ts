@@ -36,6 +36,8 @@ let buyer: PrivateKeyAccount
 const silent = new Set<number>()
 before(async () => {
   shop = await startShop({
+    // Twenty at once may take a slow machine longer than a buyer would be made to wait.
+    configure: (config) => ({ ...config, limits: { ...config.limits, waitMsMax: 600_000 } }),
     wrapTransport: (chainId, transport) => async (request) => {
       if (silent.has(chainId) && request.method === 'eth_getTransactionReceipt') throw new Error('nobody answers')
       return transport(request)

@@ -21,7 +21,14 @@ export type CallOptions = {
   readonly meta?: Readonly<Record<string, unknown>>
   readonly era?: 'legacy' | 'modern'
   readonly clientCapabilities?: JsonObject
+  /** How it is sent, where that is not by `fetch`. */
+  readonly send?: Send
 }
+
+type Send = (
+  url: string,
+  request: { readonly method: string; readonly headers: Readonly<Record<string, string>>; readonly body: string },
+) => Promise<Response>
 
 export const JSON_HEADERS = { 'content-type': 'application/json', accept: 'application/json' }
 
@@ -37,10 +44,10 @@ export async function rpc(
   params: JsonObject = {},
   options: CallOptions = {},
 ): Promise<RpcAnswer> {
-  const { id = 1, headers = {}, meta = {}, era = 'legacy', clientCapabilities = {} } = options
+  const { id = 1, headers = {}, meta = {}, era = 'legacy', clientCapabilities = {}, send = fetch } = options
   const isModern = era === 'modern'
   const subject = params['name'] ?? params['uri']
-  const response = await fetch(url, {
+  const response = await send(url, {
     method: 'POST',
     headers: {
       ...JSON_HEADERS,

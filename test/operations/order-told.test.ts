@@ -107,6 +107,8 @@ test('what is written down of an order is bounded, and the same again is only co
     post({ itemId: 'keys:5', nickname: 'Demo' }),
   )
   const { orderId } = (await response.json()) as { orderId: string }
+  const jobs = () => shop.store.db.query('select from jobs where key = $1', [orderId])
+  await until(async () => (await jobs()).rows.length === 0)
   const order = (await shop.service.checkout.orders.byId(orderId))!
   const lease = (await shop.service.checkout.jobs.begin(orderId, 60))!
   const { noteTry } = shop.service.checkout.orders
