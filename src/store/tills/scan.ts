@@ -112,6 +112,10 @@ const DROP = statement<{ order_id: string }>(`
   from gone
   where state = 'matched'`)
 
+/** Why money is set aside that a store may have forgotten the purchase of. */
+export const SET_ASIDE = 'It arrived while the books were not kept; it may have been spent already.'
+
+// What the chain shows again is as it was: what a person kept stays, and what may have been spent waits for one.
 const INSERT = statement<{ id: string }>(`
   insert into arrivals (id, till, transaction, log_index, block_number, sender, amount, state)
   select id, $1, transaction, log_index, block_number, sender, amount, 'unclaimed'
@@ -119,7 +123,12 @@ const INSERT = statement<{ id: string }>(`
     as t (id, transaction, log_index, block_number, sender, amount)
   on conflict (till, transaction, log_index) do update
   set block_number = excluded.block_number,
-      state = case when arrivals.state = 'dropped' then 'unclaimed' else arrivals.state end,
+      state = case
+        when arrivals.state <> 'dropped' then arrivals.state
+        when arrivals.decided_by is not null then 'kept'
+        when arrivals.reason = $8 then 'held'
+        else 'unclaimed'
+      end,
       updated_at = now()
   where arrivals.block_number <> excluded.block_number
      or arrivals.state = 'dropped'
@@ -197,5 +206,6 @@ export async function recordArrivals(
     transfers.map(({ blockNumber }) => blockNumber.toString()),
     transfers.map(({ sender }) => sender),
     transfers.map(({ amount }) => amount.toString()),
+    SET_ASIDE,
   ])
 }
