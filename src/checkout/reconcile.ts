@@ -4,10 +4,11 @@ import { blockRanges } from '../chain/transfers.ts'
 import type { Lease } from '../domain/lease.ts'
 import type { MissingSend } from '../domain/send-watch.ts'
 import type { ArrivalState, Till } from '../domain/till.ts'
-import { listArrivals, matchArrivals, sumOfArrivals } from '../store/tills/arrivals.ts'
+import { listArrivals, sumOfArrivals } from '../store/tills/arrivals.ts'
 import { findMissing, listMissing, noteMissing, writeOff } from '../store/tills/missing-settlements.ts'
 import { openTill, recordArrivals, recordReport, recordScan, type TillMark } from '../store/tills/scan.ts'
 import { underLease } from './held.ts'
+import { matchTill } from './match.ts'
 import { workOrphans } from './orphans.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
 import { setAside } from './set-aside.ts'
@@ -85,7 +86,7 @@ export async function scanTill(context: ReconcileContext, till: Till): Promise<T
     count += transfers.length
     for (const transfer of transfers) amount += transfer.amount
   }
-  await matchArrivals(db, till.id, till.rail.network)
+  await matchTill(context, till)
   return { mark, blocks: { from: mark.fromBlock, to: head }, arrived: { count, amount } }
 }
 

@@ -1,9 +1,10 @@
 import type { Astray, RailName } from '../domain/rail.ts'
 import { type Arrival, refundOf, type Till } from '../domain/till.ts'
 import { hurry } from '../store/jobs.ts'
-import { arrivalsOf, hastenArrival, matchArrivals } from '../store/tills/arrivals.ts'
+import { arrivalsOf, hastenArrival } from '../store/tills/arrivals.ts'
 import { recordArrivals } from '../store/tills/scan.ts'
 import type { SentBack } from './checkout.ts'
+import { matchTill } from './match.ts'
 import { obstacleToReturn } from './orphans.ts'
 import { RECONCILE, type ReconcileContext } from './reconcile-context.ts'
 
@@ -18,7 +19,7 @@ export async function sendBack(context: ReconcileContext, rail: RailName, astray
   const { transaction, detail: reason } = astray
   for (const till of context.tills.filter((one) => one.rail.name === rail)) {
     await recordArrivals(context.db, till.id, await till.transfersOf(transaction), context.random)
-    await matchArrivals(context.db, till.id, till.rail.network)
+    await matchTill(context, till)
     const [arrival] = (await arrivalsOf(context.db, till.id, transaction)).filter(isStray)
     if (!arrival) continue
     const seconds = astray.mayBeAnothers ? await secondsForRivals(context, till, arrival) : 0

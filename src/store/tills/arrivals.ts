@@ -24,42 +24,6 @@ export type ArrivalRow = {
   found_at: Date
 }
 
-// A transaction may hold several transfers and pay several orders: each transfer pays one, and they are told apart by payer and amount.
-const MATCH = statement<{ id: string }>(`
-  with arrived as (
-    select id, transaction, lower(sender) as payer, amount,
-           row_number() over (partition by transaction, lower(sender), amount order by log_index) as rank
-    from arrivals
-    where till = $1
-      and state in ('unclaimed', 'orphaned', 'dust')
-  ), paid as (
-    select o.id, o.payment_tx, lower(o.payer) as payer, o.amount,
-           row_number() over (partition by o.payment_tx, lower(o.payer), o.amount order by o.id) as rank
-    from orders o
-    where o.payment_tx in (select transaction from arrived)
-      and o.network = $2
-      and not exists (select from arrivals m where m.order_id = o.id and m.state = 'matched')
-  )
-  update arrivals a
-  set state = 'matched',
-      order_id = paid.id,
-      reason = null,
-      updated_at = now()
-  from arrived
-  join paid
-    on paid.payment_tx = arrived.transaction
-   and paid.payer = arrived.payer
-   and paid.amount = arrived.amount
-   and paid.rank = arrived.rank
-  where a.id = arrived.id
-    and a.state in ('unclaimed', 'orphaned', 'dust')
-  returning a.id`)
-
-/** Finds the order of every transfer that has none yet. Returns how many were found. */
-export async function matchArrivals(queryable: Queryable, till: string, network: string): Promise<number> {
-  return (await queryable.query(MATCH, [till, network])).rows.length
-}
-
 const DUE = statement<ArrivalRow>(`
   select *
   from arrivals
