@@ -1,6 +1,7 @@
 import type { Address, Hash } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Hex } from '../base/hex.ts'
+import { Problem } from '../base/problem.ts'
 import { type NewHeads, noHeads } from '../domain/new-heads.ts'
 import type { Rpc } from './rpc.ts'
 
@@ -40,6 +41,26 @@ export type RawReceipt = {
 export async function readReceipt(rpc: Rpc, hash: Hash): Promise<Receipt | null> {
   const raw = await rpc.request<RawReceipt | null>('eth_getTransactionReceipt', [hash])
   return raw === null ? null : receiptIn(raw, hash)
+}
+
+/**
+ * The receipt that holds this very log. Throws while it is not shown: a node that is behind says as little about what stands beside the log
+ * as one that has it in another block by now.
+ */
+export async function receiptAround(
+  rpc: Rpc,
+  { transaction, logIndex }: { readonly transaction: Hash; readonly logIndex: number },
+): Promise<Receipt> {
+  const receipt = await readReceipt(rpc, transaction)
+  if (receipt?.logs.some((log) => Number(log.logIndex) === logIndex)) return receipt
+  throw new NotShown(transaction)
+}
+
+/** The chain answered, and not with what it showed before. */
+export class NotShown extends Problem {
+  constructor(transaction: Hash) {
+    super('chain_unavailable', `The chain does not show transaction ${transaction} as it was; try again soon.`)
+  }
 }
 
 /** A receipt of something else is none. */

@@ -235,7 +235,7 @@ async function keep(
   arrival: Arrival,
   { by, alongside }: ArrivalDecision,
 ): Promise<Arrival | null> {
-  const claim = await freeName(context, till, arrival)
+  const claim = await freeName(context, await till.rail.identityOf(arrival))
   const kept = { to: 'kept', reason: arrival.reason, decidedBy: by, claim, event: null, alongside } as const
   return changeArrival(context.db, arrival, kept)
 }
@@ -248,17 +248,16 @@ export async function holdArrival(
   context: ReconcileContext,
   till: Till,
   arrival: Arrival,
-  reason: string,
+  { reason, identity }: { readonly reason: string; readonly identity: string | null },
 ): Promise<Arrival | null> {
-  const claim = await freeName(context, till, arrival)
+  const claim = await freeName(context, identity)
   if (arrival.amount < context.policy.refundAtLeast)
     return changeArrival(context.db, arrival, { to: 'dust', reason, claim, event: null })
   return change(context, till, arrival, { to: 'held', reason, claim, type: 'payment.orphaned' })
 }
 
-async function freeName(context: ReconcileContext, till: Till, arrival: Arrival): Promise<string | null> {
-  const identity = await till.rail.identityOf(arrival)
-  return (await claimantOf(context.db, identity)).kind === 'nobody' ? identity : null
+async function freeName({ db }: ReconcileContext, identity: string | null): Promise<string | null> {
+  return (await claimantOf(db, identity)).kind === 'nobody' ? identity : null
 }
 
 type Step = Omit<ArrivalChange, 'event'> & { readonly type: NonNullable<ArrivalChange['event']>['type'] }

@@ -1,11 +1,13 @@
+import { NotShown } from '../chain/receipt.ts'
 import type { Arrival, Till } from '../domain/till.ts'
 import { claimantOf, listArrivals } from '../store/tills/arrivals.ts'
-import { trustBooks } from '../store/tills/scan.ts'
+import { SET_ASIDE, trustBooks } from '../store/tills/scan.ts'
 import { holdArrival } from './orphans.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
 
-const REASON = 'It arrived while the books were not kept; it may have been spent already.'
 const PAGE = 1_000
+/** No node that answers is further behind. */
+const BEHIND_MS_MAX = 3_600_000
 
 /**
  * All money without an order: perhaps it had bought something that this store no longer remembers, and it must neither buy again nor go back by
@@ -14,13 +16,24 @@ const PAGE = 1_000
 export async function setAside(context: ReconcileContext, till: Till): Promise<void> {
   const { db } = context
   for await (const arrival of unclaimed(context, till)) {
-    if (till.isOwn(arrival.sender) || arrival.reason === REASON) continue
-    const claimant = await claimantOf(db, await till.rail.identityOf(arrival))
+    if (till.isOwn(arrival.sender) || arrival.reason === SET_ASIDE) continue
+    const identity = await nameOf(context, till, arrival)
+    const claimant = await claimantOf(db, identity)
     // An order that waits for just this payment goes on with it.
     if (claimant.kind === 'order' && !claimant.isPaid) continue
-    await holdArrival(context, till, arrival, REASON)
+    await holdArrival(context, till, arrival, { reason: SET_ASIDE, identity })
   }
   await trustBooks(db, till.id)
+}
+
+/** Without its name it could buy once more, so whoever sets it aside waits for a node that is behind. None shows everything for ever. */
+async function nameOf({ clock }: ReconcileContext, till: Till, arrival: Arrival): Promise<string | null> {
+  try {
+    return await till.rail.identityOf(arrival)
+  } catch (error) {
+    if (!(error instanceof NotShown) || clock.now() - arrival.foundAt < BEHIND_MS_MAX) throw error
+    return null
+  }
 }
 
 /** Dust too: most of what is sold costs less than anybody would send back. */

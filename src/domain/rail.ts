@@ -240,7 +240,7 @@ export type Rail = RailTraits & {
   read(incoming: Incoming): Credential | null
   /** Moves nothing. Throws Problem when this credential does not pay these terms, and nothing was taken by it. */
   verify(credential: Credential, terms: Terms): Promise<Verified>
-  /** The name that the payment behind a transfer to us goes by; null when it has none. */
+  /** The name that the payment behind a transfer to us goes by; null when it has none. Throws Problem while the chain does not show it. */
   identityOf(transfer: { readonly transaction: Hash; readonly logIndex: number }): Promise<string | null>
   /** Every name that the chain may show this payment by, also those that take work to find out. Asks nobody. */
   namesOf(credential: Credential): Promise<readonly string[]>

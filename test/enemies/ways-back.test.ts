@@ -63,6 +63,48 @@ test('one transaction that pays two purchases: what bought something does not go
   assert.ok(paid >= bought * LOT_PRICE, `${bought} bought for ${paid}, and the last answer was ${answer.status}`)
 })
 
+test('the same for a payment that landed under another name than its order knows', async () => {
+  const wallet = await mppWallet(shop)
+  const [first, second] = [await ask(wallet.address), await ask(wallet.address)]
+  const calls = [payingCall(first.challenge), payingCall(second.challenge)]
+  const before = await rail.balance(shop, wallet.address)
+  const hash = await wallet.send(wallet.sign(calls, { gas: 1_000_000n }))
+  const sold = await present(second, hash)
+  assert.equal(sold.status, 200)
+  // As if it had been signed once more, and the order was opened for the other signature.
+  await shop.store.db.query(
+    `update payment_identities set identity = identity || '00' where identity like '%/transfer/%' and handle = $1`,
+    [hash.toLowerCase()],
+  )
+  await reconcileRail(shop, rail, AT_ONCE)
+  await reconcileRail(shop, rail, AT_ONCE)
+  const again = await present(first, hash)
+  const orderOf = async (answer: Response) => ((await answer.json()) as { orderId: string }).orderId
+  assert.equal(await orderOf(again), await orderOf(sold), 'what was bought is told of once more')
+  assert.ok(before - (await rail.balance(shop, wallet.address)) >= LOT_PRICE)
+  assert.deepEqual((await stateOf(hash)).map(({ state }) => state).sort(), ['matched', 'refunded'])
+})
+
+test('both are bought, and nothing goes back, when both are presented', async () => {
+  const wallet = await mppWallet(shop)
+  const [first, second] = [await ask(wallet.address), await ask(wallet.address)]
+  const calls = [payingCall(first.challenge), payingCall(second.challenge)]
+  const hash = await wallet.send(wallet.sign(calls, { gas: 1_000_000n }))
+  for (const one of [second, first]) {
+    assert.equal((await present(one, hash)).status, 200)
+    await reconcileRail(shop, rail, TOMORROW)
+  }
+  const { items } = await reconcileRail(shop, rail, AT_ONCE)
+  assert.deepEqual(
+    items.filter(({ transaction }) => transaction === hash.toLowerCase()),
+    [],
+  )
+  assert.deepEqual(
+    (await stateOf(hash)).map(({ state }) => state),
+    ['matched', 'matched'],
+  )
+})
+
 describe('a payment whose receipt is not shown at the moment', () => {
   let wallet: MppWallet
   let wanted: Wanted

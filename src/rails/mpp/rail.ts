@@ -4,7 +4,7 @@ import { type Random, systemRandom } from '../../base/id.ts'
 import { type JsonObject, stringify } from '../../base/json.ts'
 import { formatUsd, type Usd } from '../../base/money.ts'
 import type { Secret } from '../../base/secret.ts'
-import { readReceipt } from '../../chain/receipt.ts'
+import { readReceipt, receiptAround } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import { memoBehind } from '../../chain/tip20.ts'
@@ -80,11 +80,10 @@ export function mppRail(options: MppOptions): Rail {
     namesOf: (credential) => namesOf(options, credential),
     landed: (credential) => landed(options, ways, credential.content as MppCredential),
 
-    async identityOf({ transaction, logIndex }) {
-      const receipt = await readReceipt(rpc, transaction)
-      const memo = receipt && memoBehind(receipt, asset, logIndex)
+    async identityOf(transfer) {
+      const memo = memoBehind(await receiptAround(rpc, transfer), asset, transfer.logIndex)
       const tag = memo && tagIn(memo)
-      return tag && transferIdentity(network, tag, transaction)
+      return tag && transferIdentity(network, tag, transfer.transaction)
     },
 
     settle: (order) => settler.settle(order),

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../base/json.ts'
 import { formatUsd, type Usd } from '../../base/money.ts'
 import { authorizationBehind } from '../../chain/eip3009.ts'
 import type { HeadSource } from '../../chain/head.ts'
-import { readReceipt } from '../../chain/receipt.ts'
+import { receiptAround } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import { refundTransfer } from '../../chain/transfer.ts'
@@ -68,9 +68,8 @@ export function x402Rail(options: X402Options): Rail {
       return { kind: 'pays', payment: await verifyPayment({ ...options, isSignedByKey }, credential, terms) }
     },
 
-    async identityOf({ transaction, logIndex }) {
-      const receipt = await readReceipt(rpc, transaction)
-      const authorization = receipt && authorizationBehind(receipt, asset, logIndex)
+    async identityOf(transfer) {
+      const authorization = authorizationBehind(await receiptAround(rpc, transfer), asset, transfer.logIndex)
       return authorization && identityOf(network, asset, authorization)
     },
 
