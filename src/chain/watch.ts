@@ -6,6 +6,7 @@ import type { Lease } from '../domain/lease.ts'
 import type { MissingSend, SendWatch, WatchedSend } from '../domain/send-watch.ts'
 import { type Attempt, decisiveOf, followOn, hasSucceeded, readSendTries, sendNext } from './attempts.ts'
 import { contractAt, Reverted } from './contract.ts'
+import { readReceipt } from './receipt.ts'
 import type { Rpc } from './rpc.ts'
 import type { Sender } from './sender.ts'
 import { refundTransfer, transferIn } from './transfer.ts'
@@ -71,8 +72,13 @@ async function restore(options: WatchOptions, send: WatchedSend): Promise<Missin
 
 async function bringBack(options: WatchOptions, sender: Sender | undefined, send: WatchedSend): Promise<string> {
   if (!sender) return 'The key that sent it is not configured any more.'
-  if (send.payment !== 'shown') return withhold(options, sender, send)
+  if (!(await isPaid(options, send))) return withhold(options, sender, send)
   return isDeliveryStep(send.step) ? deliverAgain(options, sender, send) : refundAgain(options, sender, send)
+}
+
+async function isPaid({ rpc }: WatchOptions, { payment, strayTx }: WatchedSend): Promise<boolean> {
+  if (strayTx === null) return payment === 'shown'
+  return (await readReceipt(rpc, strayTx))?.succeeded ?? false
 }
 
 /**

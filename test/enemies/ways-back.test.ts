@@ -179,6 +179,28 @@ for (const [name, come] of [
     })
   })
 
+for (const [name, come] of [
+  ['x402', x402Stranger],
+  ['mpp', mppStranger],
+] as const)
+  test(`money on ${name} that the chain dropped together with its way back does not go back as well`, async () => {
+    const stranger = await come(shop)
+    const chain = name === 'x402' ? shop.chains.native : shop.chains.tempo
+    // Nothing of it is in doubt.
+    await reconcileRail(shop, stranger.rail)
+    const had = await stranger.rail.balance(shop, stranger.address)
+    const hash = await stranger.give(DOLLAR)
+    await reconcileRail(shop, stranger.rail, AT_ONCE)
+    assert.equal((await stateOf(hash))[0]!.state, 'refunded')
+    const { blockNumber } = (await chain.request({ method: 'eth_getTransactionReceipt', params: [hash] })) as {
+      blockNumber: string
+    }
+    const head = Number(await chain.request({ method: 'eth_blockNumber', params: [] }))
+    await chain.request({ method: 'dev_reorg', params: [head - Number(blockNumber) + 1, { transactions: 'drop' }] })
+    for (let look = 1; look <= 3; look++) await reconcileRail(shop, stranger.rail, AT_ONCE)
+    assert.ok((await stranger.rail.balance(shop, stranger.address)) <= had, 'nothing came, so nothing goes back')
+  })
+
 test('a payment that waited for a person and buys after all is known to have paid its order', async () => {
   const wallet = await mppWallet(shop)
   const wanted = await ask(wallet.address)
