@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { usd } from '../../src/base/money.ts'
+import type { EvmLog } from '../../src/chain/receipt.ts'
 import type { Config } from '../../src/config/config.ts'
 import { doubtBooks } from '../../src/store/tills/scan.ts'
 import { createMeddler } from '../checkout/meddler.ts'
@@ -199,6 +200,45 @@ for (const [name, come] of [
     await chain.request({ method: 'dev_reorg', params: [head - Number(blockNumber) + 1, { transactions: 'drop' }] })
     for (let look = 1; look <= 3; look++) await reconcileRail(shop, stranger.rail, AT_ONCE)
     assert.ok((await stranger.rail.balance(shop, stranger.address)) <= had, 'nothing came, so nothing goes back')
+  })
+
+for (const [name, come] of [
+  ['x402', x402Stranger],
+  ['mpp', mppStranger],
+] as const)
+  test(`money on ${name} that is mined again behind other transactions goes back once, and what was kept stays`, async () => {
+    const stranger = await come(shop)
+    await reconcileRail(shop, stranger.rail)
+    const kept = (await stranger.give(2n * DOLLAR)).toLowerCase()
+    await reconcileRail(shop, stranger.rail, TOMORROW)
+    assert.equal((await decide(kept, 'keep')).status, 200)
+    const back = (await stranger.give(DOLLAR)).toLowerCase()
+    await reconcileRail(shop, stranger.rail, AT_ONCE)
+    assert.equal((await stateOf(back))[0]!.state, 'refunded')
+    const had = await stranger.rail.balance(shop, stranger.address)
+    // The same transactions, each behind more logs of its block than before.
+    const later = (log: EvmLog) =>
+      [kept, back].includes(log.transactionHash.toLowerCase())
+        ? { ...log, logIndex: `0x${(Number(log.logIndex) + 7).toString(16)}` }
+        : log
+    const logs = meddler.meddle('eth_getLogs', async (_params, show) => ((await show()) as EvmLog[]).map(later))
+    const receipts = meddler.meddle('eth_getTransactionReceipt', async (_params, show) => {
+      const receipt = (await show()) as { logs: EvmLog[] } | null
+      return receipt && { ...receipt, logs: receipt.logs.map(later) }
+    })
+    for (let look = 1; look <= 3; look++) await reconcileRail(shop, stranger.rail, AT_ONCE)
+    for (const stop of [logs, receipts]) stop()
+    assert.equal((await stranger.rail.balance(shop, stranger.address)) - had, 0n)
+    for (const [hash, state] of [
+      [kept, 'kept'],
+      [back, 'refunded'],
+    ] as const)
+      assert.deepEqual(
+        (await stateOf(hash)).map((row) => row.state),
+        [state],
+      )
+    await reconcileRail(shop, stranger.rail, AT_ONCE)
+    assert.equal((await stranger.rail.balance(shop, stranger.address)) - had, 0n)
   })
 
 test('a payment that waited for a person and buys after all is known to have paid its order', async () => {

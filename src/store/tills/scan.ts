@@ -1,6 +1,7 @@
+import { type Address, sameAddress } from '../../base/address.ts'
 import { newId, type Random } from '../../base/id.ts'
 import type { Transfer } from '../../domain/till.ts'
-import type { Database, Queryable } from '../db.ts'
+import type { Database, Queryable, Transaction } from '../db.ts'
 import { bornIn } from '../lineage.ts'
 import { statement } from '../statement.ts'
 
@@ -134,6 +135,35 @@ const INSERT = statement<{ id: string }>(`
      or arrivals.state = 'dropped'
   returning id`)
 
+const ELSEWHERE = statement<{ id: string; transaction: string; sender: Address; amount: string }>(`
+  select id, transaction, sender, amount
+  from arrivals
+  where till = $1
+    and transaction in (
+      select a.transaction
+      from arrivals a
+      where a.till = $1
+        and a.transaction = any ($2::text[])
+        and not exists (
+          select
+          from unnest($2::text[], $3::int[]) as seen (transaction, log_index)
+          where seen.transaction = a.transaction
+            and seen.log_index = a.log_index))
+  order by transaction, log_index
+  for update`)
+
+const LIFT = statement(`
+  update arrivals
+  set log_index = -1 - log_index
+  where id = any ($1)`)
+
+const MOVE = statement(`
+  update arrivals a
+  set log_index = m.log_index,
+      updated_at = now()
+  from unnest($1::text[], $2::int[]) as m (id, log_index)
+  where a.id = m.id`)
+
 const ADVANCE = statement(`
   update tills
   set checked_block = greatest(checked_block, $2),
@@ -183,22 +213,27 @@ export function recordScan(db: Database, till: string, scan: Scan, random: Rando
   return db.transaction(async (tx) => {
     const hashes = transfers.map(({ transaction }) => transaction)
     const indexes = transfers.map(({ logIndex }) => logIndex)
+    await record(tx, till, transfers, random)
     const { rows } = await tx.query(DROP, [till, fromBlock.toString(), toBlock.toString(), hashes, indexes])
-    await recordArrivals(tx, till, transfers, random)
     await tx.query(ADVANCE, [till, toBlock.toString()])
     return rows.map(({ order_id }) => order_id)
   })
 }
 
-/** Writes down transfers that the chain shows; what is known already is left as it is. */
-export async function recordArrivals(
-  queryable: Queryable,
+/** Writes down all transfers of some transactions, as the chain shows them; what is known already is left as it is. */
+export function recordArrivals(
+  db: Database,
   till: string,
   transfers: readonly Transfer[],
   random: Random,
 ): Promise<void> {
+  return db.transaction((tx) => record(tx, till, transfers, random))
+}
+
+async function record(tx: Transaction, till: string, transfers: readonly Transfer[], random: Random): Promise<void> {
   if (transfers.length === 0) return
-  await queryable.query(INSERT, [
+  await follow(tx, till, transfers)
+  await tx.query(INSERT, [
     till,
     transfers.map(() => newId('arr', random)),
     transfers.map(({ transaction }) => transaction),
@@ -208,4 +243,26 @@ export async function recordArrivals(
     transfers.map(({ amount }) => amount.toString()),
     SET_ASIDE,
   ])
+}
+
+/** A transaction that was mined again may have other logs before it: its transfers are the same ones, and what became of them stays. */
+async function follow(tx: Transaction, till: string, transfers: readonly Transfer[]): Promise<void> {
+  const hashes = transfers.map(({ transaction }) => transaction)
+  const { rows } = await tx.query(ELSEWHERE, [till, hashes, transfers.map(({ logIndex }) => logIndex)])
+  const moves: { readonly id: string; readonly logIndex: number }[] = []
+  for (const hash of new Set(rows.map(({ transaction }) => transaction))) {
+    const known = rows.filter(({ transaction }) => transaction === hash)
+    const shown = transfers
+      .filter(({ transaction }) => transaction === hash)
+      .toSorted((one, other) => one.logIndex - other.logIndex)
+    const isSame = ({ sender, amount }: Transfer, at: number) =>
+      known[at]?.amount === amount.toString() && sameAddress(known[at].sender, sender)
+    if (known.length !== shown.length || !shown.every(isSame)) continue
+    moves.push(...shown.map(({ logIndex }, at) => ({ id: known[at]!.id, logIndex })))
+  }
+  if (moves.length === 0) return
+  const ids = moves.map(({ id }) => id)
+  // Away from all of them first: one may go where another one was.
+  await tx.query(LIFT, [ids])
+  await tx.query(MOVE, [ids, moves.map(({ logIndex }) => logIndex)])
 }
