@@ -134,19 +134,29 @@ async function decideDelivery(
   const call = await calls.find(id)
   if (!call || call.verdict || !isAwaited(status)) return 'nothing_to_decide'
   if (clock.now() < call.sentAt + config.limits.gameRequestLifeMs) return 'too_early'
+  const { sentAt } = call
+  if (approval && approval.request.sentAt !== sentAt) throw askedAgain(id)
   const about = { kind: 'order', id }
   const deed = { deed: 'order.decided', about, before: { status }, after: { outcome }, reason: reason ?? undefined }
   const currency = (await readCurrencies(database))(network, asset)
-  const wish = { kind: 'order.decide', about: id, amount, request: { outcome, reason, to, currency } } as const
+  const wish = { kind: 'order.decide', about: id, amount, request: { outcome, reason, to, currency, sentAt } } as const
   // The money goes back by this word alone.
   const alongside =
     outcome === 'delivered' ? recorded(doer, deed) : await guardRefund(parts, doer, wish, { deed, approval })
   const by = byBoth(doer, approval)
-  const judged = { orderId: id, sentAt: call.sentAt }
+  const judged = { orderId: id, sentAt }
   if (!(await calls.decide(judged, outcome, by, alongside))) return 'nothing_to_decide'
   log.warn('an operator decided about a delivery', { orderId: id, outcome, by })
   await hurry(database, { kind: 'order', key: id })
   return 'taken'
+}
+
+/** Whoever found out that nothing was delivered knew nothing of a request that left afterwards. */
+function askedAgain(orderId: string): Problem {
+  return new Problem(
+    'changed_meanwhile',
+    `No money was sent: the game was asked for order ${orderId} again since. Refuse this, find out, and ask anew.`,
+  )
 }
 
 /** Paid, and its goods not heard of. */
