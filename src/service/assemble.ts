@@ -36,6 +36,7 @@ import { type Deed, type Doer, recordDeed } from '../store/deeds.ts'
 import { claim, enqueueLeased, extend, forget, release } from '../store/jobs.ts'
 import { createOrders } from '../store/orders/orders.ts'
 import { addStrike } from '../store/orders/strikes.ts'
+import { patiently } from '../store/patience.ts'
 import { createJournal } from '../store/sends/journal.ts'
 import type { OpenSurface } from '../surfaces/surface.ts'
 import { createChains } from './chains.ts'
@@ -72,9 +73,9 @@ export type Assembly = {
 /** The only place where all parts meet. */
 export async function assemble(config: Config, parts: Parts = {}): Promise<Assembly> {
   const ground = await layGround(config, parts)
-  const { database, clock, ownClock, log } = ground
+  const { database, patient, clock, ownClock, log } = ground
   const stopping = new AbortController()
-  if (ownClock) await keepTime(ownClock, database, log, stopping.signal)
+  if (ownClock) await patiently(() => keepTime(ownClock, database, log, stopping.signal), { clock, log })
   const counter = await openCounter(config, ground)
   const { checkout, operations } = counter
   const { app, table, operatorRoutes, limiter } = await openDoor(config, ground, counter)
@@ -88,8 +89,8 @@ export async function assemble(config: Config, parts: Parts = {}): Promise<Assem
     database,
     clock,
     log,
-    firstLink: () => firstLink({ config, database, clock, random: ground.random }),
-    isUnfounded: () => isUnfounded({ config, database }),
+    firstLink: () => firstLink({ config, database: patient, clock, random: ground.random }),
+    isUnfounded: () => isUnfounded({ config, database: patient }),
     async begin() {
       await operations.gate.open(stopping.signal)
       counter.listen(stopping.signal)
@@ -122,7 +123,7 @@ type Counter = {
 
 /** Rails, goods and books: what sells, whoever asks and however. */
 async function openCounter(config: Config, ground: Ground): Promise<Counter> {
-  const { clock, random, log, waypoint, exchange, database, transports, surfaces, rails: kinds, startsCold } = ground
+  const { clock, random, log, waypoint, exchange, database, patient, transports, surfaces, startsCold } = ground
   const { limits, http } = config
   const sources = { clock, random, log, waypoint, exchange }
   const journal = createJournal(database)
@@ -132,10 +133,10 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   const chains = createChains({ limits, journal, clock, log, waypoint, transports, meter: nodes.meter })
   const { chainOf } = chains
   const measured = (service: string) => measuredExchange(exchange, clock, (asked) => meter.outside(service, asked))
-  const accounts = accountsOf(kinds, config)
+  const accounts = accountsOf(ground.rails, config)
   const selling = accounts.filter(({ isSelling }) => isSelling)
-  const hostOf = addressFinder(kinds, http)
-  const past = await recordedTerms(database, accounts)
+  const hostOf = addressFinder(ground.rails, http)
+  const past = await recordedTerms(patient, accounts)
   const telling = createTelling({ config, surfaces, hostOf, past })
   const { secondOpinionFrom } = config.operations
   const railParts = {
@@ -148,7 +149,7 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   const goods = { ...sources, exchange: measured('game'), config, database, chainOf, surfaces }
   const rules = createHouseRules({ database, clock, log, configured: config.blockedPayers })
   const { open, offers } = pairOffers({ ...goods, accounts: selling, rails, telling, rules })
-  await assertAllFinishable(database, offers)
+  await assertAllFinishable(patient, offers)
   const orders = createOrders(database)
   const memory = createStoreMemory()
   const books = { config, accounts, database, journal, orders, past, memory }
@@ -156,7 +157,7 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   const around = { ...sources, ...books, rails, open, chainOf, meter, tally, rules, replica }
   const { resolve, post, doctor, lookMs } = ground
   const operations = createOperations({ ...around, resolve, post, doctor, lookMs })
-  await assertAllReturnable(database, operations.reconcileContext)
+  await assertAllReturnable(patient, operations.reconcileContext)
   const receipts = createReceiptSigner({
     key: readSigningKey(config.receipts.key),
     retired: config.receipts.retired,
@@ -197,11 +198,11 @@ type Door = {
 
 /** The route table and everything that is served beside it, as one function from requests to answers. */
 async function openDoor(config: Config, ground: Ground, counter: Counter): Promise<Door> {
-  const { clock, random, log, database, surfaces, rails, extraRoutes } = ground
+  const { clock, random, log, database, patient, surfaces, rails, extraRoutes } = ground
   const { checkout, operations, meter, context, open, accounts } = counter
   const { limits, http } = config
   const rows = [
-    ...routes(context, await soldBefore(database, surfaces, rails, open)),
+    ...routes(context, await soldBefore(patient, surfaces, rails, open)),
     ...operations.publicRoutes(checkout),
     ...extraRoutes,
   ]

@@ -15,6 +15,7 @@ import { type Database, openDatabase } from '../store/db.ts'
 import { StoreFault } from '../store/fault.ts'
 import { migrate, pendingMigrations } from '../store/migrate.ts'
 import { refuseOtherMode, stampMode } from '../store/mode.ts'
+import { patientDatabase, patiently } from '../store/patience.ts'
 import type { Surface } from '../surfaces/surface.ts'
 import type { Post } from '../webhooks/post.ts'
 import type { Resolve } from '../webhooks/target.ts'
@@ -58,6 +59,8 @@ export type Ground = Required<Omit<Parts, 'furnish' | 'resolve' | 'post' | 'doct
   readonly doctor: Parts['doctor']
   readonly resolve: Resolve | undefined
   readonly post: Post | undefined
+  /** The store, for whatever is asked before anybody is let in: waits for it if it is away for a while. */
+  readonly patient: Database
   /** Set by the store's time; null where the clock was handed in. */
   readonly ownClock: SyncedClock | null
   /** What was brought along beside the table. */
@@ -73,17 +76,18 @@ export async function layGround(config: Config, parts: Parts): Promise<Ground> {
   const log = parts.log ?? stderrLog(config.logLevel, clock)
   declareRails(rails)
   const database = parts.database ?? (await openStore(config, { clock, random, log }))
-  await refuseOtherMode(database, { mode: config.mode, isPlayTill: isPublishedAddress })
-  await bringUpToDate(database, config, log)
-  await stampMode(database, config.mode)
+  const patient = patientDatabase(database, { clock, log })
+  await refuseOtherMode(patient, { mode: config.mode, isPlayTill: isPublishedAddress })
+  await bringUpToDate(patient, config, log)
+  await stampMode(patient, config.mode)
   const extraRoutes = (await parts.furnish?.(database)) ?? []
   const sources = { clock, ownClock, random, log, waypoint, exchange, resolve, post, doctor: parts.doctor }
-  return { ...sources, database, extraRoutes, transports, surfaces, rails, withoutWorker, startsCold, lookMs }
+  return { ...sources, database, patient, extraRoutes, transports, surfaces, rails, withoutWorker, startsCold, lookMs }
 }
 
 function openStore(config: Config, parts: { clock: Clock; random: Random; log: Log }): Promise<Database> {
   const { url, dataDir, poolSize } = config.store
-  return openDatabase({ dataDir, poolSize, ...parts, ...(url === undefined ? {} : { url }) })
+  return patiently(() => openDatabase({ dataDir, poolSize, ...parts, ...(url === undefined ? {} : { url }) }), parts)
 }
 
 async function bringUpToDate(database: Database, { store }: Config, log: Log): Promise<void> {

@@ -3,12 +3,14 @@ import { once } from 'node:events'
 import { rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { test } from 'node:test'
+import { layCable } from '../proxy/cable.ts'
 import { openStore } from '../support/database.ts'
 import { createDataDir } from '../support/embedded.ts'
 import { freePort } from '../support/free-port.ts'
 import { productionEnv } from '../support/production.ts'
-import { type Finished, newDataDir, sutler } from './sutler.ts'
+import { begin, type Finished, newDataDir, sutler } from './sutler.ts'
 
 // A start that cannot succeed says why and what to do, in words, and at once.
 
@@ -82,18 +84,54 @@ test('production without configuration names everything that is missing, each in
     assert.match(lines.find((line) => line.option === `SUTLER_${option}`)!.detail!, /is missing/)
 })
 
-test('a production that cannot reach its store says so in lines of JSON, all of it', async () => {
-  const DATABASE_URL = 'postgres://sutler:hunter2@127.0.0.1:1/sutler'
+test('a production whose store is of no use says so in lines of JSON, all of it', async () => {
+  const DATABASE_URL = 'postgres://sutler:hunter2@127.0.0.1:1/sutler?target_session_attrs=standby'
   const env = productionEnv({ PORT: String(await freePort()), DATABASE_URL })
   const { code, stdout, stderr } = await sutler(['start'], { env })
   assert.deepEqual([code, stdout], [1, ''])
   const last = linesOf(stderr).at(-1)!
-  assert.deepEqual([last.level, last.code], ['error', 'store_unavailable'])
-  assert.match(last.detail!, /check DATABASE_URL/)
+  assert.deepEqual([last.level, last.code], ['error', 'database_url_invalid'])
+  assert.match(last.detail!, /use read-write, or leave it out/)
   assert.doesNotMatch(stderr, /hunter2/)
 })
 
-type LogLine = { level: string; message: string; code?: string; option?: string; detail?: string }
+test('a production that cannot reach its store says so at once, in a line of JSON, and opens when it can', async (t) => {
+  const store = await openStore('postgres')
+  const cable = await layCable(store.place.url!)
+  cable.cut()
+  const rpc = 'http://127.0.0.1:1'
+  const nodes = { SUTLER_GAME_RPC_URL: rpc, SUTLER_X402_RPC_URL: rpc, SUTLER_MPP_RPC_URL: rpc }
+  const DATABASE_URL = cable.url.replace('@', ':hunter2@')
+  const own = { PORT: String(await freePort()), DATABASE_URL, SUTLER_SECOND_OPINION_FROM: 'never' }
+  const env = productionEnv({ ...nodes, ...own })
+  const { child, exit } = begin(['start'], env)
+  t.after(async () => {
+    child.kill('SIGKILL')
+    await exit
+    cable.close()
+    await store.drop()
+  })
+  const open = once(createInterface(child.stdout), 'line')
+  let stderr = ''
+  for await (const line of createInterface(child.stderr)) {
+    stderr += `${line}\n`
+    if (line.includes('the start waits for it')) break
+  }
+  const last = linesOf(stderr).at(-1)!
+  assert.deepEqual([last.level, last.error?.code], ['warn', 'store_unavailable'], stderr)
+  assert.doesNotMatch(stderr, /hunter2/)
+  cable.join()
+  assert.match(String(await open), /the shop is open/)
+})
+
+type LogLine = {
+  level: string
+  message: string
+  code?: string
+  option?: string
+  detail?: string
+  error?: { code?: string }
+}
 
 function linesOf(stderr: string): readonly LogLine[] {
   return stderr

@@ -25,7 +25,8 @@ export async function sutler(
   return { code, stdout, stderr }
 }
 
-function begin(args: readonly string[], env: Env, cwd = tmpdir()) {
+/** The same while it runs. */
+export function begin(args: readonly string[], env: Env, cwd = tmpdir()) {
   // Commands live for a second: to optimise the code of the embedded engine would take longer than to run it.
   const argv = ['--liftoff-only', command, ...args]
   const { PATH = '', HOME = '' } = process.env

@@ -106,7 +106,8 @@ export async function heard<Heard extends Word>(
   word: Heard,
 ): Promise<Extract<FromServer, Record<Heard, true>>> {
   return new Promise((resolve, reject) => {
-    const exited = () => reject(new Error(`a shop process ended before it was ${word}`))
+    const exited = (code: number | null, signal: NodeJS.Signals | null) =>
+      reject(new Error(`a shop process ended (${signal ?? code}) before it was ${word}`))
     child.once('exit', exited)
     child.on('message', function listen(message: FromServer) {
       if (!(word in message)) return
