@@ -48,7 +48,7 @@ const decide = async (transaction: string, decision: string) => {
 const hideReceipt = (hash: string) =>
   meddler.meddle('eth_getTransactionReceipt', ([asked], show) => (asked?.toLowerCase() === hash ? null : show()))
 
-test('one transaction that pays two purchases: what bought something does not go back, whichever is presented first', async () => {
+test('E31: one transaction that pays two purchases: what bought something does not go back, whichever is presented first', async () => {
   const wallet = await mppWallet(shop)
   const [first, second] = [await ask(wallet.address), await ask(wallet.address)]
   const calls = [payingCall(first.challenge), payingCall(second.challenge)]
@@ -64,7 +64,7 @@ test('one transaction that pays two purchases: what bought something does not go
   assert.ok(paid >= bought * LOT_PRICE, `${bought} bought for ${paid}, and the last answer was ${answer.status}`)
 })
 
-test('the same for a payment that landed under another name than its order knows', async () => {
+test('E31: the same for a payment that landed under another name than its order knows', async () => {
   const wallet = await mppWallet(shop)
   const [first, second] = [await ask(wallet.address), await ask(wallet.address)]
   const calls = [payingCall(first.challenge), payingCall(second.challenge)]
@@ -86,7 +86,7 @@ test('the same for a payment that landed under another name than its order knows
   assert.deepEqual((await stateOf(hash)).map(({ state }) => state).sort(), ['matched', 'refunded'])
 })
 
-test('both are bought, and nothing goes back, when both are presented', async () => {
+test('E31: both are bought, and nothing goes back, when both are presented', async () => {
   const wallet = await mppWallet(shop)
   const [first, second] = [await ask(wallet.address), await ask(wallet.address)]
   const calls = [payingCall(first.challenge), payingCall(second.challenge)]
@@ -106,7 +106,7 @@ test('both are bought, and nothing goes back, when both are presented', async ()
   )
 })
 
-describe('a payment whose receipt is not shown at the moment', () => {
+describe('E32: a payment whose receipt is not shown at the moment', () => {
   let wallet: MppWallet
   let wanted: Wanted
   let hash: string
@@ -146,7 +146,7 @@ for (const [name, come] of [
   ['x402', x402Stranger],
   ['mpp', mppStranger],
 ] as const)
-  describe(`money on ${name} that a node does not show for a moment`, () => {
+  describe(`E33: money on ${name} that a node does not show for a moment`, () => {
     let stranger: Stranger
     before(async () => {
       stranger = await come(shop)
@@ -184,7 +184,7 @@ for (const [name, come] of [
   ['x402', x402Stranger],
   ['mpp', mppStranger],
 ] as const)
-  test(`money on ${name} that the chain dropped together with its way back does not go back as well`, async () => {
+  test(`E34: money on ${name} that the chain dropped together with its way back does not go back as well`, async () => {
     const stranger = await come(shop)
     const chain = name === 'x402' ? shop.chains.native : shop.chains.tempo
     // Nothing of it is in doubt.
@@ -206,7 +206,7 @@ for (const [name, come] of [
   ['x402', x402Stranger],
   ['mpp', mppStranger],
 ] as const)
-  test(`money on ${name} that is mined again behind other transactions goes back once, and what was kept stays`, async () => {
+  test(`E33: money on ${name} that is mined again behind other transactions goes back once, and what was kept stays`, async () => {
     const stranger = await come(shop)
     await reconcileRail(shop, stranger.rail)
     const kept = (await stranger.give(2n * DOLLAR)).toLowerCase()
@@ -241,7 +241,7 @@ for (const [name, come] of [
     assert.equal((await stranger.rail.balance(shop, stranger.address)) - had, 0n)
   })
 
-test('a payment that waited for a person and buys after all is known to have paid its order', async () => {
+test('E31: a payment that waited for a person and buys after all is known to have paid its order', async () => {
   const wallet = await mppWallet(shop)
   const wanted = await ask(wallet.address)
   const hash = await wallet.send(wallet.sign([payingCall(wanted.challenge)]))
