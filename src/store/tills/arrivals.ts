@@ -192,15 +192,19 @@ export async function claimantOf(queryable: Queryable, identity: string | null):
   return { kind: 'order', orderId: order_id!, status: status!, paymentTx: payment_tx, isPaid: has_other }
 }
 
-const CLAIM = statement<{ identity: string }>(`
-  insert into payment_identities (identity, handle, arrival_id)
+/** Takes the name of a payment for its owner, if nobody has it. */
+export const claimFor = (owner: 'arrival_id' | 'order_id') =>
+  statement<{ identity: string }>(`
+  insert into payment_identities (identity, handle, ${owner})
   values ($1, regexp_replace($1, '^.*/', ''), $2)
   on conflict (identity) do update
-  set arrival_id = excluded.arrival_id,
+  set ${owner} = excluded.${owner},
       ${NOT_REFUSED}
   where payment_identities.order_id is null
     and payment_identities.arrival_id is null
   returning identity`)
+
+const CLAIM = claimFor('arrival_id')
 
 const CHANGE = statement<ArrivalRow>(`
   with changed as (

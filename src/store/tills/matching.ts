@@ -1,8 +1,7 @@
 import type { Arrival } from '../../domain/till.ts'
 import type { Database, Queryable } from '../db.ts'
-import { NOT_REFUSED } from '../orders/refusals.ts'
 import { statement } from '../statement.ts'
-import { type ArrivalRow, fromArrivalRow } from './arrivals.ts'
+import { type ArrivalRow, claimFor, fromArrivalRow } from './arrivals.ts'
 
 /** What waits for a person may still pay its order: until they have decided, its payer can present it. */
 const OPEN = `('unclaimed', 'orphaned', 'dust', 'held')`
@@ -100,15 +99,7 @@ const MATCH_ANY = statement<{ order_id: string }>(`
     and exists (select from orders o where ${UNPAID('a')})
   returning a.order_id`)
 
-const NAME = statement<{ identity: string }>(`
-  insert into payment_identities (identity, handle, order_id)
-  values ($1, regexp_replace($1, '^.*/', ''), $2)
-  on conflict (identity) do update
-  set order_id = excluded.order_id,
-      ${NOT_REFUSED}
-  where payment_identities.order_id is null
-    and payment_identities.arrival_id is null
-  returning identity`)
+const CLAIM = claimFor('order_id')
 
 /** For an order whose payment landed under another name than it was known by: what it was paid with must not buy once more. */
 export async function matchUnnamed(db: Database, { id }: Pick<Arrival, 'id'>, identity: string | null): Promise<void> {
@@ -116,7 +107,7 @@ export async function matchUnnamed(db: Database, { id }: Pick<Arrival, 'id'>, id
     .transaction(async (tx) => {
       const [matched] = (await tx.query(MATCH_ANY, [id])).rows
       if (!matched || identity === null) return
-      if ((await tx.query(NAME, [identity, matched.order_id])).rows.length === 0) throw new NameTaken()
+      if ((await tx.query(CLAIM, [identity, matched.order_id])).rows.length === 0) throw new NameTaken()
     })
     .catch((error: unknown) => {
       if (!(error instanceof NameTaken)) throw error
