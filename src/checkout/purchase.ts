@@ -27,19 +27,20 @@ export async function purchase<Input extends JsonObject>(
   return (await answerPaid({ checkout, offer, request }, buy)) ?? ask(checkout, offer, request)
 }
 
-/** For what is not sold on this rail any more: whoever bought it is answered for it, and nobody else buys. Null without a payment. */
-export function answerFormer<Input extends JsonObject>(
+/** For what is not sold on this rail any more: whoever bought it is answered for it, and nobody else buys. */
+export async function answerFormer<Input extends JsonObject>(
   checkout: Checkout,
   offer: Offer<Input>,
   request: PurchaseRequest<Input>,
   detail: string,
-): Promise<Outcome | null> {
-  return answerPaid({ checkout, offer, request }, async ({ offer, credential }) => {
+): Promise<Outcome> {
+  const answered = answerPaid({ checkout, offer, request }, async ({ offer, credential }) => {
     // A promise may have been kept by somebody else than us.
     const hasMoved = credential.funds === 'captured' || (await offer.rail.landed(credential)) !== null
     const moved = { status: 409, taken: 'unknown', action: 'fix_request' } as const
     throw new Problem('payment_misplaced', detail, hasMoved ? moved : {})
   })
+  return (await answered) ?? ask(checkout, offer, request)
 }
 
 /** What becomes of a payment that nobody has seen before. */

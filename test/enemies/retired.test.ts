@@ -166,6 +166,25 @@ describe('E11: over MCP a payment that had bought nothing when its rail was swit
       await retired.stop()
     })
 
+  test('is not looked at for a caller whose payments keep failing', async () => {
+    const buyer = await fundedWallet(shop)
+    const input = { saleId: 392, beneficiary: buyer.address }
+    const metas = [1, 2, 3].map(async () => paymentMeta(shop, 'x402', buyer, await tool(shop, input)))
+    const strict = await open((config) => {
+      const { limits, ...rest } = switchedOff.x402(config)
+      return { ...rest, limits: { ...limits, rate: { ...limits.rate, failed: 2 } } }
+    })
+    const answers: string[] = []
+    for (const meta of metas) answers.push(JSON.stringify(await tool(strict, input, await meta)))
+    const refused = /this one has bought nothing/
+    assert.deepEqual(
+      answers.map((answer) => refused.test(answer)),
+      [true, true, false],
+    )
+    assert.match(answers[2]!, /rate_limited/)
+    await strict.stop()
+  })
+
   test('and that somebody else has carried to the chain meanwhile is not said to be free', async () => {
     const buyer = await fundedWallet(shop)
     const input = { saleId: 392, beneficiary: buyer.address }

@@ -16,7 +16,7 @@ export type PaymentGate = {
   admit(request: HttpRequest, payment: Sent, buy: () => Promise<Outcome>): Promise<Outcome>
 }
 
-type Sent = { readonly route: PaidRoute; readonly incoming: Incoming }
+type Sent = { readonly route: Pick<PaidRoute, 'offer' | 'isRateLimited'>; readonly incoming: Incoming }
 
 type PaymentGateOptions = {
   readonly checkout: Checkout

@@ -36,7 +36,7 @@ export type PaidToolOptions = {
 type Sold = PaidRoute & { readonly challenge: Challenger }
 
 /** The same good on a rail that was retired: nobody is asked to pay there any more, but who has paid is owed an answer. */
-type Former = Pick<Sold, 'offer' | 'challenge' | 'body'>
+type Former = Pick<Sold, 'offer' | 'challenge' | 'body' | 'isRateLimited'>
 
 /** A good with all the rails it is offered on, a row for each. It is sold by the very `purchase` that sells it over HTTP. */
 export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], options: PaidToolOptions): McpTool {
@@ -45,7 +45,7 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
   const resource = { url: `mcp://tool/${tool.name}`, scope: `MCP ${tool.name}`, description: summary }
   const sold: readonly Sold[] = rows.map((row) => ({ ...row, challenge: row.offer.rail.challenger(resource) }))
   const former = formerOffers(checkout, rows, rails).map(
-    (offer): Former => ({ offer, challenge: offer.rail.challenger(resource), body: rows[0]!.body }),
+    (offer): Former => ({ ...rows[0]!, offer, challenge: offer.rail.challenger(resource) }),
   )
   const httpCalls = rows.map(({ method, offer, path }) => `${method} ${offer.rail.baseUrl}${path}`)
   const isRateLimited = rows.some((row) => row.isRateLimited)
@@ -89,15 +89,12 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
 
       const before = paidOn ? undefined : former.find(({ offer }) => carries(offer.rail, incomingOf(call)))
       if (before) {
-        const { offer } = before
-        const outcome = await answerFormer(
-          checkout,
-          offer,
-          requestOf(before, incomingOf(call)),
-          retiredWords(offer.rail),
+        const { rail } = before.offer
+        const sent = { route: before, incoming: incomingOf(call) }
+        const outcome = await paymentGate.admit(call.http, sent, () =>
+          answerFormer(checkout, before.offer, requestOf(before, sent.incoming), retiredWords(rail)),
         )
-        if (outcome && outcome.kind !== 'challenged') return outcomeResult(outcome, offer.rail, call)
-        return demand(outcome?.problem ?? null)
+        return outcome.kind === 'challenged' ? demand(outcome.problem) : outcomeResult(outcome, rail, call)
       }
       if (!paidOn) return demand(null)
       const row = sold.find(({ offer }) => offer.rail === paidOn)
