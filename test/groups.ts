@@ -7,12 +7,14 @@ import { join } from 'node:path'
 /** So many files share a process: each process more costs seconds to load, and far fewer could not be shared out. */
 const GROUP_MAX = 28
 
+/** These mostly wait for others, and long: at the end the cores would wait for them. */
+const WAITING = ['test/rehearsal/rehearsal.test.ts', 'test/enemies/silent-store.test.ts']
+
 /** These take longest, in this order. Each has a process to itself. */
 const LONG = [
-  'test/rehearsal/rehearsal.test.ts',
+  ...WAITING,
   'test/crash/kill.test.ts',
   'test/proxy/proxy.test.ts',
-  'test/enemies/silent-store.test.ts',
   'test/operations/failover.test.ts',
   'test/package/pack.test.ts',
   'test/package/deploy.test.ts',
@@ -39,11 +41,14 @@ export function groupsOf(files: readonly string[]): readonly Group[] {
   const browser = files.filter((file) => BROWSER.test(file) && !alone.includes(file))
   const together = files.filter((file) => !alone.includes(file) && !browser.includes(file))
   const isLight = (file: string) => file.startsWith('src/')
+  const isWaiting = ([file]: Group) => WAITING.includes(file)
+  const single = alone.toSorted((a, b) => LONG.indexOf(a) - LONG.indexOf(b)).map((file): Group => [file])
   // The longest first: no core waits long for another at the end.
   return [
+    ...single.filter(isWaiting),
     ...piecesOf(browser),
     ...piecesOf(together.filter((file) => !isLight(file))),
-    ...alone.toSorted((a, b) => LONG.indexOf(a) - LONG.indexOf(b)).map((file): Group => [file]),
+    ...single.filter((group) => !isWaiting(group)),
     ...piecesOf(together.filter(isLight)),
   ]
 }

@@ -40,7 +40,7 @@ async function main(args: readonly string[]): Promise<void> {
     await template
     const flags = [
       // More than there are cores: some mostly wait.
-      `--test-concurrency=${availableParallelism() + 2}`,
+      `--test-concurrency=${availableParallelism() + 3}`,
       `--test-timeout=${TEST_MS_MAX}`,
       // To optimise the embedded engine takes longer than any test runs it.
       '--liftoff-only',

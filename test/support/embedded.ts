@@ -7,12 +7,13 @@ import { systemRandom } from '../../src/base/id.ts'
 import { silentLog } from '../../src/base/log.ts'
 import { openDatabase } from '../../src/store/db.ts'
 import { migrate } from '../../src/store/migrate.ts'
+import { scratchFolder } from './scratch.ts'
 
 const root = join(import.meta.dirname, '../..')
 
 /** A folder with an empty, migrated database of the embedded engine. Copied, because making one takes 4 seconds. */
 export async function createDataDir(): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'sutler-data-'))
+  const folder = scratchFolder('data')
   copyTree(await embeddedTemplate(), folder)
   return folder
 }

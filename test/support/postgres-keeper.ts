@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { chmodSync, chownSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, chownSync, cpSync, existsSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { type Account, unprivilegedAccount } from './account.ts'
 import { systemBinaries } from './postgres-binaries.ts'
+import { scratchFolder } from './scratch.ts'
 
 // Runs one PostgreSQL server for as long as its standard input is open. A process of its own, because an input closes however
 // the tests end: done, failed, Ctrl-C or kill -9. Prints one line of JSON: the URL, or why there is no server.
@@ -13,7 +13,7 @@ const NOWHERE =
   'the store tests need PostgreSQL 15 or later: set TEST_DATABASE_URL, install it, or run `npm install` with dev dependencies'
 
 async function main(): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'sutler-pg-'))
+  const folder = scratchFolder('pg')
   let server: ChildProcess | null = null
   try {
     const account = unprivilegedAccount()
