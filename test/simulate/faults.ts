@@ -180,7 +180,8 @@ const SPAN_MS = 40_000
 
 /**
  * Made of the seed, before anything runs. Fewer kinds than all aim at something. Every other seed begins with the next one of all pairs of a
- * place and a fault that can strike there, so that none is left to luck; what else goes wrong beside it is.
+ * place and a fault that can strike there, so that none is left to luck, and every fourth with faults that belong together; what else goes
+ * wrong beside them is luck.
  */
 export function planOf(seed: number, allowed: readonly FaultKind[] = KINDS): readonly Fault[] {
   const chance = chanceOf(seed, 'faults')
@@ -188,7 +189,7 @@ export function planOf(seed: number, allowed: readonly FaultKind[] = KINDS): rea
   const mood = allowed.filter(() => chance.happens(0.5))
   const kinds = mood.length > 0 ? mood : allowed
   const aimed = aimOf(seed)
-  const first = aimed && allowed.includes(aimed.kind) ? [aimed] : []
+  const first = (aimed ? [aimed] : sceneOf(seed)).filter(({ kind }) => allowed.includes(kind))
   let place = aimed ? LABELS.indexOf(aimed.label) : chance.below(LABELS.length)
   const others = Array.from({ length: chance.below(FAULTS_MAX + 1 - first.length) }, () => {
     // Half of them near the one before: what two faults do together, they mostly do within one lease.
@@ -210,6 +211,56 @@ export function aimOf(seed: number): Striking | null {
 }
 
 const PAIR_STEP = 101
+
+/** What takes several faults at once, which hardly meet by luck. */
+function sceneOf(seed: number): readonly Fault[] {
+  if (seed % 4 !== 1) return []
+  const chance = chanceOf(seed, 'scene')
+  return chance.pick(SCENES)(chance)
+}
+
+const DELIVERIES = [
+  'at deliver.begun',
+  'at game.called',
+  'game POST /deliveries',
+  'at send.broadcast',
+  'db update orders',
+]
+const SENDS = ['at send.signed', 'db insert sends', 'at send.journaled']
+
+const SCENES: readonly ((chance: Chance) => readonly Fault[])[] = [
+  // All nodes of a chain show what was mined, and minutes later its receipts.
+  (chance) => [
+    {
+      kind: 'lag',
+      chain: chance.pick(['native', 'tempo'] as const),
+      method: 'eth_getTransactionReceipt',
+      blocks: chance.pick([150, 300]),
+      fromMs: chance.below(20_000),
+      forMs: chance.pick([120_000, 240_000]),
+    },
+  ],
+  // A process sleeps over a delivery, and a person decides meanwhile.
+  (chance) => [
+    { kind: 'stop', label: chance.pick(DELIVERIES), nth: 1 + chance.below(2), ms: chance.pick([125_000, 200_000]) },
+    {
+      kind: 'operator',
+      atMs: 40_000 + chance.below(150_000),
+      deed: chance.pick(['decide', 'refund', 'retry'] as const),
+    },
+    { kind: 'operator', atMs: 130_000 + chance.below(60_000), deed: 'decide' },
+  ],
+  // One dies with what it has signed, and whoever comes after it sleeps before it is written down.
+  (chance) => {
+    const label = chance.pick(SENDS)
+    const ms = chance.pick([70_000, 140_000])
+    return [
+      { kind: 'kill', label: chance.pick(SENDS), nth: 1, backAfterMs: 1_000 + chance.below(100_000) },
+      { kind: 'stop', label, nth: 1, ms },
+      { kind: 'stop', label, nth: 2, ms },
+    ]
+  },
+]
 
 function faultOf(kind: FaultKind, label: string, chance: Chance): Fault {
   const nth = 1 + chance.below(3)
