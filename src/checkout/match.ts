@@ -1,19 +1,26 @@
 import type { Till } from '../domain/till.ts'
 import { claimantOf } from '../store/tills/arrivals.ts'
-import { matchArrivals, matchNamed, matchUnnamed, twinsOf } from '../store/tills/matching.ts'
+import { matchArrivals, matchNamed, matchUnnamed, type Twins } from '../store/tills/matching.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
 
 /**
  * Finds the order of every transfer that has none yet. One transaction may hold several transfers of one payer and amount, each for another
  * purchase, and only their names tell which of them was presented: the others may still buy, so none may stand in for another.
  */
-export async function matchTill({ db, log }: ReconcileContext, till: Till): Promise<void> {
-  await matchArrivals(db, till.id)
+export async function matchTill(context: ReconcileContext, till: Till): Promise<void> {
+  for (const twins of await matchArrivals(context.db, till.id)) await tellApart(context, till, twins)
+}
+
+async function tellApart({ db, log }: ReconcileContext, till: Till, { arrivals, orders }: Twins): Promise<void> {
   const unnamed = []
-  for (const twin of await twinsOf(db, till.id)) {
+  let unpaid = orders
+  for (const twin of arrivals) {
+    // Each look at a transfer is a question to a node, and a stranger says how many there are.
+    if (unpaid === 0) return
     try {
       const identity = await till.rail.identityOf(twin)
-      if (!(await matchNamed(db, twin, identity))) unnamed.push({ twin, identity })
+      if (await matchNamed(db, twin, identity)) unpaid--
+      else unnamed.push({ twin, identity })
     } catch (error) {
       log.warn('a payment could not be told from another one', { arrivalId: twin.id, error })
     }

@@ -3,13 +3,16 @@ import { test } from 'node:test'
 import type { Hash } from '../../src/base/address.ts'
 import { systemRandom } from '../../src/base/id.ts'
 import type { Transfer } from '../../src/domain/till.ts'
+import { matchArrivals } from '../../src/store/tills/matching.ts'
+import { findMissing } from '../../src/store/tills/missing-settlements.ts'
 import { openTill, recordScan } from '../../src/store/tills/scan.ts'
 import { openStore } from '../support/database.ts'
 
 // A planner that believes in a nearly empty table joins what was seen with what is known row by row. The store's own limit of a statement
 // is the judge here: it ends one that has gone mad.
 
-const TILL = 'till'
+const [NETWORK, ASSET, PAY_TO] = ['eip155:1', '0xasset', '0xtill']
+const TILL = `${NETWORK}/${ASSET}/${PAY_TO}`
 const PER_TRANSACTION = 10
 const SENDER = `0x${'ab'.repeat(20)}` as const
 
@@ -41,4 +44,50 @@ test('E36: two thousand transfers are read, and read again, whatever the statist
     'select state, count(*)::int as n, min(log_index) as first from arrivals group by state',
   )
   assert.deepEqual(rows, [{ state: 'unclaimed', n: 2_100, first: 1 }])
+})
+
+/** So many orders, all paid by one transaction or each by one of its own. */
+const ordersPaidBy = (transaction: string, name: string) => `
+  insert into orders (
+    id, flow_id, surface, good, rail, status, funds, request_digest, input, payer, amount, asset, network, pay_to, proof_digest,
+    expires_at, payment_tx, settled_at, history)
+  select 'ord_${name}' || i, 'flow', 'shop', 'shopItem', 'mpp', 'confirmed', 'captured', 'digest', '{}', '${SENDER}', 1000,
+         '${ASSET}', '${NETWORK}', '${PAY_TO}', 'proof', now(), ${transaction}, now(), '[]'
+  from generate_series(1, $1::int) as i`
+
+const transfersIn = (transaction: string, name: string) => `
+  insert into arrivals (id, till, transaction, log_index, block_number, sender, amount, state)
+  select 'arr_${name}' || i, '${TILL}', ${transaction}, i, 100, '${SENDER}', 1000, 'unclaimed'
+  from generate_series(1, $1::int) as i`
+
+test('E43: hundreds of equal payments in one transaction are told from those that stand alone, whatever the statistics say', async (t) => {
+  const store = await openStore('postgres')
+  t.after(() => store.drop())
+  const { db } = store
+  await openTill(db, TILL, { after: 0n, again: 128n })
+  const pay = async (count: number, name: string, transaction: string) => {
+    await db.query(ordersPaidBy(transaction, name), [count])
+    await db.query(transfersIn(transaction, name), [count])
+  }
+  await pay(1, 'first', `'0xfirst'`)
+  await matchArrivals(db, TILL)
+  await db.query('analyze arrivals, orders')
+  await pay(1_000, 'one', `'0xone'`)
+  await pay(1_000, 'each', `'0xeach' || i`)
+  const twins = await matchArrivals(db, TILL)
+  assert.deepEqual(
+    twins.map(({ arrivals, orders }) => [arrivals.length, orders]),
+    [[1_000, 1_000]],
+  )
+  const { rows } = await db.query<{ n: number; right: number }>(
+    `select count(*)::int as n, count(*) filter (where order_id = replace(id, 'arr_', 'ord_'))::int as right
+     from arrivals where state = 'matched'`,
+  )
+  assert.deepEqual(rows, [{ n: 1_001, right: 1_001 }])
+  await findMissing(db, {
+    ...{ till: TILL, network: NETWORK, asset: ASSET, payTo: PAY_TO },
+    ...{ seconds: 600, before: Date.now() + 60_000 },
+  })
+  const missing = await db.query<{ n: number }>('select count(*)::int as n from missing_settlements')
+  assert.equal(missing.rows[0]!.n, 1_000)
 })
