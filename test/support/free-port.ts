@@ -8,6 +8,8 @@ const PORT_MIN = 10_000
 /** Above this, the system gives ports to connections that leave. */
 const PORT_MAX = 32_000
 const BLOCK = 100
+/** No browser and no `fetch` goes there. */
+const BAD_PORT = 10_080
 
 let left: number[] = []
 
@@ -27,7 +29,7 @@ async function ownBlock(): Promise<number[]> {
     const owner = await listen(first)
     if (!owner) continue
     owner.unref()
-    return Array.from({ length: BLOCK - 1 }, (_, i) => first + 1 + i)
+    return Array.from({ length: BLOCK - 1 }, (_, i) => first + 1 + i).filter((port) => port !== BAD_PORT)
   }
 }
 
