@@ -1,4 +1,3 @@
-import { lookup } from 'node:dns/promises'
 import http from 'node:http'
 import https from 'node:https'
 import { isIP } from 'node:net'
@@ -36,9 +35,6 @@ export async function sendTo(
   )
 }
 
-export const systemResolve: Resolve = async (hostname) =>
-  (await lookup(hostname, { all: true })).map(({ address }) => address)
-
 const TIMEOUT_MS = 10_000
 const ANSWER_BYTES_MAX = 64 * 1024
 const TEXT_LENGTH_MAX = 500
@@ -53,7 +49,7 @@ export function createPost(options: { clock: Clock; resolve: Resolve; policy: Ta
 
   async function send(message: PostMessage, signal: AbortSignal): Promise<PostAnswer> {
     const target = readTarget(message.url, policy)
-    const address = await reachableAddress(target, resolve, policy)
+    const address = await reachableAddress(target, (name) => resolve(name, signal), policy)
     signal.throwIfAborted()
     return request(target, address, message, signal)
   }
@@ -98,7 +94,7 @@ export function createPost(options: { clock: Clock; resolve: Resolve; policy: Ta
     })
     const giveUp = AbortSignal.any([stop, tooLate.signal])
     try {
-      // A look-up of a name cannot be called off, so it is left behind.
+      // Where the system looks a name up, that cannot be called off, so it is left behind.
       return await Promise.race([send(message, giveUp), aborted(giveUp)])
     } catch (error) {
       throw tooLate.signal.aborted ? new Error(`no answer within ${TIMEOUT_MS / 1000} seconds`) : error

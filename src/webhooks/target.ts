@@ -9,8 +9,8 @@ export type TargetPolicy = {
   readonly allowLoopback: boolean
 }
 
-/** All addresses of a name. */
-export type Resolve = (hostname: string) => Promise<readonly string[]>
+/** All addresses of a name. Whoever cannot wait any longer says stop. */
+export type Resolve = (hostname: string, stop?: AbortSignal) => Promise<readonly string[]>
 
 const RESERVED_IPV4 = [
   '0.0.0.0/8',

@@ -12,6 +12,7 @@ import { asOperator } from '../operations/desk.ts'
 import { post } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
+import { answerTo } from '../webhooks/name-server.ts'
 import { insertEvents } from '../webhooks/post-office.ts'
 
 // A name that leads to a public address when it is judged, and into our own network when it is called. The name server is real, and the
@@ -106,19 +107,3 @@ test('between the judgement and the connection nobody asks for the name again', 
   await assert.rejects(first)
   assert.deepEqual([questions, intruders], [2, 0])
 })
-
-/** A DNS message: the question again, and an A record for each address, to be forgotten at once. */
-function answerTo(query: Buffer, addresses: readonly string[]): Buffer {
-  const end = query.indexOf(0, 12) + 5
-  const header = Buffer.alloc(12)
-  query.copy(header, 0, 0, 2)
-  header.writeUInt16BE(0x8180, 2)
-  header.writeUInt16BE(1, 4)
-  header.writeUInt16BE(addresses.length, 6)
-  const records = addresses.map((address) => {
-    const record = Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0])
-    Buffer.from(address.split('.').map(Number)).copy(record, 12)
-    return record
-  })
-  return Buffer.concat([header, query.subarray(12, end), ...records])
-}
