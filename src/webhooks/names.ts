@@ -31,8 +31,8 @@ export function createResolve(sources: Sources = {}): Resolve {
 /** One for the process, because its threads are. */
 export const systemResolve: Resolve = createResolve()
 
-/** A single word, or mDNS: no name server of the world is asked for these. */
-const NAME_OF_THIS_NETWORK = /^[^.]+$|\.local\.?$/
+/** A single word, mDNS (RFC 6762), or this machine (RFC 6761): no name server of the world is asked for these. */
+const NAME_OF_THIS_NETWORK = /^[^.]+$|\.local(?:host)?\.?$/
 /** The second try waits twice as long: with one name server 6 of the 10 seconds that a message has. */
 const SERVERS = { timeout: 2_000, tries: 2 }
 const NAMES_WAITING_MAX = 8

@@ -100,7 +100,8 @@ describe('the name of a receiver', () => {
   test('is asked of the system when name servers deny it, and of nobody else when it is of this network', async () => {
     server = await startNameServer(() => 'denied')
     const resolve = createResolve({ servers: [server.address], askSystem: async (name) => [`of ${name}`] })
-    for (const name of ['hooks.office', 'studio', 'studio.local']) assert.deepEqual(await resolve(name), [`of ${name}`])
+    for (const name of ['hooks.office', 'studio', 'studio.local', 'hooks.localhost'])
+      assert.deepEqual(await resolve(name), [`of ${name}`])
     assert.deepEqual([...new Set(server.heard.map(({ name }) => name))], ['hooks.office'])
   })
 
