@@ -13,10 +13,12 @@ export const notesCommand: Command = {
   ],
   async run(call) {
     const [order = '', text] = call.args
-    const path = `/operator/orders/${encodeURIComponent(order)}`
     const client = operatorClient(call)
-    if (text !== undefined) await client.post(`${path}/notes`, { text })
-    const { notes } = await client.get<TimelineView>(path)
+    const read = (name: string) => client.get<TimelineView>(`/operator/orders/${encodeURIComponent(name)}`)
+    const found = await read(order)
+    const { orderId } = found.order
+    if (text !== undefined) await client.post(`/operator/orders/${orderId}/notes`, { text })
+    const { notes } = text === undefined ? found : await read(orderId)
     const { table, style } = call.terminal
     const rows = notes.map(({ at, by, text }) => [at, by, text])
     return { json: { notes }, text: rows.length === 0 ? style.dim('nobody wrote anything') : table(rows) }

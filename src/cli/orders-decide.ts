@@ -10,7 +10,7 @@ export const decideOrder: Command = {
   about: [
     "A studio's own game backend may be unable to say whether it delivered (the log has an error with the code delivery_unknown). The shop then",
     'neither delivers again nor gives the money back: somebody has to look into the game, and says here what they found. `delivered` ends the',
-    'purchase as confirmed; `not-delivered` sends the money back. A decision is final, and kept with the name of whoever made it.',
+    'purchase as confirmed; `not-delivered` sends the money back. A decision is final, and kept with the name of whoever made it. <order> is the order id.',
   ].join('\n'),
   options: { ...operatorOptions, by: { value: 'name', about: 'who found it out; must be given' } },
   examples: [

@@ -47,7 +47,7 @@ function noOrder(error: unknown): null {
 export const retryOrder: Command = {
   args: '<order>',
   about:
-    'Goes on with an unfinished purchase now instead of at its next turn. Open purchases are tried again by themselves, at growing\nintervals; use this when what was in the way is mended. It never pays or delivers twice.',
+    'Goes on with an unfinished purchase now instead of at its next turn. Open purchases are tried again by themselves, at growing\nintervals; use this when what was in the way is mended. It never pays or delivers twice. <order> is the order id.',
   options: operatorOptions,
   examples: [['sutler orders retry ord_4w5k…', 'the game is back; deliver now']],
   async run(call) {

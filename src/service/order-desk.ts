@@ -66,6 +66,7 @@ export function orderDeskRows(parts: DeskParts, checkout: Checkout, refunds: Ref
     ...orderRows({
       ...book,
       timeline: (reference) => readTimeline(database, reference),
+      byId: checkout.orders.byId,
       link: explorerLink(config),
       buyerView: (order) => buyerView(checkout, order),
       hurry: (order, doer) => hurryOrder(parts, order, doer),

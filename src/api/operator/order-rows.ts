@@ -14,6 +14,7 @@ import { isTableAsked, TABLE_TYPE } from './table.ts'
 /** What operators may see of the book of purchases, what they may hurry, and what only they can know. */
 type OrderContext = OrderBook & {
   timeline(reference: string): Promise<Timeline | null>
+  byId(id: string): Promise<Order | null>
   readonly link: ExplorerLink
   /** What the buyer is told now: the answer of `/payments/{id}`. */
   buyerView(order: Order): Promise<JsonObject>
@@ -39,7 +40,9 @@ const reference = z.strictObject({ id: z.string().min(1).max(128) })
 const NOTE_LENGTH_MAX = 2_000
 
 export function orderRows(desk: OrderContext): readonly OperatorRoute[] {
-  const find = (id: string) => found(desk, id)
+  // What is only read goes by any name; a deed is about the order with this id, and not about one whose buyer calls it so.
+  const show = async (name: string) => known(name, await desk.timeline(name))
+  const find = async (id: string) => known(id, await desk.byId(id))
   return [
     operator('GET /operator/orders', {
       role: 'viewer',
@@ -56,14 +59,14 @@ export function orderRows(desk: OrderContext): readonly OperatorRoute[] {
       summary:
         'One order with its whole timeline, what its buyer is told and what can be done, by anything that names it',
       params: reference,
-      handle: async ({ params, who }) => ({ body: await presentWhole(desk, await find(params.id), who) }),
+      handle: async ({ params, who }) => ({ body: await presentWhole(desk, await show(params.id), who) }),
     }),
     operator('POST /operator/orders/{id}/retry', {
       role: 'support',
       summary: 'Go on with an order now instead of at its next turn',
       params: reference,
       handle: async ({ params, doer }) => {
-        const { order } = await find(params.id)
+        const order = await find(params.id)
         const { id: orderId, status } = order
         return { body: { orderId, status, isDue: !isFinal(status) && (await desk.hurry(order, doer)) } }
       },
@@ -78,7 +81,7 @@ export function orderRows(desk: OrderContext): readonly OperatorRoute[] {
         by: z.string().min(1).max(100).optional(),
       }),
       handle: async ({ params, body: { outcome, reason = null }, doer }) => {
-        const { order } = await find(params.id)
+        const order = await find(params.id)
         const { id: orderId, status } = order
         const decided = { outcome, reason, doer }
         const decision = isFinal(status) ? 'nothing_to_decide' : await desk.decide(order, decided)
@@ -92,16 +95,15 @@ export function orderRows(desk: OrderContext): readonly OperatorRoute[] {
       body: z.strictObject({ text: z.string().trim().min(1).max(NOTE_LENGTH_MAX) }),
       handle: async ({ params, body, doer }) => ({
         status: 201,
-        body: await desk.note((await find(params.id)).order, doer, body.text),
+        body: await desk.note(await find(params.id), doer, body.text),
       }),
     }),
   ]
 }
 
-async function found({ timeline }: OrderContext, id: string): Promise<Timeline> {
-  const known = await timeline(id)
-  if (!known) throw new Problem('order_not_found', `There is no order ${id.slice(0, 80)}.`)
-  return known
+function known<Found>(name: string, found: Found | null): Found {
+  if (found === null) throw new Problem('order_not_found', `There is no order ${name.slice(0, 80)}.`)
+  return found
 }
 
 /** With what only a running shop knows. */

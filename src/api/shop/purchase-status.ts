@@ -9,7 +9,7 @@ import { type Order, statusCodeOf } from '../../domain/order.ts'
 import { type RailName, railNameSchema } from '../../domain/rail.ts'
 import type { FreeAnswer } from '../../domain/route.ts'
 import { type Arrival, refundOf } from '../../domain/till.ts'
-import type { FoundOrder } from '../../store/orders/orders.ts'
+import { FOUND_MAX, type FoundOrder } from '../../store/orders/orders.ts'
 
 export const STATUS_SECONDS = 2
 
@@ -20,9 +20,10 @@ export async function purchaseStatus(
   rail: RailName,
   reference: string,
 ): Promise<FreeAnswer> {
-  const found = (await ordersBy(checkout, reference)).find(
-    ({ order }) => order.surface === surface && order.rail === rail,
-  )
+  const all = await ordersBy(checkout, reference)
+  const [found, other] = all.filter(({ order }) => order.surface === surface && order.rail === rail)
+  // Of very many not all are looked at, and the one that is asked for may be none of these.
+  if (other || all.length === FOUND_MAX) throw ambiguous()
   if (!found) throw await unclaimed(checkout, reference)
   const { order, isOwn } = found
   const told = toldBy(checkout, order)
@@ -58,15 +59,10 @@ export const paymentSchema = z
 export async function paymentStatus(checkout: Checkout, reference: string): Promise<FreeAnswer> {
   const [found, other] = await ordersBy(checkout, reference)
   if (!found) throw await unclaimed(checkout, reference)
+  if (other) throw ambiguous()
   const { order, isOwn } = found
   const late = order.status === 'expired' ? await checkout.orders.stray(order.id) : null
   if (late) throw reachedUs(checkout, late)
-  if (other)
-    throw new Problem(
-      'payment_conflict',
-      'Several payments go by this name; ask by payment transaction, nonce or challenge id.',
-      { taken: 'unknown', action: 'fix_request' },
-    )
   const told = toldBy(checkout, order)
   const { refund, statusUrl, publicStatusUrl } = viewOf<JsonObject>(told, order)
   return {
@@ -115,8 +111,21 @@ function nextOf({ status }: Order): { action: 'none' | 'poll' | 'new_payment'; d
 /** Nothing that names an order here looks otherwise, so anything else was never claimed; it is not an error to ask for it. */
 const REFERENCE = /^[\x21-\x7e]{1,128}$/
 
-async function ordersBy({ orders }: Checkout, reference: string): Promise<readonly FoundOrder[]> {
-  return REFERENCE.test(reference) ? orders.byReference(reference) : []
+async function ordersBy(checkout: Checkout, reference: string): Promise<readonly FoundOrder[]> {
+  const { orders } = checkout
+  const found = REFERENCE.test(reference) ? await orders.byReference(reference) : []
+  // Somebody may have called theirs like money of another payer that bought nothing.
+  const stray = found[0]?.isChosen ? await orders.stray(reference) : null
+  if (stray) throw stray.transaction === reference.toLowerCase() ? reachedUs(checkout, stray) : ambiguous()
+  return found
+}
+
+function ambiguous(): Problem {
+  return new Problem(
+    'payment_conflict',
+    'Several payments go by this name; ask by order id, payment transaction, nonce or challenge id.',
+    { taken: 'unknown', action: 'fix_request' },
+  )
 }
 
 /** Every host of a shop tells what became of a payment; the main one knows also of money that came without a purchase. */

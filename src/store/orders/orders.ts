@@ -37,7 +37,10 @@ export type Orders = {
   byIdentities(identities: readonly string[]): Promise<Order | null>
   /** Has money come by one of these names that bought nothing, and that nothing can be bought with any more? */
   isSetAside(identities: readonly string[]): Promise<boolean>
-  /** Anything a payer may hold: order id, payment transaction, authorization nonce, challenge id, idempotency key. */
+  /**
+   * Anything a payer may hold: order id, payment transaction, authorization nonce, challenge id, idempotency key. Only the orders whose name
+   * is the least in anybody's choice, newest first: whoever calls theirs by the name of another one is not found by it.
+   */
   byReference(reference: string): Promise<readonly FoundOrder[]>
   /** Money that reached us, by whatever names it, and that no order has. */
   stray(reference: string): Promise<Arrival | null>
@@ -59,8 +62,11 @@ export type Orders = {
   ): Promise<PlanOutcome>
 }
 
-/** `isOwn`: found by a name that only the buyer and we know. */
-export type FoundOrder = { readonly order: Order; readonly isOwn: boolean }
+/** `isOwn`: found by a name that only the buyer and we know. `isChosen`: by one that its buyer could choose, and so could others. */
+export type FoundOrder = { readonly order: Order; readonly isOwn: boolean; readonly isChosen: boolean }
+
+/** So many orders are found by one name at most; there may be more. */
+export const FOUND_MAX = 10
 
 const BY_ID = statement<OrderRow>(`
   select ${ORDER_COLUMNS}
@@ -68,24 +74,33 @@ const BY_ID = statement<OrderRow>(`
   left join refunds r on r.order_id = o.id
   where o.id = $1`)
 
-const BY_REFERENCE = statement<OrderRow & { identities: readonly (string | null)[] }>(`
+// An id is ours, and what a transaction is called is the chain's. A nonce is whatever its payer signs, and a key whatever anybody writes.
+const CHOSEN_FROM = 2
+
+const BY_REFERENCE = statement<OrderRow & { identities: readonly (string | null)[]; rank: number }>(`
   with named as (
-    select id, null as identity from orders where id = $1
+    select id, null as identity, 0 as rank from orders where id = $1
     union all
-    select order_id, identity from payment_identities where handle in ($1, lower($1)) and order_id is not null
+    select id, null, 1 from orders where payment_tx = lower($1)
     union all
-    select id, null from orders where payment_tx = lower($1)
+    select order_id, identity, case when identity like '%/transfer/%' then 1 else ${CHOSEN_FROM} end
+    from payment_identities
+    where handle in ($1, lower($1))
+      and order_id is not null
     union all
-    select id, null from orders where idempotency_key = $1
+    select id, null, ${CHOSEN_FROM + 1} from orders where idempotency_key = $1
   ), found as (
-    select id, array_agg(identity) as identities from named group by id
+    select id, rank, array_agg(identity) as identities
+    from named
+    where rank = (select min(rank) from named)
+    group by id, rank
   )
-  select ${ORDER_COLUMNS}, f.identities
+  select ${ORDER_COLUMNS}, f.identities, f.rank
   from found f
   join orders o on o.id = f.id
   left join refunds r on r.order_id = o.id
   order by o.created_at desc
-  limit 10`)
+  limit ${FOUND_MAX}`)
 
 export function createOrders(db: Database): Orders {
   return {
@@ -99,8 +114,9 @@ export function createOrders(db: Database): Orders {
     isSetAside: (identities) => isSetAside(db, identities),
     async byReference(reference) {
       const { rows } = await db.query(BY_REFERENCE, [reference])
-      return rows.map(({ identities, ...row }) => ({
+      return rows.map(({ identities, rank, ...row }) => ({
         order: fromOrderRow(row),
+        isChosen: rank >= CHOSEN_FROM,
         isOwn: row.id === reference || identities.some((identity) => identity !== null && isPrivateIdentity(identity)),
       }))
     },

@@ -94,7 +94,7 @@ const RELATED = statement<{
   group by o.id
   order by o.created_at desc, o.id desc`)
 
-/** By anything that names an order: its id, the payment transaction, a nonce, a challenge id, an idempotency key. The newest one counts. */
+/** By anything that names an order: its id, the payment transaction, a nonce, a challenge id, an idempotency key. Of several the newest one is shown. */
 export async function readTimeline(db: Database, reference: string): Promise<Timeline | null> {
   const [found] = await createOrders(db).byReference(reference)
   if (!found) return null
