@@ -153,6 +153,13 @@ const END_TOKENS = statement(`
   set expires_at = least(expires_at, $2)
   where operator_id = $1`)
 
+const END_LINKS = statement(`
+  update operator_tokens
+  set expires_at = least(expires_at, $2)
+  where made_by = $1
+    and kind = 'link'
+    and used_at is null`)
+
 const FORGET_PASSKEYS = statement(`
   delete from passkeys
   where operator_id = $1`)
@@ -161,7 +168,10 @@ type PersonChange = { readonly role: Role } | { readonly state: 'revoked' }
 
 export type PersonOutcome = Person | 'unknown' | 'last_admin'
 
-/** Whoever gets another role has to sign in again, and whoever is revoked cannot. */
+/**
+ * Whoever gets another role has to sign in again, and whoever is revoked cannot. Who is no admin any more lets nobody in: they have seen the
+ * links that they made, and could open one as the person it is for.
+ */
 export function changePerson(db: Database, doer: Doer, id: string, change: PersonChange): Promise<PersonOutcome> {
   return db.transaction(async (tx) => {
     const admins = await countAdmins(tx)
@@ -174,6 +184,7 @@ export function changePerson(db: Database, doer: Doer, id: string, change: Perso
     const at = new Date(doer.at)
     await tx.query(CHANGE, [id, after.role, after.state, at])
     const { rows: ended } = await tx.query(END_SESSIONS, [id, at])
+    if (!isAdminAfter) await tx.query(END_LINKS, [id, at])
     if (after.state === 'revoked') {
       await tx.query(END_TOKENS, [id, at])
       await tx.query(FORGET_PASSKEYS, [id])
