@@ -24,8 +24,8 @@ export type PushOptions = {
   /** Does enough of the chain stand on this block that it counts? */
   readonly isDeep: (blockNumber: bigint, amount: bigint) => Promise<boolean>
   readonly clock: Clock
-  /** Was it a key that may only spend for the account? */
-  readonly isByAccessKey: (transaction: Hash) => Promise<boolean>
+  /** Was it a key that may only spend for the account? Null: the chain does not show that now. */
+  readonly isByAccessKey: (transaction: Hash) => Promise<boolean | null>
 }
 
 type PushVerdict =
@@ -57,8 +57,9 @@ export async function verifyPush(options: PushOptions, credential: MppCredential
       detail: 'That is less than was asked for, and too little to be sent back; it buys nothing.',
       mayBeAnothers: false,
     }
-  if (terms.payerActs && (await options.isByAccessKey(receipt.transactionHash)))
-    return { kind: 'astray', detail: `${OWN_KEY} The money goes back.`, mayBeAnothers: false }
+  const isByAccessKey = terms.payerActs ? await options.isByAccessKey(receipt.transactionHash) : false
+  if (isByAccessKey === null) return { kind: 'unseen' }
+  if (isByAccessKey) return { kind: 'astray', detail: `${OWN_KEY} The money goes back.`, mayBeAnothers: false }
   assertRightPlace(credential, terms)
   return { kind: 'pays', seen: await seenOf(options, credential, terms, { receipt, paid }) }
 }
