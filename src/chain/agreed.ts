@@ -1,4 +1,4 @@
-import { type RawReceipt, type Receipt, receiptIn } from './receipt.ts'
+import { type Receipt, readReceipts, receiptIn } from './receipt.ts'
 import type { Rpc } from './rpc.ts'
 
 /** Does what a receipt shows count, for a payment of this size that has to lie this deep? */
@@ -24,7 +24,7 @@ export function secondOpinion(rpc: Rpc, fromAmount: bigint | null): SecondOpinio
 async function agreedReceipt(rpc: Rpc, receipt: Receipt, confirmations: bigint): Promise<boolean> {
   const { transactionHash, blockNumber } = receipt
   const [shown, heads] = await Promise.all([
-    rpc.everyone<RawReceipt | null>('eth_getTransactionReceipt', [transactionHash]),
+    readReceipts(rpc, transactionHash),
     rpc.everyone<string>('eth_blockNumber'),
   ])
   const wanted = fingerprint(receipt)

@@ -4,6 +4,7 @@ import type { Hex } from '../base/hex.ts'
 import { Problem } from '../base/problem.ts'
 import { type NewHeads, noHeads } from '../domain/new-heads.ts'
 import type { Rpc } from './rpc.ts'
+import { LARGE_ANSWER_BYTES_MAX } from './transport.ts'
 
 export type EvmLog = {
   readonly address: Address
@@ -37,10 +38,22 @@ export type RawReceipt = {
   readonly effectiveGasPrice?: Hex
 }
 
-/** Null means: not seen by this node now. It never means that the transaction failed. */
-export async function readReceipt(rpc: Rpc, hash: Hash): Promise<Receipt | null> {
-  const raw = await rpc.request<RawReceipt | null>('eth_getTransactionReceipt', [hash])
+/**
+ * Null means: not seen by this node now. It never means that the transaction failed. Anybody can put a payment of somebody else into a
+ * transaction with very many logs, so a receipt is read even when it is large, except on a stranger's word.
+ */
+export async function readReceipt(
+  rpc: Rpc,
+  hash: Hash,
+  answerBytesMax = LARGE_ANSWER_BYTES_MAX,
+): Promise<Receipt | null> {
+  const raw = await rpc.request<RawReceipt | null>('eth_getTransactionReceipt', [hash], answerBytesMax)
   return raw === null ? null : receiptIn(raw, hash)
+}
+
+/** What each node shows by itself. */
+export function readReceipts(rpc: Rpc, hash: Hash): Promise<readonly (RawReceipt | null | undefined)[]> {
+  return rpc.everyone<RawReceipt | null>('eth_getTransactionReceipt', [hash], LARGE_ANSWER_BYTES_MAX)
 }
 
 /**

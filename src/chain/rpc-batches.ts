@@ -1,10 +1,11 @@
-import type { RpcRequest, RpcTransport } from './transport.ts'
+import { type RpcRequest, type RpcTransport, TooLarge } from './transport.ts'
 
 /** Carries one letter to a node, with a question or with several, and brings back what it answered. */
-type Post = (letter: RpcRequest | readonly RpcRequest[]) => Promise<unknown>
+type Post = (letter: RpcRequest | readonly RpcRequest[], answerBytesMax?: number) => Promise<unknown>
 
 type Waiting = {
   readonly request: RpcRequest
+  readonly answerBytesMax: number | undefined
   readonly resolve: (answer: unknown) => void
   readonly reject: (error: unknown) => void
 }
@@ -37,6 +38,8 @@ export function inBatches(post: Post): RpcTransport {
       const byId = new Map((answers as readonly Answer[]).map((answer) => [answer?.id, answer]))
       for (const [id, { resolve }] of questions.entries()) resolve(byId.get(id))
     } catch (error) {
+      // One of them has a long answer, perhaps because a stranger wished it; the others want theirs.
+      if (error instanceof TooLarge) return void questions.map(alone)
       // Silence is silence. An odd answer may be the way in which a node that has taken no batch yet says that it takes none.
       if (takesBatches || !(error instanceof OddAnswer)) for (const { reject } of questions) reject(error)
       else await oneByOne(questions)
@@ -48,9 +51,9 @@ export function inBatches(post: Post): RpcTransport {
     if (answered.includes(true)) takesBatches = false
   }
 
-  async function alone({ request, resolve, reject }: Waiting): Promise<boolean> {
+  async function alone({ request, answerBytesMax, resolve, reject }: Waiting): Promise<boolean> {
     try {
-      resolve(await post(request))
+      resolve(await post(request, answerBytesMax))
       return true
     } catch (error) {
       reject(error)
@@ -58,11 +61,11 @@ export function inBatches(post: Post): RpcTransport {
     }
   }
 
-  return (request) => {
-    if (ALONE.has(request.method)) return post(request)
+  return (request, answerBytesMax) => {
+    if (ALONE.has(request.method)) return post(request, answerBytesMax)
     return new Promise((resolve, reject) => {
       if (waiting.length === 0) setImmediate(flush)
-      waiting.push({ request, resolve, reject })
+      waiting.push({ request, answerBytesMax, resolve, reject })
     })
   }
 }

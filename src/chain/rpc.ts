@@ -6,16 +6,20 @@ import { type NewHeads, noHeads } from '../domain/new-heads.ts'
 import { type ChainMeter, noChainMeter } from './chain-meter.ts'
 import { createNodes, type NodeHead, type NodeStanding, type RpcNode } from './nodes.ts'
 import { inBatches, isSend, OddAnswer } from './rpc-batches.ts'
-import type { RpcRequest, RpcTransport } from './transport.ts'
+import { ANSWER_BYTES_MAX, type RpcRequest, type RpcTransport, TooLarge } from './transport.ts'
 
-/** Speaks JSON-RPC with one chain. A refusal by the node is an RpcError; no answer at all is a ChainSilent. */
+/** Speaks JSON-RPC with one chain. A refusal by the node is an RpcError, no answer at all a ChainSilent, one that is too long an AnswerTooLarge. */
 export type Rpc = {
   readonly chainId: number
-  request<Result = unknown>(method: string, params?: readonly unknown[]): Promise<Result>
+  request<Result = unknown>(method: string, params?: readonly unknown[], answerBytesMax?: number): Promise<Result>
   /** The newest block. Where there are several nodes all are asked, and one that lags is not listened to until it has caught up. */
   newest(): Promise<NodeHead>
   /** What each node says by itself, believed or not; undefined for those that gave no answer. */
-  everyone<Result = unknown>(method: string, params?: readonly unknown[]): Promise<readonly (Result | undefined)[]>
+  everyone<Result = unknown>(
+    method: string,
+    params?: readonly unknown[],
+    answerBytesMax?: number,
+  ): Promise<readonly (Result | undefined)[]>
   /** Asks all but the node that `request` asks first; null where there is only one. */
   readonly second: Rpc | null
   /** How many of the nodes were silent or behind when they were last asked. */
@@ -48,7 +52,13 @@ export class ChainSilent extends Problem {
   }
 }
 
-const ANSWER_BYTES_MAX = 8 * 1024 * 1024
+/** The chain has an answer that we do not read to its end. Asking again brings the same; clients see `chain_unavailable` all the same. */
+export class AnswerTooLarge extends Problem {
+  constructor(chainId: number, method: string, cause: unknown) {
+    super('chain_unavailable', `The answer of chain ${chainId} to ${method} is too large to be read.`, { cause })
+    this.name = 'AnswerTooLarge'
+  }
+}
 
 type RpcOptions = {
   readonly chainId: number
@@ -64,26 +74,27 @@ export function createRpc({ chainId, transports, clock, meter = noChainMeter, he
   const nodes = createNodes(doors, clock)
   let lastId = 0
 
-  async function askOne<Result>(node: RpcNode, method: string, params: readonly unknown[]): Promise<Result> {
+  async function askOne<Result>(node: RpcNode, { method, params = [], answerBytesMax }: Question): Promise<Result> {
     const request: RpcRequest = { jsonrpc: '2.0', id: ++lastId, method, params }
     const askedAt = clock.now()
     const tell = (outcome: 'answered' | 'refused' | 'silent') =>
       meter.asked({ chainId, node: node.place, outcome, ms: Math.max(0, clock.now() - askedAt) })
     try {
-      const answer = await node.ask(request)
+      const answer = await node.ask(request, answerBytesMax)
       node.mutedUntil = 0
       const result = resultOf(answer) as Result
       tell('answered')
       return result
     } catch (error) {
-      if (!isWord(error)) nodes.mute(node)
-      tell(isWord(error) ? 'refused' : 'silent')
+      const isSilence = !isWord(error) && !isTooLarge(error, method)
+      if (isSilence) nodes.mute(node)
+      tell(isSilence ? 'silent' : 'refused')
       throw error
     }
   }
 
   async function askHead(node: RpcNode): Promise<void> {
-    node.head = headOf(await askOne<RawHead>(node, 'eth_getBlockByNumber', ['latest', false]))
+    node.head = headOf(await askOne<RawHead>(node, { method: 'eth_getBlockByNumber', params: ['latest', false] }))
   }
 
   /**
@@ -108,30 +119,23 @@ export function createRpc({ chainId, transports, clock, meter = noChainMeter, he
   }
 
   function over(members: () => readonly RpcNode[], second: Rpc | null): Rpc {
-    async function request<Result>(method: string, params: readonly unknown[] = []): Promise<Result> {
-      let silence: unknown
-      for (const node of members()) {
-        try {
-          return await askOne<Result>(node, method, params)
-        } catch (error) {
-          if (isWord(error)) throw error
-          silence = error
-        }
-      }
-      throw new ChainSilent(chainId, method, silence)
-    }
+    const ask = <Result>(question: Question) =>
+      askInTurn(members(), (node) => askOne<Result>(node, question), { chainId, method: question.method })
     return {
       chainId,
-      request,
+      request: (method, params, answerBytesMax) => ask({ method, params, answerBytesMax }),
       async newest() {
-        if (nodes.all.length === 1) return headOf(await request<RawHead>('eth_getBlockByNumber', ['latest', false]))
+        if (nodes.all.length === 1)
+          return headOf(await ask<RawHead>({ method: 'eth_getBlockByNumber', params: ['latest', false] }))
         await survey()
         const head = members().find((node) => !nodes.isMuted(node))?.head
         if (!head) throw new ChainSilent(chainId, 'eth_getBlockByNumber', null)
         return head
       },
-      everyone: <Result>(method: string, params: readonly unknown[] = []) =>
-        Promise.all(nodes.all.map((node) => askOne<Result>(node, method, params).catch(() => undefined))),
+      everyone: <Result>(method: string, params?: readonly unknown[], answerBytesMax?: number) =>
+        Promise.all(
+          nodes.all.map((node) => askOne<Result>(node, { method, params, answerBytesMax }).catch(() => undefined)),
+        ),
       second,
       doubtful: () => nodes.standing().filter(({ isUp }) => !isUp).length,
       standing: nodes.standing,
@@ -142,6 +146,32 @@ export function createRpc({ chainId, transports, clock, meter = noChainMeter, he
 
   const second = transports.length < 2 ? null : over(() => nodes.inOrder().slice(1), null)
   return over(nodes.inOrder, second)
+}
+
+async function askInTurn<Result>(
+  nodes: readonly RpcNode[],
+  ask: (node: RpcNode) => Promise<Result>,
+  { chainId, method }: { readonly chainId: number; readonly method: string },
+): Promise<Result> {
+  let silence: unknown
+  let tooLarge: unknown
+  for (const node of nodes) {
+    try {
+      return await ask(node)
+    } catch (error) {
+      // Another node may use fewer words, or have a higher limit.
+      if (isTooLarge(error, method)) tooLarge = error
+      else if (isWord(error)) throw error
+      silence = error
+    }
+  }
+  throw tooLarge ? new AnswerTooLarge(chainId, method, tooLarge) : new ChainSilent(chainId, method, silence)
+}
+
+type Question = {
+  readonly method: string
+  readonly params?: readonly unknown[] | undefined
+  readonly answerBytesMax?: number | undefined
 }
 
 /** A block as nodes show it, as far as we look. */
@@ -161,7 +191,7 @@ function ofChain(transport: RpcTransport, chainId: number, clock: Clock): RpcTra
     const answer = resultOf(await transport({ jsonrpc: '2.0', id: 0, method: 'eth_chainId', params: [] }))
     if (Number(answer) !== chainId) throw new Error(`the endpoint serves chain ${Number(answer)}, not ${chainId}`)
   }
-  return async (request) => {
+  return async (request, answerBytesMax) => {
     if (checked === null || clock.now() - checked.at > CHAIN_CHECK_MS) {
       const done = check()
       done.catch(() => {
@@ -173,7 +203,7 @@ function ofChain(transport: RpcTransport, chainId: number, clock: Clock): RpcTra
       // Whatever it said, it was not asked about the request.
       throw new Error('the endpoint did not prove its chain', { cause: error })
     })
-    return transport(request)
+    return transport(request, answerBytesMax)
   }
 }
 
@@ -191,6 +221,16 @@ function resultOf(answer: unknown): unknown {
     }
   }
   throw new Error('the answer is not JSON-RPC')
+}
+
+const SIZE_WORDS = /\b(results|logs|range|response size)\b/i
+
+/** More than we read, or than the node shows: a search that finds too much is refused under the codes of quotas, and in many words. */
+function isTooLarge(error: unknown, method: string): boolean {
+  return (
+    error instanceof TooLarge ||
+    (error instanceof RpcError && method === 'eth_getLogs' && SIZE_WORDS.test(error.message))
+  )
 }
 
 const GATEWAY_CODES: ReadonlySet<number> = new Set([429, -32002, -32005, -32603])
@@ -217,7 +257,7 @@ export function httpTransport(
   const { protocol } = new URL(url)
   const client = protocol === 'https:' ? https : http
   const agent = new client.Agent({ keepAlive: true, maxSockets: 64 })
-  const ask = (letter: RpcRequest | readonly RpcRequest[]) =>
+  const ask = (letter: RpcRequest | readonly RpcRequest[], answerBytesMax = ANSWER_BYTES_MAX) =>
     new Promise<unknown>((resolve, reject) => {
       const body = JSON.stringify(letter)
       // The whole answer must be here by then: a limit on silence alone would wait for ever for one that drips.
@@ -234,7 +274,8 @@ export function httpTransport(
           let size = 0
           response.on('data', (chunk: Buffer) => {
             size += chunk.length
-            if (size > ANSWER_BYTES_MAX) request.destroy(new Error('the answer is too large'))
+            if (size > answerBytesMax)
+              request.destroy(new TooLarge(`the answer is too large: more than ${answerBytesMax} bytes`))
             else chunks.push(chunk)
           })
           response.on('error', reject)
@@ -257,10 +298,10 @@ export function httpTransport(
       })
       request.end(body)
     })
-  return inBatches((letter) =>
-    ask(letter).catch((error: unknown) => {
+  return inBatches((letter, answerBytesMax) =>
+    ask(letter, answerBytesMax).catch((error: unknown) => {
       if (!(error instanceof StaleConnection) || isSend(letter)) throw error
-      return ask(letter)
+      return ask(letter, answerBytesMax)
     }),
   )
 }

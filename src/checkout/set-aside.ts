@@ -1,4 +1,5 @@
 import { NotShown } from '../chain/receipt.ts'
+import { AnswerTooLarge } from '../chain/rpc.ts'
 import type { Arrival, Till } from '../domain/till.ts'
 import { claimantOf, listArrivals } from '../store/tills/arrivals.ts'
 import { SET_ASIDE, trustBooks } from '../store/tills/scan.ts'
@@ -26,12 +27,13 @@ export async function setAside(context: ReconcileContext, till: Till): Promise<v
   await trustBooks(db, till.id)
 }
 
-/** Without its name it could buy once more, so whoever sets it aside waits for a node that is behind. None shows everything for ever. */
+/** Without its name it could buy once more, so whoever sets it aside waits for a node that is behind. None shows everything for ever, or whatever its size. */
 async function nameOf({ clock }: ReconcileContext, till: Till, arrival: Arrival): Promise<string | null> {
   try {
     return await till.rail.identityOf(arrival)
   } catch (error) {
-    if (!(error instanceof NotShown) || clock.now() - arrival.foundAt < BEHIND_MS_MAX) throw error
+    const isHidden = error instanceof NotShown || error instanceof AnswerTooLarge
+    if (!isHidden || clock.now() - arrival.foundAt < BEHIND_MS_MAX) throw error
     return null
   }
 }

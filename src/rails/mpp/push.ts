@@ -3,9 +3,10 @@ import type { Clock } from '../../base/clock.ts'
 import { isProblem, Problem } from '../../base/problem.ts'
 import { blockTime } from '../../chain/head.ts'
 import { type Receipt, readReceipt } from '../../chain/receipt.ts'
-import type { Rpc } from '../../chain/rpc.ts'
+import { AnswerTooLarge, type Rpc } from '../../chain/rpc.ts'
 import { type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
 import { transfersIn } from '../../chain/transfers.ts'
+import { ANSWER_BYTES_MAX } from '../../chain/transport.ts'
 import type { Terms } from '../../domain/rail.ts'
 import { REFUND_AT_LEAST } from '../../domain/till.ts'
 import { amountProblem, type ChargeTerms, hasExpired, isGenuine, isOtherBody, isOtherScope, tillsOf } from './charge.ts'
@@ -66,7 +67,7 @@ export async function verifyPush(options: PushOptions, credential: MppCredential
 
 /** The transaction, if the chain shows that it moved money to us. */
 export async function landedPush(options: PushOptions, credential: MppCredential): Promise<Hash | null> {
-  const receipt = await readReceipt(options.rpc, hashOf(credential))
+  const receipt = await readReceipt(options.rpc, hashOf(credential), ANSWER_BYTES_MAX)
   return receipt && arrivedBy(options, receipt) > 0n ? receipt.transactionHash : null
 }
 
@@ -75,10 +76,10 @@ function hashOf({ proof }: MppCredential): Hash {
   return proof.hash
 }
 
-/** A chain that does not answer has not shown it either. */
+/** A chain that does not answer has not shown it either. What is too large stays so, and is not waited for: anybody can name any transaction. */
 async function receiptOf({ rpc }: PushOptions, hash: Hash): Promise<Receipt | null> {
-  return readReceipt(rpc, hash).catch((error: unknown) => {
-    if (isProblem(error, 'chain_unavailable')) return null
+  return readReceipt(rpc, hash, ANSWER_BYTES_MAX).catch((error: unknown) => {
+    if (isProblem(error, 'chain_unavailable') && !(error instanceof AnswerTooLarge)) return null
     throw error
   })
 }

@@ -2,7 +2,7 @@ import { type Address, type Hash, sameAddress } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import type { Log } from '../../base/log.ts'
 import { noWaypoint, type Waypoint } from '../../base/waypoint.ts'
-import { pollUntil, type RawReceipt, type Receipt, readReceipt, receiptIn } from '../../chain/receipt.ts'
+import { pollUntil, type Receipt, readReceipt, readReceipts, receiptIn } from '../../chain/receipt.ts'
 import { type Rpc, RpcError } from '../../chain/rpc.ts'
 import { findMemoTransfers, type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
@@ -151,7 +151,7 @@ async function absent({ rpc, clock, head }: SettlerOptions, order: PaidOrder, ha
   if (clock.now() <= end || (await head.fresh()).timestampMs <= end)
     return { kind: 'unknown', detail: 'The chain has not said yet whether the payment landed.', transaction: hash }
   // One node may be behind: "never" takes the word of all that can be asked.
-  const shown = await rpc.everyone<RawReceipt | null>('eth_getTransactionReceipt', [hash])
+  const shown = await readReceipts(rpc, hash)
   if (shown.some((raw) => raw && receiptIn(raw, hash)?.succeeded))
     return { kind: 'unknown', detail: 'Some nodes show the payment, and not all of them.', transaction: hash }
   return {

@@ -1,0 +1,85 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { TestContext } from 'node:test'
+import type { Hash } from '../../src/base/address.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { TRANSFER } from '../../src/chain/eip3009.ts'
+import { createRpc, httpTransport, type Rpc } from '../../src/chain/rpc.ts'
+import type { RpcRequest } from '../../src/chain/transport.ts'
+
+export const TILL = `0x${'11'.repeat(20)}` as const
+export const TOKEN = `0x${'22'.repeat(20)}` as const
+export const FIRST_BLOCK = 100
+const CHAIN = 7
+
+export const word = (digits: string): Hash => `0x${digits.padStart(64, '0')}`
+
+type Crowd = {
+  /** Transfers of one unit to the till, spread over so many blocks. */
+  readonly dust: number
+  readonly blocks: number
+  /** The node's answer to a search of several blocks that finds more than this. */
+  readonly refusal?: { readonly above: number; readonly code: number; readonly message: string }
+  /** In each receipt. */
+  readonly emptyLogs?: number
+}
+
+/** A node over HTTP that shows what strangers have filled its chain with, as long as real ones do. */
+export async function crowdedNode(t: Pick<TestContext, 'after'>, crowd: Crowd): Promise<Rpc> {
+  const dust = Array.from({ length: crowd.dust }, (_, at) => dustLog(at, FIRST_BLOCK + (at % crowd.blocks)))
+  const answerTo = ({ id, method, params }: RpcRequest) => {
+    if (method === 'eth_chainId') return { id, result: `0x${CHAIN.toString(16)}` }
+    if (method === 'eth_getTransactionReceipt') return { id, result: receipt(params[0] as Hash, crowd.emptyLogs ?? 0) }
+    const [{ fromBlock, toBlock }] = params as [{ fromBlock: string; toBlock: string }]
+    const result = dust.filter(
+      ({ blockNumber }) => +blockNumber >= Number(fromBlock) && +blockNumber <= Number(toBlock),
+    )
+    const { refusal } = crowd
+    return refusal && fromBlock !== toBlock && result.length > refusal.above ? { id, error: refusal } : { id, result }
+  }
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const letter = JSON.parse(Buffer.concat(chunks).toString()) as RpcRequest | RpcRequest[]
+    response.end(JSON.stringify(Array.isArray(letter) ? letter.map(answerTo) : answerTo(letter)))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const transports = [httpTransport(`http://127.0.0.1:${port}`, 60_000)]
+  return createRpc({ chainId: CHAIN, transports, clock: systemClock })
+}
+
+const PER_TRANSACTION = 16
+
+function dustLog(at: number, block: number) {
+  return {
+    ...emptyLog(word(Math.floor(at / PER_TRANSACTION).toString(16)), at),
+    topics: [TRANSFER, word('ab'.repeat(20)), word(TILL.slice(2))],
+    data: word('1'),
+    blockNumber: `0x${block.toString(16)}`,
+  }
+}
+
+function emptyLog(transactionHash: Hash, at: number) {
+  return {
+    address: TOKEN,
+    topics: [],
+    data: '0x',
+    blockHash: word('bb'),
+    blockNumber: `0x${FIRST_BLOCK.toString(16)}`,
+    blockTimestamp: '0x6a000000',
+    transactionHash,
+    transactionIndex: '0x1',
+    logIndex: `0x${at.toString(16)}`,
+    removed: false,
+  }
+}
+
+function receipt(transactionHash: Hash, emptyLogs: number) {
+  const logs = Array.from({ length: emptyLogs }, (_, at) => emptyLog(transactionHash, at))
+  return { transactionHash, status: '0x1', blockNumber: '0x64', blockHash: word('bb'), from: TILL, logs }
+}

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { systemClock } from '../../src/base/clock.ts'
+import { systemRandom } from '../../src/base/id.ts'
+import { silentLog } from '../../src/base/log.ts'
+import { transfersTo } from '../../src/chain/transfers.ts'
+import { createLedgerGate } from '../../src/checkout/ledger-gate.ts'
+import type { ReconcileContext } from '../../src/checkout/reconcile-context.ts'
+import { createStoreMemory } from '../../src/checkout/store-memory.ts'
+import type { Till } from '../../src/domain/till.ts'
+import { openTill } from '../../src/store/tills/scan.ts'
+import { openStore } from '../support/database.ts'
+import { crowdedNode, TILL, TOKEN } from './crowded-node.ts'
+
+// A transfer of one unit costs its sender next to nothing, and the till is public.
+
+const BEYOND_BYTES = 16_000
+const BEYOND_RESULTS = 10_500
+const refusal = (code: number, message: string) => ({ above: 10_000, code, message })
+
+for (const [how, crowd] of [
+  ['more than is read at once', { dust: BEYOND_BYTES, blocks: 10 }],
+  ['more than is read at once in one block', { dust: BEYOND_BYTES, blocks: 1 }],
+  [
+    'more than a node shows at once, which it says as if for want of quota',
+    { dust: BEYOND_RESULTS, blocks: 10, refusal: refusal(-32005, 'query returned more than 10000 results') },
+  ],
+  [
+    'more than a node shows at once, which it says in its own words',
+    { dust: BEYOND_RESULTS, blocks: 10, refusal: refusal(-32602, 'that is too much, ask for less') },
+  ],
+] as const)
+  test(`E38: all transfers to a till are found where they are ${how}`, async (t) => {
+    const rpc = await crowdedNode(t, crowd)
+    const found = await transfersTo(rpc, { token: TOKEN, to: TILL }, 1n, 2_500n)
+    assert.equal(new Set(found.map(({ logIndex }) => logIndex)).size, crowd.dust)
+    assert.equal(found.length, crowd.dust)
+    assert.equal(rpc.doubtful(), 0)
+  })
+
+test('E38: a shop whose till was flooded while it was down sells again', async (t) => {
+  const rpc = await crowdedNode(t, { dust: BEYOND_BYTES, blocks: 10 })
+  const store = await openStore('postgres')
+  t.after(() => store.drop())
+  const { db } = store
+  await openTill(db, 'till', { after: 0n, again: 128n })
+  const till: Partial<Till> = {
+    id: 'till',
+    headBlock: async () => 200n,
+    transfers: (from, to) => transfersTo(rpc, { token: TOKEN, to: TILL }, from, to),
+    sinceBlock: null,
+  }
+  const context: Partial<ReconcileContext> = {
+    db,
+    tills: [till as Till],
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    policy: { rescanBlocks: 128n, silenceSecondsMax: 3_600 } as ReconcileContext['policy'],
+  }
+  const gate = createLedgerGate(context as ReconcileContext, {
+    isBehind: async () => false,
+    memory: createStoreMemory(),
+    patienceMs: 0,
+  })
+  await gate.open(AbortSignal.abort())
+  gate.assertOpen()
+  const { rows } = await db.query<{ n: number }>('select count(*)::int as n from arrivals')
+  assert.deepEqual(rows, [{ n: BEYOND_BYTES }])
+})
