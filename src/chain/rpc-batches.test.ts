@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inBatches, OddAnswer } from './rpc-batches.ts'
-import type { RpcRequest } from './transport.ts'
+import { type RpcRequest, TooLarge } from './transport.ts'
 
 type Letter = RpcRequest | readonly RpcRequest[]
 
@@ -89,6 +89,16 @@ test('a node that takes batches and is silent once is silent to all who asked, a
   isSilent = false
   assert.deepEqual(results(await askAll('e', 'f')), ['e', 'f'])
   assert.deepEqual(letters, ['a+b', 'c+d', 'e+f'])
+})
+
+test('E39: the questions of a letter whose answer is too large are asked one by one, and the next letter has several again', async () => {
+  const { letters, askAll } = node((letter) => {
+    if (letter.some(({ method }) => method === 'huge')) throw new TooLarge()
+    return letter.map(answerTo)
+  })
+  assert.deepEqual(results(await askAll('a', 'huge')), ['a', 'huge'])
+  assert.deepEqual(results(await askAll('b', 'c')), ['b', 'c'])
+  assert.deepEqual(letters, ['a+huge', 'a', 'huge', 'b+c'])
 })
 
 test('a question that a node leaves out of its answers has none, and the others have theirs', async () => {

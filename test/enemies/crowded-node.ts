@@ -9,7 +9,7 @@ import type { RpcRequest } from '../../src/chain/transport.ts'
 
 export const TILL = `0x${'11'.repeat(20)}` as const
 export const TOKEN = `0x${'22'.repeat(20)}` as const
-export const FIRST_BLOCK = 100
+const FIRST_BLOCK = 100
 const CHAIN = 7
 
 export const word = (digits: string): Hash => `0x${digits.padStart(64, '0')}`
