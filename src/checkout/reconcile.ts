@@ -11,6 +11,7 @@ import { underLease } from './held.ts'
 import { matchTill } from './match.ts'
 import { workOrphans } from './orphans.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
+import { scanSteps } from './scan-steps.ts'
 import { setAside } from './set-aside.ts'
 
 /** What one look at a till found. */
@@ -80,9 +81,11 @@ export async function scanTill(context: ReconcileContext, till: Till): Promise<T
   let amount = 0n
   for (const [first, last] of blockRanges(mark.fromBlock, head, BLOCKS_PER_STEP)) {
     const transfers = await till.transfers(first, last)
-    const dropped = await recordScan(db, till.id, { fromBlock: first, toBlock: last, transfers }, random)
-    if (dropped.length > 0) log.error('the chain dropped payments', { till: till.id, orderIds: dropped })
-    await noteMissing(db, till.id, dropped)
+    for (const step of scanSteps({ fromBlock: first, toBlock: last, transfers })) {
+      const dropped = await recordScan(db, till.id, step, random)
+      if (dropped.length > 0) log.error('the chain dropped payments', { till: till.id, orderIds: dropped })
+      await noteMissing(db, till.id, dropped)
+    }
     count += transfers.length
     for (const transfer of transfers) amount += transfer.amount
   }

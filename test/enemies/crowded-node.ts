@@ -26,7 +26,7 @@ type Crowd = {
 
 /** A node over HTTP that shows what strangers have filled its chain with, as long as real ones do. */
 export async function crowdedNode(t: Pick<TestContext, 'after'>, crowd: Crowd): Promise<Rpc> {
-  const dust = Array.from({ length: crowd.dust }, (_, at) => dustLog(at, FIRST_BLOCK + (at % crowd.blocks)))
+  const dust = Array.from({ length: crowd.dust }, (_, at) => dustLog(at, crowd.blocks))
   const answerTo = ({ id, method, params }: RpcRequest) => {
     if (method === 'eth_chainId') return { id, result: `0x${CHAIN.toString(16)}` }
     if (method === 'eth_getTransactionReceipt') return { id, result: receipt(params[0] as Hash, crowd.emptyLogs ?? 0) }
@@ -55,12 +55,13 @@ export async function crowdedNode(t: Pick<TestContext, 'after'>, crowd: Crowd): 
 
 const PER_TRANSACTION = 16
 
-function dustLog(at: number, block: number) {
+function dustLog(at: number, blocks: number) {
+  const transaction = Math.floor(at / PER_TRANSACTION)
   return {
-    ...emptyLog(word(Math.floor(at / PER_TRANSACTION).toString(16)), at),
+    ...emptyLog(word(transaction.toString(16)), at),
     topics: [TRANSFER, word('ab'.repeat(20)), word(TILL.slice(2))],
     data: word('1'),
-    blockNumber: `0x${block.toString(16)}`,
+    blockNumber: `0x${(FIRST_BLOCK + (transaction % blocks)).toString(16)}`,
   }
 }
 
