@@ -99,10 +99,12 @@ async function customer({ flow, payer }: StockClient, headers: Readonly<Record<s
     signTransaction: counting(account.signTransaction),
   }
   let sent: Headers | null = null
+  let giveUp: AbortSignal | undefined
   const listening: typeof fetch = (input, init) => {
     const request = new Request(input, init)
     if (request.headers.has(flow.rail.header)) sent = request.headers
-    return fetch(request)
+    // Handed on from request to request a signal may be collected on its way, and whoever gives up waits for five minutes.
+    return fetch(request, giveUp ? { signal: giveUp } : {})
   }
   const init = post(flow.body(account, undefined), headers)
   const pay = payer(wallet, listening)
@@ -111,6 +113,7 @@ async function customer({ flow, payer }: StockClient, headers: Readonly<Record<s
     signatures: () => signatures,
     /** What its application sees: a status, or that there was no answer. */
     buy: async (signal?: AbortSignal): Promise<number | 'no answer'> => {
+      giveUp = signal
       try {
         const answer = await pay(proxy.url + flow.path, { ...init, ...(signal ? { signal } : {}) })
         await answer.arrayBuffer()
