@@ -41,8 +41,12 @@ const NOTE_LENGTH_MAX = 2_000
 
 export function orderRows(desk: OrderContext): readonly OperatorRoute[] {
   // What is only read goes by any name; a deed is about the order with this id, and not about one whose buyer calls it so.
-  const show = async (name: string) => known(name, await desk.timeline(name))
-  const find = async (id: string) => known(id, await desk.byId(id))
+  const show = async (name: string) => known(await desk.timeline(name), `There is no order ${name.slice(0, 80)}.`)
+  const find = async (id: string) =>
+    known(
+      await desk.byId(id),
+      `There is no order with the id ${id.slice(0, 80)}. GET /operator/orders/{id}, or \`sutler orders show\`, tells the id of one by its other names.`,
+    )
   return [
     operator('GET /operator/orders', {
       role: 'viewer',
@@ -101,8 +105,8 @@ export function orderRows(desk: OrderContext): readonly OperatorRoute[] {
   ]
 }
 
-function known<Found>(name: string, found: Found | null): Found {
-  if (found === null) throw new Problem('order_not_found', `There is no order ${name.slice(0, 80)}.`)
+function known<Found>(found: Found | null, detail: string): Found {
+  if (found === null) throw new Problem('order_not_found', detail)
   return found
 }
 
