@@ -1,11 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-// Half of what a test file cost was to load the shop and to run its code cold. Files that stand beside each other therefore share a process,
-// one after the other: each is a suite of its own, so what it sets up before and after its tests stays its own.
+// Half of what a test file cost was to load the shop and to run its code cold. Files therefore share a process, one after the other: each is
+// a suite of its own, so what it sets up before and after its tests stays its own.
 
-/** So many files share a process: each process more costs seconds to load, and far fewer could not be shared out. */
-const GROUP_MAX = 28
+/** So many files share a process: each process more costs ten seconds to load and to warm up, and far fewer could not be shared out. */
+const GROUP_MAX = 56
 
 /** These mostly wait for others, and long: at the end the cores would wait for them. */
 const WAITING = ['test/rehearsal/rehearsal.test.ts', 'test/enemies/silent-store.test.ts']
@@ -53,10 +53,10 @@ export function groupsOf(files: readonly string[]): readonly Group[] {
   ]
 }
 
+/** Dealt out like cards: files that stand beside each other take about as long, and so do the pieces. */
 function piecesOf(files: readonly string[]): readonly Group[] {
   const pieces = Math.ceil(files.length / GROUP_MAX)
-  const startOf = (piece: number) => Math.round((piece * files.length) / pieces)
-  return Array.from({ length: pieces }, (_, i) => files.slice(startOf(i), startOf(i + 1)) as unknown as Group)
+  return Array.from({ length: pieces }, (_, piece) => files.filter((_, i) => i % pieces === piece) as unknown as Group)
 }
 
 /** A file that the runner can be given, for each group. The runner sorts what it is given by name, so the names say the order. */

@@ -42,8 +42,6 @@ async function main(args: readonly string[]): Promise<void> {
       // More than there are cores: some mostly wait.
       `--test-concurrency=${availableParallelism() + 3}`,
       `--test-timeout=${TEST_MS_MAX}`,
-      // To optimise the embedded engine takes longer than any test runs it.
-      '--liftoff-only',
       `--import=${LIGHT_HOOKS}`,
     ]
     // The compilers need both cores only for a part of their time, and tests wait now and then.

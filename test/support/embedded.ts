@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { constants, cpSync, existsSync, globSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
 import { systemClock } from '../../src/base/clock.ts'
 import { systemRandom } from '../../src/base/id.ts'
 import { silentLog } from '../../src/base/log.ts'
@@ -13,9 +14,16 @@ const root = join(import.meta.dirname, '../..')
 
 /** A folder with an empty, migrated database of the embedded engine. Copied, because making one takes 4 seconds. */
 export async function createDataDir(): Promise<string> {
+  leaveEngineAsItIs()
   const folder = scratchFolder('data')
   copyTree(await embeddedTemplate(), folder)
   return folder
+}
+
+/** To optimise the engine takes longer than any test runs it. Other WebAssembly of this process is optimised as far as it has come. */
+function leaveEngineAsItIs(): void {
+  setFlagsFromString('--no-wasm-dynamic-tiering')
+  setFlagsFromString('--no-wasm-tier-up')
 }
 
 /** The template stays in /tmp from one run to the next; its name changes with the engine and the migrations. */
