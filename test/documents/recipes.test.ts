@@ -82,7 +82,7 @@ test('whoever knows nothing but the address, a hash and a curve buys by the book
 
 test('the tools of the sandbox have a contract of their own, with an answer for each', async () => {
   verifies('D16.11')
-  assert.deepEqual(await lint(shop.url, 'openapi.sandbox.json'), [])
+  assert.deepEqual(await lint(shop.url, ['openapi.sandbox.json']), [])
   const listed = operationsOf(await readJson(`${shop.url}/openapi.sandbox.json`))
   assert.deepEqual(
     listed.map(({ path }) => path.split('/')[2]),

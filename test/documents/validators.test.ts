@@ -203,8 +203,7 @@ describe('the bazaar extension', () => {
 })
 
 test('@redocly/cli lint finds nothing at all in any contract', async () => {
-  for (const name of ['openapi.json', 'openapi.full.json', 'openapi.events.json'])
-    assert.deepEqual(await lint(shop.url, name), [], name)
+  const names = ['openapi.json', 'openapi.full.json', 'openapi.events.json', 'openapi.operator.json']
   const headers = { authorization: `Bearer ${shop.config.operatorToken!.reveal()}` }
-  assert.deepEqual(await lint(shop.url, 'openapi.operator.json', headers), [], 'openapi.operator.json')
+  assert.deepEqual(await lint(shop.url, names, headers), [])
 })

@@ -102,10 +102,11 @@ test('it is in every document', async () => {
 })
 
 test('validators find nothing wrong with the contracts', async () => {
-  for (const name of ['openapi.json', 'openapi.full.json']) {
+  const names = ['openapi.json', 'openapi.full.json']
+  assert.deepEqual(await lint(shop.url, names), [])
+  for (const name of names) {
     const { code, stdout } = await run('.bin/mppx', ['discover', 'validate', `${shop.url}/${name}`])
     assert.equal(code, 0, stdout)
-    assert.deepEqual(await lint(shop.url, name), [], name)
   }
   const openapi = (await agentcash.getOpenAPI(shop.url))._unsafeUnwrap()
   assert.ok(openapi !== null && !agentcash.isOpenApiParseFailure(openapi))
