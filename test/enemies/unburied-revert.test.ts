@@ -5,21 +5,25 @@ import { ended, said } from '../checkout/counter.ts'
 import { nftsOf, transfers } from '../crash/flows.ts'
 import { buy } from '../operations/desk.ts'
 import { fundedWallet } from '../support/buyers.ts'
-import { x402UnderTest } from '../support/credentials.ts'
-import { startShop } from '../support/shop.ts'
+import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
+import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { withChains } from './by-hand.ts'
 
 // A mint reverts, the chain changes its mind, and in the new block the very same transaction goes through. If the money had gone back on the
 // first word, the buyer would have both.
+// So does a payment: if its payer had heard that nothing was taken, they would have paid twice.
 
-test('a mint that reverted in a block which was taken back is delivered, and not refunded', async (t) => {
-  const shop = await startShop({
+const startPatient = () =>
+  startShop({
     configure: (config) => {
       const limits = { ...config.limits, waitMsMax: 500, receiptWaitMs: 300 }
       return withChains({ ...config, limits }, { burial: { blocks: 3n, ms: 0 } })
     },
   })
+
+test('a mint that reverted in a block which was taken back is delivered, and not refunded', async (t) => {
+  const shop = await startPatient()
   t.after(() => shop.stop())
   const native = (method: string, ...params: unknown[]) => shop.chains.native.request({ method, params })
   const { sale } = shop.world.contracts
@@ -36,12 +40,7 @@ test('a mint that reverted in a block which was taken back is delivered, and not
 })
 
 test('and one that stays reverted is refunded when it lies deep enough', async (t) => {
-  const shop = await startShop({
-    configure: (config) => {
-      const limits = { ...config.limits, waitMsMax: 500, receiptWaitMs: 300 }
-      return withChains({ ...config, limits }, { burial: { blocks: 3n, ms: 0 } })
-    },
-  })
+  const shop = await startPatient()
   t.after(() => shop.stop())
   const native = (method: string, ...params: unknown[]) => shop.chains.native.request({ method, params })
   const buyer = await fundedWallet(shop)
@@ -50,3 +49,42 @@ test('and one that stays reverted is refunded when it lies deep enough', async (
   for (let block = 0; block < 2; block++) await native('evm_mine')
   assert.equal((await ended(shop, 'x402', body.orderId)).status, 'refunded')
 })
+
+const PRICE = 250_000n
+const CHAINS = [
+  { rail: x402UnderTest, chain: 'native', tokenOf: ({ config }: TestShop) => config.x402!.asset },
+  { rail: mppPullUnderTest, chain: 'tempo', tokenOf: ({ config }: TestShop) => config.mpp!.currency.address },
+] as const
+
+for (const { rail, chain, tokenOf } of CHAINS) {
+  test(`E44: a payment by ${rail.name} that reverted in a block which was taken back is not said to be free, and buys`, async (t) => {
+    const shop = await startPatient()
+    t.after(() => shop.stop())
+    const node = (method: string, ...params: unknown[]) => shop.chains[chain].request({ method, params })
+    const { sale } = shop.world.contracts
+    const buyer = await fundedWallet(shop)
+    const before = await rail.till(shop)
+    await node('dev_fault', { kind: 'revert', to: tokenOf(shop) })
+    const { response, body } = await buy(shop, rail, buyer)
+    assert.equal(response.status, 202)
+    await until(async () => (await shop.service.checkout.orders.byId(body.orderId))!.inDoubt)
+    await node('dev_reorg', '0x1')
+    assert.equal((await ended(shop, rail.rail, body.orderId)).status, 'confirmed')
+    assert.equal(await nftsOf(shop.chains, sale, buyer.address), 1)
+    assert.equal(await rail.till(shop), before + PRICE)
+  })
+
+  test(`and one by ${rail.name} that stays reverted is refused when it lies deep enough`, async (t) => {
+    const shop = await startPatient()
+    t.after(() => shop.stop())
+    const node = (method: string, ...params: unknown[]) => shop.chains[chain].request({ method, params })
+    const buyer = await fundedWallet(shop)
+    const before = await rail.till(shop)
+    await node('dev_fault', { kind: 'revert', to: tokenOf(shop) })
+    const { response, body } = await buy(shop, rail, buyer)
+    assert.equal(response.status, 202)
+    for (let block = 0; block < 2; block++) await node('evm_mine')
+    assert.equal((await ended(shop, rail.rail, body.orderId)).status, 'expired')
+    assert.equal(await rail.till(shop), before)
+  })
+}

@@ -10,6 +10,14 @@ export const KEPT: readonly Kept[] = [
     plan: [{ kind: 'change', what: 'restore', atMs: 17_752, ageMs: 20_000 }],
   },
   {
+    what: 'a payment that reverted in a block which was taken back: 402 and taken',
+    seed: 1200,
+    plan: [
+      { kind: 'reorg', chain: 'native', atMs: 13_955, depth: 6, drop: 'deliveries' },
+      { kind: 'send', how: 'revert', atMs: 2_077 },
+    ],
+  },
+  {
     what: 'a pull payment that was set aside and has run out: 402 and taken',
     seed: 4001,
     plan: [{ kind: 'change', what: 'restore', atMs: 17_752, ageMs: 20_000 }],

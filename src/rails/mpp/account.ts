@@ -62,6 +62,8 @@ function open(config: MppConfig, { rpc, head, sender }: ChainAccess, parts: Rail
     confirmations: confirmationsFor(config.confirmations),
     secondOpinion: secondOpinion(rpc, secondOpinionFrom),
   }
+  const treasury = sender(config.treasuryKey)
+  const { isBuried } = treasury
   let loading: Promise<TransactionVerifier> | null = null
   const verifier = (): Promise<TransactionVerifier> => {
     loading ??= import('./verifier.ts').then(({ createTransactionVerifier }) =>
@@ -82,9 +84,9 @@ function open(config: MppConfig, { rpc, head, sender }: ChainAccess, parts: Rail
     modes,
     rpc,
     ...depth,
-    settler: createChargeSettler({ ...depth, rpc, log, waitMs: limits.receiptWaitMs, waypoint }),
+    settler: createChargeSettler({ ...depth, isBuried, rpc, log, waitMs: limits.receiptWaitMs, waypoint }),
     verifier,
     random,
-    treasury: sender(config.treasuryKey),
+    treasury,
   })
 }

@@ -4,6 +4,7 @@ import { isProblem, Problem } from '../../base/problem.ts'
 import { blockTime } from '../../chain/head.ts'
 import { type Receipt, readReceipt } from '../../chain/receipt.ts'
 import { AnswerTooLarge, type Rpc } from '../../chain/rpc.ts'
+import type { Sender } from '../../chain/sender.ts'
 import { type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
 import { transfersIn } from '../../chain/transfers.ts'
 import { ANSWER_BYTES_MAX } from '../../chain/transport.ts'
@@ -22,8 +23,7 @@ export type PushOptions = {
   readonly isOffered: boolean
   readonly challengeTtlMs: number
   readonly rpc: Rpc
-  /** Does enough of the chain stand on this block that it counts? */
-  readonly isDeep: (blockNumber: bigint, amount: bigint) => Promise<boolean>
+  readonly isBuried: Sender['isBuried']
   readonly clock: Clock
   /** Was it a key that may only spend for the account? Null: the chain does not show that now. */
   readonly isByAccessKey: (transaction: Hash) => Promise<boolean | null>
@@ -44,7 +44,7 @@ export async function verifyPush(options: PushOptions, credential: MppCredential
   const arrived = arrivedBy(options, receipt)
   if (arrived === 0n) {
     // A block that may yet be replaced proves nothing.
-    if (!(await options.isDeep(receipt.blockNumber, BigInt(credential.request.amount)))) return { kind: 'unseen' }
+    if (!(await options.isBuried(receipt))) return { kind: 'unseen' }
     throw new Problem(
       'payment_verification_failed',
       'That transaction pays nothing to this shop, so nothing was taken; pay the challenge in this answer.',

@@ -11,7 +11,7 @@ import { memoBehind } from '../../chain/tip20.ts'
 import { refundTransfer } from '../../chain/transfer.ts'
 import type { Challenger, Credential, Rail, Resource, Terms, Verified } from '../../domain/rail.ts'
 import { createBalances } from '../balances.ts'
-import { type ConfirmationRule, isConfirmed } from '../confirmations.ts'
+import type { ConfirmationRule } from '../confirmations.ts'
 import { wasSignedByAccessKey } from './access-key.ts'
 import {
   bodyDigest,
@@ -112,7 +112,7 @@ export function mppRail(options: MppOptions): Rail {
 type Ways = { readonly pull: PullOptions; readonly push: PushOptions }
 
 function waysToPay(options: MppOptions): Ways {
-  const { currency, modes, rpc } = options
+  const { currency, modes, rpc, treasury } = options
   const terms: ChargeTerms = { ...options, currency: currency.address }
   return {
     pull: { ...options, terms, isOffered: modes.includes('pull') },
@@ -120,7 +120,7 @@ function waysToPay(options: MppOptions): Ways {
       ...options,
       terms,
       isOffered: modes.includes('push'),
-      isDeep: (blockNumber, amount) => isConfirmed(options, blockNumber, amount),
+      isBuried: treasury.isBuried,
       isByAccessKey: (transaction) => wasSignedByAccessKey(rpc, transaction),
     },
   }

@@ -4,9 +4,10 @@ import type { Log } from '../../base/log.ts'
 import { noWaypoint, type Waypoint } from '../../base/waypoint.ts'
 import { pollUntil, type Receipt, readReceipt, readReceipts, receiptIn } from '../../chain/receipt.ts'
 import { type Rpc, RpcError } from '../../chain/rpc.ts'
+import type { Sender } from '../../chain/sender.ts'
 import { findMemoTransfers, type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
-import { type ConfirmationRule, isConfirmed, settledOnceConfirmed } from '../confirmations.ts'
+import { type ConfirmationRule, settledOnceConfirmed } from '../confirmations.ts'
 import { isBoundTo } from './memo.ts'
 
 /** What an open order keeps of its payment: enough to send it again, or to find it. Wiped as soon as the outcome is known. */
@@ -55,15 +56,16 @@ export function paidFor(receipt: Receipt, charge: Charge): MemoTransfer | null {
 /** Clocks of chains and replicas differ, and blocks take their time: be sure before saying "never". */
 const MARGIN_MS = 60_000
 
-type SettlerOptions = ConfirmationRule & {
-  readonly rpc: Rpc
-  readonly log: Log
-  readonly waitMs: number
-  readonly waypoint?: Waypoint
-}
+type SettlerOptions = ConfirmationRule &
+  Pick<Sender, 'isBuried'> & {
+    readonly rpc: Rpc
+    readonly log: Log
+    readonly waitMs: number
+    readonly waypoint?: Waypoint
+  }
 
 export function createChargeSettler(options: SettlerOptions): ChargeSettler {
-  const { rpc, clock, waitMs, waypoint = noWaypoint } = options
+  const { rpc, clock, isBuried, waitMs, waypoint = noWaypoint } = options
   return {
     async settle(order) {
       const kept = keptPayment(order)
@@ -76,7 +78,7 @@ export function createChargeSettler(options: SettlerOptions): ChargeSettler {
       const outcome = (receipt && (await judge(options, order, receipt))) ?? (await byMemo(options, order, kept))
       if (outcome) return outcome
       // Mined, and it paid nothing. A block that is not deep may be replaced by one in which it does.
-      if (receipt && (await isConfirmed(options, receipt.blockNumber, order.amount)))
+      if (receipt && (await isBuried(receipt)))
         return {
           kind: 'refused',
           code: 'payment_verification_failed',

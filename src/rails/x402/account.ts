@@ -40,11 +40,13 @@ function open(config: X402Config, access: ChainAccess, parts: RailParts): Rail {
   const { rpc, head } = access
   const { asset, network, assetName, assetVersion, payTo } = config
   const { chainId } = config.chain
+  const treasury = access.sender(config.treasuryKey)
   const reader = createSettlementReader({
     rpc,
     head,
     clock,
     asset,
+    isBuried: treasury.isBuried,
     confirmations: confirmationsFor(config.confirmations),
     secondOpinion: secondOpinion(rpc, secondOpinionFrom),
   })
@@ -58,7 +60,7 @@ function open(config: X402Config, access: ChainAccess, parts: RailParts): Rail {
     head,
     facilitator: createFacilitator(config, access, reader, parts),
     reader,
-    treasury: access.sender(config.treasuryKey),
+    treasury,
     clock,
     random,
   })

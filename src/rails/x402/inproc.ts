@@ -81,6 +81,8 @@ export function inprocFacilitator(options: {
       // The node that was just asked may be behind the one that showed the receipt; as of the receipt's own block there is no doubt.
       if (await isAuthorizationUsed(rpc, asset, kept.authorization, state.receipt.blockNumber))
         return reader.absent(order, null)
+      // The same transaction may be mined anew, in a block that replaces this one, and take the money then.
+      if (!(await settler.isBuried(state.receipt))) return reader.absent(order, null, state.receipt.transactionHash)
       return reader.absent(order, await whyReverted(order, call, state.receipt))
     },
   }

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../base/json.ts'
 import { type Authorization, findAuthorization, isAuthorizationUsed, moves, paidBy } from '../../chain/eip3009.ts'
 import { type Receipt, readReceipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
+import type { Sender } from '../../chain/sender.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
 import { type ConfirmationRule, settledOnceConfirmed } from '../confirmations.ts'
 
@@ -40,10 +41,10 @@ export function keptPayment(order: PaidOrder): KeptPayment {
   return order.authorization as unknown as KeptPayment
 }
 
-export function createSettlementReader(
-  options: ConfirmationRule & { readonly rpc: Rpc; readonly asset: Address },
-): SettlementReader {
-  const { rpc, head, clock, asset } = options
+type ReaderOptions = ConfirmationRule & Pick<Sender, 'isBuried'> & { readonly rpc: Rpc; readonly asset: Address }
+
+export function createSettlementReader(options: ReaderOptions): SettlementReader {
+  const { rpc, head, clock, asset, isBuried } = options
 
   async function judge(order: PaidOrder, receipt: Receipt): Promise<SettleOutcome | null> {
     const { authorization } = keptPayment(order)
@@ -65,19 +66,20 @@ export function createSettlementReader(
       const { from, nonce } = authorization
       if (!(await isAuthorizationUsed(rpc, asset, authorization))) return null
       const trace = await findAuthorization(rpc, asset, { from, nonce }, BigInt(fromBlock))
-      if (trace?.kind === 'cancelled')
+      const receipt = trace && (await readReceipt(rpc, trace.transaction))
+      const outcome = receipt && (await judge(order, receipt))
+      if (outcome) return outcome
+      // A block that is taken back may be followed by one in which our own transaction was first.
+      const isFinal = receipt ? await isBuried(receipt) : trace === null && (await isOver(order))
+      if (isFinal && trace?.kind === 'cancelled')
         return {
           kind: 'refused',
           code: 'payment_cancelled',
           detail: 'The payer cancelled this payment on the chain.',
           isPayersFault: true,
         }
-      const receipt = trace && (await readReceipt(rpc, trace.transaction))
-      const outcome = receipt && (await judge(order, receipt))
-      if (outcome) return outcome
       // The payer signed the same nonce twice, and the other one landed; or it was used before it came here. It can never land again.
-      const isSpent = receipt ? !moves(receipt, asset, authorization) : trace === null && (await isOver(order))
-      if (isSpent)
+      if (isFinal && !(receipt && moves(receipt, asset, authorization)))
         return {
           kind: 'refused',
           code: 'payment_verification_failed',
