@@ -12,7 +12,7 @@ import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { nftsOf, transfers } from '../crash/flows.ts'
 import { buy, LOT_PRICE, reconcileRail } from '../operations/desk.ts'
 import { fundedWallet } from '../support/buyers.ts'
-import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
+import { edited, mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 
@@ -184,17 +184,18 @@ describe('a payment that was dropped before the delivery failed', () => {
   const buyInVain = async (happens: () => Promise<void>) => {
     buyer = await fundedWallet(shop)
     onFailed = happens
-    const { response } = await buy(shop, rail, buyer, { saleId: 399 })
+    const sold = await buy(shop, rail, buyer, { saleId: 399 })
     onFailed = async () => {}
-    return response
+    return sold
+  }
+  const dropIt = async () => {
+    await reconcileRail(shop, rail)
+    await dropOnly(shop.chains.tempo, (await failed()).payment_tx)
+    await reconcileRail(shop, rail)
   }
 
   test('M-19: for good, is not sent back: a person is asked', async () => {
-    const response = await buyInVain(async () => {
-      await reconcileRail(shop, rail)
-      await dropOnly(shop.chains.tempo, (await failed()).payment_tx)
-      await reconcileRail(shop, rail)
-    })
+    const { response } = await buyInVain(dropIt)
     assert.ok([202, 409].includes(response.status), String(response.status))
     assert.deepEqual(await refunds(rail, buyer), [])
     const { id, tries } = await failed()
@@ -202,6 +203,20 @@ describe('a payment that was dropped before the delivery failed', () => {
     assert.ok(logged.some((line) => line.includes('a refund waits for a person') && line.includes(id)))
     assert.equal((await refundOrder(shop.service.checkout, id, { reason: 'good will', by: 'ada' })).status, 'refunded')
     assert.equal((await refunds(rail, buyer)).length, 1)
+  })
+
+  test('M-19: for good, and that its payer brings back all the same, is sent back at once', async () => {
+    const { credential } = await buyInVain(dropIt)
+    assert.match((await failed()).tries, /dropped its payment for good/)
+    let raw = ''
+    edited(credential, ({ payload }) => {
+      raw = (payload as unknown as { signature: string }).signature
+    })
+    await shop.chains.tempo.request({ method: 'eth_sendRawTransaction', params: [raw] })
+    await reconcileRail(shop, rail)
+    const worker = startWorker(shop.service.checkout)
+    await until(async () => (await refunds(rail, buyer)).length === 1)
+    await worker.stop()
   })
 
   test('M-19: for the moment, is sent back when it is there again', async () => {

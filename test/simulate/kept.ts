@@ -18,6 +18,15 @@ export const KEPT: readonly Kept[] = [
     ],
   },
   {
+    what: 'a push that the chain dropped and its payer brought back, of an order that had failed: nothing sent back for an hour',
+    seed: 1341,
+    plan: [
+      { kind: 'kill', label: 'at send.signed', nth: 1, backAfterMs: 25_538 },
+      { kind: 'stop', label: 'at send.journaled', nth: 1, ms: 140_000 },
+      { kind: 'stop', label: 'at send.journaled', nth: 2, ms: 140_000 },
+    ],
+  },
+  {
     what: 'a pull payment that was set aside and has run out: 402 and taken',
     seed: 4001,
     plan: [{ kind: 'change', what: 'restore', atMs: 17_752, ageMs: 20_000 }],

@@ -1,6 +1,7 @@
 import type { Hash } from '../../base/address.ts'
 import type { OrderStatus } from '../../domain/order.ts'
 import type { Queryable } from '../db.ts'
+import { hurry } from '../jobs.ts'
 import { statement } from '../statement.ts'
 
 /** An order that counts as paid, whose payment the chain does not show. */
@@ -65,13 +66,14 @@ export async function findMissing(queryable: Queryable, search: MissingSearch): 
   await queryable.query(FIND, [till, network, asset, payTo, seconds, new Date(before)])
 }
 
-const LANDED = statement(`
+const LANDED = statement<{ order_id: string }>(`
   update missing_settlements m
   set state = 'landed',
       updated_at = now()
   where m.till = $1
     and m.state <> 'landed'
-    and exists (select from arrivals a where a.order_id = m.order_id and a.state = 'matched')`)
+    and exists (select from arrivals a where a.order_id = m.order_id and a.state = 'matched')
+  returning order_id`)
 
 const LIST = statement<{
   order_id: string
@@ -89,13 +91,14 @@ const LIST = statement<{
   order by m.found_at
   limit $2`)
 
-/** What is missing now; what has come back is crossed off first. */
+/** What is missing now. What has come back is crossed off first, and a refund that waits for it waits no longer. */
 export async function listMissing(
   queryable: Queryable,
   till: string,
   limit: number,
 ): Promise<readonly MissingSettlement[]> {
-  await queryable.query(LANDED, [till])
+  const landed = await queryable.query(LANDED, [till])
+  for (const { order_id } of landed.rows) await hurry(queryable, { kind: 'order', key: order_id })
   const { rows } = await queryable.query(LIST, [till, limit])
   return rows.map(({ order_id, payment_tx, amount, status, state, detail }) => ({
     orderId: order_id,
