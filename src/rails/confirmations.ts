@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import type { SecondOpinion } from '../chain/agreed.ts'
 import type { HeadSource } from '../chain/head.ts'
 import type { Receipt } from '../chain/receipt.ts'
+import type { Sender } from '../chain/sender.ts'
 import type { PaidOrder, SettleOutcome } from '../domain/rail.ts'
 
 /**
@@ -43,4 +44,13 @@ export async function isConfirmed(
 ): Promise<boolean> {
   const needed = BigInt(confirmations(amount))
   return needed <= 1n || (await head.fresh()).number - blockNumber + 1n >= needed
+}
+
+/** Whoever is told that a payment was not taken must not be told too early: its block lies deep, and as deep as its amount wants it. */
+export async function isIrrevocable(
+  { isBuried, ...rule }: Pick<ConfirmationRule, 'head' | 'confirmations'> & Pick<Sender, 'isBuried'>,
+  receipt: Receipt,
+  amount: bigint,
+): Promise<boolean> {
+  return (await isBuried(receipt)) && (await isConfirmed(rule, receipt.blockNumber, amount))
 }

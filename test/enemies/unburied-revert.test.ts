@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { usd } from '../../src/base/money.ts'
+import type { Config } from '../../src/config/config.ts'
 import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { ended, said } from '../checkout/counter.ts'
 import { nftsOf, transfers } from '../crash/flows.ts'
@@ -14,12 +16,14 @@ import { withChains } from './by-hand.ts'
 // first word, the buyer would have both.
 // So does a payment: if its payer had heard that nothing was taken, they would have paid twice.
 
-const startPatient = () =>
+const buryAll = (config: Config) => withChains(config, { burial: { blocks: 3n, ms: 0 } })
+const confirmAll = (config: Config): Config => {
+  const confirmations = [{ fromAmount: usd(0n), blocks: 3 }]
+  return { ...config, x402: { ...config.x402!, confirmations }, mpp: { ...config.mpp!, confirmations } }
+}
+const startPatient = (wait = buryAll) =>
   startShop({
-    configure: (config) => {
-      const limits = { ...config.limits, waitMsMax: 500, receiptWaitMs: 300 }
-      return withChains({ ...config, limits }, { burial: { blocks: 3n, ms: 0 } })
-    },
+    configure: (config) => wait({ ...config, limits: { ...config.limits, waitMsMax: 500, receiptWaitMs: 300 } }),
   })
 
 test('a mint that reverted in a block which was taken back is delivered, and not refunded', async (t) => {
@@ -74,17 +78,18 @@ for (const { rail, chain, tokenOf } of CHAINS) {
     assert.equal(await rail.till(shop), before + PRICE)
   })
 
-  test(`and one by ${rail.name} that stays reverted is refused when it lies deep enough`, async (t) => {
-    const shop = await startPatient()
-    t.after(() => shop.stop())
-    const node = (method: string, ...params: unknown[]) => shop.chains[chain].request({ method, params })
-    const buyer = await fundedWallet(shop)
-    const before = await rail.till(shop)
-    await node('dev_fault', { kind: 'revert', to: tokenOf(shop) })
-    const { response, body } = await buy(shop, rail, buyer)
-    assert.equal(response.status, 202)
-    for (let block = 0; block < 2; block++) await node('evm_mine')
-    assert.equal((await ended(shop, rail.rail, body.orderId)).status, 'expired')
-    assert.equal(await rail.till(shop), before)
-  })
+  for (const wait of [buryAll, confirmAll])
+    test(`and one by ${rail.name} that stays reverted is refused when it lies deep enough: ${wait.name}`, async (t) => {
+      const shop = await startPatient(wait)
+      t.after(() => shop.stop())
+      const node = (method: string, ...params: unknown[]) => shop.chains[chain].request({ method, params })
+      const buyer = await fundedWallet(shop)
+      const before = await rail.till(shop)
+      await node('dev_fault', { kind: 'revert', to: tokenOf(shop) })
+      const { response, body } = await buy(shop, rail, buyer)
+      assert.equal(response.status, 202)
+      for (let block = 0; block < 2; block++) await node('evm_mine')
+      assert.equal((await ended(shop, rail.rail, body.orderId)).status, 'expired')
+      assert.equal(await rail.till(shop), before)
+    })
 }

@@ -4,7 +4,6 @@ import { isProblem, Problem } from '../../base/problem.ts'
 import { blockTime } from '../../chain/head.ts'
 import { type Receipt, readReceipt } from '../../chain/receipt.ts'
 import { AnswerTooLarge, type Rpc } from '../../chain/rpc.ts'
-import type { Sender } from '../../chain/sender.ts'
 import { type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
 import { transfersIn } from '../../chain/transfers.ts'
 import { ANSWER_BYTES_MAX } from '../../chain/transport.ts'
@@ -23,7 +22,8 @@ export type PushOptions = {
   readonly isOffered: boolean
   readonly challengeTtlMs: number
   readonly rpc: Rpc
-  readonly isBuried: Sender['isBuried']
+  /** Will the chain never say anything else about a payment of this amount? */
+  readonly isIrrevocable: (receipt: Receipt, amount: bigint) => Promise<boolean>
   readonly clock: Clock
   /** Was it a key that may only spend for the account? Null: the chain does not show that now. */
   readonly isByAccessKey: (transaction: Hash) => Promise<boolean | null>
@@ -44,7 +44,7 @@ export async function verifyPush(options: PushOptions, credential: MppCredential
   const arrived = arrivedBy(options, receipt)
   if (arrived === 0n) {
     // A block that may yet be replaced proves nothing.
-    if (!(await options.isBuried(receipt))) return { kind: 'unseen' }
+    if (!(await options.isIrrevocable(receipt, BigInt(credential.request.amount)))) return { kind: 'unseen' }
     throw new Problem(
       'payment_verification_failed',
       'That transaction pays nothing to this shop, so nothing was taken; pay the challenge in this answer.',

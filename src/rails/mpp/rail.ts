@@ -11,7 +11,7 @@ import { memoBehind } from '../../chain/tip20.ts'
 import { refundTransfer } from '../../chain/transfer.ts'
 import type { Challenger, Credential, Rail, Resource, Terms, Verified } from '../../domain/rail.ts'
 import { createBalances } from '../balances.ts'
-import type { ConfirmationRule } from '../confirmations.ts'
+import { type ConfirmationRule, isIrrevocable } from '../confirmations.ts'
 import { wasSignedByAccessKey } from './access-key.ts'
 import {
   bodyDigest,
@@ -120,7 +120,7 @@ function waysToPay(options: MppOptions): Ways {
       ...options,
       terms,
       isOffered: modes.includes('push'),
-      isBuried: treasury.isBuried,
+      isIrrevocable: (receipt, amount) => isIrrevocable({ ...options, isBuried: treasury.isBuried }, receipt, amount),
       isByAccessKey: (transaction) => wasSignedByAccessKey(rpc, transaction),
     },
   }

@@ -7,7 +7,7 @@ import { type Rpc, RpcError } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import { findMemoTransfers, type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
-import { type ConfirmationRule, settledOnceConfirmed } from '../confirmations.ts'
+import { type ConfirmationRule, isIrrevocable, settledOnceConfirmed } from '../confirmations.ts'
 import { isBoundTo } from './memo.ts'
 
 /** What an open order keeps of its payment: enough to send it again, or to find it. Wiped as soon as the outcome is known. */
@@ -65,7 +65,7 @@ type SettlerOptions = ConfirmationRule &
   }
 
 export function createChargeSettler(options: SettlerOptions): ChargeSettler {
-  const { rpc, clock, isBuried, waitMs, waypoint = noWaypoint } = options
+  const { rpc, clock, waitMs, waypoint = noWaypoint } = options
   return {
     async settle(order) {
       const kept = keptPayment(order)
@@ -78,7 +78,7 @@ export function createChargeSettler(options: SettlerOptions): ChargeSettler {
       const outcome = (receipt && (await judge(options, order, receipt))) ?? (await byMemo(options, order, kept))
       if (outcome) return outcome
       // Mined, and it paid nothing. A block that is not deep may be replaced by one in which it does.
-      if (receipt && (await isBuried(receipt)))
+      if (receipt && (await isIrrevocable(options, receipt, order.amount)))
         return {
           kind: 'refused',
           code: 'payment_verification_failed',

@@ -82,7 +82,8 @@ export function inprocFacilitator(options: {
       if (await isAuthorizationUsed(rpc, asset, kept.authorization, state.receipt.blockNumber))
         return reader.absent(order, null)
       // The same transaction may be mined anew, in a block that replaces this one, and take the money then.
-      if (!(await settler.isBuried(state.receipt))) return reader.absent(order, null, state.receipt.transactionHash)
+      if (!(await reader.isIrrevocable(order, state.receipt)))
+        return reader.absent(order, null, state.receipt.transactionHash)
       return reader.absent(order, await whyReverted(order, call, state.receipt))
     },
   }

@@ -6,7 +6,7 @@ import { type Receipt, readReceipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
-import { type ConfirmationRule, settledOnceConfirmed } from '../confirmations.ts'
+import { type ConfirmationRule, isIrrevocable, settledOnceConfirmed } from '../confirmations.ts'
 
 /** What an open order keeps of its payment. Wiped as soon as the outcome is known. */
 export type KeptPayment = {
@@ -25,6 +25,8 @@ export type SettlementReader = {
   judge(order: PaidOrder, receipt: Receipt): Promise<SettleOutcome | null>
   /** The transaction in which this authorization moved its money, if it did. */
   landed(authorization: Authorization): Promise<Hash | null>
+  /** Will the chain never say anything else about this order's payment than this receipt? */
+  isIrrevocable(order: PaidOrder, receipt: Receipt): Promise<boolean>
   /** What can be said when it is not there: after its time is over it never will be. */
   absent(order: PaidOrder, refusal: SettlementRefusal | null, transaction?: Hash): Promise<SettleOutcome>
 }
@@ -44,7 +46,7 @@ export function keptPayment(order: PaidOrder): KeptPayment {
 type ReaderOptions = ConfirmationRule & Pick<Sender, 'isBuried'> & { readonly rpc: Rpc; readonly asset: Address }
 
 export function createSettlementReader(options: ReaderOptions): SettlementReader {
-  const { rpc, head, clock, asset, isBuried } = options
+  const { rpc, head, clock, asset } = options
 
   async function judge(order: PaidOrder, receipt: Receipt): Promise<SettleOutcome | null> {
     const { authorization } = keptPayment(order)
@@ -60,6 +62,7 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
 
   return {
     judge,
+    isIrrevocable: (order, receipt) => isIrrevocable(options, receipt, order.amount),
 
     async find(order) {
       const { authorization, fromBlock } = keptPayment(order)
@@ -70,8 +73,10 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
       const outcome = receipt && (await judge(order, receipt))
       if (outcome) return outcome
       // A block that is taken back may be followed by one in which our own transaction was first.
-      const isFinal = receipt ? await isBuried(receipt) : trace === null && (await isOver(order))
-      if (isFinal && trace?.kind === 'cancelled')
+      const isCertain = receipt
+        ? await isIrrevocable(options, receipt, order.amount)
+        : trace === null && (await isOver(order))
+      if (isCertain && trace?.kind === 'cancelled')
         return {
           kind: 'refused',
           code: 'payment_cancelled',
@@ -79,7 +84,7 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
           isPayersFault: true,
         }
       // The payer signed the same nonce twice, and the other one landed; or it was used before it came here. It can never land again.
-      if (isFinal && !(receipt && moves(receipt, asset, authorization)))
+      if (isCertain && !(receipt && moves(receipt, asset, authorization)))
         return {
           kind: 'refused',
           code: 'payment_verification_failed',
