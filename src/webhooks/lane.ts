@@ -68,7 +68,7 @@ export async function workLane(parts: LaneParts, endpoint: Endpoint, job: Job, s
     if (typeof verdict === 'object') return giveBack(parts, job, verdict.pauseSeconds)
   }
   const isEmpty = pending.length < TURN_DELIVERIES
-  if (!isEmpty || !(await finishLane(db, job, String(job.payload['through'])))) await giveBack(parts, job, 0)
+  if (!isEmpty || !(await finishLane(db, job, job.payload))) await giveBack(parts, job, 0)
 }
 
 async function giveBack({ db }: LaneParts, job: Job, pauseSeconds: number): Promise<void> {

@@ -7,7 +7,7 @@ import { openStore } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { openPostOffice } from './post-office.ts'
 
-const EVENTS = Number(process.env['TEST_EVENTS'] ?? 600)
+const EVENTS = Number(process.env['TEST_EVENTS'] ?? 300)
 const CHANGES = 5
 /** Tries come at once, and there are enough of them that nothing is given up by chance. */
 const impatient = Array<number>(40).fill(0)

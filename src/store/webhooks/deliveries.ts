@@ -1,5 +1,5 @@
 import { isoTime } from '../../base/clock.ts'
-import { stringify } from '../../base/json.ts'
+import { type JsonObject, stringify } from '../../base/json.ts'
 import type { Lease } from '../../domain/lease.ts'
 import type { Queryable, Transaction } from '../db.ts'
 import { type EventRow, fromEventRow, type LoggedEvent } from '../events.ts'
@@ -40,14 +40,20 @@ export type LoggedDelivery = {
 }
 
 /** Gives each lane that has something new a job, or tells its job how far there is something to send. Reads `queued`. */
-export const QUEUE_LANES = `
+const queueLanes = (mark = '') => `
   insert into jobs (kind, key, payload)
   select '${laneKind('')}' || endpoint_id, subject, jsonb_build_object('through', max(position)::text)
   from queued
   group by endpoint_id, subject
   order by endpoint_id, subject
   on conflict on constraint jobs_kind_key do update
-  set payload = jsonb_build_object('through', greatest((jobs.payload ->> 'through')::bigint, (excluded.payload ->> 'through')::bigint)::text)`
+  set payload = jobs.payload
+        || jsonb_build_object('through', greatest((jobs.payload ->> 'through')::bigint, (excluded.payload ->> 'through')::bigint)::text)${mark}`
+
+export const QUEUE_LANES = queueLanes()
+
+// Whoever is about to finish the lane has seen these as told: it must not look to them as if nothing had come.
+const REPLAYED = ` || jsonb_build_object('replays', coalesce((jobs.payload ->> 'replays')::int, 0) + 1)`
 
 const REPLAY = statement<{ endpoint_id: string; position: string; subject: string }>(`
   insert into webhook_deliveries (endpoint_id, event_id, position, subject)
@@ -73,7 +79,7 @@ const REQUEUE = statement(`
     select $1 as endpoint_id, position, subject
     from unnest($2::bigint[], $3::text[]) as q (position, subject)
   )
-  ${QUEUE_LANES},
+  ${queueLanes(REPLAYED)},
       run_at = least(jobs.run_at, case when jobs.lease is null then now() else jobs.run_at end)`)
 
 export type ReplayRange = {
@@ -156,11 +162,11 @@ const FINISH_LANE = statement(`
   where kind = $1
     and key = $2
     and lease = $3
-    and payload ->> 'through' = $4`)
+    and payload = $4::jsonb`)
 
 /** The lane is empty as far as it was seen. False when more came meanwhile, or somebody else has it: it is then left as it is. */
-export async function finishLane(queryable: Queryable, lease: Lease, through: string): Promise<boolean> {
-  const { rowCount } = await queryable.query(FINISH_LANE, [lease.kind, lease.key, lease.lease, through])
+export async function finishLane(queryable: Queryable, lease: Lease, payload: JsonObject): Promise<boolean> {
+  const { rowCount } = await queryable.query(FINISH_LANE, [lease.kind, lease.key, lease.lease, stringify(payload)])
   return rowCount === 1
 }
 
