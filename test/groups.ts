@@ -5,23 +5,22 @@ import { join } from 'node:path'
 // a suite of its own, so what it sets up before and after its tests stays its own.
 
 /** So many files share a process: each process more costs ten seconds to load and to warm up, and far fewer could not be shared out. */
-const GROUP_MAX = 56
+const GROUP_MAX = 72
 
 /** These mostly wait for others, and long: at the end the cores would wait for them. */
 const WAITING = ['test/rehearsal/rehearsal.test.ts', 'test/enemies/silent-store.test.ts']
 
-/** These take longest, in this order. Each has a process to itself. */
-const LONG = [
-  ...WAITING,
+/** These are long, and what they do is done by other processes, so that two rows of them keep the cores busy to the end. */
+const DELEGATING = [
   'test/crash/kill.test.ts',
   'test/proxy/proxy.test.ts',
   'test/operations/failover.test.ts',
-  'test/package/pack.test.ts',
-  'test/package/deploy.test.ts',
-  'test/cli/commands.test.ts',
   'test/crash/sandbox.test.ts',
+  'test/package/deploy.test.ts',
   'test/store/embedded.test.ts',
+  'test/cli/commands.test.ts',
 ]
+const DELEGATING_ROWS = 2
 
 /** These are long as well, and cost least beside each other: the shop is warm, and one browser serves them all. */
 const BROWSER = /^test\/browser\//
@@ -35,28 +34,30 @@ const WAITS_AT_LOAD = /^(?:(?:export )?(?:const|let) .*= )?await /m
 export type Group = readonly [string, ...string[]]
 
 export function groupsOf(files: readonly string[]): readonly Group[] {
-  const alone = files.filter(
-    (file) => LONG.includes(file) || TAKING_OVER.test(file) || WAITS_AT_LOAD.test(readFileSync(file, 'utf8')),
-  )
-  const browser = files.filter((file) => BROWSER.test(file) && !alone.includes(file))
-  const together = files.filter((file) => !alone.includes(file) && !browser.includes(file))
-  const isLight = (file: string) => file.startsWith('src/')
-  const isWaiting = ([file]: Group) => WAITING.includes(file)
-  const single = alone.toSorted((a, b) => LONG.indexOf(a) - LONG.indexOf(b)).map((file): Group => [file])
+  const isAlone = (file: string) =>
+    WAITING.includes(file) || TAKING_OVER.test(file) || WAITS_AT_LOAD.test(readFileSync(file, 'utf8'))
+  const alone = files.filter(isAlone)
+  const shared = files.filter((file) => !isAlone(file))
+  const delegating = DELEGATING.filter((file) => shared.includes(file))
+  const browser = shared.filter((file) => BROWSER.test(file))
+  const light = shared.filter((file) => file.startsWith('src/'))
+  const others = shared.filter((file) => ![...delegating, ...browser, ...light].includes(file))
+  const isWaiting = (file: string) => WAITING.includes(file)
   // The longest first: no core waits long for another at the end.
   return [
-    ...single.filter(isWaiting),
+    ...alone.filter(isWaiting).map((file): Group => [file]),
     ...piecesOf(browser),
-    ...piecesOf(together.filter((file) => !isLight(file))),
-    ...single.filter((group) => !isWaiting(group)),
-    ...piecesOf(together.filter(isLight)),
+    ...piecesOf(others),
+    ...alone.filter((file) => !isWaiting(file)).map((file): Group => [file]),
+    ...piecesOf(delegating, DELEGATING_ROWS),
+    ...piecesOf(light),
   ]
 }
 
 /** Dealt out like cards: files that stand beside each other take about as long, and so do the pieces. */
-function piecesOf(files: readonly string[]): readonly Group[] {
-  const pieces = Math.ceil(files.length / GROUP_MAX)
-  return Array.from({ length: pieces }, (_, piece) => files.filter((_, i) => i % pieces === piece) as unknown as Group)
+function piecesOf(files: readonly string[], pieces = Math.ceil(files.length / GROUP_MAX)): readonly Group[] {
+  const hands = Array.from({ length: pieces }, (_, piece) => files.filter((_, i) => i % pieces === piece))
+  return hands.filter((hand): hand is [string, ...string[]] => hand.length > 0)
 }
 
 /** A file that the runner can be given, for each group. The runner sorts what it is given by name, so the names say the order. */

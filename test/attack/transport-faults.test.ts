@@ -11,6 +11,7 @@ import { createReplicas, type Replica } from '../crash/replicas.ts'
 import { AT_ONCE, reconcileRail } from '../operations/desk.ts'
 import { fundedWallet, mppPayer, type Pay, post, x402Payer } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { untilAnswered } from '../support/until.ts'
 import {
   cutAt,
   type Fault,
@@ -44,7 +45,9 @@ before(async () => {
   proxy.send(shop.service.url)
   rpc = await serveRpc([shop.chains.native, shop.chains.tempo])
   const rpcUrls = { 84532: [`${rpc.url}/84532`], 42431: [`${rpc.url}/42431`] }
-  replicas = createReplicas({ databaseUrl: shop.store.place.url!, rpcUrls, leaseSeconds: 1, verbose: false }, 2)
+  // What it would load at the first payment must not take as long as that payment is good for.
+  const order = { databaseUrl: shop.store.place.url!, rpcUrls, leaseSeconds: 1, isWarm: true, verbose: false }
+  replicas = createReplicas(order)
 })
 after(async () => {
   replicas?.stop()
@@ -124,23 +127,21 @@ async function customer({ flow, payer }: StockClient, headers: Readonly<Record<s
     },
     /** The same payment again, until there is an answer that says how it ended. */
     async resend(): Promise<number> {
-      for (;;) {
-        const again = { ...init, headers: { ...init.headers, [flow.rail.header]: sent!.get(flow.rail.header)! } }
+      const again = { ...init, headers: { ...init.headers, [flow.rail.header]: sent!.get(flow.rail.header)! } }
+      return untilAnswered(async () => {
         const answer = await fetch(proxy.url + flow.path, again).catch(() => null)
         await answer?.arrayBuffer()
-        if (answer && answer.status !== 202) return answer.status
-      }
+        return answer && answer.status !== 202 ? answer.status : null
+      })
     },
   }
 }
 
 const faults: readonly { readonly name: string; readonly fault: Fault; readonly seen: number | 'no answer' }[] = [
   { name: 'the answer is lost', fault: loseAnswer, seen: 'no answer' },
-  ...[0, 0.01, 0.2, 0.5, 0.8, 1].map(
-    (part) => ({ name: `cut at ${part * 100} %`, fault: cutAt(part), seen: 'no answer' }) as const,
-  ),
+  ...[0, 0.5, 1].map((part) => ({ name: `cut at ${part * 100} %`, fault: cutAt(part), seen: 'no answer' }) as const),
   { name: 'slow: byte by byte', fault: trickle, seen: 200 },
-  ...([500, 502, 503, 504] as const).map((status) => ({
+  ...([502, 503] as const).map((status) => ({
     name: `${status} after the settlement`,
     fault: gatewaySays(status),
     seen: status,

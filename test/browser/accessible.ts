@@ -19,6 +19,12 @@ export async function accessibilityFaults(page: Page, exclude: readonly string[]
   return faultsBy(page, exclude, {})
 }
 
+/** What depends on sizes and colours. All else is the same however a page looks, and once is enough. */
+export async function legibilityOf(page: Page): Promise<readonly string[]> {
+  const values = ['color-contrast', 'link-in-text-block', 'scrollable-region-focusable', 'target-size']
+  return faultsBy(page, [], { runOnly: { type: 'rule', values } })
+}
+
 /** The same by the rules of the named levels of WCAG, which are more than those that axe goes by unasked. */
 export async function accessibilityOf(page: Page): Promise<readonly string[]> {
   const values = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']

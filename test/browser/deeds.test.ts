@@ -62,6 +62,8 @@ describe('deeds at the console', { skip: chromium.skip }, () => {
       }),
     })
     buyer = await fundedWallet(shop)
+    // Balances are read when a shop looks around.
+    await shop.service.operations.lookout.look()
     mara = await seatFor(browser, shop, 'Mara', 'admin')
     sol = await seatFor(browser, shop, 'Sol', 'support')
     vera = await seatFor(browser, shop, 'Vera', 'viewer')

@@ -61,11 +61,17 @@ test('SIGTERM to `npm start` stops the shop, not only npm; whoever is dead and n
   await assertStopped(shop, place)
 })
 
-/** A shop that ended by kill -9, and whose parent never asks what became of it. */
+/** A process that ended by kill -9 with the folder and the port of the shop, and whose parent never asks what became of it. */
 async function dieUnreaped(t: TestContext): Promise<() => boolean> {
+  // Not a whole shop: what the kernel lets go of is the same, and it holds nothing else.
+  const holder = `
+    const { claimFolder } = await import(${JSON.stringify(join(root, 'src/base/data-folder.ts'))})
+    globalThis.folder = claimFolder(process.env.SUTLER_DATA_DIR)
+    const { createServer } = await import('node:net')
+    createServer().listen(Number(process.env.PORT), '127.0.0.1', () => console.log('it is open at its port'))`
   // The shell becomes a program that has no children that it would know of.
-  const careless = ['sh', '-c', '"$@" & echo $!; exec sleep 3600', 'sh', process.execPath, command, 'start']
-  const shop = begin(t, careless, place)
+  const careless = ['sh', '-c', '"$@" & echo $!; exec sleep 3600', 'sh', process.execPath]
+  const shop = begin(t, [...careless, '--input-type=module', '--eval', holder], place)
   const pid = Number((await shop.lines.next()).value)
   await lineWith(shop, 'is open at')
   process.kill(pid, 'SIGKILL')

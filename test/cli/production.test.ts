@@ -18,8 +18,8 @@ import { productionEnv } from '../support/production.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
-import { type Env, newDataDir, openShop, root, type Sandbox, sutler } from './sutler.ts'
-import { asked, typed } from './typed.ts'
+import { type Env, newDataDir, openShop, root, type Sandbox } from './sutler.ts'
+import { asked, refusedStart, typed } from './typed.ts'
 
 // Production is configuration alone: two replicas on PostgreSQL, as compose.yaml runs them. The test networks are those of a sandbox, which
 // answers as Base Sepolia and Tempo Moderato do; everything else is what an operator would set.
@@ -60,6 +60,8 @@ function configuration(rpc: string, baseUrl: string, databaseUrl: string): Env {
     SUTLER_SALE_CONTRACT: sale,
     SUTLER_SALE_IDS: '391,392',
     SUTLER_CRAFT_CONTROLLER: craftController,
+    // No load balancer stands before them that would have to notice a stop.
+    SUTLER_DRAIN_SECONDS: '0',
     // A sandbox is one node, and its chains make blocks on demand.
     SUTLER_SECOND_OPINION_FROM: 'never',
     SUTLER_X402_HEAD_AGE_SECONDS: '0',
@@ -131,7 +133,7 @@ async function orderOf({ paid }: { paid: { transaction: string } }): Promise<str
 test('a sandbox does not start on the store of a production, and leaves nothing in it', async () => {
   verifies('D12.9', 'O-19')
   const env = { DATABASE_URL: database.url, SUTLER_DATA_DIR: dataDir, PORT: String(await freePort()) }
-  const { code, stdout } = await sutler(['start', '--json'], { env })
+  const { code, stdout } = await refusedStart(env, ['--json'])
   const { error } = JSON.parse(stdout) as { error: { code: string; message: string } }
   assert.deepEqual([code, error.code], [1, 'other_mode'], stdout)
   assert.match(error.message, /SUTLER_MODE=production/)

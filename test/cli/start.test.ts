@@ -5,14 +5,17 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
+import { claimFolder } from '../../src/base/data-folder.ts'
 import { layCable } from '../proxy/cable.ts'
 import { openStore } from '../support/database.ts'
 import { createDataDir } from '../support/embedded.ts'
 import { freePort } from '../support/free-port.ts'
 import { productionEnv } from '../support/production.ts'
 import { begin, type Finished, newDataDir, sutler } from './sutler.ts'
+import { refusedStart } from './typed.ts'
 
-// A start that cannot succeed says why and what to do, in words, and at once.
+// A start that cannot succeed says why and what to do, in words, and at once. The first is a process, for its exit
+// code, and so is each production, whose log is that of its process; the others are refused in this one, which has loaded the shop already.
 
 function assertRefusal({ code, stdout, stderr }: Finished, words: RegExp): void {
   assert.equal(code, 1, stderr)
@@ -33,23 +36,27 @@ test('a port that somebody else has is named, together with one that may be free
 })
 
 test('an address that is not of this machine is refused', async () => {
-  const finished = await sutler(['start'], { env: { HOST: '203.0.113.9', PORT: '4020' } })
+  const finished = await refusedStart({ HOST: '203.0.113.9', PORT: '4020' })
   assertRefusal(finished, /203\.0\.113\.9 is not an address of this machine; set HOST/)
 })
 
 test('a data folder that another shop has open is left alone', async (t) => {
-  const store = await openStore('embedded')
-  t.after(() => store.drop())
-  const env = { PORT: String(await freePort()), SUTLER_DATA_DIR: store.place.dataDir }
-  assertRefusal(await sutler(['start'], { env }), /is in use by another process; stop that one/)
+  const dataDir = newDataDir()
+  const folder = claimFolder(dataDir)
+  t.after(() => {
+    folder.release()
+    rmSync(dataDir, { recursive: true })
+  })
+  const env = { PORT: String(await freePort()), SUTLER_DATA_DIR: dataDir }
+  assertRefusal(await refusedStart(env), /is in use by another process; stop that one/)
 })
 
 test('a damaged database is not opened: a backup is asked for', async (t) => {
   const dataDir = await createDataDir()
   t.after(() => rmSync(dataDir, { recursive: true }))
   truncateSync(join(dataDir, 'pg/global/pg_control'), 7)
-  const env = { PORT: String(await freePort()), SUTLER_DATA_DIR: dataDir }
-  assertRefusal(await sutler(['start'], { env }), /cannot be opened: .*; restore a backup/)
+  const env = { PORT: String(await freePort()), SUTLER_DATA_DIR: dataDir, SUTLER_LOG: 'error' }
+  assertRefusal(await refusedStart(env), /cannot be opened: .*; restore a backup/)
 })
 
 test('a data folder that is a file is refused', async (t) => {
@@ -57,18 +64,20 @@ test('a data folder that is a file is refused', async (t) => {
   t.after(() => rmSync(dataDir, { recursive: true }))
   writeFileSync(join(dataDir, 'file'), '')
   const env = { PORT: String(await freePort()), SUTLER_DATA_DIR: join(dataDir, 'file') }
-  assertRefusal(await sutler(['start'], { env }), /the data folder .* cannot be made/)
+  assertRefusal(await refusedStart(env), /the data folder .* cannot be made/)
 })
 
-test('a database server that does not answer is named by its option, and its password is not shown', async () => {
-  const env = { PORT: String(await freePort()), DATABASE_URL: 'postgres://sutler:hunter2@127.0.0.1:1/sutler' }
-  const finished = await sutler(['start'], { env })
+test('a database server that does not answer is named by its option, and its password is not shown', async (t) => {
+  const dataDir = newDataDir()
+  t.after(() => rmSync(dataDir, { recursive: true }))
+  const DATABASE_URL = 'postgres://sutler:hunter2@127.0.0.1:1/sutler'
+  const finished = await refusedStart({ PORT: String(await freePort()), SUTLER_DATA_DIR: dataDir, DATABASE_URL })
   assertRefusal(finished, /the store cannot be reached .*check DATABASE_URL/)
   assert.doesNotMatch(finished.stderr, /hunter2/)
 })
 
 test('misspelt options are all named at once, each with the one that was meant', async () => {
-  const finished = await sutler(['start'], { env: { SUTLER_MDOE: 'x', SUTLER_OPERATR_TOKEN: 'x', PORT: '80000' } })
+  const finished = await refusedStart({ SUTLER_MDOE: 'x', SUTLER_OPERATR_TOKEN: 'x', PORT: '80000' })
   assertRefusal(finished, /has 3 faults/)
   assert.match(finished.stderr, /SUTLER_MDOE: is not an option; did you mean SUTLER_MODE\?/)
   assert.match(finished.stderr, /SUTLER_OPERATR_TOKEN: is not an option; did you mean SUTLER_OPERATOR_TOKEN\?/)
@@ -141,7 +150,7 @@ function linesOf(stderr: string): readonly LogLine[] {
 }
 
 test('with --json a refusal is one JSON document', async () => {
-  const { code, stdout, stderr } = await sutler(['start', '--json'], { env: { SUTLER_MDOE: 'x' } })
+  const { code, stdout, stderr } = await refusedStart({ SUTLER_MDOE: 'x' }, ['--json'])
   assert.equal(code, 1)
   assert.equal(stderr, '')
   assert.equal((JSON.parse(stdout) as { error: { code: string } }).error.code, 'configuration')

@@ -5,7 +5,7 @@ import { post, x402Payer } from '../support/buyers.ts'
 import { createDatabase, onServer } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
-import { type Sandbox, startSandbox, sutler } from './sutler.ts'
+import { type Sandbox, startSandbox } from './sutler.ts'
 import { asked, typed } from './typed.ts'
 
 // One shop that is stopped in the middle of a purchase, looked into while it is down, opened again, and moved to PostgreSQL.
@@ -38,7 +38,7 @@ test('SIGTERM: who was let in is answered, the rest is handed over, can be read 
   assert.equal(limit.aborted, false, 'within 25 seconds')
   assert.deepEqual([code, stderr], [0, ''])
 
-  const down = await sutler(['orders'], { env: shop.env })
+  const down = await typed(['orders'], shop.env)
   assert.equal(down.code, 0, down.stderr)
   assert.match(down.stderr, /the shop is not running; this is what its store says/)
   const [handedOver, ...others] = [...down.stdout.matchAll(/(ord_\w+) +(\w+) +keys:5/g)]

@@ -28,3 +28,18 @@ export async function asked<Answer = JsonObject>(args: readonly string[], env: E
   if (code !== 0) throw new Error(`sutler ${args.join(' ')} ended with ${code}: ${stdout}${stderr}`)
   return JSON.parse(stdout) as Answer
 }
+
+/**
+ * A start in this process, which must be one that is refused: one that succeeds would wait for a signal to this process. It leaves no ear for
+ * signals behind, which would keep this process from ending by them.
+ */
+export async function refusedStart(env: Env, flags: readonly string[] = []): Promise<Finished> {
+  const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+  const earlier = new Map(signals.map((signal) => [signal, process.listeners(signal)]))
+  try {
+    return await typed(['start', ...flags], env)
+  } finally {
+    for (const [signal, kept] of earlier)
+      for (const listener of process.listeners(signal)) if (!kept.includes(listener)) process.off(signal, listener)
+  }
+}

@@ -22,20 +22,24 @@ export type Replica = {
   kill(): void
 }
 
-/** Hands out replicas. Importing the shop takes longer than starting it, so the next one is always being imported. */
-export function createReplicas(
-  options: Omit<StartOrder, 'port'>,
-  sparesMax: number,
+type Making = {
   /** A module to load first, and what it is told. */
-  before: { readonly preload?: string; readonly env?: Readonly<Record<string, string>> } = {},
-) {
+  readonly preload?: string
+  readonly env?: Readonly<Record<string, string>>
+  /** So many are imported in advance: that takes longer than to start them. Those that nobody needs in the end cost as much as the others. */
+  readonly sparesMax?: number
+}
+
+/** Hands out replicas. */
+export function createReplicas(options: Omit<StartOrder, 'port'>, making: Making = {}) {
+  const { preload, env, sparesMax = 0 } = making
   const spares: { readonly child: ChildProcess; readonly ready: Promise<unknown> }[] = []
   const children = new Set<ChildProcess>()
 
   function addSpare(): void {
     const child = fork(join(import.meta.dirname, 'server.ts'), {
-      ...(before.preload ? { execArgv: ['--import', before.preload] } : {}),
-      env: { ...process.env, ...before.env, NODE_COMPILE_CACHE: join(tmpdir(), 'sutler-test-compile-cache') },
+      ...(preload ? { execArgv: ['--import', preload] } : {}),
+      env: { ...process.env, ...env, NODE_COMPILE_CACHE: join(tmpdir(), 'sutler-test-compile-cache') },
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     })
     children.add(child)
@@ -45,12 +49,16 @@ export function createReplicas(
     ready.catch(() => {})
     spares.push({ child, ready })
   }
-  for (let i = 0; i < sparesMax; i++) addSpare()
+  const fillUp = (count: number) => {
+    while (spares.length < count) addSpare()
+  }
+  fillUp(sparesMax)
 
   return {
     async start(): Promise<Replica> {
+      fillUp(1)
       const { child, ready } = spares.shift()!
-      addSpare()
+      fillUp(sparesMax)
       await ready
       const port = await freePort()
       const listening = heard(child, 'listening')

@@ -5,6 +5,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import { sandboxConfig } from '../../src/sandbox/world.ts'
 import { startSandbox } from '../cli/sutler.ts'
 import { post } from '../support/buyers.ts'
+import { untilAnswered } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
 import { type CrashWorld, type Flow, flows, judge } from './flows.ts'
 
@@ -62,11 +63,11 @@ test(`${ROUNDS} kills of the whole sandbox: store and chains agree, and every pu
   }
 
   async function finish(purchase: Purchase): Promise<number> {
-    for (;;) {
+    return untilAnswered(async () => {
       const answer = await call(purchase)
       assert.ok(answer, 'the shop is open again')
-      if (!answer.isMoving) return answer.status
-    }
+      return answer.isMoving ? null : answer.status
+    })
   }
 
   for (let round = 0; round < ROUNDS; round++) {

@@ -50,7 +50,6 @@ for (const [what, shiftMs] of [
           isWarm: true,
           verbose: false,
         },
-        1,
         {
           preload: join(import.meta.dirname, 'children/shifted-clock.ts'),
           env: { TEST_CLOCK_SHIFT_MS: String(shiftMs) },

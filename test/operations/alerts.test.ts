@@ -26,7 +26,10 @@ import { transfer, x402Stranger } from './strangers.ts'
 // scraped, and Prometheus' own judge says what rings. Only the hours in between are made up.
 
 const RULES = join(root, 'deploy/prometheus/sutler.rules.yml')
-const alarms = [...readFileSync(RULES, 'utf8').matchAll(/- alert: (\w+)/g)].map(([, name]) => name!)
+const rules = readFileSync(RULES, 'utf8')
+const alarms = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name]) => name!)
+/** Every word of the rules, and so every family that they read: the others would only be carried along. */
+const wordsOfRules = new Set(rules.match(/\w+/g))
 
 let frail: FrailShop
 let shop: TestShop
@@ -79,11 +82,16 @@ const sql = (text: string) => shop.store.db.query(text)
 test('the processor is busy with something else', () =>
   scene(['SutlerEventLoopSlow'], {
     async cause() {
-      for (let round = 0; round < 8; round++) {
-        const end = performance.now() + 300
-        while (performance.now() < end);
-        await new Promise((resolve) => setTimeout(resolve, 1))
-      }
+      // The thread stands still, as one that is given no processor does; to keep a real one busy would be taken from other tests.
+      const asleep = new Int32Array(new SharedArrayBuffer(4))
+      // The figure is that of ten seconds, which may have begun under whoever used this process before.
+      await until(async () => {
+        for (let round = 0; round < 8; round++) {
+          Atomics.wait(asleep, 0, 0, 300)
+          await new Promise((resolve) => setTimeout(resolve, 1))
+        }
+        return (await readFigures(shop)).value('sutler_event_loop_delay_p99_seconds') > 0.2
+      })
     },
   }))
 
@@ -160,7 +168,11 @@ test('a refund cannot be sent, for a mint that reverted', () =>
     },
     async mend() {
       await frail.setGas('treasury', 10n ** 20n)
-      await shown((figures) => figures.value('sutler_refunds_open') === 0)
+      await until(async () => {
+        // It is tried ever less often.
+        await sql('update jobs set run_at = now() where lease is null')
+        return (await readFigures(shop)).value('sutler_refunds_open') === 0
+      })
     },
   }))
 
@@ -195,7 +207,8 @@ test('the store is crowded', () => {
         }),
       )
       await held.promise
-      crowd = Promise.all([...long, ...Array.from({ length: 200 }, () => sql('select pg_sleep(0.01)'))])
+      // On a busy machine some of them may be turned away; that is a crowd as well.
+      crowd = Promise.allSettled([...long, ...Array.from({ length: 200 }, () => sql('select pg_sleep(0.01)'))])
     },
     async mend() {
       release.resolve()
@@ -345,20 +358,20 @@ test('promtool takes the rules, and each rings by its fault; a healthy shop is q
   const file = join(folder, 'test.yml')
   const healthy = { rings: [], before: scenes[0]!.before, during: scenes[0]!.before }
   const tests = [...scenes, healthy].map(judged)
-  writeFileSync(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: '1m', tests }))
+  writeFileSync(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: '2m', tests }))
   const { code, said } = promtool(['test', 'rules', file])
   rmSync(folder, { recursive: true })
   assert.equal(code, 0, said)
 })
 
-/** Five minutes of what was before, then an hour of the fault: what was counted goes on growing as it grew. */
+/** Five minutes of what was before, then more than half an hour of the fault: what was counted goes on growing as it grew. */
 function judged({ rings, before, during }: Scene) {
   const earlier = seriesOf(before)
   const input_series = [...seriesOf(during)].map(([series, { value, isCounter }]) => {
     const first = earlier.get(series)?.value
     const growth = isCounter ? value - (first ?? 0) : 0
     const start = first === undefined ? '_x4' : `${plain(first)}+0x4`
-    return { series, values: `${start} ${plain(value)}+${plain(growth)}x60` }
+    return { series, values: `${start} ${plain(value)}+${plain(growth)}x36` }
   })
   const fires = (name: string) => `count(ALERTS{alertname="${name}",alertstate="firing"}) > bool 0`
   const expected = rings.map((name) => ({ expr: fires(name), value: 1 }))
@@ -385,6 +398,7 @@ function seriesOf(text: string): ReadonlyMap<string, Point> {
     text
       .split('\n')
       .filter((line) => line !== '' && !line.startsWith('#'))
+      .filter((line) => wordsOfRules.has(/^\w+/.exec(line)![0]))
       .map((line) => {
         const [, name = '', labels = '', value = ''] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? []
         const type = types.get(name) ?? types.get(name.replace(/_(bucket|sum|count)$/, ''))

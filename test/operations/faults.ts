@@ -6,6 +6,7 @@ import { systemClock } from '../../src/base/clock.ts'
 import { invocation } from '../../src/chain/act.ts'
 import type { Config } from '../../src/config/config.ts'
 import { demoAddressOf } from '../../src/sandbox/world.ts'
+import { LOOK_MS } from '../../src/service/lookout.ts'
 import { type Studio, startStudio } from '../shop/studio.ts'
 import { type ShopOptions, startShop, type TestShop } from '../support/shop.ts'
 
@@ -35,6 +36,7 @@ export async function startFrailShop(
   let offset = 0
   const shop = await startShop({
     ...options,
+    lookMs: LOOK_MS,
     clock: { now: () => systemClock.now() + offset, sleep: systemClock.sleep },
     configure: (config) =>
       configure({

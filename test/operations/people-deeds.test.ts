@@ -51,17 +51,17 @@ describe('what support gives back', () => {
     const replica = await shop.replica()
     const orders: string[] = []
     // One after the other: two of the same at once could be one that is in doubt.
-    while (orders.length < 20) orders.push(await bought())
+    while (orders.length < 8) orders.push(await bought(2))
     const there: Visitor = { ...support, call: callAt(replica.url, support.cookie) }
     const answers = await Promise.all(orders.map((id, index) => refund(index % 2 ? there : support, id).then(codeOf)))
     const count = (start: string) => answers.filter((answer) => answer.startsWith(start)).length
     const refunded = (await Promise.all(orders.map(statusOf))).filter((status) => status.startsWith('refund')).length
-    assert.equal(refunded, 8, answers.join(', '))
-    assert.equal(count('403 refund_budget_spent'), 12, answers.join(', '))
+    assert.equal(refunded, 4, answers.join(', '))
+    assert.equal(count('403 refund_budget_spent'), 4, answers.join(', '))
     const told = await audit(shop, '&who=Spender&deed=order.refunded')
-    assert.equal(told.length, 8, 'each that began is written down, and none that did not')
+    assert.equal(told.length, 4, 'each that began is written down, and none that did not')
     const { rows } = await shop.store.db.query<{ sum: string }>('select sum(amount) from refund_spending')
-    assert.equal(BigInt(rows[0]!.sum), 8n * PRICE)
+    assert.equal(BigInt(rows[0]!.sum), 4n * 2n * PRICE)
     const refused = orders[answers.findIndex((answer) => answer.startsWith('403'))]!
     assert.equal(
       (await asOperator(shop, `/operator/orders/${refused}/refund`, post({ reason: 'an admin may' }))).status,
@@ -341,15 +341,15 @@ describe('the audit log', () => {
   /** As somebody with the store's own keys would, and back again. */
   async function tampered(change: string, values: readonly unknown[], look: () => Promise<void>): Promise<void> {
     const { db } = shop.store
-    const kept = await db.query('select position, entry::text as entry, previous, hash from audit order by position')
+    await db.query('create table audit_kept as table audit')
     await db.query('alter table audit disable trigger all')
     try {
       await db.query(change, values)
       await look()
     } finally {
       await db.query('delete from audit')
-      for (const { position, entry, previous, hash } of kept.rows as Record<string, string>[])
-        await db.query('insert into audit values ($1, $2, $3, $4)', [position, entry, previous, hash])
+      await db.query('insert into audit select * from audit_kept')
+      await db.query('drop table audit_kept')
       await db.query('alter table audit enable trigger all')
     }
     assert.deepEqual((await verdict()).faults, [], 'whole again')
@@ -357,13 +357,14 @@ describe('the audit log', () => {
 
   test('has an entry of its own for each route that is not only read', async () => {
     verifies('D17.6', 'O-16')
-    const rows = shop.service.operatorRoutes.filter(({ method, role }) => method !== 'GET' && role !== null)
+    const routes = shop.service.operatorRoutes.filter(({ method, role }) => method !== 'GET' && role !== null)
     const deeds = await deedsOf(shop)
-    for (const { method, path } of rows) {
+    for (const { method, path } of routes) {
       const key = `${method} ${path}`
       const act = deeds[key]
       assert.ok(act, `${key} is new: say here how it is done, and see that it leaves an entry`)
-      const before = BigInt((await audit(shop))[0]!.position)
+      const { rows } = await shop.store.db.query<{ last: string }>('select max(position) as last from audit')
+      const before = BigInt(rows[0]!.last)
       const response = await act()
       assert.ok(response.ok, `${key}: ${response.status} ${await response.clone().text()}`)
       const fresh = (await audit(shop)).filter(({ position }) => BigInt(position) > before)

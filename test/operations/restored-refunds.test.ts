@@ -57,7 +57,8 @@ test('C-12: a store restored from an older backup pays nothing back that was pai
   for (const orderId of cursed) await until(() => refundOf(restored, orderId))
   for (const orderId of delivered) await refundOrder(restored.checkout, orderId, { reason: 'late', by: 'bob' })
   for (const orderId of orderIds) {
-    assert.ok(await refundOf(restored, orderId))
+    // On a busy machine its short lease may run out, and then the worker ends it.
+    await until(() => refundOf(restored, orderId))
     assert.equal(await refundOf(restored, orderId), await refundOf(shop.service, orderId), 'the very same transaction')
   }
   assert.deepEqual(await balances(), balancesAfter, 'and not one more')

@@ -31,8 +31,12 @@ type Readiness = {
 
 const lines: string[] = []
 const missing = new Set<number>()
+/** How far time has been moved on, for the shop, its chains and the wallets that sign by it: what they sign lasts for 25 seconds. */
+let aheadMs = 0
+const now = Date.now
 let shop: TestShop
 before(async () => {
+  Date.now = () => now() + aheadMs
   shop = await startShop({
     log: createLog({ level: 'warn', clock: systemClock, write: (line) => void lines.push(line) }),
     configure: (config) => ({ ...config, limits: { ...config.limits, waitMsMax: 400, leaseSeconds: 1 } }),
@@ -42,7 +46,10 @@ before(async () => {
     },
   })
 })
-after(() => shop.stop())
+after(async () => {
+  await shop.stop()
+  Date.now = now
+})
 
 const act = (name: string, args: readonly unknown[] = []) =>
   shop.world.deployer.act(invocation(shop.world.contracts.sale, saleLots.abi, name, args))
@@ -59,18 +66,47 @@ async function ready(at = shop.url): Promise<{ code: number; body: Readiness }> 
 const down = ({ sells }: Readiness) =>
   sells.flatMap(({ status, surface, protocol }) => (status === 'down' ? [`${surface} ${protocol}`] : [])).toSorted()
 
-/** Answers are kept for two seconds, and what a wallet holds for five. Resolves with the first that names exactly these. */
+/**
+ * Answers are kept for two seconds, and what a wallet holds for five; they pass at once here, because to wait for them was most of what these tests
+ * cost. Resolves with the first answer that names exactly these.
+ */
 async function readyWithout(names: readonly string[], at = shop.url): Promise<{ code: number; body: Readiness }> {
   let last = await ready(at)
-  await until(async () => {
+  const isSo = () => down(last.body).join() === names.join()
+  for (let pass = 0; pass < 2 && !isSo(); pass++) {
+    aheadMs += 5_500
     last = await ready(at)
-    return down(last.body).join() === names.join()
+  }
+  await until(async () => {
+    if (!isSo()) last = await ready(at)
+    return isSo()
   })
   return last
 }
 
 const SALE = ['sale mpp', 'sale x402']
 const CRAFT = ['craft mpp', 'craft x402']
+
+// The first, while time has not been moved far: the studio is a process of its own, and whatever is signed for it or by it grows old.
+test('a game backend that is down takes only the shop surface away', async () => {
+  const studio = await startStudio(privateKeyToAccount(generatePrivateKey()).address)
+  const replica = await shop.replica({
+    configure: (config) => ({
+      ...config,
+      game: { ...config.game, backend: { kind: 'http', url: studio.url, secret: studio.secret } },
+    }),
+  })
+  await readyWithout([], replica.url)
+  studio.fault = 'down'
+  assert.equal((await readyWithout(['shop mpp', 'shop x402'], replica.url)).code, 200)
+  const lookup = await fetch(`${replica.url}/shop/mpp/player-lookup`, { method: 'POST' })
+  assert.equal((await json<Told>(lookup, 503)).code, 'game_unavailable')
+  const token = shop.config.operatorToken!.reveal()
+  const players = await typed(['players', '--url', replica.url, '--token', token], {})
+  assert.deepEqual([players.code, /kept by the game backend/.test(players.stderr)], [1, true], players.stderr)
+  await replica.stop()
+  await studio.stop()
+})
 
 const faults = [
   {
@@ -193,6 +229,7 @@ test('a chain that is down takes its rail away and leaves the other; only when n
   assert.equal((await json<Told>(await fetch(`${shop.url}/shop/mpp/buy`, item), 503)).code, 'chain_unavailable')
   assert.equal((await fetch(`${shop.url}/shop/x402/buy`, item)).status, 402)
   missing.add(84532)
+  aheadMs += 5_500
   await until(async () => (await ready()).code === 503)
   const both = await ready()
   assert.deepEqual([both.code, both.body.status], [503, 'unready'])
@@ -228,26 +265,6 @@ test('a token that its issuer has paused is 503 on its rail, before money and ne
     'confirmed',
     'the same payment buys when the token moves again',
   )
-})
-
-test('a game backend that is down takes only the shop surface away', async () => {
-  const studio = await startStudio(privateKeyToAccount(generatePrivateKey()).address)
-  const replica = await shop.replica({
-    configure: (config) => ({
-      ...config,
-      game: { ...config.game, backend: { kind: 'http', url: studio.url, secret: studio.secret } },
-    }),
-  })
-  await readyWithout([], replica.url)
-  studio.fault = 'down'
-  assert.equal((await readyWithout(['shop mpp', 'shop x402'], replica.url)).code, 200)
-  const lookup = await fetch(`${replica.url}/shop/mpp/player-lookup`, { method: 'POST' })
-  assert.equal((await json<Told>(lookup, 503)).code, 'game_unavailable')
-  const token = shop.config.operatorToken!.reveal()
-  const players = await typed(['players', '--url', replica.url, '--token', token], {})
-  assert.deepEqual([players.code, /kept by the game backend/.test(players.stderr)], [1, true], players.stderr)
-  await replica.stop()
-  await studio.stop()
 })
 
 test('a process that is told to stop is unready first, sells meanwhile, and then closes its port', async () => {

@@ -9,6 +9,7 @@ import { PUBLIC_URL } from '../crash/protocol.ts'
 import { fundedWallet, mppPayer, post, x402Payer } from '../support/buyers.ts'
 import { openStore, type TestStore } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
+import { untilAnswered } from '../support/until.ts'
 import { type Cable, layCable } from './cable.ts'
 import { type Front, proxies, startProxy } from './proxies.ts'
 import { type Replica, replicaAt } from './replica.ts'
@@ -112,12 +113,12 @@ async function buy(url: string, flow: Flow): Promise<Outcome> {
 
 /** A replica that loses its database while it writes an order down cannot say whether it is written; the other one can. */
 async function endOf(statusUrl: string): Promise<'confirmed' | 'never claimed'> {
-  for (;;) {
+  return untilAnswered(async () => {
     const answer = await fetch(statusUrl)
     if (answer.status === 404) return 'never claimed'
     const { status } = (await answer.json().catch(() => ({}))) as { status?: unknown }
-    if (status === 'confirmed') return status
-  }
+    return status === 'confirmed' ? status : null
+  })
 }
 
 /** Buyers at each proxy. All they meet is kept, to be judged at the end. */

@@ -13,7 +13,7 @@ import type { Found } from './children/writer.ts'
 // writer stands still, a copy of that file is taken. It holds what had reached the device at that instant, and nothing else.
 // `npm test -- --power-cuts=50` makes the rounds many.
 
-const CUTS = Number(process.env['TEST_POWER_CUTS'] ?? 2)
+const CUTS = Number(process.env['TEST_POWER_CUTS'] ?? 1)
 const IMAGE_MEGABYTES = 300
 const writer = join(import.meta.dirname, 'children/writer.ts')
 

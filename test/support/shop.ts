@@ -43,11 +43,16 @@ export type ShopOptions = {
   readonly rails?: Parts['rails']
   readonly doctor?: Parts['doctor']
   readonly poolSize?: number
+  /** How long it pauses between two looks around, where a test does not say when it looks. */
+  readonly lookMs?: number
   /** With the routes that only the sandbox has. */
   readonly withSandboxRoutes?: boolean
   /** Stands between the shop and its store. */
   readonly wrapDatabase?: (database: Database) => Database
 }
+
+/** A shop that looks around in the moment in which a test has silenced a chain sells nothing for seconds: tests say when it looks. */
+const UNASKED_LOOK_MS = 24 * 3_600_000
 
 /** A whole shop in this process: real store, real chains, real HTTP. */
 export type TestShop = {
@@ -84,6 +89,7 @@ export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
   const { waypoint, surfaces, rails, doctor, withoutWorker = false } = options
   const parts = {
     startsCold: true,
+    lookMs: options.lookMs ?? UNASKED_LOOK_MS,
     clock,
     log: leaks.log,
     transports,
