@@ -14,14 +14,14 @@ export type SecondOpinion = (
 export function secondOpinion(rpc: Rpc, fromAmount: bigint | null): SecondOpinion {
   return async (receipt, { amount, confirmations }) => {
     if (fromAmount === null || amount < fromAmount || rpc.second === null) return true
-    const isAgreed = await agreedReceipt(rpc, receipt, confirmations)
-    if (!isAgreed) rpc.disagreed()
-    return isAgreed
+    const agrees = await isAgreed(rpc, receipt, confirmations)
+    if (!agrees) rpc.disagreed()
+    return agrees
   }
 }
 
-/** Every node is asked afresh, so it does not matter which of them the receipt at hand came from. */
-async function agreedReceipt(rpc: Rpc, receipt: Receipt, confirmations: bigint): Promise<boolean> {
+/** Do two nodes show the same? Every node is asked afresh, so it does not matter which of them the receipt at hand came from. */
+export async function isAgreed(rpc: Rpc, receipt: Receipt, confirmations: bigint): Promise<boolean> {
   const { transactionHash, blockNumber } = receipt
   const [shown, heads] = await Promise.all([
     readReceipts(rpc, transactionHash),

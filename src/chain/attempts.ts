@@ -11,11 +11,13 @@ export type Attempt = { readonly number: number; readonly step: string; readonly
 export type Tries = {
   /** All that was ever tried for the step by this key, oldest first, and what became of it. */
   readonly attempts: readonly Attempt[]
+  /** What other keys have signed for the step on this chain: while a key is rotated, replicas with the old one and with the new one are at work. */
+  readonly others: readonly Send[]
   /** How many transactions of the order were on record, whatever the step and the key, beside settlement and refund. */
   readonly deliveries: number
 }
 
-export const NO_TRIES: Tries = { attempts: [], deliveries: 0 }
+export const NO_TRIES: Tries = { attempts: [], others: [], deliveries: 0 }
 
 export function stepName(step: string, number: number): string {
   return number === 1 ? step : `${step}.${number}`
@@ -30,7 +32,9 @@ export async function readSendTries(sender: Sender, orderId: string, step: strin
     const send = sends.find((one) => one.step === name && sender.isOwn(one))
     if (send) attempts.push({ number, step: name, state: await sender.look(send) })
   }
-  return { attempts, deliveries: deliveriesAmong(sends) }
+  const isOfStep = (one: Send) => one.step === step || one.step.startsWith(`${step}.`)
+  const others = sends.filter((one) => isOfStep(one) && one.chainId === sender.chainId && !sender.isOwn(one))
+  return { attempts, others, deliveries: deliveriesAmong(sends) }
 }
 
 function deliveriesAmong(sends: readonly Send[]): number {
@@ -45,6 +49,19 @@ export function hasSucceeded({ state }: Attempt): boolean {
 export function decisiveOf({ attempts }: Tries): Attempt | null {
   const pending = attempts.find(({ state }) => state.state === 'pending')
   return attempts.find(hasSucceeded) ?? pending ?? attempts.at(-1) ?? null
+}
+
+/**
+ * May the step still happen, or has it, by what another key of ours has signed? Only that key could cancel it. Without it the bytes are sent
+ * once more, so that there is an end.
+ */
+export async function mayLandByAnother(sender: Sender, { others }: Tries): Promise<boolean> {
+  for (const send of others) {
+    const state = await sender.remind(send)
+    if (state.state === 'pending' || (state.state === 'mined' && state.receipt.succeeded)) return true
+    if (state.state === 'mined' && !(await sender.isBuried(state.receipt))) return true
+  }
+  return false
 }
 
 /** A further try, under the next name. Only for whoever has seen that every earlier one was reverted, or can no longer land. */

@@ -1,4 +1,6 @@
 import type { Hash } from '../base/address.ts'
+import { isAgreed } from './agreed.ts'
+import type { Receipt } from './receipt.ts'
 import { headOf, type RawHead, type Rpc } from './rpc.ts'
 
 /** How deep a transaction must lie, in blocks and in the chain's own time, before we act as if it could not go away again. */
@@ -7,17 +9,53 @@ export type Burial = { readonly blocks: bigint; readonly ms: number }
 /** Where there are several nodes, another one must show it too: what one of them makes up moves no money. */
 export async function isBuried(
   rpc: Rpc,
-  { blocks, ms }: Burial,
+  burial: Burial,
   { hash, blockNumber }: { readonly hash: Hash; readonly blockNumber: bigint },
 ): Promise<boolean> {
-  if (blocks > 1n || ms > 0) {
-    const at = async (tag: string) => rpc.request<RawHead | null>('eth_getBlockByNumber', [tag, false])
-    const [newest, block] = await Promise.all([at('latest'), at(`0x${blockNumber.toString(16)}`)])
-    if (!newest || !block) return false
-    const [head, mined] = [headOf(newest), headOf(block)]
-    if (head.number - mined.number + 1n < blocks || head.timestampMs - mined.timestampMs < ms) return false
-  }
+  if (!(await isDeep(rpc, burial, blockNumber))) return false
   return rpc.second === null || (await isShownByTwo(rpc, hash))
+}
+
+/** The same, for whoever acts on what happened in it: that it is in its block does not say whether it went through. */
+export async function isReceiptBuried(rpc: Rpc, burial: Burial, receipt: Receipt): Promise<boolean> {
+  if (!(await isDeep(rpc, burial, receipt.blockNumber))) return false
+  return rpc.second === null || (await isAgreed(rpc, receipt, burial.blocks))
+}
+
+/**
+ * The time that this chain has passed for good: that of a block which lies deep. What bears a later one may be replaced by blocks of before
+ * it, and in these what had run out has not.
+ */
+export async function deepTime(rpc: Rpc, { blocks, ms }: Burial): Promise<number> {
+  const newest = await shown(rpc, 'latest')
+  if (!newest) return 0
+  const number = newest.number - blocks + 1n
+  const block = blocks <= 1n ? newest : number < 0n ? null : await shown(rpc, `0x${number.toString(16)}`)
+  return block ? Math.min(block.timestampMs, newest.timestampMs - ms) : 0
+}
+
+type Shown = { readonly number: bigint; readonly timestampMs: number }
+
+/** A block; where several nodes answer, as far as two of them have come: the lower number, and the earlier time. */
+async function shown(rpc: Rpc, tag: string): Promise<Shown | null> {
+  const params = [tag, false]
+  const all =
+    rpc.second === null
+      ? [await rpc.request<RawHead | null>('eth_getBlockByNumber', params)]
+      : await rpc.everyone<RawHead | null>('eth_getBlockByNumber', params)
+  const heads = all.filter((one) => one != null).map(headOf)
+  const [byNumber] = heads.toSorted((a, b) => Number(b.number - a.number)).slice(heads.length > 1 ? 1 : 0)
+  const [byTime] = heads.toSorted((a, b) => b.timestampMs - a.timestampMs).slice(heads.length > 1 ? 1 : 0)
+  return byNumber && byTime ? { number: byNumber.number, timestampMs: byTime.timestampMs } : null
+}
+
+async function isDeep(rpc: Rpc, { blocks, ms }: Burial, blockNumber: bigint): Promise<boolean> {
+  if (blocks <= 1n && ms <= 0) return true
+  const at = async (tag: string) => rpc.request<RawHead | null>('eth_getBlockByNumber', [tag, false])
+  const [newest, block] = await Promise.all([at('latest'), at(`0x${blockNumber.toString(16)}`)])
+  if (!newest || !block) return false
+  const [head, mined] = [headOf(newest), headOf(block)]
+  return head.number - mined.number + 1n >= blocks && head.timestampMs - mined.timestampMs >= ms
 }
 
 async function isShownByTwo(rpc: Rpc, hash: Hash): Promise<boolean> {

@@ -11,6 +11,7 @@ import {
   decisiveOf,
   followOn,
   hasSucceeded,
+  mayLandByAnother,
   NO_TRIES,
   readSendTries,
   sendNext,
@@ -74,9 +75,9 @@ export async function deliverOnce(sender: Sender, clock: Clock, delivery: ChainD
       : giveUp({ sender, clock, delivery, tries })
   if (last && hasSucceeded(last)) return judged({ sender, clock, delivery, tries }, last)
   // Nothing of ours is in flight now. What the contract remembers counts more than any journal.
-  const remembered = last ? await delivery.recall() : null
-  if (remembered) return { state: 'delivered', result: remembered }
   const work = { sender, clock, delivery, tries }
+  const remembered = last || tries.others.length > 0 ? await recalled(work) : null
+  if (remembered) return remembered
   const reverted = revertOf(tries.attempts)
   return reverted ? afterRevert(work, reverted) : attempt(work)
 }
@@ -86,6 +87,19 @@ type Work = {
   readonly clock: Clock
   readonly delivery: ChainDelivery
   readonly tries: Tries
+}
+
+/** What the contract itself remembers of the order. Whichever key has brought it there, it is watched from now on. */
+async function recalled({ sender, delivery, tries }: Work): Promise<Delivery | null> {
+  const result = await delivery.recall()
+  if (!result) return null
+  for (const send of tries.others) {
+    const state = await sender.look(send)
+    if (state.state !== 'mined' || !state.receipt.succeeded) continue
+    const landed = { ...sender.landed(send.step, state.receipt), signer: send.signer }
+    return { state: 'delivered', result, transaction: landed.hash, landed }
+  }
+  return { state: 'delivered', result }
 }
 
 /** The newest receipt that says no. */
@@ -102,7 +116,7 @@ async function attempt(work: Work): Promise<Delivery> {
   if (clock.now() >= delivery.deadline) return impossible(work, 'The delivery could not be sent in time.')
   const { to, data, gasMax: gas } = delivery
   const sent = await sendNext(sender, delivery, { to, data, gas }, tries)
-  const known = { attempts: [...tries.attempts, sent], deliveries: tries.deliveries + 1 }
+  const known = { ...tries, attempts: [...tries.attempts, sent], deliveries: tries.deliveries + 1 }
   return judged({ ...work, tries: known }, sent)
 }
 
@@ -119,8 +133,8 @@ async function refusalOf({ sender, delivery }: Work): Promise<Reverted | null> {
 
 async function refused(work: Work, refusal: Reverted): Promise<Delivery> {
   const { clock, delivery, tries } = work
-  const remembered = await delivery.recall()
-  if (remembered) return { state: 'delivered', result: remembered }
+  const remembered = await recalled(work)
+  if (remembered) return remembered
   if (!(await delivery.isClosed())) {
     // It may have been opened between the two questions.
     const still = await refusalOf(work)
@@ -140,7 +154,7 @@ async function refused(work: Work, refusal: Reverted): Promise<Delivery> {
  * only when the contract itself was closed at that time, which its receiver can do nothing about.
  */
 async function afterRevert(work: Work, reverted: Receipt): Promise<Delivery> {
-  const { sender, delivery, tries } = work
+  const { sender, tries } = work
   // As long as the chain may take the block back, the same transaction may still go through in another one.
   if (!(await sender.isBuried(reverted)))
     return { state: 'pending', detail: 'The delivery reverted; the chain has to settle.', retryAfterMs: BURYING_MS }
@@ -148,8 +162,8 @@ async function afterRevert(work: Work, reverted: Receipt): Promise<Delivery> {
   if (refusal) return refused(work, refusal)
   const count = tries.attempts.filter(({ state }) => state.state === 'mined').length
   if (count < REVERTS_MAX && (await wasClosedAt(work, reverted))) return attempt(work)
-  const remembered = await delivery.recall()
-  if (remembered) return { state: 'delivered', result: remembered }
+  const remembered = await recalled(work)
+  if (remembered) return remembered
   return impossible(work, 'The contract refused the delivery when it was sent.')
 }
 
@@ -200,17 +214,23 @@ async function giveUp(work: Work): Promise<Delivery> {
   const reverted = revertOf(attempts)
   if (decisive?.state.state === 'pending' || (reverted && !(await sender.isBuried(reverted))))
     return { state: 'pending', detail: 'The delivery is being cancelled.', retryAfterMs: BURYING_MS }
-  const remembered = await delivery.recall()
-  if (remembered) return { state: 'delivered', result: remembered }
+  const remembered = await recalled(work)
+  if (remembered) return remembered
   return impossible({ ...work, tries }, 'The delivery could not be brought to the chain in time.')
 }
 
 /** With what was on record when it was said, so that whoever writes it down can see that nothing was added since. */
 async function impossible(
-  { delivery, tries }: Work,
+  { sender, delivery, tries }: Work,
   detail: string,
   code: ProblemCode = 'fulfilment_failed',
 ): Promise<Delivery> {
+  if (await mayLandByAnother(sender, tries))
+    return {
+      state: 'pending',
+      detail: 'Another key of ours has signed the delivery, and it may still land.',
+      retryAfterMs: BURYING_MS,
+    }
   const suspects = revertOf(tries.attempts) ? await delivery.suspects() : []
   return { state: 'impossible', code, detail, proof: { sends: tries.deliveries }, suspects }
 }

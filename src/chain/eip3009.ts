@@ -96,14 +96,21 @@ export async function isAuthorizationUsed(
   block?: bigint,
 ): Promise<boolean> {
   const data = `0x${AUTHORIZATION_STATE}${wordOfAddress(from)}${nonce.slice(2)}`
-  const tag = block === undefined ? 'latest' : `0x${block.toString(16)}`
-  return BigInt(await rpc.request<Hex>('eth_call', [{ to: token, data }, tag])) !== 0n
+  return BigInt(await rpc.request<Hex>('eth_call', [{ to: token, data }, tagOf(block)])) !== 0n
 }
 
-/** Would this transfer go through now, on the terms it is sent with? Null for yes, otherwise the token's own words. Moves nothing. */
-export async function transferRefusal(rpc: Rpc, token: Address, terms: CallTerms, data: Hex): Promise<string | null> {
+function tagOf(block: bigint | undefined): string {
+  return block === undefined ? 'latest' : `0x${block.toString(16)}`
+}
+
+/** Would this transfer go through now, or as of a block, on the terms it is sent with? Null for yes, otherwise the token's own words. Moves nothing. */
+export async function transferRefusal(
+  rpc: Rpc,
+  token: Address,
+  { terms, data, block }: { readonly terms: CallTerms; readonly data: Hex; readonly block?: bigint },
+): Promise<string | null> {
   try {
-    await rpc.request('eth_call', [{ ...termsOf(terms), to: token, data }, 'latest'])
+    await rpc.request('eth_call', [{ ...termsOf(terms), to: token, data }, tagOf(block)])
     return null
   } catch (error) {
     if (!(error instanceof RpcError)) throw error

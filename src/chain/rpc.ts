@@ -161,7 +161,8 @@ async function askInTurn<Result>(
     } catch (error) {
       // Another node may use fewer words, or have a higher limit.
       if (isTooLarge(error, method)) tooLarge = error
-      else if (isWord(error)) throw error
+      // Whoever was silent may have taken it, whatever the next one says.
+      else if (isWord(error) && !(method === 'eth_sendRawTransaction' && silence !== undefined)) throw error
       silence = error
     }
   }

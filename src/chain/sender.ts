@@ -2,15 +2,15 @@ import type { Address, Hash } from '../base/address.ts'
 import { noWaypoint } from '../base/waypoint.ts'
 import type { Call, LandedStep, Send } from '../domain/journal.ts'
 import type { Lease } from '../domain/lease.ts'
-import { isBuried } from './burial.ts'
+import { deepTime, isReceiptBuried } from './burial.ts'
 import type { CallTerms } from './contract.ts'
 import { broadcast, broadcastAgain } from './lane/broadcast.ts'
 import { cancel } from './lane/cancel.ts'
 import { assertClear, assertFunded, tend } from './lane/clear.ts'
 import { follow } from './lane/follow.ts'
 import { tendFront } from './lane/front.ts'
-import { createLane, type Errand, type Lane, type LaneOptions } from './lane/lane.ts'
-import { countedAgain, countedNonce } from './lane/nonce.ts'
+import { createLane, type Errand, type Lane, type LaneOptions, laneOfKey } from './lane/lane.ts'
+import { countedBeyond } from './lane/nonce.ts'
 import { adoptLost, isJournalShort } from './lane/recover.ts'
 import { payableFees, signAndRecord } from './lane/sign.ts'
 import { type SendState, stateOf } from './lane/state.ts'
@@ -18,31 +18,38 @@ import type { Receipt } from './receipt.ts'
 
 /** One key on one chain. Every write of the service to a chain goes through one of these. */
 export type Sender = {
+  readonly chainId: number
   readonly address: Address
   /** Signs, writes down, broadcasts, waits. At most one transaction per order and step, however often it is called. */
   send(errand: Errand, call: Call): Promise<SendState>
   /** Sends the bytes of a step once more, if they are still missing, and waits. */
   resume(errand: Errand): Promise<SendState>
-  /** What became of a transaction, without sending anything new. */
+  /** What became of a transaction, whichever key signed it, without sending anything new. */
   look(send: Send): Promise<SendState>
+  /** The same look; and if it may still land its bytes are handed to the nodes once more, because nobody may run with its key any longer. */
+  remind(send: Send): Promise<SendState>
   /** Sees to it that a step can never land any more, by using up its nonce. `mined` when it landed after all. */
   cancel(errand: Errand): Promise<SendState>
   /** Everything that was ever signed for an order, by any key: one look at the journal. */
   sendsOf(orderId: string): Promise<readonly Send[]>
   /** Is this send of this very key? */
   isOwn(send: Send): boolean
-  /** Are there transactions of this key that the journal does not know, before those that it does? Then it has lost some. */
-  hasLost(): Promise<boolean>
-  /** Has the chain counted past this nonce? Two looks must agree. */
-  hasSentBeyond(nonce: number): Promise<boolean>
-  /** One of these transactions may be a step that the journal has lost: then it is written down, as if it had always been there. */
-  adopt(errand: Errand, call: Call, candidates: readonly Hash[]): Promise<boolean>
+  /** This key, and every other that was ever ours in the same role on this chain. */
+  keysInRole(role: string): Promise<readonly Address[]>
+  /** Are there transactions of a key of ours that the journal does not know, before those that it does? Then it has lost some. */
+  hasLost(key: Address): Promise<boolean>
+  /** How many transactions of a key of ours the chain has counted. More than are known only when two looks agree. */
+  counted(key: Address, known: number | null): Promise<number>
+  /** One of these transactions may be a step of a key that the journal has lost: then it is written down, as if it had always been there. */
+  adopt(errand: Errand, call: Call, candidates: readonly Hash[], key?: Address): Promise<boolean>
   /** The success of a step, for whoever writes it down with what it was for. */
   landed(step: string, receipt: Receipt): LandedStep
   /** The success of a step was used; from now on it is watched. */
-  land(step: Pick<Errand, 'orderId' | 'step'>, receipt: Receipt): Promise<void>
+  land(step: Pick<Send, 'orderId' | 'step'> & Partial<Pick<Send, 'signer'>>, receipt: Receipt): Promise<void>
   /** Does it lie so deep that we may act as if it could not go away again? */
   isBuried(receipt: Receipt): Promise<boolean>
+  /** The time of a block that lies so deep. */
+  deepTime(): Promise<number>
   /** What a call with so much gas would be signed with now: a trial under these terms cannot be told from the transaction. */
   terms(gas: bigint): Promise<CallTerms>
   /** Refuses before money moves when the key cannot pay for gas. */
@@ -61,17 +68,31 @@ export type SenderOptions = Omit<LaneOptions, 'waypoint'> & Partial<Pick<LaneOpt
 export function createSender(options: SenderOptions): Sender {
   const lane = createLane({ waypoint: noWaypoint, ...options })
   const { journal, chainId, signer, rpc, burial, tank } = lane
+  // Kept, so that each look at the same trouble does not tell people again.
+  const lanes = new Map([[signer, lane]])
+  const laneOf = (key: Address): Lane => {
+    const known = lanes.get(key) ?? laneOfKey(lane, key)
+    lanes.set(key, known)
+    return known
+  }
   return {
+    chainId,
     address: signer,
     send: (errand, call) => send(lane, errand, call),
     resume: (errand) => resume(lane, errand),
-    look: (one) => stateOf(lane, one),
+    look: (one) => stateOf(laneOf(one.signer), one),
+    async remind(one) {
+      const state = await stateOf(laneOf(one.signer), one)
+      if (state.state === 'pending') await broadcastAgain(laneOf(one.signer), one)
+      return state
+    },
     cancel: (errand) => cancel(lane, errand),
     sendsOf: journal.ofOrder,
     isOwn: (one) => one.chainId === chainId && one.signer === signer,
-    hasLost: () => isJournalShort(lane),
-    hasSentBeyond: async (nonce) => (await countedNonce(lane)) > nonce + 1 && (await countedAgain(lane)) > nonce + 1,
-    adopt: (errand, call, candidates) => adoptLost(lane, errand, call, candidates),
+    keysInRole: async (role) => [...new Set([signer, ...(await journal.keysInRole(chainId, role))])],
+    hasLost: (key) => isJournalShort(laneOf(key)),
+    counted: (key, known) => countedBeyond(laneOf(key), known),
+    adopt: (errand, call, candidates, key = signer) => adoptLost(laneOf(key), errand, call, candidates),
     landed: (step, { transactionHash: hash, blockNumber, blockHash }) => ({
       chainId,
       signer,
@@ -80,9 +101,10 @@ export function createSender(options: SenderOptions): Sender {
       blockNumber,
       blockHash,
     }),
-    land: ({ orderId, step }, { transactionHash: hash, blockNumber, blockHash }) =>
-      journal.land({ chainId, signer, orderId, step }, { hash, blockNumber, blockHash }),
-    isBuried: ({ transactionHash: hash, blockNumber }) => isBuried(rpc, burial, { hash, blockNumber }),
+    land: ({ orderId, step, signer: by = signer }, { transactionHash: hash, blockNumber, blockHash }) =>
+      journal.land({ chainId, signer: by, orderId, step }, { hash, blockNumber, blockHash }),
+    isBuried: (receipt) => isReceiptBuried(rpc, burial, receipt),
+    deepTime: () => deepTime(rpc, burial),
     async terms(gas) {
       if (!lane.paysGasInCoin) return { from: signer, gas }
       return { from: signer, gas, ...(await payableFees(lane, gas)) }

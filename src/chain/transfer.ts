@@ -2,7 +2,7 @@ import { type Address, type Hash, sameAddress } from '../base/address.ts'
 import { type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
 import { isProblem } from '../base/problem.ts'
-import type { Call } from '../domain/journal.ts'
+import type { Call, Send } from '../domain/journal.ts'
 import type { Lease } from '../domain/lease.ts'
 import type { RefundOutcome } from '../domain/rail.ts'
 import {
@@ -24,6 +24,7 @@ import { transfersTo } from './transfers.ts'
 const SELECTOR = toHex(keccak256(Buffer.from('transfer(address,uint256)')).subarray(0, 4))
 const TRANSFER_GAS = 120_000n
 const STEP = 'refund'
+const ROLE = 'treasury'
 
 type Transfer = {
   readonly token: Address
@@ -66,9 +67,11 @@ async function refundOnce(errand: RefundErrand, transfer: Transfer): Promise<Ref
   if (decisive?.state.state === 'pending')
     return outcomeOf(errand, transfer, await followOn(sender, { ...errand, step: STEP }, decisive))
   if (decisive && hasSucceeded(decisive)) return outcomeOf(errand, transfer, decisive)
+  const byAnother = await outcomeOfOthers(errand, transfer, tries)
+  if (byAnother) return byAnother
   const obstacle = await obstacleTo(errand, transfer, call, tries)
   if (obstacle) return obstacle
-  const refusal = await transferRefusal(rpc, token, await sender.terms(TRANSFER_GAS), call.data)
+  const refusal = await transferRefusal(rpc, token, { terms: await sender.terms(TRANSFER_GAS), data: call.data })
   if (refusal !== null) return waiting(`The refund would fail: ${refusal}. Is the treasury funded?`)
   return outcomeOf(errand, transfer, await sendNext(sender, { ...errand, step: STEP }, call, tries))
 }
@@ -84,51 +87,98 @@ async function outcomeOf(errand: RefundErrand, transfer: Transfer, { state, step
   return { kind: 'refunded', transaction: receipt.transactionHash }
 }
 
+/**
+ * What another key has signed of this refund may still land, or has landed: then it is the refund, and none is signed beside it. Null when
+ * there is nothing of the kind.
+ */
+async function outcomeOfOthers(
+  { sender }: RefundErrand,
+  transfer: Transfer,
+  { others }: Tries,
+): Promise<RefundOutcome | null> {
+  for (const send of others) {
+    const state = await sender.remind(send)
+    if (state.state === 'void') continue
+    if (state.state === 'pending')
+      return waiting('A refund that another key of ours has signed waits for the chain.', state.hash)
+    const { receipt } = state
+    if (receipt.succeeded) {
+      if (!moved(receipt, send.signer, transfer))
+        return waiting('The refund landed, and its transfer is not shown yet.')
+      await sender.land(send, receipt)
+      return { kind: 'refunded', transaction: receipt.transactionHash }
+    }
+    if (!(await sender.isBuried(receipt)))
+      return waiting('The refund reverted; the chain has to settle before another one is sent.')
+  }
+  return null
+}
+
 /** Why another transfer must not be signed now: an earlier one may have moved the money after all, whatever the journal says. */
 async function obstacleTo(errand: RefundErrand, transfer: Transfer, call: Call, tries: Tries): Promise<Pending | null> {
   const { sender } = errand
-  const isFirst = tries.attempts.length === 0
-  // A store that was restored from a backup does not know what it has paid back since; the chain does.
-  if (isFirst && !(await sender.hasLost())) return null
+  const isFirst = tries.attempts.length === 0 && tries.others.length === 0
+  const keys = await sender.keysInRole(ROLE)
+  // A store that was restored from a backup does not know what it has paid back since, perhaps by a key that was replaced; the chain does.
+  if (isFirst && !(await hasLostAny(sender, keys))) return null
   for (const { state } of tries.attempts)
     if (state.state === 'mined' && !(await sender.isBuried(state.receipt)))
       return waiting('The refund reverted; the chain has to settle before another one is sent.')
-  const paid = await paidAlready(errand, transfer)
+  const paid = await paidAlready(errand, transfer, keys)
   if (paid === null) return waiting('The chain does not show the payment now, so nobody can tell whether it went back.')
-  return ownAmong(errand, call, tries, paid)
+  return ownAmong(errand, call, paid)
 }
+
+async function hasLostAny(sender: Sender, keys: readonly Address[]): Promise<boolean> {
+  return (await Promise.all(keys.map((key) => sender.hasLost(key)))).includes(true)
+}
+
+/** A transfer that one of our keys has made. */
+type Paid = { readonly hash: Hash; readonly key: Address }
 
 /** Transfers of this very sum to this payer, since they paid; null when no search could be made. All nodes are asked: one may hide them. */
 async function paidAlready(
-  { rpc, sender }: RefundErrand,
+  { rpc }: RefundErrand,
   { token, to, amount, since }: Transfer,
-): Promise<readonly Hash[] | null> {
+  keys: readonly Address[],
+): Promise<readonly Paid[] | null> {
   const first = typeof since === 'string' ? (await readReceipt(rpc, since))?.blockNumber : since
   if (first === undefined) return null
-  const found = new Set<Hash>()
+  const found = new Map<Hash, Paid>()
   for (const node of rpc.second ? [rpc, rpc.second] : [rpc]) {
     const head = BigInt(await node.request<Hex>('eth_blockNumber'))
-    const sent = await transfersTo(node, { token, from: sender.address, to }, first, head)
-    for (const one of sent) if (one.amount === amount) found.add(one.transaction)
+    for (const one of await transfersTo(node, { token, from: keys, to }, first, head)) {
+      const key = keys.find((each) => sameAddress(each, one.sender))
+      if (key && one.amount === amount) found.set(one.transaction, { hash: one.transaction, key })
+    }
   }
-  return [...found]
+  return [...found.values()]
 }
 
 /** One of them may be this very refund: as one of its tries, or as one that the journal has lost. All others belong to other orders. */
 async function ownAmong(
   { sender, orderId, lease }: RefundErrand,
   call: Call,
-  { attempts }: Tries,
-  paid: readonly Hash[],
+  paid: readonly Paid[],
 ): Promise<Pending | null> {
   if (paid.length === 0) return null
-  const versions = (await sender.sendsOf(orderId)).flatMap((send) => send.versions)
-  const own = paid.find((hash) => versions.some((version) => version.hash === hash))
-  if (own) return waiting('The chain shows the refund; its receipt is awaited.', own)
-  const step = stepName(STEP, (attempts.at(-1)?.number ?? 0) + 1)
-  return (await sender.adopt({ lease, orderId, step }, call, paid))
-    ? waiting('The refund was found on the chain.')
-    : null
+  const sends = await sender.sendsOf(orderId)
+  const versions = sends.flatMap((send) => send.versions)
+  const own = paid.find(({ hash }) => versions.some((version) => version.hash === hash))
+  if (own) return waiting('The chain shows the refund; its receipt is awaited.', own.hash)
+  for (const { hash, key } of paid) {
+    const step = freeStep(sends.filter((send) => send.chainId === sender.chainId && send.signer === key))
+    if (await sender.adopt({ lease, orderId, step }, call, [hash], key))
+      return waiting('The refund was found on the chain.')
+  }
+  return null
+}
+
+/** Each key counts its own tries. */
+function freeStep(sends: readonly Send[]): string {
+  let number = 1
+  while (sends.some(({ step }) => step === stepName(STEP, number))) number++
+  return stepName(STEP, number)
 }
 
 function waiting(detail: string, transaction?: Hash): Pending {

@@ -9,16 +9,16 @@ import { LARGE_ANSWER_BYTES_MAX } from './transport.ts'
 const BLOCKS_PER_SEARCH = 1_000n
 
 /**
- * Every transfer of a token to an address, or from one to another, oldest first. Transfers of nothing, which anybody can make in anybody's
+ * Every transfer of a token to an address, perhaps only from some others, oldest first. Transfers of nothing, which anybody can make in anybody's
  * name, are left out. Where there are so many that a node refuses to show them, or we to read them, fewer blocks are searched at once.
  */
 export async function transfersTo(
   rpc: Rpc,
-  { token, to, from }: { readonly token: Address; readonly to: Address; readonly from?: Address },
+  { token, to, from }: { readonly token: Address; readonly to: Address; readonly from?: readonly Address[] },
   fromBlock: bigint,
   toBlock: bigint,
 ): Promise<readonly Transfer[]> {
-  const topics = [TRANSFER, from ? topicOf(from) : null, topicOf(to)]
+  const topics = [TRANSFER, from?.map(topicOf) ?? null, topicOf(to)]
   const found: Transfer[] = []
   let size = BLOCKS_PER_SEARCH
   for (let first = fromBlock; first <= toBlock; ) {

@@ -1,4 +1,4 @@
-import type { Address, Hash } from '../base/address.ts'
+import type { Hash } from '../base/address.ts'
 import type { Log } from '../base/log.ts'
 import { isProblem } from '../base/problem.ts'
 import { isDeliveryStep, type Send } from '../domain/journal.ts'
@@ -6,6 +6,7 @@ import type { Lease } from '../domain/lease.ts'
 import type { MissingSend, SendWatch, WatchedSend } from '../domain/send-watch.ts'
 import { type Attempt, decisiveOf, followOn, hasSucceeded, readSendTries, sendNext } from './attempts.ts'
 import { contractAt, Reverted } from './contract.ts'
+import type { SendState } from './lane/state.ts'
 import { readReceipt } from './receipt.ts'
 import type { Rpc } from './rpc.ts'
 import type { Sender } from './sender.ts'
@@ -14,7 +15,8 @@ import { refundTransfer, transferIn } from './transfer.ts'
 type WatchOptions = {
   readonly rpc: Rpc
   readonly watch: SendWatch
-  senderOf(signer: Address): Sender | undefined
+  /** Our keys on this chain, as configured now. */
+  readonly senders: readonly Sender[]
   readonly lease: Lease
   readonly log: Log
 }
@@ -51,17 +53,19 @@ export async function watchSends(options: WatchOptions): Promise<readonly Missin
   return missing
 }
 
-/** Null when it was only mined again elsewhere. */
+/** Null when it was only mined again elsewhere. Whether its key is still ours makes no difference to that. */
 async function restore(options: WatchOptions, send: WatchedSend): Promise<MissingSend | null> {
-  const { senderOf, log } = options
+  const { senders, log } = options
   const { orderId, step, landing, amount } = send
-  const sender = senderOf(send.signer)
-  const state = await sender?.look(send)
-  if (sender && state?.state === 'mined' && state.receipt.succeeded) {
-    await sender.land(send, state.receipt)
+  const own = senders.find((sender) => sender.isOwn(send))
+  const looker = own ?? senders[0]!
+  const state = await looker.look(send)
+  if (state.state === 'mined' && state.receipt.succeeded) {
+    await looker.land(send, state.receipt)
     return null
   }
-  const detail = await bringBack(options, sender, send).catch((error: unknown) => {
+  const again = own ? bringBack(options, own, send) : bringBackOld(options, looker, send)
+  const detail = await again.catch((error: unknown) => {
     log.warn('dropped transaction could not be sent again', { orderId, step, error })
     return isProblem(error) ? error.message : 'It could not be sent again; the next look tries.'
   })
@@ -70,10 +74,21 @@ async function restore(options: WatchOptions, send: WatchedSend): Promise<Missin
   return { kind, orderId, transaction: landing.hash, amount, detail }
 }
 
-async function bringBack(options: WatchOptions, sender: Sender | undefined, send: WatchedSend): Promise<string> {
-  if (!sender) return 'The key that sent it is not configured any more.'
+async function bringBack(options: WatchOptions, sender: Sender, send: WatchedSend): Promise<string> {
   if (!(await isPaid(options, send))) return withhold(options, sender, send)
   return isDeliveryStep(send.step) ? deliverAgain(options, sender, send) : refundAgain(options, sender, send)
+}
+
+/** Its key was rotated away: nothing can be signed or cancelled with it, but the bytes that it signed are as good as ever. */
+async function bringBackOld(options: WatchOptions, looker: Sender, send: WatchedSend): Promise<string> {
+  if (!(await isPaid(options, send))) {
+    if ((await looker.look(send)).state === 'void') return withheld(options, send)
+    return 'Its payment is missing too, and only the key that sent it, which is not configured any more, could cancel it.'
+  }
+  const { state } = await looker.remind(send)
+  return state === 'pending'
+    ? 'It was sent again, and waits for the chain.'
+    : 'It did not go through, and the key that sent it is not configured any more: a person has to make up for it.'
 }
 
 async function isPaid({ rpc }: WatchOptions, { payment, strayTx }: WatchedSend): Promise<boolean> {
@@ -85,17 +100,28 @@ async function isPaid({ rpc }: WatchOptions, { payment, strayTx }: WatchedSend):
  * What paid for it is gone as well: neither is handed over for nothing. The bytes are known to the world and would land by themselves, so
  * their nonce is used up; when the payment comes back, it is sent under another one.
  */
-async function withhold({ watch, lease }: WatchOptions, sender: Sender, send: WatchedSend): Promise<string> {
-  const { state } = await sender.cancel({ lease, orderId: send.orderId, step: send.step })
-  if (state === 'void' && send.payment === 'lost') await watch.forget(send)
-  return state === 'mined'
-    ? 'Its payment is missing too, and it has landed all the same.'
-    : 'Its payment is missing too; it is cancelled until that is back.'
+async function withhold(options: WatchOptions, sender: Sender, send: WatchedSend): Promise<string> {
+  const { orderId } = send
+  const states: SendState[] = []
+  // Its payment may have been back for a while: then a further try of it is out there too.
+  for (const { step } of (await readSendTries(sender, orderId, firstStepOf(send))).attempts)
+    states.push(await sender.cancel({ lease: options.lease, orderId, step }))
+  if (states.some((state) => state.state === 'mined' && state.receipt.succeeded))
+    return 'Its payment is missing too, and it has landed all the same.'
+  return states.some(({ state }) => state === 'pending') ? CANCELLED : withheld(options, send)
+}
+
+const CANCELLED = 'Its payment is missing too; it is cancelled until that is back.'
+
+/** It must not be forgotten: whoever brings back what counts as lost has paid, and this is what they are owed. */
+async function withheld({ watch }: WatchOptions, send: WatchedSend): Promise<string> {
+  if (send.payment === 'lost') await watch.rest(send)
+  return CANCELLED
 }
 
 /** The contract takes each order once, so a further try is safe when the one before can never land. */
 async function deliverAgain({ rpc, watch, lease }: WatchOptions, sender: Sender, send: WatchedSend): Promise<string> {
-  const errand = { lease, orderId: send.orderId, step: send.step.replace(/\.\d+$/, '') }
+  const errand = { lease, orderId: send.orderId, step: firstStepOf(send) }
   const tries = await readSendTries(sender, errand.orderId, errand.step)
   const decisive = decisiveOf(tries)
   const isOut = decisive && (hasSucceeded(decisive) || decisive.state.state === 'pending')
@@ -103,6 +129,11 @@ async function deliverAgain({ rpc, watch, lease }: WatchOptions, sender: Sender,
   const refusal = await refusalOf(rpc, sender, send)
   if (refusal) return `The contract refuses it now: ${refusal}.`
   return landed(watch, sender, send, await sendNext(sender, errand, send.call, tries))
+}
+
+/** The name that its first try had, and that all of them begin with. */
+function firstStepOf({ step }: Send): string {
+  return step.replace(/\.\d+$/, '')
 }
 
 async function refusalOf(rpc: Rpc, sender: Sender, { call }: Send): Promise<string | null> {

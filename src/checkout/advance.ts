@@ -104,7 +104,7 @@ async function stillSettling(run: OrderRun, outcome: SettleOutcome & { kind: 'un
   const doubtful = await orders.markInDoubt(run, paidWords(outcome.detail))
   if (!doubtful) return { kind: 'lost' }
   const keepsGoods = order.plan !== null && order.funds === 'authorized'
-  const isIdle = keepsGoods && !outcome.isSeen && age > limits.holdMsMax
+  const isIdle = keepsGoods && !outcome.isSeen && (outcome.hasFailed || age > limits.holdMsMax)
   const next = isIdle ? await orders.letGo({ ...run, order: doubtful }) : doubtful
   return next ? { kind: 'waiting', order: next, waitMs: backOff(age), detail: outcome.detail } : { kind: 'lost' }
 }

@@ -1,7 +1,9 @@
 import { newId } from '../base/id.ts'
 import { Problem } from '../base/problem.ts'
+import type { KeyCount } from '../domain/journal.ts'
 import type { Till } from '../domain/till.ts'
 import { callRoll, dismissSilent, leave, lookAtStore, testify } from '../store/lineage.ts'
+import { noteCounts } from '../store/sends/keys.ts'
 import { doubtAfterSilence, trustBooks } from '../store/tills/scan.ts'
 import { scanTill } from './reconcile.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
@@ -21,8 +23,8 @@ export type LedgerGate = {
 }
 
 type GateParts = {
-  /** Has a key of ours sent more than the journal knows? Proof that the store is an older copy of itself. */
-  isBehind(): Promise<boolean>
+  /** What our keys have sent. One that sent more than we know of is proof that the store is an older copy of itself. */
+  countSends(): Promise<readonly KeyCount[]>
   readonly memory: StoreMemory
   /** So long others are given to hold their own memory against a store that moved; then they count as dead. */
   readonly patienceMs: number
@@ -51,8 +53,7 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
     const hasLost = known < recent.length
     await testify(db, { id, lineage, hasLost })
     const isWhole = await isVouchedFor(context, lineage, parts.patienceMs)
-    const hasProof = !isWhole || (await parts.isBehind())
-    for (const till of context.tills) await learnTill(context, till, hasProof)
+    const hasProof = await learnTills(context, parts, isWhole)
     await testify(db, { id, lineage, hasLost: false })
     await dismissSilent(db, lineage)
     memory.accept(lineage, hasLost ? recent : [])
@@ -136,6 +137,20 @@ async function isVouchedFor(
     log.warn('the store moved, and some who sold are gone: nobody can say whether it has all they wrote', { silent })
     return false
   }
+}
+
+/** Was there proof that the books are behind the chain? */
+async function learnTills(
+  context: ReconcileContext,
+  { countSends }: Pick<GateParts, 'countSends'>,
+  isWhole: boolean,
+): Promise<boolean> {
+  const counts = await countSends()
+  const hasProof = !isWhole || counts.some(({ isBeyond }) => isBeyond)
+  for (const till of context.tills) await learnTill(context, till, hasProof)
+  // Only now: it is proof until all money without an order is set aside, and not for ever. Whoever replaces a key empties the old one by hand.
+  await noteCounts(context.db, counts)
+  return hasProof
 }
 
 /**

@@ -15,6 +15,7 @@ import {
   sweepDust,
   touchArrival,
 } from '../store/tills/arrivals.ts'
+import { matchNamed } from '../store/tills/matching.ts'
 import { underLease } from './held.ts'
 import { RECONCILE, type ReconcileContext } from './reconcile-context.ts'
 
@@ -58,8 +59,11 @@ async function step(context: ReconcileContext, till: Till, arrival: Arrival, lea
 /** Nobody has claimed it. Says so to the outside world, and whether it goes back by itself. Null: not yet. */
 async function judge(context: ReconcileContext, till: Till, arrival: Arrival): Promise<Arrival | null> {
   if (till.isOwn(arrival.sender)) return changeArrival(context.db, arrival, { to: 'own', reason: null, event: null })
-  const claimant = await claimantOf(context.db, await till.rail.identityOf(arrival))
+  const identity = await till.rail.identityOf(arrival)
+  const claimant = await claimantOf(context.db, identity)
   if (claimant.kind === 'order' && isAboutToMatch(claimant, arrival)) return null
+  // Its order counts on another transaction, which carried the same payment and did not land, or not for good.
+  if (claimant.kind === 'order' && (await matchNamed(context.db, arrival, identity))) return arrival
   const { reason, orderId } = explained(claimant, arrival)
   const obstacle = await obstacleTo(context, till, arrival, claimant)
   return change(context, till, arrival, {

@@ -1,6 +1,7 @@
+import { sameAddress } from '../base/address.ts'
 import type { JsonObject } from '../base/json.ts'
-import type { Offer } from '../domain/offer.ts'
-import type { Challenger, Credential, Incoming, Resource } from '../domain/rail.ts'
+import { type Offer, offerKey } from '../domain/offer.ts'
+import type { Challenger, Credential, Incoming, Resource, Token } from '../domain/rail.ts'
 import type { Checkout } from './checkout.ts'
 
 /** One call of a paid route or tool, as its carrier hands it over. */
@@ -26,4 +27,20 @@ export type PaidCall<Input extends JsonObject> = {
   readonly offer: Offer<Input>
   readonly request: PurchaseRequest<Input>
   readonly credential: Credential
+}
+
+/**
+ * The same call where this token is paid: here, or where the same was sold for it before. Null where this shop has nothing of that any
+ * more. Only there can be found out what became of a payment, and nowhere but here is anything sold.
+ */
+export function callWhere<Input extends JsonObject>(
+  call: PaidCall<Input>,
+  { network, asset }: Token,
+): PaidCall<Input> | null {
+  const { good, rail } = call.offer
+  if (rail.network === network && sameAddress(rail.asset, asset)) return call
+  const key = offerKey({ good: good.name, rail: rail.name, network, asset })
+  const offer = call.checkout.offers.get(key) as unknown as Offer<Input> | undefined
+  const credential = offer?.rail.read(call.request.incoming)
+  return offer && credential ? { ...call, offer, credential } : null
 }

@@ -10,7 +10,7 @@ import { ASKED, type ChallengeReason, type Outcome } from './answer.ts'
 import { sentBack } from './astray.ts'
 import type { Checkout } from './checkout.ts'
 import { digestOf, open, promiseOf, type Written } from './opening.ts'
-import type { PaidCall, PurchaseRequest } from './paid-call.ts'
+import { callWhere, type PaidCall, type PurchaseRequest } from './paid-call.ts'
 import { paidWords } from './paid-words.ts'
 import { replay, saidBefore, sameKey } from './replay.ts'
 import { runShared, waitFor } from './run.ts'
@@ -32,15 +32,8 @@ export async function answerFormer<Input extends JsonObject>(
   checkout: Checkout,
   offer: Offer<Input>,
   request: PurchaseRequest<Input>,
-  detail: string,
 ): Promise<Outcome> {
-  const answered = answerPaid({ checkout, offer, request }, async ({ offer, credential }) => {
-    // A promise may have been kept by somebody else than us.
-    const hasMoved = credential.funds === 'captured' || (await offer.rail.landed(credential)) !== null
-    const moved = { status: 409, taken: 'unknown', action: 'fix_request' } as const
-    throw new Problem('payment_misplaced', detail, hasMoved ? moved : {})
-  })
-  return (await answered) ?? ask(checkout, offer, request)
+  return (await answerPaid({ checkout, offer, request }, refuseFormer)) ?? ask(checkout, offer, request)
 }
 
 /** What becomes of a payment that nobody has seen before. */
@@ -53,11 +46,34 @@ async function answerPaid<Input extends JsonObject>(
   const { offer, request } = call
   try {
     const credential = offer.rail.read(request.incoming)
-    return credential && (await sellOrReplay({ ...call, credential }, sell))
+    if (!credential) return null
+    const paid = { ...call, credential }
+    const isOfFormer = whereMeant(paid).offer.rail !== offer.rail
+    return await sellOrReplay(paid, isOfFormer ? refuseFormer : sell)
   } catch (error) {
     if (!isProblem(error) || error.status !== 402) throw noted(call, error)
     return challenge(call, await priceShown(offer, request), { why: 'refused', problem: error })
   }
+}
+
+/** A payment in what this rail was paid in before is looked for there; it is never weighed against what the rail asks for now. */
+function whereMeant<Input extends JsonObject>(call: PaidCall<Input>): PaidCall<Input> {
+  const { paysIn } = call.credential
+  return (paysIn && callWhere(call, paysIn)) ?? call
+}
+
+/** What becomes of a payment that has bought nothing, and that nothing is sold for any more. */
+async function refuseFormer<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
+  const { offer, credential } = whereMeant(call)
+  const { label, currency, network } = offer.rail
+  // A promise may have been kept by somebody else than us.
+  const hasMoved = credential.funds === 'captured' || (await offer.rail.landed(credential)) !== null
+  const moved = { status: 409, taken: 'unknown', action: 'fix_request' } as const
+  throw new Problem(
+    'payment_misplaced',
+    `This shop takes no payments by ${label} in ${currency} on ${network} any more, and this one has bought nothing; what has reached the shop goes back to its sender.`,
+    hasMoved ? moved : {},
+  )
 }
 
 /** What a call without a payment is answered. At once where the price is known: nothing is asked of a shop more often. */

@@ -8,7 +8,7 @@ import { listArrivals, sumOfArrivals } from '../store/tills/arrivals.ts'
 import { findMissing, listMissing, noteMissing, writeOff } from '../store/tills/missing-settlements.ts'
 import { openTill, recordArrivals, recordReport, recordScan, type TillMark } from '../store/tills/scan.ts'
 import { underLease } from './held.ts'
-import { matchTill } from './match.ts'
+import { matchMissing, matchTill } from './match.ts'
 import { workOrphans } from './orphans.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
 import { scanSteps } from './scan-steps.ts'
@@ -104,6 +104,7 @@ async function workMissing(
   const { network, asset } = till.rail
   const seconds = mark.silentSeconds + OVERLAP_SECONDS
   if (!mark.isNew) await findMissing(db, { till: till.id, network, asset, payTo, seconds, before: begunAt })
+  await matchMissing(context, till)
   for (const { orderId, transaction, state } of await listMissing(db, till.id, ITEMS_MAX)) {
     if (state === 'lost') continue
     if (await till.shows(transaction)) {

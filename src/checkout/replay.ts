@@ -6,14 +6,16 @@ import type { Credential } from '../domain/rail.ts'
 import { type Outcome, outcomeOf, publicOutcomeOf } from './answer.ts'
 import { sentBack } from './astray.ts'
 import { digestOf } from './opening.ts'
-import type { PaidCall } from './paid-call.ts'
+import { callWhere, type PaidCall } from './paid-call.ts'
 import { waitFor } from './run.ts'
 
 /**
  * The same payment again. Its answer is given only to the buyer, who asks the same thing and shows what no chain shows. Whoever rebuilt the
  * payment from the chain hears what the chain tells; anybody else learns nothing but that it is taken.
  */
-export async function replay<Input extends JsonObject>(call: PaidCall<Input>, order: Order): Promise<Outcome> {
+export async function replay<Input extends JsonObject>(shown: PaidCall<Input>, order: Order): Promise<Outcome> {
+  const paid = callWhere(shown, order)
+  const call = paid ?? shown
   const { checkout, offer, credential } = call
   const shownBy = order.proofDigest === credential.proofDigest ? 'buyer' : await credential.shownBy()
   if (shownBy === 'nobody' || !isSameRequest(call, order)) {
@@ -24,7 +26,7 @@ export async function replay<Input extends JsonObject>(call: PaidCall<Input>, or
     )
   }
   const end = await waited(call, order)
-  if (end.status === 'expired') await assertNeverLanded(call)
+  if (end.status === 'expired') await assertNeverLanded(paid)
   return shownBy === 'buyer' ? saidBefore(offer, end, true) : saidToAnybody(offer, end)
 }
 
@@ -40,7 +42,8 @@ export async function sameKey<Input extends JsonObject>(call: PaidCall<Input>, o
       'idempotency_conflict',
       'This idempotency key was used for another request; this payment was not taken.',
     )
-  return saidBefore(call.offer, await waited(call, order), true)
+  const { offer } = callWhere(call, order) ?? call
+  return saidBefore(offer, await waited(call, order), true)
 }
 
 function waited<Input extends JsonObject>({ checkout }: PaidCall<Input>, order: Order): Promise<Order> {
@@ -49,7 +52,13 @@ function waited<Input extends JsonObject>({ checkout }: PaidCall<Input>, order: 
 }
 
 /** The order was given up; before anybody is told to pay again, the chain is asked once more. */
-async function assertNeverLanded<Input extends JsonObject>(call: PaidCall<Input>): Promise<void> {
+async function assertNeverLanded<Input extends JsonObject>(call: PaidCall<Input> | null): Promise<void> {
+  if (!call)
+    throw new Problem(
+      'payment_conflict',
+      'This payment was given up on a network that this shop no longer looks at. If your wallet shows that it was made, ask the shop; else begin anew without it.',
+      { taken: 'unknown', action: 'none' },
+    )
   const transaction = await call.offer.rail.landed(call.credential)
   if (!transaction) return
   const detail = 'This payment landed after its order had been given up; it goes back to its payer.'

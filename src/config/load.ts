@@ -77,8 +77,10 @@ function withEarlierRails(read: OptionReader, config: Config): Config {
   return { ...config, retired: [...config.retired, ...earlier.filter((one) => !isOpen(config, one))] }
 }
 
+/** The same token on the same network: what was sold for it, the rail that sells finishes too. */
 function isOpen({ x402, mpp }: Config, { rail, config }: RetiredRail): boolean {
-  return (rail === 'x402' ? x402 : mpp)?.network === config.network
+  if (rail === 'x402') return x402?.network === config.network && sameAddress(x402.asset, config.asset)
+  return mpp?.network === config.network && sameAddress(mpp.currency.address, config.currency.address)
 }
 
 function readCommon(read: OptionReader, mode: 'sandbox' | 'production'): CommonConfig {

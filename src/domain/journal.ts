@@ -49,6 +49,20 @@ export function isDeliveryStep(step: string): boolean {
   return !NOT_A_DELIVERY.test(step)
 }
 
+/** A key of ours on one chain, and what it is for: `treasury`, `minter` and so on. */
+export type RoleKey = Pick<Send, 'chainId' | 'signer'> & { readonly role: string }
+
+/** A key that is or was ours, and how many transactions of it are accounted for; null when nobody has looked so far. */
+export type KnownKey = Pick<Send, 'chainId' | 'signer'> & {
+  readonly known: number | null
+  readonly roles: readonly string[]
+  /** Were the books ever held against the chain while it was ours? */
+  readonly isCounted: boolean
+}
+
+/** How many transactions of a key the chain has counted, and whether these are more than are accounted for. */
+export type KeyCount = Pick<Send, 'chainId' | 'signer'> & { readonly counted: number; readonly isBeyond: boolean }
+
 /** Why a send was not written down: its step has a transaction already, or its nonce has another use, and so has every one up to the last. */
 type Obstacle = { readonly kind: 'step_taken' } | { readonly kind: 'nonce_taken'; readonly lastNonce: number | null }
 
@@ -61,6 +75,8 @@ export type Journal = {
   find(chainId: number, signer: Address, orderId: string, step: string): Promise<Send | null>
   /** Everything that was ever signed for an order, by any key on any chain, oldest first. */
   ofOrder(orderId: string): Promise<readonly Send[]>
+  /** Every key that was ever ours in a role on a chain. One that was replaced may have sent what nobody else knows of. */
+  keysInRole(chainId: number, role: string): Promise<readonly Address[]>
   lastNonce(chainId: number, signer: Address): Promise<number | null>
   /** How many transactions of this key below a nonce are not written down. Those before the first that is do not count. */
   unknownBefore(chainId: number, signer: Address, nonce: number): Promise<number>

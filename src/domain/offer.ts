@@ -27,10 +27,16 @@ export function labelsOf(offers: ReadonlyMap<RailName, { readonly rail: Rail }>)
 /** Recovery knows an order only by its row; this is how it finds the offer that the order was opened under. */
 export type OfferKey = `${GoodName}/${RailName}/${string}`
 
-type Sold = { readonly good: GoodName; readonly rail: RailName; readonly network: string }
+type Sold = {
+  readonly good: GoodName
+  readonly rail: RailName
+  readonly network: string
+  readonly asset: string
+}
 
-export function offerKey({ good, rail, network }: Sold): OfferKey {
-  return `${good}/${rail}/${network}`
+/** The token is part of it: whoever looks for a payment among the transfers of another one finds that it never moved. */
+export function offerKey({ good, rail, network, asset }: Sold): OfferKey {
+  return `${good}/${rail}/${network}/${asset.toLowerCase()}`
 }
 
 /** As much of an offer as it takes to tell what became of a purchase, though it is sold no longer and nothing is left to move it with. */

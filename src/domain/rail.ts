@@ -193,12 +193,16 @@ export type SettleOutcome =
       /** Beside the payer: the code of a wallet that others may have too. */
       readonly suspects?: readonly string[]
     }
-  /** Nobody knows yet. Ask again; never ask for another payment. `isSeen`: it is on the chain, and not deep enough. */
+  /**
+   * Nobody knows yet. Ask again; never ask for another payment. `isSeen`: it is on the chain, and not deep enough. `hasFailed`: it was mined and
+   * took nothing, and only a block that replaces that one could change it; it keeps goods from nobody.
+   */
   | {
       readonly kind: 'unknown'
       readonly detail: string
       readonly transaction?: Hash | undefined
       readonly isSeen?: boolean
+      readonly hasFailed?: boolean
     }
 
 /** The part of an order that a rail works with. */
@@ -263,10 +267,18 @@ export type Rail = RailTraits & {
   readonly documents: RailDocuments
 }
 
+/** A token on a network. */
+export type Token = { readonly network: string; readonly asset: Address }
+
 /** A decoded payment header. Only its own rail can look inside `content`. */
 export type Credential = {
-  /** Every name the payment may be known by, read out of the credential: equal however it was encoded. */
+  /**
+   * Every name the payment may be known by, read out of the credential: equal however it was encoded. What says that it pays on another
+   * network has the name that it goes by there, too, because others may sell there, or this shop did.
+   */
   readonly identities: readonly string[]
+  /** What it says that it pays in: a claim, until it is verified. Null where it says nothing that could be a token. */
+  readonly paysIn: Token | null
   readonly proofDigest: string
   /** What it says that it pays, in atomic units: a claim, until it is verified. */
   readonly amount: bigint

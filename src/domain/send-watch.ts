@@ -19,6 +19,8 @@ export type SendWatch = {
   minedIn(chainId: number, blockHashes: readonly Hash[], limit: number): Promise<readonly WatchedSend[]>
   /** These blocks lie so deep that nothing in them has to be watched any more. */
   bury(chainId: number, blockHashes: readonly Hash[]): Promise<void>
+  /** It can never land, and what paid for it is lost: nothing is to be done for it until that is back. Then it is watched again. */
+  rest(send: Send): Promise<void>
   /** Another transaction has taken its place. */
   forget(send: Send): Promise<void>
 }

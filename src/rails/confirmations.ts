@@ -46,6 +46,9 @@ export async function isConfirmed(
   return needed <= 1n || (await head.fresh()).number - blockNumber + 1n >= needed
 }
 
+/** For a payment that took nothing in its block. */
+export const NOT_DEEP = 'The chain did not take the payment; waiting until that cannot change any more.'
+
 /** Whoever is told that a payment was not taken must not be told too early: its block lies deep, and as deep as its amount wants it. */
 export async function isIrrevocable(
   { isBuried, ...rule }: Pick<ConfirmationRule, 'head' | 'confirmations'> & Pick<Sender, 'isBuried'>,

@@ -48,6 +48,7 @@ import { type Ground, layGround, type Parts } from './parts.ts'
 import { firstLink, isUnfounded } from './people-desk.ts'
 import { openRails, recordedTerms, sellingRails, warmUp } from './rails.ts'
 import { createNodeTimes, createReplica } from './replica.ts'
+import { createSigners, recordedSigners } from './signers.ts'
 import { createTally } from './tally.ts'
 import { createTelling } from './telling.ts'
 import { keepTime } from './time.ts'
@@ -137,6 +138,7 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   const selling = accounts.filter(({ isSelling }) => isSelling)
   const hostOf = addressFinder(ground.rails, http)
   const past = await recordedTerms(patient, accounts)
+  const { signers, formerKeys } = await recordedSigners(patient, createSigners(accounts, config.game, chainOf))
   const telling = createTelling({ config, surfaces, hostOf, past })
   const { secondOpinionFrom } = config.operations
   const railParts = {
@@ -152,7 +154,7 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   await assertAllFinishable(patient, offers)
   const orders = createOrders(database)
   const memory = createStoreMemory()
-  const books = { config, accounts, database, journal, orders, past, memory }
+  const books = { config, accounts, database, signers, formerKeys, orders, past, memory }
   const replica = createReplica({ database, clock, random, nodes })
   const around = { ...sources, ...books, rails, open, chainOf, meter, tally, rules, replica }
   const { resolve, post, doctor, lookMs } = ground

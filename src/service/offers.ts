@@ -37,7 +37,8 @@ export function pairOffers({ surfaces, accounts, rails, telling, rules, ...optio
         if (!isSoldOn(rail)) continue
         // The map forgets which input an offer takes; an order's row remembers, because its input was parsed for that very offer.
         const offer = { ...what, price, rail, ...telling.of(what.good.name, rail.name) } as unknown as Offer
-        const key = offerKey({ good: offer.good.name, rail: rail.name, network: rail.network })
+        const { name, network, asset } = rail
+        const key = offerKey({ good: offer.good.name, rail: name, network, asset })
         if (!offers.has(key)) offers.set(key, offer)
         if (isSelling && !config.notSold.has(offer.good.surface)) sold.set(rail.name, offer as never)
       }

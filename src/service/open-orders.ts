@@ -16,7 +16,8 @@ export async function assertAllFinishable(database: Database, offers: ReadonlyMa
   const stranded = (await openSales(database)).filter((sale) => !offers.has(offerKey(sale)))
   if (stranded.length === 0) return
   const named = stranded.map(
-    ({ good, rail, network, count, example }) => `${count} for ${good} on ${rail} (${network}), such as ${example}`,
+    ({ good, rail, network, asset, count, example }) =>
+      `${count} for ${good} on ${rail} (${network}) in ${asset}, such as ${example}`,
   )
   throw new Error(
     `orders are open that this configuration could neither deliver nor refund: ${named.join('; ')}. ${REMEDY}`,
@@ -25,7 +26,8 @@ export async function assertAllFinishable(database: Database, offers: ReadonlyMa
 
 const REMEDY =
   `Keep the options of what sold them, and switch it off with ${SWITCHES} ` +
-  'set to false; for another network, name the earlier configuration in SUTLER_RETIRED_ENV. Their orders are then finished, and nothing more is sold'
+  'set to false; for another network, name the earlier configuration in SUTLER_RETIRED_ENV. Their orders are then finished, and nothing more is sold. ' +
+  'For another token on the same network, open with the earlier one, paused, until nothing is open in it'
 
 /** The same for money that came without a purchase, or whose order was given up: only the rail that it came by can send it back. */
 export async function assertAllReturnable(database: Database, { tills, policy }: ReconcileContext): Promise<void> {

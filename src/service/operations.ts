@@ -4,6 +4,7 @@ import { healthRows } from '../api/operator/health-rows.ts'
 import type { ShopMeter } from '../api/operator/metrics.ts'
 import type { OperatorRoute } from '../api/operator/route.ts'
 import type { DoctorReport } from '../api/operator/system-rows.ts'
+import type { Address } from '../base/address.ts'
 import { cachedRead } from '../base/cached-read.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/id.ts'
@@ -19,12 +20,12 @@ import { type Reconciler, startReconciler } from '../checkout/reconciler.ts'
 import type { StoreMemory } from '../checkout/store-memory.ts'
 import type { Config } from '../config/config.ts'
 import type { SurfaceName } from '../domain/good.ts'
-import type { Journal } from '../domain/journal.ts'
 import type { Route } from '../domain/route.ts'
 import { REFUND_AT_LEAST, type Till } from '../domain/till.ts'
 import type { RailAccount } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
 import type { Orders } from '../store/orders/orders.ts'
+import { knownKeys } from '../store/sends/keys.ts'
 import type { ShopTerms } from '../store/shop-terms.ts'
 import type { KeyRight, OpenSurface } from '../surfaces/surface.ts'
 import { createWebhooks, type Webhooks } from '../webhooks/endpoints.ts'
@@ -42,7 +43,7 @@ import { createLookout, type Lookout } from './lookout.ts'
 import { operatorRoutes } from './operator-routes.ts'
 import type { OpenRail } from './rails.ts'
 import type { ReplicaVoice } from './replica.ts'
-import { createSigners, isJournalBehind } from './signers.ts'
+import { countSends, type RoleSigner } from './signers.ts'
 import type { Tally } from './tally.ts'
 import { createTills } from './tills.ts'
 import { readWallets } from './wallets.ts'
@@ -52,7 +53,10 @@ type OperationsParts = {
   /** Where the rails are paid, and were. */
   readonly accounts: readonly RailAccount[]
   readonly database: Database
-  readonly journal: Journal
+  /** The keys that it works with. */
+  readonly signers: readonly RoleSigner[]
+  /** Those that it, or another replica, has worked with before. */
+  readonly formerKeys: readonly Address[]
   readonly rails: readonly OpenRail[]
   /** What is sold. */
   readonly open: ReadonlyMap<SurfaceName, OpenSurface>
@@ -103,14 +107,13 @@ const RIGHTS_MS = 60_000
 const RESCAN_BLOCKS = 128n
 
 export function createOperations(parts: OperationsParts): Operations {
-  const { config, accounts, database, journal, rails, open, chainOf, meter, clock, random, log, waypoint } = parts
+  const { config, database, signers, rails, open, meter, clock, random, log, waypoint } = parts
   const { operations } = config
   const { resolve = systemResolve, past, exchange } = parts
-  const signers = createSigners(accounts, config.game, chainOf)
-  const tills = createTills({ rails, signers, database, past, log })
+  const tills = createTills({ rails, signers, formerKeys: parts.formerKeys, database, past, log })
   const reconcileContext = reconcileContextOf(parts, tills)
   const gate = createLedgerGate(reconcileContext, {
-    isBehind: () => isJournalBehind(signers, journal),
+    countSends: () => countSends(signers, () => knownKeys(database)),
     memory: parts.memory,
     patienceMs: config.limits.leaseSeconds * 1000,
   })

@@ -1,3 +1,4 @@
+import { sameAddress } from '../base/address.ts'
 import type { Config } from '../config/config.ts'
 import type { GoodName } from '../domain/good.ts'
 import type { Offer, Told } from '../domain/offer.ts'
@@ -31,9 +32,9 @@ export function createTelling(parts: {
   }
   return {
     of,
-    byRecords({ good, rail, network }) {
-      const currency = past.find((terms) => terms.rail === rail && terms.network === network)?.currency ?? 'USD'
-      return { ...of(good, rail), rail: { currency } }
+    byRecords({ good, rail, network, asset }) {
+      const terms = past.find((one) => one.rail === rail && one.network === network && sameAddress(one.asset, asset))
+      return { ...of(good, rail), rail: { currency: terms?.currency ?? 'USD' } }
     },
   }
 }

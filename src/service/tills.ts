@@ -18,6 +18,8 @@ import type { RoleSigner } from './signers.ts'
 type TillParts = {
   readonly rails: readonly OpenRail[]
   readonly signers: readonly RoleSigner[]
+  /** Keys that were ours before: what comes from one is nobody's payment, and must not go back to it. */
+  readonly formerKeys: readonly Address[]
   readonly database: Database
   /** What this shop asked for before. */
   readonly past: readonly ShopTerms[]
@@ -30,14 +32,14 @@ export function createTills(parts: TillParts): readonly Till[] {
 }
 
 function tillsOf(parts: TillParts, { rail, chain, confirmations, sinceBlock }: OpenRail): readonly Till[] {
-  const { past, signers, database } = parts
+  const { past, signers, formerKeys, database } = parts
   const { rpc, head } = chain
   const { name, network, asset } = rail
   const earlier = past.filter(
     (terms) => terms.rail === name && terms.network === network && sameAddress(terms.asset, asset),
   )
   const places = new Map([rail, ...earlier].map(({ payTo }) => [payTo.toLowerCase(), payTo]))
-  const own = [...signers.map(({ sender }) => sender.address), ...places.values()]
+  const own = [...signers.map(({ sender }) => sender.address), ...formerKeys, ...places.values()]
   const depth = { head, confirmations }
   const idOf = (payTo: Address) => `${network}/${asset}/${payTo}`.toLowerCase()
   return [...places.values()].map((payTo) => ({
@@ -68,10 +70,9 @@ function watcherOf({ database, signers, log }: TillParts, scope: WatchScope): Ti
   return async (lease) => {
     const missing = await Promise.all(
       chains.map((rpc) => {
-        const senderOf = (address: Address) =>
-          signers.find((signer) => signer.rpc === rpc && sameAddress(signer.sender.address, address))?.sender
+        const senders = signers.filter((signer) => signer.rpc === rpc).map(({ sender }) => sender)
         // A chain that is silent now is looked at next time; the books of the others are kept meanwhile.
-        return watchSends({ rpc, watch, senderOf, lease, log }).catch((error: unknown) => {
+        return watchSends({ rpc, watch, senders, lease, log }).catch((error: unknown) => {
           if (!isProblem(error)) throw error
           log.warn('check of sent deliveries and refunds failed', { chainId: rpc.chainId, error })
           return []
@@ -87,13 +88,14 @@ function watcherOf({ database, signers, log }: TillParts, scope: WatchScope): Ti
 
 /** Sends what settles an order once more: the same bytes, which land once. What it delivered waits until that is there. */
 function landerOf(database: Database, signers: readonly RoleSigner[]): Till['landAgain'] {
-  const senderOf = (chainId: number, address: Address) =>
-    signers.find(({ rpc, sender }) => rpc.chainId === chainId && sameAddress(sender.address, address))?.sender
   return async (orderId, lease) => {
     let outcome: Awaited<ReturnType<Till['landAgain']>> = 'impossible'
-    for (const { chainId, signer, step } of await sendsOf(database, orderId)) {
-      if (!/^settle(\.\d+)?$/.test(step)) continue
-      const state = await senderOf(chainId, signer)?.resume({ lease, orderId, step })
+    for (const send of await sendsOf(database, orderId)) {
+      if (!/^settle(\.\d+)?$/.test(send.step)) continue
+      const senders = signers.map(({ sender }) => sender).filter(({ chainId }) => chainId === send.chainId)
+      const own = senders.find((sender) => sender.isOwn(send))
+      // Its key may have been rotated away.
+      const state = await (own ? own.resume({ lease, orderId, step: send.step }) : senders[0]?.remind(send))
       if (!state) continue
       if (state.state === 'mined' && state.receipt.succeeded) outcome = 'landed'
       if (state.state === 'pending' && outcome === 'impossible') outcome = 'pending'

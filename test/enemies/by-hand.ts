@@ -1,7 +1,13 @@
+import assert from 'node:assert/strict'
+import type { PrivateKeyAccount } from 'viem/accounts'
+import type { Hash } from '../../src/base/address.ts'
 import { advance } from '../../src/checkout/advance.ts'
 import type { ChainConfig, Config } from '../../src/config/config.ts'
 import type { Order } from '../../src/domain/order.ts'
+import { buy } from '../operations/desk.ts'
+import type { RailUnderTest } from '../support/credentials.ts'
 import type { TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 
 /** One step of an order, taken by hand: no worker, no pauses, whoever had it before. */
 export async function step({ store, service }: Pick<TestShop, 'store' | 'service'>, orderId: string): Promise<Order> {
@@ -11,6 +17,37 @@ export async function step({ store, service }: Pick<TestShop, 'store' | 'service
   const order = await checkout.orders.byId(orderId)
   if (lease && order) await advance(checkout, { order, lease })
   return (await checkout.orders.byId(orderId))!
+}
+
+/** A purchase that is delivered, in its answer or by hand: the machine may be slower than the answer waits. */
+export async function buyByHand(
+  shop: TestShop,
+  rail: RailUnderTest,
+  buyer: PrivateKeyAccount,
+  lot: { saleId: number },
+): Promise<void> {
+  const { response, body } = await buy(shop, rail, buyer, lot)
+  assert.ok([200, 202].includes(response.status), String(response.status))
+  await until(async () => (await step(shop, body.orderId)).status === 'confirmed')
+}
+
+/** The hash of a step's transaction, as it was signed first. */
+export async function hashOf({ store }: Pick<TestShop, 'store'>, orderId: string, step: string): Promise<Hash> {
+  const { rows } = await store.db.query<{ versions: { hash: Hash }[] }>(
+    'select versions from sends where order_id = $1 and step = $2',
+    [orderId, step],
+  )
+  return rows[0]!.versions[0]!.hash
+}
+
+/** Takes back the blocks since a transaction, and mines everything in them again but these. */
+export async function drop(chain: TestShop['chains']['native'], first: Hash, ...others: Hash[]): Promise<void> {
+  const receipt = (await chain.request({ method: 'eth_getTransactionReceipt', params: [first] })) as {
+    blockNumber: string
+  }
+  const head = Number(await chain.request({ method: 'eth_blockNumber' }))
+  const depth = head - Number(receipt.blockNumber) + 1
+  await chain.request({ method: 'dev_reorg', params: [depth, { drop: [first, ...others] }] })
 }
 
 /** The same configuration with other properties of its chains. */

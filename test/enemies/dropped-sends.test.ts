@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { PrivateKeyAccount } from 'viem/accounts'
+import { generatePrivateKey, type PrivateKeyAccount } from 'viem/accounts'
 import type { Hash } from '../../src/base/address.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
+import { Secret } from '../../src/base/secret.ts'
 import { createWallet } from '../../src/chain/wallet.ts'
 import { refundOrder } from '../../src/checkout/refund.ts'
 import { startWorker } from '../../src/checkout/worker.ts'
@@ -15,6 +16,7 @@ import { fundedWallet } from '../support/buyers.ts'
 import { edited, mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
+import { drop, hashOf } from './by-hand.ts'
 
 // A reorganisation takes back what an order counts on: the mint, or the refund, and nothing else. The books of payments are even.
 
@@ -37,30 +39,12 @@ const tokens = (owner: PrivateKeyAccount) => nftsOf(shop.chains, shop.world.cont
 const refunds = (rail: RailUnderTest, owner: PrivateKeyAccount) =>
   transfers(shop, rail, demoAddressOf('treasury'), owner.address)
 
-/** The hash of a step's transaction, as it was signed. */
-async function hashOf(orderId: string, step: string): Promise<Hash> {
-  const { rows } = await shop.store.db.query<{ versions: { hash: Hash }[] }>(
-    'select versions from sends where order_id = $1 and step = $2',
-    [orderId, step],
-  )
-  return rows[0]!.versions[0]!.hash
-}
-
 async function bytesOf(orderId: string): Promise<string> {
   const { rows } = await shop.store.db.query<{ versions: { raw: string }[] }>(
     `select versions from sends where order_id = $1 and step = 'mint'`,
     [orderId],
   )
   return rows[0]!.versions[0]!.raw
-}
-
-/** Takes back the last blocks, and mines everything in them again but this. */
-async function dropOnly(chain: typeof shop.chains.native, hash: Hash): Promise<void> {
-  const receipt = (await chain.request({ method: 'eth_getTransactionReceipt', params: [hash] })) as {
-    blockNumber: string
-  }
-  const head = Number(await chain.request({ method: 'eth_blockNumber' }))
-  await chain.request({ method: 'dev_reorg', params: [head - Number(receipt.blockNumber) + 1, { drop: hash }] })
 }
 
 for (const rail of [x402UnderTest, mppPullUnderTest]) {
@@ -72,8 +56,8 @@ for (const rail of [x402UnderTest, mppPullUnderTest]) {
     test('E20: whose mint alone is dropped gets its token back, from the same bytes, and is named', async () => {
       const { response, body } = await buy(shop, rail, buyer)
       assert.equal(response.status, 200)
-      const mint = await hashOf(body.orderId, 'mint')
-      await dropOnly(shop.chains.native, mint)
+      const mint = await hashOf(shop, body.orderId, 'mint')
+      await drop(shop.chains.native, mint)
       assert.equal(await tokens(buyer), 0)
       const { items, difference } = await reconcileRail(shop, rail)
       assert.deepEqual(
@@ -93,8 +77,8 @@ for (const rail of [x402UnderTest, mppPullUnderTest]) {
       const { body } = await buy(shop, rail, buyer)
       await refundOrder(shop.service.checkout, body.orderId, { reason: 'a test', by: 'ada' })
       const before = (await refunds(rail, buyer)).length
-      const refund = await hashOf(body.orderId, 'refund')
-      await dropOnly(chainOf(rail), refund)
+      const refund = await hashOf(shop, body.orderId, 'refund')
+      await drop(chainOf(rail), refund)
       assert.equal((await refunds(rail, buyer)).length, before - 1)
       const { items } = await reconcileRail(shop, rail)
       assert.deepEqual(
@@ -115,13 +99,13 @@ describe('a dropped delivery', () => {
 
   test('whose nonce went to something else meanwhile is sent under another one, once', async () => {
     const { body } = await buy(shop, x402UnderTest, buyer)
-    await dropOnly(shop.chains.native, await hashOf(body.orderId, 'mint'))
+    await drop(shop.chains.native, await hashOf(shop, body.orderId, 'mint'))
     // Somebody with the minter's key is faster than we are.
     await takeNonce()
     for (let look = 0; look < 3; look++) await reconcileRail(shop, x402UnderTest)
     assert.equal(await tokens(buyer), 1)
     assert.deepEqual((await reconcileRail(shop, x402UnderTest)).items, [])
-    assert.ok(await hashOf(body.orderId, 'mint.2'))
+    assert.ok(await hashOf(shop, body.orderId, 'mint.2'))
   })
 
   test('that was only mined again in another block is not missing', async () => {
@@ -137,8 +121,8 @@ describe('a dropped delivery', () => {
     const { body } = await buy(shop, mppPullUnderTest, buyer)
     // Our books of this payment were read before the chain changed its mind.
     await reconcileRail(shop, mppPullUnderTest)
-    await dropOnly(shop.chains.tempo, body.paymentTx)
-    await dropOnly(shop.chains.native, await hashOf(body.orderId, 'mint'))
+    await drop(shop.chains.tempo, body.paymentTx)
+    await drop(shop.chains.native, await hashOf(shop, body.orderId, 'mint'))
     const report = await reconcileRail(shop, mppPullUnderTest)
     const kinds = report.items.map(({ kind }) => kind).sort()
     assert.deepEqual(kinds, ['delivery_missing', 'lost'])
@@ -172,6 +156,66 @@ describe('a dropped delivery', () => {
   })
 })
 
+describe('what the chain drops after its key was rotated away', () => {
+  let successor: Pick<TestShop, 'service'>
+  before(async () => {
+    buyer = await fundedWallet(shop)
+    const key = new Secret(generatePrivateKey())
+    const service = await shop.replica({
+      configure: ({ x402, mpp, game, ...config }) => ({
+        ...config,
+        x402: { ...x402!, treasuryKey: key, facilitator: { kind: 'inproc', settlerKey: key } },
+        mpp: { ...mpp!, treasuryKey: key },
+        game: { ...game, sale: { ...game.sale!, minterKey: key } },
+      }),
+    })
+    successor = { service }
+  })
+  const named = async (rail: RailUnderTest, { orderId: id }: { orderId: string }) =>
+    (await reconcileRail(successor, rail)).items.filter(({ orderId }) => orderId === id).map(({ kind }) => kind)
+
+  test('E52: a mint is brought back from the same bytes, and is named', async () => {
+    const before = await tokens(buyer)
+    const { body } = await buy(shop, x402UnderTest, buyer)
+    await drop(shop.chains.native, await hashOf(shop, body.orderId, 'mint'))
+    assert.equal(await tokens(buyer), before)
+    assert.deepEqual(await named(x402UnderTest, body), ['delivery_missing'])
+    assert.equal(await tokens(buyer), before + 1)
+    assert.deepEqual(await named(x402UnderTest, body), [])
+  })
+
+  for (const rail of [x402UnderTest, mppPullUnderTest])
+    test(`E52: so is a refund by ${rail.name}, once`, async () => {
+      const { body } = await buy(shop, rail, buyer)
+      await refundOrder(shop.service.checkout, body.orderId, { reason: 'a test', by: 'ada' })
+      const before = (await refunds(rail, buyer)).length
+      await drop(chainOf(rail), await hashOf(shop, body.orderId, 'refund'))
+      assert.equal((await refunds(rail, buyer)).length, before - 1)
+      assert.deepEqual(await named(rail, body), ['refund_missing'])
+      assert.deepEqual(await named(rail, body), [])
+      assert.equal((await refunds(rail, buyer)).length, before)
+    })
+
+  test('E52: so is the settlement of a payment', async () => {
+    const before = await x402UnderTest.till(shop)
+    const { body } = await buy(shop, x402UnderTest, buyer)
+    await reconcileRail(successor, x402UnderTest)
+    await drop(shop.chains.native, body.paymentTx)
+    assert.equal(await x402UnderTest.till(shop), before)
+    await reconcileRail(successor, x402UnderTest)
+    assert.equal(await x402UnderTest.till(shop), before + LOT_PRICE)
+    assert.deepEqual(await named(x402UnderTest, body), [])
+  })
+
+  test('E52: and what was only mined again in another block is not missing', async () => {
+    const before = await tokens(buyer)
+    const { body } = await buy(shop, x402UnderTest, buyer)
+    await native('dev_reorg', '0x3')
+    assert.deepEqual(await named(x402UnderTest, body), [])
+    assert.equal(await tokens(buyer), before + 1)
+  })
+})
+
 describe('a payment that was dropped before the delivery failed', () => {
   const rail = mppPullUnderTest
   const failed = async () => {
@@ -190,8 +234,16 @@ describe('a payment that was dropped before the delivery failed', () => {
   }
   const dropIt = async () => {
     await reconcileRail(shop, rail)
-    await dropOnly(shop.chains.tempo, (await failed()).payment_tx)
+    await drop(shop.chains.tempo, (await failed()).payment_tx)
     await reconcileRail(shop, rail)
+  }
+
+  const bringBack = async (credential: string) => {
+    let raw = ''
+    edited(credential, ({ payload }) => {
+      raw = (payload as unknown as { signature: string }).signature
+    })
+    await shop.chains.tempo.request({ method: 'eth_sendRawTransaction', params: [raw] })
   }
 
   test('M-19: for good, is not sent back: a person is asked', async () => {
@@ -208,12 +260,28 @@ describe('a payment that was dropped before the delivery failed', () => {
   test('M-19: for good, and that its payer brings back all the same, is sent back at once', async () => {
     const { credential } = await buyInVain(dropIt)
     assert.match((await failed()).tries, /dropped its payment for good/)
-    let raw = ''
-    edited(credential, ({ payload }) => {
-      raw = (payload as unknown as { signature: string }).signature
-    })
-    await shop.chains.tempo.request({ method: 'eth_sendRawTransaction', params: [raw] })
+    await bringBack(credential)
     await reconcileRail(shop, rail)
+    const worker = startWorker(shop.service.checkout)
+    await until(async () => (await refunds(rail, buyer)).length === 1)
+    await worker.stop()
+  })
+
+  test('E49: for good, and that comes back while somebody looks at its order, is heard of when they have looked', async () => {
+    const { credential } = await buyInVain(dropIt)
+    const { id } = await failed()
+    const { jobs } = shop.service.checkout
+    const lease = (await jobs.begin(id, 60))!
+    await bringBack(credential)
+    await reconcileRail(shop, rail)
+    // They have seen that it was gone, and come back in an hour.
+    await jobs.release(lease, 3_600, 'urgent')
+    await reconcileRail(shop, rail)
+    const { rows } = await shop.store.db.query<{ due: boolean }>(
+      `select run_at <= now() as due from jobs where key = $1`,
+      [id],
+    )
+    assert.deepEqual(rows, [{ due: true }])
     const worker = startWorker(shop.service.checkout)
     await until(async () => (await refunds(rail, buyer)).length === 1)
     await worker.stop()

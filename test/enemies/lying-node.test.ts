@@ -21,6 +21,8 @@ const DEAR = 79
 const PRICE = 150_000_000n
 const word = (address: string): Hex => `0x${address.slice(2).toLowerCase().padStart(64, '0')}`
 const number = (value: bigint): Hex => `0x${value.toString(16).padStart(64, '0')}`
+/** `authorizationState(address,bytes32)`. */
+const AUTHORIZATION_STATE = '0xe94a0102'
 const topic = (text: string) => keccak256(toBytes(text))
 
 /** A shop with a dear lot and two ways to each chain: the first one can lie, the second one never does. */
@@ -125,6 +127,44 @@ describe('a payment that the first node makes up', () => {
       assert.equal(await nftsOf(shop.chains, shop.world.contracts.sale, buyer.address), 1)
     })
   }
+})
+
+describe('E50: what went through, and the first node says that it reverted', () => {
+  /** The right block, and nothing happened in it. */
+  const denyPayments = ({ meddler }: Shop, chainId: number) => {
+    const stops = [
+      meddler.meddle('eth_getTransactionReceipt', async (_params, ask, chain) => {
+        const receipt = (await ask()) as object | null
+        return chain === chainId && receipt ? { ...receipt, status: '0x0', logs: [] } : receipt
+      }),
+      meddler.meddle('eth_getLogs', (_params, ask, chain) => (chain === chainId ? [] : ask())),
+      meddler.meddle('eth_call', ([call], ask, chain) => {
+        const { data } = call as unknown as { data: string }
+        return chain === chainId && data.startsWith(AUTHORIZATION_STATE) ? number(0n) : ask()
+      }),
+    ]
+    return () => {
+      for (const stop of stops) stop()
+    }
+  }
+
+  for (const [rail, chainId] of [
+    [x402UnderTest, 84532],
+    [mppPullUnderTest, 42431],
+  ] as const)
+    test(`a payment by ${rail.name} is not said to be free`, async (t) => {
+      const liar = await shopWithLiar(t)
+      const { shop, buyer } = liar
+      const { request, credential } = await payFor(shop, rail, buyer)
+      const till = await rail.till(shop)
+      const stop = denyPayments(liar, chainId)
+      const response = await fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential }))
+      const { orderId } = await said(response)
+      assert.equal(response.status, 202)
+      assert.notEqual(await rail.till(shop), till)
+      stop()
+      assert.equal((await ended(shop, rail.rail, orderId)).status, 'confirmed')
+    })
 })
 
 describe('an honest pair of nodes', () => {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Hash } from '../../src/base/address.ts'
 import { systemRandom } from '../../src/base/id.ts'
 import type { Transfer } from '../../src/domain/till.ts'
-import { matchArrivals } from '../../src/store/tills/matching.ts'
+import { matchArrivals, straysLikeMissing } from '../../src/store/tills/matching.ts'
 import { findMissing } from '../../src/store/tills/missing-settlements.ts'
 import { openTill, recordScan } from '../../src/store/tills/scan.ts'
 import { openStore } from '../support/database.ts'
@@ -90,4 +90,24 @@ test('E43: hundreds of equal payments in one transaction are told from those tha
   })
   const missing = await db.query<{ n: number }>('select count(*)::int as n from missing_settlements')
   assert.equal(missing.rows[0]!.n, 1_000)
+})
+
+test('E56: what may be a missing payment is found among thousands, whatever the statistics say', async (t) => {
+  const store = await openStore('postgres')
+  t.after(() => store.drop())
+  const { db } = store
+  await openTill(db, TILL, { after: 0n, again: 128n })
+  const lose = async (count: number, name: string) => {
+    await db.query(ordersPaidBy(`'0x${name}' || i`, name), [count])
+    await db.query(transfersIn(`'0xother${name}' || i`, name), [count * 5])
+    await db.query(
+      `insert into missing_settlements (order_id, till, state, detail)
+       select 'ord_${name}' || i, '${TILL}', 'open', 'A test.' from generate_series(1, $1::int) as i`,
+      [count],
+    )
+  }
+  await lose(1, 'first')
+  await db.query('analyze arrivals, orders, missing_settlements')
+  await lose(1_000, 'each')
+  assert.equal((await straysLikeMissing(db, TILL)).length, 10)
 })

@@ -102,6 +102,7 @@ function open({ network, asset, currency, treasuryKey }: Money, { rpc, sender }:
     const { slip, hash, raw, signature } = parsed.data
     return {
       identities: [identityOf(hash), `voucher:${network}/challenge/${slip}`],
+      paysIn: { network, asset },
       proofDigest: sha256Hex(`${slip} ${hash} ${signature}`),
       amount: BigInt(slipIn(slip)?.amount ?? 0),
       funds: raw === undefined ? 'captured' : 'authorized',

@@ -69,4 +69,13 @@ export const KEPT: readonly Kept[] = [
       { kind: 'node', chain: 'native', node: 0, how: 'silent', fromMs: 3_479, forMs: 60_000 },
     ],
   },
+  {
+    what: 'a refund by the old key of the treasury on a branch that waits, and one by the new key: sent back twice',
+    seed: 2278,
+    plan: [
+      { kind: 'change', what: 'rotate treasury', atMs: 22_949, ageMs: 20_000 },
+      { kind: 'delay', label: 'rpc eth_getTransactionReceipt', nth: 2, ms: 2_000 },
+      { kind: 'fork', chain: 'tempo', node: 0, wins: false, drop: 'nothing', fromMs: 24_783, forMs: 10_000 },
+    ],
+  },
 ]

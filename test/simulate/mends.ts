@@ -34,7 +34,7 @@ export const mends: Readonly<Record<string, readonly Cut[]>> = {
   E9: [
     {
       file: 'src/checkout/replay.ts',
-      from: "if (end.status === 'expired') await assertNeverLanded(call)",
+      from: "if (end.status === 'expired') await assertNeverLanded(paid)",
       to: '',
     },
   ],

@@ -92,7 +92,7 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
         const { rail } = before.offer
         const sent = { route: before, incoming: incomingOf(call) }
         const outcome = await paymentGate.admit(call.http, sent, () =>
-          answerFormer(checkout, before.offer, requestOf(before, sent.incoming), retiredWords(rail)),
+          answerFormer(checkout, before.offer, requestOf(before, sent.incoming)),
         )
         return outcome.kind === 'challenged' ? demand(outcome.problem) : outcomeResult(outcome, rail, call)
       }
@@ -122,9 +122,6 @@ function formerOffers(
   const all = [...offers.values()].filter(({ good, rail }) => good.name === name && !rails.includes(rail))
   return all as unknown as readonly PaidRoute['offer'][]
 }
-
-const retiredWords = ({ label }: Rail) =>
-  `This shop takes no payments by ${label} any more, and this one has bought nothing; what has reached the shop goes back to its sender.`
 
 /** What a tool of one price costs now, where clients look for it. The challenge decides: they keep a list for as long as they run. */
 async function priceMeta(rows: readonly PaidRoute[]): Promise<JsonObject> {

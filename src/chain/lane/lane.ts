@@ -75,12 +75,28 @@ export function createLane(options: LaneOptions): Lane {
     chainId,
     signer,
     tank: createTank({ rpc, signer, clock, isFilled: options.paysGasInCoin }),
-    row: { next: null, landedBelow: 0, movedAt: clock.now(), tendedAt: 0, lookedAt: 0, counted: new Set() },
+    row: newRow(clock, new Set()),
     inTurn(work) {
       const result = queue.then(work)
       queue = result.catch(() => {})
       return result
     },
+    alarm: createAlarm(log.with({ chainId, signer }), clock),
+  }
+}
+
+function newRow(clock: Clock, counted: Set<Hash>): Row {
+  return { next: null, landedBelow: 0, movedAt: clock.now(), tendedAt: 0, lookedAt: 0, counted }
+}
+
+/** The row of another key of ours on this chain, as far as it can be worked on without that key: looked at, and its bytes sent again. */
+export function laneOfKey(lane: Lane, signer: Address): Lane {
+  const { rpc, clock, log, chainId, row, paysGasInCoin } = lane
+  return {
+    ...lane,
+    signer,
+    tank: createTank({ rpc, signer, clock, isFilled: paysGasInCoin }),
+    row: newRow(clock, row.counted),
     alarm: createAlarm(log.with({ chainId, signer }), clock),
   }
 }

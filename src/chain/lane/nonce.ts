@@ -10,11 +10,27 @@ export async function countedNonce({ rpc, signer }: Lane, block: 'latest' | Hex 
 
 /** The same question to another node, or to the same one after a moment. */
 export async function countedAgain(lane: Lane): Promise<number> {
-  const { rpc, signer, clock } = lane
-  const other = await rpc.second?.request<string>('eth_getTransactionCount', [signer, 'latest']).catch(() => null)
-  if (other != null) return Number(other)
-  await clock.sleep(SECOND_LOOK_MS)
+  const other = await countedByAnother(lane)
+  if (other !== null) return other
+  await lane.clock.sleep(SECOND_LOOK_MS)
   return countedNonce(lane)
+}
+
+/** Null when there is no other node, or it does not answer. */
+async function countedByAnother({ rpc, signer }: Lane): Promise<number | null> {
+  const other = await rpc.second?.request<string>('eth_getTransactionCount', [signer, 'latest']).catch(() => null)
+  return other == null ? null : Number(other)
+}
+
+/**
+ * How many the chain has counted. More than are known are believed only when two looks agree. Where nothing is known yet two nodes must, if
+ * there are two: whatever is written down too high hides all that is sent after it.
+ */
+export async function countedBeyond(lane: Lane, known: number | null): Promise<number> {
+  const counted = await countedNonce(lane)
+  if (known === null) return Math.min(counted, (await countedByAnother(lane)) ?? counted)
+  if (counted <= known) return counted
+  return Math.max(known, Math.min(counted, await countedAgain(lane)))
 }
 
 /**

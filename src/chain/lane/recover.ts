@@ -7,7 +7,16 @@ import { countedNonce } from './nonce.ts'
 /** Has the chain counted more of this key than the journal knows? Then the journal is an older copy of itself. */
 export async function isJournalShort(lane: Lane): Promise<boolean> {
   const { journal, chainId, signer } = lane
-  return (await journal.unknownBefore(chainId, signer, await countedNonce(lane))) > 0
+  return (await journal.unknownBefore(chainId, signer, await mostCounted(lane))) > 0
+}
+
+/** By whichever node counts most: one that counts too few would hide what was sent, and one too many only makes us look once more. */
+async function mostCounted(lane: Lane): Promise<number> {
+  const { rpc, signer } = lane
+  if (rpc.second === null) return countedNonce(lane)
+  const all = await rpc.everyone<Hex>('eth_getTransactionCount', [signer, 'latest'])
+  const counts = all.filter((one) => one !== undefined).map(Number)
+  return counts.length > 0 ? Math.max(...counts) : countedNonce(lane)
 }
 
 /**

@@ -63,6 +63,7 @@ export async function checkChains(config: Config): Promise<readonly Diagnosis[]>
 const sendsNothing: Journal = {
   find: refuseToSend,
   ofOrder: refuseToSend,
+  keysInRole: refuseToSend,
   lastNonce: refuseToSend,
   unknownBefore: refuseToSend,
   record: refuseToSend,

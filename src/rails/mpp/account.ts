@@ -63,7 +63,7 @@ function open(config: MppConfig, { rpc, head, sender }: ChainAccess, parts: Rail
     secondOpinion: secondOpinion(rpc, secondOpinionFrom),
   }
   const treasury = sender(config.treasuryKey)
-  const { isBuried } = treasury
+  const { isBuried, deepTime } = treasury
   let loading: Promise<TransactionVerifier> | null = null
   const verifier = (): Promise<TransactionVerifier> => {
     loading ??= import('./verifier.ts').then(({ createTransactionVerifier }) =>
@@ -84,7 +84,7 @@ function open(config: MppConfig, { rpc, head, sender }: ChainAccess, parts: Rail
     modes,
     rpc,
     ...depth,
-    settler: createChargeSettler({ ...depth, isBuried, rpc, log, waitMs: limits.receiptWaitMs, waypoint }),
+    settler: createChargeSettler({ ...depth, isBuried, deepTime, rpc, log, waitMs: limits.receiptWaitMs, waypoint }),
     verifier,
     random,
     treasury,

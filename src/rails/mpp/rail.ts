@@ -23,7 +23,7 @@ import {
   serializeChallenge,
 } from './challenge.ts'
 import type { ChargeTerms } from './charge.ts'
-import { readCredential } from './credential.ts'
+import { networksOf, readCredential } from './credential.ts'
 import { documentsOf } from './documents.ts'
 import { tagIn, transferIdentity } from './memo.ts'
 import { nameOf, paymentOf } from './payment.ts'
@@ -61,7 +61,7 @@ const BOTH_MODES = 2
 const NONCE_BYTES = 9
 
 export function mppRail(options: MppOptions): Rail {
-  const { baseUrl, network, currency, recipient, secrets, rpc, settler, treasury, clock } = options
+  const { baseUrl, network, currency, recipient, rpc, settler, treasury, clock } = options
   const asset = currency.address
   const ways = waysToPay(options)
   return {
@@ -75,7 +75,7 @@ export function mppRail(options: MppOptions): Rail {
     warmUp: async () => void (await options.verifier()),
     ...createBalances({ rpc, asset, treasury: treasury.address, clock }),
     challenger: (resource) => challenger(options, resource),
-    read: (incoming) => readCredential(network, secrets, incoming),
+    read: (incoming) => readCredential(options, incoming),
     verify: (credential, asked) => verify(options, ways, credential, asked),
     namesOf: (credential) => namesOf(options, credential),
     landed: (credential) => landed(options, ways, credential.content as MppCredential),
@@ -144,11 +144,14 @@ async function verify(
 }
 
 /** A signed transaction names its hash only to whoever reads it; one that nobody can read never landed. */
-async function namesOf({ network, verifier }: MppOptions, credential: Credential): Promise<readonly string[]> {
-  const { challenge, proof } = credential.content as MppCredential
+async function namesOf(options: MppOptions, credential: Credential): Promise<readonly string[]> {
+  const content = credential.content as MppCredential
+  const { challenge, proof } = content
   if (proof.mode === 'push') return credential.identities
-  const hash = await (await verifier()).hashOf(proof.raw).catch(() => null)
-  return hash === null ? credential.identities : [...credential.identities, nameOf(network, challenge.id, hash)]
+  const hash = await (await options.verifier()).hashOf(proof.raw).catch(() => null)
+  if (hash === null) return credential.identities
+  const onChain = networksOf(options, content).map((network) => nameOf(network, challenge.id, hash))
+  return [...credential.identities, ...onChain]
 }
 
 async function landed(
@@ -158,7 +161,9 @@ async function landed(
 ): Promise<Hash | null> {
   const { proof, challenge, request } = credential
   if (proof.mode === 'push') return landedPush(push, credential)
-  const receipt = await readReceipt(rpc, await (await verifier()).hashOf(proof.raw))
+  const hash = await (await verifier()).hashOf(proof.raw).catch(() => null)
+  if (hash === null) return null
+  const receipt = await readReceipt(rpc, hash)
   const charge = { challengeId: challenge.id, realm: challenge.realm, currency: currency.address }
   const paid = receipt && paidFor(receipt, { ...charge, recipient: request.recipient, amount: BigInt(request.amount) })
   return paid ? paid.transaction : null

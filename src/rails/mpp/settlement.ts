@@ -7,7 +7,7 @@ import { type Rpc, RpcError } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import { findMemoTransfers, type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
-import { type ConfirmationRule, isIrrevocable, settledOnceConfirmed } from '../confirmations.ts'
+import { type ConfirmationRule, isIrrevocable, NOT_DEEP, settledOnceConfirmed } from '../confirmations.ts'
 import { isBoundTo } from './memo.ts'
 
 /** What an open order keeps of its payment: enough to send it again, or to find it. Wiped as soon as the outcome is known. */
@@ -57,7 +57,7 @@ export function paidFor(receipt: Receipt, charge: Charge): MemoTransfer | null {
 const MARGIN_MS = 60_000
 
 type SettlerOptions = ConfirmationRule &
-  Pick<Sender, 'isBuried'> & {
+  Pick<Sender, 'isBuried' | 'deepTime'> & {
     readonly rpc: Rpc
     readonly log: Log
     readonly waitMs: number
@@ -78,7 +78,9 @@ export function createChargeSettler(options: SettlerOptions): ChargeSettler {
       const outcome = (receipt && (await judge(options, order, receipt))) ?? (await byMemo(options, order, kept))
       if (outcome) return outcome
       // Mined, and it paid nothing. A block that is not deep may be replaced by one in which it does.
-      if (receipt && (await isIrrevocable(options, receipt, order.amount)))
+      if (receipt && !(await isIrrevocable(options, receipt, order.amount)))
+        return { kind: 'unknown', detail: NOT_DEEP, transaction: kept.hash, hasFailed: true }
+      if (receipt)
         return {
           kind: 'refused',
           code: 'payment_verification_failed',
@@ -147,10 +149,10 @@ async function find(options: SettlerOptions, order: PaidOrder, kept: KeptPayment
   return (receipt && (await judge(options, order, receipt))) ?? byMemo(options, order, kept)
 }
 
-/** Only the end of its time, told by the chain itself, proves that it will never come. Ours only saves asking. */
-async function absent({ rpc, clock, head }: SettlerOptions, order: PaidOrder, hash: Hash): Promise<SettleOutcome> {
+/** Only the end of its time, told by a block of the chain that lies deep, proves that it will never come. Ours only saves asking. */
+async function absent({ rpc, clock, deepTime }: SettlerOptions, order: PaidOrder, hash: Hash): Promise<SettleOutcome> {
   const end = order.expiresAt + MARGIN_MS
-  if (clock.now() <= end || (await head.fresh()).timestampMs <= end)
+  if (clock.now() <= end || (await deepTime()) <= end)
     return { kind: 'unknown', detail: 'The chain has not said yet whether the payment landed.', transaction: hash }
   // One node may be behind: "never" takes the word of all that can be asked.
   const shown = await readReceipts(rpc, hash)

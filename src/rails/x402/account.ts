@@ -47,6 +47,7 @@ function open(config: X402Config, access: ChainAccess, parts: RailParts): Rail {
     clock,
     asset,
     isBuried: treasury.isBuried,
+    deepTime: treasury.deepTime,
     confirmations: confirmationsFor(config.confirmations),
     secondOpinion: secondOpinion(rpc, secondOpinionFrom),
   })

@@ -5,7 +5,7 @@ import { isValidContractSignature } from '../../chain/erc1271.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import { recoverSigner } from '../../chain/secp256k1.ts'
 import type { Credential, Incoming } from '../../domain/rail.ts'
-import { claimIn, type Money } from './terms.ts'
+import { claimIn, type Money, tokenIn } from './terms.ts'
 import { decodeHeader, decodeMeta, identityOf, META, type Payload, SIGNATURE_SENT } from './wire.ts'
 
 export type CredentialReader = {
@@ -29,8 +29,12 @@ export function createCredentialReader(options: {
 
   function credentialOf(payload: Payload): Credential {
     const { authorization, signature } = payload.payload
+    const paysIn = tokenIn(payload)
     return {
-      identities: [identityOf(money.network, token, authorization)],
+      identities: [
+        ...new Set([money, paysIn ?? money].map(({ network, asset }) => identityOf(network, asset, authorization))),
+      ],
+      paysIn,
       proofDigest: proofDigest(payload),
       amount: BigInt(authorization.value),
       funds: 'authorized',

@@ -1,7 +1,7 @@
 import type { Address } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
-import { Problem } from '../../base/problem.ts'
-import { sendAgain } from '../../chain/attempts.ts'
+import { isProblem, Problem, type ProblemCode } from '../../base/problem.ts'
+import { decisiveOf, mayLandByAnother, readSendTries, sendAgain } from '../../chain/attempts.ts'
 import { codeSuspects, readCode } from '../../chain/code.ts'
 import { OUT_OF_GAS } from '../../chain/contract.ts'
 import {
@@ -13,14 +13,17 @@ import {
 } from '../../chain/eip3009.ts'
 import { GAS_OF_CONTRACT } from '../../chain/erc1271.ts'
 import { blockTime, type HeadSource } from '../../chain/head.ts'
+import type { SendState } from '../../chain/lane/state.ts'
 import type { Receipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import { isTokenPaused, TOKEN_PAUSED } from '../../chain/tokens.ts'
 import type { Call } from '../../domain/journal.ts'
+import type { Lease } from '../../domain/lease.ts'
 import type { PaidOrder } from '../../domain/rail.ts'
+import { NOT_DEEP } from '../confirmations.ts'
 import type { Facilitator } from './facilitator.ts'
-import { keptPayment, type SettlementReader, type SettlementRefusal } from './settlement.ts'
+import { keptPayment, type SettlementReader, type SettlementRefusal, USED_UNSEEN } from './settlement.ts'
 
 // A fixed limit instead of an estimate saves a call; FiatToken needs about 75,000. A contract wallet may burn more, and no more than this.
 const GAS_OF_KEY = 150_000n
@@ -31,14 +34,19 @@ const SEARCH_BLOCKS = 2_000n
 /** Too late to reach the chain: sending would only pay gas for a revert. */
 const MS_TO_LAND = 2_000
 
-export function inprocFacilitator(options: {
-  rpc: Rpc
-  head: HeadSource
-  asset: Address
-  settler: Sender
-  reader: SettlementReader
-  now: () => number
-}): Facilitator {
+const STEP = 'settle'
+const USED = { kind: 'unknown', detail: USED_UNSEEN } as const
+
+type InprocOptions = {
+  readonly rpc: Rpc
+  readonly head: HeadSource
+  readonly asset: Address
+  readonly settler: Sender
+  readonly reader: SettlementReader
+  readonly now: () => number
+}
+
+export function inprocFacilitator(options: InprocOptions): Facilitator {
   const { rpc, head, asset, settler, reader, now } = options
 
   return {
@@ -48,7 +56,7 @@ export function inprocFacilitator(options: {
       const call = callOf(payload)
       await settler.assertFunded(call.gas)
       await settler.assertClear()
-      const refusal = await transferRefusal(rpc, asset, await settler.terms(call.gas), call.data)
+      const refusal = await transferRefusal(rpc, asset, { terms: await settler.terms(call.gas), data: call.data })
       if (refusal === null) return
       if (/used or canceled/.test(refusal) && (await wasCancelled(payload.authorization))) {
         throw new Problem(
@@ -64,28 +72,45 @@ export function inprocFacilitator(options: {
 
     async settle(order, lease) {
       const kept = keptPayment(order)
-      if (now() > order.expiresAt - MS_TO_LAND) return (await reader.find(order)) ?? reader.absent(order, null)
       const call = callOf(kept)
-      const errand = { lease, orderId: order.id, step: 'settle' }
-      // The first send needs no look at the journal, which tells of a duplicate by itself; only a lost nonce needs another try.
-      const first = await settler.send(errand, call)
-      const state = first.state === 'void' ? (await sendAgain(settler, errand, call)).state : first
-      if (state.state === 'mined') {
+      const state = await sent(order, call, lease)
+      if (state?.state === 'mined') {
         const outcome = await reader.judge(order, state.receipt)
         if (outcome) return outcome
       }
       // Reverted, or not there yet: somebody else may have brought the same payment to the chain first, and then we are paid.
       const found = await reader.find(order)
       if (found) return found
-      if (state.state !== 'mined') return reader.absent(order, null, state.state === 'pending' ? state.hash : undefined)
-      // The node that was just asked may be behind the one that showed the receipt; as of the receipt's own block there is no doubt.
-      if (await isAuthorizationUsed(rpc, asset, kept.authorization, state.receipt.blockNumber))
-        return reader.absent(order, null)
-      // The same transaction may be mined anew, in a block that replaces this one, and take the money then.
+      if (state?.state !== 'mined')
+        return reader.absent(order, null, state?.state === 'pending' ? state.hash : undefined)
+      // The same transaction may be mined anew, in a block that replaces this one, and take the money then: its time was not over in that block.
       if (!(await reader.isIrrevocable(order, state.receipt)))
-        return reader.absent(order, null, state.receipt.transactionHash)
-      return reader.absent(order, await whyReverted(order, call, state.receipt))
+        return { kind: 'unknown', detail: NOT_DEEP, transaction: state.receipt.transactionHash, hasFailed: true }
+      // When its time is over for good nobody's bytes can take it any more, whether they land or not.
+      if (
+        !(await reader.isOver(order)) &&
+        (await mayLandByAnother(settler, await readSendTries(settler, order.id, STEP)))
+      )
+        return { kind: 'unknown', detail: 'Another key of ours has sent the payment, and it may still land.' }
+      // The node that was just asked may be behind the one that showed the receipt; as of that one's block, or a later one, there is no doubt.
+      const { number } = await head.fresh()
+      const isUsed = async (block?: bigint) => isAuthorizationUsed(rpc, asset, kept.authorization, block)
+      if (number < state.receipt.blockNumber || (await isUsed(number))) return USED
+      const refusal = await whyReverted(options, order, call, state.receipt)
+      // Somebody may have brought it to the chain meanwhile: the next look will find it.
+      return (await isUsed()) ? USED : { kind: 'refused', ...refusal }
     },
+  }
+
+  /** What became of the transaction that was to bring it to the chain. Null: there is none, and it is too late for one. */
+  async function sent(order: PaidOrder, call: Call, lease: Lease): Promise<SendState | null> {
+    const errand = { lease, orderId: order.id, step: STEP }
+    // A revert counts when it lies deep, and whoever signs for seconds only must not get away with it.
+    if (now() > order.expiresAt - MS_TO_LAND)
+      return decisiveOf(await readSendTries(settler, order.id, errand.step))?.state ?? null
+    // The first send needs no look at the journal, which tells of a duplicate by itself; only a lost nonce needs another try.
+    const first = await settler.send(errand, call)
+    return first.state === 'void' ? (await sendAgain(settler, errand, call)).state : first
   }
 
   /** The limit is the same in the trial and in the transaction: a wallet whose check takes more is refused while it is free. */
@@ -99,25 +124,41 @@ export function inprocFacilitator(options: {
     const fromBlock = number > SEARCH_BLOCKS ? number - SEARCH_BLOCKS : 0n
     return (await findAuthorization(rpc, asset, { from, nonce }, fromBlock))?.kind === 'cancelled'
   }
+}
 
-  /** Null when it was spent after all, a moment ago: the next look will find it. */
-  async function whyReverted(
-    order: PaidOrder,
-    { gas, data }: Call,
-    reverted: Receipt,
-  ): Promise<SettlementRefusal | null> {
-    const { code } = problemOf((await transferRefusal(rpc, asset, await settler.terms(gas), data)) ?? '')
-    if (code === 'payment_conflict') return null
-    // Whoever signed for long enough is not to blame when we were slow. And a wallet's code is, only when its own check said no: whoever has no
-    // money any more may use the same wallet as everybody.
-    const isLate = (await blockTime(rpc, reverted.blockNumber)) >= order.expiresAt
-    const isCodes = code === 'payment_verification_failed'
-    return {
-      code,
-      detail: `The chain refused the payment of order ${order.id}; nothing was taken.`,
-      isPayersFault: !isLate,
-      suspects: isCodes ? codeSuspects(await readCode(rpc, order.payer)) : [],
-    }
+async function whyReverted(
+  options: InprocOptions,
+  order: PaidOrder,
+  call: Call,
+  { blockNumber }: Receipt,
+): Promise<SettlementRefusal> {
+  const { code, isCodes } = await reasonAt(options, call, blockNumber)
+  // Whoever signed for long enough is not to blame when we were slow. And a wallet's code is, only when its own check said no: whoever has no
+  // money any more may use the same wallet as everybody.
+  const isLate = (await blockTime(options.rpc, blockNumber)) >= order.expiresAt
+  return {
+    code,
+    detail: `The chain refused the payment of order ${order.id}; nothing was taken.`,
+    isPayersFault: !isLate,
+    suspects: isCodes ? codeSuspects(await readCode(options.rpc, order.payer)) : [],
+  }
+}
+
+/** As of the block that it reverted in: until that lies deep a payer has time to make another reason of it. */
+async function reasonAt(
+  { rpc, asset, settler }: InprocOptions,
+  { gas, data }: Call,
+  block: bigint,
+): Promise<{ readonly code: ProblemCode; readonly isCodes: boolean }> {
+  try {
+    // No fees: those of today may be too low for that block.
+    const refusal = await transferRefusal(rpc, asset, { terms: { from: settler.address, gas }, data, block })
+    const { code } = problemOf(refusal ?? '')
+    return { code, isCodes: code === 'payment_verification_failed' }
+  } catch (error) {
+    // Nodes forget old states. What nobody can tell any more is held against nobody's code.
+    if (!isProblem(error, 'chain_unavailable')) throw error
+    return { code: 'payment_verification_failed', isCodes: false }
   }
 }
 

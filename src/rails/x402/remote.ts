@@ -84,8 +84,12 @@ export function remoteFacilitator(options: RemoteOptions): Facilitator {
       if (outcome) return outcome
       if (answer?.success === true)
         log.error('facilitator says it settled, and the chain does not know it', { orderId: order.id, transaction })
-      // Only the first answer can be a refusal: after one that was lost, the payment may be under way, and looks unfunded or spent.
-      return reader.absent(order, answer && !order.inDoubt ? refusalOf(answer, order) : null, transaction)
+      // Only the first answer can be a refusal: after one that was lost, the payment may be under way, and looks unfunded or spent. And
+      // whoever names a transaction has sent it, whatever they say became of it.
+      const isFinal = answer !== null && !transaction && !order.inDoubt
+      const absent = await reader.absent(order, isFinal ? refusalOf(answer, order) : null, transaction)
+      const hasFailed = receipt !== null && !receipt.succeeded
+      return absent.kind === 'unknown' ? { ...absent, hasFailed } : absent
     },
   }
 }

@@ -1,12 +1,13 @@
 import type { Address, Hash } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import type { JsonObject } from '../../base/json.ts'
+import { Problem } from '../../base/problem.ts'
 import { type Authorization, findAuthorization, isAuthorizationUsed, moves, paidBy } from '../../chain/eip3009.ts'
 import { type Receipt, readReceipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
-import { type ConfirmationRule, isIrrevocable, settledOnceConfirmed } from '../confirmations.ts'
+import { type ConfirmationRule, isIrrevocable, NOT_DEEP, settledOnceConfirmed } from '../confirmations.ts'
 
 /** What an open order keeps of its payment. Wiped as soon as the outcome is known. */
 export type KeptPayment = {
@@ -27,11 +28,15 @@ export type SettlementReader = {
   landed(authorization: Authorization): Promise<Hash | null>
   /** Will the chain never say anything else about this order's payment than this receipt? */
   isIrrevocable(order: PaidOrder, receipt: Receipt): Promise<boolean>
+  /** Is its time over for good? The chain's own counts: ours may be wrong, and only a node that has passed the end can say that a payment never came. */
+  isOver(order: PaidOrder): Promise<boolean>
   /** What can be said when it is not there: after its time is over it never will be. */
   absent(order: PaidOrder, refusal: SettlementRefusal | null, transaction?: Hash): Promise<SettleOutcome>
 }
 
 export type SettlementRefusal = Omit<SettleOutcome & { readonly kind: 'refused' }, 'kind'>
+
+export const USED_UNSEEN = 'The payment was used on the chain; its transfer is not visible yet.'
 
 /** Clocks of chains and replicas differ, and blocks take their time: be sure before saying "never". */
 const MARGIN_MS = 60_000
@@ -43,10 +48,11 @@ export function keptPayment(order: PaidOrder): KeptPayment {
   return order.authorization as unknown as KeptPayment
 }
 
-type ReaderOptions = ConfirmationRule & Pick<Sender, 'isBuried'> & { readonly rpc: Rpc; readonly asset: Address }
+type ReaderOptions = ConfirmationRule &
+  Pick<Sender, 'isBuried' | 'deepTime'> & { readonly rpc: Rpc; readonly asset: Address }
 
 export function createSettlementReader(options: ReaderOptions): SettlementReader {
-  const { rpc, head, clock, asset } = options
+  const { rpc, head, clock, asset, deepTime } = options
 
   async function judge(order: PaidOrder, receipt: Receipt): Promise<SettleOutcome | null> {
     const { authorization } = keptPayment(order)
@@ -54,14 +60,14 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
     return settledOnceConfirmed(options, order, receipt, order.payer)
   }
 
-  /** The chain's own time counts: ours may be wrong, and only a node that has passed the deadline can say that a payment never came. */
   async function isOver({ expiresAt }: PaidOrder): Promise<boolean> {
     const end = expiresAt + MARGIN_MS
-    return clock.now() > end && (await head.fresh()).timestampMs > end
+    return clock.now() > end && (await deepTime()) > end
   }
 
   return {
     judge,
+    isOver,
     isIrrevocable: (order, receipt) => isIrrevocable(options, receipt, order.amount),
 
     async find(order) {
@@ -76,6 +82,7 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
       const isCertain = receipt
         ? await isIrrevocable(options, receipt, order.amount)
         : trace === null && (await isOver(order))
+      const hasFailed = receipt !== null && !moves(receipt, asset, authorization)
       if (isCertain && trace?.kind === 'cancelled')
         return {
           kind: 'refused',
@@ -84,7 +91,7 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
           isPayersFault: true,
         }
       // The payer signed the same nonce twice, and the other one landed; or it was used before it came here. It can never land again.
-      if (isCertain && !(receipt && moves(receipt, asset, authorization)))
+      if (isCertain && (receipt === null || hasFailed))
         return {
           kind: 'refused',
           code: 'payment_verification_failed',
@@ -93,8 +100,9 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
         }
       return {
         kind: 'unknown',
-        detail: 'The payment was used on the chain; its transfer is not visible yet.',
+        detail: hasFailed ? NOT_DEEP : USED_UNSEEN,
         transaction: trace?.transaction,
+        hasFailed,
       }
     },
 
@@ -103,8 +111,11 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
       const { number } = await head.latest()
       const fromBlock = number > SEARCH_BLOCKS ? number - SEARCH_BLOCKS : 0n
       const trace = await findAuthorization(rpc, asset, authorization, fromBlock)
-      const receipt = trace?.kind === 'used' ? await readReceipt(rpc, trace.transaction) : null
-      return receipt && paidBy(receipt, asset, authorization) ? receipt.transactionHash : null
+      if (trace?.kind === 'cancelled') return null
+      const receipt = trace && (await readReceipt(rpc, trace.transaction))
+      // It was used, long ago or a moment ago, and perhaps on us: nobody may hear that nothing was taken.
+      if (!receipt) throw new Problem('payment_conflict', USED_UNSEEN, { taken: 'unknown', action: 'none' })
+      return paidBy(receipt, asset, authorization) ? receipt.transactionHash : null
     },
 
     async absent(order, refusal, transaction) {

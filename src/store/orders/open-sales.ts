@@ -1,25 +1,27 @@
+import type { Address } from '../../base/address.ts'
 import type { GoodName, SurfaceName } from '../../domain/good.ts'
 import type { RailName } from '../../domain/rail.ts'
 import type { Queryable } from '../db.ts'
 import { statement } from '../statement.ts'
 
-/** What is sold and not finished: so many orders for a good, paid on a rail and a network. */
+/** What is sold and not finished: so many orders for a good, paid on a rail, on a network and in a token. */
 type OpenSale = {
   readonly good: GoodName
   readonly rail: RailName
   readonly network: string
+  readonly asset: Address
   readonly count: number
   readonly example: string
 }
 
 // Whatever is not finished has a job.
 const OPEN = statement<OpenSale>(`
-  select o.good, o.rail, o.network, count(*)::int as count, min(o.id) as example
+  select o.good, o.rail, o.network, o.asset, count(*)::int as count, min(o.id) as example
   from jobs j
   join orders o on o.id = j.key
   where j.kind = 'order'
-  group by o.good, o.rail, o.network
-  order by o.good, o.rail, o.network`)
+  group by o.good, o.rail, o.network, o.asset
+  order by o.good, o.rail, o.network, o.asset`)
 
 export async function openSales(queryable: Queryable): Promise<readonly OpenSale[]> {
   return (await queryable.query(OPEN)).rows

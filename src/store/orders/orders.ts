@@ -83,6 +83,9 @@ const BY_REFERENCE = statement<OrderRow & { identities: readonly (string | null)
     union all
     select id, null, 1 from orders where payment_tx = lower($1)
     union all
+    -- What had paid it before the chain changed its mind: its buyer was told of that one.
+    select order_id, null, 1 from arrivals where transaction = lower($1) and order_id is not null and state = 'dropped'
+    union all
     select order_id, identity, case when identity like '%/transfer/%' then 1 else ${CHOSEN_FROM} end
     from payment_identities
     where handle in ($1, lower($1))

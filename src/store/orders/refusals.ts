@@ -9,7 +9,8 @@ export const NOT_REFUSED = 'refusal = null, refused_for = null, refused_at = nul
 const REQUESTS_MAX = 20
 
 // It waits for whoever opens an order with this payment at this moment; then that is what counts. The name is kept for as long as anybody may
-// be at work with the payment, and each one that is written takes some old ones away.
+// be at work with the payment, and each one that is written takes some old ones away. Replicas that sell on different networks list the names
+// of a payment in different orders; whoever writes several takes them in one order all the same, or two would wait for each other.
 const REFUSE = statement<{ is_void: boolean }>(`
   with forgotten as (
     delete from payment_identities
@@ -25,6 +26,7 @@ const REFUSE = statement<{ is_void: boolean }>(`
   insert into payment_identities (identity, handle, refusal, refused_for, refused_at)
   select identity, regexp_replace(identity, '^.*/', ''), $2, array[$3::text], now()
   from unnest($1::text[]) as identity
+  order by identity
   on conflict (identity) do update
   set refused_for = case
         when $3 = any (payment_identities.refused_for) or cardinality(payment_identities.refused_for) >= ${REQUESTS_MAX}

@@ -6,6 +6,7 @@ import { type Lease, LeaseLost } from '../../domain/lease.ts'
 import type { Database, Queryable } from '../db.ts'
 import { leaseHeld } from '../jobs.ts'
 import { statement } from '../statement.ts'
+import { keysInRole } from './keys.ts'
 
 export type SendRow = {
   chain_id: string
@@ -140,6 +141,8 @@ export function createJournal(db: Database): Journal {
     },
 
     ofOrder: (orderId) => sendsOf(db, orderId),
+
+    keysInRole: (chainId, role) => keysInRole(db, chainId, role),
 
     async lastNonce(chainId, signer) {
       const { rows } = await db.query(LAST_NONCE, [chainId, signer])

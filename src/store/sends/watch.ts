@@ -54,6 +54,22 @@ const BURY = statement(`
     and landed_block is not null
     and not buried`)
 
+// Under the lock of the row that says so: whoever crosses it off at this moment waits, and has it watched again.
+const REST = statement(`
+  with lost as (
+    select order_id
+    from missing_settlements
+    where order_id = $4
+      and state = 'lost'
+    for share
+  )
+  update sends
+  set buried = true
+  where chain_id = $1
+    and signer = $2
+    and nonce = $3
+    and order_id in (select order_id from lost)`)
+
 const FORGET = statement(`
   update sends
   set landed_hash = null,
@@ -79,6 +95,9 @@ export function createSendWatch(db: Queryable, { till, network, asset, payTo }: 
     },
     async bury(chainId, blockHashes) {
       await db.query(BURY, [chainId, blockHashes])
+    },
+    async rest({ chainId, signer, nonce, orderId }) {
+      await db.query(REST, [chainId, signer, nonce, orderId])
     },
     async forget({ chainId, signer, nonce }) {
       await db.query(FORGET, [chainId, signer, nonce])

@@ -8,13 +8,18 @@ import { type ArrivalRow, claimFor, fromArrivalRow } from './arrivals.ts'
 const openStates = ['unclaimed', 'orphaned', 'dust', 'held'] as const satisfies readonly ArrivalState[]
 const OPEN = `(${openStates.map((state) => `'${state}'`).join(', ')})`
 
-/** Orders that count as paid at this till, by this transfer or one that looks like it, and that no transfer was found for yet. */
-const UNPAID = (arrival: string) => `
-        o.payment_tx = ${arrival}.transaction
+/** Orders that count as paid at this till, of this payer and amount, and that no transfer was found for yet. */
+const UNFOUND = (arrival: string) => `
+        o.status not in ('settling', 'expired')
     and lower(o.network || '/' || o.asset || '/' || o.pay_to) = ${arrival}.till
     and lower(o.payer) = lower(${arrival}.sender)
     and o.amount = ${arrival}.amount
     and not exists (select from arrivals m where m.order_id = o.id and m.state = 'matched')`
+
+/** Those of them that count as paid by this transfer or one that looks like it. */
+const UNPAID = (arrival: string) => `
+        o.payment_tx = ${arrival}.transaction
+    and ${UNFOUND(arrival)}`
 
 // How many transfers a transaction holds, and how many orders it pays, strangers say; statistics may be older than they. So simple
 // statements read both, and they are put together here: as joins these took longer than a statement may.
@@ -79,27 +84,75 @@ function isOpen({ state }: ArrivalRow): boolean {
   return openStates.some((open) => open === state)
 }
 
-const MATCH_NAMED = statement<{ id: string }>(`
-  update arrivals a
-  set state = 'matched',
-      order_id = o.id,
-      reason = null,
-      updated_at = now()
-  from payment_identities i
-  join orders o on o.id = i.order_id
-  where i.identity = $2
-    and a.id = $1
-    and a.state in ${OPEN}
-    and ${UNPAID('a')}
-  returning a.id`)
+// Two transactions may carry one payment, ours and a stranger's, and the chain may change its mind about which of them pays and which reverts.
+const MATCH_NAMED = statement<{ order_id: string }>(`
+  with matched as (
+    update arrivals a
+    set state = 'matched',
+        order_id = o.id,
+        reason = null,
+        updated_at = now()
+    from payment_identities i
+    join orders o on o.id = i.order_id
+    where i.identity = $2
+      and a.id = $1
+      and a.state in ${OPEN}
+      and ${UNFOUND('a')}
+    returning a.order_id, a.transaction
+  ), moved as (
+    update orders o
+    set payment_tx = m.transaction
+    from matched m
+    where o.id = m.order_id
+      and o.payment_tx <> m.transaction
+  )
+  select order_id
+  from matched`)
 
-/** By the name that an order has claimed. False: that is no order that it could have paid. */
+/** By the name that an order has claimed, whichever transaction it counted on. False: that is no order that it could have paid. */
 export async function matchNamed(
   queryable: Queryable,
   { id }: Pick<Arrival, 'id'>,
   identity: string | null,
 ): Promise<boolean> {
   return identity !== null && (await queryable.query(MATCH_NAMED, [id, identity])).rows.length === 1
+}
+
+const MISSING = statement<{ payer: string; amount: string }>(`
+  select lower(o.payer) as payer, o.amount
+  from missing_settlements m
+  join orders o on o.id = m.order_id
+  where m.till = $1
+    and m.state <> 'landed'
+  order by m.updated_at desc
+  limit $2`)
+
+// In two statements, and by a set, as above. `not in` is for the index of what has no order yet.
+const STRAYS = statement<ArrivalRow>(`
+  select *
+  from (
+    select a.*,
+           row_number() over (partition by lower(a.sender), a.amount order by a.found_at desc, a.block_number desc) as place
+    from arrivals a
+    where a.till = $1
+      and a.state not in ('matched', 'own', 'dropped')
+      and a.state in ${OPEN}
+      and lower(a.sender) = any ($2)
+      and (lower(a.sender), a.amount) in (select * from unnest($2::text[], $3::numeric[]))
+  ) as ranked
+  where place <= $4`)
+
+const MISSING_MAX = 1_000
+/** Each is a question to a node, and its payer says how many there are. What lies behind them is told by its name when it is looked into. */
+const STRAYS_MAX = 10
+
+/** Transfers that may be a missing payment, brought by another transaction than its order counts on. Only their names can tell. */
+export async function straysLikeMissing(queryable: Queryable, till: string): Promise<readonly Arrival[]> {
+  const { rows: missing } = await queryable.query(MISSING, [till, MISSING_MAX])
+  if (missing.length === 0) return []
+  const payers = missing.map(({ payer }) => payer)
+  const amounts = missing.map(({ amount }) => amount)
+  return (await queryable.query(STRAYS, [till, payers, amounts, STRAYS_MAX])).rows.map(fromArrivalRow)
 }
 
 const MATCH_ANY = statement<{ order_id: string }>(`

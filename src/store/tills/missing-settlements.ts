@@ -1,7 +1,6 @@
 import type { Hash } from '../../base/address.ts'
 import type { OrderStatus } from '../../domain/order.ts'
 import type { Queryable } from '../db.ts'
-import { hurry } from '../jobs.ts'
 import { statement } from '../statement.ts'
 
 /** An order that counts as paid, whose payment the chain does not show. */
@@ -66,14 +65,41 @@ export async function findMissing(queryable: Queryable, search: MissingSearch): 
   await queryable.query(FIND, [till, network, asset, payTo, seconds, new Date(before)])
 }
 
-const LANDED = statement<{ order_id: string }>(`
-  update missing_settlements m
-  set state = 'landed',
-      updated_at = now()
-  where m.till = $1
-    and m.state <> 'landed'
-    and exists (select from arrivals a where a.order_id = m.order_id and a.state = 'matched')
-  returning order_id`)
+// What was lost is crossed off when nobody is at work on its order: they may have read just now that it is lost, and would come back in an hour.
+// What was sent for it is watched again, whatever this statement's snapshot says of that: it may have been laid to rest a moment ago.
+const LANDED = statement(`
+  with arrived as (
+    select m.order_id
+    from missing_settlements m
+    where m.till = $1
+      and m.state <> 'landed'
+      and exists (select from arrivals a where a.order_id = m.order_id and a.state = 'matched')
+  ), idle as (
+    select j.id, j.key
+    from jobs j
+    where j.kind = 'order'
+      and j.key in (select order_id from arrived)
+      and j.lease is null
+    for update
+  ), landed as (
+    update missing_settlements m
+    set state = 'landed',
+        updated_at = now()
+    where m.order_id in (select order_id from arrived)
+      and m.state <> 'landed'
+      and (m.state = 'open'
+        or m.order_id in (select key from idle)
+        or not exists (select from jobs j where j.kind = 'order' and j.key = m.order_id))
+    returning m.order_id
+  ), watched as (
+    update sends
+    set buried = false
+    where order_id = any (array(select order_id from landed))
+      and landed_block is not null
+  )
+  update jobs
+  set run_at = least(run_at, now())
+  where id in (select id from idle)`)
 
 const LIST = statement<{
   order_id: string
@@ -97,8 +123,7 @@ export async function listMissing(
   till: string,
   limit: number,
 ): Promise<readonly MissingSettlement[]> {
-  const landed = await queryable.query(LANDED, [till])
-  for (const { order_id } of landed.rows) await hurry(queryable, { kind: 'order', key: order_id })
+  await queryable.query(LANDED, [till])
   const { rows } = await queryable.query(LIST, [till, limit])
   return rows.map(({ order_id, payment_tx, amount, status, state, detail }) => ({
     orderId: order_id,

@@ -33,10 +33,7 @@ export function saleLot(options: SaleOptions): Good<SaleBuy> {
       // Begun with the other questions, so that they go out together, and listened to only when nothing else speaks against the purchase.
       const trial = mintProblem(options, input)
       trial.catch(() => {})
-      const [standing, suspects] = await Promise.all([
-        lots.standing(input.saleId, minter.address),
-        suspectsOf(rpc, input),
-      ])
+      const [standing, suspects] = await Promise.all([lots.standing(input.saleId), suspectsOf(rpc, input)])
       const sale = saleProblem(options, standing?.lot ?? null, input)
       const findings = [
         { check: 'payer', problem: payer && (await payerProblem(payer)) },

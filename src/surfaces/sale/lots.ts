@@ -37,10 +37,10 @@ export type Lots = {
   /** All that is offered, at most two seconds old: for listings and for the price of an unpaid call. */
   recent(): ReadonlyMap<number, Lot> | Promise<ReadonlyMap<number, Lot>>
   /**
-   * Read now, for a paid call: the lot, and how many of it a minter key has minted, as of one block. Read one after the other they would
+   * Read now, for a paid call: the lot, and how many of it keys of ours have minted, as of one block. Read one after the other they would
    * not fit together, and a mint in between would make the last piece look like two. Null when there is no such lot, or it is not offered.
    */
-  standing(saleId: number, minter: Address): Promise<{ readonly lot: Lot; readonly own: bigint } | null>
+  standing(saleId: number): Promise<{ readonly lot: Lot; readonly own: bigint } | null>
   /** Does one of this lot cost so much, or did it at any moment since? Asked of the contract, which tells of every change. */
   priceWas(saleId: number, unitPrice: Usd, since: number): Promise<boolean>
 }
@@ -68,11 +68,13 @@ type LotsOptions = {
   /** Only these, where they are named; else every lot of the contract, and a new one as soon as it is there. */
   readonly saleIds: readonly number[] | null
   readonly notes: LotNotes
+  /** Every key that ever minted for us. What one of them has minted is among our own holds, also after another has taken its place. */
+  minters(): Promise<readonly Address[]>
   readonly clock: Clock
 }
 
 export function createLots(options: LotsOptions): Lots {
-  const { contract, rpc, head, read, saleIds, notes, clock } = options
+  const { contract, rpc, head, read, saleIds, notes, minters, clock } = options
 
   async function readAll(): Promise<ReadonlyMap<number, Lot>> {
     const [lots, noted] = await Promise.all([readLots(contract, read, saleIds), notes.all()])
@@ -113,16 +115,18 @@ export function createLots(options: LotsOptions): Lots {
       }
       return false
     },
-    async standing(saleId, minter) {
+    async standing(saleId) {
       if (saleIds !== null && !saleIds.includes(saleId)) return null
       const id = BigInt(saleId)
       const questions = [
         contract.question('lot', [id]),
-        contract.question('mintedBy', [id, minter]),
         contract.question('paused', []),
+        ...(await minters()).map((minter) => contract.question('mintedBy', [id, minter])),
       ] as const
-      const [isHidden, [raw, own, isPaused]] = await Promise.all([notes.isHidden(saleId), read(questions, 'latest')])
-      if (raw === null || own === null || isPaused === null) throw unread()
+      const [isHidden, answers] = await Promise.all([notes.isHidden(saleId), read(questions, 'latest')])
+      const [raw, isPaused, ...mintedBy] = answers
+      const own = sumOf(mintedBy)
+      if (raw === null || isPaused === null || own === null) throw unread()
       const lot = isHidden ? null : lotOf(saleId, raw, isPaused)
       return lot && { lot, own }
     },
@@ -165,6 +169,11 @@ async function lotIds(contract: SaleContract, read: BatchReader): Promise<readon
     if (page.length < PAGE) break
   }
   return ids
+}
+
+/** Null when one of them is not known. */
+function sumOf(amounts: readonly (bigint | null)[]): bigint | null {
+  return amounts.reduce<bigint | null>((sum, one) => (sum === null || one === null ? null : sum + one), 0n)
 }
 
 function unread(): Problem {
