@@ -36,7 +36,7 @@ export type Sender = {
   isOwn(send: Send): boolean
   /** This key, and every other that was ever ours in the same role on this chain. */
   keysInRole(role: string): Promise<readonly Address[]>
-  /** Are there transactions of a key of ours that the journal does not know, before those that it does? Then it has lost some. */
+  /** Are there transactions of a key of ours that the journal does not know? Then it has lost some, or the key had a past of its own. */
   hasLost(key: Address): Promise<boolean>
   /** How many transactions of a key of ours the chain has counted. More than are known only when two looks agree. */
   counted(key: Address, known: number | null): Promise<number>

@@ -78,7 +78,7 @@ export type Journal = {
   /** Every key that was ever ours in a role on a chain. One that was replaced may have sent what nobody else knows of. */
   keysInRole(chainId: number, role: string): Promise<readonly Address[]>
   lastNonce(chainId: number, signer: Address): Promise<number | null>
-  /** How many transactions of this key below a nonce are not written down. Those before the first that is do not count. */
+  /** How many transactions of this key below a nonce are not written down. One that had a past of its own when it came to us has always lost some. */
   unknownBefore(chainId: number, signer: Address, nonce: number): Promise<number>
   /** Writes it down, and returns null; otherwise what stood in the way. Throws when the order was given up. */
   record(lease: Lease, send: Send): Promise<Obstacle | null>

@@ -39,8 +39,9 @@ const LAST_NONCE = statement<{ nonce: string | null }>(`
   where chain_id = $1
     and signer = $2`)
 
+// From the first one on: a key that had signed nothing when a backup was made has lost just what lies before all that is written down since.
 const UNKNOWN = statement<{ unknown: number }>(`
-  select ($3::bigint - coalesce(min(nonce), 0) - count(*))::int as unknown
+  select ($3::bigint - count(*))::int as unknown
   from sends
   where chain_id = $1
     and signer = $2
