@@ -4,7 +4,7 @@ import type { KeyCount } from '../domain/journal.ts'
 import type { Till } from '../domain/till.ts'
 import { callRoll, dismissSilent, leave, lookAtStore, testify } from '../store/lineage.ts'
 import { noteCounts } from '../store/sends/keys.ts'
-import { doubtAfterSilence, trustBooks } from '../store/tills/scan.ts'
+import { doubtAfterSilence, doubtBooks, trustBooks } from '../store/tills/scan.ts'
 import { scanTill } from './reconcile.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
 import { setAside } from './set-aside.ts'
@@ -147,6 +147,8 @@ async function learnTills(
 ): Promise<boolean> {
   const counts = await countSends()
   const hasProof = !isWhole || counts.some(({ isBeyond }) => isBeyond)
+  // Other replicas may have other tills, and find no proof any more: whoever has one holds it against the chain.
+  if (hasProof) await doubtBooks(context.db)
   for (const till of context.tills) await learnTill(context, till, hasProof)
   // Only now: it is proof until all money without an order is set aside, and not for ever. Whoever replaces a key empties the old one by hand.
   await noteCounts(context.db, counts)
