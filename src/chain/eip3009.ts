@@ -95,8 +95,28 @@ export async function isAuthorizationUsed(
   { from, nonce }: Pick<Authorization, 'from' | 'nonce'>,
   block?: bigint,
 ): Promise<boolean> {
-  const data = `0x${AUTHORIZATION_STATE}${wordOfAddress(from)}${nonce.slice(2)}`
-  return BigInt(await rpc.request<Hex>('eth_call', [{ to: token, data }, tagOf(block)])) !== 0n
+  return BigInt(await rpc.request<Hex>('eth_call', stateQuestion(token, { from, nonce }, block))) !== 0n
+}
+
+/** The same, for whoever is about to say that it was not: one node may be behind, or hide it, so all that can be asked must say so. */
+export async function isUsedByAny(
+  rpc: Rpc,
+  token: Address,
+  authorization: Pick<Authorization, 'from' | 'nonce'>,
+  block?: bigint,
+): Promise<boolean> {
+  if (await isAuthorizationUsed(rpc, token, authorization, block)) return true
+  if (rpc.second === null) return false
+  const all = await rpc.everyone<Hex>('eth_call', stateQuestion(token, authorization, block))
+  return all.some((one) => one !== undefined && BigInt(one) !== 0n)
+}
+
+function stateQuestion(
+  token: Address,
+  { from, nonce }: Pick<Authorization, 'from' | 'nonce'>,
+  block: bigint | undefined,
+): readonly unknown[] {
+  return [{ to: token, data: `0x${AUTHORIZATION_STATE}${wordOfAddress(from)}${nonce.slice(2)}` }, tagOf(block)]
 }
 
 function tagOf(block: bigint | undefined): string {
@@ -193,13 +213,31 @@ export async function findAuthorization(
   { from, nonce }: Pick<Authorization, 'from' | 'nonce'>,
   fromBlock: bigint,
 ): Promise<AuthorizationTrace | null> {
-  const topics = [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], `0x${wordOfAddress(from)}`, nonce.toLowerCase()]
-  const filter = { address: token, fromBlock: `0x${fromBlock.toString(16)}`, toBlock: 'latest', topics }
-  const logs = await rpc.request<readonly EvmLog[]>('eth_getLogs', [filter])
+  const logs = await rpc.request<readonly EvmLog[]>('eth_getLogs', traceQuestion(token, { from, nonce }, fromBlock))
   const log = logs[0]
   if (!log) return null
   return {
     kind: log.topics[0] === AUTHORIZATION_USED ? 'used' : 'cancelled',
     transaction: log.transactionHash.toLowerCase() as Hash,
   }
+}
+
+/** Does any node show where it was used up? Asked before anybody says that it was not since then. */
+export async function isTracedByAny(
+  rpc: Rpc,
+  token: Address,
+  authorization: Pick<Authorization, 'from' | 'nonce'>,
+  fromBlock: bigint,
+): Promise<boolean> {
+  const all = await rpc.everyone<readonly EvmLog[]>('eth_getLogs', traceQuestion(token, authorization, fromBlock))
+  return all.some((logs) => logs !== undefined && logs.length > 0)
+}
+
+function traceQuestion(
+  token: Address,
+  { from, nonce }: Pick<Authorization, 'from' | 'nonce'>,
+  fromBlock: bigint,
+): readonly unknown[] {
+  const topics = [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], `0x${wordOfAddress(from)}`, nonce.toLowerCase()]
+  return [{ address: token, fromBlock: `0x${fromBlock.toString(16)}`, toBlock: 'latest', topics }]
 }

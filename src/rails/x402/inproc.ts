@@ -7,7 +7,7 @@ import { OUT_OF_GAS } from '../../chain/contract.ts'
 import {
   type Authorization,
   findAuthorization,
-  isAuthorizationUsed,
+  isUsedByAny,
   transferCall,
   transferRefusal,
 } from '../../chain/eip3009.ts'
@@ -94,7 +94,7 @@ export function inprocFacilitator(options: InprocOptions): Facilitator {
         return { kind: 'unknown', detail: 'Another key of ours has sent the payment, and it may still land.' }
       // The node that was just asked may be behind the one that showed the receipt; as of that one's block, or a later one, there is no doubt.
       const { number } = await head.fresh()
-      const isUsed = async (block?: bigint) => isAuthorizationUsed(rpc, asset, kept.authorization, block)
+      const isUsed = async (block?: bigint) => isUsedByAny(rpc, asset, kept.authorization, block)
       if (number < state.receipt.blockNumber || (await isUsed(number))) return USED
       const refusal = await whyReverted(options, order, call, state.receipt)
       // Somebody may have brought it to the chain meanwhile: the next look will find it.

@@ -2,7 +2,15 @@ import type { Address, Hash } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
-import { type Authorization, findAuthorization, isAuthorizationUsed, moves, paidBy } from '../../chain/eip3009.ts'
+import {
+  type Authorization,
+  findAuthorization,
+  isAuthorizationUsed,
+  isTracedByAny,
+  isUsedByAny,
+  moves,
+  paidBy,
+} from '../../chain/eip3009.ts'
 import { type Receipt, readReceipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
@@ -72,16 +80,16 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
 
     async find(order) {
       const { authorization, fromBlock } = keptPayment(order)
-      const { from, nonce } = authorization
+      const since = BigInt(fromBlock)
       if (!(await isAuthorizationUsed(rpc, asset, authorization))) return null
-      const trace = await findAuthorization(rpc, asset, { from, nonce }, BigInt(fromBlock))
+      const trace = await findAuthorization(rpc, asset, authorization, since)
       const receipt = trace && (await readReceipt(rpc, trace.transaction))
       const outcome = receipt && (await judge(order, receipt))
       if (outcome) return outcome
       // A block that is taken back may be followed by one in which our own transaction was first.
       const isCertain = receipt
         ? await isIrrevocable(options, receipt, order.amount)
-        : trace === null && (await isOver(order))
+        : trace === null && (await isOver(order)) && !(await isTracedByAny(rpc, asset, authorization, since))
       const hasFailed = receipt !== null && !moves(receipt, asset, authorization)
       if (isCertain && trace?.kind === 'cancelled')
         return {
@@ -122,6 +130,8 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
       if (refusal) return { kind: 'refused', ...refusal }
       if (!(await isOver(order)))
         return { kind: 'unknown', detail: 'The chain has not said yet whether the payment landed.', transaction }
+      if (await isUsedByAny(rpc, asset, keptPayment(order).authorization))
+        return { kind: 'unknown', detail: USED_UNSEEN, transaction }
       return {
         kind: 'refused',
         code: 'payment_expired',
