@@ -115,7 +115,7 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
     },
 
     async landed(authorization) {
-      if (!(await isAuthorizationUsed(rpc, asset, authorization))) return null
+      if (!(await isUsedByAny(rpc, asset, authorization))) return null
       const { number } = await head.latest()
       const fromBlock = number > SEARCH_BLOCKS ? number - SEARCH_BLOCKS : 0n
       const trace = await findAuthorization(rpc, asset, authorization, fromBlock)
