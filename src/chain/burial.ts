@@ -36,16 +36,17 @@ export async function deepTime(rpc: Rpc, { blocks, ms }: Burial): Promise<number
 
 type Shown = { readonly number: bigint; readonly timestampMs: number }
 
-/** A block; where several nodes answer, as far as two of them have come: the lower number, and the earlier time. */
+/** A block; where there are several nodes, as far as two of them have come: the lower number, and the earlier time. Null while only one answers. */
 async function shown(rpc: Rpc, tag: string): Promise<Shown | null> {
   const params = [tag, false]
-  const all =
-    rpc.second === null
-      ? [await rpc.request<RawHead | null>('eth_getBlockByNumber', params)]
-      : await rpc.everyone<RawHead | null>('eth_getBlockByNumber', params)
+  if (rpc.second === null) {
+    const alone = await rpc.request<RawHead | null>('eth_getBlockByNumber', params)
+    return alone && headOf(alone)
+  }
+  const all = await rpc.everyone<RawHead | null>('eth_getBlockByNumber', params)
   const heads = all.filter((one) => one != null).map(headOf)
-  const [byNumber] = heads.toSorted((a, b) => Number(b.number - a.number)).slice(heads.length > 1 ? 1 : 0)
-  const [byTime] = heads.toSorted((a, b) => b.timestampMs - a.timestampMs).slice(heads.length > 1 ? 1 : 0)
+  const [, byNumber] = heads.toSorted((a, b) => Number(b.number - a.number))
+  const [, byTime] = heads.toSorted((a, b) => b.timestampMs - a.timestampMs)
   return byNumber && byTime ? { number: byNumber.number, timestampMs: byTime.timestampMs } : null
 }
 
