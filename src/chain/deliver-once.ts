@@ -90,15 +90,20 @@ type Work = {
 }
 
 /** What the contract itself remembers of the order. Whichever key has brought it there, it is watched from now on. */
-async function recalled({ sender, delivery, tries }: Work): Promise<Delivery | null> {
+async function recalled({ sender, clock, delivery, tries }: Work): Promise<Delivery | null> {
   const result = await delivery.recall()
   if (!result) return null
+  let isUnseen = false
   for (const send of tries.others) {
     const state = await sender.look(send)
+    isUnseen ||= state.state === 'pending'
     if (state.state !== 'mined' || !state.receipt.succeeded) continue
     const landed = { ...sender.landed(send.step, state.receipt), signer: send.signer }
     return { state: 'delivered', result, transaction: landed.hash, landed }
   }
+  // A receipt may be shown later than what it did. Without it nobody could watch the delivery.
+  if (isUnseen && clock.now() < delivery.deadline)
+    return { state: 'pending', detail: 'It is delivered; the receipt of that is awaited.', retryAfterMs: PENDING_MS }
   return { state: 'delivered', result }
 }
 
