@@ -24,6 +24,17 @@ export async function blockTime(rpc: Rpc, block: bigint): Promise<number> {
   return Number(found.timestamp) * 1000
 }
 
+/** The newest block up to another one that is not later than this, in milliseconds; the first one, where all are. */
+export async function blockBefore(rpc: Rpc, time: number, newest: bigint): Promise<bigint> {
+  let [low, high] = [0n, newest]
+  while (low < high) {
+    const middle = (low + high + 1n) / 2n
+    if ((await blockTime(rpc, middle)) <= time) low = middle
+    else high = middle - 1n
+  }
+  return low
+}
+
 const CACHE_MS = 2_000
 
 type HeadOptions = {

@@ -4,7 +4,7 @@ import type { KeyCount } from '../domain/journal.ts'
 import type { Till } from '../domain/till.ts'
 import { callRoll, dismissSilent, leave, lookAtStore, testify } from '../store/lineage.ts'
 import { noteCounts } from '../store/sends/keys.ts'
-import { doubtAfterSilence, doubtBooks, trustBooks } from '../store/tills/scan.ts'
+import { addDoubted, booksKept, doubtAfterSilence, doubtBooks, isTillKnown, trustBooks } from '../store/tills/scan.ts'
 import { scanTill } from './reconcile.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
 import { setAside } from './set-aside.ts'
@@ -31,6 +31,8 @@ type GateParts = {
 }
 
 const RETRY_MS = 2_000
+/** No store's clock and no chain's differ by more. */
+const CLOCKS_APART_MS = 600_000
 const WATCH_MS = 1_000
 const ROLL_MS = 250
 /** A word now and then, so that nobody waits for those who are gone. */
@@ -149,10 +151,21 @@ async function learnTills(
   const hasProof = !isWhole || counts.some(({ isBeyond }) => isBeyond)
   // Other replicas may have other tills, and find no proof any more: whoever has one holds it against the chain.
   if (hasProof) await doubtBooks(context.db)
+  await addYounger(context)
   for (const till of context.tills) await learnTill(context, till, hasProof)
   // Only now: it is proof until all money without an order is set aside, and not for ever. Whoever replaces a key empties the old one by hand.
   await noteCounts(context.db, counts)
   return hasProof
+}
+
+/** A copy that is older than a till has no books of it. What came there since the others were last kept may have been spent too. */
+async function addYounger({ db, tills, policy }: ReconcileContext): Promise<void> {
+  const ids = tills.map(({ id }) => id)
+  const kept = await booksKept(db, ids, policy.silenceSecondsMax)
+  if (!kept?.isDoubted) return
+  for (const till of tills)
+    if (till.sinceBlock === null && !(await isTillKnown(db, till.id)))
+      await addDoubted(db, till.id, await till.blockBefore(kept.until - CLOCKS_APART_MS))
 }
 
 /**

@@ -34,6 +34,8 @@ export type Till = {
   isDeep(transfer: Transfer): Promise<boolean>
   /** When its block was made, in milliseconds. */
   timeOf(transfer: Transfer): Promise<number>
+  /** The newest block that is not later than this, in milliseconds; the first one, where all are. */
+  blockBefore(time: number): Promise<bigint>
   /** Does the chain show this transaction, and did it succeed? */
   shows(transaction: Hash): Promise<boolean>
   /** Sends the very bytes of an order's settlement again. `impossible`: none are kept, or they can never land any more. */

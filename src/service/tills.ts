@@ -2,7 +2,7 @@ import { type Address, sameAddress } from '../base/address.ts'
 import type { Log } from '../base/log.ts'
 import { isProblem } from '../base/problem.ts'
 import { isContractCode, readCode } from '../chain/code.ts'
-import { blockTime } from '../chain/head.ts'
+import { blockBefore, blockTime } from '../chain/head.ts'
 import { readReceipt } from '../chain/receipt.ts'
 import { transfersIn, transfersTo } from '../chain/transfers.ts'
 import { watchSends } from '../chain/watch.ts'
@@ -55,6 +55,7 @@ function tillsOf(parts: TillParts, { rail, chain, confirmations, sinceBlock }: O
     },
     isDeep: ({ blockNumber, amount }) => isConfirmed(depth, blockNumber, amount),
     timeOf: ({ blockNumber }) => blockTime(rpc, blockNumber),
+    blockBefore: async (time) => blockBefore(rpc, time, (await head.fresh()).number),
     shows: async (transaction) => (await readReceipt(rpc, transaction))?.succeeded ?? false,
     landAgain: landerOf(database, signers),
     watchSends: watcherOf(parts, { till: idOf(payTo), network, asset, payTo }),

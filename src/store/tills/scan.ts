@@ -85,6 +85,39 @@ const DOUBT = statement<{ id: string }>(`
   set birth = 'put back'
   returning id`)
 
+const KEPT = statement<{ kept_until: Date | null; is_doubted: boolean | null }>(`
+  select max(alive_at) as kept_until,
+         max(alive_at) < now() - make_interval(secs => $3)
+           or coalesce(bool_or(birth <> ${bornIn('$2')}) filter (where id = any ($1)), false) as is_doubted
+  from tills`)
+
+/** When books were last kept in this store, and whether they may be older than it seems, by what these tills show. Null: there are none. */
+export async function booksKept(
+  db: Database,
+  tills: readonly string[],
+  silenceSecondsMax: number,
+): Promise<{ readonly until: number; readonly isDoubted: boolean } | null> {
+  const { kept_until, is_doubted } = (await db.query(KEPT, [tills, db.filesBornAt, silenceSecondsMax])).rows[0]!
+  return kept_until && { until: kept_until.getTime(), isDoubted: is_doubted === true }
+}
+
+const ADD_DOUBTED = statement(`
+  insert into tills (id, first_block, checked_block, birth)
+  values ($1, $2::bigint + 1, $2, 'younger')
+  on conflict (id) do nothing`)
+
+/** A till that this store has never seen, and perhaps only because it is an older copy: it is doubted from the first. */
+export async function addDoubted(queryable: Queryable, id: string, after: bigint): Promise<void> {
+  await queryable.query(ADD_DOUBTED, [id, after.toString()])
+}
+
+const IS_KNOWN = statement<{ is_known: boolean }>(`
+  select exists (select from tills where id = $1) as is_known`)
+
+export async function isTillKnown(queryable: Queryable, id: string): Promise<boolean> {
+  return (await queryable.query(IS_KNOWN, [id])).rows[0]!.is_known
+}
+
 /** Somebody says that the store was put back, where nothing shows it. Returns the tills that will be held against the chain. */
 export async function doubtBooks(queryable: Queryable): Promise<readonly string[]> {
   return (await queryable.query(DOUBT)).rows.map(({ id }) => id)
