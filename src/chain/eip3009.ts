@@ -98,7 +98,7 @@ export async function isAuthorizationUsed(
   return BigInt(await rpc.request<Hex>('eth_call', stateQuestion(token, { from, nonce }, block))) !== 0n
 }
 
-/** The same, for whoever is about to say that it was not: one node may be behind, or hide it, so all that can be asked must say so. */
+/** The same, for whoever is about to say that it was not: one node may be behind, or hide it, so all must say so, and two where there are two. */
 export async function isUsedByAny(
   rpc: Rpc,
   token: Address,
@@ -107,8 +107,18 @@ export async function isUsedByAny(
 ): Promise<boolean> {
   if (await isAuthorizationUsed(rpc, token, authorization, block)) return true
   if (rpc.second === null) return false
-  const all = await rpc.everyone<Hex>('eth_call', stateQuestion(token, authorization, block))
-  return all.some((one) => one !== undefined && BigInt(one) !== 0n)
+  return isSaidByAny<Hex>(rpc, 'eth_call', stateQuestion(token, authorization, block), (used) => BigInt(used) !== 0n)
+}
+
+/** Does a node say so, or is there no second one now that denies it? The first is then nobody to be believed alone. */
+async function isSaidByAny<Answer>(
+  rpc: Rpc,
+  method: string,
+  params: readonly unknown[],
+  says: (answer: Answer) => boolean,
+): Promise<boolean> {
+  const told = (await rpc.everyone<Answer>(method, params)).filter((one) => one !== undefined)
+  return told.length < (rpc.second === null ? 1 : 2) || told.some(says)
 }
 
 function stateQuestion(
@@ -229,8 +239,8 @@ export async function isTracedByAny(
   authorization: Pick<Authorization, 'from' | 'nonce'>,
   fromBlock: bigint,
 ): Promise<boolean> {
-  const all = await rpc.everyone<readonly EvmLog[]>('eth_getLogs', traceQuestion(token, authorization, fromBlock))
-  return all.some((logs) => logs !== undefined && logs.length > 0)
+  const question = traceQuestion(token, authorization, fromBlock)
+  return isSaidByAny<readonly EvmLog[]>(rpc, 'eth_getLogs', question, (logs) => logs.length > 0)
 }
 
 function traceQuestion(

@@ -18,6 +18,7 @@ const NATIVE = 84532
 async function startWithHider(t: TestContext) {
   const clock = movableClock()
   const meddler = createMeddler()
+  const other = createMeddler()
   let opened = async (): Promise<void> => {}
   const shop = await startShop({
     clock,
@@ -25,7 +26,7 @@ async function startWithHider(t: TestContext) {
     waypoint: async (name) => {
       if (name === 'order.opened') await opened()
     },
-    wrapTransport: (chainId, transport) => [meddler.wrap(chainId, transport), transport],
+    wrapTransport: (chainId, transport) => [meddler.wrap(chainId, transport), other.wrap(chainId, transport)],
     configure: (config) => {
       const limits = { ...config.limits, waitMsMax: 500, receiptWaitMs: 300 }
       return withChains({ ...config, limits }, { burial: { blocks: 2n, ms: 0 } })
@@ -50,6 +51,15 @@ async function startWithHider(t: TestContext) {
         const { data } = call as unknown as { data: string }
         return chain === NATIVE && data.startsWith(AUTHORIZATION_STATE) ? `0x${'0'.repeat(64)}` : ask()
       }),
+    /** The honest one is asked too often, just then. */
+    silenceOther() {
+      other.meddle('eth_getLogs', () => Promise.reject(new Error('429')))
+      other.meddle('eth_call', ([call], ask) =>
+        (call as unknown as { data: string }).data.startsWith(AUTHORIZATION_STATE)
+          ? Promise.reject(new Error('429'))
+          : ask(),
+      )
+    },
   }
 }
 
@@ -57,16 +67,21 @@ async function mine({ chains }: TestShop, blocks: number): Promise<void> {
   for (let mined = 0; mined < blocks; mined++) await chains.native.request({ method: 'evm_mine', params: [] })
 }
 
-test('E68: a payment that went through is not said to have run out because the first of two nodes hides it', async (t) => {
-  const { shop, clock, before, send, hideLogs, hideReceipts, hideUse } = await startWithHider(t)
-  for (const hide of [hideLogs, hideReceipts, hideUse]) hide()
-  const { orderId } = await said(await send())
-  clock.move(1_000_000)
-  await mine(shop, 3)
-  const { status } = await step(shop, orderId)
-  const taken = (await x402UnderTest.till(shop)) - before
-  assert.deepEqual({ status, taken }, { status: 'settling', taken: LOT_PRICE })
-})
+for (const [isSilenced, and] of [
+  [false, ''],
+  [true, ', and the other one does not say'],
+] as const)
+  test(`E68: a payment that went through is not said to have run out because the first of two nodes hides it${and}`, async (t) => {
+    const { shop, clock, before, send, hideLogs, hideReceipts, hideUse, silenceOther } = await startWithHider(t)
+    for (const hide of [hideLogs, hideReceipts, hideUse]) hide()
+    const { orderId } = await said(await send())
+    clock.move(1_000_000)
+    await mine(shop, 3)
+    if (isSilenced) silenceOther()
+    const { status } = await step(shop, orderId)
+    const taken = (await x402UnderTest.till(shop)) - before
+    assert.deepEqual({ status, taken }, { status: 'settling', taken: LOT_PRICE })
+  })
 
 test('E68: what a stranger has carried to the chain is not said to be free because the first of two nodes hides it', async (t) => {
   const { shop, payment, before, send, atOpening, hideLogs, hideUse } = await startWithHider(t)

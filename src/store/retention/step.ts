@@ -156,7 +156,7 @@ const DELIVERIES = statement<Gone>(`
   select count(*)::int as gone
   from deleted`)
 
-// The journal of a key only ever loses its beginning: a hole would look like transactions that the shop has forgotten. Nonces are mined
+// The journal of a key only ever loses its beginning, and how much is written down: all else that is not there looks like what a copy has lost. Nonces are mined
 // in order, so whatever stands before one that is known to have landed has landed too. The newest row always stays.
 const SENDS = statement<Gone>(`
   with recursive keys as (
@@ -204,7 +204,13 @@ const SENDS = statement<Gone>(`
     where s.chain_id = e.chain_id
       and s.signer = e.signer
       and s.nonce < least(e.landed, coalesce(e.needed, e.landed))
-    returning s.nonce
+    returning s.chain_id, s.signer, s.nonce
+  ), noted as (
+    update signing_keys k
+    set let_go = greatest(k.let_go, d.nonce + 1)
+    from (select chain_id, signer, max(nonce) as nonce from deleted group by chain_id, signer) as d
+    where k.chain_id = d.chain_id
+      and k.signer = d.signer
   )
   select count(*)::int as gone
   from deleted`)

@@ -39,13 +39,23 @@ const LAST_NONCE = statement<{ nonce: string | null }>(`
   where chain_id = $1
     and signer = $2`)
 
-// From the first one on: a key that had signed nothing when a backup was made has lost just what lies before all that is written down since.
+// What was deleted in time was known. Not so all else before the first that is written down: a key that had signed nothing when a backup was made
+// has lost just that.
 const UNKNOWN = statement<{ unknown: number }>(`
-  select ($3::bigint - count(*))::int as unknown
-  from sends
-  where chain_id = $1
-    and signer = $2
-    and nonce < $3`)
+  with kept as (
+    select coalesce(max(let_go), 0) as since
+    from signing_keys
+    where chain_id = $1
+      and signer = $2
+  )
+  select ($3::bigint - since - (
+           select count(*)
+           from sends
+           where chain_id = $1
+             and signer = $2
+             and nonce >= since
+             and nonce < $3))::int as unknown
+  from kept`)
 
 // Nothing but its refund is sent for an order that was given up: a process that slept meanwhile must not deliver what was paid back.
 const CLOSED = `
