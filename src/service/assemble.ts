@@ -138,7 +138,7 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   const selling = accounts.filter(({ isSelling }) => isSelling)
   const hostOf = addressFinder(ground.rails, http)
   const past = await recordedTerms(patient, accounts)
-  const { signers, formerKeys } = await recordedSigners(patient, createSigners(accounts, config.game, chainOf))
+  const { signers, ownKeys } = await recordedSigners(patient, createSigners(accounts, config.game, chainOf))
   const telling = createTelling({ config, surfaces, hostOf, past })
   const { secondOpinionFrom } = config.operations
   const railParts = {
@@ -154,7 +154,7 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   await assertAllFinishable(patient, offers)
   const orders = createOrders(database)
   const memory = createStoreMemory()
-  const books = { config, accounts, database, signers, formerKeys, orders, past, memory }
+  const books = { config, accounts, database, signers, ownKeys, orders, past, memory }
   const replica = createReplica({ database, clock, random, nodes })
   const around = { ...sources, ...books, rails, open, chainOf, meter, tally, rules, replica }
   const { resolve, post, doctor, lookMs } = ground

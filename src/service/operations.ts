@@ -55,8 +55,8 @@ type OperationsParts = {
   readonly database: Database
   /** The keys that it works with. */
   readonly signers: readonly RoleSigner[]
-  /** Those that it, or another replica, has worked with before. */
-  readonly formerKeys: readonly Address[]
+  /** Those, and all that it or another replica has ever worked with. */
+  readonly ownKeys: readonly Address[]
   readonly rails: readonly OpenRail[]
   /** What is sold. */
   readonly open: ReadonlyMap<SurfaceName, OpenSurface>
@@ -110,7 +110,7 @@ export function createOperations(parts: OperationsParts): Operations {
   const { config, database, signers, rails, open, meter, clock, random, log, waypoint } = parts
   const { operations } = config
   const { resolve = systemResolve, past, exchange } = parts
-  const tills = createTills({ rails, signers, formerKeys: parts.formerKeys, database, past, log })
+  const tills = createTills({ rails, signers, ownKeys: parts.ownKeys, database, past, log })
   const reconcileContext = reconcileContextOf(parts, tills)
   const gate = createLedgerGate(reconcileContext, {
     countSends: () => countSends(signers, () => knownKeys(database)),

@@ -48,12 +48,12 @@ export function createSigners(
 export async function recordedSigners(
   database: Database,
   signers: readonly RoleSigner[],
-): Promise<{ readonly signers: readonly RoleSigner[]; readonly formerKeys: readonly Address[] }> {
+): Promise<{ readonly signers: readonly RoleSigner[]; readonly ownKeys: readonly Address[] }> {
   await recordKeys(
     database,
     signers.map(({ role, sender }) => ({ role, chainId: sender.chainId, signer: sender.address })),
   )
-  return { signers, formerKeys: (await knownKeys(database)).map(({ signer }) => signer) }
+  return { signers, ownKeys: (await knownKeys(database)).map(({ signer }) => signer) }
 }
 
 /**

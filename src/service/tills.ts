@@ -18,8 +18,8 @@ import type { RoleSigner } from './signers.ts'
 type TillParts = {
   readonly rails: readonly OpenRail[]
   readonly signers: readonly RoleSigner[]
-  /** Keys that were ours before: what comes from one is nobody's payment, and must not go back to it. */
-  readonly formerKeys: readonly Address[]
+  /** Every key that is or was ours: what comes from one is nobody's payment, and must not go back to it. */
+  readonly ownKeys: readonly Address[]
   readonly database: Database
   /** What this shop asked for before. */
   readonly past: readonly ShopTerms[]
@@ -32,14 +32,14 @@ export function createTills(parts: TillParts): readonly Till[] {
 }
 
 function tillsOf(parts: TillParts, { rail, chain, confirmations, sinceBlock }: OpenRail): readonly Till[] {
-  const { past, signers, formerKeys, database } = parts
+  const { past, signers, ownKeys, database } = parts
   const { rpc, head } = chain
   const { name, network, asset } = rail
   const earlier = past.filter(
     (terms) => terms.rail === name && terms.network === network && sameAddress(terms.asset, asset),
   )
   const places = new Map([rail, ...earlier].map(({ payTo }) => [payTo.toLowerCase(), payTo]))
-  const own = [...signers.map(({ sender }) => sender.address), ...formerKeys, ...places.values()]
+  const own = [...ownKeys, ...places.values()]
   const depth = { head, confirmations }
   const idOf = (payTo: Address) => `${network}/${asset}/${payTo}`.toLowerCase()
   return [...places.values()].map((payTo) => ({
