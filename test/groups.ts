@@ -45,9 +45,9 @@ export function groupsOf(files: readonly string[]): readonly Group[] {
   const isWaiting = (file: string) => WAITING.includes(file)
   // The longest first: no core waits long for another at the end.
   return [
+    ...piecesOf(others),
     ...alone.filter(isWaiting).map((file): Group => [file]),
     ...piecesOf(browser),
-    ...piecesOf(others),
     ...alone.filter((file) => !isWaiting(file)).map((file): Group => [file]),
     ...piecesOf(delegating, DELEGATING_ROWS),
     ...piecesOf(light),

@@ -42,7 +42,7 @@ async function main(args: readonly string[]): Promise<void> {
   try {
     await template
     const flags = [
-      // More than there are cores: some mostly wait. All large groups run from the first moment on.
+      // More than there are cores: some mostly wait. The largest groups run from the first moment on.
       `--test-concurrency=${availableParallelism() + 4}`,
       `--test-timeout=${TEST_MS_MAX}`,
       `--import=${LIGHT_HOOKS}`,

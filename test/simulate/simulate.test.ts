@@ -20,7 +20,7 @@ const COUNT = Number(TEST_UNIVERSES ?? 1)
 const IS_ASKED = TEST_UNIVERSES !== undefined
 /** So short a run does not get back what it costs to optimise the embedded engine. */
 const PROGRAM = ['--liftoff-only', MAIN]
-/** Each is taken out, and must be found where its enemy comes by; `TEST_MENDS=E1,E5,E8,E9,promises` for all that have one. */
+/** Each is taken out, and must be found where its enemy comes by; `--mends=E1,E5,E8,E9,promises` for all that have one. */
 const TRICKS: Readonly<Record<string, Move>> = {
   E1: 'allowance',
   E5: 'nothing',
@@ -30,7 +30,7 @@ const TRICKS: Readonly<Record<string, Move>> = {
 }
 /** One payer may have one promise open in this one. */
 const STRICT = ['--seeds=30129', '--plan=[]']
-const MENDS = (process.env['TEST_MENDS'] ?? 'E1').split(',')
+const MENDS = process.env['TEST_MENDS']?.split(',') ?? (IS_ASKED ? ['E1'] : [])
 
 /** In a process of its own: a universe takes the clock and the randomness of its process away. */
 async function simulate(...args: readonly string[]): Promise<string> {
