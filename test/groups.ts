@@ -10,7 +10,7 @@ const GROUP_MAX = 72
 /** These mostly wait for others, and long: at the end the cores would wait for them. */
 const WAITING = ['test/rehearsal/rehearsal.test.ts', 'test/enemies/silent-store.test.ts']
 
-/** These are long, and what they do is done by other processes, so that two rows of them keep the cores busy to the end. */
+/** These are long, and what they do is done by other processes, so that rows of them keep the cores busy to the end. */
 const DELEGATING = [
   'test/crash/kill.test.ts',
   'test/proxy/proxy.test.ts',
@@ -20,7 +20,7 @@ const DELEGATING = [
   'test/store/embedded.test.ts',
   'test/cli/commands.test.ts',
 ]
-const DELEGATING_ROWS = 2
+const DELEGATING_ROWS = 3
 
 /** These are long as well, and cost least beside each other: the shop is warm, and one browser serves them all. */
 const BROWSER = /^test\/browser\//
@@ -48,8 +48,8 @@ export function groupsOf(files: readonly string[]): readonly Group[] {
     ...piecesOf(others),
     ...alone.filter(isWaiting).map((file): Group => [file]),
     ...piecesOf(browser),
-    ...alone.filter((file) => !isWaiting(file)).map((file): Group => [file]),
     ...piecesOf(delegating, DELEGATING_ROWS),
+    ...alone.filter((file) => !isWaiting(file)).map((file): Group => [file]),
     ...piecesOf(light),
   ]
 }

@@ -20,9 +20,9 @@ export async function accessibilityFaults(page: Page, exclude: readonly string[]
 }
 
 /** What depends on sizes and colours. All else is the same however a page looks, and once is enough. */
-export async function legibilityOf(page: Page): Promise<readonly string[]> {
+export async function legibilityOf(page: Page, exclude: readonly string[] = []): Promise<readonly string[]> {
   const values = ['color-contrast', 'link-in-text-block', 'scrollable-region-focusable', 'target-size']
-  return faultsBy(page, [], { runOnly: { type: 'rule', values } })
+  return faultsBy(page, exclude, { runOnly: { type: 'rule', values } })
 }
 
 /** The same by the rules of the named levels of WCAG, which are more than those that axe goes by unasked. */

@@ -5,7 +5,7 @@ import { problems } from '../../src/base/problem.ts'
 import { operationsOf, readJson } from '../documents/documents.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
-import { accessibilityFaults, looks, phone } from './accessible.ts'
+import { accessibilityFaults, legibilityOf, looks, phone } from './accessible.ts'
 import { openContext, sharedBrowser } from './chromium.ts'
 
 const chromium = sharedBrowser()
@@ -76,7 +76,8 @@ describe('pages for people', { skip: chromium.skip }, () => {
         assert.equal(paper > ink, colorScheme === 'light', `${colorScheme}: paper ${paper}, ink ${ink}`)
         assert.ok(contrast(paper, ink) >= 7, `${colorScheme}: contrast ${contrast(paper, ink)}`)
         // Inside the viewer is what others wrote; one row of a table is made like the other.
-        assert.deepEqual(await accessibilityFaults(page, ['#viewer', 'tbody tr:nth-child(n+4)']), [], colorScheme)
+        const faultsOf = colorScheme === 'light' ? accessibilityFaults : legibilityOf
+        assert.deepEqual(await faultsOf(page, ['#viewer', 'tbody tr:nth-child(n+4)']), [], colorScheme)
       }
       assert.deepEqual(strangers, [])
       assert.deepEqual(faults, [])

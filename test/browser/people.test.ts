@@ -5,7 +5,7 @@ import { fundedWallet, post, x402Payer } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
-import { accessibilityFaults, looks } from './accessible.ts'
+import { accessibilityFaults, legibilityOf, looks } from './accessible.ts'
 import { openContext, sharedBrowser } from './chromium.ts'
 
 const chromium = sharedBrowser()
@@ -109,7 +109,8 @@ describe('pages on any address', { skip: chromium.skip }, () => {
         await page.emulateMedia({ colorScheme })
         const width = await page.evaluate(() => document.documentElement.scrollWidth)
         assert.ok(width <= viewport.width, `${path} is ${width} wide on ${viewport.width}`)
-        assert.deepEqual(await accessibilityFaults(page), [], `${path} ${colorScheme} ${viewport.width}`)
+        const faultsOf = colorScheme === 'light' ? accessibilityFaults : legibilityOf
+        assert.deepEqual(await faultsOf(page), [], `${path} ${colorScheme} ${viewport.width}`)
       }
       assert.deepEqual(faults, [], path)
     }
