@@ -64,16 +64,19 @@ function whereMeant<Input extends JsonObject>(call: PaidCall<Input>): PaidCall<I
 
 /** What becomes of a payment that has bought nothing, and that nothing is sold for any more. */
 async function refuseFormer<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
-  const { offer, credential } = whereMeant(call)
+  const { checkout, offer, credential } = whereMeant(call)
   const { label, currency, network } = offer.rail
+  const why = `This shop takes no payments by ${label} in ${currency} on ${network} any more, and this one has bought nothing;`
+  const isCaptured = credential.funds === 'captured'
   // A promise may have been kept by somebody else than us.
-  const hasMoved = credential.funds === 'captured' || (await offer.rail.landed(credential)) !== null
-  const moved = { status: 409, taken: 'unknown', action: 'fix_request' } as const
-  throw new Problem(
-    'payment_misplaced',
-    `This shop takes no payments by ${label} in ${currency} on ${network} any more, and this one has bought nothing; what has reached the shop goes back to its sender.`,
-    hasMoved ? moved : {},
-  )
+  const transaction = await offer.rail.landed(credential)
+  if (transaction) {
+    const astray = { transaction, detail: `${why} it goes back to its sender.`, mayBeAnothers: isCaptured }
+    throw await sentBack({ checkout, offer }, astray)
+  }
+  const unseen = { status: 409, taken: 'unknown', action: 'fix_request' } as const
+  const detail = `${why} what has reached the shop goes back to its sender.`
+  throw new Problem('payment_misplaced', detail, isCaptured ? unseen : {})
 }
 
 /** What a call without a payment is answered. At once where the price is known: nothing is asked of a shop more often. */

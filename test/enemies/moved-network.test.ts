@@ -144,14 +144,14 @@ describe('E53: a rail that has moved to another network, and knows the earlier o
     const { request, credential } = await payFor(shop, x402UnderTest, await fundedWallet(shop))
     await preempt(shop, JSON.parse(Buffer.from(credential, 'base64').toString()) as X402Payment)
     const answer = await fetch(at(service, x402UnderTest), post(request, { [x402UnderTest.header]: credential }))
-    assert.deepEqual([answer.status, (await said(answer)).payment.taken], [409, 'unknown'])
+    assert.deepEqual([answer.status, (await said(answer)).payment.taken], [409, true])
   })
 
   test('E53: does not deny, nor wait for, what was sent on the earlier chain and bought nothing', async () => {
     const { request, credential } = await payFor(shop, mppPushUnderTest, await fundedWallet(shop))
     const answer = await fetch(at(service, mppPushUnderTest), post(request, { [mppPushUnderTest.header]: credential }))
     const { code, payment } = await said(answer)
-    assert.deepEqual([answer.status, code, payment.taken], [409, 'payment_misplaced', 'unknown'])
+    assert.deepEqual([answer.status, code, payment.taken], [409, 'payment_returned', true])
   })
 
   test('E53: tells whoever rebuilt a payment from the earlier chain what that chain shows, and no more', async () => {
@@ -216,7 +216,7 @@ describe('E53: a rail that has moved to another network, and knows the earlier o
     const answer = await fetch(at(service, x402UnderTest), init)
     const { payment } = await said(answer)
     const here = await fetch(buyUrl(shop, x402UnderTest), init)
-    assert.deepEqual([answer.status, payment.taken, here.status], [409, 'unknown', 409])
+    assert.deepEqual([answer.status, payment.taken, here.status], [409, true, 409])
   })
 
   test('E53: does not call free what was carried to the earlier chain a moment ago, and whose log is not there yet', async () => {

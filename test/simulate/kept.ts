@@ -78,4 +78,12 @@ export const KEPT: readonly Kept[] = [
       { kind: 'fork', chain: 'tempo', node: 0, wins: false, drop: 'nothing', fromMs: 24_783, forMs: 10_000 },
     ],
   },
+  {
+    what: 'a push over MCP that had bought nothing when its rail was retired, and is too little to go back: no end to be heard',
+    seed: 3798,
+    plan: [
+      { kind: 'stop', label: 'at order.settled', nth: 1, ms: 200_000 },
+      { kind: 'change', what: 'retire mpp', atMs: 23_589, ageMs: 2_000 },
+    ],
+  },
 ]
