@@ -19,7 +19,7 @@ import { type Replica, replicaAt } from './replica.ts'
 
 const BUYERS = 2
 /** So many purchases through each proxy before something happens, and so many after it; while it happens, one of each buyer. */
-const PURCHASES = Number(process.env['TEST_PROXY_PURCHASES'] ?? 3)
+const PURCHASES = Number(process.env['TEST_PROXY_PURCHASES'] ?? 2)
 
 const bought = flows.filter(({ ends, rail }) => ends === 'delivered' && rail.name !== 'mpp push')
 const isRequired = process.env['TEST_PROXY'] === 'required'

@@ -86,6 +86,7 @@ async function start(binaries: string, { folder, data, account }: Place): Promis
     unix_socket_directories: folder,
     max_connections: '200',
     fsync: 'off',
+    synchronous_commit: 'off',
     full_page_writes: 'off',
   }
   const args = ['-D', data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
