@@ -7,6 +7,8 @@ import type { Sender } from './sender.ts'
 export type ChainAccess = {
   readonly rpc: Rpc
   readonly head: HeadSource
+  /** The time that this chain has passed for good, in milliseconds. */
+  deepTime(): Promise<number>
   /** The same key always gets the same sender: two would race for its nonces. */
   sender(key: ChainKey): Sender
 }

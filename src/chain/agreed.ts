@@ -1,4 +1,5 @@
-import { type Receipt, readReceipts, receiptIn } from './receipt.ts'
+import type { Hash } from '../base/address.ts'
+import { type RawReceipt, type Receipt, readReceipts, receiptIn } from './receipt.ts'
 import type { Rpc } from './rpc.ts'
 
 /** Does what a receipt shows count, for a payment of this size that has to lie this deep? */
@@ -41,4 +42,20 @@ export async function isAgreed(rpc: Rpc, receipt: Receipt, confirmations: bigint
 function fingerprint({ succeeded, blockNumber, blockHash, from, logs }: Receipt): string {
   const said = logs.map(({ address, topics, data }) => [address, ...topics, data].join())
   return [succeeded, blockNumber, blockHash, from, ...said].join('|').toLowerCase()
+}
+
+/** Before anybody says that a transaction is not there, or did not go through: one node may be behind, or hide it. */
+export async function mayHaveSucceeded(rpc: Rpc, hash: Hash): Promise<boolean> {
+  const says = (raw: RawReceipt | null) => raw !== null && (receiptIn(raw, hash)?.succeeded ?? false)
+  return isSaidByAny(rpc, await readReceipts(rpc, hash), says)
+}
+
+/** Does a node say so, or is there no second one now that denies it? The first is then nobody to be believed alone. */
+export function isSaidByAny<Answer>(
+  { second }: Rpc,
+  answers: readonly (Answer | undefined)[],
+  says: (answer: Answer) => boolean,
+): boolean {
+  const told = answers.filter((one) => one !== undefined)
+  return told.length < (second === null ? 1 : 2) || told.some(says)
 }

@@ -1,6 +1,7 @@
 import { type Address, checksumAddress, type Hash, sameAddress } from '../base/address.ts'
 import { fromHex, type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
+import { isSaidByAny } from './agreed.ts'
 import { type CallTerms, OUT_OF_GAS, termsOf } from './contract.ts'
 import type { EvmLog, Receipt } from './receipt.ts'
 import { ChainSilent, type Rpc, RpcError } from './rpc.ts'
@@ -107,18 +108,8 @@ export async function isUsedByAny(
 ): Promise<boolean> {
   if (await isAuthorizationUsed(rpc, token, authorization, block)) return true
   if (rpc.second === null) return false
-  return isSaidByAny<Hex>(rpc, 'eth_call', stateQuestion(token, authorization, block), (used) => BigInt(used) !== 0n)
-}
-
-/** Does a node say so, or is there no second one now that denies it? The first is then nobody to be believed alone. */
-async function isSaidByAny<Answer>(
-  rpc: Rpc,
-  method: string,
-  params: readonly unknown[],
-  says: (answer: Answer) => boolean,
-): Promise<boolean> {
-  const told = (await rpc.everyone<Answer>(method, params)).filter((one) => one !== undefined)
-  return told.length < (rpc.second === null ? 1 : 2) || told.some(says)
+  const answers = await rpc.everyone<Hex>('eth_call', stateQuestion(token, authorization, block))
+  return isSaidByAny(rpc, answers, (used) => BigInt(used) !== 0n)
 }
 
 function stateQuestion(
@@ -240,7 +231,7 @@ export async function isTracedByAny(
   fromBlock: bigint,
 ): Promise<boolean> {
   const question = traceQuestion(token, authorization, fromBlock)
-  return isSaidByAny<readonly EvmLog[]>(rpc, 'eth_getLogs', question, (logs) => logs.length > 0)
+  return isSaidByAny(rpc, await rpc.everyone<readonly EvmLog[]>('eth_getLogs', question), (logs) => logs.length > 0)
 }
 
 function traceQuestion(

@@ -27,7 +27,7 @@ export type Receipt = {
   readonly gasPrice: bigint
 }
 
-type RawReceipt = {
+export type RawReceipt = {
   readonly transactionHash: Hash
   readonly status: Hex
   readonly blockNumber: Hex

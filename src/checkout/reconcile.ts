@@ -5,7 +5,13 @@ import type { Lease } from '../domain/lease.ts'
 import type { MissingSend } from '../domain/send-watch.ts'
 import type { ArrivalState, Till } from '../domain/till.ts'
 import { listArrivals, sumOfArrivals } from '../store/tills/arrivals.ts'
-import { findMissing, listMissing, noteMissing, writeOff } from '../store/tills/missing-settlements.ts'
+import {
+  findMissing,
+  listMissing,
+  type MissingSettlement,
+  noteMissing,
+  writeOff,
+} from '../store/tills/missing-settlements.ts'
 import { openTill, recordArrivals, recordReport, recordScan, type TillMark } from '../store/tills/scan.ts'
 import { underLease } from './held.ts'
 import { matchMissing, matchTill } from './match.ts'
@@ -99,34 +105,40 @@ async function workMissing(
   till: Till,
   { mark, begunAt, lease }: { readonly mark: TillMark; readonly begunAt: number; readonly lease: Lease },
 ): Promise<void> {
-  const { db, random, log } = context
+  const { db } = context
   const { payTo } = till
   const { network, asset } = till.rail
   const seconds = mark.silentSeconds + OVERLAP_SECONDS
   if (!mark.isNew) await findMissing(db, { till: till.id, network, asset, payTo, seconds, before: begunAt })
   await matchMissing(context, till)
-  for (const { orderId, transaction, state } of await listMissing(db, till.id, ITEMS_MAX)) {
-    if (state === 'lost') continue
-    if (await till.shows(transaction)) {
-      // Its block was read from a node that was behind, and is not read again.
-      await recordArrivals(db, till.id, await till.transfersOf(transaction), random)
-      continue
-    }
-    const outcome = await till.landAgain(orderId, lease).catch((error) => {
-      log.warn('a dropped payment could not be sent again', { orderId, error })
-      return isProblem(error) ? 'pending' : Promise.reject(error)
-    })
-    if (outcome !== 'impossible') continue
-    if (await writeOff(db, orderId, 'The chain dropped the payment, and it can never land again.'))
-      log.error('a payment is lost: the chain dropped it for good', { orderId, paymentTx: transaction })
-  }
+  let isAwaited = false
+  for (const missing of await listMissing(db, till.id, ITEMS_MAX))
+    if (await workOne(context, till, missing, lease)) isAwaited = true
   // What was sent again or found just now may have its order already.
-  await scanIfMissing(context, till)
+  if (isAwaited) await scanTill(context, till)
 }
 
-async function scanIfMissing(context: ReconcileContext, till: Till): Promise<void> {
-  const open = (await listMissing(context.db, till.id, ITEMS_MAX)).filter(({ state }) => state === 'open')
-  if (open.length > 0) await scanTill(context, till)
+/** False: there is nothing to wait for. What counts as lost is looked for all the same: whoever said so may have been behind, and its payer may bring it back. */
+async function workOne(
+  { db, random, log }: ReconcileContext,
+  till: Till,
+  { orderId, transaction, state, since }: MissingSettlement,
+  lease: Lease,
+): Promise<boolean> {
+  if (await till.shows(transaction)) {
+    // Its block was read from a node that was behind, and is not read again.
+    await recordArrivals(db, till.id, await till.transfersOf(transaction), random)
+    return true
+  }
+  if (state === 'lost') return false
+  const outcome = await till.landAgain(orderId, lease).catch((error) => {
+    log.warn('a dropped payment could not be sent again', { orderId, error })
+    return isProblem(error) ? 'pending' : Promise.reject(error)
+  })
+  if (outcome !== 'impossible' || !(await till.isGone(transaction, since))) return true
+  if (await writeOff(db, orderId, 'The chain dropped the payment, and it can never land again.'))
+    log.error('a payment is lost: the chain dropped it for good', { orderId, paymentTx: transaction })
+  return false
 }
 
 async function report(

@@ -38,6 +38,8 @@ export type Till = {
   blockBefore(time: number): Promise<bigint>
   /** Does the chain show this transaction, and did it succeed? */
   shows(transaction: Hash): Promise<boolean>
+  /** Will it never come, as it seems? A block that is later than this, in milliseconds, lies deep, and no node shows it. */
+  isGone(transaction: Hash, since: number): Promise<boolean>
   /** Sends the very bytes of an order's settlement again. `impossible`: none are kept, or they can never land any more. */
   landAgain(orderId: string, lease: Lease): Promise<'landed' | 'pending' | 'impossible'>
   /** Looks after what was delivered and sent back for this till: what the chain has dropped is sent again, and named. */

@@ -3,6 +3,7 @@ import type { Log } from '../base/log.ts'
 import type { Waypoint } from '../base/waypoint.ts'
 import { type OpenLine, openWebSocket } from '../base/web-socket.ts'
 import type { ChainAccess } from '../chain/access.ts'
+import { deepTime } from '../chain/burial.ts'
 import type { ChainMeter } from '../chain/chain-meter.ts'
 import { createFeeSource, type FeeSource } from '../chain/fees.ts'
 import { createHeadSource } from '../chain/head.ts'
@@ -85,6 +86,7 @@ function createAccess(
   return {
     rpc,
     head,
+    deepTime: () => deepTime(rpc, burial),
     sender(key) {
       const wallet = openWallet(key, clock)
       const sender =

@@ -1,6 +1,7 @@
 import { type Address, sameAddress } from '../base/address.ts'
 import type { Log } from '../base/log.ts'
 import { isProblem } from '../base/problem.ts'
+import { mayHaveSucceeded } from '../chain/agreed.ts'
 import { isContractCode, readCode } from '../chain/code.ts'
 import { blockBefore, blockTime } from '../chain/head.ts'
 import { readReceipt } from '../chain/receipt.ts'
@@ -56,6 +57,8 @@ function tillsOf(parts: TillParts, { rail, chain, confirmations, sinceBlock }: O
     isDeep: ({ blockNumber, amount }) => isConfirmed(depth, blockNumber, amount),
     timeOf: ({ blockNumber }) => blockTime(rpc, blockNumber),
     blockBefore: async (time) => blockBefore(rpc, time, (await head.fresh()).number),
+    isGone: async (transaction, since) =>
+      (await chain.deepTime()) > since && !(await mayHaveSucceeded(rpc, transaction)),
     shows: async (transaction) => (await readReceipt(rpc, transaction))?.succeeded ?? false,
     landAgain: landerOf(database, signers),
     watchSends: watcherOf(parts, { till: idOf(payTo), network, asset, payTo }),

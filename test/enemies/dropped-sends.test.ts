@@ -11,7 +11,7 @@ import { startWorker } from '../../src/checkout/worker.ts'
 import { sandboxKey } from '../../src/config/published.ts'
 import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { nftsOf, transfers } from '../crash/flows.ts'
-import { buy, LOT_PRICE, reconcileRail } from '../operations/desk.ts'
+import { buy, LOT_PRICE, letRunOut, reconcileRail } from '../operations/desk.ts'
 import { fundedWallet } from '../support/buyers.ts'
 import { edited, mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
@@ -123,9 +123,10 @@ describe('a dropped delivery', () => {
     await reconcileRail(shop, mppPullUnderTest)
     await drop(shop.chains.tempo, body.paymentTx)
     await drop(shop.chains.native, await hashOf(shop, body.orderId, 'mint'))
-    const report = await reconcileRail(shop, mppPullUnderTest)
-    const kinds = report.items.map(({ kind }) => kind).sort()
-    assert.deepEqual(kinds, ['delivery_missing', 'lost'])
+    const kindsOf = async () => (await reconcileRail(shop, mppPullUnderTest)).items.map(({ kind }) => kind).sort()
+    assert.deepEqual(await kindsOf(), ['delivery_missing', 'missing'])
+    await letRunOut(shop, body.orderId)
+    assert.deepEqual(await kindsOf(), ['delivery_missing', 'lost'])
     // Its bytes are of no use to anybody any more, and the key goes on.
     await shop.chains.native
       .request({ method: 'eth_sendRawTransaction', params: [await bytesOf(body.orderId)] })
@@ -133,10 +134,7 @@ describe('a dropped delivery', () => {
     assert.equal((await buy(shop, x402UnderTest, buyer)).response.status, 200)
     for (let look = 0; look < 2; look++) await reconcileRail(shop, mppPullUnderTest)
     assert.equal(await tokens(buyer), before + 1)
-    assert.deepEqual(
-      (await reconcileRail(shop, mppPullUnderTest)).items.map(({ kind }) => kind),
-      ['lost'],
-    )
+    assert.deepEqual(await kindsOf(), ['lost'])
   })
 
   test('is watched until it lies deep, and not longer', async () => {
@@ -233,8 +231,11 @@ describe('a payment that was dropped before the delivery failed', () => {
     return sold
   }
   const dropIt = async () => {
+    const { id, payment_tx } = await failed()
     await reconcileRail(shop, rail)
-    await drop(shop.chains.tempo, (await failed()).payment_tx)
+    await drop(shop.chains.tempo, payment_tx)
+    await reconcileRail(shop, rail)
+    await letRunOut(shop, id)
     await reconcileRail(shop, rail)
   }
 

@@ -84,6 +84,14 @@ export async function reconcileRail(
   return report!
 }
 
+/** As if the time of an order's payment were long over, and the chain had not shown it for as long. */
+export async function letRunOut({ store }: Pick<TestShop, 'store'>, orderId: string): Promise<void> {
+  await store.db.query(`update orders set expires_at = now() - interval '1 hour' where id = $1`, [orderId])
+  await store.db.query(`update missing_settlements set updated_at = now() - interval '1 hour' where order_id = $1`, [
+    orderId,
+  ])
+}
+
 export type EventRow = {
   readonly subject: string
   readonly sequence: number

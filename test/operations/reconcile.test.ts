@@ -13,7 +13,18 @@ import { mppPullUnderTest, mppPushUnderTest, x402UnderTest } from '../support/cr
 import { nftOwner, startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
-import { AT_ONCE, asOperator, buy, buyUrl, eventsOf, LOT_PRICE, payFor, reconcileRail, TOMORROW } from './desk.ts'
+import {
+  AT_ONCE,
+  asOperator,
+  buy,
+  buyUrl,
+  eventsOf,
+  LOT_PRICE,
+  letRunOut,
+  payFor,
+  reconcileRail,
+  TOMORROW,
+} from './desk.ts'
 import { mppStranger, type Stranger, transfer, x402Stranger } from './strangers.ts'
 
 const DOLLAR = 1_000_000n
@@ -64,6 +75,27 @@ for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest])
     assert.deepEqual([report.difference, report.items], [0n, []])
     assert.equal((await arrivalOf(body.paymentTx))!.state, 'matched')
   })
+
+test('E72: a payment that a node neither logs nor has a receipt of is not lost on its word alone, and found when it shows it', async () => {
+  verifies('D17.3')
+  const rail = mppPullUnderTest
+  const policy = { ...TOMORROW, rescanBlocks: 0n }
+  const kindsOf = async (orderId: string) => {
+    const { items } = await reconcileRail(shop, rail, policy)
+    return items.filter((item) => item.orderId === orderId).map(({ kind }) => kind)
+  }
+  await reconcileRail(shop, rail, policy)
+  const { body } = await buy(shop, rail, buyer)
+  const mends = [meddler.meddle('eth_getLogs', () => []), meddler.meddle('eth_getTransactionReceipt', () => null)]
+  for (let look = 1; look <= 2; look++) assert.deepEqual(await kindsOf(body.orderId), ['missing'])
+  // It is behind for so long that it counts as lost: that is said to people, and is not the end.
+  await letRunOut(shop, body.orderId)
+  for (let look = 1; look <= 2; look++) assert.deepEqual(await kindsOf(body.orderId), ['lost'])
+  for (const mend of mends) mend()
+  assert.deepEqual(await kindsOf(body.orderId), [])
+  assert.equal((await arrivalOf(body.paymentTx))!.state, 'matched')
+  assert.equal((await reconcileRail(shop, rail, policy)).difference, 0n)
+})
 
 for (const [name, come] of [
   ['x402', x402Stranger],
@@ -342,6 +374,13 @@ describe('M-19: a chain that changes its mind', () => {
     const { body } = await buy(shop, rail, buyer)
     await reconcileRail(shop, rail, TOMORROW)
     await takeBack(shop.chains.tempo, body.paymentTx, 'drop')
+    const first = await reconcileRail(shop, rail, TOMORROW)
+    assert.deepEqual(
+      first.items.map(({ kind, orderId }) => [kind, orderId]),
+      [['missing', body.orderId]],
+      'its payer may bring it back as long as it is good',
+    )
+    await letRunOut(shop, body.orderId)
     for (let run = 1; run <= 2; run++) {
       const report = await reconcileRail(shop, rail, TOMORROW)
       assert.deepEqual(

@@ -86,4 +86,19 @@ export const KEPT: readonly Kept[] = [
       { kind: 'change', what: 'retire mpp', atMs: 23_589, ageMs: 2_000 },
     ],
   },
+  {
+    what: 'a payment that a node neither logs nor has a receipt of for minutes, and a delivery that fails: lost, and never found again',
+    seed: 4581,
+    plan: [
+      {
+        kind: 'lag',
+        chain: 'tempo',
+        method: 'eth_getTransactionReceipt',
+        blocks: 300,
+        fromMs: 16_962,
+        forMs: 240_000,
+      },
+      { kind: 'lag', chain: 'tempo', method: 'eth_getLogs', blocks: 150, fromMs: 2_789, forMs: 180_000 },
+    ],
+  },
 ]

@@ -160,4 +160,5 @@ function help(): string {
 }
 
 await main()
-process.exit()
+// What was told must leave first: a pipe may be slower than the telling.
+process.stdout.write('', () => process.exit())

@@ -2,7 +2,8 @@ import { type Address, type Hash, sameAddress } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import type { Log } from '../../base/log.ts'
 import { noWaypoint, type Waypoint } from '../../base/waypoint.ts'
-import { pollUntil, type Receipt, readReceipt, readReceipts, receiptIn } from '../../chain/receipt.ts'
+import { mayHaveSucceeded } from '../../chain/agreed.ts'
+import { pollUntil, type Receipt, readReceipt } from '../../chain/receipt.ts'
 import { type Rpc, RpcError } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import { findMemoTransfers, type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
@@ -155,8 +156,7 @@ async function absent({ rpc, clock, deepTime }: SettlerOptions, order: PaidOrder
   if (clock.now() <= end || (await deepTime()) <= end)
     return { kind: 'unknown', detail: 'The chain has not said yet whether the payment landed.', transaction: hash }
   // One node may be behind: "never" takes the word of all that can be asked.
-  const shown = await readReceipts(rpc, hash)
-  if (shown.some((raw) => raw && receiptIn(raw, hash)?.succeeded))
+  if (await mayHaveSucceeded(rpc, hash))
     return { kind: 'unknown', detail: 'Some nodes show the payment, and not all of them.', transaction: hash }
   return {
     kind: 'refused',

@@ -4,7 +4,7 @@ import type { Queryable } from '../db.ts'
 import { statement } from '../statement.ts'
 
 /** An order that counts as paid, whose payment the chain does not show. */
-type MissingSettlement = {
+export type MissingSettlement = {
   readonly orderId: string
   readonly transaction: Hash
   readonly amount: bigint
@@ -12,6 +12,8 @@ type MissingSettlement = {
   /** `open`: it may still come back. `lost`: it cannot, and the money is gone. */
   readonly state: 'open' | 'lost'
   readonly detail: string
+  /** When it was found missing, or later: until then somebody may bring it back, because its own time was not over. In milliseconds. */
+  readonly since: number
 }
 
 const NOTE = statement(`
@@ -101,6 +103,7 @@ const LANDED = statement(`
   set run_at = least(run_at, now())
   where id in (select id from idle)`)
 
+// Those that are open first: what is lost is never fewer again.
 const LIST = statement<{
   order_id: string
   payment_tx: Hash
@@ -108,13 +111,14 @@ const LIST = statement<{
   status: OrderStatus
   state: 'open' | 'lost'
   detail: string
+  since: Date
 }>(`
-  select m.order_id, o.payment_tx, o.amount, o.status, m.state, m.detail
+  select m.order_id, o.payment_tx, o.amount, o.status, m.state, m.detail, greatest(m.updated_at, o.expires_at) as since
   from missing_settlements m
   join orders o on o.id = m.order_id
   where m.till = $1
     and m.state <> 'landed'
-  order by m.found_at
+  order by m.state desc, m.found_at
   limit $2`)
 
 /** What is missing now. What has come back is crossed off first, and a refund that waits for it waits no longer. */
@@ -125,13 +129,14 @@ export async function listMissing(
 ): Promise<readonly MissingSettlement[]> {
   await queryable.query(LANDED, [till])
   const { rows } = await queryable.query(LIST, [till, limit])
-  return rows.map(({ order_id, payment_tx, amount, status, state, detail }) => ({
+  return rows.map(({ order_id, payment_tx, amount, status, state, detail, since }) => ({
     orderId: order_id,
     transaction: payment_tx,
     amount: BigInt(amount),
     status,
     state,
     detail,
+    since: since.getTime(),
   }))
 }
 
