@@ -216,9 +216,7 @@ describe('E53: a rail that has moved to another network, and knows the earlier o
     const answer = await fetch(at(service, x402UnderTest), init)
     const { payment } = await said(answer)
     const here = await fetch(buyUrl(shop, x402UnderTest), init)
-    assert.deepEqual([answer.status, here.status], [409, 409])
-    // Whether it still lies among the blocks that are looked through, a head says that may be two seconds old.
-    assert.notEqual(payment.taken, false)
+    assert.deepEqual([answer.status, payment.taken, here.status], [409, 'unknown', 409])
   })
 
   test('E53: does not call free what was carried to the earlier chain a moment ago, and whose log is not there yet', async () => {

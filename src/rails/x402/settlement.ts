@@ -116,7 +116,7 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
 
     async landed(authorization) {
       if (!(await isUsedByAny(rpc, asset, authorization))) return null
-      const { number } = await head.latest()
+      const { number } = await head.fresh()
       const fromBlock = number > SEARCH_BLOCKS ? number - SEARCH_BLOCKS : 0n
       const trace = await findAuthorization(rpc, asset, authorization, fromBlock)
       if (trace?.kind === 'cancelled') return null
