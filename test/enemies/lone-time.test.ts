@@ -11,11 +11,14 @@ import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop } from '../support/shop.ts'
 import { step, withChains } from './by-hand.ts'
 
-for (const { rail, chain } of [
-  { rail: x402UnderTest, chain: 'native' },
-  { rail: mppPullUnderTest, chain: 'tempo' },
-] as const)
-  test(`E62: the time of a payment by ${rail.name} is not over because one of two nodes says so`, async (t) => {
+for (const { rail, chain, isOtherSilent, title } of [
+  { rail: x402UnderTest, chain: 'native' as const },
+  { rail: mppPullUnderTest, chain: 'tempo' as const },
+].flatMap((one) => [
+  { ...one, isOtherSilent: false, title: 'E62: the time of a payment is not over because one of two nodes says so' },
+  { ...one, isOtherSilent: true, title: 'E70: nor while the other node is silent' },
+]))
+  test(`${title}, by ${rail.name}`, async (t) => {
     const clock = movableClock()
     let raw: Hex = '0x'
     let lies = false
@@ -38,10 +41,14 @@ for (const { rail, chain } of [
         const timestamp = `0x${Math.floor(clock.now() / 1000).toString(16)}`
         return { ...answer, result: { ...answer.result, number, timestamp } }
       }
+    const other =
+      (transport: RpcTransport): RpcTransport =>
+      (request, max) =>
+        lies && isOtherSilent ? Promise.reject(new Error('status 429')) : transport(request, max)
     const shop = await startShop({
       clock,
       withoutWorker: true,
-      wrapTransport: (_chainId, transport) => [ahead(kept(transport)), kept(transport)],
+      wrapTransport: (_chainId, transport) => [ahead(kept(transport)), other(kept(transport))],
       configure: (config) => {
         const limits = { ...config.limits, waitMsMax: 500, receiptWaitMs: 300 }
         return withChains({ ...config, limits }, { burial: { blocks: 3n, ms: 0 } })
