@@ -1,7 +1,12 @@
 import type { Fault } from './faults.ts'
 
-/** A universe that once found something, and what it was. Without a plan it has the seed's own. */
-export type Kept = { readonly what: string; readonly seed: number; readonly plan?: readonly Fault[] }
+/** A universe that once found something, and what it was. Without a plan it has the seed's own, and without `only` all its purchases. */
+export type Kept = {
+  readonly what: string
+  readonly seed: number
+  readonly plan?: readonly Fault[]
+  readonly only?: readonly number[]
+}
 
 export const KEPT: readonly Kept[] = [
   {
@@ -89,6 +94,7 @@ export const KEPT: readonly Kept[] = [
   {
     what: 'a payment that a node neither logs nor has a receipt of for minutes, and a delivery that fails: lost, and never found again',
     seed: 4581,
+    only: [0],
     plan: [
       {
         kind: 'lag',

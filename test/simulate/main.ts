@@ -112,7 +112,7 @@ async function work(): Promise<Tally> {
   }
   let universes = 0
   let violations = 0
-  const kept = values.kept ? KEPT.map(({ seed, plan }) => ({ seed, aim: plan ? { plan } : {} })) : []
+  const kept = values.kept ? KEPT.map(({ seed, what: _, ...aim }) => ({ seed, aim })) : []
   for (const { seed, aim } of [...seedsOf().map((seed) => ({ seed, aim: aimed })), ...kept]) {
     const verdict = await runUniverse(seed, stage, {
       isTold: values.seed !== undefined,
