@@ -153,12 +153,18 @@ const END_TOKENS = statement(`
   set expires_at = least(expires_at, $2)
   where operator_id = $1`)
 
-const END_LINKS = statement(`
-  update operator_tokens
-  set expires_at = least(expires_at, $2)
-  where made_by = $1
-    and kind = 'link'
-    and used_at is null`)
+const END_SEEN = statement(`
+  with seen as (
+    update operator_tokens
+    set expires_at = least(expires_at, $2)
+    where made_by = $1
+      and case kind when 'link' then used_at is null else operator_id <> $1 end
+    returning id
+  )
+  update operator_sessions
+  set ended_at = $2
+  where token_id in (select id from seen)
+    and ended_at is null`)
 
 const FORGET_PASSKEYS = statement(`
   delete from passkeys
@@ -170,7 +176,7 @@ export type PersonOutcome = Person | 'unknown' | 'last_admin'
 
 /**
  * Whoever gets another role has to sign in again, and whoever is revoked cannot. Who is no admin any more lets nobody in: they have seen the
- * links that they made, and could open one as the person it is for.
+ * links and tokens that they made, and could come in as the person that one is for.
  */
 export function changePerson(db: Database, doer: Doer, id: string, change: PersonChange): Promise<PersonOutcome> {
   return db.transaction(async (tx) => {
@@ -184,7 +190,7 @@ export function changePerson(db: Database, doer: Doer, id: string, change: Perso
     const at = new Date(doer.at)
     await tx.query(CHANGE, [id, after.role, after.state, at])
     const { rows: ended } = await tx.query(END_SESSIONS, [id, at])
-    if (!isAdminAfter) await tx.query(END_LINKS, [id, at])
+    if (!isAdminAfter) await tx.query(END_SEEN, [id, at])
     if (after.state === 'revoked') {
       await tx.query(END_TOKENS, [id, at])
       await tx.query(FORGET_PASSKEYS, [id])

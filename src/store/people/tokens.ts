@@ -107,14 +107,17 @@ type HeldRow = {
   role: Role | null
 }
 
-// A link may be made by a call that was let in a moment before its maker was revoked, so who made it is looked at when it is used, too.
+// One may be made by a call that was let in a moment before its maker was revoked, so who made it is looked at when it is used, too.
+// A personal one that its owner made is theirs, whatever they are.
 // Whom nobody added is no person: the shop's own token, or the shop itself.
 const HELD = `
   select t.id, t.kind, t.made_by, t.operator_id, t.expires_at, t.used_at, o.name, o.role,
          t.expires_at > $2
            and (o.state is null or o.state = 'active')
-           and (t.kind = 'personal'
-             or (t.used_at is null and (m.id is null or (m.state = 'active' and m.role = 'admin')))) as is_good
+           and (t.kind = 'personal' or t.used_at is null)
+           and (m.id is null
+             or (m.state = 'active' and m.role = 'admin')
+             or (t.kind = 'personal' and t.made_by = t.operator_id)) as is_good
   from operator_tokens t
   left join operators o on o.id = t.operator_id
   left join operators m on m.id = t.made_by
