@@ -26,11 +26,14 @@ export async function blockTime(rpc: Rpc, block: bigint): Promise<number> {
 
 /** The newest block up to another one that is not later than this, in milliseconds; the first one, where all are. */
 export async function blockBefore(rpc: Rpc, time: number, newest: bigint): Promise<bigint> {
-  let [low, high] = [0n, newest]
-  while (low < high) {
-    const middle = (low + high + 1n) / 2n
-    if ((await blockTime(rpc, middle)) <= time) low = middle
-    else high = middle - 1n
+  const isLater = async (block: bigint) => (await blockTime(rpc, block)) > time
+  let [low, later] = [newest, newest + 1n]
+  // Mostly it is one of the last.
+  for (let step = 1n; low > 0n && (await isLater(low)); step *= 2n) [low, later] = [low > step ? low - step : 0n, low]
+  while (later - low > 1n) {
+    const middle = (low + later) / 2n
+    if (await isLater(middle)) later = middle
+    else low = middle
   }
   return low
 }

@@ -4,6 +4,7 @@ import { blockRanges } from '../chain/transfers.ts'
 import type { Lease } from '../domain/lease.ts'
 import type { MissingSend } from '../domain/send-watch.ts'
 import type { ArrivalState, Till } from '../domain/till.ts'
+import { askedSince } from '../store/shop-terms.ts'
 import { listArrivals, sumOfArrivals } from '../store/tills/arrivals.ts'
 import {
   findMissing,
@@ -81,8 +82,7 @@ type TillScan = {
 export async function scanTill(context: ReconcileContext, till: Till): Promise<TillScan> {
   const { db, policy, random, log } = context
   const head = await till.headBlock()
-  const after = till.sinceBlock === null ? head : till.sinceBlock - 1n
-  const mark = await openTill(db, till.id, { after, again: policy.rescanBlocks })
+  const mark = await openTill(db, till.id, { after: () => beginning(context, till, head), again: policy.rescanBlocks })
   let count = 0
   let amount = 0n
   for (const [first, last] of blockRanges(mark.fromBlock, head, BLOCKS_PER_STEP)) {
@@ -97,6 +97,15 @@ export async function scanTill(context: ReconcileContext, till: Till): Promise<T
   }
   await matchTill(context, till)
   return { mark, blocks: { from: mark.fromBlock, to: head }, arrived: { count, amount } }
+}
+
+/** Whoever was asked to pay before anybody could read the chain has paid us all the same. What came before that did not come for this shop. */
+async function beginning({ db, policy }: ReconcileContext, till: Till, head: bigint): Promise<bigint> {
+  if (till.sinceBlock !== null) return till.sinceBlock - 1n
+  const { network, asset } = till.rail
+  const asked = await askedSince(db, { network, asset, payTo: till.payTo }, policy.silenceSecondsMax)
+  // Blocks bear whole seconds: one of this very second may be later.
+  return asked === null ? head : till.blockBefore(asked - 1_000)
 }
 
 /** Orders that count as paid although the chain does not show it. Their own bytes are sent again; when nothing helps, people are told. */

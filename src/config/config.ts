@@ -107,7 +107,7 @@ export type X402Config = {
     | { readonly kind: 'remote'; readonly url: string; readonly headers: Readonly<Record<string, Secret>> }
   readonly treasuryKey: ChainKey
   readonly confirmations: readonly ConfirmationTier[]
-  /** Where a new store begins to read who paid; null: at the newest block. */
+  /** Where a new store begins to read who paid; null: when the shop first asked to be paid there. */
   readonly sinceBlock: bigint | null
 }
 

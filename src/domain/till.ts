@@ -48,7 +48,7 @@ export type Till = {
   isContract(address: Address): Promise<boolean>
   /** Transfers between our own addresses are nobody's payment. */
   isOwn(address: Address): boolean
-  /** Where the first look begins when the store is new; null: at the newest block. */
+  /** Where the first look begins when the store is new; null: when the shop first asked to be paid there. */
   readonly sinceBlock: bigint | null
 }
 

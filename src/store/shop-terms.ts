@@ -46,6 +46,24 @@ export async function listTerms(queryable: Queryable): Promise<readonly ShopTerm
   return rows.map(({ pay_to, realm, ...rest }) => ({ ...rest, payTo: pay_to, realm: realm === '' ? null : realm }))
 }
 
+const ASKED = statement<{ since: Date | null }>(`
+  select min(first_used) as since
+  from shop_terms
+  where network = $1
+    and lower(asset) = lower($2)
+    and lower(pay_to) = lower($3)
+  having min(first_used) > now() - make_interval(secs => $4)`)
+
+/** Since when the shop has asked to be paid there, in milliseconds. Null: it never did, or for longer than that. */
+export async function askedSince(
+  queryable: Queryable,
+  { network, asset, payTo }: Pick<ShopTerms, 'network' | 'asset' | 'payTo'>,
+  secondsMax: number,
+): Promise<number | null> {
+  const { rows } = await queryable.query(ASKED, [network, asset, payTo, secondsMax])
+  return rows[0]?.since?.getTime() ?? null
+}
+
 /** What an asset on a network is called. */
 export type Currencies = (network: string, asset: string) => string
 

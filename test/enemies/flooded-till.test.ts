@@ -47,7 +47,7 @@ test('E38: a shop whose till was flooded while it was down sells again', async (
   const store = await openStore('postgres')
   t.after(() => store.drop())
   const { db } = store
-  await openTill(db, 'till', { after: 0n, again: 128n })
+  await openTill(db, 'till', { after: async () => 0n, again: 128n })
   const till: Partial<Till> = {
     id: 'till',
     headBlock: async () => 130n,

@@ -23,7 +23,7 @@ async function openBooks(t: TestContext) {
   const store = await openStore('postgres')
   t.after(() => store.drop())
   const { db } = store
-  await openTill(db, TILL, { after: 0n, again: 128n })
+  await openTill(db, TILL, { after: async () => 0n, again: 128n })
   await db.query(`
     insert into orders (
       id, flow_id, surface, good, rail, status, funds, request_digest, input, payer, amount, asset, network, pay_to, proof_digest,

@@ -31,7 +31,7 @@ test('E36: two thousand transfers are read, and read again, whatever the statist
   const store = await openStore('postgres')
   t.after(() => store.drop())
   const { db } = store
-  await openTill(db, TILL, { after: 0n, again: 128n })
+  await openTill(db, TILL, { after: async () => 0n, again: 128n })
   const read = (transfers: readonly Transfer[]) =>
     recordScan(db, TILL, { fromBlock: 1n, toBlock: 200n, transfers }, systemRandom)
   await read(dust(1))
@@ -64,7 +64,7 @@ test('E43: hundreds of equal payments in one transaction are told from those tha
   const store = await openStore('postgres')
   t.after(() => store.drop())
   const { db } = store
-  await openTill(db, TILL, { after: 0n, again: 128n })
+  await openTill(db, TILL, { after: async () => 0n, again: 128n })
   const pay = async (count: number, name: string, transaction: string) => {
     await db.query(ordersPaidBy(transaction, name), [count])
     await db.query(transfersIn(transaction, name), [count])
@@ -96,7 +96,7 @@ test('E56: what may be a missing payment is found among thousands, whatever the 
   const store = await openStore('postgres')
   t.after(() => store.drop())
   const { db } = store
-  await openTill(db, TILL, { after: 0n, again: 128n })
+  await openTill(db, TILL, { after: async () => 0n, again: 128n })
   const lose = async (count: number, name: string) => {
     await db.query(ordersPaidBy(`'0x${name}' || i`, name), [count])
     await db.query(transfersIn(`'0xother${name}' || i`, name), [count * 5])

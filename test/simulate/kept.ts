@@ -107,4 +107,13 @@ export const KEPT: readonly Kept[] = [
       { kind: 'lag', chain: 'tempo', method: 'eth_getLogs', blocks: 150, fromMs: 2_789, forMs: 180_000 },
     ],
   },
+  {
+    what: 'a push while the node of a new shop is silent, and that nobody presents: money that nobody sees',
+    seed: 4850,
+    only: [7],
+    plan: [
+      { kind: 'stop', label: 'db select orders', nth: 1, ms: 16_000 },
+      { kind: 'node', chain: 'tempo', node: 0, how: 'silent', fromMs: 128, forMs: 10_000 },
+    ],
+  },
 ]

@@ -27,16 +27,16 @@ export type TillMark = {
   readonly isDoubted: boolean
 }
 
-/** Where the reading of a till goes on, so many blocks back from where it stopped; a new till begins after the block given. */
+/** Where the reading of a till goes on, so many blocks back from where it stopped; a new till begins after the block that it is asked for. */
 export async function openTill(
   db: Database,
   id: string,
-  { after, again }: { readonly after: bigint; readonly again: bigint },
+  { after, again }: { readonly after: () => Promise<bigint>; readonly again: bigint },
 ): Promise<TillMark> {
   const read = async () => (await db.query(TILL, [id, again.toString(), db.filesBornAt])).rows[0]
   // It is new once, and read for ever.
   const known = await read()
-  const added = known ? 0 : (await db.query(ADD_TILL, [id, after.toString(), db.filesBornAt])).rowCount
+  const added = known ? 0 : (await db.query(ADD_TILL, [id, (await after()).toString(), db.filesBornAt])).rowCount
   const { from_block, silent_seconds, is_doubted } = known ?? (await read())!
   return {
     fromBlock: BigInt(from_block),

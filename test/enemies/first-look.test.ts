@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Hash } from '../../src/base/address.ts'
+import { LOT_PRICE, payFor, reconcileRail, TOMORROW } from '../operations/desk.ts'
+import { fundedWallet } from '../support/buyers.ts'
+import { mppPushUnderTest } from '../support/credentials.ts'
+import { startShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
+
+// A shop that was never open asks to be paid while its node is silent: nothing is sold yet, and whoever pushes their money sends it all the same.
+
+test('E90: money that was pushed before anybody could read the chain is found, though nobody presents it', async (t) => {
+  let isSilent = true
+  const shop = await startShop({
+    withoutWorker: true,
+    wrapTransport: (chainId, transport) => async (request, max) => {
+      if (isSilent && chainId === 42431) throw new Error('nobody answers')
+      return transport(request, max)
+    },
+  })
+  t.after(() => shop.stop())
+  const rail = mppPushUnderTest
+  const before = await rail.till(shop)
+  await payFor(shop, rail, await fundedWallet(shop))
+  assert.equal((await rail.till(shop)) - before, LOT_PRICE)
+  isSilent = false
+  await until(async () => (await shop.store.db.query<{ id: Hash }>('select id from tills')).rows.length === 2)
+  const { items, difference } = await reconcileRail(shop, rail, TOMORROW)
+  assert.deepEqual(
+    [items.map(({ kind, amount }) => [kind, amount]), difference],
+    [[['orphaned', LOT_PRICE]], LOT_PRICE],
+  )
+})
