@@ -163,9 +163,10 @@ async function addYounger({ db, tills, policy }: ReconcileContext): Promise<void
   const ids = tills.map(({ id }) => id)
   const kept = await booksKept(db, ids, policy.silenceSecondsMax)
   if (!kept?.isDoubted) return
+  const { until } = kept
   for (const till of tills)
     if (till.sinceBlock === null && !(await isTillKnown(db, till.id)))
-      await addDoubted(db, till.id, await till.blockBefore(kept.until - CLOCKS_APART_MS))
+      await addDoubted(db, till.id, { after: await till.blockBefore(until - CLOCKS_APART_MS), until })
 }
 
 /**

@@ -85,11 +85,19 @@ const DOUBT = statement<{ id: string }>(`
   set birth = 'put back'
   returning id`)
 
+// Of those that are doubted: whoever has looked at the others since tells nothing of where the copy ends. A store without any of these tills is asked for
+// the last word there is.
 const KEPT = statement<{ kept_until: Date | null; is_doubted: boolean | null }>(`
-  select max(alive_at) as kept_until,
-         max(alive_at) < now() - make_interval(secs => $3)
-           or coalesce(bool_or(birth <> ${bornIn('$2')}) filter (where id = any ($1)), false) as is_doubted
-  from tills`)
+  with known as (
+    select alive_at,
+           id = any ($1) as is_own,
+           alive_at < now() - make_interval(secs => $3) as is_silent,
+           coalesce(birth <> ${bornIn('$2')}, false) as is_other
+    from tills
+  )
+  select coalesce(max(alive_at) filter (where is_own and (is_silent or is_other)), max(alive_at)) as kept_until,
+         bool_and(is_silent) or bool_or(is_own and (is_silent or is_other)) as is_doubted
+  from known`)
 
 /** When books were last kept in this store, and whether they may be older than it seems, by what these tills show. Null: there are none. */
 export async function booksKept(
@@ -102,13 +110,17 @@ export async function booksKept(
 }
 
 const ADD_DOUBTED = statement(`
-  insert into tills (id, first_block, checked_block, birth)
-  values ($1, $2::bigint + 1, $2, 'younger')
+  insert into tills (id, first_block, checked_block, birth, alive_at)
+  values ($1, $2::bigint + 1, $2, 'younger', $3)
   on conflict (id) do nothing`)
 
-/** A till that this store has never seen, and perhaps only because it is an older copy: it is doubted from the first. */
-export async function addDoubted(queryable: Queryable, id: string, after: bigint): Promise<void> {
-  await queryable.query(ADD_DOUBTED, [id, after.toString()])
+/** A till that this store has never seen, and perhaps only because it is an older copy: it is doubted from the first, and its books end where the others do. */
+export async function addDoubted(
+  queryable: Queryable,
+  id: string,
+  { after, until }: { readonly after: bigint; readonly until: number },
+): Promise<void> {
+  await queryable.query(ADD_DOUBTED, [id, after.toString(), new Date(until)])
 }
 
 const IS_KNOWN = statement<{ is_known: boolean }>(`
