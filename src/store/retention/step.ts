@@ -204,11 +204,11 @@ const SENDS = statement<Gone>(`
     where s.chain_id = e.chain_id
       and s.signer = e.signer
       and s.nonce < least(e.landed, coalesce(e.needed, e.landed))
-    returning s.chain_id, s.signer, s.nonce
+    returning s.chain_id, s.signer
   ), noted as (
     update signing_keys k
-    set let_go = greatest(k.let_go, d.nonce + 1)
-    from (select chain_id, signer, max(nonce) as nonce from deleted group by chain_id, signer) as d
+    set let_go = k.let_go + d.count
+    from (select chain_id, signer, count(*) as count from deleted group by chain_id, signer) as d
     where k.chain_id = d.chain_id
       and k.signer = d.signer
   )

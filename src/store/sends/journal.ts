@@ -39,23 +39,12 @@ const LAST_NONCE = statement<{ nonce: string | null }>(`
   where chain_id = $1
     and signer = $2`)
 
-// What was deleted in time was known. Not so all else before the first that is written down: a key that had signed nothing when a backup was made
-// has lost just that.
+// What was deleted in time was known, and is counted. Not so all else that is not written down, before the first that is or between two: a key that had signed
+// nothing when a backup was made has lost just that.
 const UNKNOWN = statement<{ unknown: number }>(`
-  with kept as (
-    select coalesce(max(let_go), 0) as since
-    from signing_keys
-    where chain_id = $1
-      and signer = $2
-  )
-  select ($3::bigint - since - (
-           select count(*)
-           from sends
-           where chain_id = $1
-             and signer = $2
-             and nonce >= since
-             and nonce < $3))::int as unknown
-  from kept`)
+  select ($3::bigint
+    - (select coalesce(max(let_go), 0) from signing_keys where chain_id = $1 and signer = $2)
+    - (select count(*) from sends where chain_id = $1 and signer = $2 and nonce < $3))::int as unknown`)
 
 // Nothing but its refund is sent for an order that was given up: a process that slept meanwhile must not deliver what was paid back.
 const CLOSED = `
