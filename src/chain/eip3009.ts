@@ -205,22 +205,32 @@ function isTo(log: EvmLog, address: Address): boolean {
   return log.topics[2]?.slice(26).toLowerCase() === address.slice(2).toLowerCase()
 }
 
-type AuthorizationTrace = { readonly kind: 'used' | 'cancelled'; readonly transaction: Hash }
-
-/** Where on the chain an authorization was used up, searching from a block that is known to be earlier. */
+/** Where on the chain an authorization was used up, as one node has it, searching from a block that is known to be earlier. */
 export async function findAuthorization(
   rpc: Rpc,
   token: Address,
   { from, nonce }: Pick<Authorization, 'from' | 'nonce'>,
   fromBlock: bigint,
-): Promise<AuthorizationTrace | null> {
+): Promise<Hash | null> {
   const logs = await rpc.request<readonly EvmLog[]>('eth_getLogs', traceQuestion(token, { from, nonce }, fromBlock))
-  const log = logs[0]
-  if (!log) return null
-  return {
-    kind: log.topics[0] === AUTHORIZATION_USED ? 'used' : 'cancelled',
-    transaction: log.transactionHash.toLowerCase() as Hash,
-  }
+  return logs[0] ? (logs[0].transactionHash.toLowerCase() as Hash) : null
+}
+
+/** What a transaction did with an authorization; null: nothing. A node may name any, so the receipt tells and not the log that led there. */
+export function usedIn(
+  { succeeded, logs }: Receipt,
+  token: Address,
+  { from, nonce }: Pick<Authorization, 'from' | 'nonce'>,
+): 'used' | 'cancelled' | null {
+  const trace = logs.find(
+    (log) =>
+      sameAddress(log.address, token) &&
+      (log.topics[0] === AUTHORIZATION_USED || log.topics[0] === AUTHORIZATION_CANCELED) &&
+      isFrom(log, from) &&
+      log.topics[2]?.toLowerCase() === nonce.toLowerCase(),
+  )
+  if (!succeeded || !trace) return null
+  return trace.topics[0] === AUTHORIZATION_USED ? 'used' : 'cancelled'
 }
 
 /** Does any node show where it was used up? Asked before anybody says that it was not since then. */

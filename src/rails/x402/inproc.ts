@@ -10,11 +10,12 @@ import {
   isUsedByAny,
   transferCall,
   transferRefusal,
+  usedIn,
 } from '../../chain/eip3009.ts'
 import { GAS_OF_CONTRACT } from '../../chain/erc1271.ts'
 import { blockTime, type HeadSource } from '../../chain/head.ts'
 import type { SendState } from '../../chain/lane/state.ts'
-import type { Receipt } from '../../chain/receipt.ts'
+import { type Receipt, readReceipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import { isTokenPaused, TOKEN_PAUSED } from '../../chain/tokens.ts'
@@ -122,7 +123,10 @@ export function inprocFacilitator(options: InprocOptions): Facilitator {
   async function wasCancelled({ from, nonce }: Authorization): Promise<boolean> {
     const { number } = await head.latest()
     const fromBlock = number > SEARCH_BLOCKS ? number - SEARCH_BLOCKS : 0n
-    return (await findAuthorization(rpc, asset, { from, nonce }, fromBlock))?.kind === 'cancelled'
+    const transaction = await findAuthorization(rpc, asset, { from, nonce }, fromBlock)
+    const receipt = transaction && (await readReceipt(rpc, transaction))
+    if (receipt === null || usedIn(receipt, asset, { from, nonce }) !== 'cancelled') return false
+    return settler.isBuried(receipt)
   }
 }
 

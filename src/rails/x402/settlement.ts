@@ -10,6 +10,7 @@ import {
   isUsedByAny,
   moves,
   paidBy,
+  usedIn,
 } from '../../chain/eip3009.ts'
 import { type Receipt, readReceipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
@@ -82,16 +83,17 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
       const { authorization, fromBlock } = keptPayment(order)
       const since = BigInt(fromBlock)
       if (!(await isAuthorizationUsed(rpc, asset, authorization))) return null
-      const trace = await findAuthorization(rpc, asset, authorization, since)
-      const receipt = trace && (await readReceipt(rpc, trace.transaction))
+      const transaction = await findAuthorization(rpc, asset, authorization, since)
+      const receipt = transaction && (await readReceipt(rpc, transaction))
       const outcome = receipt && (await judge(order, receipt))
       if (outcome) return outcome
+      const trace = receipt && usedIn(receipt, asset, authorization)
       // A block that is taken back may be followed by one in which our own transaction was first.
-      const isCertain = receipt
+      const isCertain = trace
         ? await isIrrevocable(options, receipt, order.amount)
-        : trace === null && (await isOver(order)) && !(await isTracedByAny(rpc, asset, authorization, since))
-      const hasFailed = receipt !== null && !moves(receipt, asset, authorization)
-      if (isCertain && trace?.kind === 'cancelled')
+        : transaction === null && (await isOver(order)) && !(await isTracedByAny(rpc, asset, authorization, since))
+      const hasFailed = trace !== null && !moves(receipt!, asset, authorization)
+      if (isCertain && trace === 'cancelled')
         return {
           kind: 'refused',
           code: 'payment_cancelled',
@@ -99,7 +101,7 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
           isPayersFault: true,
         }
       // The payer signed the same nonce twice, and the other one landed; or it was used before it came here. It can never land again.
-      if (isCertain && (receipt === null || hasFailed))
+      if (isCertain && (trace === null || hasFailed))
         return {
           kind: 'refused',
           code: 'payment_verification_failed',
@@ -109,7 +111,7 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
       return {
         kind: 'unknown',
         detail: hasFailed ? NOT_DEEP : USED_UNSEEN,
-        transaction: trace?.transaction,
+        transaction: transaction ?? undefined,
         hasFailed,
       }
     },
@@ -118,12 +120,14 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
       if (!(await isUsedByAny(rpc, asset, authorization))) return null
       const { number } = await head.fresh()
       const fromBlock = number > SEARCH_BLOCKS ? number - SEARCH_BLOCKS : 0n
-      const trace = await findAuthorization(rpc, asset, authorization, fromBlock)
-      if (trace?.kind === 'cancelled') return null
-      const receipt = trace && (await readReceipt(rpc, trace.transaction))
+      const transaction = await findAuthorization(rpc, asset, authorization, fromBlock)
+      const receipt = transaction && (await readReceipt(rpc, transaction))
+      if (receipt && paidBy(receipt, asset, authorization)) return receipt.transactionHash
+      // Cancelled, or spent on something else, and that for good.
+      const isElsewhere = receipt && usedIn(receipt, asset, authorization) !== null
+      if (isElsewhere && (await isIrrevocable(options, receipt, BigInt(authorization.value)))) return null
       // It was used, long ago or a moment ago, and perhaps on us: nobody may hear that nothing was taken.
-      if (!receipt) throw new Problem('payment_conflict', USED_UNSEEN, { taken: 'unknown', action: 'none' })
-      return paidBy(receipt, asset, authorization) ? receipt.transactionHash : null
+      throw new Problem('payment_conflict', USED_UNSEEN, { taken: 'unknown', action: 'none' })
     },
 
     async absent(order, refusal, transaction) {
