@@ -3,8 +3,10 @@ import { isoTime } from '../../base/clock.ts'
 import { type Random, systemRandom } from '../../base/id.ts'
 import { type JsonObject, stringify } from '../../base/json.ts'
 import { formatUsd, type Usd } from '../../base/money.ts'
+import { Problem } from '../../base/problem.ts'
 import type { Secret } from '../../base/secret.ts'
-import { readReceipt, receiptAround } from '../../chain/receipt.ts'
+import { isSaidByAny } from '../../chain/agreed.ts'
+import { type RawReceipt, readReceipts, receiptAround, receiptIn } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import { memoBehind } from '../../chain/tip20.ts'
@@ -163,10 +165,21 @@ async function landed(
   if (proof.mode === 'push') return landedPush(push, credential)
   const hash = await (await verifier()).hashOf(proof.raw).catch(() => null)
   if (hash === null) return null
-  const receipt = await readReceipt(rpc, hash)
   const charge = { challengeId: challenge.id, realm: challenge.realm, currency: currency.address }
-  const paid = receipt && paidFor(receipt, { ...charge, recipient: request.recipient, amount: BigInt(request.amount) })
-  return paid ? paid.transaction : null
+  const asked = { ...charge, recipient: request.recipient, amount: BigInt(request.amount) }
+  const pays = (raw: RawReceipt | null) => {
+    const receipt = raw && receiptIn(raw, hash)
+    return receipt !== null && paidFor(receipt, asked) !== null
+  }
+  // One node may be behind, or hide it: nobody hears on its word alone that nothing was taken.
+  const shown = await readReceipts(rpc, hash)
+  if (shown.some((raw) => raw !== undefined && pays(raw))) return hash
+  if (isSaidByAny(rpc, shown, pays))
+    throw new Problem('payment_conflict', 'Not enough nodes say now whether this payment landed.', {
+      taken: 'unknown',
+      action: 'none',
+    })
+  return null
 }
 
 function describe({ network, currency, recipient }: MppOptions, price: Usd | null): JsonObject {

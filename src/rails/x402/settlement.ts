@@ -61,7 +61,7 @@ type ReaderOptions = ConfirmationRule &
   Pick<Sender, 'isBuried' | 'deepTime'> & { readonly rpc: Rpc; readonly asset: Address }
 
 export function createSettlementReader(options: ReaderOptions): SettlementReader {
-  const { rpc, head, clock, asset, deepTime } = options
+  const { rpc, clock, asset, deepTime } = options
 
   async function judge(order: PaidOrder, receipt: Receipt): Promise<SettleOutcome | null> {
     const { authorization } = keptPayment(order)
@@ -116,19 +116,7 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
       }
     },
 
-    async landed(authorization) {
-      if (!(await isUsedByAny(rpc, asset, authorization))) return null
-      const { number } = await head.fresh()
-      const fromBlock = number > SEARCH_BLOCKS ? number - SEARCH_BLOCKS : 0n
-      const transaction = await findAuthorization(rpc, asset, authorization, fromBlock)
-      const receipt = transaction && (await readReceipt(rpc, transaction))
-      if (receipt && paidBy(receipt, asset, authorization)) return receipt.transactionHash
-      // Cancelled, or spent on something else, and that for good.
-      const isElsewhere = receipt && usedIn(receipt, asset, authorization) !== null
-      if (isElsewhere && (await isIrrevocable(options, receipt, BigInt(authorization.value)))) return null
-      // It was used, long ago or a moment ago, and perhaps on us: nobody may hear that nothing was taken.
-      throw new Problem('payment_conflict', USED_UNSEEN, { taken: 'unknown', action: 'none' })
-    },
+    landed: (authorization) => landed(options, authorization),
 
     async absent(order, refusal, transaction) {
       if (refusal) return { kind: 'refused', ...refusal }
@@ -143,4 +131,19 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
       }
     },
   }
+}
+
+async function landed(options: ReaderOptions, authorization: Authorization): Promise<Hash | null> {
+  const { rpc, head, asset } = options
+  if (!(await isUsedByAny(rpc, asset, authorization))) return null
+  const { number } = await head.fresh()
+  const fromBlock = number > SEARCH_BLOCKS ? number - SEARCH_BLOCKS : 0n
+  const transaction = await findAuthorization(rpc, asset, authorization, fromBlock)
+  const receipt = transaction && (await readReceipt(rpc, transaction))
+  if (receipt && paidBy(receipt, asset, authorization)) return receipt.transactionHash
+  // Cancelled, or spent on something else, and that for good.
+  const isElsewhere = receipt && usedIn(receipt, asset, authorization) !== null
+  if (isElsewhere && (await isIrrevocable(options, receipt, BigInt(authorization.value)))) return null
+  // It was used, long ago or a moment ago, and perhaps on us: nobody may hear that nothing was taken.
+  throw new Problem('payment_conflict', USED_UNSEEN, { taken: 'unknown', action: 'none' })
 }
