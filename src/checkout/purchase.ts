@@ -179,8 +179,19 @@ function challenge<Input extends JsonObject>(
  */
 const PRICE_LAG_MS = 10_000
 
-/** A payment that nobody has seen before. */
+/** A payment that nobody has seen before. One that somebody else has carried to the chain fails every check, and its payer must not be asked to pay again. */
 async function buy<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
+  return sale(call).catch(async (error: unknown) => {
+    const { offer, credential } = call
+    const isFree = isProblem(error) && error.status === 402 && credential.funds === 'authorized'
+    const transaction = isFree ? await offer.rail.landed(credential) : null
+    if (!transaction) throw error
+    const detail = 'This payment is on the chain already and has bought nothing; it goes back to its payer.'
+    throw await sentBack(call, { transaction, detail, mayBeAnothers: true })
+  })
+}
+
+async function sale<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
   const { checkout, offer, request, credential } = call
   const input = request.parse()
   if (credential.funds === 'authorized') await checkout.assertSelling(offer.good.surface, offer.rail.name)
