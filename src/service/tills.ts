@@ -1,13 +1,13 @@
 import { type Address, sameAddress } from '../base/address.ts'
 import type { Log } from '../base/log.ts'
 import { isProblem } from '../base/problem.ts'
-import { mayHaveSucceeded } from '../chain/agreed.ts'
+import { isAgreed, mayHaveSucceeded } from '../chain/agreed.ts'
 import { isContractCode, readCode } from '../chain/code.ts'
 import { blockBefore, blockTime } from '../chain/head.ts'
 import { readReceipt } from '../chain/receipt.ts'
 import { transfersIn, transfersTo } from '../chain/transfers.ts'
 import { watchSends } from '../chain/watch.ts'
-import type { Till } from '../domain/till.ts'
+import type { Till, Transfer } from '../domain/till.ts'
 import { isConfirmed } from '../rails/confirmations.ts'
 import type { Database } from '../store/db.ts'
 import { sendsOf } from '../store/sends/journal.ts'
@@ -54,7 +54,16 @@ function tillsOf(parts: TillParts, { rail, chain, confirmations, sinceBlock }: O
       const receipt = await readReceipt(rpc, transaction)
       return receipt?.succeeded ? transfersIn(receipt, asset, [payTo]) : []
     },
-    isDeep: ({ blockNumber, amount }) => isConfirmed(depth, blockNumber, amount),
+    async isDeep(arrival) {
+      const { transaction, blockNumber, amount } = arrival
+      if (!(await isConfirmed(depth, blockNumber, amount))) return false
+      if (rpc.second === null) return true
+      // What one node makes up moves no money, whatever the amount.
+      const receipt = await readReceipt(rpc, transaction)
+      const shown = receipt?.succeeded ? transfersIn(receipt, asset, [payTo]) : []
+      const isThere = shown.some((one) => isSameTransfer(one, arrival))
+      return isThere && isAgreed(rpc, receipt!, BigInt(confirmations(amount)))
+    },
     timeOf: ({ blockNumber }) => blockTime(rpc, blockNumber),
     blockBefore: async (time) => blockBefore(rpc, time, (await head.fresh()).number),
     isGone: async (transaction, since) =>
@@ -65,6 +74,10 @@ function tillsOf(parts: TillParts, { rail, chain, confirmations, sinceBlock }: O
     isContract: async (address) => isContractCode(await readCode(rpc, address)),
     isOwn: (address) => own.some((one) => sameAddress(one, address)),
   }))
+}
+
+function isSameTransfer(one: Transfer, other: Transfer): boolean {
+  return one.logIndex === other.logIndex && one.amount === other.amount && sameAddress(one.sender, other.sender)
 }
 
 /** On every chain that keys of ours write to: deliveries may be on another one than the money. */
