@@ -1,5 +1,5 @@
 import type { Hash } from '../base/address.ts'
-import { type RawReceipt, type Receipt, readReceipts, receiptIn } from './receipt.ts'
+import { type RawReceipt, type Receipt, readReceipt, readReceipts, receiptIn } from './receipt.ts'
 import type { Rpc } from './rpc.ts'
 
 /** Does what a receipt shows count, for a payment of this size that has to lie this deep? */
@@ -36,6 +36,13 @@ export async function isAgreed(rpc: Rpc, receipt: Receipt, confirmations: bigint
     return BigInt(head) - blockNumber + 1n >= confirmations
   })
   return agreeing.length >= 2
+}
+
+/** The same, for whoever has no receipt at hand. */
+export async function isWitnessed(rpc: Rpc, hash: Hash): Promise<boolean> {
+  if (rpc.second === null) return true
+  const receipt = await readReceipt(rpc, hash)
+  return receipt !== null && isAgreed(rpc, receipt, 1n)
 }
 
 /** All that a payment is judged by. */

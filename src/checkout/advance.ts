@@ -231,12 +231,14 @@ async function fail(run: OrderRun, { code, detail }: Failure, sends?: number): P
  * Nobody asked for it, so it has bounds: a blocked payer, money that the chain took back, or more than a day may cost, is for a person to decide.
  */
 async function refundByItself(run: OrderRun): Promise<OrderStep> {
-  const { checkout, order } = run
+  const { checkout, offer, order } = run
   if (await checkout.isBlocked(order.payer)) return forAPerson(run, 'Its payer is blocked.')
   const missing = await checkout.orders.missingPayment(order.id)
   if (missing === 'lost')
     return forAPerson(run, 'The chain dropped its payment for good: there is no money to send back.')
   if (missing === 'open') return waitFor(run, 'The chain does not show its payment at this moment.', POLL_MS_MAX)
+  if (order.settlement && !(await offer.rail.isWitnessed(order.settlement.transaction)))
+    return waitFor(run, 'Two nodes have to show its payment before it goes back.', POLL_MS_MAX)
   const { refundsPerDay: perDay, refundsPerPayer: count } = checkout.limits
   // Money that its payer moved cannot be refused beforehand, so whoever is refunded too often waits here.
   const perPayer = order.funds === 'captured' ? { payer: order.payer, count } : null

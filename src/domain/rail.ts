@@ -250,6 +250,8 @@ export type Rail = RailTraits & {
   namesOf(credential: Credential): Promise<readonly string[]>
   /** Has this payment reached us after all? Asked before anybody is told that an order was given up and nothing was taken. */
   landed(credential: Credential): Promise<Hash | null>
+  /** Do two nodes, where there are two, show the same of this transaction? Asked before anything goes back that nobody decided about. */
+  isWitnessed(transaction: Hash): Promise<boolean>
   /** What a payer could pay with now: held against all that they have promised and not paid yet. */
   meansOf(payer: Address): Promise<bigint>
   /** What is there to send back, at most some seconds old: more is not sold than could be refunded. */

@@ -186,6 +186,7 @@ function open({ network, asset, currency, treasuryKey }: Money, { rpc, sender }:
     identityOf: async ({ transaction }) => identityOf(transaction),
     namesOf: async ({ identities }) => identities,
 
+    isWitnessed: async () => true,
     async landed({ content }) {
       const hash = (content as Voucher).hash as Hash
       return (await arrived(rpc, hash, asset)) ? hash : null

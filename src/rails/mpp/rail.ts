@@ -5,7 +5,7 @@ import { type JsonObject, stringify } from '../../base/json.ts'
 import { formatUsd, type Usd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Secret } from '../../base/secret.ts'
-import { isSaidByAny } from '../../chain/agreed.ts'
+import { isSaidByAny, isWitnessed } from '../../chain/agreed.ts'
 import { type RawReceipt, readReceipts, receiptAround, receiptIn } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
@@ -81,6 +81,7 @@ export function mppRail(options: MppOptions): Rail {
     verify: (credential, asked) => verify(options, ways, credential, asked),
     namesOf: (credential) => namesOf(options, credential),
     landed: (credential) => landed(options, ways, credential.content as MppCredential),
+    isWitnessed: (transaction) => isWitnessed(rpc, transaction),
 
     async identityOf(transfer) {
       const memo = memoBehind(await receiptAround(rpc, transfer), asset, transfer.logIndex)

@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock.ts'
 import { type Random, systemRandom } from '../../base/id.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { formatUsd, type Usd } from '../../base/money.ts'
+import { isWitnessed } from '../../chain/agreed.ts'
 import { authorizationBehind } from '../../chain/eip3009.ts'
 import type { HeadSource } from '../../chain/head.ts'
 import { receiptAround } from '../../chain/receipt.ts'
@@ -75,6 +76,7 @@ export function x402Rail(options: X402Options): Rail {
 
     namesOf: async ({ identities }) => identities,
     landed: ({ content }) => reader.landed((content as Payload).payload.authorization),
+    isWitnessed: (transaction) => isWitnessed(rpc, transaction),
     settle: (order, lease) => facilitator.settle(order, lease),
     receipt: ({ transaction, network, payer }) => response({ success: true, transaction, network, payer }),
 
