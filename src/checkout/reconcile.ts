@@ -6,13 +6,7 @@ import type { MissingSend } from '../domain/send-watch.ts'
 import type { ArrivalState, Till } from '../domain/till.ts'
 import { askedSince } from '../store/shop-terms.ts'
 import { listArrivals, sumOfArrivals } from '../store/tills/arrivals.ts'
-import {
-  findMissing,
-  listMissing,
-  type MissingSettlement,
-  noteMissing,
-  writeOff,
-} from '../store/tills/missing-settlements.ts'
+import { findMissing, listMissing, type MissingSettlement, writeOff } from '../store/tills/missing-settlements.ts'
 import { openTill, recordArrivals, recordReport, recordScan, type TillMark } from '../store/tills/scan.ts'
 import { underLease } from './held.ts'
 import { matchMissing, matchTill } from './match.ts'
@@ -90,7 +84,6 @@ export async function scanTill(context: ReconcileContext, till: Till): Promise<T
     for (const step of scanSteps({ fromBlock: first, toBlock: last, transfers })) {
       const dropped = await recordScan(db, till.id, step, random)
       if (dropped.length > 0) log.error('the chain dropped payments', { till: till.id, orderIds: dropped })
-      await noteMissing(db, till.id, dropped)
     }
     count += transfers.length
     for (const transfer of transfers) amount += transfer.amount

@@ -4,6 +4,7 @@ import type { Transfer } from '../../domain/till.ts'
 import type { Database, Queryable, Transaction } from '../db.ts'
 import { bornIn } from '../lineage.ts'
 import { statement } from '../statement.ts'
+import { noteMissing } from './missing-settlements.ts'
 
 const ADD_TILL = statement(`
   insert into tills (id, first_block, checked_block, birth)
@@ -248,7 +249,7 @@ type Scan = { readonly fromBlock: bigint; readonly toBlock: bigint; readonly tra
 
 /**
  * Writes down what the chain shows of a range of blocks, and moves the mark on. What was seen there before and is gone now, the chain has
- * dropped; returned are the orders that it had paid.
+ * dropped; returned are the orders that it had paid, which count as missing from the same moment on.
  */
 export function recordScan(db: Database, till: string, scan: Scan, random: Random): Promise<readonly string[]> {
   const { fromBlock, toBlock, transfers } = scan
@@ -257,8 +258,10 @@ export function recordScan(db: Database, till: string, scan: Scan, random: Rando
     const indexes = transfers.map(({ logIndex }) => logIndex)
     await record(tx, till, transfers, random)
     const { rows } = await tx.query(DROP, [till, fromBlock.toString(), toBlock.toString(), hashes, indexes])
+    const orderIds = rows.map(({ order_id }) => order_id)
+    await noteMissing(tx, till, orderIds)
     await tx.query(ADVANCE, [till, toBlock.toString()])
-    return rows.map(({ order_id }) => order_id)
+    return orderIds
   })
 }
 
