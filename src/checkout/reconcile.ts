@@ -1,7 +1,7 @@
 import type { Hash } from '../base/address.ts'
 import { isProblem } from '../base/problem.ts'
 import { blockRanges } from '../chain/transfers.ts'
-import type { Lease } from '../domain/lease.ts'
+import { type Lease, LeaseLost } from '../domain/lease.ts'
 import type { MissingSend } from '../domain/send-watch.ts'
 import type { ArrivalState, Till } from '../domain/till.ts'
 import { askedSince } from '../store/shop-terms.ts'
@@ -107,15 +107,22 @@ async function workMissing(
   till: Till,
   { mark, begunAt, lease }: { readonly mark: TillMark; readonly begunAt: number; readonly lease: Lease },
 ): Promise<void> {
-  const { db } = context
+  const { db, log } = context
   const { payTo } = till
   const { network, asset } = till.rail
   const seconds = mark.silentSeconds + OVERLAP_SECONDS
   if (!mark.isNew) await findMissing(db, { till: till.id, network, asset, payTo, seconds, before: begunAt })
   await matchMissing(context, till)
   let isAwaited = false
-  for (const missing of await listMissing(db, till.id, ITEMS_MAX))
-    if (await workOne(context, till, missing, lease)) isAwaited = true
+  for (const missing of await listMissing(db, till.id, ITEMS_MAX)) {
+    // One of them must not keep the others, nor what was delivered and sent back, from being looked at.
+    const isOpen = await workOne(context, till, missing, lease).catch((error) => {
+      if (error instanceof LeaseLost) throw error
+      log.warn('a missing payment could not be looked at', { orderId: missing.orderId, error })
+      return false
+    })
+    if (isOpen) isAwaited = true
+  }
   // What was sent again or found just now may have its order already.
   if (isAwaited) await scanTill(context, till)
 }
