@@ -1,4 +1,4 @@
-import { claim, enqueue, type Job, release } from '../store/jobs.ts'
+import { claim, enqueue, forget, type Job, release } from '../store/jobs.ts'
 import { forgetStrikes } from '../store/orders/strikes.ts'
 import { forgetAbandoned, whileHeld } from './held.ts'
 import { reconcileTill } from './reconcile.ts'
@@ -17,8 +17,10 @@ export function startReconciler(context: ReconcileContext, everySeconds: number)
   /** One till must not keep the others from being looked at. */
   async function work(job: Job): Promise<void> {
     const till = tills.find(({ id }) => id === job.key)
+    // Whoever has it queues it again, and is not kept waiting by those that have not.
+    if (!till) return void (await forget(db, job))
     try {
-      const report = till && (await whileHeld(context, job, LEASE_SECONDS, () => reconcileTill(context, till, job)))
+      const report = await whileHeld(context, job, LEASE_SECONDS, () => reconcileTill(context, till, job))
       if (report && report.items.length > 0)
         log.warn('reconciliation found differences', {
           till: report.till,
