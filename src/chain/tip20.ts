@@ -1,6 +1,7 @@
 import { type Address, checksumAddress, type Hash, sameAddress } from '../base/address.ts'
 import { type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
+import { isSaidByAny } from './agreed.ts'
 import type { EvmLog, Receipt } from './receipt.ts'
 import type { Rpc } from './rpc.ts'
 
@@ -32,11 +33,29 @@ export async function findMemoTransfers(
   { to, memo }: Pick<MemoTransfer, 'to' | 'memo'>,
   fromBlock: bigint,
 ): Promise<readonly MemoTransfer[]> {
+  const question = memoQuestion(token, { to, memo }, fromBlock)
+  return (await rpc.request<readonly EvmLog[]>('eth_getLogs', question)).map(read)
+}
+
+/** Does any node show such a transfer? Asked before anybody says that there is none: one may be behind, or hide it. */
+export async function isMemoShownByAny(
+  rpc: Rpc,
+  token: Address,
+  { to, memo, from, amount }: Omit<MemoTransfer, 'transaction'>,
+  fromBlock: bigint,
+): Promise<boolean> {
+  const answers = await rpc.everyone<readonly EvmLog[]>('eth_getLogs', memoQuestion(token, { to, memo }, fromBlock))
+  const isIt = (one: MemoTransfer) => one.amount === amount && sameAddress(one.from, from)
+  return isSaidByAny(rpc, answers, (logs) => logs.map(read).some(isIt))
+}
+
+function memoQuestion(
+  token: Address,
+  { to, memo }: Pick<MemoTransfer, 'to' | 'memo'>,
+  fromBlock: bigint,
+): readonly unknown[] {
   const topics = [TRANSFER_WITH_MEMO, null, `0x${to.slice(2).toLowerCase().padStart(64, '0')}`, memo]
-  const logs = await rpc.request<readonly EvmLog[]>('eth_getLogs', [
-    { address: token, fromBlock: `0x${fromBlock.toString(16)}`, toBlock: 'latest', topics },
-  ])
-  return logs.map(read)
+  return [{ address: token, fromBlock: `0x${fromBlock.toString(16)}`, toBlock: 'latest', topics }]
 }
 
 function read(log: EvmLog): MemoTransfer {

@@ -6,7 +6,7 @@ import { mayHaveSucceeded } from '../../chain/agreed.ts'
 import { pollUntil, type Receipt, readReceipt } from '../../chain/receipt.ts'
 import { type Rpc, RpcError } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
-import { findMemoTransfers, type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
+import { findMemoTransfers, isMemoShownByAny, type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
 import { type ConfirmationRule, isIrrevocable, NOT_DEEP, settledOnceConfirmed } from '../confirmations.ts'
 import { isBoundTo } from './memo.ts'
@@ -90,7 +90,7 @@ export function createChargeSettler(options: SettlerOptions): ChargeSettler {
         }
       // Only the very first send can be refused for good: after one whose answer was lost, the bytes may be in some pool.
       if (refusal && !order.inDoubt) return { kind: 'refused', ...reasonOf(refusal) }
-      return absent(options, order, kept.hash)
+      return absent(options, order, kept)
     },
   }
 }
@@ -151,12 +151,20 @@ async function find(options: SettlerOptions, order: PaidOrder, kept: KeptPayment
 }
 
 /** Only the end of its time, told by a block of the chain that lies deep, proves that it will never come. Ours only saves asking. */
-async function absent({ rpc, clock, deepTime }: SettlerOptions, order: PaidOrder, hash: Hash): Promise<SettleOutcome> {
+async function absent(
+  { rpc, clock, deepTime }: SettlerOptions,
+  order: PaidOrder,
+  { hash, memo, fromBlock }: KeptPayment,
+): Promise<SettleOutcome> {
   const end = order.expiresAt + MARGIN_MS
   if (clock.now() <= end || (await deepTime()) <= end)
     return { kind: 'unknown', detail: 'The chain has not said yet whether the payment landed.', transaction: hash }
   // One node may be behind: "never" takes the word of all that can be asked.
-  if (await mayHaveSucceeded(rpc, hash))
+  const { asset, payTo: to, payer: from, amount } = order
+  if (
+    (await mayHaveSucceeded(rpc, hash)) ||
+    (memo !== null && (await isMemoShownByAny(rpc, asset, { to, memo, from, amount }, BigInt(fromBlock))))
+  )
     return { kind: 'unknown', detail: 'Some nodes show the payment, and not all of them.', transaction: hash }
   return {
     kind: 'refused',
