@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 
 // A shop that was never open asks to be paid while its node is silent: nothing is sold yet, and whoever pushes their money sends it all the same.
 
-test('E90: money that was pushed before anybody could read the chain is found, though nobody presents it', async (t) => {
+test('E84: money that was pushed before anybody could read the chain is found, though nobody presents it', async (t) => {
   let isSilent = true
   const shop = await startShop({
     withoutWorker: true,
