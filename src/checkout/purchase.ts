@@ -69,7 +69,7 @@ async function refuseFormer<Input extends JsonObject>(call: PaidCall<Input>): Pr
   const why = `This shop takes no payments by ${label} in ${currency} on ${network} any more, and this one has bought nothing;`
   const isCaptured = credential.funds === 'captured'
   // A promise may have been kept by somebody else than us.
-  const transaction = await offer.rail.landed(credential)
+  const transaction = await offer.rail.landed(credential, 'all')
   if (transaction) {
     const astray = { transaction, detail: `${why} it goes back to its sender.`, mayBeAnothers: isCaptured }
     throw await sentBack({ checkout, offer }, astray)
@@ -184,7 +184,7 @@ async function buy<Input extends JsonObject>(call: PaidCall<Input>): Promise<Out
   return sale(call).catch(async (error: unknown) => {
     const { offer, credential } = call
     const isFree = isProblem(error) && error.status === 402 && credential.funds === 'authorized'
-    const transaction = isFree ? await offer.rail.landed(credential) : null
+    const transaction = isFree ? await offer.rail.landed(credential, 'one') : null
     if (!transaction) throw error
     const detail = 'This payment is on the chain already and has bought nothing; it goes back to its payer.'
     throw await sentBack(call, { transaction, detail, mayBeAnothers: true })
@@ -223,7 +223,7 @@ async function take<Input extends JsonObject>(call: PaidCall<Input>, input: Inpu
 
 /** Money that has moved cannot be refused; a person decides where that of a blocked payer goes. */
 async function blockedMoney<Input extends JsonObject>(call: PaidCall<Input>): Promise<Problem> {
-  const transaction = await call.offer.rail.landed(call.credential)
+  const transaction = await call.offer.rail.landed(call.credential, 'all')
   if (transaction)
     return sentBack(call, { transaction, detail: 'This payer is not served here.', mayBeAnothers: false })
   return new Problem('payment_pending', 'The shop cannot look at this payment now; send the same request again.', {

@@ -226,6 +226,9 @@ export type RefundOutcome =
   | { readonly kind: 'pending'; readonly transaction?: Hash | undefined; readonly detail: string }
 
 /** A payment protocol, open for business. The core knows nothing else of it; another one is a folder, and a line in `rails/rails.ts`. */
+/** On whose word something counts. */
+export type NodeWord = 'one' | 'all'
+
 export type Rail = RailTraits & {
   /** Public address of its routes. */
   readonly baseUrl: string
@@ -248,8 +251,11 @@ export type Rail = RailTraits & {
   identityOf(transfer: { readonly transaction: Hash; readonly logIndex: number }): Promise<string | null>
   /** Every name that the chain may show this payment by, also those that take work to find out. Asks nobody. */
   namesOf(credential: Credential): Promise<readonly string[]>
-  /** Has this payment reached us after all? Asked before anybody is told that an order was given up and nothing was taken. */
-  landed(credential: Credential): Promise<Hash | null>
+  /**
+   * Has this payment reached us after all? Asked before anybody is told that an order was given up and nothing was taken: of `all` nodes, and it
+   * throws Problem where too few of them answer; or of `one`, for what was never taken on and fails by itself.
+   */
+  landed(credential: Credential, word: NodeWord): Promise<Hash | null>
   /** Do two nodes, where there are two, show the same of this transaction? Asked before anything goes back that nobody decided about. */
   isWitnessed(transaction: Hash): Promise<boolean>
   /** What a payer could pay with now: held against all that they have promised and not paid yet. */

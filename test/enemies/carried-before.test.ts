@@ -14,9 +14,17 @@ const LATE_MS = 1_000_000
 
 async function start(t: TestContext) {
   const clock = movableClock()
-  const shop = await startShop({ withoutWorker: true, clock })
+  const second = { isSilent: false }
+  const shop = await startShop({
+    withoutWorker: true,
+    clock,
+    wrapTransport: (_chainId, transport) => [
+      transport,
+      (request, max) => (second.isSilent ? Promise.reject(new Error('status 429')) : transport(request, max)),
+    ],
+  })
   t.after(() => shop.stop())
-  return { shop, clock }
+  return { shop, clock, second }
 }
 
 async function answered(shop: TestShop, rail: RailUnderTest, request: object, credential: string) {
@@ -54,4 +62,13 @@ for (const [when, fields, lateMs] of [
     assert.equal((await mppPullUnderTest.till(shop)) - before, LOT_PRICE)
     const credential = credentialOf(challenge, { type: 'transaction', signature })
     assert.deepEqual(await answered(shop, mppPullUnderTest, request, credential), OWNED)
+  })
+
+for (const rail of [x402UnderTest, mppPullUnderTest])
+  test(`E77: a payment by ${rail.name} that has run out and nobody has carried anywhere is asked for again, though one of two nodes is silent`, async (t) => {
+    const { shop, clock, second } = await start(t)
+    const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))
+    clock.move(LATE_MS)
+    second.isSilent = true
+    assert.deepEqual(await answered(shop, rail, request, credential), { isPayAgain: true, isFree: true })
   })

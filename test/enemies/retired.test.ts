@@ -80,7 +80,13 @@ describe('E11: a rail that is switched off', () => {
     const { orderId } = await openOrder(x402UnderTest)
     const moved = await open((config) => {
       const earlier: RetiredRail = { rail: 'x402', config: config.x402! }
-      return { ...config, x402: { ...config.x402!, network: 'eip155:8453' }, retired: [earlier] }
+      // One chain plays both networks, so what is paid on one of them must not look like money on the other.
+      const x402 = {
+        ...config.x402!,
+        network: 'eip155:8453',
+        payTo: '0x00000000000000000000000000000000005e11e2',
+      } as const
+      return { ...config, x402, retired: [earlier] }
     })
     assert.equal((await ended(moved, 'x402', orderId)).status, 'confirmed')
     const unpaid = await fetch(buyUrl(moved, 'x402'), post({ saleId: 392, beneficiary: shop.config.x402!.payTo }))

@@ -5,7 +5,7 @@ import { Secret } from '../../src/base/secret.ts'
 import { refundOrder } from '../../src/checkout/refund.ts'
 import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { nftsOf, transfers } from '../crash/flows.ts'
-import { buy, LOT_PRICE, reconcileRail, type Sold } from '../operations/desk.ts'
+import { buy, LOT_PRICE, letRunOut, reconcileRail, type Sold } from '../operations/desk.ts'
 import { fundedWallet } from '../support/buyers.ts'
 import { edited, mppPullUnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
@@ -46,6 +46,13 @@ async function bringBack({ credential }: Sold): Promise<void> {
   await shop.chains.tempo.request({ method: 'eth_sendRawTransaction', params: [raw] })
 }
 
+/** Until its payment counts as lost. */
+async function lose(orderId: string, chain: Chain): Promise<void> {
+  await look(chain)
+  await letRunOut(shop, orderId)
+  await look(chain)
+}
+
 /** A purchase that lost its payment and its token. */
 async function buyAndLose(buyer: PrivateKeyAccount): Promise<Sold> {
   const sold = await buy(shop, rail, buyer)
@@ -53,7 +60,7 @@ async function buyAndLose(buyer: PrivateKeyAccount): Promise<Sold> {
   await reconcileRail(shop, rail)
   await drop(shop.chains.tempo, paymentTx)
   await drop(shop.chains.native, await hashOf(shop, orderId, 'mint'))
-  await look(shop.chains.native)
+  await lose(orderId, shop.chains.native)
   assert.equal(await tokens(buyer), 0)
   return sold
 }
@@ -80,7 +87,7 @@ test('E55: a refund that was cancelled with its payment is sent when that is bac
   await refundOrder(shop.service.checkout, orderId, { reason: 'a test', by: 'ada' })
   await reconcileRail(shop, rail)
   await drop(shop.chains.tempo, paymentTx, await hashOf(shop, orderId, 'refund'))
-  await look(shop.chains.tempo)
+  await lose(orderId, shop.chains.tempo)
   assert.deepEqual([await refunds(buyer), await named()], [[], ['lost']])
   await bringBack(sold)
   for (let times = 0; times < 3; times++) await reconcileRail(shop, rail)
@@ -124,7 +131,7 @@ test('E55: a payment that is gone once more takes the second delivery with it', 
   await reconcileRail(shop, rail)
   assert.ok(await hashOf(shop, sold.body.orderId, 'mint.2'))
   await drop(tempo, sold.body.paymentTx)
-  await look(native)
+  await lose(sold.body.orderId, native)
   await native.request({ method: 'dev_clearFaults' })
   await native.request({ method: 'evm_mine' })
   assert.deepEqual([await tokens(buyer), await named()], [0, ['lost']])

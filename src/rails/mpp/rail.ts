@@ -6,12 +6,19 @@ import { formatUsd, type Usd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Secret } from '../../base/secret.ts'
 import { isSaidByAny, isWitnessed } from '../../chain/agreed.ts'
-import { type RawReceipt, readReceipts, receiptAround, receiptIn } from '../../chain/receipt.ts'
+import {
+  type RawReceipt,
+  type Receipt,
+  readReceipt,
+  readReceipts,
+  receiptAround,
+  receiptIn,
+} from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import { memoBehind } from '../../chain/tip20.ts'
 import { refundTransfer } from '../../chain/transfer.ts'
-import type { Challenger, Credential, Rail, Resource, Terms, Verified } from '../../domain/rail.ts'
+import type { Challenger, Credential, NodeWord, Rail, Resource, Terms, Verified } from '../../domain/rail.ts'
 import { createBalances } from '../balances.ts'
 import { type ConfirmationRule, isIrrevocable } from '../confirmations.ts'
 import { wasSignedByAccessKey } from './access-key.ts'
@@ -80,7 +87,7 @@ export function mppRail(options: MppOptions): Rail {
     read: (incoming) => readCredential(options, incoming),
     verify: (credential, asked) => verify(options, ways, credential, asked),
     namesOf: (credential) => namesOf(options, credential),
-    landed: (credential) => landed(options, ways, credential.content as MppCredential),
+    landed: (credential, word) => landed(options, ways, credential.content as MppCredential, word),
     isWitnessed: (transaction) => isWitnessed(rpc, transaction),
 
     async identityOf(transfer) {
@@ -161,6 +168,7 @@ async function landed(
   { rpc, verifier, currency }: MppOptions,
   { push }: Ways,
   credential: MppCredential,
+  word: NodeWord,
 ): Promise<Hash | null> {
   const { proof, challenge, request } = credential
   if (proof.mode === 'push') return landedPush(push, credential)
@@ -168,19 +176,21 @@ async function landed(
   if (hash === null) return null
   const charge = { challengeId: challenge.id, realm: challenge.realm, currency: currency.address }
   const asked = { ...charge, recipient: request.recipient, amount: BigInt(request.amount) }
-  const pays = (raw: RawReceipt | null) => {
-    const receipt = raw && receiptIn(raw, hash)
-    return receipt !== null && paidFor(receipt, asked) !== null
-  }
-  // One node may be behind, or hide it: nobody hears on its word alone that nothing was taken.
-  const shown = await readReceipts(rpc, hash)
-  if (shown.some((raw) => raw !== undefined && pays(raw))) return hash
-  if (isSaidByAny(rpc, shown, pays))
-    throw new Problem('payment_conflict', 'Not enough nodes say now whether this payment landed.', {
-      taken: 'unknown',
-      action: 'none',
-    })
-  return null
+  const pays = (receipt: Receipt | null) => receipt !== null && paidFor(receipt, asked) !== null
+  const isShown = word === 'one' ? pays(await readReceipt(rpc, hash)) : await isShownByAny(rpc, hash, pays)
+  return isShown ? hash : null
+}
+
+/** One node may be behind, or hide it: nobody hears on its word alone that nothing was taken. */
+async function isShownByAny(rpc: Rpc, hash: Hash, pays: (receipt: Receipt | null) => boolean): Promise<boolean> {
+  const answers = await readReceipts(rpc, hash)
+  const says = (raw: RawReceipt | null) => pays(raw && receiptIn(raw, hash))
+  if (answers.some((raw) => raw !== undefined && says(raw))) return true
+  if (!isSaidByAny(rpc, answers, says)) return false
+  throw new Problem('payment_conflict', 'Not enough nodes say now whether this payment landed.', {
+    taken: 'unknown',
+    action: 'none',
+  })
 }
 
 function describe({ network, currency, recipient }: MppOptions, price: Usd | null): JsonObject {

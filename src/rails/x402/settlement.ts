@@ -15,7 +15,7 @@ import {
 import { type Receipt, readReceipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
-import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
+import type { NodeWord, PaidOrder, SettleOutcome } from '../../domain/rail.ts'
 import { type ConfirmationRule, isIrrevocable, NOT_DEEP, settledOnceConfirmed } from '../confirmations.ts'
 
 /** What an open order keeps of its payment. Wiped as soon as the outcome is known. */
@@ -34,7 +34,7 @@ export type SettlementReader = {
   /** Judges one receipt: only logs of the token itself count, never what somebody answered. */
   judge(order: PaidOrder, receipt: Receipt): Promise<SettleOutcome | null>
   /** The transaction in which this authorization moved its money, if it did. */
-  landed(authorization: Authorization): Promise<Hash | null>
+  landed(authorization: Authorization, word: NodeWord): Promise<Hash | null>
   /** Will the chain never say anything else about this order's payment than this receipt? */
   isIrrevocable(order: PaidOrder, receipt: Receipt): Promise<boolean>
   /** Is its time over for good? The chain's own counts: ours may be wrong, and only a node that has passed the end can say that a payment never came. */
@@ -116,7 +116,7 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
       }
     },
 
-    landed: (authorization) => landed(options, authorization),
+    landed: (authorization, word) => landed(options, authorization, word),
 
     async absent(order, refusal, transaction) {
       if (refusal) return { kind: 'refused', ...refusal }
@@ -133,9 +133,10 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
   }
 }
 
-async function landed(options: ReaderOptions, authorization: Authorization): Promise<Hash | null> {
+async function landed(options: ReaderOptions, authorization: Authorization, word: NodeWord): Promise<Hash | null> {
   const { rpc, head, asset } = options
-  if (!(await isUsedByAny(rpc, asset, authorization))) return null
+  const isUsed = word === 'one' ? isAuthorizationUsed : isUsedByAny
+  if (!(await isUsed(rpc, asset, authorization))) return null
   const { number } = await head.fresh()
   const fromBlock = number > SEARCH_BLOCKS ? number - SEARCH_BLOCKS : 0n
   const transaction = await findAuthorization(rpc, asset, authorization, fromBlock)
