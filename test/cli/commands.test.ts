@@ -10,8 +10,9 @@ import type { Hex } from '../../src/base/hex.ts'
 import { stringify } from '../../src/base/json.ts'
 import { sandboxKey } from '../../src/config/published.ts'
 import { post, x402Payer } from '../support/buyers.ts'
+import { freePort } from '../support/free-port.ts'
 import { type Sandbox, startSandbox, sutler } from './sutler.ts'
-import { asked, typed } from './typed.ts'
+import { asked, refusedStart, typed } from './typed.ts'
 
 // Every command as somebody types it, against one shop as `sutler start` runs it. Most run in this process; each way in which a process of
 // their own could make a difference (standard input, the exit code, a payment with a stock client) has one.
@@ -294,4 +295,13 @@ test('a wrong token, or nobody there, is told in a line', async () => {
   const busy = await run('migrate')
   assert.equal(busy.code, 1)
   assert.match(busy.stderr, /is in use by another process/)
+})
+
+test('C-10: a second shop on the folder of a running one refuses to start and says why, and the first goes on', async () => {
+  // The second is this process: who runs it and from where is nothing that the folder knows.
+  const { code, stderr } = await refusedStart({ ...shop.env, PORT: String(await freePort()) })
+  assert.equal(code, 1)
+  assert.match(stderr, /in use by another process; stop that one, or choose another folder/)
+  assert.ok(stderr.includes(shop.dataDir), stderr)
+  assert.equal((await fetch(`${shop.url}/health/ready`)).status, 200)
 })

@@ -77,6 +77,7 @@ export const KEPT: readonly Kept[] = [
   {
     what: 'a refund by the old key of the treasury on a branch that waits, and one by the new key: sent back twice',
     seed: 2278,
+    only: [1],
     plan: [
       { kind: 'change', what: 'rotate treasury', atMs: 22_949, ageMs: 20_000 },
       { kind: 'delay', label: 'rpc eth_getTransactionReceipt', nth: 2, ms: 2_000 },
