@@ -221,7 +221,10 @@ async function sendArrivalBack(
   decided: ArrivalDecision,
 ): Promise<Arrival | null> {
   if (!(await till.isDeep(arrival)))
-    throw new Problem('refund_refused', `Arrival ${arrival.id} is not deep enough in the chain yet; try again soon.`)
+    throw new Problem(
+      'refund_refused',
+      `Arrival ${arrival.id} is not deep enough in the chain yet, or only one of two nodes shows it; try again soon.`,
+    )
   if (decided.finish === 'later') {
     const refunding = await beginReturn(context, till, arrival, decided)
     await hurry(context.db, { kind: RECONCILE, key: till.id })

@@ -30,7 +30,7 @@ export type Till = {
   transfers(fromBlock: bigint, toBlock: bigint): Promise<readonly Transfer[]>
   /** The transfers to the till in one transaction. */
   transfersOf(transaction: Hash): Promise<readonly Transfer[]>
-  /** Does enough of the chain stand on this transfer that it will not vanish again? */
+  /** Does enough of the chain stand on this transfer that it will not vanish again, and do two nodes show it where there are two? */
   isDeep(transfer: Transfer): Promise<boolean>
   /** When its block was made, in milliseconds. */
   timeOf(transfer: Transfer): Promise<number>
