@@ -12,12 +12,14 @@ import { type CrashWorld, type Flow, flows, judge } from './flows.ts'
 // What `npm start` runs, killed as a whole: store and chains lie in one folder, and must agree when they are opened again. The kill comes
 // when the first of several purchases is answered, which finds the others everywhere on their way.
 
-const ROUNDS = Number(process.env['TEST_SANDBOX_KILLS'] ?? 1)
+const ROUNDS = Number(process.env['TEST_SANDBOX_KILLS'] ?? 0)
 const PURCHASES = 6
 
 type Purchase = { readonly flow: Flow; readonly buyer: PrivateKeyAccount; readonly init: RequestInit }
 
-test(`${ROUNDS} kills of the whole sandbox: store and chains agree, and every purchase ends once`, async (t) => {
+test(`${ROUNDS} kills of the whole sandbox: store and chains agree, and every purchase ends once`, {
+  skip: ROUNDS === 0 && 'not tried; --sandbox-kills=1 tries it',
+}, async (t) => {
   verifies('D12.1')
   let shop = await startSandbox({ SUTLER_RATE_REPLAY: '1000000' })
   t.after(() => shop.remove())

@@ -16,7 +16,8 @@ import type { Verdict } from './run.ts'
 //   npm run simulate -- --seeds=3,5,3 --digests       these, each with the digest of all its steps
 //   npm run simulate -- --universes=60 --depth=postgres
 //                                                     on PostgreSQL: statements wait for locks, and sessions end with their process
-//   npm run simulate -- --kept                        those that once found something as well, with the plans that did
+//   npm run simulate -- --kept                        those that once found something as well, with the plans that did;
+//                                                     --kept-short leaves out those that take long
 //   npm run simulate -- --universes=5000 --without=E15 --until-found
 //                                                     with one mend taken out: is it found, and in which universe?
 //                                                     --kinds=lag,stop and --goods=lot aim: only these faults, only these goods;
@@ -30,6 +31,7 @@ const { values } = parseArgs({
     seeds: { type: 'string' },
     digests: { type: 'boolean', default: false },
     kept: { type: 'boolean', default: false },
+    'kept-short': { type: 'boolean', default: false },
     from: { type: 'string', default: '1' },
     universes: { type: 'string', default: '100' },
     jobs: { type: 'string', default: '1' },
@@ -112,7 +114,9 @@ async function work(): Promise<Tally> {
   }
   let universes = 0
   let violations = 0
-  const kept = values.kept ? KEPT.map(({ seed, what: _, ...aim }) => ({ seed, aim })) : []
+  const kept = KEPT.filter(({ isLong }) => values.kept || (values['kept-short'] && !isLong)).map(
+    ({ seed, plan, only }) => ({ seed, aim: { ...(plan ? { plan } : {}), ...(only ? { only } : {}) } }),
+  )
   for (const { seed, aim } of [...seedsOf().map((seed) => ({ seed, aim: aimed })), ...kept]) {
     const verdict = await runUniverse(seed, stage, {
       isTold: values.seed !== undefined,
