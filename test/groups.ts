@@ -7,8 +7,12 @@ import { join } from 'node:path'
 /** So many files share a process: each process more costs ten seconds to load and to warm up, and far fewer could not be shared out. */
 const GROUP_MAX = 72
 
-/** These mostly wait for others, and long: at the end the cores would wait for them. */
-const WAITING = ['test/rehearsal/rehearsal.test.ts', 'test/enemies/silent-store.test.ts']
+/** These take long, and most of it one core or none: at the end the cores would wait for them. */
+const WAITING = [
+  'test/rehearsal/rehearsal.test.ts',
+  'test/simulate/simulate.test.ts',
+  'test/enemies/silent-store.test.ts',
+]
 
 /** These are long, and what they do is done by other processes, so that rows of them keep the cores busy to the end. */
 const DELEGATING = [
