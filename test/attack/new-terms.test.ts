@@ -47,10 +47,14 @@ for (const { what, change } of changes) {
         const credential = await flow.rail.pay(shop, buyer, await fetch(shop.url + flow.path, post(body)))
         const init = post(body, { [flow.rail.header]: credential })
         // The money is on the chain, and nobody has seen it there yet.
+        const died = Promise.withResolvers<void>()
         waypoint = (name) => {
-          if (name === 'settle.done') throw new Error('the process is gone (injected)')
+          if (name !== 'settle.done') return
+          died.resolve()
+          throw new Error('the process is gone (injected)')
         }
         assert.equal((await fetch(shop.service.url + flow.path, init)).status, 202)
+        await died.promise
         waypoint = noWaypoint
 
         const reopened = await shop.replica({ withoutWorker: false, configure: change })
