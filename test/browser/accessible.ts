@@ -10,6 +10,7 @@ export const looks = [
   { viewport: { width: 1280, height: 900 }, colorScheme: 'light' },
   { viewport: phone, colorScheme: 'dark' },
 ] as const
+export type Look = (typeof looks)[number]
 
 /** The small one: a browser reads the other three times as long, for each page anew. */
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')

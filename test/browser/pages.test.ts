@@ -5,7 +5,7 @@ import { problems } from '../../src/base/problem.ts'
 import { operationsOf, readJson } from '../documents/documents.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
-import { accessibilityFaults, legibilityOf, looks, phone } from './accessible.ts'
+import { accessibilityFaults, type Look, legibilityOf, looks, phone } from './accessible.ts'
 import { openContext, sharedBrowser } from './chromium.ts'
 
 const chromium = sharedBrowser()
@@ -64,10 +64,11 @@ describe('pages for people', { skip: chromium.skip }, () => {
     await page.waitForLoadState('networkidle')
   }
 
-  function looksWell(path: Path): void {
-    test(`${path} fits on a desktop and on a phone, is legible in light and dark, has no fault and asks nobody else`, async () => {
+  function looksWell(path: Path, seen: readonly Look[] = looks): void {
+    const where = seen.map(({ viewport, colorScheme }) => `in ${colorScheme} at ${viewport.width} pixels`).join(' and ')
+    test(`${path} fits and is legible ${where}, has no fault and asks nobody else`, async () => {
       await open(path)
-      for (const { viewport, colorScheme } of looks) {
+      for (const { viewport, colorScheme } of seen) {
         await page.setViewportSize(viewport)
         await page.emulateMedia({ colorScheme })
         const width = await page.evaluate(() => document.documentElement.scrollWidth)
@@ -135,7 +136,8 @@ describe('pages for people', { skip: chromium.skip }, () => {
     assert.match(example ?? '', /"status": "confirmed"[\s\S]*"tokenId"/)
   })
 
-  looksWell('/docs?free')
+  // The same page with another contract.
+  looksWell('/docs?free', [looks[1]])
 
   test('/docs shows every operation of the full contract, and tries a free one out', async () => {
     await open('/docs?free')
@@ -151,7 +153,7 @@ describe('pages for people', { skip: chromium.skip }, () => {
     assert.deepEqual(faults, [])
   })
 
-  looksWell('/docs?events')
+  looksWell('/docs?events', [looks[0]])
   looksWell('/errors')
 
   test('/errors has a row for every code, and a link to one shows it', async () => {
