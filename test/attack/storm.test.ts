@@ -10,7 +10,7 @@ import { createWeather } from '../support/weather.ts'
 
 // M-02 at large: identical paid calls at once, over three replicas on one store, while a node lags or gas is dear. `npm test -- --only=storm --storms=100` for a long run.
 
-const STORMS = Number(process.env['TEST_STORMS'] ?? 2)
+const STORMS = Number(process.env['TEST_STORMS'] ?? 1)
 const CALLS = 50
 
 /** Nobody has to wait for the end of a bad day. */

@@ -10,7 +10,7 @@ import type { Found } from './children/writer.ts'
 
 // What the embedded engine must survive. `npm test -- --kills=1000` makes the rounds many.
 
-const KILLS = Number(process.env['TEST_KILLS'] ?? 2)
+const KILLS = Number(process.env['TEST_KILLS'] ?? 1)
 const child = (name: string) => join(import.meta.dirname, 'children', name)
 const preload = join(import.meta.dirname, 'faults/disk.ts')
 
