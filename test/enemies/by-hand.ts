@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import type { Hash } from '../../src/base/address.ts'
 import { advance } from '../../src/checkout/advance.ts'
 import type { ChainConfig, Config } from '../../src/config/config.ts'
 import type { Order } from '../../src/domain/order.ts'
+import { movableClock } from '../checkout/counter.ts'
+import { createMeddler } from '../checkout/meddler.ts'
 import { buy } from '../operations/desk.ts'
+import { fundedWallet } from '../support/buyers.ts'
 import type { RailUnderTest } from '../support/credentials.ts'
-import type { TestShop } from '../support/shop.ts'
+import { openStore } from '../support/database.ts'
+import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 
 /** One step of an order, taken by hand: no worker, no pauses, whoever had it before. */
@@ -63,3 +68,43 @@ export function withChains(config: Config, changes: Partial<ChainConfig>): Confi
 
 /** As deep as production wants it. */
 export const BURIAL = { blocks: 12n, ms: 20_000 }
+
+/** A shop, an empty store for a backup of it, and somebody who buys there. */
+export async function startWithBackup(t: TestContext) {
+  const shop = await startShop({ withoutWorker: true })
+  const backup = await openStore('postgres')
+  t.after(async () => {
+    await shop.stop()
+    await backup.drop()
+  })
+  return { shop, backup: backup.db, buyer: await fundedWallet(shop) }
+}
+
+/** A shop that asks two nodes, each of which may be made to lie, and that does something when an order is open. */
+export async function startBetweenNodes(t: TestContext) {
+  const clock = movableClock()
+  const [meddler, other] = [createMeddler(), createMeddler()]
+  let opened = async (): Promise<void> => {}
+  const shop = await startShop({
+    clock,
+    withoutWorker: true,
+    waypoint: async (name) => {
+      if (name === 'order.opened') await opened()
+    },
+    wrapTransport: (chainId, transport) => [meddler.wrap(chainId, transport), other.wrap(chainId, transport)],
+    configure: (config) => {
+      const limits = { ...config.limits, waitMsMax: 500, receiptWaitMs: 300 }
+      return withChains({ ...config, limits }, { burial: { blocks: 2n, ms: 0 } })
+    },
+  })
+  t.after(() => shop.stop())
+  return {
+    shop,
+    clock,
+    meddler,
+    other,
+    atOpening(work: () => Promise<void>) {
+      opened = work
+    },
+  }
+}

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { movableClock, said } from '../checkout/counter.ts'
-import { createMeddler } from '../checkout/meddler.ts'
+import { said } from '../checkout/counter.ts'
 import { challengeOf, credentialOf, mppWallet, payingCall } from '../checkout/mpp-wallet.ts'
 import { buyUrl, LOT, LOT_PRICE } from '../operations/desk.ts'
 import { post } from '../support/buyers.ts'
 import { mppPullUnderTest } from '../support/credentials.ts'
-import { startShop } from '../support/shop.ts'
-import { step, withChains } from './by-hand.ts'
+import { startBetweenNodes, step } from './by-hand.ts'
 
 // E68 by the other rail: a payment may land in another transaction than the one that was shown, and only its memo tells.
 
@@ -18,22 +16,7 @@ for (const [isSilenced, and] of [
   [true, ', and the other one does not say'],
 ] as const)
   test(`E83: a payment that landed in a transaction of its payer’s own is not said to have run out because the first of two nodes hides it${and}`, async (t) => {
-    const clock = movableClock()
-    const [meddler, other] = [createMeddler(), createMeddler()]
-    let opened = async (): Promise<void> => {}
-    const shop = await startShop({
-      clock,
-      withoutWorker: true,
-      waypoint: async (name) => {
-        if (name === 'order.opened') await opened()
-      },
-      wrapTransport: (chainId, transport) => [meddler.wrap(chainId, transport), other.wrap(chainId, transport)],
-      configure: (config) => {
-        const limits = { ...config.limits, waitMsMax: 500, receiptWaitMs: 300 }
-        return withChains({ ...config, limits }, { burial: { blocks: 2n, ms: 0 } })
-      },
-    })
-    t.after(() => shop.stop())
+    const { shop, clock, meddler, other, atOpening } = await startBetweenNodes(t)
     const rail = mppPullUnderTest
     const before = await rail.till(shop)
     const wallet = await mppWallet(shop)
@@ -41,11 +24,11 @@ for (const [isSilenced, and] of [
     const challenge = challengeOf(await fetch(buyUrl(shop, rail), post(request)))
     const nonces = { nonceKey: 0n, nonce: 0n }
     const signature = wallet.sign([payingCall(challenge)], nonces)
-    opened = async () => {
+    atOpening(async () => {
       await wallet.send(wallet.sign([payingCall(challenge)], { ...nonces, gas: 400_000n }))
       meddler.meddle('eth_getLogs', (_params, ask, chain) => (chain === TEMPO ? [] : ask()))
       meddler.meddle('eth_getTransactionReceipt', (_params, ask, chain) => (chain === TEMPO ? null : ask()))
-    }
+    })
     const credential = credentialOf(challenge, { type: 'transaction', signature })
     const answer = await fetch(buyUrl(shop, rail), post(request, { authorization: credential }))
     const { orderId } = await said(answer)

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { movableClock, said } from '../checkout/counter.ts'
-import { createMeddler } from '../checkout/meddler.ts'
+import { said } from '../checkout/counter.ts'
 import { preempt, type X402Payment } from '../checkout/x402-wallet.ts'
 import { buyUrl, LOT_PRICE, payFor } from '../operations/desk.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
-import { startShop, type TestShop } from '../support/shop.ts'
-import { step, withChains } from './by-hand.ts'
+import type { TestShop } from '../support/shop.ts'
+import { startBetweenNodes, step } from './by-hand.ts'
 
 // The first of two nodes hides that a payment was used. It took it from our hands, and may have brought it to the chain itself.
 
@@ -16,23 +15,7 @@ const AUTHORIZATION_STATE = '0xe94a0102'
 const NATIVE = 84532
 
 async function startWithHider(t: TestContext) {
-  const clock = movableClock()
-  const meddler = createMeddler()
-  const other = createMeddler()
-  let opened = async (): Promise<void> => {}
-  const shop = await startShop({
-    clock,
-    withoutWorker: true,
-    waypoint: async (name) => {
-      if (name === 'order.opened') await opened()
-    },
-    wrapTransport: (chainId, transport) => [meddler.wrap(chainId, transport), other.wrap(chainId, transport)],
-    configure: (config) => {
-      const limits = { ...config.limits, waitMsMax: 500, receiptWaitMs: 300 }
-      return withChains({ ...config, limits }, { burial: { blocks: 2n, ms: 0 } })
-    },
-  })
-  t.after(() => shop.stop())
+  const { shop, clock, meddler, other, atOpening } = await startBetweenNodes(t)
   const { request, credential } = await payFor(shop, x402UnderTest, await fundedWallet(shop))
   return {
     shop,
@@ -40,9 +23,7 @@ async function startWithHider(t: TestContext) {
     payment: JSON.parse(Buffer.from(credential, 'base64').toString()) as X402Payment,
     before: await x402UnderTest.till(shop),
     send: () => fetch(buyUrl(shop, x402UnderTest), post(request, { [x402UnderTest.header]: credential })),
-    atOpening(work: () => Promise<void>) {
-      opened = work
-    },
+    atOpening,
     hideLogs: () => meddler.meddle('eth_getLogs', (_params, ask, chain) => (chain === NATIVE ? [] : ask())),
     hideReceipts: () =>
       meddler.meddle('eth_getTransactionReceipt', (_params, ask, chain) => (chain === NATIVE ? null : ask())),

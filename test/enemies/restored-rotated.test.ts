@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { silentLog } from '../../src/base/log.ts'
 import { Secret } from '../../src/base/secret.ts'
@@ -10,21 +10,10 @@ import { migrate } from '../../src/store/migrate.ts'
 import { buy, buyUrl, impatiently, LOT, LOT_PRICE, payFor } from '../operations/desk.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, x402UnderTest } from '../support/credentials.ts'
-import { openStore } from '../support/database.ts'
-import { startShop } from '../support/shop.ts'
 import { untilAnswered } from '../support/until.ts'
+import { startWithBackup } from './by-hand.ts'
 
 // C-12 and E51 together: a backup from before a refund or a delivery, put back after the key that sent it was replaced.
-
-async function startWithBackup(t: TestContext) {
-  const shop = await startShop({ withoutWorker: true })
-  const backup = await openStore('postgres')
-  t.after(async () => {
-    await shop.stop()
-    await backup.drop()
-  })
-  return { shop, backup: backup.db, buyer: await fundedWallet(shop) }
-}
 
 const withTreasury = (treasuryKey: Secret) => (config: Config) =>
   impatiently({ ...config, x402: { ...config.x402!, treasuryKey }, mpp: { ...config.mpp!, treasuryKey } })
