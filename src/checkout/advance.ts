@@ -237,8 +237,8 @@ async function refundByItself(run: OrderRun): Promise<OrderStep> {
   if (missing === 'lost')
     return forAPerson(run, 'The chain dropped its payment for good: there is no money to send back.')
   if (missing === 'open') return waitFor(run, 'The chain does not show its payment at this moment.', POLL_MS_MAX)
-  if (order.settlement && !(await offer.rail.isWitnessed(order.settlement.transaction)))
-    return waitFor(run, 'Two nodes have to show its payment before it goes back.', POLL_MS_MAX)
+  if (!(await offer.rail.isWitnessed(order)))
+    return waitFor(run, 'The chain, and each of two nodes, has to show its payment before it goes back.', POLL_MS_MAX)
   const { refundsPerDay: perDay, refundsPerPayer: count } = checkout.limits
   // Money that its payer moved cannot be refused beforehand, so whoever is refunded too often waits here.
   const perPayer = order.funds === 'captured' ? { payer: order.payer, count } : null

@@ -256,8 +256,8 @@ export type Rail = RailTraits & {
    * throws Problem where too few of them answer; or of `one`, for what was never taken on and fails by itself.
    */
   landed(credential: Credential, word: NodeWord): Promise<Hash | null>
-  /** Do two nodes, where there are two, show the same of this transaction? Asked before anything goes back that nobody decided about. */
-  isWitnessed(transaction: Hash): Promise<boolean>
+  /** Does the chain show what this order was paid with, and two nodes the same where there are two? Asked before anything goes back that nobody decided about. */
+  isWitnessed(order: PaidOrder): Promise<boolean>
   /** What a payer could pay with now: held against all that they have promised and not paid yet. */
   meansOf(payer: Address): Promise<bigint>
   /** What is there to send back, at most some seconds old: more is not sold than could be refunded. */

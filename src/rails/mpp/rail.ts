@@ -88,7 +88,7 @@ export function mppRail(options: MppOptions): Rail {
     verify: (credential, asked) => verify(options, ways, credential, asked),
     namesOf: (credential) => namesOf(options, credential),
     landed: (credential, word) => landed(options, ways, credential.content as MppCredential, word),
-    isWitnessed: (transaction) => isWitnessed(rpc, transaction),
+    isWitnessed: (order) => isWitnessed(rpc, order),
 
     async identityOf(transfer) {
       const memo = memoBehind(await receiptAround(rpc, transfer), asset, transfer.logIndex)

@@ -76,7 +76,7 @@ export function x402Rail(options: X402Options): Rail {
 
     namesOf: async ({ identities }) => identities,
     landed: ({ content }, word) => reader.landed((content as Payload).payload.authorization, word),
-    isWitnessed: (transaction) => isWitnessed(rpc, transaction),
+    isWitnessed: (order) => isWitnessed(rpc, order),
     settle: (order, lease) => facilitator.settle(order, lease),
     receipt: ({ transaction, network, payer }) => response({ success: true, transaction, network, payer }),
 
