@@ -14,10 +14,21 @@ export async function underLease<Result>(
   work: (lease: Lease) => Promise<Result>,
 ): Promise<Result> {
   const key = newId('job', context.random)
+  const done = await alone(context, key, work)
+  if (!done) throw new TypeError(`job ${key} exists already`)
+  return done.result
+}
+
+/** The same, for what only one may be at, whoever asked for it and wherever. Null: somebody is. */
+export async function alone<Result>(
+  context: ReconcileContext,
+  key: string,
+  work: (lease: Lease) => Promise<Result>,
+): Promise<{ readonly result: Result } | null> {
   const lease = await enqueueLeased(context.db, { kind: KIND, key, leaseSeconds: LEASE_SECONDS })
-  if (!lease) throw new TypeError(`job ${key} exists already`)
+  if (!lease) return null
   try {
-    return await whileHeld(context, lease, LEASE_SECONDS, () => work(lease))
+    return { result: await whileHeld(context, lease, LEASE_SECONDS, () => work(lease)) }
   } finally {
     await forget(context.db, lease).catch((error: unknown) =>
       context.log.warn('lease could not be released', { key, error }),

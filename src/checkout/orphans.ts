@@ -1,5 +1,4 @@
 import { Problem } from '../base/problem.ts'
-import type { Lease } from '../domain/lease.ts'
 import type { PaidOrder } from '../domain/rail.ts'
 import { type Arrival, presentArrival, type Till } from '../domain/till.ts'
 import { hurry } from '../store/jobs.ts'
@@ -16,7 +15,7 @@ import {
   touchArrival,
 } from '../store/tills/arrivals.ts'
 import { matchNamed } from '../store/tills/matching.ts'
-import { underLease } from './held.ts'
+import { alone } from './held.ts'
 import { RECONCILE, type ReconcileContext } from './reconcile-context.ts'
 
 const PAGE = 100
@@ -24,7 +23,7 @@ const PAGE = 100
 const WORK_MS_MAX = 60_000
 
 /** Money that reached a till and that no order claims: looked into when it is old enough, and sent back when it stays so. */
-export async function workOrphans(context: ReconcileContext, till: Till, lease: Lease): Promise<void> {
+export async function workOrphans(context: ReconcileContext, till: Till): Promise<void> {
   await sweepDust(context.db, till.id, context.policy)
   const end = context.clock.now() + WORK_MS_MAX
   const seen = new Set<string>()
@@ -35,25 +34,25 @@ export async function workOrphans(context: ReconcileContext, till: Till, lease: 
     for (const arrival of fresh) {
       if (context.clock.now() > end) return
       seen.add(`${arrival.state} ${arrival.id}`)
-      await workOn(context, till, arrival, lease)
+      await workOn(context, till, arrival)
     }
   }
 }
 
 /** One of them must not keep the others from being looked at. */
-async function workOn(context: ReconcileContext, till: Till, arrival: Arrival, lease: Lease): Promise<void> {
-  const hasMoved = await step(context, till, arrival, lease).catch((error) => {
+async function workOn(context: ReconcileContext, till: Till, arrival: Arrival): Promise<void> {
+  const hasMoved = await step(context, till, arrival).catch((error) => {
     context.log.warn('stray payment could not be checked', { arrivalId: arrival.id, error })
     return false
   })
   if (!hasMoved) await touchArrival(context.db, arrival)
 }
 
-async function step(context: ReconcileContext, till: Till, arrival: Arrival, lease: Lease): Promise<boolean> {
+async function step(context: ReconcileContext, till: Till, arrival: Arrival): Promise<boolean> {
   if (arrival.state === 'unclaimed') return (await judge(context, till, arrival)) !== null
   if (!(await till.isDeep(arrival))) return false
   const refunding = arrival.state === 'orphaned' ? await beginReturn(context, till, arrival, null) : arrival
-  return refunding !== null && (await finishReturn(context, till, refunding, lease)).state === 'refunded'
+  return refunding !== null && (await finishReturn(context, till, refunding)).state === 'refunded'
 }
 
 /** Nobody has claimed it. Says so to the outside world, and whether it goes back by itself. Null: not yet. */
@@ -152,9 +151,13 @@ async function beginReturn(
   }
 }
 
-/** Journaled under the arrival's own id: however often this runs, one transfer leaves. */
-async function finishReturn(context: ReconcileContext, till: Till, arrival: Arrival, lease: Lease): Promise<Arrival> {
-  const outcome = await till.rail.refund(asPaidOrder(arrival, till), lease)
+/**
+ * Journaled under the arrival's own id: however often this runs, one transfer leaves. While a key is rotated two may have a key each, and what one of
+ * them signs the other must see: so one at a time, a person or whoever keeps the books.
+ */
+async function finishReturn(context: ReconcileContext, till: Till, arrival: Arrival): Promise<Arrival> {
+  const sent = await alone(context, arrival.id, (lease) => till.rail.refund(asPaidOrder(arrival, till), lease))
+  const outcome = sent?.result ?? { kind: 'pending', detail: 'Somebody is at work on it right now.' }
   if (outcome.kind === 'pending') {
     context.log.warn('refund of a stray payment is not through yet', { arrivalId: arrival.id, detail: outcome.detail })
     return arrival
@@ -230,10 +233,8 @@ async function sendArrivalBack(
     await hurry(context.db, { kind: RECONCILE, key: till.id })
     return refunding
   }
-  return underLease(context, async (lease) => {
-    const refunding = await beginReturn(context, till, arrival, decided)
-    return refunding && finishReturn(context, till, refunding, lease)
-  })
+  const refunding = await beginReturn(context, till, arrival, decided)
+  return refunding && finishReturn(context, till, refunding)
 }
 
 async function keep(

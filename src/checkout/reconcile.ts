@@ -60,7 +60,7 @@ export async function reconcileTill(context: ReconcileContext, till: Till, lease
   const scan = await scanTill(context, till)
   // Whoever starts sets it aside before they sell; this is for a store that was put back under a shop that sells.
   if (scan.mark.isDoubted) await setAside(context, till)
-  await workOrphans(context, till, lease)
+  await workOrphans(context, till)
   await workMissing(context, till, { mark: scan.mark, begunAt, lease })
   return report(context, till, scan, await till.watchSends(lease))
 }
