@@ -1,4 +1,5 @@
 import { type Address, checksumAddress, type Hash, sameAddress } from '../base/address.ts'
+import { isProblem } from '../base/problem.ts'
 import type { Transfer } from '../domain/till.ts'
 import { TRANSFER } from './eip3009.ts'
 import type { EvmLog, Receipt } from './receipt.ts'
@@ -33,6 +34,21 @@ export async function transfersTo(
     size = size * 2n > BLOCKS_PER_SEARCH ? BLOCKS_PER_SEARCH : size * 2n
   }
   return found.filter(({ amount }) => amount > 0n)
+}
+
+/**
+ * The same, as far as either of two nodes shows it, where there are two: one that is behind, or hides some, does not say that there are none. A silent
+ * one says nothing. Of one transaction the first has the word: they may have it at two places, and it is one payment.
+ */
+export async function transfersByAny(...[rpc, ...search]: Parameters<typeof transfersTo>): Promise<readonly Transfer[]> {
+  const shown = await transfersTo(rpc, ...search)
+  if (rpc.second === null) return shown
+  const others = await transfersTo(rpc.second, ...search).catch((error: unknown) => {
+    if (isProblem(error) || error instanceof RpcError) return []
+    throw error
+  })
+  const known = new Set(shown.map(({ transaction }) => transaction))
+  return [...shown, ...others.filter(({ transaction }) => !known.has(transaction))]
 }
 
 /** Nodes have many words for finding too much, so whatever they refuse is tried with fewer blocks. A single block is read even when it is large. */

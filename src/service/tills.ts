@@ -5,7 +5,7 @@ import { isAgreed, mayHaveSucceeded } from '../chain/agreed.ts'
 import { isContractCode, readCode } from '../chain/code.ts'
 import { blockBefore, blockTime } from '../chain/head.ts'
 import { readReceipt } from '../chain/receipt.ts'
-import { transfersIn, transfersTo } from '../chain/transfers.ts'
+import { transfersByAny, transfersIn } from '../chain/transfers.ts'
 import { watchSends } from '../chain/watch.ts'
 import type { Till, Transfer } from '../domain/till.ts'
 import { isConfirmed } from '../rails/confirmations.ts'
@@ -49,7 +49,7 @@ function tillsOf(parts: TillParts, { rail, chain, confirmations, sinceBlock }: O
     payTo,
     sinceBlock,
     headBlock: async () => (await head.fresh()).number,
-    transfers: (from, to) => transfersTo(rpc, { token: asset, to: payTo }, from, to),
+    transfers: (from, to) => transfersByAny(rpc, { token: asset, to: payTo }, from, to),
     async transfersOf(transaction) {
       const receipt = await readReceipt(rpc, transaction)
       return receipt?.succeeded ? transfersIn(receipt, asset, [payTo]) : []
