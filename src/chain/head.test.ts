@@ -11,7 +11,7 @@ function chainOf(seconds: readonly number[]) {
     asked++
     return { timestamp: `0x${seconds[Number(tag)]!.toString(16)}` }
   }
-  return { rpc: { chainId: 1, request } as unknown as Rpc, asked: () => asked }
+  return { rpc: { chainId: 1, request, second: null } as unknown as Rpc, asked: () => asked }
 }
 
 test('the newest block that is not later than a moment is found, whichever it is', async () => {

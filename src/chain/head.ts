@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts'
-import { Problem } from '../base/problem.ts'
+import { isProblem, Problem } from '../base/problem.ts'
 import type { NodeHead } from './nodes.ts'
-import { ChainSilent, headOf, type RawHead, type Rpc } from './rpc.ts'
+import { ChainSilent, headOf, type RawHead, type Rpc, RpcError } from './rpc.ts'
 
 type Head = NodeHead
 
@@ -24,8 +24,31 @@ export async function blockTime(rpc: Rpc, block: bigint): Promise<number> {
   return Number(found.timestamp) * 1000
 }
 
-/** The newest block up to another one that is not later than this, in milliseconds; the first one, where all are. */
+/**
+ * The newest block that one of two nodes has, and at most so far beyond the other, where two answer: whoever goes on behind a height that one makes up
+ * reads nothing any more.
+ */
+export async function newestBlock(rpc: Rpc, beyondMax: bigint): Promise<bigint> {
+  const { lower, higher } = await askTwo(rpc, async (node) => (await node.newest()).number)
+  return higher - lower > beyondMax ? lower + beyondMax : higher
+}
+
+/** The newest block that is not later than this, in milliseconds; the first one, where all are. The earlier one, where two nodes do not say the same. */
 export async function blockBefore(rpc: Rpc, time: number, newest: bigint): Promise<bigint> {
+  return (await askTwo(rpc, (node) => searchBefore(node, time, newest))).lower
+}
+
+async function askTwo(rpc: Rpc, ask: (node: Rpc) => Promise<bigint>): Promise<{ lower: bigint; higher: bigint }> {
+  const first = await ask(rpc)
+  const silent = (error: unknown) => {
+    if (isProblem(error) || error instanceof RpcError) return first
+    throw error
+  }
+  const other = rpc.second === null ? first : await ask(rpc.second).catch(silent)
+  return first < other ? { lower: first, higher: other } : { lower: other, higher: first }
+}
+
+async function searchBefore(rpc: Rpc, time: number, newest: bigint): Promise<bigint> {
   const isLater = async (block: bigint) => (await blockTime(rpc, block)) > time
   let [low, later] = [newest, newest + 1n]
   // Mostly it is one of the last.

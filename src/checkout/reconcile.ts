@@ -75,8 +75,9 @@ type TillScan = {
 /** Reads the till's transfers since the last time, and finds their orders. */
 export async function scanTill(context: ReconcileContext, till: Till): Promise<TillScan> {
   const { db, policy, random, log } = context
-  const head = await till.headBlock()
-  const mark = await openTill(db, till.id, { after: () => beginning(context, till, head), again: policy.rescanBlocks })
+  // What is beyond the other node's newest block is read again by the next look.
+  const head = await till.headBlock(policy.rescanBlocks)
+  const mark = await openTill(db, till.id, { after: () => beginning(context, till), again: policy.rescanBlocks })
   let count = 0
   let amount = 0n
   for (const [first, last] of blockRanges(mark.fromBlock, head, BLOCKS_PER_STEP)) {
@@ -93,12 +94,12 @@ export async function scanTill(context: ReconcileContext, till: Till): Promise<T
 }
 
 /** Whoever was asked to pay before anybody could read the chain has paid us all the same. What came before that did not come for this shop. */
-async function beginning({ db, policy }: ReconcileContext, till: Till, head: bigint): Promise<bigint> {
+async function beginning({ db, policy }: ReconcileContext, till: Till): Promise<bigint> {
   if (till.sinceBlock !== null) return till.sinceBlock - 1n
   const { network, asset } = till.rail
   const asked = await askedSince(db, { network, asset, payTo: till.payTo }, policy.silenceSecondsMax)
   // Blocks bear whole seconds: one of this very second may be later.
-  return asked === null ? head : till.blockBefore(asked - 1_000)
+  return asked === null ? till.headBlock(0n) : till.blockBefore(asked - 1_000)
 }
 
 /** Orders that count as paid although the chain does not show it. Their own bytes are sent again; when nothing helps, people are told. */

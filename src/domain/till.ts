@@ -25,7 +25,8 @@ export type Till = {
   readonly rail: Rail
   /** Where the rail is paid, or was by an earlier configuration. */
   readonly payTo: Address
-  headBlock(): Promise<bigint>
+  /** The newest block, and where there are two nodes no more than so many beyond what the other one has. */
+  headBlock(beyondMax: bigint): Promise<bigint>
   /** Every transfer to the till in these blocks, both included. */
   transfers(fromBlock: bigint, toBlock: bigint): Promise<readonly Transfer[]>
   /** The transfers to the till in one transaction. */
