@@ -40,7 +40,9 @@ export async function transfersTo(
  * The same, as far as either of two nodes shows it, where there are two: one that is behind, or hides some, does not say that there are none. A silent
  * one says nothing. Of one transaction the first has the word: they may have it at two places, and it is one payment.
  */
-export async function transfersByAny(...[rpc, ...search]: Parameters<typeof transfersTo>): Promise<readonly Transfer[]> {
+export async function transfersByAny(
+  ...[rpc, ...search]: Parameters<typeof transfersTo>
+): Promise<readonly Transfer[]> {
   const shown = await transfersTo(rpc, ...search)
   if (rpc.second === null) return shown
   const others = await transfersTo(rpc.second, ...search).catch((error: unknown) => {

@@ -7,7 +7,7 @@ import type { ArrivalState, Till } from '../domain/till.ts'
 import { askedSince } from '../store/shop-terms.ts'
 import { listArrivals, sumOfArrivals } from '../store/tills/arrivals.ts'
 import { findMissing, listMissing, type MissingSettlement, writeOff } from '../store/tills/missing-settlements.ts'
-import { openTill, recordArrivals, recordReport, recordScan, type TillMark } from '../store/tills/scan.ts'
+import { addDoubted, openTill, recordArrivals, recordReport, recordScan, type TillMark } from '../store/tills/scan.ts'
 import { underLease } from './held.ts'
 import { matchMissing, matchTill } from './match.ts'
 import { workOrphans } from './orphans.ts'
@@ -94,12 +94,16 @@ export async function scanTill(context: ReconcileContext, till: Till): Promise<T
 }
 
 /** Whoever was asked to pay before anybody could read the chain has paid us all the same. What came before that did not come for this shop. */
-async function beginning({ db, policy }: ReconcileContext, till: Till): Promise<bigint> {
+async function beginning({ db, policy, clock }: ReconcileContext, till: Till): Promise<bigint> {
   if (till.sinceBlock !== null) return till.sinceBlock - 1n
   const { network, asset } = till.rail
-  const asked = await askedSince(db, { network, asset, payTo: till.payTo }, policy.silenceSecondsMax)
+  const asked = await askedSince(db, { network, asset, payTo: till.payTo })
+  if (asked === null) return till.headBlock(0n)
   // Blocks bear whole seconds: one of this very second may be later.
-  return asked === null ? till.headBlock(0n) : till.blockBefore(asked - 1_000)
+  const after = await till.blockBefore(asked - 1_000)
+  // Its books were not kept for long, as those of any other till: what came is found, and a person decides about it.
+  if (clock.now() - asked > policy.silenceSecondsMax * 1_000) await addDoubted(db, till.id, { after, until: asked })
+  return after
 }
 
 /** Orders that count as paid although the chain does not show it. Their own bytes are sent again; when nothing helps, people are told. */

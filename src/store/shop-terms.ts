@@ -51,16 +51,14 @@ const ASKED = statement<{ since: Date | null }>(`
   from shop_terms
   where network = $1
     and lower(asset) = lower($2)
-    and lower(pay_to) = lower($3)
-  having min(first_used) > now() - make_interval(secs => $4)`)
+    and lower(pay_to) = lower($3)`)
 
-/** Since when the shop has asked to be paid there, in milliseconds. Null: it never did, or for longer than that. */
+/** Since when the shop has asked to be paid there, in milliseconds. Null: it never did. */
 export async function askedSince(
   queryable: Queryable,
   { network, asset, payTo }: Pick<ShopTerms, 'network' | 'asset' | 'payTo'>,
-  secondsMax: number,
 ): Promise<number | null> {
-  const { rows } = await queryable.query(ASKED, [network, asset, payTo, secondsMax])
+  const { rows } = await queryable.query(ASKED, [network, asset, payTo])
   return rows[0]?.since?.getTime() ?? null
 }
 

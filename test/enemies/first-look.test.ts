@@ -9,25 +9,31 @@ import { until } from '../support/until.ts'
 
 // A shop that was never open asks to be paid while its node is silent: nothing is sold yet, and whoever pushes their money sends it all the same.
 
-test('E84: money that was pushed before anybody could read the chain is found, though nobody presents it', async (t) => {
-  let isSilent = true
-  const shop = await startShop({
-    withoutWorker: true,
-    wrapTransport: (chainId, transport) => async (request, max) => {
-      if (isSilent && chainId === 42431) throw new Error('nobody answers')
-      return transport(request, max)
-    },
+for (const [title, ago, kept] of [
+  [
+    'E84: money that was pushed before anybody could read the chain is found, though nobody presents it',
+    '0 seconds',
+    'orphaned',
+  ],
+  ['E89: it is found when the node was silent for hours, too, and waits for a person', '3 hours', 'held'],
+] as const)
+  test(title, async (t) => {
+    let isSilent = true
+    const shop = await startShop({
+      withoutWorker: true,
+      wrapTransport: (chainId, transport) => async (request, max) => {
+        if (isSilent && chainId === 42431) throw new Error('nobody answers')
+        return transport(request, max)
+      },
+    })
+    t.after(() => shop.stop())
+    const rail = mppPushUnderTest
+    const before = await rail.till(shop)
+    await payFor(shop, rail, await fundedWallet(shop))
+    assert.equal((await rail.till(shop)) - before, LOT_PRICE)
+    await shop.store.db.query('update shop_terms set first_used = first_used - $1::interval', [ago])
+    isSilent = false
+    await until(async () => (await shop.store.db.query<{ id: Hash }>('select id from tills')).rows.length === 2)
+    const { items, difference } = await reconcileRail(shop, rail, TOMORROW)
+    assert.deepEqual([items.map(({ kind, amount }) => [kind, amount]), difference], [[[kept, LOT_PRICE]], LOT_PRICE])
   })
-  t.after(() => shop.stop())
-  const rail = mppPushUnderTest
-  const before = await rail.till(shop)
-  await payFor(shop, rail, await fundedWallet(shop))
-  assert.equal((await rail.till(shop)) - before, LOT_PRICE)
-  isSilent = false
-  await until(async () => (await shop.store.db.query<{ id: Hash }>('select id from tills')).rows.length === 2)
-  const { items, difference } = await reconcileRail(shop, rail, TOMORROW)
-  assert.deepEqual(
-    [items.map(({ kind, amount }) => [kind, amount]), difference],
-    [[['orphaned', LOT_PRICE]], LOT_PRICE],
-  )
-})

@@ -32,7 +32,9 @@ for (const strangerOf of [x402Stranger, mppStranger])
     const { rail } = stranger
     const heal = meddler.meddle('eth_getBlockByNumber', async ([tag], ask) => {
       const block = (await ask()) as Block | null
-      return block && tag === 'latest' ? { ...block, number: `0x${(Number(block.number) + 100_000).toString(16)}` } : block
+      return block && tag === 'latest'
+        ? { ...block, number: `0x${(Number(block.number) + 100_000).toString(16)}` }
+        : block
     })
     await reconcileRail(shop, rail, AT_ONCE)
     heal()
