@@ -2,7 +2,7 @@ import { type Hash, sameAddress } from '../base/address.ts'
 import type { PaidOrder } from '../domain/rail.ts'
 import type { Transfer } from '../domain/till.ts'
 import { type RawReceipt, type Receipt, readReceipt, readReceipts, receiptIn } from './receipt.ts'
-import type { Rpc } from './rpc.ts'
+import { headOf, type RawHead, type Rpc } from './rpc.ts'
 import { transfersIn } from './transfers.ts'
 
 /** Does what a receipt shows count, for a payment of this size that has to lie this deep? */
@@ -71,4 +71,11 @@ export function isSaidByAny<Answer>(
 ): boolean {
   const told = answers.filter((one) => one !== undefined)
   return told.length < (second === null ? 1 : 2) || told.some(says)
+}
+
+/** Was this block made by then, in milliseconds? For whoever searches from it on and is about to say that there is nothing: every node says so, and two where there are two. */
+export async function isMadeBy(rpc: Rpc, block: bigint, time: number): Promise<boolean> {
+  const params = [`0x${block.toString(16)}`, false]
+  const shown = await rpc.everyone<RawHead | null>('eth_getBlockByNumber', params)
+  return !isSaidByAny(rpc, shown, (head) => head === null || headOf(head).timestampMs > time)
 }

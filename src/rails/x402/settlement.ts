@@ -2,6 +2,7 @@ import type { Address, Hash } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
+import { isMadeBy } from '../../chain/agreed.ts'
 import {
   type Authorization,
   findAuthorization,
@@ -74,6 +75,13 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
     return clock.now() > end && (await deepTime()) > end
   }
 
+  /** Used, and not since it came here. Where the search begins was told by one node, and what lies before is not searched. */
+  async function isNowhere(order: PaidOrder): Promise<boolean> {
+    const { authorization, fromBlock } = keptPayment(order)
+    const since = BigInt(fromBlock)
+    return (await isMadeBy(rpc, since, order.createdAt)) && !(await isTracedByAny(rpc, asset, authorization, since))
+  }
+
   return {
     judge,
     isOver,
@@ -91,7 +99,7 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
       // A block that is taken back may be followed by one in which our own transaction was first.
       const isCertain = trace
         ? await isIrrevocable(options, receipt, order.amount)
-        : transaction === null && (await isOver(order)) && !(await isTracedByAny(rpc, asset, authorization, since))
+        : transaction === null && (await isOver(order)) && (await isNowhere(order))
       const hasFailed = trace !== null && !moves(receipt!, asset, authorization)
       if (isCertain && trace === 'cancelled')
         return {
