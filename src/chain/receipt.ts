@@ -52,8 +52,12 @@ export async function readReceipt(
 }
 
 /** What each node shows by itself. */
-export function readReceipts(rpc: Rpc, hash: Hash): Promise<readonly (RawReceipt | null | undefined)[]> {
-  return rpc.everyone<RawReceipt | null>('eth_getTransactionReceipt', [hash], LARGE_ANSWER_BYTES_MAX)
+export function readReceipts(
+  rpc: Rpc,
+  hash: Hash,
+  answerBytesMax = LARGE_ANSWER_BYTES_MAX,
+): Promise<readonly (RawReceipt | null | undefined)[]> {
+  return rpc.everyone<RawReceipt | null>('eth_getTransactionReceipt', [hash], answerBytesMax)
 }
 
 /**

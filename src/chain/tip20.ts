@@ -44,9 +44,20 @@ export async function isMemoShownByAny(
   { to, memo, from, amount }: Omit<MemoTransfer, 'transaction'>,
   fromBlock: bigint,
 ): Promise<boolean> {
-  const answers = await rpc.everyone<readonly EvmLog[]>('eth_getLogs', memoQuestion(token, { to, memo }, fromBlock))
   const isIt = (one: MemoTransfer) => one.amount === amount && sameAddress(one.from, from)
-  return isSaidByAny(rpc, answers, (logs) => logs.map(read).some(isIt))
+  const answers = await memoTransfersByEach(rpc, token, { to, memo }, fromBlock)
+  return isSaidByAny(rpc, answers, (transfers) => transfers.some(isIt))
+}
+
+/** What each node shows by itself; undefined for those that gave no answer. */
+export async function memoTransfersByEach(
+  rpc: Rpc,
+  token: Address,
+  { to, memo }: Pick<MemoTransfer, 'to' | 'memo'>,
+  fromBlock: bigint,
+): Promise<readonly (readonly MemoTransfer[] | undefined)[]> {
+  const answers = await rpc.everyone<readonly EvmLog[]>('eth_getLogs', memoQuestion(token, { to, memo }, fromBlock))
+  return answers.map((logs) => logs?.map(read))
 }
 
 function memoQuestion(

@@ -65,12 +65,6 @@ export async function verifyPush(options: PushOptions, credential: MppCredential
   return { kind: 'pays', seen: await seenOf(options, credential, terms, { receipt, paid }) }
 }
 
-/** The transaction, if the chain shows that it moved money to us. */
-export async function landedPush(options: PushOptions, credential: MppCredential): Promise<Hash | null> {
-  const receipt = await readReceipt(options.rpc, hashOf(credential), ANSWER_BYTES_MAX)
-  return receipt && arrivedBy(options, receipt) > 0n ? receipt.transactionHash : null
-}
-
 function hashOf({ proof }: MppCredential): Hash {
   if (proof.mode !== 'push') throw new TypeError('not a push credential')
   return proof.hash
@@ -84,7 +78,8 @@ async function receiptOf({ rpc }: PushOptions, hash: Hash): Promise<Receipt | nu
   })
 }
 
-function arrivedBy({ terms }: PushOptions, receipt: Receipt): bigint {
+/** How much a transaction moved to us. */
+export function arrivedBy({ terms }: PushOptions, receipt: Receipt): bigint {
   if (!receipt.succeeded) return 0n
   return transfersIn(receipt, terms.currency, tillsOf(terms)).reduce((sum, { amount }) => sum + amount, 0n)
 }

@@ -1,24 +1,16 @@
-import type { Address, Hash } from '../../base/address.ts'
+import type { Address } from '../../base/address.ts'
 import { isoTime } from '../../base/clock.ts'
 import { type Random, systemRandom } from '../../base/id.ts'
 import { type JsonObject, stringify } from '../../base/json.ts'
 import { formatUsd, type Usd } from '../../base/money.ts'
-import { Problem } from '../../base/problem.ts'
 import type { Secret } from '../../base/secret.ts'
-import { isSaidByAny, isWitnessed } from '../../chain/agreed.ts'
-import {
-  type RawReceipt,
-  type Receipt,
-  readReceipt,
-  readReceipts,
-  receiptAround,
-  receiptIn,
-} from '../../chain/receipt.ts'
+import { isWitnessed } from '../../chain/agreed.ts'
+import { receiptAround } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import { memoBehind } from '../../chain/tip20.ts'
 import { refundTransfer } from '../../chain/transfer.ts'
-import type { Challenger, Credential, NodeWord, Rail, Resource, Terms, Verified } from '../../domain/rail.ts'
+import type { Challenger, Credential, Rail, Resource, Terms, Verified } from '../../domain/rail.ts'
 import { createBalances } from '../balances.ts'
 import { type ConfirmationRule, isIrrevocable } from '../confirmations.ts'
 import { wasSignedByAccessKey } from './access-key.ts'
@@ -34,11 +26,12 @@ import {
 import type { ChargeTerms } from './charge.ts'
 import { networksOf, readCredential } from './credential.ts'
 import { documentsOf } from './documents.ts'
+import { landed } from './landed.ts'
 import { tagIn, transferIdentity } from './memo.ts'
 import { nameOf, paymentOf } from './payment.ts'
 import { type PullOptions, verifyPull } from './pull.ts'
-import { landedPush, type PushOptions, verifyPush } from './push.ts'
-import { type ChargeSettler, paidFor } from './settlement.ts'
+import { type PushOptions, verifyPush } from './push.ts'
+import type { ChargeSettler } from './settlement.ts'
 import { traits } from './traits.ts'
 import type { TransactionVerifier } from './verifier.ts'
 import { encodeReceipt, HEADER, META, type MppCredential, problemUri } from './wire.ts'
@@ -87,7 +80,7 @@ export function mppRail(options: MppOptions): Rail {
     read: (incoming) => readCredential(options, incoming),
     verify: (credential, asked) => verify(options, ways, credential, asked),
     namesOf: (credential) => namesOf(options, credential),
-    landed: (credential, word) => landed(options, ways, credential.content as MppCredential, word),
+    landed: (credential, word) => landed(options, ways.push, credential.content as MppCredential, word),
     isWitnessed: (order) => isWitnessed(rpc, order),
 
     async identityOf(transfer) {
@@ -162,35 +155,6 @@ async function namesOf(options: MppOptions, credential: Credential): Promise<rea
   if (hash === null) return credential.identities
   const onChain = networksOf(options, content).map((network) => nameOf(network, challenge.id, hash))
   return [...credential.identities, ...onChain]
-}
-
-async function landed(
-  { rpc, verifier, currency }: MppOptions,
-  { push }: Ways,
-  credential: MppCredential,
-  word: NodeWord,
-): Promise<Hash | null> {
-  const { proof, challenge, request } = credential
-  if (proof.mode === 'push') return landedPush(push, credential)
-  const hash = await (await verifier()).hashOf(proof.raw).catch(() => null)
-  if (hash === null) return null
-  const charge = { challengeId: challenge.id, realm: challenge.realm, currency: currency.address }
-  const asked = { ...charge, recipient: request.recipient, amount: BigInt(request.amount) }
-  const pays = (receipt: Receipt | null) => receipt !== null && paidFor(receipt, asked) !== null
-  const isShown = word === 'one' ? pays(await readReceipt(rpc, hash)) : await isShownByAny(rpc, hash, pays)
-  return isShown ? hash : null
-}
-
-/** One node may be behind, or hide it: nobody hears on its word alone that nothing was taken. */
-async function isShownByAny(rpc: Rpc, hash: Hash, pays: (receipt: Receipt | null) => boolean): Promise<boolean> {
-  const answers = await readReceipts(rpc, hash)
-  const says = (raw: RawReceipt | null) => pays(raw && receiptIn(raw, hash))
-  if (answers.some((raw) => raw !== undefined && says(raw))) return true
-  if (!isSaidByAny(rpc, answers, says)) return false
-  throw new Problem('payment_conflict', 'Not enough nodes say now whether this payment landed.', {
-    taken: 'unknown',
-    action: 'none',
-  })
 }
 
 function describe({ network, currency, recipient }: MppOptions, price: Usd | null): JsonObject {

@@ -4,7 +4,7 @@ import { type Chain, createClient, custom, decodeFunctionData, keccak256, parseA
 import * as chains from 'viem/tempo/chains'
 import { type Address, checksumAddress, type Hash, sameAddress } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
-import { Problem } from '../../base/problem.ts'
+import { isProblem, Problem } from '../../base/problem.ts'
 import { contractAt } from '../../chain/contract.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import { isBoundTo } from './memo.ts'
@@ -34,7 +34,12 @@ export type TransactionVerifier = {
   verify(credential: MppCredential): Promise<VerifiedTransaction>
   /** What the chain calls a signed transaction. */
   hashOf(raw: Hex): Promise<Hash>
+  /** What its payer can be found by on the chain, whether it pays or not. Null: nobody can read it, so it never landed. */
+  promiseIn(credential: MppCredential): Promise<Promised | null>
 }
+
+/** Null for what it does not show. */
+type Promised = { readonly hash: Hash; readonly memo: Hex | null; readonly sender: Address | null }
 
 /**
  * mppx as verifier: it decodes the calls, holds them against the challenge and simulates them. Whether there is still time to pay is for
@@ -83,7 +88,20 @@ export function createTransactionVerifier(options: {
     }
   }
 
-  return { verify, hashOf: async (signed) => canonicalOf(signed).hash }
+  async function promiseIn({ challenge, proof }: MppCredential): Promise<Promised | null> {
+    if (proof.mode !== 'pull') throw new TypeError('only a signed transaction is a promise')
+    const canonical = readable(proof.raw)
+    if (canonical === null) return null
+    const { transaction, hash } = canonical
+    const memo = memoAmong(transaction.calls, challenge.realm, challenge.id)
+    const proven = await provenSender(rpc, transaction).catch((error: unknown) => {
+      if (isProblem(error, 'payment_verification_failed')) return null
+      throw error
+    })
+    return { hash, memo, sender: proven && checksumAddress(proven.sender) }
+  }
+
+  return { verify, promiseIn, hashOf: async (signed) => canonicalOf(signed).hash }
 
   async function validate(credential: unknown, request: unknown): Promise<{ sender: Address }> {
     try {
@@ -109,6 +127,14 @@ function canonicalOf(signed: Hex): Canonical {
   return { transaction, raw, hash: keccak256(raw) }
 }
 
+function readable(signed: Hex): Canonical | null {
+  try {
+    return canonicalOf(signed)
+  } catch {
+    return null
+  }
+}
+
 function milliseconds(seconds: number | undefined): number | null {
   return seconds === undefined ? null : seconds * 1000
 }
@@ -124,12 +150,20 @@ async function nextNonce(rpc: Rpc, account: Address, lane: bigint): Promise<bigi
   return contractAt(rpc, NONCE_MANAGER, nonceAbi).read('getNonce', [account, lane])
 }
 
-function memoOf(calls: readonly { data?: Hex | undefined }[], realm: string, challengeId: string): Hex {
+type Calls = readonly { data?: Hex | undefined }[]
+
+function memoAmong(calls: Calls, realm: string, challengeId: string): Hex | null {
   for (const { data } of calls) {
     if (data === undefined) continue
     const memo = memoIn(data)
     if (memo && isBoundTo(memo, realm, challengeId)) return memo
   }
+  return null
+}
+
+function memoOf(calls: Calls, realm: string, challengeId: string): Hex {
+  const memo = memoAmong(calls, realm, challengeId)
+  if (memo) return memo
   throw new Problem(
     'payment_verification_failed',
     'The transaction carries no memo for this challenge; let an MPP client build it.',

@@ -1,0 +1,88 @@
+import { type Address, type Hash, sameAddress } from '../../base/address.ts'
+import { Problem } from '../../base/problem.ts'
+import { isSaidByAny } from '../../chain/agreed.ts'
+import { newestBlock } from '../../chain/head.ts'
+import { type RawReceipt, type Receipt, readReceipt, readReceipts, receiptIn } from '../../chain/receipt.ts'
+import type { Rpc } from '../../chain/rpc.ts'
+import { findMemoTransfers, type MemoTransfer, memoTransfersByEach } from '../../chain/tip20.ts'
+import { ANSWER_BYTES_MAX, LARGE_ANSWER_BYTES_MAX } from '../../chain/transport.ts'
+import type { NodeWord } from '../../domain/rail.ts'
+import { isGenuine } from './charge.ts'
+import { arrivedBy, type PushOptions } from './push.ts'
+import { paidFor } from './settlement.ts'
+import type { TransactionVerifier } from './verifier.ts'
+import type { MppCredential } from './wire.ts'
+
+type LandedOptions = {
+  readonly rpc: Rpc
+  readonly currency: { readonly address: Address }
+  readonly verifier: () => Promise<TransactionVerifier>
+}
+
+/** A payment lives for minutes, so it is not further back than this when somebody still asks for it. */
+const SEARCH_BLOCKS = 2_000n
+
+/** The transaction in which this payment reached us, if it did. Whoever signed for us to send may have sent another one with the same memo. */
+export async function landed(
+  { rpc, verifier, currency: { address: currency } }: LandedOptions,
+  push: PushOptions,
+  credential: MppCredential,
+  word: NodeWord,
+): Promise<Hash | null> {
+  const { proof, challenge, request } = credential
+  if (proof.mode === 'push') {
+    // Anybody can name any transaction.
+    const look = { hash: proof.hash.toLowerCase() as Hash, bytesMax: ANSWER_BYTES_MAX }
+    return (await isShown(rpc, look, word, (receipt) => arrivedBy(push, receipt) > 0n)) ? look.hash : null
+  }
+  const promise = await (await verifier()).promiseIn(credential)
+  if (promise === null) return null
+  const { hash, memo, sender } = promise
+  const charge = { challengeId: challenge.id, realm: challenge.realm, currency }
+  const asked = { ...charge, recipient: request.recipient, amount: BigInt(request.amount) }
+  const look = { hash, bytesMax: LARGE_ANSWER_BYTES_MAX }
+  if (await isShown(rpc, look, word, (receipt) => paidFor(receipt, asked) !== null)) return hash
+  // What a stranger made up is not searched for.
+  if (memo === null || sender === null || !isGenuine(push.terms, credential, 'then')) return null
+  return byMemo(rpc, currency, { to: request.recipient, memo, from: sender, amount: asked.amount }, word)
+}
+
+/** One node may be behind, or hide it: where all are asked, nobody hears on one's word alone that nothing was taken. */
+async function isShown(
+  rpc: Rpc,
+  { hash, bytesMax }: { readonly hash: Hash; readonly bytesMax: number },
+  word: NodeWord,
+  pays: (receipt: Receipt) => boolean,
+): Promise<boolean> {
+  const says = (receipt: Receipt | null) => receipt !== null && pays(receipt)
+  if (word === 'one') return says(await readReceipt(rpc, hash, bytesMax))
+  const answers = await readReceipts(rpc, hash, bytesMax)
+  const isSaid = (raw: RawReceipt | null) => says(raw && receiptIn(raw, hash))
+  if (answers.some((raw) => raw !== undefined && isSaid(raw))) return true
+  assertDenied(rpc, answers)
+  return false
+}
+
+async function byMemo(
+  rpc: Rpc,
+  token: Address,
+  paid: Omit<MemoTransfer, 'transaction'>,
+  word: NodeWord,
+): Promise<Hash | null> {
+  const isIt = ({ from, amount }: MemoTransfer) => amount === paid.amount && sameAddress(from, paid.from)
+  const newest = await newestBlock(rpc, 0n)
+  const since = newest > SEARCH_BLOCKS ? newest - SEARCH_BLOCKS : 0n
+  if (word === 'one') return (await findMemoTransfers(rpc, token, paid, since)).find(isIt)?.transaction ?? null
+  const answers = await memoTransfersByEach(rpc, token, paid, since)
+  const found = answers.flatMap((transfers) => transfers ?? []).find(isIt)
+  if (!found) assertDenied(rpc, answers)
+  return found?.transaction ?? null
+}
+
+function assertDenied(rpc: Rpc, answers: readonly unknown[]): void {
+  if (!isSaidByAny(rpc, answers, () => false)) return
+  throw new Problem('payment_conflict', 'Not enough nodes say now whether this payment landed.', {
+    taken: 'unknown',
+    action: 'none',
+  })
+}

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import type { Hex } from '../../src/base/hex.ts'
+import { movableClock, said } from '../checkout/counter.ts'
+import { createMeddler } from '../checkout/meddler.ts'
+import { challengeOf, credentialOf, mppWallet, payingCall } from '../checkout/mpp-wallet.ts'
+import { buyUrl, LOT, LOT_PRICE } from '../operations/desk.ts'
+import { post } from '../support/buyers.ts'
+import { mppPullUnderTest } from '../support/credentials.ts'
+import { startShop } from '../support/shop.ts'
+import { drop, step, withChains } from './by-hand.ts'
+
+// What lands after its order was given up, and by another way than its hash at the first node.
+
+const TEMPO = 42431
+/** Without an end of its own. */
+const OPEN_END = { nonceKey: 0n, nonce: 0n, validBefore: undefined }
+
+async function start(t: TestContext) {
+  const clock = movableClock()
+  const [first, other] = [createMeddler(), createMeddler()]
+  let opened = async (): Promise<void> => {}
+  const shop = await startShop({
+    clock,
+    withoutWorker: true,
+    waypoint: async (name) => {
+      if (name === 'order.opened') await opened()
+    },
+    wrapTransport: (chainId, transport) => [first.wrap(chainId, transport), other.wrap(chainId, transport)],
+    configure: (config) => {
+      const limits = { ...config.limits, waitMsMax: 500, receiptWaitMs: 300 }
+      return withChains({ ...config, limits }, { burial: { blocks: 2n, ms: 0 } })
+    },
+  })
+  t.after(() => shop.stop())
+  const rail = mppPullUnderTest
+  const { tempo } = shop.chains
+  const wallet = await mppWallet(shop)
+  const request = { ...LOT, beneficiary: wallet.address }
+  const challenge = challengeOf(await fetch(buyUrl(shop, rail), post(request)))
+  const before = await rail.till(shop)
+  return {
+    shop,
+    wallet,
+    challenge,
+    first,
+    other,
+    tempo,
+    atOpening(work: () => Promise<void>) {
+      opened = work
+    },
+    taken: async () => (await rail.till(shop)) - before,
+    send: (payload: object) =>
+      fetch(buyUrl(shop, rail), post(request, { authorization: credentialOf(challenge, payload) })),
+    async giveUp(orderId: string) {
+      clock.move(1_000_000)
+      for (let mined = 0; mined < 3; mined++) await tempo.request({ method: 'evm_mine', params: [] })
+      assert.equal((await step(shop, orderId)).status, 'expired')
+    },
+  }
+}
+
+for (const [isSilenced, and] of [
+  [false, ''],
+  [true, ', and the other one does not say'],
+] as const)
+  test(`E91: a push that comes back after its order was given up is not asked for again because the first of two nodes hides it${and}`, async (t) => {
+    const { wallet, challenge, first, other, tempo, atOpening, taken, send, giveUp } = await start(t)
+    const raw = wallet.sign([payingCall(challenge)], OPEN_END)
+    const hash = await wallet.send(raw)
+    atOpening(() => drop(tempo, hash))
+    const payload = { type: 'hash', hash }
+    const { orderId } = await said(await send(payload))
+    await giveUp(orderId)
+    await wallet.send(raw)
+    first.meddle('eth_getTransactionReceipt', (_params, ask, chain) => (chain === TEMPO ? null : ask()))
+    if (isSilenced) other.meddle('eth_getTransactionReceipt', () => Promise.reject(new Error('429')))
+    const { status } = await send(payload)
+    assert.deepEqual({ taken: await taken(), isAskedAgain: status === 402 }, { taken: LOT_PRICE, isAskedAgain: false })
+  })
+
+test('E92: a pull whose payer replaced it by another transaction with the same memo is not asked for again when that lands after all', async (t) => {
+  const { wallet, challenge, first, other, taken, send, giveUp } = await start(t)
+  const heals = [first, other].map((node) =>
+    node.meddle('eth_sendRawTransaction', () => Promise.reject(new Error('nobody takes it'))),
+  )
+  const signature: Hex = wallet.sign([payingCall(challenge)], { nonceKey: 0n, nonce: 0n })
+  const payload = { type: 'transaction', signature }
+  const { orderId } = await said(await send(payload))
+  await giveUp(orderId)
+  for (const heal of heals) heal()
+  await wallet.send(wallet.sign([payingCall(challenge)], { ...OPEN_END, gas: 400_000n }))
+  const { status } = await send(payload)
+  assert.deepEqual({ taken: await taken(), isAskedAgain: status === 402 }, { taken: LOT_PRICE, isAskedAgain: false })
+})
+
+test('E92: nor when that landed before the one that it replaced is shown', async (t) => {
+  const { wallet, challenge, taken, send } = await start(t)
+  await wallet.send(wallet.sign([payingCall(challenge)], { ...OPEN_END, gas: 400_000n }))
+  const signature: Hex = wallet.sign([payingCall(challenge)], { nonceKey: 0n, nonce: 0n })
+  const { status } = await send({ type: 'transaction', signature })
+  assert.deepEqual({ taken: await taken(), isAskedAgain: status === 402 }, { taken: LOT_PRICE, isAskedAgain: false })
+})
