@@ -1,9 +1,6 @@
-import { type Hash, sameAddress } from '../base/address.ts'
-import type { PaidOrder } from '../domain/rail.ts'
-import type { Transfer } from '../domain/till.ts'
-import { type RawReceipt, type Receipt, readReceipt, readReceipts, receiptIn } from './receipt.ts'
+import type { Hash } from '../base/address.ts'
+import { type RawReceipt, type Receipt, readReceipts, receiptIn } from './receipt.ts'
 import { headOf, type RawHead, type Rpc } from './rpc.ts'
-import { transfersIn } from './transfers.ts'
 
 /** Does what a receipt shows count, for a payment of this size that has to lie this deep? */
 export type SecondOpinion = (
@@ -39,16 +36,6 @@ export async function isAgreed(rpc: Rpc, receipt: Receipt, confirmations: bigint
     return BigInt(head) - blockNumber + 1n >= confirmations
   })
   return agreeing.length >= 2
-}
-
-/** The same, for whoever has no receipt at hand, of what an order was paid with: that its transaction is there does not say that it paid. */
-export async function isWitnessed(rpc: Rpc, order: Omit<PaidOrder, 'authorization'>): Promise<boolean> {
-  const { settlement, asset, payTo, payer, amount } = order
-  const receipt = settlement && (await readReceipt(rpc, settlement.transaction))
-  if (!receipt?.succeeded) return false
-  const isIt = (one: Transfer) => one.amount === amount && sameAddress(one.sender, payer)
-  if (!transfersIn(receipt, asset, [payTo]).some(isIt)) return false
-  return rpc.second === null || isAgreed(rpc, receipt, 1n)
 }
 
 /** All that a payment is judged by. */
