@@ -84,6 +84,8 @@ export type Journal = {
   record(lease: Lease, send: Send): Promise<Obstacle | null>
   /** What was taken for a gap turns out to be this send, which had landed already. False when its nonce has another use. */
   claimGap(lease: Lease, send: Send): Promise<boolean>
+  /** The nonce of another send went to this one, which lies deep: only this one counts. False when the other one has landed. */
+  claimLost(lease: Lease, send: Send): Promise<boolean>
   /** Adds a newer version of the same nonce; false when somebody else added one first. */
   addVersion(lease: Lease, send: Send, version: SignedVersion): Promise<boolean>
   /** What may still be missing from the chain: the first sends of this key from a nonce up to, but without, another. */

@@ -1,6 +1,9 @@
 import { type Address, type Hash, sameAddress } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
+import { Problem } from '../../base/problem.ts'
 import type { Call, Send } from '../../domain/journal.ts'
+import type { Lease } from '../../domain/lease.ts'
+import { isBuried } from '../burial.ts'
 import type { Errand, Lane } from './lane.ts'
 import { countedNonce } from './nonce.ts'
 
@@ -25,25 +28,49 @@ async function mostCounted(lane: Lane): Promise<number> {
  */
 export async function adoptLost(lane: Lane, errand: Errand, call: Call, candidates: readonly Hash[]): Promise<boolean> {
   for (const hash of candidates) {
-    const found = await lane.rpc.request<{ from: Address; nonce: Hex } | null>('eth_getTransactionByHash', [hash])
+    const found = await lane.rpc.request<Found | null>('eth_getTransactionByHash', [hash])
     if (!found || !sameAddress(found.from, lane.signer)) continue
-    if (await adopt(lane, errand, call, { hash, nonce: Number(found.nonce) })) return true
+    if (await adopt(lane, errand, call, { ...found, hash })) return true
   }
   return false
 }
 
+type Found = { readonly from: Address; readonly nonce: Hex; readonly blockNumber: Hex | null }
+
 /** The signed bytes are lost, but they have landed: nobody will have to send them. */
 async function adopt(
-  { journal, log, chainId, signer }: Lane,
+  lane: Lane,
   { lease, orderId, step }: Errand,
   call: Call,
-  { hash, nonce }: { readonly hash: Hash; readonly nonce: number },
+  { hash, nonce: used, blockNumber }: Found & { readonly hash: Hash },
 ): Promise<boolean> {
+  const { journal, log, chainId, signer } = lane
+  const nonce = Number(used)
   const fees = { maxFeePerGas: 0n, maxPriorityFeePerGas: 0n }
   const version = { raw: '0x', hash, fees, isVoid: false } as const
   const send: Send = { chainId, signer, nonce, orderId, step, call, versions: [version], landing: null }
   // A nonce that looked unused to a node which lagged may have been filled in; what landed under it is this.
-  if ((await journal.record(lease, send)) !== null && !(await journal.claimGap(lease, send))) return false
+  const isWritten = (await journal.record(lease, send)) === null || (await journal.claimGap(lease, send))
+  if (!isWritten && !(await claimLost(lane, lease, send, blockNumber))) return false
   log.error('journal lacked a transaction that is on the chain', { chainId, signer, nonce, orderId, step, hash })
   return true
+}
+
+/** While it was in no block another one was signed under its nonce, by a store that had forgotten it. False: it is that other one. */
+async function claimLost(
+  { journal, rpc, burial, chainId, signer }: Lane,
+  lease: Lease,
+  send: Send,
+  blockNumber: Hex | null,
+): Promise<boolean> {
+  const { nonce, versions } = send
+  const { hash } = versions[0]!
+  const [other] = await journal.between(chainId, signer, nonce, nonce + 1)
+  if (!other || other.versions.some((version) => version.hash.toLowerCase() === hash.toLowerCase())) return false
+  if (blockNumber === null || !(await isBuried(rpc, burial, { hash, blockNumber: BigInt(blockNumber) })))
+    throw new Problem(
+      'chain_unavailable',
+      `Transaction ${hash} may be what is to be sent; the chain has to settle first.`,
+    )
+  return journal.claimLost(lease, send)
 }

@@ -68,6 +68,7 @@ const sendsNothing: Journal = {
   unknownBefore: refuseToSend,
   record: refuseToSend,
   claimGap: refuseToSend,
+  claimLost: refuseToSend,
   addVersion: refuseToSend,
   land: refuseToSend,
   between: refuseToSend,

@@ -1,5 +1,6 @@
 import type { KeptThing } from '../../domain/retention.ts'
 import type { Queryable } from '../db.ts'
+import { HAS_ITS_NONCE } from '../sends/journal.ts'
 import { statement } from '../statement.ts'
 
 // Each statement looks at a few rows, by an index, deletes what is due among them, and is over: nobody who sells ever waits for it. What
@@ -204,11 +205,15 @@ const SENDS = statement<Gone>(`
     where s.chain_id = e.chain_id
       and s.signer = e.signer
       and s.nonce < least(e.landed, coalesce(e.needed, e.landed))
-    returning s.chain_id, s.signer
+    returning s.chain_id, s.signer, s.landed_hash, s.step
   ), noted as (
     update signing_keys k
     set let_go = k.let_go + d.count
-    from (select chain_id, signer, count(*) as count from deleted group by chain_id, signer) as d
+    from (
+      select chain_id, signer, count(*) filter (where ${HAS_ITS_NONCE}) as count
+      from deleted
+      group by chain_id, signer
+    ) as d
     where k.chain_id = d.chain_id
       and k.signer = d.signer
   )

@@ -39,12 +39,15 @@ const LAST_NONCE = statement<{ nonce: string | null }>(`
   where chain_id = $1
     and signer = $2`)
 
+/** A refund that was signed and never landed may have lost its nonce to one that a copy has forgotten; of other steps nobody pays anything twice. */
+export const HAS_ITS_NONCE = `(landed_hash is not null or step not like 'refund%')`
+
 // What was deleted in time was known, and is counted. Not so all else that is not written down, before the first that is or between two: a key that had signed
 // nothing when a backup was made has lost just that.
 const UNKNOWN = statement<{ unknown: number }>(`
   select ($3::bigint
     - (select coalesce(max(let_go), 0) from signing_keys where chain_id = $1 and signer = $2)
-    - (select count(*) from sends where chain_id = $1 and signer = $2 and nonce < $3))::int as unknown`)
+    - (select count(*) from sends where chain_id = $1 and signer = $2 and nonce < $3 and ${HAS_ITS_NONCE}))::int as unknown`)
 
 // Nothing but its refund is sent for an order that was given up: a process that slept meanwhile must not deliver what was paid back.
 const CLOSED = `
@@ -83,6 +86,20 @@ const CLAIM_GAP = statement<{ nonce: string }>(`
     and signer = $7
     and nonce = $8
     and order_id = '${GAP}'
+    and ${HELD}
+  returning nonce`)
+
+// Under the same nonce something else was signed, which this one has kept from landing for good: its order has signed anew, or will.
+const CLAIM_LOST = statement<{ nonce: string }>(`
+  update sends
+  set order_id = $4,
+      step = $5,
+      call = $9,
+      versions = $10
+  where chain_id = $6
+    and signer = $7
+    and nonce = $8
+    and landed_hash is null
     and ${HELD}
   returning nonce`)
 
@@ -167,6 +184,10 @@ export function createJournal(db: Database): Journal {
 
     async claimGap(lease, send) {
       return (await db.query(CLAIM_GAP, recordValues(lease, send))).rows.length === 1
+    },
+
+    async claimLost(lease, send) {
+      return (await db.query(CLAIM_LOST, recordValues(lease, send))).rows.length === 1
     },
 
     async addVersion(lease, { chainId, signer, nonce, versions }, version) {
