@@ -1,5 +1,5 @@
 import type { Hash } from '../base/address.ts'
-import { type RawReceipt, type Receipt, readReceipts, receiptIn } from './receipt.ts'
+import { fingerprint, type RawReceipt, type Receipt, readReceipts, receiptIn } from './receipt.ts'
 import { headOf, type RawHead, type Rpc } from './rpc.ts'
 
 /** Does what a receipt shows count, for a payment of this size that has to lie this deep? */
@@ -36,12 +36,6 @@ export async function isAgreed(rpc: Rpc, receipt: Receipt, confirmations: bigint
     return BigInt(head) - blockNumber + 1n >= confirmations
   })
   return agreeing.length >= 2
-}
-
-/** All that a payment is judged by. */
-function fingerprint({ succeeded, blockNumber, blockHash, from, logs }: Receipt): string {
-  const said = logs.map(({ address, topics, data }) => [address, ...topics, data].join())
-  return [succeeded, blockNumber, blockHash, from, ...said].join('|').toLowerCase()
 }
 
 /** Before anybody says that a transaction is not there, or did not go through: one node may be behind, or hide it. */

@@ -62,15 +62,24 @@ export function readReceipts(
 
 /**
  * The receipt that holds this very log. Throws while it is not shown: a node that is behind says as little about what stands beside the log
- * as one that has it in another block by now.
+ * as one that has it in another block by now. And while two nodes show two of them: one may leave out what stands beside it.
  */
 export async function receiptAround(
   rpc: Rpc,
   { transaction, logIndex }: { readonly transaction: Hash; readonly logIndex: number },
 ): Promise<Receipt> {
-  const receipt = await readReceipt(rpc, transaction)
-  if (receipt?.logs.some((log) => Number(log.logIndex) === logIndex)) return receipt
-  throw new NotShown(transaction)
+  const first = await readReceipt(rpc, transaction)
+  const raw = rpc.second === null ? [] : await readReceipts(rpc, transaction)
+  const shown = [first, ...raw.map((one) => (one ? receiptIn(one, transaction) : null))]
+  const [receipt, ...others] = shown.filter((one) => one?.logs.some((log) => Number(log.logIndex) === logIndex))
+  if (!receipt || others.some((other) => fingerprint(other!) !== fingerprint(receipt))) throw new NotShown(transaction)
+  return receipt
+}
+
+/** All that a payment is judged by. */
+export function fingerprint({ succeeded, blockNumber, blockHash, from, logs }: Receipt): string {
+  const said = logs.map(({ address, topics, data }) => [address, ...topics, data].join())
+  return [succeeded, blockNumber, blockHash, from, ...said].join('|').toLowerCase()
 }
 
 /** The chain answered, and not with what it showed before. */
