@@ -1,6 +1,6 @@
 import type { Hash } from '../base/address.ts'
 import { fingerprint, type RawReceipt, type Receipt, readReceipts, receiptIn } from './receipt.ts'
-import { headOf, type RawHead, type Rpc } from './rpc.ts'
+import type { Rpc } from './rpc.ts'
 
 /** Does what a receipt shows count, for a payment of this size that has to lie this deep? */
 export type SecondOpinion = (
@@ -52,11 +52,4 @@ export function isSaidByAny<Answer>(
 ): boolean {
   const told = answers.filter((one) => one !== undefined)
   return told.length < (second === null ? 1 : 2) || told.some(says)
-}
-
-/** Was this block made by then, in milliseconds? For whoever searches from it on and is about to say that there is nothing: every node says so, and two where there are two. */
-export async function isMadeBy(rpc: Rpc, block: bigint, time: number): Promise<boolean> {
-  const params = [`0x${block.toString(16)}`, false]
-  const shown = await rpc.everyone<RawHead | null>('eth_getBlockByNumber', params)
-  return !isSaidByAny(rpc, shown, (head) => head === null || headOf(head).timestampMs > time)
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import { isProblem, Problem } from '../base/problem.ts'
+import type { TwoWords } from '../domain/till.ts'
 import type { NodeHead } from './nodes.ts'
 import { ChainSilent, headOf, type RawHead, type Rpc, RpcError } from './rpc.ts'
 
@@ -24,13 +25,9 @@ export async function blockTime(rpc: Rpc, block: bigint): Promise<number> {
   return Number(found.timestamp) * 1000
 }
 
-/**
- * The newest block that one of two nodes has, and at most so far beyond the other, where two answer: whoever goes on behind a height that one makes up
- * reads nothing any more.
- */
-export async function newestBlock(rpc: Rpc, beyondMax: bigint): Promise<bigint> {
-  const { lower, higher } = await askTwo(rpc, async (node) => (await node.newest()).number)
-  return higher - lower > beyondMax ? lower + beyondMax : higher
+/** The newest block of each of two nodes, where two answer: one may be behind, or make it up. */
+export function newestBlocks(rpc: Rpc): Promise<TwoWords> {
+  return askTwo(rpc, async (node) => (await node.newest()).number)
 }
 
 /** The newest block that is not later than this, in milliseconds; the first one, where all are. The earlier one, where two nodes do not say the same. */
@@ -38,7 +35,7 @@ export async function blockBefore(rpc: Rpc, time: number, newest: bigint): Promi
   return (await askTwo(rpc, (node) => searchBefore(node, time, newest))).lower
 }
 
-async function askTwo(rpc: Rpc, ask: (node: Rpc) => Promise<bigint>): Promise<{ lower: bigint; higher: bigint }> {
+async function askTwo(rpc: Rpc, ask: (node: Rpc) => Promise<bigint>): Promise<TwoWords> {
   const first = await ask(rpc)
   const silent = (error: unknown) => {
     if (isProblem(error) || error instanceof RpcError) return first

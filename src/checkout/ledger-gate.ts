@@ -175,9 +175,10 @@ async function addYounger({ db, tills, policy }: ReconcileContext): Promise<void
 async function learnTill(context: ReconcileContext, till: Till, hasProof: boolean): Promise<void> {
   const { db, policy, log } = context
   await doubtAfterSilence(db, till.id, policy.silenceSecondsMax)
-  const { mark } = await scanTill(context, till)
+  const scan = await scanTill(context, till)
+  const { mark } = scan
   const mayHaveLost = mark.isNew ? till.sinceBlock !== null : hasProof || mark.isDoubted
   if (!mayHaveLost) return trustBooks(db, till.id)
-  await setAside(context, till)
+  await setAside(context, till, scan)
   log.warn('the store was behind the chain: payments without an order were set aside', { till: till.id, hasProof })
 }

@@ -59,7 +59,7 @@ export async function reconcileTill(context: ReconcileContext, till: Till, lease
   const begunAt = context.clock.now()
   const scan = await scanTill(context, till)
   // Whoever starts sets it aside before they sell; this is for a store that was put back under a shop that sells.
-  if (scan.mark.isDoubted) await setAside(context, till)
+  if (scan.mark.isDoubted) await setAside(context, till, scan)
   await workOrphans(context, till)
   await workMissing(context, till, { mark: scan.mark, begunAt, lease })
   return report(context, till, scan, await till.watchSends(lease))
@@ -69,14 +69,17 @@ type TillScan = {
   /** Where the reading stood before. */
   readonly mark: TillMark
   readonly blocks: { readonly from: bigint; readonly to: bigint }
+  /** Nobody has blocks that were not read. */
+  readonly isWhole: boolean
   readonly arrived: { readonly count: number; readonly amount: bigint }
 }
 
 /** Reads the till's transfers since the last time, and finds their orders. */
 export async function scanTill(context: ReconcileContext, till: Till): Promise<TillScan> {
   const { db, policy, random, log } = context
-  // What is beyond the other node's newest block is read again by the next look.
-  const head = await till.headBlock(policy.rescanBlocks)
+  const { lower, higher } = await till.newestBlocks()
+  // A height that one of two nodes makes up must not be where the next look begins: what is beyond the other's is read again by then.
+  const head = higher - lower > policy.rescanBlocks ? lower + policy.rescanBlocks : higher
   const mark = await openTill(db, till.id, { after: () => beginning(context, till), again: policy.rescanBlocks })
   let count = 0
   let amount = 0n
@@ -90,7 +93,7 @@ export async function scanTill(context: ReconcileContext, till: Till): Promise<T
     for (const transfer of transfers) amount += transfer.amount
   }
   await matchTill(context, till)
-  return { mark, blocks: { from: mark.fromBlock, to: head }, arrived: { count, amount } }
+  return { mark, blocks: { from: mark.fromBlock, to: head }, isWhole: head === higher, arrived: { count, amount } }
 }
 
 /** Whoever was asked to pay before anybody could read the chain has paid us all the same. What came before that did not come for this shop. */
@@ -98,7 +101,7 @@ async function beginning({ db, policy, clock }: ReconcileContext, till: Till): P
   if (till.sinceBlock !== null) return till.sinceBlock - 1n
   const { network, asset } = till.rail
   const asked = await askedSince(db, { network, asset, payTo: till.payTo })
-  if (asked === null) return till.headBlock(0n)
+  if (asked === null) return (await till.newestBlocks()).lower
   // Blocks bear whole seconds: one of this very second may be later.
   const after = await till.blockBefore(asked - 1_000)
   // Its books were not kept for long, as those of any other till: what came is found, and a person decides about it.

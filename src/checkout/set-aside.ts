@@ -1,3 +1,4 @@
+import { Problem } from '../base/problem.ts'
 import { NotShown } from '../chain/receipt.ts'
 import { AnswerTooLarge } from '../chain/rpc.ts'
 import type { Arrival, Till } from '../domain/till.ts'
@@ -14,8 +15,18 @@ const BEHIND_MS_MAX = 3_600_000
  * All money without an order: perhaps it had bought something that this store no longer remembers, and it must neither buy again nor go back by
  * itself. A person decides what happens to it.
  */
-export async function setAside(context: ReconcileContext, till: Till): Promise<void> {
+export async function setAside(
+  context: ReconcileContext,
+  till: Till,
+  { isWhole }: { readonly isWhole: boolean },
+): Promise<void> {
   const { db } = context
+  // What lies in blocks that one of two nodes has not got, or makes up, would be trusted unread.
+  if (!isWhole)
+    throw new Problem(
+      'chain_unavailable',
+      `The nodes of ${till.rail.network} are too far apart to say what has arrived. Wait for the one that is behind, or take it out of the configuration.`,
+    )
   for await (const arrival of unclaimed(context, till)) {
     if (till.isOwn(arrival.sender) || arrival.reason === SET_ASIDE) continue
     const identity = await nameOf(context, till, arrival)

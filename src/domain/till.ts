@@ -19,14 +19,17 @@ export type Transfer = {
 }
 
 /** One asset at one address of ours: where the payments of a rail arrive. The books are compared with the chain till by till. */
+/** A number as two nodes tell it, where two answer; the same where one alone does. */
+export type TwoWords = { readonly lower: bigint; readonly higher: bigint }
+
 export type Till = {
   /** Network, asset and address, lower case. */
   readonly id: string
   readonly rail: Rail
   /** Where the rail is paid, or was by an earlier configuration. */
   readonly payTo: Address
-  /** The newest block, and where there are two nodes no more than so many beyond what the other one has. */
-  headBlock(beyondMax: bigint): Promise<bigint>
+  /** The newest block that each of two nodes has, where there are two. */
+  newestBlocks(): Promise<TwoWords>
   /** Every transfer to the till in these blocks, both included. */
   transfers(fromBlock: bigint, toBlock: bigint): Promise<readonly Transfer[]>
   /** The transfers to the till in one transaction. */

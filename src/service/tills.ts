@@ -3,7 +3,7 @@ import type { Log } from '../base/log.ts'
 import { isProblem } from '../base/problem.ts'
 import { isAgreed, mayHaveSucceeded } from '../chain/agreed.ts'
 import { isContractCode, readCode } from '../chain/code.ts'
-import { blockBefore, blockTime, newestBlock } from '../chain/head.ts'
+import { blockBefore, blockTime, newestBlocks } from '../chain/head.ts'
 import { readReceipt } from '../chain/receipt.ts'
 import { transfersByAny, transfersIn } from '../chain/transfers.ts'
 import { watchSends } from '../chain/watch.ts'
@@ -48,7 +48,7 @@ function tillsOf(parts: TillParts, { rail, chain, confirmations, sinceBlock }: O
     rail,
     payTo,
     sinceBlock,
-    headBlock: (beyondMax) => newestBlock(rpc, beyondMax),
+    newestBlocks: () => newestBlocks(rpc),
     transfers: (from, to) => transfersByAny(rpc, { token: asset, to: payTo }, from, to),
     async transfersOf(transaction) {
       const receipt = await readReceipt(rpc, transaction)
@@ -65,7 +65,7 @@ function tillsOf(parts: TillParts, { rail, chain, confirmations, sinceBlock }: O
       return isThere && isAgreed(rpc, receipt!, BigInt(confirmations(amount)))
     },
     timeOf: ({ blockNumber }) => blockTime(rpc, blockNumber),
-    blockBefore: async (time) => blockBefore(rpc, time, await newestBlock(rpc, 0n)),
+    blockBefore: async (time) => blockBefore(rpc, time, (await newestBlocks(rpc)).lower),
     isGone: async (transaction, since) =>
       (await chain.deepTime()) > since && !(await mayHaveSucceeded(rpc, transaction)),
     shows: async (transaction) => (await readReceipt(rpc, transaction))?.succeeded ?? false,

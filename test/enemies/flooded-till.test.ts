@@ -50,7 +50,7 @@ test('E38: a shop whose till was flooded while it was down sells again', async (
   await openTill(db, 'till', { after: async () => 0n, again: 128n })
   const till: Partial<Till> = {
     id: 'till',
-    headBlock: async () => 130n,
+    newestBlocks: async () => ({ lower: 130n, higher: 130n }),
     transfers: (from, to) => transfersTo(rpc, { token: TOKEN, to: TILL }, from, to),
     sinceBlock: null,
   }

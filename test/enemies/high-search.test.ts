@@ -34,7 +34,7 @@ test('E90: a payment that went through is not said to be spent elsewhere because
     if (!block || chain !== NATIVE || tag !== 'latest') return block
     return { ...block, number: `0x${(Number(block.number) + 100_000).toString(16)}` }
   })
-  meddler.meddle('eth_getTransactionReceipt', (_params, ask, chain) => (chain === NATIVE ? null : ask()))
+  const show = meddler.meddle('eth_getTransactionReceipt', (_params, ask, chain) => (chain === NATIVE ? null : ask()))
   const send = () => fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential }))
   // A head may be two seconds old.
   clock.move(3_000)
@@ -48,4 +48,6 @@ test('E90: a payment that went through is not said to be spent elsewhere because
     { status, taken, answer: (await send()).status },
     { status: 'settling', taken: LOT_PRICE, answer: 202 },
   )
+  show()
+  assert.equal((await step(shop, orderId)).status, 'settled')
 })

@@ -1,7 +1,7 @@
 import { type Address, type Hash, sameAddress } from '../../base/address.ts'
 import { Problem } from '../../base/problem.ts'
 import { isSaidByAny } from '../../chain/agreed.ts'
-import { newestBlock } from '../../chain/head.ts'
+import { newestBlocks } from '../../chain/head.ts'
 import { type RawReceipt, type Receipt, readReceipt, readReceipts, receiptIn } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import { findMemoTransfers, type MemoTransfer, memoTransfersByEach } from '../../chain/tip20.ts'
@@ -70,7 +70,7 @@ async function byMemo(
   word: NodeWord,
 ): Promise<Hash | null> {
   const isIt = ({ from, amount }: MemoTransfer) => amount === paid.amount && sameAddress(from, paid.from)
-  const newest = await newestBlock(rpc, 0n)
+  const { lower: newest } = await newestBlocks(rpc)
   const since = newest > SEARCH_BLOCKS ? newest - SEARCH_BLOCKS : 0n
   if (word === 'one') return (await findMemoTransfers(rpc, token, paid, since)).find(isIt)?.transaction ?? null
   const answers = await memoTransfersByEach(rpc, token, paid, since)

@@ -2,7 +2,6 @@ import type { Address, Hash } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
-import { isMadeBy } from '../../chain/agreed.ts'
 import {
   type Authorization,
   findAuthorization,
@@ -13,6 +12,7 @@ import {
   paidBy,
   usedIn,
 } from '../../chain/eip3009.ts'
+import { blockBefore, newestBlocks } from '../../chain/head.ts'
 import { type Receipt, readReceipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
@@ -75,11 +75,10 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
     return clock.now() > end && (await deepTime()) > end
   }
 
-  /** Used, and not since it came here. Where the search begins was told by one node, and what lies before is not searched. */
-  async function isNowhere(order: PaidOrder): Promise<boolean> {
-    const { authorization, fromBlock } = keptPayment(order)
-    const since = BigInt(fromBlock)
-    return (await isMadeBy(rpc, since, order.createdAt)) && !(await isTracedByAny(rpc, asset, authorization, since))
+  /** One node told the block at which the payment came, and may have made it up: two tell it before anybody says that there is nothing since. */
+  async function searchedFrom(order: PaidOrder, isLast: boolean): Promise<bigint> {
+    if (!isLast) return BigInt(keptPayment(order).fromBlock)
+    return blockBefore(rpc, order.createdAt - MARGIN_MS, (await newestBlocks(rpc)).lower)
   }
 
   return {
@@ -88,9 +87,10 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
     isIrrevocable: (order, receipt) => isIrrevocable(options, receipt, order.amount),
 
     async find(order) {
-      const { authorization, fromBlock } = keptPayment(order)
-      const since = BigInt(fromBlock)
+      const { authorization } = keptPayment(order)
       if (!(await isAuthorizationUsed(rpc, asset, authorization))) return null
+      const isLast = await isOver(order)
+      const since = await searchedFrom(order, isLast)
       const transaction = await findAuthorization(rpc, asset, authorization, since)
       const receipt = transaction && (await readReceipt(rpc, transaction))
       const outcome = receipt && (await judge(order, receipt))
@@ -99,7 +99,7 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
       // A block that is taken back may be followed by one in which our own transaction was first.
       const isCertain = trace
         ? await isIrrevocable(options, receipt, order.amount)
-        : transaction === null && (await isOver(order)) && (await isNowhere(order))
+        : transaction === null && isLast && !(await isTracedByAny(rpc, asset, authorization, since))
       const hasFailed = trace !== null && !moves(receipt!, asset, authorization)
       if (isCertain && trace === 'cancelled')
         return {
