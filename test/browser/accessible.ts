@@ -12,6 +12,9 @@ export const looks = [
 ] as const
 export type Look = (typeof looks)[number]
 
+/** Pages are made of the same parts: how they look in the dark is asked of every second one, and of all with `--looks`. */
+export const isLookedAt = (index: number): boolean => index % 2 === 0 || process.env['TEST_LOOKS'] !== undefined
+
 /** The small one: a browser reads the other three times as long, for each page anew. */
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 

@@ -8,7 +8,7 @@ import { addOperator, type Entry } from '../operations/people-desk.ts'
 import { fundedWallet, mppPayer, post, x402Payer } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
-import { accessibilityOf, legibilityOf, looks } from './accessible.ts'
+import { accessibilityOf, isLookedAt, legibilityOf, looks } from './accessible.ts'
 import { sharedBrowser } from './chromium.ts'
 import { emptySeat, type Seat, seatFor, settled } from './console.ts'
 
@@ -157,9 +157,6 @@ describe('the operator’s console', { skip: chromium.skip }, () => {
     ['/operator/people', 'Mara'],
     ['/operator/practice', 'A bad day'],
   ]
-
-  /** Pages are made of the same parts: how they look in the dark is asked of every second one, and of all with `--looks`. */
-  const isLookedAt = (index: number) => index % 2 === 0 || process.env['TEST_LOOKS'] !== undefined
 
   for (const [index, [path, shown]] of places.entries()) {
     const name = typeof path === 'string' ? path : `one order with ${shown}`
