@@ -4,7 +4,7 @@ import { keccak256 } from '../base/keccak.ts'
 import { isProblem } from '../base/problem.ts'
 import type { Call, Send } from '../domain/journal.ts'
 import type { Lease } from '../domain/lease.ts'
-import type { RefundOutcome } from '../domain/rail.ts'
+import type { IsOwed, RefundOutcome } from '../domain/rail.ts'
 import {
   type Attempt,
   decisiveOf,
@@ -40,6 +40,8 @@ type RefundErrand = {
   readonly sender: Sender
   readonly orderId: string
   readonly lease: Lease
+  /** Asked before anything is signed: since somebody decided it, the chain may have taken back what it is for. */
+  readonly isOwed?: IsOwed | undefined
 }
 
 type Pending = Extract<RefundOutcome, { kind: 'pending' }>
@@ -71,6 +73,8 @@ async function refundOnce(errand: RefundErrand, transfer: Transfer): Promise<Ref
   if (byAnother) return byAnother
   const obstacle = await obstacleTo(errand, transfer, call, tries)
   if (obstacle) return obstacle
+  if (errand.isOwed && !(await errand.isOwed()))
+    return waiting('The chain, and each of two nodes, has to show the payment before it goes back.')
   const refusal = await transferRefusal(rpc, token, { terms: await sender.terms(TRANSFER_GAS), data: call.data })
   if (refusal !== null) return waiting(`The refund would fail: ${refusal}. Is the treasury funded?`)
   return outcomeOf(errand, transfer, await sendNext(sender, { ...errand, step: STEP }, call, tries))

@@ -244,12 +244,15 @@ async function refundByItself(run: OrderRun): Promise<OrderStep> {
   const perPayer = order.funds === 'captured' ? { payer: order.payer, count } : null
   const reason = order.failure?.detail ?? 'delivery failed'
   try {
-    return await beginRefund(run, { reason, by: 'automatic', budget: { perDay, perPayer } })
+    return await beginRefund(run, { reason, by: AUTOMATIC, budget: { perDay, perPayer } })
   } catch (error) {
     if (error instanceof RefundsUsedUp) return forAPerson(run, error.message)
     throw error
   }
 }
+
+/** Whose word a refund is that nobody decided. */
+const AUTOMATIC = 'automatic'
 
 async function forAPerson(run: OrderRun, detail: string): Promise<OrderStep> {
   const { checkout, order } = run
@@ -296,7 +299,8 @@ async function refund(run: OrderRun): Promise<OrderStep> {
   const { checkout, offer, order, lease } = run
   const { orders, clock, log, waypoint } = checkout
   if (order.refund === null) throw new TypeError(`order ${order.id} is refunding without a refund`)
-  const outcome = await offer.rail.refund(order, lease)
+  const isByItself = order.refund.by === AUTOMATIC
+  const outcome = await offer.rail.refund(order, lease, async () => !isByItself || offer.rail.isWitnessed(order))
   await waypoint('refund.done')
   if (outcome.kind === 'pending') {
     const { detail } = outcome

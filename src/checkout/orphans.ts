@@ -156,7 +156,9 @@ async function beginReturn(
  * them signs the other must see: so one at a time, a person or whoever keeps the books.
  */
 async function finishReturn(context: ReconcileContext, till: Till, arrival: Arrival): Promise<Arrival> {
-  const sent = await alone(context, arrival.id, (lease) => till.rail.refund(asPaidOrder(arrival, till), lease))
+  const { rail } = till
+  const paid = asPaidOrder(arrival, till)
+  const sent = await alone(context, arrival.id, (lease) => rail.refund(paid, lease, () => rail.isWitnessed(paid)))
   const outcome = sent?.result ?? { kind: 'pending', detail: 'Somebody is at work on it right now.' }
   if (outcome.kind === 'pending') {
     context.log.warn('refund of a stray payment is not through yet', { arrivalId: arrival.id, detail: outcome.detail })

@@ -225,6 +225,9 @@ export type RefundOutcome =
   | { readonly kind: 'refunded'; readonly transaction: Hash }
   | { readonly kind: 'pending'; readonly transaction?: Hash | undefined; readonly detail: string }
 
+/** Is there still what a refund is for? */
+export type IsOwed = () => Promise<boolean>
+
 /** A payment protocol, open for business. The core knows nothing else of it; another one is a folder, and a line in `rails/rails.ts`. */
 /** On whose word something counts. */
 export type NodeWord = 'one' | 'all'
@@ -268,8 +271,8 @@ export type Rail = RailTraits & {
   receipt(settlement: Settlement, orderId: string): Wire
   /** What an order that is still settling can say, where the protocol has a word for it. */
   pendingReceipt(order: PaidOrder): Wire
-  /** Sends the full amount back to the verified payer. Journaled, under the lease; safe to run again. */
-  refund(order: PaidOrder, lease: Lease): Promise<RefundOutcome>
+  /** Sends the full amount back to the verified payer. Journaled, under the lease; safe to run again. Nothing is signed that is not owed any more. */
+  refund(order: PaidOrder, lease: Lease, isOwed: IsOwed): Promise<RefundOutcome>
   /** Terms of this rail for machine-readable documents. */
   describe(price: Usd | null): JsonObject
   readonly documents: RailDocuments

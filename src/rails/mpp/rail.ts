@@ -100,9 +100,9 @@ export function mppRail(options: MppOptions): Rail {
     // The protocol forbids a receipt on anything but a paid success, and has no word for "not yet".
     pendingReceipt: () => ({ headers: {}, meta: {} }),
 
-    refund: ({ id: orderId, payer, amount, asset, settlement }, lease) =>
+    refund: ({ id: orderId, payer, amount, asset, settlement }, lease, isOwed) =>
       refundTransfer(
-        { rpc, sender: treasury, orderId, lease },
+        { rpc, sender: treasury, orderId, lease, isOwed },
         { token: asset, to: payer, amount, since: settlement?.transaction },
       ),
 

@@ -86,9 +86,9 @@ export function x402Rail(options: X402Options): Rail {
         ? response({ success: true, transaction: settlement.transaction, network, payer })
         : response({ success: false, errorReason: 'settlement_pending', transaction: '', network, payer }),
 
-    refund: ({ id: orderId, payer, amount, asset, settlement }, lease) =>
+    refund: ({ id: orderId, payer, amount, asset, settlement }, lease, isOwed) =>
       refundTransfer(
-        { rpc, sender: treasury, orderId, lease },
+        { rpc, sender: treasury, orderId, lease, isOwed },
         { token: asset, to: payer, amount, since: settlement?.transaction },
       ),
 
