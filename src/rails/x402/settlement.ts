@@ -75,10 +75,14 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
     return clock.now() > end && (await deepTime()) > end
   }
 
-  /** One node told the block at which the payment came, and may have made it up: two tell it before anybody says that there is nothing since. */
+  /**
+   * One node told the block at which the payment came, and may have made it up: two tell it before anybody says that there is nothing since. When the
+   * order was opened the store told, whose clock may be ahead of the chain's. So the earlier of both.
+   */
   async function searchedFrom(order: PaidOrder, isLast: boolean): Promise<bigint> {
-    if (!isLast) return BigInt(keptPayment(order).fromBlock)
-    return blockBefore(rpc, order.createdAt - MARGIN_MS, (await newestBlocks(rpc)).lower)
+    const told = BigInt(keptPayment(order).fromBlock)
+    const opened = isLast && (await blockBefore(rpc, order.createdAt - MARGIN_MS, (await newestBlocks(rpc)).lower))
+    return opened === false || opened > told ? told : opened
   }
 
   return {
