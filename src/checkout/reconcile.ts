@@ -97,15 +97,19 @@ export async function scanTill(context: ReconcileContext, till: Till): Promise<T
 }
 
 /** Whoever was asked to pay before anybody could read the chain has paid us all the same. What came before that did not come for this shop. */
-async function beginning({ db, policy, clock }: ReconcileContext, till: Till): Promise<bigint> {
+async function beginning({ db, policy }: ReconcileContext, till: Till): Promise<bigint> {
   if (till.sinceBlock !== null) return till.sinceBlock - 1n
   const { network, asset } = till.rail
   const asked = await askedSince(db, { network, asset, payTo: till.payTo })
-  if (asked === null) return (await till.newestBlocks()).lower
+  const { lower: newest } = await till.newestBlocks()
+  if (asked === null) return newest
+  const { at, agoMs } = asked
+  // The clock of the store may be ahead of the chain's: so long ago it was by either.
+  const since = Math.min(at, (await till.timeOf({ blockNumber: newest })) - agoMs)
   // Blocks bear whole seconds: one of this very second may be later.
-  const after = await till.blockBefore(asked - 1_000)
+  const after = await till.blockBefore(since - 1_000)
   // Its books were not kept for long, as those of any other till: what came is found, and a person decides about it.
-  if (clock.now() - asked > policy.silenceSecondsMax * 1_000) await addDoubted(db, till.id, { after, until: asked })
+  if (agoMs > policy.silenceSecondsMax * 1_000) await addDoubted(db, till.id, { after, until: at })
   return after
 }
 

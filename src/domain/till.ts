@@ -37,7 +37,7 @@ export type Till = {
   /** Does enough of the chain stand on this transfer that it will not vanish again, and do two nodes show it where there are two? */
   isDeep(transfer: Transfer): Promise<boolean>
   /** When its block was made, in milliseconds. */
-  timeOf(transfer: Transfer): Promise<number>
+  timeOf(transfer: Pick<Transfer, 'blockNumber'>): Promise<number>
   /** The newest block that is not later than this, in milliseconds; the first one, where all are. */
   blockBefore(time: number): Promise<bigint>
   /** Does the chain show this transaction, and did it succeed? */

@@ -46,20 +46,21 @@ export async function listTerms(queryable: Queryable): Promise<readonly ShopTerm
   return rows.map(({ pay_to, realm, ...rest }) => ({ ...rest, payTo: pay_to, realm: realm === '' ? null : realm }))
 }
 
-const ASKED = statement<{ since: Date | null }>(`
-  select min(first_used) as since
+const ASKED = statement<{ since: Date | null; ago_ms: number | null }>(`
+  select min(first_used) as since,
+         (extract(epoch from now() - min(first_used)) * 1000)::float8 as ago_ms
   from shop_terms
   where network = $1
     and lower(asset) = lower($2)
     and lower(pay_to) = lower($3)`)
 
-/** Since when the shop has asked to be paid there, in milliseconds. Null: it never did. */
+/** Since when the shop has asked to be paid there, by the clock of the store, and how long ago that is by the same. Null: it never did. */
 export async function askedSince(
   queryable: Queryable,
   { network, asset, payTo }: Pick<ShopTerms, 'network' | 'asset' | 'payTo'>,
-): Promise<number | null> {
-  const { rows } = await queryable.query(ASKED, [network, asset, payTo])
-  return rows[0]?.since?.getTime() ?? null
+): Promise<{ readonly at: number; readonly agoMs: number } | null> {
+  const { since, ago_ms: agoMs } = (await queryable.query(ASKED, [network, asset, payTo])).rows[0]!
+  return since && agoMs !== null ? { at: since.getTime(), agoMs } : null
 }
 
 /** What an asset on a network is called. */
