@@ -3,6 +3,7 @@ import { fromHex, type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
 import { isSaidByAny } from './agreed.ts'
 import { type CallTerms, OUT_OF_GAS, termsOf } from './contract.ts'
+import { logsByEach, logsSince } from './logs.ts'
 import type { EvmLog, Receipt } from './receipt.ts'
 import { ChainSilent, type Rpc, RpcError } from './rpc.ts'
 
@@ -212,7 +213,7 @@ export async function findAuthorization(
   { from, nonce }: Pick<Authorization, 'from' | 'nonce'>,
   fromBlock: bigint,
 ): Promise<Hash | null> {
-  const logs = await rpc.request<readonly EvmLog[]>('eth_getLogs', traceQuestion(token, { from, nonce }, fromBlock))
+  const logs = await logsSince(rpc, tracesOf(token, { from, nonce }), fromBlock)
   return logs[0] ? (logs[0].transactionHash.toLowerCase() as Hash) : null
 }
 
@@ -240,15 +241,11 @@ export async function isTracedByAny(
   authorization: Pick<Authorization, 'from' | 'nonce'>,
   fromBlock: bigint,
 ): Promise<boolean> {
-  const question = traceQuestion(token, authorization, fromBlock)
-  return isSaidByAny(rpc, await rpc.everyone<readonly EvmLog[]>('eth_getLogs', question), (logs) => logs.length > 0)
+  const shown = await logsByEach(rpc, tracesOf(token, authorization), fromBlock)
+  return isSaidByAny(rpc, shown, (logs) => logs.length > 0)
 }
 
-function traceQuestion(
-  token: Address,
-  { from, nonce }: Pick<Authorization, 'from' | 'nonce'>,
-  fromBlock: bigint,
-): readonly unknown[] {
+function tracesOf(token: Address, { from, nonce }: Pick<Authorization, 'from' | 'nonce'>): object {
   const topics = [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], `0x${wordOfAddress(from)}`, nonce.toLowerCase()]
-  return [{ address: token, fromBlock: `0x${fromBlock.toString(16)}`, toBlock: 'latest', topics }]
+  return { address: token, topics }
 }

@@ -20,6 +20,8 @@ export type Rpc = {
     params?: readonly unknown[],
     answerBytesMax?: number,
   ): Promise<readonly (Result | undefined)[]>
+  /** Each node by itself, believed or not, for what takes more than one question. */
+  each(): readonly Rpc[]
   /** Asks all but the node that `request` asks first; null where there is only one. */
   readonly second: Rpc | null
   /** How many of the nodes were silent or behind when they were last asked. */
@@ -136,6 +138,7 @@ export function createRpc({ chainId, transports, clock, meter = noChainMeter, he
         Promise.all(
           nodes.all.map((node) => askOne<Result>(node, { method, params, answerBytesMax }).catch(() => undefined)),
         ),
+      each: () => nodes.all.map((node) => over(() => [node], null)),
       second,
       doubtful: () => nodes.standing().filter(({ isUp }) => !isUp).length,
       standing: nodes.standing,

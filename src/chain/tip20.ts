@@ -2,6 +2,7 @@ import { type Address, checksumAddress, type Hash, sameAddress } from '../base/a
 import { type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
 import { isSaidByAny } from './agreed.ts'
+import { logsByEach, logsSince } from './logs.ts'
 import type { EvmLog, Receipt } from './receipt.ts'
 import type { Rpc } from './rpc.ts'
 
@@ -33,8 +34,7 @@ export async function findMemoTransfers(
   { to, memo }: Pick<MemoTransfer, 'to' | 'memo'>,
   fromBlock: bigint,
 ): Promise<readonly MemoTransfer[]> {
-  const question = memoQuestion(token, { to, memo }, fromBlock)
-  return (await rpc.request<readonly EvmLog[]>('eth_getLogs', question)).map(read)
+  return (await logsSince(rpc, memosOf(token, { to, memo }), fromBlock)).map(read)
 }
 
 /** Does any node show such a transfer? Asked before anybody says that there is none: one may be behind, or hide it. */
@@ -56,17 +56,13 @@ export async function memoTransfersByEach(
   { to, memo }: Pick<MemoTransfer, 'to' | 'memo'>,
   fromBlock: bigint,
 ): Promise<readonly (readonly MemoTransfer[] | undefined)[]> {
-  const answers = await rpc.everyone<readonly EvmLog[]>('eth_getLogs', memoQuestion(token, { to, memo }, fromBlock))
+  const answers = await logsByEach(rpc, memosOf(token, { to, memo }), fromBlock)
   return answers.map((logs) => logs?.map(read))
 }
 
-function memoQuestion(
-  token: Address,
-  { to, memo }: Pick<MemoTransfer, 'to' | 'memo'>,
-  fromBlock: bigint,
-): readonly unknown[] {
+function memosOf(token: Address, { to, memo }: Pick<MemoTransfer, 'to' | 'memo'>): object {
   const topics = [TRANSFER_WITH_MEMO, null, `0x${to.slice(2).toLowerCase().padStart(64, '0')}`, memo]
-  return [{ address: token, fromBlock: `0x${fromBlock.toString(16)}`, toBlock: 'latest', topics }]
+  return { address: token, topics }
 }
 
 function read(log: EvmLog): MemoTransfer {

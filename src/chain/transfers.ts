@@ -2,16 +2,13 @@ import { type Address, checksumAddress, type Hash, sameAddress } from '../base/a
 import { isProblem } from '../base/problem.ts'
 import type { Transfer } from '../domain/till.ts'
 import { TRANSFER } from './eip3009.ts'
+import { logsIn } from './logs.ts'
 import type { EvmLog, Receipt } from './receipt.ts'
-import { AnswerTooLarge, type Rpc, RpcError } from './rpc.ts'
-import { LARGE_ANSWER_BYTES_MAX } from './transport.ts'
-
-/** Nodes refuse a search over more blocks than they like; most take this many. */
-const BLOCKS_PER_SEARCH = 1_000n
+import { type Rpc, RpcError } from './rpc.ts'
 
 /**
  * Every transfer of a token to an address, perhaps only from some others, oldest first. Transfers of nothing, which anybody can make in anybody's
- * name, are left out. Where there are so many that a node refuses to show them, or we to read them, fewer blocks are searched at once.
+ * name, are left out.
  */
 export async function transfersTo(
   rpc: Rpc,
@@ -20,20 +17,8 @@ export async function transfersTo(
   toBlock: bigint,
 ): Promise<readonly Transfer[]> {
   const topics = [TRANSFER, from?.map(topicOf) ?? null, topicOf(to)]
-  const found: Transfer[] = []
-  let size = BLOCKS_PER_SEARCH
-  for (let first = fromBlock; first <= toBlock; ) {
-    const last = first + size > toBlock ? toBlock : first + size - 1n
-    const logs = await search(rpc, { address: token, topics }, first, last)
-    if (logs === 'too many') {
-      size = (last - first + 1n) / 2n
-      continue
-    }
-    for (const log of logs) found.push(read(log))
-    first = last + 1n
-    size = size * 2n > BLOCKS_PER_SEARCH ? BLOCKS_PER_SEARCH : size * 2n
-  }
-  return found.filter(({ amount }) => amount > 0n)
+  const found = await logsIn(rpc, { address: token, topics }, fromBlock, toBlock)
+  return found.map(read).filter(({ amount }) => amount > 0n)
 }
 
 /**
@@ -51,17 +36,6 @@ export async function transfersByAny(
   })
   const known = new Set(shown.map(({ transaction }) => transaction))
   return [...shown, ...others.filter(({ transaction }) => !known.has(transaction))]
-}
-
-/** Nodes have many words for finding too much, so whatever they refuse is tried with fewer blocks. A single block is read even when it is large. */
-async function search(rpc: Rpc, filter: object, first: bigint, last: bigint): Promise<readonly EvmLog[] | 'too many'> {
-  const range = { fromBlock: `0x${first.toString(16)}`, toBlock: `0x${last.toString(16)}` }
-  const ask = (bytesMax?: number) => rpc.request<readonly EvmLog[]>('eth_getLogs', [{ ...filter, ...range }], bytesMax)
-  if (first === last) return ask(LARGE_ANSWER_BYTES_MAX)
-  return ask().catch((error: unknown) => {
-    if (error instanceof AnswerTooLarge || error instanceof RpcError) return 'too many'
-    throw error
-  })
 }
 
 /** The same, in one transaction, to any of these addresses. */
