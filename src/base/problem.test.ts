@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { isProblem, Problem, type ProblemCode, type ProblemKind, problems } from './problem.ts'
+import { adviceOf, isProblem, Problem, type ProblemCode, type ProblemKind, problems } from './problem.ts'
 
 const table = Object.entries(problems) as [ProblemCode, ProblemKind][]
 
@@ -38,4 +38,12 @@ test('a problem may differ from its kind in what is known here', () => {
   assert.equal(problem.cause, 'x')
   assert.ok(isProblem(problem) && isProblem(problem, 'request_body_mismatch') && !isProblem(problem, 'sold_out'))
   assert.ok(!isProblem(new Error('x')))
+})
+
+test('nobody whose money may have moved is advised to pay', () => {
+  const free = problems.payment_misplaced
+  assert.equal(adviceOf(free), free.advice)
+  assert.equal(adviceOf(free, false), free.advice)
+  for (const taken of [true, 'unknown'] as const) assert.match(adviceOf(free, taken), /Do not pay again\.$/)
+  assert.equal(adviceOf(problems.payment_conflict, 'unknown'), problems.payment_conflict.advice)
 })

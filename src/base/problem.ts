@@ -372,3 +372,9 @@ export class Problem extends Error {
 export function isProblem(error: unknown, code?: ProblemCode): error is Problem {
   return error instanceof Problem && (code === undefined || error.code === code)
 }
+
+/** What is said of all problems of a kind is wrong of one whose payer has sent the money already, or may have. */
+export function adviceOf(kind: ProblemKind, taken: ProblemExtra['taken'] = kind.taken): string {
+  if (kind.taken !== false || taken === false) return kind.advice
+  return taken === true ? 'The money has moved. Do not pay again.' : 'The money may have moved. Do not pay again.'
+}

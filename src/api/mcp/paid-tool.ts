@@ -98,7 +98,7 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
       }
       if (!paidOn) return demand(null)
       const row = sold.find(({ offer }) => offer.rail === paidOn)
-      if (!row) return demand(new Problem('payment_terms_mismatch', `This tool takes no payment by ${paidOn.name}.`))
+      if (!row) return demand(untakenBy(paidOn, call))
       try {
         const sent = { route: row, incoming: incomingOf(call) }
         const outcome = await paymentGate.admit(call.http, sent, () => attempt(row, sent.incoming))
@@ -111,6 +111,20 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
       }
     },
   }
+}
+
+/** Where its payer has sent the money already, nobody may be told that paying is safe. */
+function untakenBy(rail: Rail, call: ToolCall): Problem {
+  const detail = `This tool takes no payment by ${rail.name}.`
+  const untaken = new Problem('payment_terms_mismatch', detail)
+  try {
+    if (rail.read(incomingOf(call))?.funds !== 'captured') return untaken
+  } catch (error) {
+    if (isProblem(error)) return untaken
+    throw error
+  }
+  const moved = { status: 409, taken: 'unknown', action: 'fix_request' } as const
+  throw new Problem('payment_misplaced', `${detail} Send it to the tool whose challenge it was made for.`, moved)
 }
 
 function formerOffers(

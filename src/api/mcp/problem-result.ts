@@ -1,5 +1,5 @@
 import { newId, type Random } from '../../base/id.ts'
-import type { Problem } from '../../base/problem.ts'
+import { adviceOf, type Problem } from '../../base/problem.ts'
 import { problemBody } from '../http/problem-body.ts'
 import { type ToolResult, text } from './server.ts'
 
@@ -25,7 +25,7 @@ function problemText({ kind, code, message, extra }: Problem): string {
   const more = (extra.errors ?? [])
     .slice(1, ERRORS_SHOWN)
     .map(({ pointer, detail }) => ` ${pointer}: ${sentence(detail)}`)
-  return `${kind.title} (${code}). ${sentence(message)}${more.join('')} ${kind.advice}`
+  return `${kind.title} (${code}). ${sentence(message)}${more.join('')} ${adviceOf(kind, extra.taken)}`
 }
 
 function sentence(words: string): string {

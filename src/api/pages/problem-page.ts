@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/json.ts'
-import { type ProblemCode, problems } from '../../base/problem.ts'
+import { adviceOf, type ProblemCode, type ProblemKind, problems } from '../../base/problem.ts'
 import { type Html, html } from './html.ts'
 import type { Shown } from './page.ts'
 import type { ToldToPeople } from './told.ts'
@@ -16,7 +16,8 @@ export function problemPage({ body, status, request }: ToldToPeople): Shown {
   const code = String(body['code'] ?? '')
   const { taken } = (body['payment'] ?? {}) as { taken?: boolean | 'unknown' }
   const { statusUrl } = (body['retry'] ?? {}) as { statusUrl?: string | null }
-  const advice = problems[code as ProblemCode]?.advice
+  const kind: ProblemKind | undefined = problems[code as ProblemCode]
+  const advice = kind && adviceOf(kind, taken)
   return {
     title: `${status}: ${title}`,
     description: String(body['detail'] ?? title),
