@@ -114,6 +114,7 @@ async function outcomeOfOthers(
     }
     if (!(await sender.isBuried(receipt)))
       return waiting('The refund reverted; the chain has to settle before another one is sent.')
+    await sender.land(send, receipt)
   }
   return null
 }
@@ -125,9 +126,13 @@ async function obstacleTo(errand: RefundErrand, transfer: Transfer, call: Call, 
   const keys = await sender.keysInRole(ROLE)
   // A store that was restored from a backup does not know what it has paid back since, perhaps by a key that was replaced; the chain does.
   if (isFirst && !(await hasLostAny(sender, keys))) return null
-  for (const { state } of tries.attempts)
-    if (state.state === 'mined' && !(await sender.isBuried(state.receipt)))
+  for (const { state, step } of tries.attempts) {
+    if (state.state !== 'mined') continue
+    if (!(await sender.isBuried(state.receipt)))
       return waiting('The refund reverted; the chain has to settle before another one is sent.')
+    // It has used its nonce, and nothing that was forgotten has: without a word of that every further refund would look for such a thing.
+    await sender.land({ orderId: errand.orderId, step }, state.receipt)
+  }
   const paid = await paidAlready(errand, transfer, keys)
   if (paid === null) return waiting('The chain does not show the payment now, so nobody can tell whether it went back.')
   return ownAmong(errand, call, paid)
