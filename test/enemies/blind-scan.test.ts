@@ -5,7 +5,7 @@ import { createMeddler } from '../checkout/meddler.ts'
 import { transfers } from '../crash/flows.ts'
 import { AT_ONCE, reconcileRail } from '../operations/desk.ts'
 import { mppStranger, x402Stranger } from '../operations/strangers.ts'
-import { startShop } from '../support/shop.ts'
+import { startBetweenNodes } from './by-hand.ts'
 import { buyAfterBackup, HELD, twoNodes } from './put-back.ts'
 
 const AMOUNT = 700_000n
@@ -24,12 +24,7 @@ test('E87: a spent payment that the first of two nodes does not find does not bu
 
 for (const strangerOf of [x402Stranger, mppStranger])
   test(`E87: stray money that the first of two nodes does not find goes back (${strangerOf.name})`, async (t) => {
-    const meddler = createMeddler()
-    const shop = await startShop({
-      withoutWorker: true,
-      wrapTransport: (chainId, transport) => [meddler.wrap(chainId, transport), transport],
-    })
-    t.after(() => shop.stop())
+    const { shop, meddler } = await startBetweenNodes(t)
     const stranger = await strangerOf(shop)
     const { rail } = stranger
     await reconcileRail(shop, rail, AT_ONCE)

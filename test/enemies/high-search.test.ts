@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { movableClock, said } from '../checkout/counter.ts'
-import { createMeddler } from '../checkout/meddler.ts'
+import { said } from '../checkout/counter.ts'
 import { buyUrl, LOT_PRICE, payFor } from '../operations/desk.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
-import { startShop } from '../support/shop.ts'
-import { step, withChains } from './by-hand.ts'
+import { startBetweenNodes, step } from './by-hand.ts'
 
 // Where a payment was used is searched from the block at which it was verified. The first of two nodes makes up that one's number, and hides the receipt
 // afterwards: what was used and is found nowhere since then was used before, it seems.
@@ -14,18 +12,7 @@ import { step, withChains } from './by-hand.ts'
 const NATIVE = 84532
 
 test('E90: a payment that went through is not said to be spent elsewhere because one of two nodes made up the block to search from', async (t) => {
-  const clock = movableClock()
-  const meddler = createMeddler()
-  const shop = await startShop({
-    clock,
-    withoutWorker: true,
-    wrapTransport: (chainId, transport) => [meddler.wrap(chainId, transport), transport],
-    configure: (config) => {
-      const limits = { ...config.limits, waitMsMax: 500, receiptWaitMs: 300 }
-      return withChains({ ...config, limits }, { burial: { blocks: 2n, ms: 0 } })
-    },
-  })
-  t.after(() => shop.stop())
+  const { shop, clock, meddler } = await startBetweenNodes(t)
   const rail = x402UnderTest
   const before = await rail.till(shop)
   const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))

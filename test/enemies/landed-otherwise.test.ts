@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { Hex } from '../../src/base/hex.ts'
-import { movableClock, said } from '../checkout/counter.ts'
-import { createMeddler } from '../checkout/meddler.ts'
+import { said } from '../checkout/counter.ts'
 import { challengeOf, credentialOf, mppWallet, payingCall } from '../checkout/mpp-wallet.ts'
 import { buyUrl, LOT, LOT_PRICE } from '../operations/desk.ts'
 import { post } from '../support/buyers.ts'
 import { mppPullUnderTest } from '../support/credentials.ts'
-import { startShop } from '../support/shop.ts'
-import { drop, step, withChains } from './by-hand.ts'
+import { drop, startBetweenNodes, step } from './by-hand.ts'
 
 // What lands after its order was given up, and by another way than its hash at the first node.
 
@@ -17,22 +15,7 @@ const TEMPO = 42431
 const OPEN_END = { nonceKey: 0n, nonce: 0n, validBefore: undefined }
 
 async function start(t: TestContext) {
-  const clock = movableClock()
-  const [first, other] = [createMeddler(), createMeddler()]
-  let opened = async (): Promise<void> => {}
-  const shop = await startShop({
-    clock,
-    withoutWorker: true,
-    waypoint: async (name) => {
-      if (name === 'order.opened') await opened()
-    },
-    wrapTransport: (chainId, transport) => [first.wrap(chainId, transport), other.wrap(chainId, transport)],
-    configure: (config) => {
-      const limits = { ...config.limits, waitMsMax: 500, receiptWaitMs: 300 }
-      return withChains({ ...config, limits }, { burial: { blocks: 2n, ms: 0 } })
-    },
-  })
-  t.after(() => shop.stop())
+  const { shop, clock, meddler: first, other, atOpening } = await startBetweenNodes(t)
   const rail = mppPullUnderTest
   const { tempo } = shop.chains
   const wallet = await mppWallet(shop)
@@ -46,9 +29,7 @@ async function start(t: TestContext) {
     first,
     other,
     tempo,
-    atOpening(work: () => Promise<void>) {
-      opened = work
-    },
+    atOpening,
     taken: async () => (await rail.till(shop)) - before,
     send: (payload: object) =>
       fetch(buyUrl(shop, rail), post(request, { authorization: credentialOf(challenge, payload) })),

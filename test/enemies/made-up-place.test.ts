@@ -6,7 +6,7 @@ import { createMeddler } from '../checkout/meddler.ts'
 import { transfers } from '../crash/flows.ts'
 import { AT_ONCE, reconcileRail } from '../operations/desk.ts'
 import { mppStranger, x402Stranger } from '../operations/strangers.ts'
-import { startShop } from '../support/shop.ts'
+import { startBetweenNodes } from './by-hand.ts'
 import { buyAfterBackup, HELD, twoNodes } from './put-back.ts'
 
 // From where to where the books are read is told by blocks, and one of two nodes makes up their numbers or their times.
@@ -17,12 +17,7 @@ type Block = { readonly number: string; readonly timestamp: string }
 
 for (const strangerOf of [x402Stranger, mppStranger])
   test(`E88: a height that one of two nodes makes up does not end the reading of the till (${strangerOf.name})`, async (t) => {
-    const meddler = createMeddler()
-    const shop = await startShop({
-      withoutWorker: true,
-      wrapTransport: (chainId, transport) => [meddler.wrap(chainId, transport), transport],
-    })
-    t.after(() => shop.stop())
+    const { shop, meddler } = await startBetweenNodes(t)
     const stranger = await strangerOf(shop)
     const { rail } = stranger
     const heal = meddler.meddle('eth_getBlockByNumber', async ([tag], ask) => {
