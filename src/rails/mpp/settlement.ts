@@ -9,6 +9,7 @@ import type { Sender } from '../../chain/sender.ts'
 import { findMemoTransfers, isMemoShownByAny, type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
 import { type ConfirmationRule, isIrrevocable, NOT_DEEP, settledOnceConfirmed } from '../confirmations.ts'
+import { isOver, lastSearchFrom } from '../last-look.ts'
 import { isBoundTo } from './memo.ts'
 
 /** What an open order keeps of its payment: enough to send it again, or to find it. Wiped as soon as the outcome is known. */
@@ -54,9 +55,6 @@ export function paidFor(receipt: Receipt, charge: Charge): MemoTransfer | null {
   return bound.find(({ amount }) => amount === charge.amount) ?? bound[0] ?? null
 }
 
-/** Clocks of chains and replicas differ, and blocks take their time: be sure before saying "never". */
-const MARGIN_MS = 60_000
-
 type SettlerOptions = ConfirmationRule &
   Pick<Sender, 'isBuried' | 'deepTime'> & {
     readonly rpc: Rpc
@@ -69,7 +67,8 @@ export function createChargeSettler(options: SettlerOptions): ChargeSettler {
   const { rpc, clock, waitMs, waypoint = noWaypoint } = options
   return {
     async settle(order) {
-      const kept = keptPayment(order)
+      const isLast = await isOver(options, order)
+      const kept = await searched(options, order, isLast)
       const known = order.inDoubt ? await find(options, order, kept) : null
       if (known) return known
       const maySend = kept.raw !== null && clock.now() < order.expiresAt
@@ -90,9 +89,15 @@ export function createChargeSettler(options: SettlerOptions): ChargeSettler {
         }
       // Only the very first send can be refused for good: after one whose answer was lost, the bytes may be in some pool.
       if (refusal && !order.inDoubt) return { kind: 'refused', ...reasonOf(refusal) }
-      return absent(options, order, kept)
+      return absent(options, order, kept, isLast)
     },
   }
+}
+
+async function searched({ rpc }: SettlerOptions, order: PaidOrder, isLast: boolean): Promise<KeptPayment> {
+  const kept = keptPayment(order)
+  if (!isLast) return kept
+  return { ...kept, fromBlock: (await lastSearchFrom(rpc, order, BigInt(kept.fromBlock))).toString() }
 }
 
 /** What a transaction means for an order. Null: it is not this order's money. */
@@ -150,14 +155,14 @@ async function find(options: SettlerOptions, order: PaidOrder, kept: KeptPayment
   return (receipt && (await judge(options, order, receipt))) ?? byMemo(options, order, kept)
 }
 
-/** Only the end of its time, told by a block of the chain that lies deep, proves that it will never come. Ours only saves asking. */
+/** Only the end of its time proves that it will never come. */
 async function absent(
-  { rpc, clock, deepTime }: SettlerOptions,
+  { rpc }: SettlerOptions,
   order: PaidOrder,
   { hash, memo, fromBlock }: KeptPayment,
+  isLast: boolean,
 ): Promise<SettleOutcome> {
-  const end = order.expiresAt + MARGIN_MS
-  if (clock.now() <= end || (await deepTime()) <= end)
+  if (!isLast)
     return { kind: 'unknown', detail: 'The chain has not said yet whether the payment landed.', transaction: hash }
   // One node may be behind: "never" takes the word of all that can be asked.
   const { asset, payTo: to, payer: from, amount } = order

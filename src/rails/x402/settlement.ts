@@ -12,12 +12,12 @@ import {
   paidBy,
   usedIn,
 } from '../../chain/eip3009.ts'
-import { blockBefore, newestBlocks } from '../../chain/head.ts'
 import { type Receipt, readReceipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import type { NodeWord, PaidOrder, SettleOutcome } from '../../domain/rail.ts'
 import { type ConfirmationRule, isIrrevocable, NOT_DEEP, settledOnceConfirmed } from '../confirmations.ts'
+import { isOver, lastSearchFrom } from '../last-look.ts'
 
 /** What an open order keeps of its payment. Wiped as soon as the outcome is known. */
 export type KeptPayment = {
@@ -48,8 +48,6 @@ export type SettlementRefusal = Omit<SettleOutcome & { readonly kind: 'refused' 
 
 export const USED_UNSEEN = 'The payment was used on the chain; its transfer is not visible yet.'
 
-/** Clocks of chains and replicas differ, and blocks take their time: be sure before saying "never". */
-const MARGIN_MS = 60_000
 /** A payment lives for minutes, so it is not further back than this when somebody still asks for it. */
 const SEARCH_BLOCKS = 2_000n
 
@@ -62,7 +60,7 @@ type ReaderOptions = ConfirmationRule &
   Pick<Sender, 'isBuried' | 'deepTime'> & { readonly rpc: Rpc; readonly asset: Address }
 
 export function createSettlementReader(options: ReaderOptions): SettlementReader {
-  const { rpc, clock, asset, deepTime } = options
+  const { rpc, asset } = options
 
   async function judge(order: PaidOrder, receipt: Receipt): Promise<SettleOutcome | null> {
     const { authorization } = keptPayment(order)
@@ -70,31 +68,16 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
     return settledOnceConfirmed(options, order, receipt, order.payer)
   }
 
-  async function isOver({ expiresAt }: PaidOrder): Promise<boolean> {
-    const end = expiresAt + MARGIN_MS
-    return clock.now() > end && (await deepTime()) > end
-  }
-
-  /**
-   * One node told the block at which the payment came, and may have made it up: two tell it before anybody says that there is nothing since. When the
-   * order was opened the store told, whose clock may be ahead of the chain's. So the earlier of both.
-   */
-  async function searchedFrom(order: PaidOrder, isLast: boolean): Promise<bigint> {
-    const told = BigInt(keptPayment(order).fromBlock)
-    const opened = isLast && (await blockBefore(rpc, order.createdAt - MARGIN_MS, (await newestBlocks(rpc)).lower))
-    return opened === false || opened > told ? told : opened
-  }
-
   return {
     judge,
-    isOver,
+    isOver: (order) => isOver(options, order),
     isIrrevocable: (order, receipt) => isIrrevocable(options, receipt, order.amount),
 
     async find(order) {
-      const { authorization } = keptPayment(order)
+      const { authorization, fromBlock } = keptPayment(order)
       if (!(await isAuthorizationUsed(rpc, asset, authorization))) return null
-      const isLast = await isOver(order)
-      const since = await searchedFrom(order, isLast)
+      const isLast = await isOver(options, order)
+      const since = isLast ? await lastSearchFrom(rpc, order, BigInt(fromBlock)) : BigInt(fromBlock)
       const transaction = await findAuthorization(rpc, asset, authorization, since)
       const receipt = transaction && (await readReceipt(rpc, transaction))
       const outcome = receipt && (await judge(order, receipt))
@@ -132,7 +115,7 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
 
     async absent(order, refusal, transaction) {
       if (refusal) return { kind: 'refused', ...refusal }
-      if (!(await isOver(order)))
+      if (!(await isOver(options, order)))
         return { kind: 'unknown', detail: 'The chain has not said yet whether the payment landed.', transaction }
       if (await isUsedByAny(rpc, asset, keptPayment(order).authorization))
         return { kind: 'unknown', detail: USED_UNSEEN, transaction }
