@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { after, before, describe, test } from 'node:test'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { systemClock } from '../../src/base/clock.ts'
@@ -8,6 +9,7 @@ import type { Database } from '../../src/store/db.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
 import { assertRefused } from './wire.ts'
 
@@ -169,10 +171,17 @@ describe('payments', () => {
   let shop: TestShop
   let buyer: PrivateKeyAccount
   before(async () => {
-    shop = await startShop({ clock, configure: limitedTo({ failed: 3 }) })
+    shop = await startShop({
+      clock,
+      configure: limitedTo({ failed: 3 }),
+      waypoint: async (name) => {
+        if (name === 'settle.begun') await begun()
+      },
+    })
     buyer = await fundedWallet(shop)
   })
   after(() => shop.stop())
+  let begun = async (): Promise<void> => {}
   /** To the beginning of this caller's next window, so that none ends in the middle of a test. */
   const nextMinute = async () => {
     const { headers } = await fetch(shop.url + BUY, post(lot))
@@ -204,7 +213,13 @@ describe('payments', () => {
     verifies('D9.3')
     const credential = await x402UnderTest.pay(shop, buyer, await fetch(shop.url + BUY, post(lot)))
     const paid = () => fetch(shop.url + BUY, post(lot, { 'payment-signature': credential }))
+    // The first one is held until all of them are there: on a busy machine they would come one after the other.
+    let arrived = 0
+    const count = () => void arrived++
+    subscribe('http.server.request.start', count)
+    begun = () => until(() => arrived >= 20)
     const storm = await Promise.all(Array.from({ length: 20 }, paid))
+    unsubscribe('http.server.request.start', count)
     assert.deepEqual([...new Set(storm.map(({ status }) => status))], [200])
     let shown = 0
     let last = await paid()
