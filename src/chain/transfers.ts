@@ -23,19 +23,28 @@ export async function transfersTo(
 
 /**
  * The same, as far as either of two nodes shows it, where there are two: one that is behind, or hides some, does not say that there are none. A silent
- * one says nothing. Of one transaction the first has the word: they may have it at two places, and it is one payment.
+ * one says nothing. Each is asked for the blocks that it has, for some refuse a search that goes further. Of one transaction the first has the word: they
+ * may have it at two places, and it is one payment.
  */
 export async function transfersByAny(
   ...[rpc, ...search]: Parameters<typeof transfersTo>
 ): Promise<readonly Transfer[]> {
-  const shown = await transfersTo(rpc, ...search)
-  if (rpc.second === null) return shown
-  const others = await transfersTo(rpc.second, ...search).catch((error: unknown) => {
+  if (rpc.second === null) return transfersTo(rpc, ...search)
+  const shown = await transfersThere(rpc, ...search)
+  const others = await transfersThere(rpc.second, ...search).catch((error: unknown) => {
     if (isProblem(error) || error instanceof RpcError) return []
     throw error
   })
   const known = new Set(shown.map(({ transaction }) => transaction))
   return [...shown, ...others.filter(({ transaction }) => !known.has(transaction))]
+}
+
+async function transfersThere(
+  ...[rpc, target, fromBlock, toBlock]: Parameters<typeof transfersTo>
+): Promise<readonly Transfer[]> {
+  const { number: newest } = await rpc.newest()
+  const hasAll = newest >= toBlock
+  return transfersTo(rpc, target, fromBlock, hasAll ? toBlock : newest)
 }
 
 /** The same, in one transaction, to any of these addresses. */

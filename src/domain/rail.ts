@@ -228,10 +228,10 @@ export type RefundOutcome =
 /** Is there still what a refund is for? */
 export type IsOwed = () => Promise<boolean>
 
-/** A payment protocol, open for business. The core knows nothing else of it; another one is a folder, and a line in `rails/rails.ts`. */
 /** On whose word something counts. */
 export type NodeWord = 'one' | 'all'
 
+/** A payment protocol, open for business. The core knows nothing else of it; another one is a folder, and a line in `rails/rails.ts`. */
 export type Rail = RailTraits & {
   /** Public address of its routes. */
   readonly baseUrl: string

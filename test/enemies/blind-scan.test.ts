@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { demoAddressOf } from '../../src/sandbox/world.ts'
-import { createMeddler } from '../checkout/meddler.ts'
+import { createMeddler, Refused } from '../checkout/meddler.ts'
 import { transfers } from '../crash/flows.ts'
 import { AT_ONCE, reconcileRail } from '../operations/desk.ts'
 import { mppStranger, x402Stranger } from '../operations/strangers.ts'
 import { startBetweenNodes } from './by-hand.ts'
 import { buyAfterBackup, HELD, twoNodes } from './put-back.ts'
 
+const TEMPO = 42431
 const AMOUNT = 700_000n
 /** The blocks of the first look have been buried by others. */
 const NOT_AGAIN = { ...AT_ONCE, rescanBlocks: 0n }
@@ -35,3 +36,28 @@ for (const strangerOf of [x402Stranger, mppStranger])
     await reconcileRail(shop, rail, NOT_AGAIN)
     assert.deepEqual(await transfers(shop, rail, demoAddressOf('treasury'), stranger.address), [AMOUNT])
   })
+
+test('E102: the books are kept though the first of two nodes is a block behind, and refuses to search blocks that it has not got', async (t) => {
+  const { shop, meddler } = await startBetweenNodes(t)
+  const stranger = await mppStranger(shop)
+  await stranger.give(AMOUNT)
+  let newest = 0
+  meddler.meddle('eth_getBlockByNumber', async ([tag], ask, chain) => {
+    const block = (await ask()) as { readonly number: string }
+    if (chain !== TEMPO || tag !== 'latest') return block
+    newest = Number(block.number) - 1
+    return { ...block, number: `0x${newest.toString(16)}` }
+  })
+  meddler.meddle('eth_getLogs', ([filter], ask, chain) => {
+    const { toBlock } = filter as unknown as { readonly toBlock: string }
+    if (chain === TEMPO && Number(toBlock) > newest)
+      throw new Refused({ message: 'One of the blocks specified in filter cannot be found.' })
+    return ask()
+  })
+  await reconcileRail(shop, stranger.rail, AT_ONCE)
+  const { rows } = await shop.store.db.query<{ amount: string }>('select amount from arrivals')
+  assert.deepEqual(
+    rows.map(({ amount }) => BigInt(amount)),
+    [AMOUNT],
+  )
+})
