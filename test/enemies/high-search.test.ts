@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { said } from '../checkout/counter.ts'
 import type { Answer } from '../checkout/meddler.ts'
-import { challengeOf, credentialOf, mppWallet, payingCall } from '../checkout/mpp-wallet.ts'
-import { buyUrl, LOT, LOT_PRICE, payFor } from '../operations/desk.ts'
+import { payingCall } from '../checkout/mpp-wallet.ts'
+import { buyUrl, LOT_PRICE, payFor } from '../operations/desk.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
-import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
+import { x402UnderTest } from '../support/credentials.ts'
 import { startBetweenNodes, step } from './by-hand.ts'
+import { startPull } from './pull.ts'
 
 // Where a payment was used is searched from the block at which it was verified. The first of two nodes makes up that one's number, and hides the receipt
 // afterwards: what was used and is found nowhere since then was used before, it seems.
@@ -39,24 +40,16 @@ test('E90: a payment that went through is not said to be spent elsewhere because
 })
 
 test('E101: nor is one that landed in a transaction of its payer’s own said to have run out', async (t) => {
-  const { shop, clock, meddler, atOpening } = await startBetweenNodes(t)
-  const rail = mppPullUnderTest
-  const before = await rail.till(shop)
-  const wallet = await mppWallet(shop)
-  const request = { ...LOT, beneficiary: wallet.address }
-  const challenge = challengeOf(await fetch(buyUrl(shop, rail), post(request)))
+  const { clock, meddler, atOpening, wallet, challenge, send, stepLater, taken } = await startPull(t)
   const nonces = { nonceKey: 0n, nonce: 0n }
   const signature = wallet.sign([payingCall(challenge)], nonces)
   const heal = meddler.meddle('eth_getBlockByNumber', madeUp(TEMPO))
   atOpening(async () => void (await wallet.send(wallet.sign([payingCall(challenge)], { ...nonces, gas: 400_000n }))))
   clock.move(3_000)
-  const authorization = credentialOf(challenge, { type: 'transaction', signature })
-  const { orderId } = await said(await fetch(buyUrl(shop, rail), post(request, { authorization })))
+  const { orderId } = await said(await send({ type: 'transaction', signature }))
   heal()
-  clock.move(1_000_000)
-  for (let mined = 0; mined < 3; mined++) await shop.chains.tempo.request({ method: 'evm_mine', params: [] })
-  const { status } = await step(shop, orderId)
-  assert.deepEqual({ status, taken: (await rail.till(shop)) - before }, { status: 'settled', taken: LOT_PRICE })
+  const { status } = await stepLater(orderId)
+  assert.deepEqual({ status, taken: await taken() }, { status: 'settled', taken: LOT_PRICE })
 })
 
 /** Says of its newest block that it lies far beyond. */

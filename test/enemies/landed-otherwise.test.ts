@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import type { Hex } from '../../src/base/hex.ts'
 import { said } from '../checkout/counter.ts'
-import { challengeOf, credentialOf, mppWallet, payingCall } from '../checkout/mpp-wallet.ts'
-import { buyUrl, LOT, LOT_PRICE } from '../operations/desk.ts'
-import { post } from '../support/buyers.ts'
-import { mppPullUnderTest } from '../support/credentials.ts'
-import { drop, startBetweenNodes, step } from './by-hand.ts'
+import { payingCall } from '../checkout/mpp-wallet.ts'
+import { LOT_PRICE } from '../operations/desk.ts'
+import { drop } from './by-hand.ts'
+import { startPull } from './pull.ts'
 
 // What lands after its order was given up, and by another way than its hash at the first node.
 
@@ -14,39 +13,12 @@ const TEMPO = 42431
 /** Without an end of its own. */
 const OPEN_END = { nonceKey: 0n, nonce: 0n, validBefore: undefined }
 
-async function start(t: TestContext) {
-  const { shop, clock, meddler: first, other, atOpening } = await startBetweenNodes(t)
-  const rail = mppPullUnderTest
-  const { tempo } = shop.chains
-  const wallet = await mppWallet(shop)
-  const request = { ...LOT, beneficiary: wallet.address }
-  const challenge = challengeOf(await fetch(buyUrl(shop, rail), post(request)))
-  const before = await rail.till(shop)
-  return {
-    shop,
-    wallet,
-    challenge,
-    first,
-    other,
-    tempo,
-    atOpening,
-    taken: async () => (await rail.till(shop)) - before,
-    send: (payload: object) =>
-      fetch(buyUrl(shop, rail), post(request, { authorization: credentialOf(challenge, payload) })),
-    async giveUp(orderId: string) {
-      clock.move(1_000_000)
-      for (let mined = 0; mined < 3; mined++) await tempo.request({ method: 'evm_mine', params: [] })
-      assert.equal((await step(shop, orderId)).status, 'expired')
-    },
-  }
-}
-
 for (const [isSilenced, and] of [
   [false, ''],
   [true, ', and the other one does not say'],
 ] as const)
   test(`E91: a push that comes back after its order was given up is not asked for again because the first of two nodes hides it${and}`, async (t) => {
-    const { wallet, challenge, first, other, tempo, atOpening, taken, send, giveUp } = await start(t)
+    const { wallet, challenge, meddler: first, other, tempo, atOpening, taken, send, giveUp } = await startPull(t)
     const raw = wallet.sign([payingCall(challenge)], OPEN_END)
     const hash = await wallet.send(raw)
     atOpening(() => drop(tempo, hash))
@@ -61,7 +33,7 @@ for (const [isSilenced, and] of [
   })
 
 test('E92: a pull whose payer replaced it by another transaction with the same memo is not asked for again when that lands after all', async (t) => {
-  const { wallet, challenge, first, other, taken, send, giveUp } = await start(t)
+  const { wallet, challenge, meddler: first, other, taken, send, giveUp } = await startPull(t)
   const heals = [first, other].map((node) =>
     node.meddle('eth_sendRawTransaction', () => Promise.reject(new Error('nobody takes it'))),
   )
@@ -76,7 +48,7 @@ test('E92: a pull whose payer replaced it by another transaction with the same m
 })
 
 test('E92: nor when that landed before the one that it replaced is shown', async (t) => {
-  const { wallet, challenge, taken, send } = await start(t)
+  const { wallet, challenge, taken, send } = await startPull(t)
   await wallet.send(wallet.sign([payingCall(challenge)], { ...OPEN_END, gas: 400_000n }))
   const signature: Hex = wallet.sign([payingCall(challenge)], { nonceKey: 0n, nonce: 0n })
   const { status } = await send({ type: 'transaction', signature })
