@@ -5,7 +5,8 @@ import { silentLog } from '../../src/base/log.ts'
 import type { EngineName } from '../../src/store/backend.ts'
 import { type Database, type DatabaseOptions, openDatabase } from '../../src/store/db.ts'
 import { createDataDir } from './embedded.ts'
-import { createDatabase, type TestDatabase } from './postgres.ts'
+import type { TestDatabase } from './postgres.ts'
+import { giveBack, takeDatabase } from './spare.ts'
 
 /** Both engines pass the same cases. There is no way to ask for one of them only. */
 export const engines: readonly EngineName[] = ['embedded', 'postgres']
@@ -44,27 +45,41 @@ async function openEmbeddedStore(overrides: Partial<DatabaseOptions>): Promise<T
 }
 
 async function openPostgresStore(overrides: Partial<DatabaseOptions>): Promise<TestStore> {
-  return storeIn(await createDatabase(), overrides)
+  return storeIn(await takeDatabase(), overrides, giveBack)
 }
 
 /** The same in a database that is there already. */
-export async function storeIn(database: TestDatabase, overrides: Partial<DatabaseOptions> = {}): Promise<TestStore> {
+export async function storeIn(
+  database: TestDatabase,
+  overrides: Partial<DatabaseOptions> = {},
+  end = closeAndDrop,
+): Promise<TestStore> {
   const place = { url: database.url, dataDir: '' }
   const open = () => openDatabase({ ...quiet, ...place, ...overrides })
   const db = await open()
-  const opened = [db]
+  const replicas: Database[] = []
+  let isKnownElsewhere = false
   return {
     engine: 'postgres',
     db,
-    place,
+    get place() {
+      isKnownElsewhere = true
+      return place
+    },
     async replica() {
       const replica = await open()
-      opened.push(replica)
+      replicas.push(replica)
       return replica
     },
     async drop() {
-      await Promise.all(opened.map((handle) => handle.close()))
-      await database.drop()
+      await Promise.all(replicas.map((handle) => handle.close()))
+      // Who was told where it is may come back to it.
+      await (isKnownElsewhere ? closeAndDrop : end)(database, db)
     },
   }
+}
+
+async function closeAndDrop(database: TestDatabase, db: Database): Promise<void> {
+  await db.close()
+  await database.drop()
 }
