@@ -114,15 +114,23 @@ async function work(): Promise<Tally> {
   }
   let universes = 0
   let violations = 0
+  const tally = (): Tally => {
+    const { user, system } = process.cpuUsage(cpu)
+    const { passed, struck } = coverage
+    return { universes, violations, passed: [...passed], struck: [...struck], cpuMs: (user + system) / 1000 }
+  }
   const kept = KEPT.filter(({ isLong }) => values.kept || (values['kept-short'] && !isLong)).map(
     ({ seed, plan, only }) => ({ seed, aim: { ...(plan ? { plan } : {}), ...(only ? { only } : {}) } }),
   )
   for (const { seed, aim } of [...seedsOf().map((seed) => ({ seed, aim: aimed })), ...kept]) {
-    const verdict = await runUniverse(seed, stage, {
-      isTold: values.seed !== undefined,
-      ...aim,
-    })
+    const verdict = await endedInTime(runUniverse(seed, stage, { isTold: values.seed !== undefined, ...aim }))
     universes++
+    if (verdict === null) {
+      violations++
+      console.log(`seed ${seed}, universe ${universes}: never ended`)
+      // What it waits for would be waited for again.
+      return tally()
+    }
     addCoverage(coverage, verdict.coverage)
     if (values.seed) console.log(verdict.history.join('\n'))
     if (values.seed || (values.digests && aim === aimed)) console.log(digestLine(verdict))
@@ -142,9 +150,17 @@ async function work(): Promise<Tally> {
     if (values['until-found']) break
   }
   await stage.store.close()
-  const { user, system } = process.cpuUsage(cpu)
-  const { passed, struck } = coverage
-  return { universes, violations, passed: [...passed], struck: [...struck], cpuMs: (user + system) / 1000 }
+  return tally()
+}
+
+/** Of the machine's own time: the longest took half a minute beside eight others. */
+const UNIVERSE_MS_MAX = 600_000
+
+/** Null for one in which nobody goes on any more, though somebody is said to be at work. */
+async function endedInTime(universe: Promise<Verdict>): Promise<Verdict | null> {
+  const { promise, resolve } = Promise.withResolvers<null>()
+  const timer = setTimeout(resolve, UNIVERSE_MS_MAX, null)
+  return Promise.race([universe, promise]).finally(() => clearTimeout(timer))
 }
 
 function digestLine({ seed, digest, steps, virtualMs }: Verdict): string {
