@@ -10,6 +10,7 @@ import type { RpcRequest } from '../../src/chain/transport.ts'
 export const TILL = `0x${'11'.repeat(20)}` as const
 export const TOKEN = `0x${'22'.repeat(20)}` as const
 const FIRST_BLOCK = 100
+const NEWEST_BLOCK = 2_500
 const CHAIN = 7
 
 export const word = (digits: string): Hash => `0x${digits.padStart(64, '0')}`
@@ -20,6 +21,9 @@ type Crowd = {
   readonly blocks: number
   /** The node's answer to a search of several blocks that finds more than this. */
   readonly refusal?: { readonly above: number; readonly code: number; readonly message: string }
+  /** A search of more blocks than this is not answered, and is waited for no longer than `patienceMs`. */
+  readonly silentBeyond?: number
+  readonly patienceMs?: number
   /** In each receipt. */
   readonly emptyLogs?: number
 }
@@ -31,12 +35,14 @@ export async function crowdedNode(t: Pick<TestContext, 'after'>, crowd: Crowd): 
     const log = dustLog(at, crowd.blocks)
     return { block: Number(log.blockNumber), text: JSON.stringify(log) }
   })
-  const answerTo = ({ id, method, params }: RpcRequest): string => {
+  const answerTo = ({ id, method, params }: RpcRequest): string | null => {
     if (method === 'eth_chainId') return JSON.stringify({ id, result: `0x${CHAIN.toString(16)}` })
+    if (method === 'eth_blockNumber') return JSON.stringify({ id, result: `0x${NEWEST_BLOCK.toString(16)}` })
     if (method === 'eth_getTransactionReceipt')
       return JSON.stringify({ id, result: receipt(params[0] as Hash, crowd.emptyLogs ?? 0) })
     const [{ fromBlock, toBlock }] = params as [{ fromBlock: string; toBlock: string }]
     const [first, last] = [Number(fromBlock), Number(toBlock)]
+    if (last - first >= (crowd.silentBeyond ?? Number.POSITIVE_INFINITY)) return null
     const found = dust.filter(({ block }) => block >= first && block <= last)
     const { refusal } = crowd
     if (refusal && first !== last && found.length > refusal.above) return JSON.stringify({ id, error: refusal })
@@ -46,7 +52,8 @@ export async function crowdedNode(t: Pick<TestContext, 'after'>, crowd: Crowd): 
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     const letter = JSON.parse(Buffer.concat(chunks).toString()) as RpcRequest | RpcRequest[]
-    response.end(Array.isArray(letter) ? `[${letter.map(answerTo).join()}]` : answerTo(letter))
+    const answer = Array.isArray(letter) ? `[${letter.map(answerTo).join()}]` : answerTo(letter)
+    if (answer !== null) response.end(answer)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.after(() => {
@@ -54,7 +61,7 @@ export async function crowdedNode(t: Pick<TestContext, 'after'>, crowd: Crowd): 
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  const transports = [httpTransport(`http://127.0.0.1:${port}`, 60_000)]
+  const transports = [httpTransport(`http://127.0.0.1:${port}`, crowd.patienceMs ?? 60_000)]
   return createRpc({ chainId: CHAIN, transports, clock: systemClock })
 }
 

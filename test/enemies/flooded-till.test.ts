@@ -42,6 +42,22 @@ for (const [how, crowd, last] of [
     assert.equal(rpc.doubtful(), 0)
   })
 
+// A node that searches a busy token for longer than its gateway, or we, have time: it will next time, too.
+for (const [how, crowd] of [
+  ['has no answer in time', { dust: 320, blocks: 10, silentBeyond: 100, patienceMs: 1_000 }],
+  [
+    'is called off by its gateway',
+    { dust: 320, blocks: 10, refusal: { above: 160, code: -32005, message: 'query timeout exceeded' } },
+  ],
+] as const)
+  test(`E103: all transfers to a till are found where a search of many blocks ${how}`, async (t) => {
+    const rpc = await crowdedNode(t, crowd)
+    const found = await transfersTo(rpc, { token: TOKEN, to: TILL }, 1n, 1_500n)
+    assert.equal(new Set(found.map(({ logIndex }) => logIndex)).size, crowd.dust)
+    assert.equal(found.length, crowd.dust)
+    assert.equal(rpc.doubtful(), 0)
+  })
+
 test('E38: a shop whose till was flooded while it was down sells again', async (t) => {
   const rpc = await crowdedNode(t, { dust: BEYOND_BYTES, blocks: 10 })
   const store = await openStore('postgres')

@@ -13,7 +13,10 @@ import { step, withChains } from './by-hand.ts'
 
 const BLOCKS_MAX = 1_000
 
-async function startBeforePickyNode(t: TestContext, { rail }: RailUnderTest) {
+const refused = () => new Refused({ code: -32602, message: `at most ${BLOCKS_MAX} blocks may be searched` })
+const unanswered = () => new Error('no answer within 8000 ms')
+
+async function startBeforePickyNode(t: TestContext, { rail }: RailUnderTest, failure: () => Error = refused) {
   const clock = movableClock()
   const meddler = createMeddler()
   let opened = async (): Promise<void> => {}
@@ -35,8 +38,7 @@ async function startBeforePickyNode(t: TestContext, { rail }: RailUnderTest) {
   meddler.meddle('eth_getLogs', async ([filter], ask, chainId) => {
     const { fromBlock, toBlock } = filter as unknown as { readonly fromBlock: string; readonly toBlock: string }
     const last = toBlock === 'latest' ? await head() : Number(toBlock)
-    if (chainId === chain.chainId && last - Number(fromBlock) >= BLOCKS_MAX)
-      throw new Refused({ code: -32602, message: `at most ${BLOCKS_MAX} blocks may be searched` })
+    if (chainId === chain.chainId && last - Number(fromBlock) >= BLOCKS_MAX) throw failure()
     return ask()
   })
   return {
@@ -72,18 +74,25 @@ test('E98: what somebody else carried to the chain is found after hours, however
   assert.equal((await step(shop, orderId)).status, 'settled')
 })
 
-test('E98: an order whose payment never came is given up after hours, however few blocks a node searches at once', async (t) => {
-  const rail = mppPullUnderTest
-  const { shop, meddler, hoursPass } = await startBeforePickyNode(t, rail)
-  const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))
-  meddler.meddle('eth_sendRawTransaction', (_params, ask, chainId) => {
-    if (chainId === shop.chains.tempo.chainId) throw new Error('nobody answers')
-    return ask()
+for (const [title, failure] of [
+  [
+    'E98: an order whose payment never came is given up after hours, however few blocks a node searches at once',
+    refused,
+  ],
+  ['E103: an order whose payment never came is given up after hours, however long a node takes to search', unanswered],
+] as const)
+  test(title, async (t) => {
+    const rail = mppPullUnderTest
+    const { shop, meddler, hoursPass } = await startBeforePickyNode(t, rail, failure)
+    const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))
+    meddler.meddle('eth_sendRawTransaction', (_params, ask, chainId) => {
+      if (chainId === shop.chains.tempo.chainId) throw new Error('nobody answers')
+      return ask()
+    })
+    const { orderId } = await said(await fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential })))
+    await hoursPass()
+    assert.equal((await step(shop, orderId)).status, 'expired')
   })
-  const { orderId } = await said(await fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential })))
-  await hoursPass()
-  assert.equal((await step(shop, orderId)).status, 'expired')
-})
 
 test('E98: a payment that ran out is asked for again, however few blocks a node searches at once', async (t) => {
   const rail = mppPullUnderTest
