@@ -31,8 +31,11 @@ export function createPaymentGate({ checkout, rails, limiter, limits }: PaymentG
 
   /** Purchases wait for chains and game backends; whatever these do, there is room left for those who only read. */
   async function withRoom(buy: () => Promise<Outcome>): Promise<Outcome> {
+    // Nothing was looked up, so nothing is claimed about the money: it may have been taken a moment ago, or sent by its payer.
     if (underWay >= limits.purchasesMax)
-      throw new Problem('overloaded', 'Too many purchases are under way; this payment was not taken.')
+      throw new Problem('overloaded', 'Too many purchases are under way; send the same payment again, and no other.', {
+        taken: 'unknown',
+      })
     underWay++
     try {
       return await buy()
@@ -45,7 +48,7 @@ export function createPaymentGate({ checkout, rails, limiter, limits }: PaymentG
   async function assertWelcome(request: HttpRequest, credential: Credential | null): Promise<void> {
     if (!limiter.isDistrusted(request)) return
     const isKnown = credential !== null && (await checkout.orders.byIdentities(credential.identities)) !== null
-    if (!isKnown) limiter.refuse(request)
+    if (!isKnown) limiter.refuse(request, credential?.funds === 'captured' ? 'unknown' : false)
   }
 
   return {

@@ -18,8 +18,8 @@ export type RateLimiter = {
   isDistrusted(request: HttpRequest): boolean
   /** Counts a payment that was not taken. */
   distrust(request: HttpRequest): void
-  /** Throws 429 on behalf of a distrusted caller. */
-  refuse(request: HttpRequest): never
+  /** Throws 429 on behalf of a distrusted caller, with what is known of the money. */
+  refuse(request: HttpRequest, taken: false | 'unknown'): never
   /**
    * Counts one more showing of a payment, until the returned function is called. Showings at the same moment count as one: they wait for
    * the same end. Counted for each caller apart, because what names a payment is public and others must not use up its payer's tries.
@@ -83,13 +83,14 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     distrust(request) {
       failures.counter.take(clientOf(request))
     },
-    refuse(request) {
+    refuse(request, taken) {
       const grant = failures.counter.peek(clientOf(request))
       onLimited(failures.name)
       throw limited(
         failures,
         grant,
         `Too many payments from your address were no good; this one was not looked at. Wait ${grant.resetSeconds} s.`,
+        taken,
       )
     },
     show(payment, request) {
@@ -120,8 +121,9 @@ function headersOf({ name, policy }: Limit, { left, resetSeconds }: RateGrant): 
   return { 'RateLimit-Policy': policy, RateLimit: `"${name}";r=${left};t=${resetSeconds}` }
 }
 
-function limited(limit: Limit, grant: RateGrant, detail: string): Problem {
-  return new Problem('rate_limited', detail, { afterSeconds: grant.resetSeconds, headers: headersOf(limit, grant) })
+function limited(limit: Limit, grant: RateGrant, detail: string, taken: false | 'unknown' = false): Problem {
+  const headers = headersOf(limit, grant)
+  return new Problem('rate_limited', detail, { taken, afterSeconds: grant.resetSeconds, headers })
 }
 
 /** Nothing was looked up, so nothing is claimed about the money. */

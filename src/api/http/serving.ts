@@ -129,7 +129,7 @@ function closing(reply: Reply): Reply {
 }
 
 function overloaded(): Problem {
-  return new Problem('overloaded', 'Too many requests are under way; nothing was taken.')
+  return new Problem('overloaded', 'Too many requests are under way; this one was not looked at.')
 }
 
 /** To the operating system. */
