@@ -1,4 +1,4 @@
-import type { Hash } from '../base/address.ts'
+import type { Address, Hash } from '../base/address.ts'
 import type { Log } from '../base/log.ts'
 import { isProblem } from '../base/problem.ts'
 import { isDeliveryStep, type Send } from '../domain/journal.ts'
@@ -7,14 +7,16 @@ import type { MissingSend, SendWatch, WatchedSend } from '../domain/send-watch.t
 import { type Attempt, decisiveOf, followOn, hasSucceeded, readSendTries, sendNext } from './attempts.ts'
 import { contractAt, Reverted } from './contract.ts'
 import type { SendState } from './lane/state.ts'
-import { readReceipt } from './receipt.ts'
 import type { Rpc } from './rpc.ts'
 import type { Sender } from './sender.ts'
 import { refundTransfer, transferIn } from './transfer.ts'
+import { paidIn } from './witness.ts'
 
 type WatchOptions = {
   readonly rpc: Rpc
   readonly watch: SendWatch
+  /** Where what goes back without an order had come. */
+  readonly payTo: Address
   /** Our keys on this chain, as configured now. */
   readonly senders: readonly Sender[]
   readonly lease: Lease
@@ -91,9 +93,12 @@ async function bringBackOld(options: WatchOptions, looker: Sender, send: Watched
     : 'It did not go through, and the key that sent it is not configured any more: a person has to make up for it.'
 }
 
-async function isPaid({ rpc }: WatchOptions, { payment, strayTx }: WatchedSend): Promise<boolean> {
+async function isPaid({ rpc, payTo }: WatchOptions, { payment, strayTx, call }: WatchedSend): Promise<boolean> {
   if (strayTx === null) return payment === 'shown'
-  return (await readReceipt(rpc, strayTx))?.succeeded ?? false
+  const back = transferIn(call)
+  if (!back) return false
+  const { token: asset, to: payer, amount } = back
+  return (await paidIn(rpc, strayTx, { asset, payTo, payer, amount })) !== null
 }
 
 /**

@@ -1,17 +1,29 @@
-import { sameAddress } from '../base/address.ts'
+import { type Hash, sameAddress } from '../base/address.ts'
 import type { PaidOrder } from '../domain/rail.ts'
 import type { Transfer } from '../domain/till.ts'
 import { isAgreed } from './agreed.ts'
-import { readReceipt } from './receipt.ts'
+import { type Receipt, readReceipt } from './receipt.ts'
 import type { Rpc } from './rpc.ts'
 import { transfersIn } from './transfers.ts'
 
 /** Does the chain show what an order was paid with, by two nodes where there are two? That its transaction is there does not say that it paid. */
 export async function isWitnessed(rpc: Rpc, order: Omit<PaidOrder, 'authorization'>): Promise<boolean> {
-  const { settlement, asset, payTo, payer, amount } = order
-  const receipt = settlement && (await readReceipt(rpc, settlement.transaction))
-  if (!receipt?.succeeded) return false
-  const isIt = (one: Transfer) => one.amount === amount && sameAddress(one.sender, payer)
-  if (!transfersIn(receipt, asset, [payTo]).some(isIt)) return false
+  const receipt = order.settlement && (await paidIn(rpc, order.settlement.transaction, order))
+  if (!receipt) return false
   return rpc.second === null || isAgreed(rpc, receipt, 1n)
+}
+
+/** What a transaction has to have moved. */
+type Moved = Pick<PaidOrder, 'asset' | 'payTo' | 'payer' | 'amount'>
+
+/** The receipt of a transaction that paid, as one node has it. Null: it is not there, or pays nothing there. */
+export async function paidIn(
+  rpc: Rpc,
+  transaction: Hash,
+  { asset, payTo, payer, amount }: Moved,
+): Promise<Receipt | null> {
+  const receipt = await readReceipt(rpc, transaction)
+  if (!receipt?.succeeded) return null
+  const isIt = (one: Transfer) => one.amount === amount && sameAddress(one.sender, payer)
+  return transfersIn(receipt, asset, [payTo]).some(isIt) ? receipt : null
 }

@@ -81,7 +81,7 @@ function isSameTransfer(one: Transfer, other: Transfer): boolean {
 }
 
 /** On every chain that keys of ours write to: deliveries may be on another one than the money. */
-function watcherOf({ database, signers, log }: TillParts, scope: WatchScope): Till['watchSends'] {
+function watcherOf({ database, signers, log }: TillParts, scope: WatchScope & Pick<Till, 'payTo'>): Till['watchSends'] {
   const watch = createSendWatch(database, scope)
   const chains = [...new Set(signers.map(({ rpc }) => rpc))]
   return async (lease) => {
@@ -89,7 +89,7 @@ function watcherOf({ database, signers, log }: TillParts, scope: WatchScope): Ti
       chains.map((rpc) => {
         const senders = signers.filter((signer) => signer.rpc === rpc).map(({ sender }) => sender)
         // A chain that is silent now is looked at next time; the books of the others are kept meanwhile.
-        return watchSends({ rpc, watch, senders, lease, log }).catch((error: unknown) => {
+        return watchSends({ rpc, watch, payTo: scope.payTo, senders, lease, log }).catch((error: unknown) => {
           if (!isProblem(error)) throw error
           log.warn('check of sent deliveries and refunds failed', { chainId: rpc.chainId, error })
           return []
