@@ -34,6 +34,11 @@ export async function deepTime(rpc: Rpc, { blocks, ms }: Burial): Promise<number
   return block ? Math.min(block.timestampMs, newest.timestampMs - ms) : 0
 }
 
+/** The newest block that two nodes have, where there are several: what is asked as of it can be told by both. Null while only one answers. */
+export async function newestShared(rpc: Rpc): Promise<bigint | null> {
+  return (await shown(rpc, 'latest'))?.number ?? null
+}
+
 type Shown = { readonly number: bigint; readonly timestampMs: number }
 
 /** A block; where there are several nodes, as far as two of them have come: the lower number, and the earlier time. Null while only one answers. */

@@ -2,6 +2,7 @@ import type { Address } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import { isProblem, Problem, type ProblemCode } from '../../base/problem.ts'
 import { decisiveOf, mayLandByAnother, readSendTries, sendAgain } from '../../chain/attempts.ts'
+import { newestShared } from '../../chain/burial.ts'
 import { codeSuspects, readCode } from '../../chain/code.ts'
 import { OUT_OF_GAS } from '../../chain/contract.ts'
 import {
@@ -93,10 +94,11 @@ export function inprocFacilitator(options: InprocOptions): Facilitator {
         (await mayLandByAnother(settler, await readSendTries(settler, order.id, STEP)))
       )
         return { kind: 'unknown', detail: 'Another key of ours has sent the payment, and it may still land.' }
-      // The node that was just asked may be behind the one that showed the receipt; as of that one's block, or a later one, there is no doubt.
-      const { number } = await head.fresh()
+      // The node that was just asked may be behind the one that showed the receipt; as of that one's block, or a later one, there is no doubt. And as of
+      // one that two nodes have: of a block that it has not got the other one would never say anything.
+      const number = await newestShared(rpc)
       const isUsed = async (block?: bigint) => isUsedByAny(rpc, asset, kept.authorization, block)
-      if (number < state.receipt.blockNumber || (await isUsed(number))) return USED
+      if (number === null || number < state.receipt.blockNumber || (await isUsed(number))) return USED
       const refusal = await whyReverted(options, order, call, state.receipt)
       // Somebody may have brought it to the chain meanwhile: the next look will find it.
       return (await isUsed()) ? USED : { kind: 'refused', ...refusal }
