@@ -23,20 +23,30 @@ export async function transfersTo(
 
 /**
  * The same, as far as either of two nodes shows it, where there are two: one that is behind, or hides some, does not say that there are none. A silent
- * one says nothing. Each is asked for the blocks that it has, for some refuse a search that goes further. Of one transaction the first has the word: they
- * may have it at two places, and it is one payment.
+ * one says nothing, nor does one that refuses, because it has thrown the blocks away, as long as the other one answers. Each is asked for the blocks that
+ * it has, for some refuse a search that goes further. Of one transaction the first has the word: they may have it at two places, and it is one payment.
  */
 export async function transfersByAny(
   ...[rpc, ...search]: Parameters<typeof transfersTo>
 ): Promise<readonly Transfer[]> {
   if (rpc.second === null) return transfersTo(rpc, ...search)
-  const shown = await transfersThere(rpc, ...search)
-  const others = await transfersThere(rpc.second, ...search).catch((error: unknown) => {
-    if (isProblem(error) || error instanceof RpcError) return []
-    throw error
-  })
+  const first = await answerOf(transfersThere(rpc, ...search))
+  const second = await answerOf(transfersThere(rpc.second, ...search))
+  if (first.shown === null && second.shown === null) throw first.refusal
+  const shown = first.shown ?? []
   const known = new Set(shown.map(({ transaction }) => transaction))
-  return [...shown, ...others.filter(({ transaction }) => !known.has(transaction))]
+  return [...shown, ...(second.shown ?? []).filter(({ transaction }) => !known.has(transaction))]
+}
+
+type Answer = { readonly shown: readonly Transfer[] | null; readonly refusal?: unknown }
+
+async function answerOf(search: Promise<readonly Transfer[]>): Promise<Answer> {
+  try {
+    return { shown: await search }
+  } catch (refusal) {
+    if (isProblem(refusal) || refusal instanceof RpcError) return { shown: null, refusal }
+    throw refusal
+  }
 }
 
 async function transfersThere(

@@ -61,3 +61,21 @@ test('E102: the books are kept though the first of two nodes is a block behind, 
     [AMOUNT],
   )
 })
+
+for (const place of ['first', 'second'] as const)
+  test(`E107: the books are kept though the ${place} of two nodes has thrown old blocks away, and refuses to search them`, async (t) => {
+    const { shop, meddler, other } = await startBetweenNodes(t)
+    const stranger = await mppStranger(shop)
+    await reconcileRail(shop, stranger.rail, AT_ONCE)
+    await stranger.give(AMOUNT)
+    const pruned = place === 'first' ? meddler : other
+    pruned.meddle('eth_getLogs', () => {
+      throw new Refused({ code: -32000, message: 'history has been pruned for this block' })
+    })
+    await reconcileRail(shop, stranger.rail, AT_ONCE)
+    const { rows } = await shop.store.db.query<{ amount: string }>('select amount from arrivals')
+    assert.deepEqual(
+      rows.map(({ amount }) => BigInt(amount)),
+      [AMOUNT],
+    )
+  })
