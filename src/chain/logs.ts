@@ -62,7 +62,11 @@ export async function logsSince(rpc: Rpc, filter: object, fromBlock: bigint): Pr
     const newest = BigInt(await rpc.request<string>('eth_blockNumber'))
     // A node that has not come so far has not said that there is nothing.
     if (newest < fromBlock) throw error
-    return logsIn(rpc, filter, fromBlock, newest)
+    return logsIn(rpc, filter, fromBlock, newest).catch((refusal: unknown) => {
+      // It may have thrown these blocks away. Another one may keep more.
+      if (!isRefusal(refusal) || rpc.second === null) throw refusal
+      return logsSince(rpc.second, filter, fromBlock)
+    })
   }
 }
 

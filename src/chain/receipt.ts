@@ -61,6 +61,17 @@ export function readReceipts(
 }
 
 /**
+ * From whichever node has it, for what was mined long ago: many keep the last blocks only, and say of all before that there is nothing. For nobody who
+ * waits for something to be mined.
+ */
+export async function recallReceipt(rpc: Rpc, hash: Hash): Promise<Receipt | null> {
+  const shown = await readReceipt(rpc, hash)
+  if (shown || rpc.second === null) return shown
+  const others = await readReceipts(rpc, hash)
+  return others.map((raw) => (raw ? receiptIn(raw, hash) : null)).find((one) => one !== null) ?? null
+}
+
+/**
  * The receipt that holds this very log. Throws while it is not shown: a node that is behind says as little about what stands beside the log
  * as one that has it in another block by now. And while two nodes show two of them: one may leave out what stands beside it.
  */

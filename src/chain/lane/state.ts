@@ -1,7 +1,7 @@
 import type { Hash } from '../../base/address.ts'
 import type { Send } from '../../domain/journal.ts'
 import { isBuried } from '../burial.ts'
-import { type Receipt, readReceipt } from '../receipt.ts'
+import { type Receipt, readReceipt, recallReceipt } from '../receipt.ts'
 import { type Lane, noteLanded, noteMined } from './lane.ts'
 import { countedNonce, FOREIGN } from './nonce.ts'
 import { findNonceUse } from './nonce-use.ts'
@@ -14,9 +14,9 @@ export type SendState =
   | { readonly state: 'void' }
 
 /** The receipt of whichever version landed; null when none is shown now. */
-export async function receiptOf({ rpc }: Lane, { versions }: Send): Promise<Receipt | null> {
+export async function receiptOf({ rpc }: Lane, { versions }: Send, read = readReceipt): Promise<Receipt | null> {
   for (const { hash } of versions.toReversed()) {
-    const receipt = await readReceipt(rpc, hash)
+    const receipt = await read(rpc, hash)
     if (receipt) return receipt
   }
   return null
@@ -49,6 +49,9 @@ async function stateByUse(lane: Lane, send: Send): Promise<SendState> {
   const { nonce, orderId, step, versions } = send
   const use = await findNonceUse(rpc, signer, nonce)
   if (!use) {
+    // It has thrown away what it knew of that block. Another one may keep more.
+    const kept = await receiptOf(lane, send, recallReceipt)
+    if (kept) return landedState(lane, send, kept)
     const fix = 'add an RPC address that keeps older states; the order waits until one shows it'
     lane.alarm(`unseen ${nonce}`, 'a nonce was used and no node shows what for', { nonce, orderId, step, fix })
     return pending(send)

@@ -3,7 +3,7 @@ import type { Hex } from '../../base/hex.ts'
 import type { Log } from '../../base/log.ts'
 import { noWaypoint, type Waypoint } from '../../base/waypoint.ts'
 import { mayHaveSucceeded } from '../../chain/agreed.ts'
-import { pollUntil, type Receipt, readReceipt } from '../../chain/receipt.ts'
+import { pollUntil, type Receipt, readReceipt, recallReceipt } from '../../chain/receipt.ts'
 import { type Rpc, RpcError } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import { findMemoTransfers, isMemoShownByAny, type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
@@ -69,7 +69,7 @@ export function createChargeSettler(options: SettlerOptions): ChargeSettler {
     async settle(order) {
       const isLast = await isOver(options, order)
       const kept = await searched(options, order, isLast)
-      const known = order.inDoubt ? await find(options, order, kept) : null
+      const known = order.inDoubt ? await find(options, order, kept, isLast) : null
       if (known) return known
       const maySend = kept.raw !== null && clock.now() < order.expiresAt
       const refusal = maySend ? await broadcast(options, order, kept.raw!) : null
@@ -150,8 +150,14 @@ async function byMemo(
 }
 
 /** Looks for this payment on the chain, by its hash and by its memo. Null: not there now. */
-async function find(options: SettlerOptions, order: PaidOrder, kept: KeptPayment): Promise<SettleOutcome | null> {
-  const receipt = await readReceipt(options.rpc, kept.hash)
+async function find(
+  options: SettlerOptions,
+  order: PaidOrder,
+  kept: KeptPayment,
+  isLast: boolean,
+): Promise<SettleOutcome | null> {
+  // Whoever looks for the last time may do so after hours.
+  const receipt = await (isLast ? recallReceipt : readReceipt)(options.rpc, kept.hash)
   return (receipt && (await judge(options, order, receipt))) ?? byMemo(options, order, kept)
 }
 

@@ -12,7 +12,7 @@ import {
   paidBy,
   usedIn,
 } from '../../chain/eip3009.ts'
-import { type Receipt, readReceipt } from '../../chain/receipt.ts'
+import { type Receipt, readReceipt, recallReceipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import type { NodeWord, PaidOrder, SettleOutcome } from '../../domain/rail.ts'
@@ -79,7 +79,8 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
       const isLast = await isOver(options, order)
       const since = isLast ? await lastSearchFrom(rpc, order, BigInt(fromBlock)) : BigInt(fromBlock)
       const transaction = await findAuthorization(rpc, asset, authorization, since)
-      const receipt = transaction && (await readReceipt(rpc, transaction))
+      // Whoever looks for the last time may do so after hours.
+      const receipt = transaction && (await (isLast ? recallReceipt : readReceipt)(rpc, transaction))
       const outcome = receipt && (await judge(order, receipt))
       if (outcome) return outcome
       const trace = receipt && usedIn(receipt, asset, authorization)
