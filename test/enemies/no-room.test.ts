@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import type { Limits } from '../../src/config/limits.ts'
 import { mppCredential } from '../mcp/payers.ts'
 import { callTool } from '../mcp/rpc.ts'
 import { buyUrl, LOT, LOT_PRICE, payFor } from '../operations/desk.ts'
@@ -20,12 +21,12 @@ const said = async (answer: Response) => {
   return { status: answer.status, code, taken: payment.taken, isFree: /nothing was taken|not taken/i.test(detail) }
 }
 
-async function startFull(t: TestContext) {
+async function startFull(t: TestContext, places: Partial<Limits> = { purchasesMax: 1 }) {
   let hold: Promise<void> | null = null
   let letGo = (): void => {}
   let held = 0
   const shop = await startShop({
-    configure: (config) => ({ ...config, limits: { ...config.limits, purchasesMax: 1, waitMsMax: 60_000 } }),
+    configure: (config) => ({ ...config, limits: { ...config.limits, ...places, waitMsMax: 60_000 } }),
     waypoint: async (name) => {
       if (name !== 'settle.begun' || !hold) return
       held++
@@ -66,15 +67,19 @@ test('E104: whoever repeats a payment that was taken does not hear that it was n
   assert.deepEqual(await said(await buy()), UNSEEN)
 })
 
-test('E104: whoever has pushed money does not hear that it was not taken, because there is no room', async (t) => {
-  const { shop, fill } = await startFull(t)
-  const rail: RailUnderTest = mppPushUnderTest
-  const till = await rail.till(shop)
-  const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))
-  assert.equal((await rail.till(shop)) - till, LOT_PRICE)
-  await fill()
-  assert.deepEqual(await said(await fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential }))), UNSEEN)
-})
+for (const [places, room] of [
+  [{ purchasesMax: 1 }, 'no room'],
+  [{ requestsMax: 1 }, 'no room for any request'],
+] as const)
+  test(`E104: whoever has pushed money does not hear that it was not taken, because there is ${room}`, async (t) => {
+    const { shop, fill } = await startFull(t, places)
+    const rail: RailUnderTest = mppPushUnderTest
+    const till = await rail.till(shop)
+    const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))
+    assert.equal((await rail.till(shop)) - till, LOT_PRICE)
+    await fill()
+    assert.deepEqual(await said(await fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential }))), UNSEEN)
+  })
 
 test('E104: the same over MCP', async (t) => {
   const { shop, fill } = await startFull(t)

@@ -43,12 +43,12 @@ export function createServing({ app, limits, log, pipelines, writes, draining }:
   let onIdle = () => {}
 
   /** A request whose sender takes their time holds no place; it gets one back when there is one. */
-  async function arrived<Body>(body: Promise<Body>): Promise<Body> {
+  async function arrived<Body>(method: string | undefined, body: Promise<Body>): Promise<Body> {
     underWay--
     const whole = await body.finally(() => {
       underWay++
     })
-    if (underWay > limits.requestsMax) throw overloaded()
+    if (underWay > limits.requestsMax) throw overloaded(method)
     return whole
   }
 
@@ -57,7 +57,7 @@ export function createServing({ app, limits, log, pipelines, writes, draining }:
     let isBodyRefused = wantBody !== undefined
     const request = requestOf(incoming, {
       peer,
-      arrived,
+      arrived: (body) => arrived(incoming.method, body),
       wantBody() {
         isBodyRefused = false
         wantBody?.()
@@ -68,7 +68,7 @@ export function createServing({ app, limits, log, pipelines, writes, draining }:
     try {
       const isTooMuch = underWay > limits.requestsMax && !app.isVital(request)
       // Waited for even where it is there: only then has Node's parser seen the end of the request.
-      reply = await (isTooMuch ? app.refusal(overloaded()) : app.answer(request))
+      reply = await (isTooMuch ? app.refusal(overloaded(incoming.method)) : app.answer(request))
     } finally {
       underWay--
     }
@@ -128,8 +128,10 @@ function closing(reply: Reply): Reply {
   return { ...reply, headers: { ...reply.headers, Connection: 'close' } }
 }
 
-function overloaded(): Problem {
-  return new Problem('overloaded', 'Too many requests are under way; this one was not looked at.')
+/** Whether it pays was not looked at either: of money that somebody may have sent with it nothing is claimed. */
+function overloaded(method: string | undefined): Problem {
+  const taken = method === 'GET' || method === 'HEAD' ? false : 'unknown'
+  return new Problem('overloaded', 'Too many requests are under way; this one was not looked at.', { taken })
 }
 
 /** To the operating system. */
