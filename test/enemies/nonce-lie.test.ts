@@ -118,4 +118,23 @@ describe('a node that counts too many', () => {
     assert.deepEqual([found?.step, found?.versions.at(-1)?.hash], ['refund', hash])
     assert.equal((await one.look(found!)).state, 'mined')
   })
+
+  test('E109: what somebody sent by hand in another lane of nonces does not take the row of what was sent in ours', async (t) => {
+    const { sender, newErrand, journal, wallet, meddler } = await senderDesk(t, store)
+    const one = await sender()
+    const first = await newErrand('refund')
+    assert.equal((await one.send(first, callOf(1))).state, 'mined')
+    const state = await one.send(await newErrand('by hand'), callOf(2))
+    assert.ok(state.state === 'mined')
+    await store.db.query('delete from sends where signer = $1 and nonce = 1', [wallet.address])
+    meddler.meddle('eth_getTransactionByHash', async (_params, ask) => ({
+      ...((await ask()) as object),
+      nonce: '0x0',
+      nonceKey: '0x7',
+    }))
+    const other = await newErrand('refund')
+    const isOurs = await one.adopt(other, callOf(2), [state.receipt.transactionHash]).catch(String)
+    const rows = await Promise.all([first, other].map(({ orderId }) => journal.ofOrder(orderId)))
+    assert.deepEqual({ isOurs, rows: rows.map(({ length }) => length) }, { isOurs: false, rows: [1, 0] })
+  })
 })
