@@ -27,7 +27,9 @@ before(async () => {
 })
 after(() => shop.stop())
 
-test(`M-02: ${STORMS} storms of ${CALLS} identical paid calls: one settlement and one mint each`, async (t) => {
+test(`M-02: ${STORMS} storms of ${CALLS} identical paid calls: one settlement and one mint each`, {
+  timeout: 600_000 + STORMS * 10_000,
+}, async (t) => {
   const delivered = flows.filter(({ ends }) => ends === 'delivered')
   let waited = 0
   for (let storm = 0; storm < STORMS; storm++) {
