@@ -35,6 +35,8 @@ export type ReconcilePolicy = {
   readonly refundsPerDay: bigint
   /** So many blocks are read again each time, because the chain may have changed its mind about them. */
   readonly rescanBlocks: bigint
+  /** And so many now and then: a node may name blocks long before it can search them. */
+  readonly lookBackBlocks: bigint
   /** The books were not kept for longer than this: whatever arrived meanwhile may have been spent already. */
   readonly silenceSecondsMax: number
 }

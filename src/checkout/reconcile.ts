@@ -1,5 +1,6 @@
 import type { Hash } from '../base/address.ts'
 import { isProblem } from '../base/problem.ts'
+import { RpcError } from '../chain/rpc.ts'
 import { blockRanges } from '../chain/transfers.ts'
 import { type Lease, LeaseLost } from '../domain/lease.ts'
 import type { MissingSend } from '../domain/send-watch.ts'
@@ -76,14 +77,27 @@ type TillScan = {
 
 /** Reads the till's transfers since the last time, and finds their orders. */
 export async function scanTill(context: ReconcileContext, till: Till): Promise<TillScan> {
-  const { db, policy, random, log } = context
+  const { db, policy } = context
+  const { rescanBlocks: again, lookBackBlocks: seldom } = policy
   const { lower, higher } = await till.newestBlocks()
   // A height that one of two nodes makes up must not be where the next look begins: what is beyond the other's is read again by then.
-  const head = higher - lower > policy.rescanBlocks ? lower + policy.rescanBlocks : higher
-  const mark = await openTill(db, till.id, { after: () => beginning(context, till), again: policy.rescanBlocks })
+  const head = higher - lower > again ? lower + again : higher
+  const mark = await openTill(db, till.id, { after: () => beginning(context, till), again, seldom })
+  const arrived = await readBlocks(context, till, mark.fromBlock, head)
+  await lookBack(context, till, mark)
+  await matchTill(context, till)
+  return { mark, blocks: { from: mark.fromBlock, to: head }, isWhole: head === higher, arrived }
+}
+
+async function readBlocks(
+  { db, random, log }: ReconcileContext,
+  till: Till,
+  from: bigint,
+  to: bigint,
+): Promise<TillScan['arrived']> {
   let count = 0
   let amount = 0n
-  for (const [first, last] of blockRanges(mark.fromBlock, head, BLOCKS_PER_STEP)) {
+  for (const [first, last] of blockRanges(from, to, BLOCKS_PER_STEP)) {
     const transfers = await till.transfers(first, last)
     for (const step of scanSteps({ fromBlock: first, toBlock: last, transfers })) {
       const dropped = await recordScan(db, till.id, step, random)
@@ -92,8 +106,21 @@ export async function scanTill(context: ReconcileContext, till: Till): Promise<T
     count += transfers.length
     for (const transfer of transfers) amount += transfer.amount
   }
-  await matchTill(context, till)
-  return { mark, blocks: { from: mark.fromBlock, to: head }, isWhole: head === higher, arrived: { count, amount } }
+  return { count, amount }
+}
+
+/**
+ * A node may name its newest block and search as of minutes ago: what it did not show then would never be asked for again, and money without an order
+ * has no other name. Nothing depends on it: nodes that have thrown these blocks away refuse.
+ */
+async function lookBack(context: ReconcileContext, till: Till, { backToBlock, fromBlock }: TillMark): Promise<void> {
+  if (backToBlock >= fromBlock) return
+  try {
+    await readBlocks(context, till, backToBlock, fromBlock - 1n)
+  } catch (error) {
+    if (!isProblem(error) && !(error instanceof RpcError)) throw error
+    context.log.warn('earlier blocks could not be read once more', { till: till.id, error })
+  }
 }
 
 /** Whoever was asked to pay before anybody could read the chain has paid us all the same. What came before that did not come for this shop. */

@@ -105,6 +105,8 @@ export type Operations = {
 const RIGHTS_MS = 60_000
 /** Reorganisations deeper than this have not been seen where we sell. */
 const RESCAN_BLOCKS = 128n
+/** A quarter of an hour on a chain that makes two blocks a second. */
+const LOOK_BACK_BLOCKS = 2_000n
 
 export function createOperations(parts: OperationsParts): Operations {
   const { config, database, signers, rails, open, meter, clock, random, log, waypoint } = parts
@@ -203,6 +205,7 @@ function reconcileContextOf(parts: OperationsParts, tills: readonly Till[]): Rec
       refundAtLeast: REFUND_AT_LEAST,
       refundsPerDay: limits.refundsPerDay,
       rescanBlocks: RESCAN_BLOCKS,
+      lookBackBlocks: LOOK_BACK_BLOCKS,
       silenceSecondsMax: (2 * limits.challengeTtlMs) / 1000,
     },
     isBlocked: rules.isBlocked,

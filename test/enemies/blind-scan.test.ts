@@ -5,13 +5,14 @@ import { createMeddler, Refused } from '../checkout/meddler.ts'
 import { transfers } from '../crash/flows.ts'
 import { AT_ONCE, reconcileRail } from '../operations/desk.ts'
 import { mppStranger, x402Stranger } from '../operations/strangers.ts'
+import { startShop } from '../support/shop.ts'
 import { startBetweenNodes } from './by-hand.ts'
 import { buyAfterBackup, HELD, twoNodes } from './put-back.ts'
 
 const TEMPO = 42431
 const AMOUNT = 700_000n
 /** The blocks of the first look have been buried by others. */
-const NOT_AGAIN = { ...AT_ONCE, rescanBlocks: 0n }
+const NOT_AGAIN = { ...AT_ONCE, rescanBlocks: 0n, lookBackBlocks: 0n }
 
 // The first of two nodes searches its blocks for transfers and finds none of the last ones: it is behind the one that told the newest block, or hides them.
 
@@ -36,6 +37,51 @@ for (const strangerOf of [x402Stranger, mppStranger])
     await reconcileRail(shop, rail, NOT_AGAIN)
     assert.deepEqual(await transfers(shop, rail, demoAddressOf('treasury'), stranger.address), [AMOUNT])
   })
+
+test('E116: stray money that the only node does not find for minutes, though it names the blocks, goes back', async (t) => {
+  const meddler = createMeddler()
+  const shop = await startShop({ wrapTransport: meddler.wrap })
+  t.after(() => shop.stop())
+  const stranger = await mppStranger(shop)
+  const { rail } = stranger
+  const back = () => transfers(shop, rail, demoAddressOf('treasury'), stranger.address)
+  await reconcileRail(shop, rail, AT_ONCE)
+  await stranger.give(AMOUNT)
+  const heal = meddler.meddle('eth_getLogs', () => [])
+  await reconcileRail(shop, rail, NOT_AGAIN)
+  heal()
+  const seldom = { ...NOT_AGAIN, lookBackBlocks: 100n }
+  await reconcileRail(shop, rail, seldom)
+  assert.deepEqual(await back(), [], 'it is not looked for all the time')
+  await shop.store.db.query(
+    `update tills set created_at = now() - interval '5 minutes', alive_at = now() - interval '1 minute'`,
+  )
+  await reconcileRail(shop, rail, seldom)
+  assert.deepEqual(await back(), [AMOUNT])
+})
+
+test('E116: a node that has thrown earlier blocks away does not keep the books from being kept', async (t) => {
+  const meddler = createMeddler()
+  const shop = await startShop({ wrapTransport: meddler.wrap })
+  t.after(() => shop.stop())
+  const stranger = await mppStranger(shop)
+  const { rail } = stranger
+  await stranger.give(1n)
+  await reconcileRail(shop, rail, AT_ONCE)
+  await stranger.give(AMOUNT)
+  const { rows } = await shop.store.db.query<{ checked: string }>(
+    `update tills set created_at = now() - interval '5 minutes', alive_at = now() - interval '1 minute' where id like 'tempo%'
+     returning checked_block as checked`,
+  )
+  meddler.meddle('eth_getLogs', ([filter], ask) => {
+    const { fromBlock } = filter as unknown as { readonly fromBlock: string }
+    if (Number(fromBlock) <= Number(rows[0]!.checked))
+      throw new Refused({ code: -32000, message: 'history has been pruned' })
+    return ask()
+  })
+  await reconcileRail(shop, rail, { ...NOT_AGAIN, lookBackBlocks: 100n })
+  assert.deepEqual(await transfers(shop, rail, demoAddressOf('treasury'), stranger.address), [AMOUNT])
+})
 
 test('E102: the books are kept though the first of two nodes is a block behind, and refuses to search blocks that it has not got', async (t) => {
   const { shop, meddler } = await startBetweenNodes(t)

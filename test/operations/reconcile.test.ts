@@ -65,7 +65,7 @@ test('after sales on both rails the books and the chain agree, and every transfe
 for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest])
   test(`E30: a payment by ${rail.name} whose block was read from a node that is behind is found by its receipt, though the block is not read again`, async () => {
     verifies('D17.3')
-    const policy = { ...AT_ONCE, rescanBlocks: 0n }
+    const policy = { ...AT_ONCE, rescanBlocks: 0n, lookBackBlocks: 0n }
     await reconcileRail(shop, rail, policy)
     const { body } = await buy(shop, rail, buyer)
     const mend = meddler.meddle('eth_getLogs', () => [])
@@ -79,7 +79,7 @@ for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest])
 test('E72: a payment that a node neither logs nor has a receipt of is not lost on its word alone, and found when it shows it', async () => {
   verifies('D17.3')
   const rail = mppPullUnderTest
-  const policy = { ...TOMORROW, rescanBlocks: 0n }
+  const policy = { ...TOMORROW, rescanBlocks: 0n, lookBackBlocks: 0n }
   const kindsOf = async (orderId: string) => {
     const { items } = await reconcileRail(shop, rail, policy)
     return items.filter((item) => item.orderId === orderId).map(({ kind }) => kind)

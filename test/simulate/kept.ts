@@ -121,4 +121,11 @@ export const KEPT: readonly Kept[] = [
       { kind: 'node', chain: 'tempo', node: 0, how: 'silent', fromMs: 128, forMs: 10_000 },
     ],
   },
+  {
+    what: 'a push that nobody presents, while the only node names blocks that it does not search: money that nobody sees',
+    seed: 8963,
+    isLong: true,
+    only: [7],
+    plan: [{ kind: 'lag', chain: 'tempo', method: 'eth_getLogs', blocks: 150, node: 0, fromMs: 24_016, forMs: 60_000 }],
+  },
 ]

@@ -11,8 +11,16 @@ const ADD_TILL = statement(`
   values ($1, $2::bigint + 1, $2, ${bornIn('$3')})
   on conflict (id) do nothing`)
 
-const TILL = statement<{ from_block: string; silent_seconds: number; is_doubted: boolean }>(`
+/** Once in so many seconds one look goes further back than the others, whoever makes it. */
+const LOOK_BACK_SECONDS = 300
+const turnAt = (time: string) => `div(extract(epoch from ${time} - created_at), ${LOOK_BACK_SECONDS})`
+
+const TILL = statement<{ from_block: string; back_to_block: string; silent_seconds: number; is_doubted: boolean }>(`
   select greatest(first_block, checked_block + 1 - $2::bigint) as from_block,
+         greatest(first_block, checked_block + 1 - case
+           when ${turnAt('now()')} = ${turnAt('alive_at')} then $2::bigint
+           else $4::bigint
+         end) as back_to_block,
          extract(epoch from now() - alive_at)::float8 as silent_seconds,
          coalesce(birth <> ${bornIn('$3')}, false) as is_doubted
   from tills
@@ -21,6 +29,8 @@ const TILL = statement<{ from_block: string; silent_seconds: number; is_doubted:
 export type TillMark = {
   /** Where the next reading begins. */
   readonly fromBlock: bigint
+  /** Before it, what was read long ago is read once more from here on; mostly from nowhere. */
+  readonly backToBlock: bigint
   /** For how long nobody has looked. */
   readonly silentSeconds: number
   readonly isNew: boolean
@@ -32,15 +42,17 @@ export type TillMark = {
 export async function openTill(
   db: Database,
   id: string,
-  { after, again }: { readonly after: () => Promise<bigint>; readonly again: bigint },
+  { after, again, seldom = again }: { after: () => Promise<bigint>; readonly again: bigint; readonly seldom?: bigint },
 ): Promise<TillMark> {
-  const read = async () => (await db.query(TILL, [id, again.toString(), db.filesBornAt])).rows[0]
+  const values = [id, again.toString(), db.filesBornAt, seldom.toString()]
+  const read = async () => (await db.query(TILL, values)).rows[0]
   // It is new once, and read for ever.
   const known = await read()
   const added = known ? 0 : (await db.query(ADD_TILL, [id, (await after()).toString(), db.filesBornAt])).rowCount
-  const { from_block, silent_seconds, is_doubted } = known ?? (await read())!
+  const { from_block, back_to_block, silent_seconds, is_doubted } = known ?? (await read())!
   return {
     fromBlock: BigInt(from_block),
+    backToBlock: BigInt(back_to_block),
     silentSeconds: silent_seconds,
     isNew: added === 1,
     isDoubted: is_doubted,
