@@ -75,16 +75,16 @@ export function createHttpApp(options: HttpOptions): HttpApp {
       return presenter.show(request, found?.value.path ?? null, answer)
     },
     isVital: ({ path }) => vital.has(path),
-    refusal: (problem) => replies.problem(problem),
+    refusal: (problem, request) => replies.problem(request ? options.paymentGate.claimed(request, problem) : problem),
   }
 }
 
 type Failure = (request: HttpRequest, error: unknown) => Reply
 type HostFinder = (request: HttpRequest) => Host
 
-function createFailure(replies: Replies, { random, log }: HttpOptions): Failure {
+function createFailure(replies: Replies, { paymentGate, random, log }: HttpOptions): Failure {
   return (request, error) => {
-    const problem = asProblem(error)
+    const problem = paymentGate.claimed(request, asProblem(error))
     const flowId = flowIdOf(request, random)
     const requestId = newId('req', random)
     const { method, path } = request

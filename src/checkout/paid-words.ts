@@ -13,6 +13,11 @@ export function paidWords(text: string): string {
   return said.replace(/(^|[.!?])\s*\.(?=\s|$)/g, '$1').trim()
 }
 
+/** A refusal of which nobody knows whether money has moved. */
+export function withoutClaim({ code, message, extra }: Problem): Problem {
+  return new Problem(code, paidWords(message), { ...extra, taken: 'unknown' })
+}
+
 /** The same for an error that is logged beside such an order. */
 export function paidError(error: unknown): unknown {
   if (!isProblem(error)) return error

@@ -11,7 +11,7 @@ import { sentBack } from './astray.ts'
 import type { Checkout } from './checkout.ts'
 import { digestOf, open, promiseOf, type Written } from './opening.ts'
 import { callWhere, type PaidCall, type PurchaseRequest } from './paid-call.ts'
-import { paidWords } from './paid-words.ts'
+import { withoutClaim } from './paid-words.ts'
 import { replay, saidBefore, sameKey } from './replay.ts'
 import { runShared, waitFor } from './run.ts'
 
@@ -358,8 +358,8 @@ function unsure(error: unknown, isCaptured: boolean): unknown {
       taken: 'unknown',
       cause: error,
     })
-  const { code, message, extra, kind, status } = error
+  const { extra, kind, status } = error
   // A 402 was made after a look at the chain, and says what that showed.
   if (status === 402 || (extra.taken ?? kind.taken) !== false) return error
-  return new Problem(code, paidWords(message), { ...extra, taken: 'unknown' })
+  return withoutClaim(error)
 }

@@ -81,6 +81,17 @@ for (const [places, room] of [
     assert.deepEqual(await said(await fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential }))), UNSEEN)
   })
 
+test('E110: whoever repeats by GET what was taken does not hear that it was not, because there is no room for any request', async (t) => {
+  const { shop, fill } = await startFull(t, { requestsMax: 1 })
+  const rail: RailUnderTest = x402UnderTest
+  const url = `${shop.url}/x402/cheap-health`
+  const credential = await rail.pay(shop, await fundedWallet(shop), await fetch(url))
+  const probe = () => fetch(url, { headers: { [rail.header]: credential } })
+  assert.equal((await probe()).status, 200)
+  await fill()
+  assert.deepEqual(await said(await probe()), UNSEEN)
+})
+
 test('E104: the same over MCP', async (t) => {
   const { shop, fill } = await startFull(t)
   const mcp = `${shop.url}/mcp`

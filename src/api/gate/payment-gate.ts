@@ -1,6 +1,7 @@
 import { isProblem, Problem } from '../../base/problem.ts'
 import type { Outcome } from '../../checkout/answer.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
+import { withoutClaim } from '../../checkout/paid-words.ts'
 import type { Limits } from '../../config/limits.ts'
 import type { Credential, Incoming, RailHeaders } from '../../domain/rail.ts'
 import type { PaidRoute } from '../../domain/route.ts'
@@ -14,6 +15,11 @@ export type PaymentGate = {
   isPaid(request: HttpRequest): boolean
   /** Runs a purchase that somebody sent a payment for, unless there is no room, or this caller has sent too many bad ones. */
   admit(request: HttpRequest, payment: Sent, buy: () => Promise<Outcome>): Promise<Outcome>
+  /**
+   * A refusal as its caller may hear it. Whoever was admitted hears what became of the payment. Of one that nobody has looked at nothing is claimed: its payer
+   * may have sent the money, or it may have been taken before.
+   */
+  claimed(request: HttpRequest, refusal: Problem): Problem
 }
 
 type Sent = { readonly route: Pick<PaidRoute, 'offer' | 'isRateLimited'>; readonly incoming: Incoming }
@@ -51,25 +57,52 @@ export function createPaymentGate({ checkout, rails, limiter, limits }: PaymentG
     if (!isKnown) limiter.refuse(request, credential?.funds === 'captured' ? 'unknown' : false)
   }
 
-  return {
-    isPaid: createPaymentFinder(rails),
+  async function admit(request: HttpRequest, payment: Sent, buy: () => Promise<Outcome>): Promise<Outcome> {
+    if (!payment.route.isRateLimited) return withRoom(buy)
+    const credential = readCredential(payment)
+    await assertWelcome(request, credential)
+    const end = credential === null ? null : limiter.show(credential.identities[0]!, request)
+    try {
+      const outcome = await withRoom(buy)
+      if (outcome.kind === 'challenged') limiter.distrust(request)
+      return outcome
+    } catch (error) {
+      if (isProblem(error) && error.status < 500) limiter.distrust(request)
+      throw error
+    } finally {
+      end?.()
+    }
+  }
 
-    async admit(request, payment, buy) {
-      if (!payment.route.isRateLimited) return withRoom(buy)
-      const credential = readCredential(payment)
-      await assertWelcome(request, credential)
-      const end = credential === null ? null : limiter.show(credential.identities[0]!, request)
-      try {
-        const outcome = await withRoom(buy)
-        if (outcome.kind === 'challenged') limiter.distrust(request)
-        return outcome
-      } catch (error) {
-        if (isProblem(error) && error.status < 500) limiter.distrust(request)
-        throw error
-      } finally {
-        end?.()
-      }
-    },
+  const isPaid = createPaymentFinder(rails)
+
+  return {
+    isPaid,
+    admit: (request, payment, buy) =>
+      admit(request, payment, buy).catch((error: unknown) => {
+        throw isProblem(error) ? lookedAt(error) : error
+      }),
+    claimed: (request, refusal) => (isUnsaid(refusal) && mayPay(request, isPaid) ? withoutClaim(refusal) : refusal),
+  }
+}
+
+/** Does only its kind say that nothing was taken? */
+function isUnsaid({ extra, kind }: Problem): boolean {
+  return extra.taken === undefined && kind.taken === false
+}
+
+function lookedAt(refusal: Problem): Problem {
+  const { code, message, extra } = refusal
+  return isUnsaid(refusal) ? new Problem(code, message, { ...extra, taken: false }) : refusal
+}
+
+/** More payments than one are no payment, and any of them may have been made. */
+function mayPay(request: HttpRequest, isPaid: PaymentGate['isPaid']): boolean {
+  try {
+    return isPaid(request)
+  } catch (error) {
+    if (isProblem(error, 'ambiguous_payment')) return true
+    throw error
   }
 }
 

@@ -90,7 +90,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
         failures,
         grant,
         `Too many payments from your address were no good; this one was not looked at. Wait ${grant.resetSeconds} s.`,
-        taken,
+        { taken },
       )
     },
     show(payment, request) {
@@ -121,9 +121,9 @@ function headersOf({ name, policy }: Limit, { left, resetSeconds }: RateGrant): 
   return { 'RateLimit-Policy': policy, RateLimit: `"${name}";r=${left};t=${resetSeconds}` }
 }
 
-function limited(limit: Limit, grant: RateGrant, detail: string, taken: false | 'unknown' = false): Problem {
+function limited(limit: Limit, grant: RateGrant, detail: string, claim: { taken?: false | 'unknown' } = {}): Problem {
   const headers = headersOf(limit, grant)
-  return new Problem('rate_limited', detail, { taken, afterSeconds: grant.resetSeconds, headers })
+  return new Problem('rate_limited', detail, { ...claim, afterSeconds: grant.resetSeconds, headers })
 }
 
 /** Nothing was looked up, so nothing is claimed about the money. */

@@ -37,7 +37,7 @@ export function asProblem(error: unknown): Problem {
     ? error
     : new Problem(
         'internal_error',
-        'Something went wrong here. Nothing was taken; try once more, and report the requestId if it stays.',
+        'Something went wrong here; nothing was taken. Try once more, and report the requestId if it stays.',
       )
 }
 

@@ -84,16 +84,17 @@ function refuse(error: NodeJS.ErrnoException, socket: Duplex, pipelines: Pipelin
   else socket.end(rawReply(app.refusal(malformed(error))), () => socket.destroy())
 }
 
-/** Node's parser gave up before there was a request. */
+/** Node's parser gave up before there was a request. What was to come with it nobody knows: it may show money that its payer has sent. */
 function malformed({ code }: NodeJS.ErrnoException): Problem {
+  const claim = { taken: 'unknown' } as const
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return new Problem('header_too_large', 'The headers are larger than 16 KiB together; nothing was taken.')
+      return new Problem('header_too_large', 'The headers are larger than 16 KiB together.', claim)
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new Problem('request_timeout', 'The request took too long to arrive; nothing was taken.')
+      return new Problem('request_timeout', 'The request took too long to arrive.', claim)
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return new Problem('body_too_large', 'The extensions of a chunk are too large; nothing was taken.')
+      return new Problem('body_too_large', 'The extensions of a chunk are too large.', claim)
     default:
-      return new Problem('invalid_request', 'This is not a well-formed HTTP/1.1 request; nothing was taken.')
+      return new Problem('invalid_request', 'This is not a well-formed HTTP/1.1 request.', claim)
   }
 }

@@ -14,8 +14,8 @@ export type HttpApp = {
   answer(request: HttpRequest): Reply | Promise<Reply>
   /** Is it to be answered however much is under way? */
   isVital(request: HttpRequest): boolean
-  /** The answer to what never became a request, or will not be looked at. */
-  refusal(problem: Problem): Reply
+  /** The answer to what never became a request, or to one that will not be looked at. */
+  refusal(problem: Problem, request?: HttpRequest): Reply
 }
 
 /** Takes requests to the app and answers back, one exchange at a time. */
@@ -68,7 +68,7 @@ export function createServing({ app, limits, log, pipelines, writes, draining }:
     try {
       const isTooMuch = underWay > limits.requestsMax && !app.isVital(request)
       // Waited for even where it is there: only then has Node's parser seen the end of the request.
-      reply = await (isTooMuch ? app.refusal(overloaded(incoming.method)) : app.answer(request))
+      reply = await (isTooMuch ? app.refusal(overloaded(incoming.method), request) : app.answer(request))
     } finally {
       underWay--
     }
@@ -128,10 +128,10 @@ function closing(reply: Reply): Reply {
   return { ...reply, headers: { ...reply.headers, Connection: 'close' } }
 }
 
-/** Whether it pays was not looked at either: of money that somebody may have sent with it nothing is claimed. */
+/** What only reads pays by a header or not at all. A body was not looked at, and may hold a payment: of that nothing is claimed. */
 function overloaded(method: string | undefined): Problem {
-  const taken = method === 'GET' || method === 'HEAD' ? false : 'unknown'
-  return new Problem('overloaded', 'Too many requests are under way; this one was not looked at.', { taken })
+  const claim = method === 'GET' || method === 'HEAD' ? {} : ({ taken: 'unknown' } as const)
+  return new Problem('overloaded', 'Too many requests are under way; this one was not looked at.', claim)
 }
 
 /** To the operating system. */

@@ -118,7 +118,7 @@ function asMcpError(error: unknown): McpError {
   if (isProblem(error, 'overloaded')) return new McpError(CODE.internalError, error.message, { status: error.status })
   if (isProblem(error) && error.status < 500)
     return new McpError(CODE.invalidRequest, error.message, { status: error.status })
-  return new McpError(CODE.internalError, 'Internal error; nothing was taken', { status: 500 })
+  return new McpError(CODE.internalError, 'Internal error', { status: 500 })
 }
 
 function json(status: number, body: string, headers: Headers): Reply {

@@ -5,6 +5,7 @@ import { formatUsd } from '../../base/money.ts'
 import { isProblem, Problem } from '../../base/problem.ts'
 import type { Outcome } from '../../checkout/answer.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
+import { withoutClaim } from '../../checkout/paid-words.ts'
 import { answerFormer, purchase } from '../../checkout/purchase.ts'
 import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
 import type { Challenger, Incoming, Rail } from '../../domain/rail.ts'
@@ -58,8 +59,10 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
 
     async call(input, call) {
       const paidOn = paidRail(rails, call)
-      if (!paidOn && isRateLimited) limiter.take('unpaid', call.http)
-      const { request, idempotencyKey } = readInput(tool, input)
+      const before = paidOn ? undefined : former.find(({ offer }) => carries(offer.rail, incomingOf(call)))
+      const isPaid = paidOn !== null || before !== undefined
+      if (!isPaid && isRateLimited) limiter.take('unpaid', call.http)
+      const { request, idempotencyKey } = isPaid ? readPaidInput(tool, input) : readInput(tool, input)
       const flowId = flowIdOf(call.http, random)
       // Bound to the tool and to these arguments, a challenge buys nothing else. What is empty binds nothing, as over HTTP.
       const body = Object.keys(request).length === 0 ? null : Buffer.from(canonical(request))
@@ -87,7 +90,6 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
         return paymentRequired({ challenges, refusal, rails, summary, httpCalls }, call)
       }
 
-      const before = paidOn ? undefined : former.find(({ offer }) => carries(offer.rail, incomingOf(call)))
       if (before) {
         const { rail } = before.offer
         const sent = { route: before, incoming: incomingOf(call) }
@@ -162,7 +164,7 @@ function incomingOf({ meta }: ToolCall): Incoming {
 function paidRail(rails: readonly Rail[], call: ToolCall): Rail | null {
   const incoming = incomingOf(call)
   const [first = null, second] = rails.filter((rail) => carries(rail, incoming))
-  if (second) throw new McpError(CODE.invalidParams, 'Attach exactly one payment in _meta; nothing was taken')
+  if (second) throw new McpError(CODE.invalidParams, 'Attach exactly one payment in _meta; none was looked at')
   return first
 }
 
@@ -196,6 +198,15 @@ function readInput(tool: ToolDescription, input: JsonObject): { request: JsonObj
   const { idempotencyKey, ...own } = input
   const key = parseWith(z.object({ idempotencyKey: idempotencyKeyField.optional() }), { idempotencyKey })
   return { request: requestOfCall(tool, own), idempotencyKey: key.idempotencyKey ?? null }
+}
+
+/** What is refused here has a payment with it that nobody has looked at. */
+function readPaidInput(tool: ToolDescription, input: JsonObject): ReturnType<typeof readInput> {
+  try {
+    return readInput(tool, input)
+  } catch (error) {
+    throw isProblem(error) ? withoutClaim(error) : error
+  }
 }
 
 function paidListing(tool: ToolDescription, rows: readonly PaidRoute[]) {

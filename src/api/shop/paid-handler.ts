@@ -60,6 +60,7 @@ function sells(route: PaidRoute, terms: Fixed, options: PaidHandlerOptions): Rou
     const flowId = flowIdOf(request, random)
     const incoming = isPaid ? { header: request.header, meta: noMeta } : NOTHING_SENT
     const extra = !isPaid && isRateLimited ? limiter.take('unpaid', request) : UNLIMITED
+    const key = idempotencyKeyOf(request)
     const callWith = (bytes: Uint8Array): PurchaseRequest<JsonObject> => {
       const isEmpty = isEmptyBody(bytes)
       return {
@@ -69,7 +70,7 @@ function sells(route: PaidRoute, terms: Fixed, options: PaidHandlerOptions): Rou
         isProbe: isEmpty && route.body !== null,
         parse: () => parse(bytes, isEmpty),
         flowId,
-        idempotencyKey: idempotencyKeyOf(request),
+        idempotencyKey: key,
       }
     }
     const misplaced = misplacedIn(request, isPaid)
