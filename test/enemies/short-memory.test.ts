@@ -2,12 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { said } from '../checkout/counter.ts'
 import { type Meddler, Refused } from '../checkout/meddler.ts'
+import { payingCall } from '../checkout/mpp-wallet.ts'
 import { preempt } from '../checkout/x402-wallet.ts'
-import { buyUrl, payFor } from '../operations/desk.ts'
+import { buyUrl, LOT_PRICE, payFor } from '../operations/desk.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
 import type { TestShop } from '../support/shop.ts'
 import { startBetweenNodes, step } from './by-hand.ts'
+import { startPull } from './pull.ts'
 
 // A shop is away for hours when a payment has just landed. The first of its nodes keeps receipts, logs and states of the last blocks only, as full nodes
 // do; the second one keeps them all, as the shop's own alarm asks for.
@@ -37,31 +39,51 @@ function forget(node: Meddler, { chains }: TestShop): void {
     )
 }
 
+type Nodes = Pick<Awaited<ReturnType<typeof startBetweenNodes>>, 'shop' | 'clock' | 'meddler' | 'other'>
+
+/** Buys while nobody shows what lands, and comes back after hours. Returns what the order was after each look. */
+async function awayFor({ shop, clock, meddler, other }: Nodes, buy: () => Promise<Response>): Promise<string[]> {
+  const silent = ['eth_getTransactionReceipt', 'eth_getLogs'].flatMap((method) =>
+    [meddler, other].map((node) =>
+      node.meddle(method, () => {
+        throw new Error('nobody answers')
+      }),
+    ),
+  )
+  const { orderId } = await said(await buy())
+  for (const speak of silent) speak()
+  forget(meddler, shop)
+  clock.move(10_000_000)
+  const { native, tempo } = shop.chains
+  for (const chain of [native, tempo])
+    for (let mined = 0; mined < 2 * BLOCKS_KEPT; mined++) await chain.request({ method: 'evm_mine', params: [] })
+  const statuses: string[] = []
+  for (let look = 0; look < 5; look++) statuses.push((await step(shop, orderId)).status)
+  return statuses
+}
+
 for (const [rail, carrier] of [
   [x402UnderTest, 'us'],
   [x402UnderTest, 'somebody else'],
   [mppPullUnderTest, 'us'],
 ] as const)
   test(`E108: a payment by ${rail.name}, carried by ${carrier}, that the first of two nodes has forgotten since is found by the other, and buys`, async (t) => {
-    const { shop, clock, meddler, other, atOpening } = await startBetweenNodes(t)
-    const { native, tempo } = shop.chains
+    const nodes = await startBetweenNodes(t)
+    const { shop, atOpening } = nodes
     const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))
     if (carrier === 'somebody else')
       atOpening(async () => void (await preempt(shop, JSON.parse(Buffer.from(credential, 'base64').toString()))))
-    const silent = ['eth_getTransactionReceipt', 'eth_getLogs'].flatMap((method) =>
-      [meddler, other].map((node) =>
-        node.meddle(method, () => {
-          throw new Error('nobody answers')
-        }),
-      ),
-    )
-    const { orderId } = await said(await fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential })))
-    for (const speak of silent) speak()
-    forget(meddler, shop)
-    clock.move(10_000_000)
-    for (const chain of [native, tempo])
-      for (let mined = 0; mined < 2 * BLOCKS_KEPT; mined++) await chain.request({ method: 'evm_mine', params: [] })
-    const statuses: string[] = []
-    for (let look = 0; look < 5; look++) statuses.push((await step(shop, orderId)).status)
+    const statuses = await awayFor(nodes, () => fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential })))
     assert.equal(statuses.at(-1), 'confirmed', statuses.join())
   })
+
+test('E111: a pull whose payer replaced it by another transaction with the same memo, which the first of two nodes has forgotten since, buys', async (t) => {
+  const nodes = await startPull(t)
+  const { wallet, challenge, atOpening, taken, send } = nodes
+  const signature = wallet.sign([payingCall(challenge)], { nonceKey: 0n, nonce: 0n })
+  atOpening(async () => {
+    await wallet.send(wallet.sign([payingCall(challenge)], { nonceKey: 0n, nonce: 0n, gas: 400_000n }))
+  })
+  const statuses = await awayFor(nodes, () => send({ type: 'transaction', signature }))
+  assert.deepEqual({ taken: await taken(), end: statuses.at(-1) }, { taken: LOT_PRICE, end: 'confirmed' })
+})

@@ -75,7 +75,8 @@ export function createChargeSettler(options: SettlerOptions): ChargeSettler {
       const refusal = maySend ? await broadcast(options, order, kept.raw!) : null
       await waypoint('send.broadcast')
       const receipt = await pollUntil(clock, refusal ? 0 : waitMs, () => readReceipt(rpc, kept.hash), rpc.heads)
-      const outcome = (receipt && (await judge(options, order, receipt))) ?? (await byMemo(options, order, kept))
+      const outcome =
+        (receipt && (await judge(options, order, receipt))) ?? (await byMemo(options, order, kept, isLast))
       if (outcome) return outcome
       // Mined, and it paid nothing. A block that is not deep may be replaced by one in which it does.
       if (receipt && !(await isIrrevocable(options, receipt, order.amount)))
@@ -129,13 +130,14 @@ async function byMemo(
   options: SettlerOptions,
   order: PaidOrder,
   { memo, fromBlock }: KeptPayment,
+  isLast: boolean,
 ): Promise<SettleOutcome | null> {
   if (memo === null) return null
   const { rpc } = options
   const { amount, asset, payTo, payer } = order
   const found = await findMemoTransfers(rpc, asset, { to: payTo, memo }, BigInt(fromBlock))
   for (const { transaction } of found.filter((one) => one.amount === amount && sameAddress(one.from, payer))) {
-    const receipt = await readReceipt(rpc, transaction)
+    const receipt = await receiptOf(rpc, transaction, isLast)
     if (!receipt)
       return {
         kind: 'unknown',
@@ -156,9 +158,13 @@ async function find(
   kept: KeptPayment,
   isLast: boolean,
 ): Promise<SettleOutcome | null> {
-  // Whoever looks for the last time may do so after hours.
-  const receipt = await (isLast ? recallReceipt : readReceipt)(options.rpc, kept.hash)
-  return (receipt && (await judge(options, order, receipt))) ?? byMemo(options, order, kept)
+  const receipt = await receiptOf(options.rpc, kept.hash, isLast)
+  return (receipt && (await judge(options, order, receipt))) ?? byMemo(options, order, kept, isLast)
+}
+
+/** Whoever looks for the last time may do so after hours. */
+function receiptOf(rpc: Rpc, hash: Hash, isLast: boolean): Promise<Receipt | null> {
+  return isLast ? recallReceipt(rpc, hash) : readReceipt(rpc, hash)
 }
 
 /** Only the end of its time proves that it will never come. */
