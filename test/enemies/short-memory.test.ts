@@ -87,3 +87,14 @@ test('E111: a pull whose payer replaced it by another transaction with the same 
   const statuses = await awayFor(nodes, () => send({ type: 'transaction', signature }))
   assert.deepEqual({ taken: await taken(), end: statuses.at(-1) }, { taken: LOT_PRICE, end: 'confirmed' })
 })
+
+test('E112: a payment that reverted in a block that the first of two nodes has forgotten since is given up', async (t) => {
+  const nodes = await startBetweenNodes(t)
+  const { shop } = nodes
+  const rail = x402UnderTest
+  const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))
+  const till = await rail.till(shop)
+  await shop.chains.native.request({ method: 'dev_fault', params: [{ kind: 'revert', to: shop.config.x402!.asset }] })
+  const statuses = await awayFor(nodes, () => fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential })))
+  assert.deepEqual({ taken: (await rail.till(shop)) - till, end: statuses.at(-1) }, { taken: 0n, end: 'expired' })
+})

@@ -86,8 +86,12 @@ export function inprocFacilitator(options: InprocOptions): Facilitator {
       if (state?.state !== 'mined')
         return reader.absent(order, null, state?.state === 'pending' ? state.hash : undefined)
       // The same transaction may be mined anew, in a block that replaces this one, and take the money then: its time was not over in that block.
-      if (!(await reader.isIrrevocable(order, state.receipt)))
-        return { kind: 'unknown', detail: NOT_DEEP, transaction: state.receipt.transactionHash, hasFailed: true }
+      if (!(await reader.isIrrevocable(order, state.receipt))) {
+        const transaction = state.receipt.transactionHash
+        // A node that has forgotten the receipt never shows it again. When its time is over for good that it was not used is proof enough.
+        if (await reader.isOver(order)) return reader.absent(order, null, transaction)
+        return { kind: 'unknown', detail: NOT_DEEP, transaction, hasFailed: true }
+      }
       // When its time is over for good nobody's bytes can take it any more, whether they land or not.
       if (
         !(await reader.isOver(order)) &&
