@@ -7,6 +7,7 @@ import type { MissingSend, SendWatch, WatchedSend } from '../domain/send-watch.t
 import { type Attempt, decisiveOf, followOn, hasSucceeded, readSendTries, sendNext } from './attempts.ts'
 import { contractAt, Reverted } from './contract.ts'
 import type { SendState } from './lane/state.ts'
+import { readReceipt } from './receipt.ts'
 import type { Rpc } from './rpc.ts'
 import type { Sender } from './sender.ts'
 import { refundTransfer, transferIn } from './transfer.ts'
@@ -166,6 +167,19 @@ async function refundAgain({ rpc, watch, lease }: WatchOptions, sender: Sender, 
   const since = landing.blockNumber > DEPTH ? landing.blockNumber - DEPTH : 0n
   const outcome = await refundTransfer({ rpc, sender, orderId, lease }, { ...transfer, since })
   if (outcome.kind === 'pending') return outcome.detail
-  if (!versions.some(({ hash }) => hash === outcome.transaction)) await watch.forget(send)
+  if (!versions.some(({ hash }) => hash === outcome.transaction)) await giveWay({ rpc, watch }, sender, send)
   return `It has landed again, as ${outcome.transaction}.`
+}
+
+/** Another transaction is the refund now. What cancelled this one has used its nonce, and nothing that was forgotten has: without a word of that its key would count as put back. */
+async function giveWay(
+  { rpc, watch }: Pick<WatchOptions, 'rpc' | 'watch'>,
+  sender: Sender,
+  send: WatchedSend,
+): Promise<void> {
+  for (const { hash } of send.versions.filter(({ isVoid }) => isVoid)) {
+    const receipt = await readReceipt(rpc, hash)
+    if (receipt) return sender.land(send, receipt)
+  }
+  await watch.forget(send)
 }
