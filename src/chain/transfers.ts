@@ -1,6 +1,6 @@
 import { type Address, checksumAddress, type Hash, sameAddress } from '../base/address.ts'
 import { isProblem } from '../base/problem.ts'
-import type { Transfer } from '../domain/till.ts'
+import type { TillReading, Transfer } from '../domain/till.ts'
 import { TRANSFER } from './eip3009.ts'
 import { logsIn } from './logs.ts'
 import type { EvmLog, Receipt } from './receipt.ts'
@@ -24,37 +24,40 @@ export async function transfersTo(
 /**
  * The same, as far as either of two nodes shows it, where there are two: one that is behind, or hides some, does not say that there are none. A silent
  * one says nothing, nor does one that refuses, because it has thrown the blocks away, as long as the other one answers. Each is asked for the blocks that
- * it has, for some refuse a search that goes further. Of one transaction the first has the word: they may have it at two places, and it is one payment.
+ * it has, for some refuse a search that goes further; what lies beyond those of whoever answers was not read. Of one transaction the first has the word:
+ * they may have it at two places, and it is one payment.
  */
-export async function transfersByAny(
-  ...[rpc, ...search]: Parameters<typeof transfersTo>
-): Promise<readonly Transfer[]> {
-  if (rpc.second === null) return transfersTo(rpc, ...search)
+export async function transfersByAny(...[rpc, ...search]: Parameters<typeof transfersTo>): Promise<TillReading> {
+  if (rpc.second === null) return { transfers: await transfersTo(rpc, ...search), toBlock: search[2] }
   const first = await answerOf(transfersThere(rpc, ...search))
   const second = await answerOf(transfersThere(rpc.second, ...search))
-  if (first.shown === null && second.shown === null) throw first.refusal
-  const shown = first.shown ?? []
-  const known = new Set(shown.map(({ transaction }) => transaction))
-  return [...shown, ...(second.shown ?? []).filter(({ transaction }) => !known.has(transaction))]
+  if ('refusal' in first) {
+    if ('refusal' in second) throw first.refusal
+    return second
+  }
+  if ('refusal' in second) return first
+  const known = new Set(first.transfers.map(({ transaction }) => transaction))
+  const others = second.transfers.filter(({ transaction }) => !known.has(transaction))
+  const { toBlock } = first.toBlock < second.toBlock ? second : first
+  return { transfers: [...first.transfers, ...others], toBlock }
 }
 
-type Answer = { readonly shown: readonly Transfer[] | null; readonly refusal?: unknown }
-
-async function answerOf(search: Promise<readonly Transfer[]>): Promise<Answer> {
+async function answerOf(search: Promise<TillReading>): Promise<TillReading | { readonly refusal: unknown }> {
   try {
-    return { shown: await search }
+    return await search
   } catch (refusal) {
-    if (isProblem(refusal) || refusal instanceof RpcError) return { shown: null, refusal }
+    if (isProblem(refusal) || refusal instanceof RpcError) return { refusal }
     throw refusal
   }
 }
 
 async function transfersThere(
-  ...[rpc, target, fromBlock, toBlock]: Parameters<typeof transfersTo>
-): Promise<readonly Transfer[]> {
+  ...[rpc, target, fromBlock, wanted]: Parameters<typeof transfersTo>
+): Promise<TillReading> {
   const { number: newest } = await rpc.newest()
-  const hasAll = newest >= toBlock
-  return transfersTo(rpc, target, fromBlock, hasAll ? toBlock : newest)
+  const hasAll = newest >= wanted
+  const toBlock = hasAll ? wanted : newest
+  return { transfers: await transfersTo(rpc, target, fromBlock, toBlock), toBlock }
 }
 
 /** The same, in one transaction, to any of these addresses. */

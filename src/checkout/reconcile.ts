@@ -83,30 +83,34 @@ export async function scanTill(context: ReconcileContext, till: Till): Promise<T
   // A height that one of two nodes makes up must not be where the next look begins: what is beyond the other's is read again by then.
   const head = higher - lower > again ? lower + again : higher
   const mark = await openTill(db, till.id, { after: () => beginning(context, till), again, seldom })
-  const arrived = await readBlocks(context, till, mark.fromBlock, head)
+  const { to, ...arrived } = await readBlocks(context, till, mark.fromBlock, head)
   await lookBack(context, till, mark)
   await matchTill(context, till)
-  return { mark, blocks: { from: mark.fromBlock, to: head }, isWhole: head === higher, arrived }
+  return { mark, blocks: { from: mark.fromBlock, to }, isWhole: to === higher, arrived }
 }
 
+/** As far as anybody can read: what lies beyond is neither dropped nor read. */
 async function readBlocks(
   { db, random, log }: ReconcileContext,
   till: Till,
   from: bigint,
-  to: bigint,
-): Promise<TillScan['arrived']> {
+  head: bigint,
+): Promise<TillScan['arrived'] & { readonly to: bigint }> {
+  let to = head
   let count = 0
   let amount = 0n
-  for (const [first, last] of blockRanges(from, to, BLOCKS_PER_STEP)) {
-    const transfers = await till.transfers(first, last)
-    for (const step of scanSteps({ fromBlock: first, toBlock: last, transfers })) {
+  for (const [first, last] of blockRanges(from, head, BLOCKS_PER_STEP)) {
+    const { transfers, toBlock } = await till.transfers(first, last)
+    for (const step of toBlock < first ? [] : scanSteps({ fromBlock: first, toBlock, transfers })) {
       const dropped = await recordScan(db, till.id, step, random)
       if (dropped.length > 0) log.error('the chain dropped payments', { till: till.id, orderIds: dropped })
     }
     count += transfers.length
     for (const transfer of transfers) amount += transfer.amount
+    to = toBlock
+    if (to < last) break
   }
-  return { count, amount }
+  return { to, count, amount }
 }
 
 /**

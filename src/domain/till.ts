@@ -22,6 +22,9 @@ export type Transfer = {
 /** A number as two nodes tell it, where two answer; the same where one alone does. */
 export type TwoWords = { readonly lower: bigint; readonly higher: bigint }
 
+/** What was found in some blocks, and the last of them that somebody has read. */
+export type TillReading = { readonly transfers: readonly Transfer[]; readonly toBlock: bigint }
+
 export type Till = {
   /** Network, asset and address, lower case. */
   readonly id: string
@@ -30,8 +33,8 @@ export type Till = {
   readonly payTo: Address
   /** The newest block that each of two nodes has, where there are two. */
   newestBlocks(): Promise<TwoWords>
-  /** Every transfer to the till in these blocks, both included. */
-  transfers(fromBlock: bigint, toBlock: bigint): Promise<readonly Transfer[]>
+  /** Every transfer to the till in these blocks, both included, as far as anybody can read them now. */
+  transfers(fromBlock: bigint, toBlock: bigint): Promise<TillReading>
   /** The transfers to the till in one transaction. */
   transfersOf(transaction: Hash): Promise<readonly Transfer[]>
   /** Does enough of the chain stand on this transfer that it will not vanish again, and do two nodes show it where there are two? */

@@ -67,7 +67,10 @@ test('E38: a shop whose till was flooded while it was down sells again', async (
   const till: Partial<Till> = {
     id: 'till',
     newestBlocks: async () => ({ lower: 130n, higher: 130n }),
-    transfers: (from, to) => transfersTo(rpc, { token: TOKEN, to: TILL }, from, to),
+    transfers: async (from, to) => ({
+      transfers: await transfersTo(rpc, { token: TOKEN, to: TILL }, from, to),
+      toBlock: to,
+    }),
     sinceBlock: null,
   }
   const context: Partial<ReconcileContext> = {
