@@ -29,13 +29,18 @@ export async function transfersTo(
  */
 export async function transfersByAny(...[rpc, ...search]: Parameters<typeof transfersTo>): Promise<TillReading> {
   if (rpc.second === null) return { transfers: await transfersTo(rpc, ...search), toBlock: search[2] }
-  const first = await answerOf(transfersThere(rpc, ...search))
-  const second = await answerOf(transfersThere(rpc.second, ...search))
-  if ('refusal' in first) {
-    if ('refusal' in second) throw first.refusal
-    return second
+  let read: TillReading | null = null
+  let refusal: unknown
+  for (const node of rpc.believed()) {
+    const answer = await answerOf(transfersThere(node, ...search))
+    if ('refusal' in answer) refusal ??= answer.refusal
+    else read = read ? both(read, answer) : answer
   }
-  if ('refusal' in second) return first
+  if (read === null) throw refusal
+  return read
+}
+
+function both(first: TillReading, second: TillReading): TillReading {
   const known = new Set(first.transfers.map(({ transaction }) => transaction))
   const others = second.transfers.filter(({ transaction }) => !known.has(transaction))
   const { toBlock } = first.toBlock < second.toBlock ? second : first
