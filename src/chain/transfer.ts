@@ -16,8 +16,8 @@ import {
   type Tries,
 } from './attempts.ts'
 import { TRANSFER, transferRefusal } from './eip3009.ts'
-import { type Receipt, readReceipt } from './receipt.ts'
-import type { Rpc } from './rpc.ts'
+import { type Receipt, recallReceipt } from './receipt.ts'
+import { type Rpc, RpcError } from './rpc.ts'
 import type { Sender } from './sender.ts'
 import { transfersTo } from './transfers.ts'
 
@@ -145,22 +145,33 @@ async function hasLostAny(sender: Sender, keys: readonly Address[]): Promise<boo
 /** A transfer that one of our keys has made. */
 type Paid = { readonly hash: Hash; readonly key: Address }
 
-/** Transfers of this very sum to this payer, since they paid; null when no search could be made. All nodes are asked: one may hide them. */
+/**
+ * Transfers of this very sum to this payer, since they paid; null when no search could be made. All nodes are asked: one may hide them. One that has thrown
+ * the blocks away refuses, and says nothing, as long as another answers.
+ */
 async function paidAlready(
   { rpc }: RefundErrand,
   { token, to, amount, since }: Transfer,
   keys: readonly Address[],
 ): Promise<readonly Paid[] | null> {
-  const first = typeof since === 'string' ? (await readReceipt(rpc, since))?.blockNumber : since
+  const first = typeof since === 'string' ? (await recallReceipt(rpc, since))?.blockNumber : since
   if (first === undefined) return null
   const found = new Map<Hash, Paid>()
-  for (const node of rpc.second ? [rpc, rpc.second] : [rpc]) {
+  const refusals: RpcError[] = []
+  const nodes = rpc.second ? [rpc, rpc.second] : [rpc]
+  for (const node of nodes) {
     const head = BigInt(await node.request<Hex>('eth_blockNumber'))
-    for (const one of await transfersTo(node, { token, from: keys, to }, first, head)) {
+    const shown = await transfersTo(node, { token, from: keys, to }, first, head).catch((error: unknown) => {
+      if (!(error instanceof RpcError)) throw error
+      refusals.push(error)
+      return []
+    })
+    for (const one of shown) {
       const key = keys.find((each) => sameAddress(each, one.sender))
       if (key && one.amount === amount) found.set(one.transaction, { hash: one.transaction, key })
     }
   }
+  if (refusals.length === nodes.length) throw refusals[0]
   return [...found.values()]
 }
 
