@@ -4,6 +4,7 @@ import type { Partner } from './actors/partner.ts'
 import type { SimChain } from './chain.ts'
 import { type Chance, chanceOf } from './chance.ts'
 import { gateOf } from './gate.ts'
+import { byKind, type NodeKind } from './nodes.ts'
 import { type Replica, startReplica } from './replica.ts'
 import { type Asked, askApp, type Heard } from './request.ts'
 import type { Actor, Scheduler } from './scheduler.ts'
@@ -35,8 +36,8 @@ export type FleetParts = {
   readonly world: SimWorld
   readonly store: SimStore
   readonly config: Config
-  /** How many nodes each chain is asked through. */
-  readonly nodes: number
+  /** Those that each chain is asked through. */
+  readonly nodes: readonly NodeKind[]
   /** Made after this, and used later. */
   strikes(): Strikes
   readonly partner: Partner
@@ -73,7 +74,7 @@ export function createFleet(parts: FleetParts): Fleet {
   }
 
   const waysTo = (chain: SimChain) =>
-    Array.from({ length: parts.nodes }, (_, index) => chain.node(index, strikes().haze))
+    parts.nodes.map((kind, index) => byKind(chain, chain.node(index, strikes().haze), kind))
 
   /** A process starts, and is started again if that fails. */
   function start(index: number): void {

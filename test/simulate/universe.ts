@@ -14,6 +14,7 @@ import { type Bounds, REFILL, refill, setFloat, watchExposure, withBounds } from
 import { aimOf, type Fault, type FaultKind, planOf } from './faults.ts'
 import { createFleet, type Fleet } from './fleet.ts'
 import { goodsFor } from './goods.ts'
+import { nodeKindsOf } from './nodes.ts'
 import { fateOf } from './pool.ts'
 import { enterUniverse } from './process.ts'
 import { createScheduler, type Scheduler } from './scheduler.ts'
@@ -109,7 +110,7 @@ export async function openUniverse(seed: number, stage: Stage, options: Universe
   const blunders: string[] = []
   const onBlunder = (line: string) => void blunders.push(line.trim())
   const post = receiver.post
-  const { nodes } = setting
+  const nodes = nodeKindsOf(seed, setting.nodes)
   const parts = {
     seed,
     sim,
