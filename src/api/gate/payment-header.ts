@@ -30,7 +30,7 @@ export function createPaymentFinder(
       lines = Math.max(lines, linesOf(request, name))
     }
     if (lines > 1 || payments > 1)
-      throw new Problem('ambiguous_payment', 'Send exactly one payment header, once; nothing was taken.')
+      throw new Problem('ambiguous_payment', 'Send exactly one payment header, once; none was looked at.')
     return isPaid
   }
 }
