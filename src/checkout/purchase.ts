@@ -9,6 +9,7 @@ import type { Payment, Terms, Verified } from '../domain/rail.ts'
 import { ASKED, type ChallengeReason, type Outcome } from './answer.ts'
 import { sentBack } from './astray.ts'
 import type { Checkout } from './checkout.ts'
+import { landedInTime } from './in-time.ts'
 import { digestOf, open, promiseOf, type Written } from './opening.ts'
 import { callWhere, type PaidCall, type PurchaseRequest } from './paid-call.ts'
 import { withoutClaim } from './paid-words.ts'
@@ -64,12 +65,13 @@ function whereMeant<Input extends JsonObject>(call: PaidCall<Input>): PaidCall<I
 
 /** What becomes of a payment that has bought nothing, and that nothing is sold for any more. */
 async function refuseFormer<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
-  const { checkout, offer, credential } = whereMeant(call)
+  const meant = whereMeant(call)
+  const { checkout, offer, credential } = meant
   const { label, currency, network } = offer.rail
   const why = `This shop takes no payments by ${label} in ${currency} on ${network} any more, and this one has bought nothing;`
   const isCaptured = credential.funds === 'captured'
   // A promise may have been kept by somebody else than us.
-  const transaction = await offer.rail.landed(credential, 'all')
+  const transaction = await landedInTime(meant, 'all')
   if (transaction) {
     const astray = { transaction, detail: `${why} it goes back to its sender.`, mayBeAnothers: isCaptured }
     throw await sentBack({ checkout, offer }, astray)
@@ -182,9 +184,8 @@ const PRICE_LAG_MS = 10_000
 /** A payment that nobody has seen before. One that somebody else has carried to the chain fails every check, and its payer must not be asked to pay again. */
 async function buy<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
   return sale(call).catch(async (error: unknown) => {
-    const { offer, credential } = call
-    const isFree = isProblem(error) && error.status === 402 && credential.funds === 'authorized'
-    const transaction = isFree ? await offer.rail.landed(credential, 'one') : null
+    const isFree = isProblem(error) && error.status === 402 && call.credential.funds === 'authorized'
+    const transaction = isFree ? await landedInTime(call, 'one') : null
     if (!transaction) throw error
     const detail = 'This payment is on the chain already and has bought nothing; it goes back to its payer.'
     throw await sentBack(call, { transaction, detail, mayBeAnothers: true })
@@ -223,7 +224,7 @@ async function take<Input extends JsonObject>(call: PaidCall<Input>, input: Inpu
 
 /** Money that has moved cannot be refused; a person decides where that of a blocked payer goes. */
 async function blockedMoney<Input extends JsonObject>(call: PaidCall<Input>): Promise<Problem> {
-  const transaction = await call.offer.rail.landed(call.credential, 'all')
+  const transaction = await landedInTime(call, 'all')
   if (transaction)
     return sentBack(call, { transaction, detail: 'This payer is not served here.', mayBeAnothers: false })
   return new Problem('payment_pending', 'The shop cannot look at this payment now; send the same request again.', {

@@ -5,6 +5,7 @@ import type { Order } from '../domain/order.ts'
 import type { Credential } from '../domain/rail.ts'
 import { type Outcome, outcomeOf, publicOutcomeOf } from './answer.ts'
 import { sentBack } from './astray.ts'
+import { landedInTime } from './in-time.ts'
 import { digestOf } from './opening.ts'
 import { callWhere, type PaidCall } from './paid-call.ts'
 import { waitFor } from './run.ts'
@@ -59,7 +60,7 @@ async function assertNeverLanded<Input extends JsonObject>(call: PaidCall<Input>
       'This payment was given up on a network that this shop no longer looks at. If your wallet shows that it was made, ask the shop; else begin anew without it.',
       { taken: 'unknown', action: 'none' },
     )
-  const transaction = await call.offer.rail.landed(call.credential, 'all')
+  const transaction = await landedInTime(call, 'all')
   if (!transaction) return
   const detail = 'This payment landed after its order had been given up; it goes back to its payer.'
   throw await sentBack(call, { transaction, detail, mayBeAnothers: false })

@@ -1,9 +1,9 @@
-import type { Clock } from '../base/clock.ts'
 import type { Lease } from '../domain/lease.ts'
 import { isFinal, type LeasedOrder, type Order } from '../domain/order.ts'
 import type { Priority } from '../store/jobs.ts'
 import { advance, type OrderStep } from './advance.ts'
 import type { Checkout } from './checkout.ts'
+import { within } from './in-time.ts'
 import { paidError, reasonOf } from './paid-words.ts'
 
 /** More than any order takes from its first state to its last. */
@@ -120,16 +120,6 @@ export async function waitFor(checkout: Checkout, order: Order, untilMs: number)
     }
   }
   return seen
-}
-
-async function within<Result>(clock: Clock, ms: number, work: Promise<Result>): Promise<Result | null> {
-  const timer = new AbortController()
-  const timeUp = clock.sleep(ms, timer.signal).then(() => null)
-  try {
-    return await Promise.race([work, timeUp])
-  } finally {
-    timer.abort()
-  }
 }
 
 /** Ended, or on the way to a refund: the payer can be told now. */

@@ -54,3 +54,14 @@ test('E92: nor when that landed before the one that it replaced is shown', async
   const { status } = await send({ type: 'transaction', signature })
   assert.deepEqual({ taken: await taken(), isAskedAgain: status === 402 }, { taken: LOT_PRICE, isAskedAgain: false })
 })
+
+test('E118: nor does anybody wait for minutes because the nodes search as long', { timeout: 60_000 }, async (t) => {
+  const { wallet, challenge, meddler: first, other, taken, send } = await startPull(t)
+  await wallet.send(wallet.sign([payingCall(challenge)], { ...OPEN_END, gas: 400_000n }))
+  const signature: Hex = wallet.sign([payingCall(challenge)], { nonceKey: 0n, nonce: 0n })
+  for (const node of [first, other])
+    node.meddle('eth_getLogs', (_params, ask, chain) => (chain === TEMPO ? new Promise(() => {}) : ask()))
+  const answer = await send({ type: 'transaction', signature })
+  const { payment } = await said(answer)
+  assert.deepEqual([answer.status, payment.taken, await taken()], [409, 'unknown', LOT_PRICE])
+})

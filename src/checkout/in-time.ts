@@ -1,0 +1,33 @@
+import type { Hash } from '../base/address.ts'
+import type { Clock } from '../base/clock.ts'
+import type { JsonObject } from '../base/json.ts'
+import { Problem } from '../base/problem.ts'
+import type { NodeWord } from '../domain/rail.ts'
+import type { PaidCall } from './paid-call.ts'
+
+/** What comes in time; else null, and whoever is at work goes on. */
+export async function within<Result>(clock: Clock, ms: number, work: Promise<Result>): Promise<Result | null> {
+  const timer = new AbortController()
+  const timeUp = clock.sleep(ms, timer.signal).then(() => null)
+  try {
+    return await Promise.race([work, timeUp])
+  } finally {
+    timer.abort()
+  }
+}
+
+/** Where a payment is on the chain, if it is. A node may search for minutes; its payer waits no longer than for a purchase, and hears that nobody knows. */
+export async function landedInTime<Input extends JsonObject>(
+  { checkout, offer, credential }: PaidCall<Input>,
+  word: NodeWord,
+): Promise<Hash | null> {
+  const { clock, limits } = checkout
+  const look = offer.rail.landed(credential, word).then((transaction) => ({ transaction }))
+  const seen = await within(clock, limits.waitMsMax, look)
+  if (seen) return seen.transaction
+  throw new Problem(
+    'payment_conflict',
+    'The chain takes long to say whether this payment landed; send the same request again, and no other payment.',
+    { taken: 'unknown', action: 'wait_same_credential' },
+  )
+}
