@@ -7,8 +7,8 @@ import { Problem } from '../../base/problem.ts'
 import type { BatchReader } from '../../chain/batch.ts'
 import { type Contract, decodeEventLog, eventTopic } from '../../chain/contract.ts'
 import { blockTime, type HeadSource } from '../../chain/head.ts'
-import type { EvmLog } from '../../chain/receipt.ts'
-import type { Rpc } from '../../chain/rpc.ts'
+import { logsSince } from '../../chain/logs.ts'
+import { type Rpc, RpcError } from '../../chain/rpc.ts'
 import type { LotNote } from '../../store/lot-notes.ts'
 
 export type SaleContract = Contract<typeof saleLots.abi>
@@ -85,10 +85,9 @@ export function createLots(options: LotsOptions): Lots {
   /** When the terms of a lot were changed lately, and to what price, oldest first. */
   async function changesOf(saleId: number): Promise<readonly { readonly block: bigint; readonly price: bigint }[]> {
     const { number } = await head.latest()
-    const fromBlock = `0x${(number > HISTORY_BLOCKS ? number - HISTORY_BLOCKS : 0n).toString(16)}`
+    const fromBlock = number > HISTORY_BLOCKS ? number - HISTORY_BLOCKS : 0n
     const topics = [LOT_SET, `0x${BigInt(saleId).toString(16).padStart(64, '0')}`]
-    const filter = { address: contract.address, topics, fromBlock, toBlock: 'latest' }
-    const logs = await rpc.request<readonly EvmLog[]>('eth_getLogs', [filter])
+    const logs = await logsSince(rpc, { address: contract.address, topics }, fromBlock)
     return logs.flatMap((log) => {
       const event = decodeEventLog(saleAbi, log)
       return event?.eventName === 'LotSet'
@@ -102,18 +101,25 @@ export function createLots(options: LotsOptions): Lots {
     return lot?.exists ? lot.terms.unitPrice : null
   }
 
+  async function wasLately(saleId: number, unitPrice: bigint, since: number): Promise<boolean> {
+    const changes = await changesOf(saleId)
+    for (const [index, { block }] of changes.entries()) {
+      if ((await blockTime(rpc, block)) < since) continue
+      const replaced = changes[index - 1]?.price ?? (await priceAt(saleId, block - 1n))
+      if (replaced === unitPrice) return true
+    }
+    return false
+  }
+
   return {
     async priceWas(saleId, unitPrice, since) {
       // What this replica showed may be two seconds old; another one may have asked for the price of now.
       const { exists, terms } = await contract.read('lot', [BigInt(saleId)])
       if (exists && terms.unitPrice === unitPrice) return true
-      const changes = await changesOf(saleId)
-      for (const [index, { block }] of changes.entries()) {
-        if ((await blockTime(rpc, block)) < since) continue
-        const replaced = changes[index - 1]?.price ?? (await priceAt(saleId, block - 1n))
-        if (replaced === unitPrice) return true
-      }
-      return false
+      return wasLately(saleId, unitPrice, since).catch((error: unknown) => {
+        // Nodes have thrown away what it takes to know.
+        throw error instanceof RpcError ? unread(error) : error
+      })
     },
     async standing(saleId) {
       if (saleIds !== null && !saleIds.includes(saleId)) return null
@@ -176,8 +182,8 @@ function sumOf(amounts: readonly (bigint | null)[]): bigint | null {
   return amounts.reduce<bigint | null>((sum, one) => (sum === null || one === null ? null : sum + one), 0n)
 }
 
-function unread(): Problem {
-  return new Problem('chain_unavailable', 'The sale contract could not be read; try again shortly.')
+function unread(cause?: unknown): Problem {
+  return new Problem('chain_unavailable', 'The sale contract could not be read; try again shortly.', { cause })
 }
 
 type RawLot = Awaited<ReturnType<typeof lotNow>>
