@@ -166,7 +166,7 @@ function nodeAt({ data, port, folder, account, binary }: NodePlace): PostgresNod
   const end = () => server?.kill('SIGKILL')
   process.once('exit', end)
   const signal = (name: NodeJS.Signals) => {
-    for (const pid of familyOf(server!.pid!)) process.kill(pid, name)
+    for (const pid of familyOf(server!.pid!)) signalIfThere(pid, name)
   }
   return {
     port,
@@ -221,5 +221,14 @@ async function ask(url: string, sql: string): Promise<number> {
     return (await client.query(sql)).rowCount ?? 0
   } finally {
     await client.end()
+  }
+}
+
+/** A session may have ended since it was counted. */
+function signalIfThere(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
 }
