@@ -1,11 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 
 // Half of what a test file cost was to load the shop and to run its code cold. Files therefore share a process, one after the other: each is
 // a suite of its own, so what it sets up before and after its tests stays its own.
 
-/** So many files share a process: each process more costs ten seconds to load and to warm up, and far fewer could not be shared out. */
-const GROUP_MAX = 72
+/** A process for each core: each one more costs ten seconds to load and to warm up. */
+const PIECES = availableParallelism()
 
 /** These take long, and most of it one core or none: at the end the cores would wait for them. */
 const WAITING = [
@@ -44,22 +45,20 @@ export function groupsOf(files: readonly string[]): readonly Group[] {
   const shared = files.filter((file) => !isAlone(file))
   const delegating = DELEGATING.filter((file) => shared.includes(file))
   const browser = shared.filter((file) => BROWSER.test(file))
-  const light = shared.filter((file) => file.startsWith('src/'))
-  const others = shared.filter((file) => ![...delegating, ...browser, ...light].includes(file))
+  const others = shared.filter((file) => ![...delegating, ...browser].includes(file))
   const isWaiting = (file: string) => WAITING.includes(file)
   // The longest first: no core waits long for another at the end.
   return [
-    ...piecesOf(others),
+    ...piecesOf(others, PIECES),
     ...alone.filter(isWaiting).map((file): Group => [file]),
-    ...piecesOf(browser),
+    ...piecesOf(browser, 1),
     ...piecesOf(delegating, DELEGATING_ROWS),
     ...alone.filter((file) => !isWaiting(file)).map((file): Group => [file]),
-    ...piecesOf(light),
   ]
 }
 
 /** Dealt out like cards: files that stand beside each other take about as long, and so do the pieces. */
-function piecesOf(files: readonly string[], pieces = Math.ceil(files.length / GROUP_MAX)): readonly Group[] {
+function piecesOf(files: readonly string[], pieces: number): readonly Group[] {
   const hands = Array.from({ length: pieces }, (_, piece) => files.filter((_, i) => i % pieces === piece))
   return hands.filter((hand): hand is [string, ...string[]] => hand.length > 0)
 }
