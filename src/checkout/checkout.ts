@@ -85,6 +85,8 @@ type CheckoutLimits = {
   readonly holdMsMax: number
   /** A request is answered within this time, finished or not. */
   readonly waitMsMax: number
+  /** And the chain is asked for this long whether a payment landed. */
+  readonly lookMsMax: number
   /** After this long without a sign of life, another process takes over an order. */
   readonly leaseSeconds: number
 }

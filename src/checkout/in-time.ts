@@ -16,14 +16,14 @@ export async function within<Result>(clock: Clock, ms: number, work: Promise<Res
   }
 }
 
-/** Where a payment is on the chain, if it is. A node may search for minutes; its payer waits no longer than for a purchase, and hears that nobody knows. */
+/** Where a payment is on the chain, if it is. A node may search for minutes; its payer does not wait as long, and hears that nobody knows. */
 export async function landedInTime<Input extends JsonObject>(
   { checkout, offer, credential }: PaidCall<Input>,
   word: NodeWord,
 ): Promise<Hash | null> {
   const { clock, limits } = checkout
   const look = offer.rail.landed(credential, word).then((transaction) => ({ transaction }))
-  const seen = await within(clock, limits.waitMsMax, look)
+  const seen = await within(clock, limits.lookMsMax, look)
   if (seen) return seen.transaction
   throw new Problem(
     'payment_conflict',

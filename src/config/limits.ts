@@ -25,6 +25,8 @@ export type Limits = {
   readonly challengeTtlMs: number
   /** A paid request is answered within this time, finished or not. */
   readonly waitMsMax: number
+  /** How long whoever pays waits until a node has said whether their payment landed. Not the time above: an honest node may need longer than that is set to. */
+  readonly lookMsMax: number
   /** An order without a sign of life for this long is taken over by another process. */
   readonly leaseSeconds: number
   readonly rpcTimeoutMs: number
@@ -83,6 +85,7 @@ export const defaultLimits: Limits = {
   nftsMax: 20,
   challengeTtlMs: 300_000,
   waitMsMax: 8_000,
+  lookMsMax: 8_000,
   leaseSeconds: 15,
   rpcTimeoutMs: 8_000,
   facilitatorTimeoutMs: 20_000,

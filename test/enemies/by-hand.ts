@@ -4,6 +4,7 @@ import type { PrivateKeyAccount } from 'viem/accounts'
 import type { Hash } from '../../src/base/address.ts'
 import { advance } from '../../src/checkout/advance.ts'
 import type { ChainConfig, Config } from '../../src/config/config.ts'
+import type { Limits } from '../../src/config/limits.ts'
 import type { Order } from '../../src/domain/order.ts'
 import { movableClock } from '../checkout/counter.ts'
 import { createMeddler } from '../checkout/meddler.ts'
@@ -81,7 +82,7 @@ export async function startWithBackup(t: TestContext) {
 }
 
 /** A shop that asks two nodes, each of which may be made to lie, and that does something when an order is open. */
-export async function startBetweenNodes(t: TestContext) {
+export async function startBetweenNodes(t: TestContext, own: Partial<Limits> = {}) {
   const clock = movableClock()
   const [meddler, other] = [createMeddler(), createMeddler()]
   let opened = async (): Promise<void> => {}
@@ -93,7 +94,7 @@ export async function startBetweenNodes(t: TestContext) {
     },
     wrapTransport: (chainId, transport) => [meddler.wrap(chainId, transport), other.wrap(chainId, transport)],
     configure: (config) => {
-      const limits = { ...config.limits, waitMsMax: 500, receiptWaitMs: 300 }
+      const limits = { ...config.limits, waitMsMax: 500, receiptWaitMs: 300, ...own }
       return withChains({ ...config, limits }, { burial: { blocks: 2n, ms: 0 } })
     },
   })

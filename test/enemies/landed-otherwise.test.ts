@@ -56,7 +56,7 @@ test('E92: nor when that landed before the one that it replaced is shown', async
 })
 
 test('E118: nor does anybody wait for minutes because the nodes search as long', { timeout: 60_000 }, async (t) => {
-  const { wallet, challenge, meddler: first, other, taken, send } = await startPull(t)
+  const { wallet, challenge, meddler: first, other, taken, send } = await startPull(t, { lookMsMax: 500 })
   await wallet.send(wallet.sign([payingCall(challenge)], { ...OPEN_END, gas: 400_000n }))
   const signature: Hex = wallet.sign([payingCall(challenge)], { nonceKey: 0n, nonce: 0n })
   for (const node of [first, other])

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
+import type { Limits } from '../../src/config/limits.ts'
 import { challengeOf, credentialOf, mppWallet } from '../checkout/mpp-wallet.ts'
 import { buyUrl, LOT } from '../operations/desk.ts'
 import { post } from '../support/buyers.ts'
@@ -7,8 +8,8 @@ import { mppPullUnderTest } from '../support/credentials.ts'
 import { startBetweenNodes, step } from './by-hand.ts'
 
 /** A wallet that was asked to pay for a lot, at a shop between two nodes; what it then shows, and what the till has got. */
-export async function startPull(t: TestContext) {
-  const nodes = await startBetweenNodes(t)
+export async function startPull(t: TestContext, own: Partial<Limits> = {}) {
+  const nodes = await startBetweenNodes(t, own)
   const { shop, clock } = nodes
   const { tempo } = shop.chains
   const before = await mppPullUnderTest.till(shop)
