@@ -13,7 +13,7 @@ import { underLease } from './held.ts'
 import { matchMissing, matchTill } from './match.ts'
 import { workOrphans } from './orphans.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
-import { scanSteps } from './scan-steps.ts'
+import { type ScanStep, scanSteps } from './scan-steps.ts'
 import { setAside } from './set-aside.ts'
 
 /** What one look at a till found. */
@@ -77,13 +77,16 @@ type TillScan = {
 
 /** Reads the till's transfers since the last time, and finds their orders. */
 export async function scanTill(context: ReconcileContext, till: Till): Promise<TillScan> {
-  const { db, policy } = context
+  const { db, policy, random, log } = context
   const { rescanBlocks: again, lookBackBlocks: seldom } = policy
   const { lower, higher } = await till.newestBlocks()
   // A height that one of two nodes makes up must not be where the next look begins: what is beyond the other's is read again by then.
   const head = higher - lower > again ? lower + again : higher
   const mark = await openTill(db, till.id, { after: () => beginning(context, till), again, seldom })
-  const { to, ...arrived } = await readBlocks(context, till, mark.fromBlock, head)
+  const { to, ...arrived } = await readBlocks(till, mark.fromBlock, head, async (step) => {
+    const dropped = await recordScan(db, till.id, step, random)
+    if (dropped.length > 0) log.error('the chain dropped payments', { till: till.id, orderIds: dropped })
+  })
   await lookBack(context, till, mark)
   await matchTill(context, till)
   return { mark, blocks: { from: mark.fromBlock, to }, isWhole: to === higher, arrived }
@@ -91,20 +94,17 @@ export async function scanTill(context: ReconcileContext, till: Till): Promise<T
 
 /** As far as anybody can read: what lies beyond is neither dropped nor read. */
 async function readBlocks(
-  { db, random, log }: ReconcileContext,
   till: Till,
   from: bigint,
   head: bigint,
+  write: (step: ScanStep) => Promise<void>,
 ): Promise<TillScan['arrived'] & { readonly to: bigint }> {
   let to = head
   let count = 0
   let amount = 0n
   for (const [first, last] of blockRanges(from, head, BLOCKS_PER_STEP)) {
     const { transfers, toBlock } = await till.transfers(first, last)
-    for (const step of toBlock < first ? [] : scanSteps({ fromBlock: first, toBlock, transfers })) {
-      const dropped = await recordScan(db, till.id, step, random)
-      if (dropped.length > 0) log.error('the chain dropped payments', { till: till.id, orderIds: dropped })
-    }
+    for (const step of toBlock < first ? [] : scanSteps({ fromBlock: first, toBlock, transfers })) await write(step)
     count += transfers.length
     for (const transfer of transfers) amount += transfer.amount
     to = toBlock
@@ -115,15 +115,22 @@ async function readBlocks(
 
 /**
  * A node may name its newest block and search as of minutes ago: what it did not show then would never be asked for again, and money without an order
- * has no other name. Nothing depends on it: nodes that have thrown these blocks away refuse.
+ * has no other name. Nothing depends on it: nodes that have thrown these blocks away refuse, or say that nothing is in them. So what is found is added,
+ * and nothing is dropped: the chain does not change its mind so far back, and no later look would find it again.
  */
-async function lookBack(context: ReconcileContext, till: Till, { backToBlock, fromBlock }: TillMark): Promise<void> {
+async function lookBack(
+  { db, random, log }: ReconcileContext,
+  till: Till,
+  { backToBlock, fromBlock }: TillMark,
+): Promise<void> {
   if (backToBlock >= fromBlock) return
   try {
-    await readBlocks(context, till, backToBlock, fromBlock - 1n)
+    await readBlocks(till, backToBlock, fromBlock - 1n, ({ transfers }) =>
+      recordArrivals(db, till.id, transfers, random),
+    )
   } catch (error) {
     if (!isProblem(error) && !(error instanceof RpcError)) throw error
-    context.log.warn('earlier blocks could not be read once more', { till: till.id, error })
+    log.warn('earlier blocks could not be read once more', { till: till.id, error })
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Transfer } from '../domain/till.ts'
 
-type ScanStep = { readonly fromBlock: bigint; readonly toBlock: bigint; readonly transfers: readonly Transfer[] }
+export type ScanStep = { readonly fromBlock: bigint; readonly toBlock: bigint; readonly transfers: readonly Transfer[] }
 
 /** Sixty thousand in one statement take longer than the store lets it. A block is never cut: what it does not show counts as dropped. */
 export const TRANSFERS_PER_STEP = 5_000
