@@ -146,8 +146,9 @@ async function hasLostAny(sender: Sender, keys: readonly Address[]): Promise<boo
 type Paid = { readonly hash: Hash; readonly key: Address }
 
 /**
- * Transfers of this very sum to this payer, since they paid; null when no search could be made. All nodes are asked: one may hide them. One that has thrown
- * the blocks away refuses, and says nothing, as long as another answers.
+ * Transfers of this very sum to this payer, since they paid; null when no search could be made. All nodes are asked, each by itself: one may hide them. One
+ * that has thrown the blocks away refuses, and one may have no time; then it says nothing, as long as another answers that has counted as much of our keys
+ * where it was searched. One that has counted less has not got the block in which they last moved something.
  */
 async function paidAlready(
   { rpc }: RefundErrand,
@@ -156,23 +157,35 @@ async function paidAlready(
 ): Promise<readonly Paid[] | null> {
   const first = typeof since === 'string' ? (await recallReceipt(rpc, since))?.blockNumber : since
   if (first === undefined) return null
+  const told = await Promise.all(rpc.each().map((node) => wordOf(lookBy(node, { token, from: keys, to }, first))))
+  const looks = told.filter((look) => look !== null)
+  const searched = looks.filter(({ shown }) => shown !== null)
+  const isCounted = (count: number, key: number) => searched.some(({ counts }) => counts[key]! >= count)
+  if (looks.length < Math.min(2, told.length) || !looks.every(({ counts }) => counts.every(isCounted))) return null
   const found = new Map<Hash, Paid>()
-  const refusals: RpcError[] = []
-  const nodes = rpc.second ? [rpc, rpc.second] : [rpc]
-  for (const node of nodes) {
-    const head = BigInt(await node.request<Hex>('eth_blockNumber'))
-    const shown = await transfersTo(node, { token, from: keys, to }, first, head).catch((error: unknown) => {
-      if (!(error instanceof RpcError)) throw error
-      refusals.push(error)
-      return []
-    })
-    for (const one of shown) {
-      const key = keys.find((each) => sameAddress(each, one.sender))
-      if (key && one.amount === amount) found.set(one.transaction, { hash: one.transaction, key })
-    }
+  for (const one of searched.flatMap(({ shown }) => shown!)) {
+    const key = keys.find((each) => sameAddress(each, one.sender))
+    if (key && one.amount === amount) found.set(one.transaction, { hash: one.transaction, key })
   }
-  if (refusals.length === nodes.length) throw refusals[0]
   return [...found.values()]
+}
+
+/** What one node has of the transfers of some keys, up to its newest block; null when it cannot be searched. And what each key has counted there. */
+async function lookBy(node: Rpc, wanted: { token: Address; from: readonly Address[]; to: Address }, first: bigint) {
+  const newest = await node.request<Hex>('eth_blockNumber')
+  const count = async (key: Address) => Number(await node.request<Hex>('eth_getTransactionCount', [key, newest]))
+  const counts = await Promise.all(wanted.from.map(count))
+  return { counts, shown: await wordOf(transfersTo(node, wanted, first, BigInt(newest))) }
+}
+
+/** Null for whoever is silent, or refuses. */
+async function wordOf<Word>(asked: Promise<Word>): Promise<Word | null> {
+  try {
+    return await asked
+  } catch (error) {
+    if (isProblem(error) || error instanceof RpcError) return null
+    throw error
+  }
 }
 
 /** One of them may be this very refund: as one of its tries, or as one that the journal has lost. All others belong to other orders. */
