@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Hex } from '../base/hex.ts'
 import { Problem } from '../base/problem.ts'
 import { type NewHeads, noHeads } from '../domain/new-heads.ts'
-import type { Rpc } from './rpc.ts'
+import { type Rpc, RpcError } from './rpc.ts'
 import { LARGE_ANSWER_BYTES_MAX } from './transport.ts'
 
 export type EvmLog = {
@@ -62,13 +62,27 @@ export function readReceipts(
 
 /**
  * From whichever node has it, for what was mined long ago: many keep the last blocks only, and say of all before that there is nothing. For nobody who
- * waits for something to be mined.
+ * waits for something to be mined. One that has the block and not the transaction in it has forgotten nothing: the other shows what the chain has dropped.
  */
 export async function recallReceipt(rpc: Rpc, hash: Hash): Promise<Receipt | null> {
   const shown = await readReceipt(rpc, hash)
   if (shown || rpc.second === null) return shown
   const others = await readReceipts(rpc, hash)
-  return others.map((raw) => (raw ? receiptIn(raw, hash) : null)).find((one) => one !== null) ?? null
+  const recalled = others.map((raw) => (raw ? receiptIn(raw, hash) : null)).find((one) => one !== null) ?? null
+  return recalled && (await isDenied(rpc, recalled)) ? null : recalled
+}
+
+type BlockBody = { readonly hash: Hash; readonly transactions: readonly Hash[] }
+
+async function isDenied(rpc: Rpc, { blockNumber, blockHash, transactionHash }: Receipt): Promise<boolean> {
+  const question = [`0x${blockNumber.toString(16)}`, false]
+  const asked = rpc.request<BlockBody | null>('eth_getBlockByNumber', question, LARGE_ANSWER_BYTES_MAX)
+  const block = await asked.catch((error: unknown) => {
+    if (error instanceof RpcError) return null
+    throw error
+  })
+  if (block === null) return false
+  return block.hash !== blockHash || !block.transactions.some((one) => one.toLowerCase() === transactionHash)
 }
 
 /**
