@@ -53,8 +53,17 @@ export function createPaymentGate({ checkout, rails, limiter, limits }: PaymentG
   /** A payment that we know already is always answered; a new one from a caller whose payments keep failing is not looked at. */
   async function assertWelcome(request: HttpRequest, credential: Credential | null): Promise<void> {
     if (!limiter.isDistrusted(request)) return
-    const isKnown = credential !== null && (await checkout.orders.byIdentities(credential.identities)) !== null
-    if (!isKnown) limiter.refuse(request, credential?.funds === 'captured' ? 'unknown' : false)
+    if (credential === null || !(await mayBeKnown(credential))) limiter.refuse(request)
+  }
+
+  /** Whether a payment has an order. While the store does not say the purchase asks it once more, and has the words for that. */
+  async function mayBeKnown({ identities }: Credential): Promise<boolean> {
+    try {
+      return (await checkout.orders.byIdentities(identities)) !== null
+    } catch (error) {
+      if (isProblem(error)) return true
+      throw error
+    }
   }
 
   async function admit(request: HttpRequest, payment: Sent, buy: () => Promise<Outcome>): Promise<Outcome> {

@@ -18,8 +18,8 @@ export type RateLimiter = {
   isDistrusted(request: HttpRequest): boolean
   /** Counts a payment that was not taken. */
   distrust(request: HttpRequest): void
-  /** Throws 429 on behalf of a distrusted caller, with what is known of the money. */
-  refuse(request: HttpRequest, taken: false | 'unknown'): never
+  /** Throws 429 on behalf of a distrusted caller. That the payment has no order does not say that its money has not moved: nobody asks the chain. */
+  refuse(request: HttpRequest): never
   /**
    * Counts one more showing of a payment, until the returned function is called. Showings at the same moment count as one: they wait for
    * the same end. Counted for each caller apart, because what names a payment is public and others must not use up its payer's tries.
@@ -83,14 +83,14 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     distrust(request) {
       failures.counter.take(clientOf(request))
     },
-    refuse(request, taken) {
+    refuse(request) {
       const grant = failures.counter.peek(clientOf(request))
       onLimited(failures.name)
       throw limited(
         failures,
         grant,
         `Too many payments from your address were no good; this one was not looked at. Wait ${grant.resetSeconds} s.`,
-        { taken },
+        { taken: 'unknown' },
       )
     },
     show(payment, request) {
@@ -121,7 +121,7 @@ function headersOf({ name, policy }: Limit, { left, resetSeconds }: RateGrant): 
   return { 'RateLimit-Policy': policy, RateLimit: `"${name}";r=${left};t=${resetSeconds}` }
 }
 
-function limited(limit: Limit, grant: RateGrant, detail: string, claim: { taken?: false | 'unknown' } = {}): Problem {
+function limited(limit: Limit, grant: RateGrant, detail: string, claim: { taken?: 'unknown' } = {}): Problem {
   const headers = headersOf(limit, grant)
   return new Problem('rate_limited', detail, { ...claim, afterSeconds: grant.resetSeconds, headers })
 }
