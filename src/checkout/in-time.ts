@@ -1,9 +1,15 @@
 import type { Hash } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
-import type { JsonObject } from '../base/json.ts'
 import { Problem } from '../base/problem.ts'
-import type { NodeWord } from '../domain/rail.ts'
-import type { PaidCall } from './paid-call.ts'
+import type { Credential, NodeWord, Rail } from '../domain/rail.ts'
+import type { Checkout } from './checkout.ts'
+
+/** A payment, and where it is to be looked for. */
+type Shown = {
+  readonly checkout: Checkout
+  readonly offer: { readonly rail: Rail }
+  readonly credential: Credential
+}
 
 /** What comes in time; else null, and whoever is at work goes on. */
 export async function within<Result>(clock: Clock, ms: number, work: Promise<Result>): Promise<Result | null> {
@@ -17,10 +23,7 @@ export async function within<Result>(clock: Clock, ms: number, work: Promise<Res
 }
 
 /** Where a payment is on the chain, if it is. A node may search for minutes; its payer does not wait as long, and hears that nobody knows. */
-export async function landedInTime<Input extends JsonObject>(
-  { checkout, offer, credential }: PaidCall<Input>,
-  word: NodeWord,
-): Promise<Hash | null> {
+export async function landedInTime({ checkout, offer, credential }: Shown, word: NodeWord): Promise<Hash | null> {
   const { clock, limits } = checkout
   const look = offer.rail.landed(credential, word).then((transaction) => ({ transaction }))
   const seen = await within(clock, limits.lookMsMax, look)

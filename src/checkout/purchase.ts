@@ -10,6 +10,7 @@ import { ASKED, type ChallengeReason, type Outcome } from './answer.ts'
 import { sentBack } from './astray.ts'
 import type { Checkout } from './checkout.ts'
 import { landedInTime } from './in-time.ts'
+import { type Misplaced, refusalOfMisplaced } from './misplaced.ts'
 import { digestOf, open, promiseOf, type Written } from './opening.ts'
 import { callWhere, type PaidCall, type PurchaseRequest } from './paid-call.ts'
 import { withoutClaim } from './paid-words.ts'
@@ -117,8 +118,9 @@ export async function refuse<Input extends JsonObject>(
   checkout: Checkout,
   offer: Offer<Input>,
   request: PurchaseRequest<Input>,
-  problem: Problem,
+  misplaced: Misplaced,
 ): Promise<Outcome> {
+  const problem = await refusalOfMisplaced(checkout, misplaced)
   // After money may have moved nothing is asked for, at whichever address it is shown.
   if (problem.status !== 402) throw problem
   return challenge({ checkout, offer, request }, await priceShown(offer, request), { why: 'refused', problem })

@@ -1,12 +1,20 @@
 import type { JsonObject } from '../../base/json.ts'
 import { isProblem, Problem } from '../../base/problem.ts'
-import { declaredRails, type RailHeaders, type RailTraits } from '../../domain/rail.ts'
+import type { Misplaced } from '../../checkout/misplaced.ts'
+import {
+  type Credential,
+  declaredRails,
+  type Incoming,
+  type Rail,
+  type RailHeaders,
+  type RailTraits,
+} from '../../domain/rail.ts'
 import type { PaidRoute, Route } from '../../domain/route.ts'
 import type { HttpRequest } from '../http/request.ts'
 import { type PaymentHeader, paymentHeader } from './payment-header.ts'
 
 /** Names a payment that a route cannot take; null when there is none of that kind. */
-type MisplacedFinder = (request: HttpRequest, isPaid: boolean) => Problem | null
+type MisplacedFinder = (request: HttpRequest, isPaid: boolean) => Misplaced | null
 
 /**
  * A payment of another protocol, or in the header of another version, is none here. Whoever sends one and hears only "pay" would send it
@@ -20,20 +28,20 @@ export function createMisplacedFinder(route: PaidRoute, routes: readonly Route[]
     .filter(({ name }) => name !== rail.name)
     .map((traits) => ({
       header: paymentHeader(traits.headers.credential),
-      problem: otherProtocol(traits, route, paid),
+      misplaced: otherProtocol(traits, route, paid),
     }))
   const mistaken = (rail.headers.mistaken ?? []).map(({ name, what }) => ({
     name: name.toLowerCase(),
-    problem: otherVersion(name, what, route),
+    misplaced: otherVersion(name, what, route),
   }))
 
   return (request, isPaid) => {
-    if (!isPaid) return mistaken.find(({ name }) => request.header(name) !== undefined)?.problem ?? null
+    if (!isPaid) return mistaken.find(({ name }) => request.header(name) !== undefined)?.misplaced ?? null
     const isHere = ({ name, isPayment }: PaymentHeader) => {
       const value = request.header(name)
       return value !== undefined && isPayment(value)
     }
-    return isHere(own) ? null : (others.find(({ header }) => isHere(header))?.problem(request) ?? null)
+    return isHere(own) ? null : (others.find(({ header }) => isHere(header))?.misplaced(request) ?? null)
   }
 }
 
@@ -56,25 +64,31 @@ function otherProtocol(traits: RailTraits, route: PaidRoute, paid: readonly Paid
     members: { payment: { taken: 'unknown', sent, wanted } },
   })
 
-  /** Where its payer has sent the money already, nobody may be told that paying is safe. */
-  return (request: HttpRequest): Problem => {
-    try {
-      return theirs?.read({ header: request.header, meta: () => undefined })?.funds === 'captured' ? moved : misplaced
-    } catch (error) {
-      if (isProblem(error)) return misplaced
-      throw error
-    }
+  return (request: HttpRequest): Misplaced => {
+    const credential = theirs ? readBy(theirs, { header: request.header, meta: () => undefined }) : null
+    return { problem: misplaced, shown: theirs && credential ? { rail: theirs, credential, moved } : null }
   }
 }
 
-function otherVersion(name: string, what: string, route: PaidRoute): Problem {
+/** Null also for what cannot be read. */
+export function readBy(rail: Rail, incoming: Incoming): Credential | null {
+  try {
+    return rail.read(incoming)
+  } catch (error) {
+    if (isProblem(error)) return null
+    throw error
+  }
+}
+
+function otherVersion(name: string, what: string, route: PaidRoute): Misplaced {
   const { rail } = route.offer
   const wanted = wantedBy(route)
-  return new Problem(
+  const problem = new Problem(
     'payment_misplaced',
     `${name} is ${what}, which is not taken here. Pay the challenge in this answer, and send that payment in ${wanted.header}.`,
     { members: { payment: { taken: false, sent: { protocol: rail.name, header: name, url: null }, wanted } } },
   )
+  return { problem, shown: null }
 }
 
 function wantedBy(route: PaidRoute): { readonly protocol: string; readonly header: string; readonly url: string } {

@@ -6,6 +6,7 @@ import type { Limits } from '../../config/limits.ts'
 import type { Credential, Incoming, RailHeaders } from '../../domain/rail.ts'
 import type { PaidRoute } from '../../domain/route.ts'
 import type { HttpRequest } from '../http/request.ts'
+import { readBy } from './misplaced-payment.ts'
 import { createPaymentFinder } from './payment-header.ts'
 import type { RateLimiter } from './rate-limit.ts'
 
@@ -68,7 +69,8 @@ export function createPaymentGate({ checkout, rails, limiter, limits }: PaymentG
 
   async function admit(request: HttpRequest, payment: Sent, buy: () => Promise<Outcome>): Promise<Outcome> {
     if (!payment.route.isRateLimited) return withRoom(buy)
-    const credential = readCredential(payment)
+    // The purchase itself says what is wrong with what cannot be read.
+    const credential = readBy(payment.route.offer.rail, payment.incoming)
     await assertWelcome(request, credential)
     const end = credential === null ? null : limiter.show(credential.identities[0]!, request)
     try {
@@ -111,16 +113,6 @@ function mayPay(request: HttpRequest, isPaid: PaymentGate['isPaid']): boolean {
     return isPaid(request)
   } catch (error) {
     if (isProblem(error, 'ambiguous_payment')) return true
-    throw error
-  }
-}
-
-/** Null also for what cannot be read: the purchase itself says what is wrong with it. */
-function readCredential({ route, incoming }: Sent): Credential | null {
-  try {
-    return route.offer.rail.read(incoming)
-  } catch (error) {
-    if (isProblem(error)) return null
     throw error
   }
 }

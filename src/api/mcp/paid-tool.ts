@@ -5,12 +5,14 @@ import { formatUsd } from '../../base/money.ts'
 import { isProblem, Problem } from '../../base/problem.ts'
 import type { Outcome } from '../../checkout/answer.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
+import type { Misplaced } from '../../checkout/misplaced.ts'
 import { withoutClaim } from '../../checkout/paid-words.ts'
-import { answerFormer, purchase } from '../../checkout/purchase.ts'
+import { answerFormer, purchase, refuse } from '../../checkout/purchase.ts'
 import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
 import type { Challenger, Incoming, Rail } from '../../domain/rail.ts'
 import type { PaidRoute } from '../../domain/route.ts'
 import type { ToolDescription } from '../../domain/tool-description.ts'
+import { readBy } from '../gate/misplaced-payment.ts'
 import type { PaymentGate } from '../gate/payment-gate.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
 import { parseWith } from '../http/parse.ts'
@@ -58,8 +60,9 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
     priceMeta: () => priceMeta(rows),
 
     async call(input, call) {
+      const incoming = incomingOf(call)
       const paidOn = paidRail(rails, call)
-      const before = paidOn ? undefined : former.find(({ offer }) => carries(offer.rail, incomingOf(call)))
+      const before = paidOn ? undefined : former.find(({ offer }) => carries(offer.rail, incoming))
       const isPaid = paidOn !== null || before !== undefined
       if (!isPaid && isRateLimited) limiter.take('unpaid', call.http)
       const { request, idempotencyKey } = isPaid ? readPaidInput(tool, input) : readInput(tool, input)
@@ -91,19 +94,20 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
       }
 
       if (before) {
-        const { rail } = before.offer
-        const sent = { route: before, incoming: incomingOf(call) }
-        const outcome = await paymentGate.admit(call.http, sent, () =>
-          answerFormer(checkout, before.offer, requestOf(before, sent.incoming)),
-        )
-        return outcome.kind === 'challenged' ? demand(outcome.problem) : outcomeResult(outcome, rail, call)
+        const { offer } = before
+        const answer = () => answerFormer(checkout, offer, requestOf(before, incoming))
+        const outcome = await paymentGate.admit(call.http, { route: before, incoming }, answer)
+        return outcome.kind === 'challenged' ? demand(outcome.problem) : outcomeResult(outcome, offer.rail, call)
       }
       if (!paidOn) return demand(null)
-      const row = sold.find(({ offer }) => offer.rail === paidOn)
-      if (!row) return demand(untakenBy(paidOn, call))
+      const taker = sold.find(({ offer }) => offer.rail === paidOn)
+      const row = taker ?? sold[0]!
+      const buy = () =>
+        taker
+          ? attempt(taker, incoming)
+          : refuse(checkout, row.offer, requestOf(row, NOTHING_SENT), untakenBy(paidOn, call))
       try {
-        const sent = { route: row, incoming: incomingOf(call) }
-        const outcome = await paymentGate.admit(call.http, sent, () => attempt(row, sent.incoming))
+        const outcome = await paymentGate.admit(call.http, { route: row, incoming }, buy)
         if (outcome.kind !== 'challenged') return outcomeResult(outcome, paidOn, call)
         return await demand(outcome.problem, { row, outcome })
       } catch (error) {
@@ -115,18 +119,17 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
   }
 }
 
-/** Where its payer has sent the money already, nobody may be told that paying is safe. */
-function untakenBy(rail: Rail, call: ToolCall): Problem {
+function untakenBy(rail: Rail, call: ToolCall): Misplaced {
   const detail = `This tool takes no payment by ${rail.name}.`
-  const untaken = new Problem('payment_terms_mismatch', detail)
-  try {
-    if (rail.read(incomingOf(call))?.funds !== 'captured') return untaken
-  } catch (error) {
-    if (isProblem(error)) return untaken
-    throw error
-  }
-  const moved = { status: 409, taken: 'unknown', action: 'fix_request' } as const
-  throw new Problem('payment_misplaced', `${detail} Send it to the tool whose challenge it was made for.`, moved)
+  const problem = new Problem('payment_terms_mismatch', detail)
+  const credential = readBy(rail, incomingOf(call))
+  const claim = { status: 409, taken: 'unknown', action: 'fix_request' } as const
+  const moved = new Problem(
+    'payment_misplaced',
+    `${detail} Send it to the tool whose challenge it was made for.`,
+    claim,
+  )
+  return { problem, shown: credential && { rail, credential, moved } }
 }
 
 function formerOffers(
