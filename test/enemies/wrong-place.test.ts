@@ -5,7 +5,7 @@ import { mppCredential } from '../mcp/payers.ts'
 import { callTool } from '../mcp/rpc.ts'
 import { buyUrl, LOT, LOT_PRICE, payFor } from '../operations/desk.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
-import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
+import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 
 // A signed payment that is shown at a route of another protocol is answered with a challenge of that one: stock clients pay it by themselves. But it may have
@@ -19,8 +19,8 @@ after(() => shop.stop())
 
 const MOVED = { status: 409, code: 'payment_misplaced', taken: 'unknown', isAsked: false }
 
-async function shownAt(other: RailUnderTest, request: object, headers: Record<string, string>) {
-  const answer = await fetch(buyUrl(shop, other), post(request, headers))
+async function shownAt(other: RailUnderTest, request: object, headers: Record<string, string>, url = shop.url) {
+  const answer = await fetch(buyUrl({ ...shop, url }, other), post(request, headers))
   const { code, payment } = (await answer.json()) as { code: string; payment: { taken: unknown } }
   const isAsked = answer.headers.has('payment-required') || answer.headers.has('www-authenticate')
   return { status: answer.status, code, taken: payment.taken, isAsked }
@@ -62,3 +62,18 @@ test('E124: nor whoever repeats over MCP what has bought, with a tool that takes
     { challenges: [], isFree: false },
   )
 })
+
+for (const rail of [x402UnderTest, mppPushUnderTest])
+  test(`E125: nor whoever shows a payment by ${rail.name} that has moved, at a route of the only protocol that is taken since`, async () => {
+    const other: RailUnderTest = rail.rail === 'x402' ? mppPullUnderTest : x402UnderTest
+    const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))
+    if (rail.rail === 'x402')
+      await preempt(shop, JSON.parse(Buffer.from(credential, 'base64').toString()) as X402Payment)
+    const { url } = await shop.replica({
+      configure: ({ x402, mpp, ...config }) =>
+        rail.rail === 'x402'
+          ? { ...config, mpp, x402: null, retired: [{ rail: 'x402', config: x402! }] }
+          : { ...config, x402, mpp: null, retired: [{ rail: 'mpp', config: mpp! }] },
+    })
+    assert.deepEqual(await shownAt(other, request, { [rail.header]: credential }, url), MOVED)
+  })

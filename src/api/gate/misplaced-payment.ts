@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../base/json.ts'
 import { isProblem, Problem } from '../../base/problem.ts'
+import type { Checkout } from '../../checkout/checkout.ts'
 import type { Misplaced } from '../../checkout/misplaced.ts'
 import {
   type Credential,
@@ -20,15 +21,19 @@ type MisplacedFinder = (request: HttpRequest, isPaid: boolean) => Misplaced | nu
  * A payment of another protocol, or in the header of another version, is none here. Whoever sends one and hears only "pay" would send it
  * again for ever, so it is named, and so are the header and the address that are right.
  */
-export function createMisplacedFinder(route: PaidRoute, routes: readonly Route[]): MisplacedFinder {
+export function createMisplacedFinder(
+  route: PaidRoute,
+  { routes, checkout }: { readonly routes: readonly Route[]; readonly checkout: Pick<Checkout, 'offers'> },
+): MisplacedFinder {
   const { rail } = route.offer
   const own = paymentHeader(rail.headers.credential)
   const paid = routes.filter((other): other is PaidRoute => other.kind === 'paid')
+  const readers = [...paid.map(({ offer }) => offer.rail), ...[...checkout.offers.values()].map(({ rail }) => rail)]
   const others = declaredRails()
     .filter(({ name }) => name !== rail.name)
     .map((traits) => ({
       header: paymentHeader(traits.headers.credential),
-      misplaced: otherProtocol(traits, route, paid),
+      misplaced: otherProtocol(traits, route, { paid, readers }),
     }))
   const mistaken = (rail.headers.mistaken ?? []).map(({ name, what }) => ({
     name: name.toLowerCase(),
@@ -45,10 +50,15 @@ export function createMisplacedFinder(route: PaidRoute, routes: readonly Route[]
   }
 }
 
-function otherProtocol(traits: RailTraits, route: PaidRoute, paid: readonly PaidRoute[]) {
+/** `readers`: nothing may be sold by a protocol any more, and yet money has come by it. */
+function otherProtocol(
+  traits: RailTraits,
+  route: PaidRoute,
+  { paid, readers }: { readonly paid: readonly PaidRoute[]; readonly readers: readonly Rail[] },
+) {
   const { rail, good } = route.offer
   const twin = paid.find(({ offer }) => offer.rail.name === traits.name && offer.good.name === good.name)
-  const theirs = paid.find(({ offer }) => offer.rail.name === traits.name)?.offer.rail
+  const theirs = readers.find(({ name }) => name === traits.name)
   const url = twin ? urlOf(twin) : null
   const taken = url
     ? ` ${traits.label} is taken at ${url}.`

@@ -52,7 +52,7 @@ function sells(route: PaidRoute, terms: Fixed, options: PaidHandlerOptions): Rou
   const { checkout, replies, paymentGate, limiter, limits, random } = options
   const { offer, isRateLimited } = route
   const parse = bodyRule(route, limits)
-  const misplacedIn = createMisplacedFinder(route, options.routes)
+  const misplacedIn = createMisplacedFinder(route, options)
 
   return (request) => {
     assertAcceptsJson(request)
