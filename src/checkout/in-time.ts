@@ -1,6 +1,7 @@
 import type { Hash } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
 import { Problem } from '../base/problem.ts'
+import { RpcError } from '../chain/rpc.ts'
 import type { Credential, NodeWord, Rail } from '../domain/rail.ts'
 import type { Checkout } from './checkout.ts'
 
@@ -22,11 +23,21 @@ export async function within<Result>(clock: Clock, ms: number, work: Promise<Res
   }
 }
 
-/** Where a payment is on the chain, if it is. A node may search for minutes; its payer does not wait as long, and hears that nobody knows. */
+/**
+ * Where a payment is on the chain, if it is. A node may search for minutes; its payer does not wait as long, and hears that nobody knows. So
+ * they do when nodes have thrown away the blocks in which it may be.
+ */
 export async function landedInTime({ checkout, offer, credential }: Shown, word: NodeWord): Promise<Hash | null> {
   const { clock, limits } = checkout
   const look = offer.rail.landed(credential, word).then((transaction) => ({ transaction }))
-  const seen = await within(clock, limits.lookMsMax, look)
+  const seen = await within(clock, limits.lookMsMax, look).catch((error: unknown) => {
+    if (!(error instanceof RpcError)) throw error
+    throw new Problem(
+      'payment_conflict',
+      'The chain does not show any more whether this payment landed; make no other one before your wallet shows that it did not.',
+      { taken: 'unknown', action: 'none', cause: error },
+    )
+  })
   if (seen) return seen.transaction
   throw new Problem(
     'payment_conflict',

@@ -1,5 +1,4 @@
 import { isProblem, type Problem } from '../base/problem.ts'
-import { RpcError } from '../chain/rpc.ts'
 import type { Credential, Rail } from '../domain/rail.ts'
 import type { Checkout } from './checkout.ts'
 import { landedInTime } from './in-time.ts'
@@ -30,7 +29,7 @@ async function mayHaveMoved(checkout: Checkout, rail: Rail, credential: Credenti
     if (await orders.isSetAside(await rail.namesOf(credential))) return true
     return (await landedInTime({ checkout, offer: { rail }, credential }, 'one')) !== null
   } catch (error) {
-    if (isProblem(error) || error instanceof RpcError) return true
+    if (isProblem(error)) return true
     throw error
   }
 }

@@ -17,7 +17,7 @@ import { GAS_OF_CONTRACT } from '../../chain/erc1271.ts'
 import { blockTime, type HeadSource } from '../../chain/head.ts'
 import type { SendState } from '../../chain/lane/state.ts'
 import { type Receipt, readReceipt } from '../../chain/receipt.ts'
-import type { Rpc } from '../../chain/rpc.ts'
+import { type Rpc, RpcError } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import { isTokenPaused, TOKEN_PAUSED } from '../../chain/tokens.ts'
 import type { Call } from '../../domain/journal.ts'
@@ -129,7 +129,11 @@ export function inprocFacilitator(options: InprocOptions): Facilitator {
   async function wasCancelled({ from, nonce }: Authorization): Promise<boolean> {
     const { number } = await head.latest()
     const fromBlock = number > SEARCH_BLOCKS ? number - SEARCH_BLOCKS : 0n
-    const transaction = await findAuthorization(rpc, asset, { from, nonce }, fromBlock)
+    const transaction = await findAuthorization(rpc, asset, { from, nonce }, fromBlock).catch((error: unknown) => {
+      // Nodes have thrown these blocks away: nobody can say that it was.
+      if (error instanceof RpcError) return null
+      throw error
+    })
     const receipt = transaction && (await readReceipt(rpc, transaction))
     if (receipt === null || usedIn(receipt, asset, { from, nonce }) !== 'cancelled') return false
     return settler.isBuried(receipt)
