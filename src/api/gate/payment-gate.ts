@@ -91,7 +91,7 @@ export function createPaymentGate({ checkout, rails, limiter, limits }: PaymentG
     isPaid,
     admit: (request, payment, buy) =>
       admit(request, payment, buy).catch((error: unknown) => {
-        throw isProblem(error) ? lookedAt(error) : error
+        throw isProblem(error) ? lookedAt(error) : failed(error)
       }),
     claimed: (request, refusal) => (isUnsaid(refusal) && mayPay(request, isPaid) ? withoutClaim(refusal) : refusal),
   }
@@ -105,6 +105,11 @@ function isUnsaid({ extra, kind }: Problem): boolean {
 function lookedAt(refusal: Problem): Problem {
   const { code, message, extra } = refusal
   return isUnsaid(refusal) ? new Problem(code, message, { ...extra, taken: false }) : refusal
+}
+
+/** Nobody foresaw it, so nobody knows how far it came; whichever carrier brought the payment. */
+function failed(cause: unknown): Problem {
+  return new Problem('internal_error', 'The shop failed; send the same payment again.', { taken: 'unknown', cause })
 }
 
 /** More payments than one are no payment, and any of them may have been made. */
