@@ -42,9 +42,9 @@ const APPLIED = statement<Applied>(`
 export async function migrate(db: Database, { folder = FOLDER, log }: MigrateOptions = {}): Promise<readonly string[]> {
   await createTable(db)
   const applied: string[] = []
-  const migrations = readMigrations(folder)
-  refuseNewer(migrations, await appliedMigrations(db))
-  for (const migration of migrations) {
+  const pending = new Set(await pendingMigrations(db, { folder }))
+  for (const migration of readMigrations(folder)) {
+    if (!pending.has(migration.name)) continue
     if (!(await db.transaction((tx) => apply(tx, migration), LONG_WORK))) continue
     log?.info('migration applied', { migration: migration.name })
     applied.push(migration.name)
