@@ -22,7 +22,7 @@ import { surfaceFlows } from './surface-flows.ts'
 // taken over by whichever replica comes first, while a node lags now and then and gas is dear at times. C-01, and C-02 where the process that recovers is killed as well.
 
 /** `npm run kills` takes 200, or any number by option. */
-const KILLS = Number(process.env['TEST_KILLS'] ?? 2)
+const KILLS = Number(process.env['TEST_KILLS'] ?? 1)
 const LANES = 2
 /** Every so many kills, the process that recovers is killed too. */
 const NESTED_EVERY = 4
