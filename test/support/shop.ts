@@ -67,11 +67,14 @@ export type TestShop = {
   stop(): Promise<void>
 }
 
+/** Twice the cores. Each connection costs the server ten milliseconds, and a start would open six. */
+const POOL_SIZE = 4
+
 export async function startShop(options: ShopOptions = {}): Promise<TestShop> {
   const { engine = 'postgres', clock = systemClock, configure = (config) => config } = options
   const leaks = watchLeaks(options.log)
-  const store =
-    options.store ?? (await openStore(engine, options.poolSize === undefined ? {} : { poolSize: options.poolSize }))
+  const { poolSize = POOL_SIZE } = options
+  const store = options.store ?? (await openStore(engine, { poolSize }))
   await seedSandboxGame(store.db)
   const { blockTimeMs } = options
   const chains = await startChains({
