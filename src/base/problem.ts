@@ -53,8 +53,10 @@ const common = {
   ambiguous_payment: {
     status: 400,
     title: 'More than one payment was sent',
-    ...fixRequest,
-    advice: 'Nothing was taken. Send exactly one payment header, once.',
+    // None was looked at, and any of them may have been made before.
+    taken: 'unknown',
+    action: 'fix_request',
+    advice: 'None of them was looked at. Send exactly one payment header, once.',
   },
 
   // Pay. Always true of these: nothing was taken, paying is safe.
