@@ -12,6 +12,7 @@ import { clientOf } from '../src/rails/clients.ts'
 import { type Asker, exampleBody, freeAddress, paidRequest, railOf } from '../test/documents/asking.ts'
 import { type Listed, operationsOf, readJson } from '../test/documents/documents.ts'
 import { filledIn, post } from '../test/support/buyers.ts'
+import { until } from '../test/support/until.ts'
 
 // What a sandbox answers to everything that its contracts tell of, asked with stock clients: the examples in the contracts.
 
@@ -165,6 +166,12 @@ async function askOperator({ url, note }: Asking, bought: ReadonlyMap<string, st
   const { id } = await ask('POST', '/operator/webhooks', '/operator/webhooks', hook)
   await ask('POST', '/operator/webhooks/{id}/disable', `/operator/webhooks/${id}/disable`, { reason: 'Moving house' })
   const ids: Readonly<Record<string, string>> = { orders: order!, webhooks: String(id) }
+  await fetch(`${url}/operator/reconcile`, { method: 'POST', headers: OPERATOR })
+  // Nobody learns anything from an answer that a shop gives before its first look around.
+  await until(async () => {
+    const { wallets } = await readJson<{ wallets: unknown[] }>(`${url}/operator/wallets`, OPERATOR)
+    return wallets.length > 0
+  })
   for (const { method, path } of operationsOf(await readJson(`${url}/openapi.operator.json`, OPERATOR))) {
     const noun = path.split('/')[2] ?? ''
     if (method !== 'GET' || (path.includes('{') && !ids[noun])) continue
