@@ -23,6 +23,9 @@ export function nodeKindsOf(seed: number, nodes: number): readonly NodeKind[] {
   }))
 }
 
+/** Where one of two has forgotten, the other alone says that something never came, and one word is not enough. */
+export const hasForgetful = (nodes: readonly NodeKind[]): boolean => nodes.some(({ blocksKept }) => blocksKept !== ALL)
+
 type Filter = { readonly fromBlock: Hex; readonly toBlock: Hex | 'latest' }
 
 const AS_OF = new Set(['eth_call', 'eth_getTransactionCount', 'eth_getBalance', 'eth_getCode'])

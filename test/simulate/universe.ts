@@ -14,7 +14,7 @@ import { type Bounds, REFILL, refill, setFloat, watchExposure, withBounds } from
 import { aimOf, type Fault, type FaultKind, planOf } from './faults.ts'
 import { createFleet, type Fleet } from './fleet.ts'
 import { goodsFor } from './goods.ts'
-import { nodeKindsOf } from './nodes.ts'
+import { type NodeKind, nodeKindsOf } from './nodes.ts'
 import { fateOf } from './pool.ts'
 import { enterUniverse } from './process.ts'
 import { createScheduler, type Scheduler } from './scheduler.ts'
@@ -67,6 +67,7 @@ export type Universe = {
   readonly operator: Operator
   readonly coverage: Coverage
   readonly config: Config
+  readonly nodes: readonly NodeKind[]
   readonly fleet: Fleet
   /** What the shop logged that no world can cause. */
   readonly blunders: readonly string[]
@@ -143,7 +144,7 @@ export async function openUniverse(seed: number, stage: Stage, options: Universe
   let isHealing = false
   let wasRestored = false
   const universe: Universe = {
-    ...{ seed, sim, world, store, plan, purchases, game, receiver, coverage, config, fleet, blunders },
+    ...{ seed, sim, world, store, plan, purchases, game, receiver, coverage, config, nodes, fleet, blunders },
     excesses: exposure.found,
     get operator() {
       return operator
