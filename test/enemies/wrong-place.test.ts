@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, before, type TestContext, test } from 'node:test'
+import type { JsonObject } from '../../src/base/json.ts'
+import type { RpcTransport } from '../../src/chain/transport.ts'
+import type { DevChain } from '../../src/devchain/chain.ts'
 import { preempt, type X402Payment } from '../checkout/x402-wallet.ts'
 import { mppCredential } from '../mcp/payers.ts'
 import { callTool } from '../mcp/rpc.ts'
 import { buyUrl, LOT, LOT_PRICE, payFor } from '../operations/desk.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
-import { startShop, type TestShop } from '../support/shop.ts'
+import { plainTransports, startChains, startShop, type TestShop } from '../support/shop.ts'
 
 // A signed payment that is shown at a route of another protocol is answered with a challenge of that one: stock clients pay it by themselves. But it may have
 // been taken before, or carried to the chain by somebody else.
@@ -46,21 +49,29 @@ test('E124: nor whoever shows there what somebody else has carried to the chain'
   assert.deepEqual(await shownAt(mppPullUnderTest, request, { [rail.header]: credential }), MOVED)
 })
 
-test('E124: nor whoever repeats over MCP what has bought, with a tool that takes another protocol', async () => {
-  const mcp = `${shop.url}/mcp`
+async function paidForTool(mode: 'pull' | 'push') {
   const buyer = await fundedWallet(shop)
   const lot = { ...LOT, beneficiary: buyer.address }
-  const required = (await callTool(mcp, 'buy_sale_lot', lot))._meta['org.paymentauth/payment-required']
-  const meta = { 'org.paymentauth/credential': await mppCredential(shop, buyer, required, 'pull') }
-  const till = await mppPullUnderTest.till(shop)
-  await callTool(mcp, 'buy_sale_lot', lot, { meta })
-  assert.equal((await mppPullUnderTest.till(shop)) - till, LOT_PRICE)
-  const { content, _meta: answered } = await callTool(mcp, 'check_payment_gateway', {}, { meta })
+  const asked = await callTool(`${shop.url}/mcp`, 'buy_sale_lot', lot)
+  const credential = await mppCredential(shop, buyer, asked._meta['org.paymentauth/payment-required'], mode)
+  return { lot, credential, meta: { 'org.paymentauth/credential': credential } }
+}
+
+/** A tool that takes x402 only. */
+async function shownToProbe(url: string, meta: JsonObject) {
+  const { content, _meta: answered } = await callTool(`${url}/mcp`, 'check_payment_gateway', {}, { meta })
   const challenges = Object.keys(answered ?? {}).filter((key) => /x402|payment-required/.test(key))
-  assert.deepEqual(
-    { challenges, isFree: /nothing was taken/i.test(JSON.stringify(content)) },
-    { challenges: [], isFree: false },
-  )
+  return { challenges, isFree: /nothing was taken/i.test(JSON.stringify(content)) }
+}
+
+const NOT_ASKED = { challenges: [], isFree: false }
+
+test('E124: nor whoever repeats over MCP what has bought, with a tool that takes another protocol', async () => {
+  const { lot, meta } = await paidForTool('pull')
+  const till = await mppPullUnderTest.till(shop)
+  await callTool(`${shop.url}/mcp`, 'buy_sale_lot', lot, { meta })
+  assert.equal((await mppPullUnderTest.till(shop)) - till, LOT_PRICE)
+  assert.deepEqual(await shownToProbe(shop.url, meta), NOT_ASKED)
 })
 
 for (const rail of [x402UnderTest, mppPushUnderTest])
@@ -77,3 +88,48 @@ for (const rail of [x402UnderTest, mppPushUnderTest])
     })
     assert.deepEqual(await shownAt(other, request, { [rail.header]: credential }, url), MOVED)
   })
+
+/** Where both protocols are paid now; nothing of this shop has happened there. */
+async function movedShop(t: TestContext) {
+  const elsewhere = await startChains()
+  t.after(() => elsewhere.close())
+  const as = (chainId: number, chain: DevChain): readonly [number, RpcTransport] => [
+    chainId,
+    async ({ id, method, params }) => ({
+      jsonrpc: '2.0',
+      id,
+      result:
+        method === 'eth_chainId' ? `0x${chainId.toString(16)}` : await chain.request({ method, params: [...params] }),
+    }),
+  ]
+  return shop.replica({
+    configure: ({ x402, mpp, ...config }) => ({
+      ...config,
+      x402: { ...x402!, network: 'eip155:8453', chain: { ...x402!.chain, chainId: 8453 } },
+      mpp: { ...mpp!, network: 'tempo:4217', chain: { ...mpp!.chain, chainId: 4217 } },
+      retired: [
+        { rail: 'x402', config: x402! },
+        { rail: 'mpp', config: mpp! },
+      ],
+    }),
+    transports: new Map([...plainTransports(shop.chains), as(8453, elsewhere.native), as(4217, elsewhere.tempo)]),
+  })
+}
+
+test('E128: nor whoever shows there what was carried to the network on which its protocol was paid before', async (t) => {
+  const { url } = await movedShop(t)
+  const rail: RailUnderTest = x402UnderTest
+  const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))
+  await preempt(shop, JSON.parse(Buffer.from(credential, 'base64').toString()) as X402Payment)
+  assert.deepEqual(await shownAt(mppPullUnderTest, request, { [rail.header]: credential }, url), MOVED)
+})
+
+test('E128: nor over MCP', async (t) => {
+  const { url } = await movedShop(t)
+  const { meta, credential } = await paidForTool('pull')
+  const till = await mppPullUnderTest.till(shop)
+  const { signature } = credential['payload'] as { signature: string }
+  await shop.chains.tempo.request({ method: 'eth_sendRawTransaction', params: [signature] })
+  assert.equal((await mppPullUnderTest.till(shop)) - till, LOT_PRICE)
+  assert.deepEqual(await shownToProbe(url, meta), NOT_ASKED)
+})

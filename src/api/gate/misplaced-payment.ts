@@ -1,3 +1,4 @@
+import { sameAddress } from '../../base/address.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { isProblem, Problem } from '../../base/problem.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
@@ -28,7 +29,7 @@ export function createMisplacedFinder(
   const { rail } = route.offer
   const own = paymentHeader(rail.headers.credential)
   const paid = routes.filter((other): other is PaidRoute => other.kind === 'paid')
-  const readers = [...paid.map(({ offer }) => offer.rail), ...[...checkout.offers.values()].map(({ rail }) => rail)]
+  const readers = [...paid.map(({ offer }) => offer.rail), ...railsOf(checkout)]
   const others = declaredRails()
     .filter(({ name }) => name !== rail.name)
     .map((traits) => ({
@@ -58,7 +59,7 @@ function otherProtocol(
 ) {
   const { rail, good } = route.offer
   const twin = paid.find(({ offer }) => offer.rail.name === traits.name && offer.good.name === good.name)
-  const theirs = readers.find(({ name }) => name === traits.name)
+  const theirs = readers.filter(({ name }) => name === traits.name)
   const url = twin ? urlOf(twin) : null
   const taken = url
     ? ` ${traits.label} is taken at ${url}.`
@@ -75,9 +76,31 @@ function otherProtocol(
   })
 
   return (request: HttpRequest): Misplaced => {
-    const credential = theirs ? readBy(theirs, { header: request.header, meta: () => undefined }) : null
-    return { problem: misplaced, shown: theirs && credential ? { rail: theirs, credential, moved } : null }
+    const shown = shownTo(theirs, { header: request.header, meta: () => undefined })
+    return { problem: misplaced, shown: shown && { ...shown, moved } }
   }
+}
+
+/** Every rail that sells, or still answers for what was sold before. */
+export function railsOf({ offers }: Pick<Checkout, 'offers'>): readonly Rail[] {
+  return [...new Set([...offers.values()].map(({ rail }) => rail))]
+}
+
+/**
+ * A payment as one of the rails of its protocol reads it: the one that is paid in what it says that it pays in, for no other one finds it on the chain; else
+ * the first. Null also for what cannot be read.
+ */
+export function shownTo(
+  rails: readonly Rail[],
+  incoming: Incoming,
+): { readonly rail: Rail; readonly credential: Credential } | null {
+  const [first] = rails
+  if (first === undefined) return null
+  const paysIn = readBy(first, incoming)?.paysIn
+  const meant = rails.find((one) => paysIn?.network === one.network && sameAddress(paysIn.asset, one.asset))
+  const rail = meant ?? first
+  const credential = readBy(rail, incoming)
+  return credential && { rail, credential }
 }
 
 /** Null also for what cannot be read. */

@@ -12,7 +12,7 @@ import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
 import type { Challenger, Incoming, Rail } from '../../domain/rail.ts'
 import type { PaidRoute } from '../../domain/route.ts'
 import type { ToolDescription } from '../../domain/tool-description.ts'
-import { readBy } from '../gate/misplaced-payment.ts'
+import { railsOf, shownTo } from '../gate/misplaced-payment.ts'
 import type { PaymentGate } from '../gate/payment-gate.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
 import { parseWith } from '../http/parse.ts'
@@ -50,6 +50,7 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
   const former = formerOffers(checkout, rows, rails).map(
     (offer): Former => ({ ...rows[0]!, offer, challenge: offer.rail.challenger(resource) }),
   )
+  const readers = [...rails, ...railsOf(checkout)]
   const httpCalls = rows.map(({ method, offer, path }) => `${method} ${offer.rail.baseUrl}${path}`)
   const isRateLimited = rows.some((row) => row.isRateLimited)
   const outcomeResult = createOutcomeResults(tool.pollWith ?? 'get_purchase_status', problemResult)
@@ -105,7 +106,7 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
       const buy = () =>
         taker
           ? attempt(taker, incoming)
-          : refuse(checkout, row.offer, requestOf(row, NOTHING_SENT), untakenBy(paidOn, call))
+          : refuse(checkout, row.offer, requestOf(row, NOTHING_SENT), untakenBy(paidOn, readers, call))
       try {
         const outcome = await paymentGate.admit(call.http, { route: row, incoming }, buy)
         if (outcome.kind !== 'challenged') return outcomeResult(outcome, paidOn, call)
@@ -119,17 +120,20 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
   }
 }
 
-function untakenBy(rail: Rail, call: ToolCall): Misplaced {
-  const detail = `This tool takes no payment by ${rail.name}.`
+function untakenBy({ name }: Rail, readers: readonly Rail[], call: ToolCall): Misplaced {
+  const detail = `This tool takes no payment by ${name}.`
   const problem = new Problem('payment_terms_mismatch', detail)
-  const credential = readBy(rail, incomingOf(call))
+  const shown = shownTo(
+    readers.filter((rail) => rail.name === name),
+    incomingOf(call),
+  )
   const claim = { status: 409, taken: 'unknown', action: 'fix_request' } as const
   const moved = new Problem(
     'payment_misplaced',
     `${detail} Send it to the tool whose challenge it was made for.`,
     claim,
   )
-  return { problem, shown: credential && { rail, credential, moved } }
+  return { problem, shown: shown && { ...shown, moved } }
 }
 
 function formerOffers(
