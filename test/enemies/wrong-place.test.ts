@@ -133,3 +133,11 @@ test('E128: nor over MCP', async (t) => {
   assert.equal((await mppPullUnderTest.till(shop)) - till, LOT_PRICE)
   assert.deepEqual(await shownToProbe(url, meta), NOT_ASKED)
 })
+
+test('E129: nor whoever shows money to a tool that was never sold by its protocol, which is taken no more', async () => {
+  const { meta } = await paidForTool('push')
+  const { url } = await shop.replica({
+    configure: ({ mpp, ...config }) => ({ ...config, mpp: null, retired: [{ rail: 'mpp', config: mpp! }] }),
+  })
+  assert.deepEqual(await shownToProbe(url, meta), NOT_ASKED)
+})

@@ -62,11 +62,11 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
 
     async call(input, call) {
       const incoming = incomingOf(call)
-      const paidOn = paidRail(rails, call)
-      const before = paidOn ? undefined : former.find(({ offer }) => carries(offer.rail, incoming))
-      const isPaid = paidOn !== null || before !== undefined
-      if (!isPaid && isRateLimited) limiter.take('unpaid', call.http)
-      const { request, idempotencyKey } = isPaid ? readPaidInput(tool, input) : readInput(tool, input)
+      // Nothing may be sold by a protocol any more, and yet money has come by it.
+      const paidOn = paidRail(rails, call) ?? readers.find((rail) => carries(rail, incoming)) ?? null
+      const before = former.find(({ offer }) => offer.rail === paidOn)
+      if (!paidOn && isRateLimited) limiter.take('unpaid', call.http)
+      const { request, idempotencyKey } = paidOn ? readPaidInput(tool, input) : readInput(tool, input)
       const flowId = flowIdOf(call.http, random)
       // Bound to the tool and to these arguments, a challenge buys nothing else. What is empty binds nothing, as over HTTP.
       const body = Object.keys(request).length === 0 ? null : Buffer.from(canonical(request))
