@@ -88,7 +88,7 @@ export function railsOf({ offers }: Pick<Checkout, 'offers'>): readonly Rail[] {
 
 /**
  * A payment as one of the rails of its protocol reads it: the one that is paid in what it says that it pays in, for no other one finds it on the chain; else
- * the first. Null also for what cannot be read.
+ * the first. Null also for what cannot be read, unless it says that its money has moved.
  */
 export function shownTo(
   rails: readonly Rail[],
@@ -99,16 +99,20 @@ export function shownTo(
   const paysIn = readBy(first, incoming)?.paysIn
   const meant = rails.find((one) => paysIn?.network === one.network && sameAddress(paysIn.asset, one.asset))
   const rail = meant ?? first
-  const credential = readBy(rail, incoming)
+  const credential = readBy(rail, incoming, ({ extra }) => extra.taken === undefined)
   return credential && { rail, credential }
 }
 
 /** Null also for what cannot be read. */
-export function readBy(rail: Rail, incoming: Incoming): Credential | null {
+export function readBy(
+  rail: Rail,
+  incoming: Incoming,
+  isNone: (unreadable: Problem) => boolean = () => true,
+): Credential | null {
   try {
     return rail.read(incoming)
   } catch (error) {
-    if (isProblem(error)) return null
+    if (isProblem(error) && isNone(error)) return null
     throw error
   }
 }

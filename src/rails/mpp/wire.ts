@@ -1,6 +1,6 @@
 import { isHash } from '../../base/address.ts'
 import { type JsonObject, parseStrictJson } from '../../base/json.ts'
-import { Problem, type ProblemCode } from '../../base/problem.ts'
+import { isProblem, Problem, type ProblemCode } from '../../base/problem.ts'
 import { type Binding, type Challenge, type ChargeRequest, decodeJson, encodeJson } from './challenge.ts'
 
 export const HEADER = {
@@ -54,7 +54,22 @@ export function decodeMeta(value: unknown): MppCredential {
   return checkCredential(value)
 }
 
+/** Whoever names a transaction has sent it, whatever else of their credential cannot be read: they are not asked to pay. */
 function checkCredential(value: unknown): MppCredential {
+  try {
+    return read(value)
+  } catch (error) {
+    if (!isProblem(error) || !isPush(value)) throw error
+    const { code, message } = error
+    throw new Problem(code, message, { status: 409, taken: 'unknown', action: 'fix_request', cause: error })
+  }
+}
+
+function isPush(value: unknown): boolean {
+  return isObject(value) && isObject(value['payload']) && value['payload']['type'] === 'hash'
+}
+
+function read(value: unknown): MppCredential {
   if (!isObject(value) || !isObject(value['challenge']) || !isObject(value['payload']))
     throw unreadable('`challenge` or `payload` is missing')
   // `source`, the payer's own word on who they are, is not read: only the chain says who paid.
