@@ -1,5 +1,8 @@
+import type { Hash } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
+import { isSaidByAny } from '../chain/agreed.ts'
 import { blockBefore, newestBlocks } from '../chain/head.ts'
+import { readReceipt } from '../chain/receipt.ts'
 import type { Rpc } from '../chain/rpc.ts'
 import type { Sender } from '../chain/sender.ts'
 import type { PaidOrder } from '../domain/rail.ts'
@@ -23,4 +26,31 @@ export async function isOver(
 export async function lastSearchFrom(rpc: Rpc, { createdAt }: PaidOrder, told: bigint): Promise<bigint> {
   const opened = await blockBefore(rpc, createdAt - MARGIN_MS, (await newestBlocks(rpc)).lower)
   return opened > told ? told : opened
+}
+
+/** Chains on which nobody does anything for so many blocks are none that we sell on. */
+const EMPTY_BLOCKS_MAX = 300n
+
+/**
+ * Can the search since a block say that there is nothing? Nodes throw old blocks away, and not all of them refuse to search those: some find nothing. One that
+ * shows no receipt from there has forgotten what it was asked for, and denies nothing; who is left must be two, where there are two.
+ */
+export async function isRemembered(rpc: Rpc, since: bigint): Promise<boolean> {
+  const words = await Promise.all(rpc.each().map((node) => remembers(node, since).catch(() => false)))
+  const denials = words.map((isKnown) => (isKnown ? false : undefined))
+  return !isSaidByAny(rpc, denials, (isShown) => isShown)
+}
+
+type BlockBody = { readonly transactions: readonly Hash[] }
+
+async function remembers(node: Rpc, since: bigint): Promise<boolean> {
+  const newest = BigInt(await node.request<string>('eth_blockNumber'))
+  const last = newest - since > EMPTY_BLOCKS_MAX ? since + EMPTY_BLOCKS_MAX : newest
+  for (let number = since; number <= last; number++) {
+    const block = await node.request<BlockBody | null>('eth_getBlockByNumber', [`0x${number.toString(16)}`, false])
+    if (block === null) return false
+    const [first] = block.transactions
+    if (first !== undefined) return (await readReceipt(node, first)) !== null
+  }
+  return true
 }

@@ -9,7 +9,7 @@ import type { Sender } from '../../chain/sender.ts'
 import { findMemoTransfers, isMemoShownByAny, type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
 import { type ConfirmationRule, isIrrevocable, NOT_DEEP, settledOnceConfirmed } from '../confirmations.ts'
-import { isOver, lastSearchFrom } from '../last-look.ts'
+import { isOver, isRemembered, lastSearchFrom } from '../last-look.ts'
 import { isBoundTo } from './memo.ts'
 
 /** What an open order keeps of its payment: enough to send it again, or to find it. Wiped as soon as the outcome is known. */
@@ -167,6 +167,9 @@ function receiptOf(rpc: Rpc, hash: Hash, isLast: boolean): Promise<Receipt | nul
   return isLast ? recallReceipt(rpc, hash) : readReceipt(rpc, hash)
 }
 
+const FORGOTTEN =
+  'Too few nodes still have the blocks in which the payment may have landed; add an RPC address that keeps older ones.'
+
 /** Only the end of its time proves that it will never come. */
 async function absent(
   { rpc }: SettlerOptions,
@@ -183,6 +186,7 @@ async function absent(
     (memo !== null && (await isMemoShownByAny(rpc, asset, { to, memo, from, amount }, BigInt(fromBlock))))
   )
     return { kind: 'unknown', detail: 'Some nodes show the payment, and not all of them.', transaction: hash }
+  if (!(await isRemembered(rpc, BigInt(fromBlock)))) return { kind: 'unknown', detail: FORGOTTEN, transaction: hash }
   return {
     kind: 'refused',
     code: 'payment_expired',

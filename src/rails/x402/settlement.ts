@@ -17,7 +17,7 @@ import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import type { NodeWord, PaidOrder, SettleOutcome } from '../../domain/rail.ts'
 import { type ConfirmationRule, isIrrevocable, NOT_DEEP, settledOnceConfirmed } from '../confirmations.ts'
-import { isOver, lastSearchFrom } from '../last-look.ts'
+import { isOver, isRemembered, lastSearchFrom } from '../last-look.ts'
 
 /** What an open order keeps of its payment. Wiped as soon as the outcome is known. */
 export type KeptPayment = {
@@ -87,7 +87,10 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
       // A block that is taken back may be followed by one in which our own transaction was first.
       const isCertain = trace
         ? await isIrrevocable(options, receipt, order.amount)
-        : transaction === null && isLast && !(await isTracedByAny(rpc, asset, authorization, since))
+        : transaction === null &&
+          isLast &&
+          !(await isTracedByAny(rpc, asset, authorization, since)) &&
+          (await isRemembered(rpc, since))
       const hasFailed = trace !== null && !moves(receipt!, asset, authorization)
       if (isCertain && trace === 'cancelled')
         return {
