@@ -1,9 +1,10 @@
 import type { Hash } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
+import { isProblem } from '../base/problem.ts'
 import { isSaidByAny } from '../chain/agreed.ts'
 import { blockBefore, newestBlocks } from '../chain/head.ts'
 import { readReceipt } from '../chain/receipt.ts'
-import type { Rpc } from '../chain/rpc.ts'
+import { type Rpc, RpcError } from '../chain/rpc.ts'
 import type { Sender } from '../chain/sender.ts'
 import type { PaidOrder } from '../domain/rail.ts'
 
@@ -28,6 +29,16 @@ export async function lastSearchFrom(rpc: Rpc, { createdAt }: PaidOrder, told: b
   return opened > told ? told : opened
 }
 
+/** What the last search for a payment finds, by whichever node has the blocks still: one that has not may say that nothing is in them. */
+export async function foundByAny<Found>(rpc: Rpc, search: (node: Rpc) => Promise<Found | null>): Promise<Found | null> {
+  const found = await search(rpc)
+  if (found !== null || rpc.second === null) return found
+  return search(rpc.second).catch((error: unknown) => {
+    if (isProblem(error) || error instanceof RpcError) return null
+    throw error
+  })
+}
+
 /** Chains on which nobody does anything for so many blocks are none that we sell on. */
 const EMPTY_BLOCKS_MAX = 300n
 
@@ -49,8 +60,11 @@ async function remembers(node: Rpc, since: bigint): Promise<boolean> {
   for (let number = since; number <= last; number++) {
     const block = await node.request<BlockBody | null>('eth_getBlockByNumber', [`0x${number.toString(16)}`, false])
     if (block === null) return false
-    const [first] = block.transactions
-    if (first !== undefined) return (await readReceipt(node, first)) !== null
+    const { transactions } = block
+    // The chain's own may have none.
+    for (const hash of new Set([...transactions.slice(0, 1), ...transactions.slice(-1)]))
+      if (await readReceipt(node, hash)) return true
+    if (transactions.length > 0) return false
   }
   return true
 }

@@ -2,15 +2,17 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { said } from '../checkout/counter.ts'
 import { type Meddler, Refused } from '../checkout/meddler.ts'
+import { payingCall } from '../checkout/mpp-wallet.ts'
 import { preempt } from '../checkout/x402-wallet.ts'
 import { buyUrl, LOT_PRICE, payFor } from '../operations/desk.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
 import type { TestShop } from '../support/shop.ts'
 import { startBetweenNodes, step } from './by-hand.ts'
+import { startPull } from './pull.ts'
 
-// A shop is away for hours when a payment has just landed. Both of its nodes keep the last blocks only, and neither refuses to search those that it has
-// thrown away: they say that nothing is in them.
+// A shop is away for hours when a payment has just landed. Its nodes, or one of them, keep the last blocks only, and do not refuse to search those that they
+// have thrown away: they say that nothing is in them.
 
 const BLOCKS_KEPT = 8
 
@@ -38,13 +40,14 @@ function forget(node: Meddler, { chains }: TestShop): void {
     })
 }
 
-/** Buys while nobody shows what lands, and comes back after hours. */
-async function awayFor(t: TestContext, rail: typeof x402UnderTest, isCarried: boolean) {
-  const { shop, clock, meddler, other, atOpening } = await startBetweenNodes(t)
-  const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))
-  const till = await rail.till(shop)
-  if (isCarried)
-    atOpening(async () => void (await preempt(shop, JSON.parse(Buffer.from(credential, 'base64').toString()))))
+type Nodes = Awaited<ReturnType<typeof startBetweenNodes>>
+
+/** Buys while nobody shows what lands, and comes back after hours, when these nodes have forgotten it. Returns what the order is then. */
+async function awayFor(
+  { shop, clock, meddler, other }: Nodes,
+  forgetful: readonly Meddler[],
+  buy: () => Promise<Response>,
+): Promise<string> {
   const silent = ['eth_getTransactionReceipt', 'eth_getLogs'].flatMap((method) =>
     [meddler, other].map((node) =>
       node.meddle(method, () => {
@@ -52,26 +55,62 @@ async function awayFor(t: TestContext, rail: typeof x402UnderTest, isCarried: bo
       }),
     ),
   )
-  const paid = post(request, { [rail.header]: credential })
-  const { orderId } = await said(await fetch(buyUrl(shop, rail), paid))
+  const { orderId } = await said(await buy())
   for (const speak of silent) speak()
-  assert.equal((await rail.till(shop)) - till, LOT_PRICE)
-  for (const node of [meddler, other]) forget(node, shop)
+  for (const node of forgetful) forget(node, shop)
   clock.move(10_000_000)
   const { native, tempo } = shop.chains
   for (const chain of [native, tempo])
     for (let mined = 0; mined < 2 * BLOCKS_KEPT; mined++) await chain.request({ method: 'evm_mine', params: [] })
   const statuses: string[] = []
-  for (let look = 0; look < 3; look++) statuses.push((await step(shop, orderId)).status)
-  const answer = await fetch(buyUrl(shop, rail), paid)
-  return { end: statuses.at(-1), status: answer.status, taken: (await said(answer)).payment.taken }
+  for (let look = 0; look < 4; look++) statuses.push((await step(shop, orderId)).status)
+  return statuses.at(-1)!
 }
 
 for (const [rail, carrier] of [
   [x402UnderTest, 'us'],
   [x402UnderTest, 'somebody else'],
   [mppPullUnderTest, 'us'],
-] as const)
-  test(`E131: a payment by ${rail.name}, carried by ${carrier}, is not given up because nodes say of blocks that they have thrown away that nothing is in them`, async (t) => {
-    assert.deepEqual(await awayFor(t, rail, carrier !== 'us'), { end: 'settling', status: 202, taken: 'unknown' })
+] as const) {
+  async function pay(t: TestContext) {
+    const nodes = await startBetweenNodes(t)
+    const { shop, atOpening } = nodes
+    const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))
+    if (carrier === 'somebody else')
+      atOpening(async () => void (await preempt(shop, JSON.parse(Buffer.from(credential, 'base64').toString()))))
+    const till = await rail.till(shop)
+    return {
+      nodes,
+      buy: () => fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential })),
+      taken: async () => (await rail.till(shop)) - till,
+    }
+  }
+
+  test(`E131: a payment by ${rail.name}, carried by ${carrier}, is not given up because both nodes say of blocks that they have thrown away that nothing is in them`, async (t) => {
+    const { nodes, buy, taken } = await pay(t)
+    const end = await awayFor(nodes, [nodes.meddler, nodes.other], buy)
+    const answer = await buy()
+    const { payment } = await said(answer)
+    assert.deepEqual(
+      { taken: await taken(), end, status: answer.status, isTaken: payment.taken },
+      { taken: LOT_PRICE, end: 'settling', status: 202, isTaken: 'unknown' },
+    )
   })
+
+  test(`E132: a payment by ${rail.name}, carried by ${carrier}, buys when only the first of two nodes says so`, async (t) => {
+    const { nodes, buy, taken } = await pay(t)
+    const end = await awayFor(nodes, [nodes.meddler], buy)
+    assert.deepEqual({ taken: await taken(), end }, { taken: LOT_PRICE, end: 'confirmed' })
+  })
+}
+
+test('E132: so does a pull whose payer replaced it by another transaction with the same memo', async (t) => {
+  const nodes = await startPull(t)
+  const { wallet, challenge, atOpening, taken, send } = nodes
+  const signature = wallet.sign([payingCall(challenge)], { nonceKey: 0n, nonce: 0n })
+  atOpening(async () => {
+    await wallet.send(wallet.sign([payingCall(challenge)], { nonceKey: 0n, nonce: 0n, gas: 400_000n }))
+  })
+  const end = await awayFor(nodes, [nodes.meddler], () => send({ type: 'transaction', signature }))
+  assert.deepEqual({ taken: await taken(), end }, { taken: LOT_PRICE, end: 'confirmed' })
+})

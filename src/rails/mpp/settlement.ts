@@ -9,7 +9,7 @@ import type { Sender } from '../../chain/sender.ts'
 import { findMemoTransfers, isMemoShownByAny, type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
 import { type ConfirmationRule, isIrrevocable, NOT_DEEP, settledOnceConfirmed } from '../confirmations.ts'
-import { isOver, isRemembered, lastSearchFrom } from '../last-look.ts'
+import { foundByAny, isOver, isRemembered, lastSearchFrom } from '../last-look.ts'
 import { isBoundTo } from './memo.ts'
 
 /** What an open order keeps of its payment: enough to send it again, or to find it. Wiped as soon as the outcome is known. */
@@ -135,8 +135,12 @@ async function byMemo(
   if (memo === null) return null
   const { rpc } = options
   const { amount, asset, payTo, payer } = order
-  const found = await findMemoTransfers(rpc, asset, { to: payTo, memo }, BigInt(fromBlock))
-  for (const { transaction } of found.filter((one) => one.amount === amount && sameAddress(one.from, payer))) {
+  const search = async (node: Rpc) => {
+    const found = await findMemoTransfers(node, asset, { to: payTo, memo }, BigInt(fromBlock))
+    const whole = found.filter((one) => one.amount === amount && sameAddress(one.from, payer))
+    return whole.length > 0 ? whole : null
+  }
+  for (const { transaction } of (isLast ? await foundByAny(rpc, search) : await search(rpc)) ?? []) {
     const receipt = await receiptOf(rpc, transaction, isLast)
     if (!receipt)
       return {

@@ -17,7 +17,7 @@ import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import type { NodeWord, PaidOrder, SettleOutcome } from '../../domain/rail.ts'
 import { type ConfirmationRule, isIrrevocable, NOT_DEEP, settledOnceConfirmed } from '../confirmations.ts'
-import { isOver, isRemembered, lastSearchFrom } from '../last-look.ts'
+import { foundByAny, isOver, isRemembered, lastSearchFrom } from '../last-look.ts'
 
 /** What an open order keeps of its payment. Wiped as soon as the outcome is known. */
 export type KeptPayment = {
@@ -78,8 +78,9 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
       if (!(await isAuthorizationUsed(rpc, asset, authorization))) return null
       const isLast = await isOver(options, order)
       const since = isLast ? await lastSearchFrom(rpc, order, BigInt(fromBlock)) : BigInt(fromBlock)
-      const transaction = await findAuthorization(rpc, asset, authorization, since)
+      const search = (node: Rpc) => findAuthorization(node, asset, authorization, since)
       // Whoever looks for the last time may do so after hours.
+      const transaction = isLast ? await foundByAny(rpc, search) : await search(rpc)
       const receipt = transaction && (await (isLast ? recallReceipt : readReceipt)(rpc, transaction))
       const outcome = receipt && (await judge(order, receipt))
       if (outcome) return outcome
