@@ -1,5 +1,5 @@
 import type { Hash } from '../base/address.ts'
-import { isProblem } from '../base/problem.ts'
+import { isProblem, Problem } from '../base/problem.ts'
 import { RpcError } from '../chain/rpc.ts'
 import { blockRanges } from '../chain/transfers.ts'
 import { type Lease, LeaseLost } from '../domain/lease.ts'
@@ -83,6 +83,7 @@ export async function scanTill(context: ReconcileContext, till: Till): Promise<T
   // A height that one of two nodes makes up must not be where the next look begins: what is beyond the other's is read again by then.
   const head = higher - lower > again ? lower + again : higher
   const mark = await openTill(db, till.id, { after: () => beginning(context, till), again, seldom })
+  await assertReadable(till, mark.fromBlock, head - 2n * again)
   const { to, ...arrived } = await readBlocks(till, mark.fromBlock, head, async (step) => {
     const dropped = await recordScan(db, till.id, step, random)
     if (dropped.length > 0) log.error('the chain dropped payments', { till: till.id, orderIds: dropped })
@@ -90,6 +91,15 @@ export async function scanTill(context: ReconcileContext, till: Till): Promise<T
   await lookBack(context, till, mark)
   await matchTill(context, till)
   return { mark, blocks: { from: mark.fromBlock, to }, isWhole: to === higher, arrived }
+}
+
+/** After longer than the chain takes to change its mind, what nobody shows any more is neither dropped nor passed over: it waits for a node that has it. */
+async function assertReadable({ rail, remembers }: Till, from: bigint, recent: bigint): Promise<void> {
+  if (from >= recent || (await remembers(from))) return
+  throw new Problem(
+    'chain_unavailable',
+    `No node of ${rail.network} has the blocks since ${from} any more, in which money may have arrived; add an RPC address that keeps them.`,
+  )
 }
 
 /** As far as anybody can read: what lies beyond is neither dropped nor read. */

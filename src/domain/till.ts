@@ -33,6 +33,8 @@ export type Till = {
   readonly payTo: Address
   /** The newest block that each of two nodes has, where there are two. */
   newestBlocks(): Promise<TwoWords>
+  /** Does any node still have what happened since this block? Some say of what they have thrown away that there was nothing. */
+  remembers(block: bigint): Promise<boolean>
   /** Every transfer to the till in these blocks, both included, as far as anybody can read them now. */
   transfers(fromBlock: bigint, toBlock: bigint): Promise<TillReading>
   /** The transfers to the till in one transaction. */

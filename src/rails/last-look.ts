@@ -47,9 +47,17 @@ const EMPTY_BLOCKS_MAX = 300n
  * shows no receipt from there has forgotten what it was asked for, and denies nothing; who is left must be two, where there are two.
  */
 export async function isRemembered(rpc: Rpc, since: bigint): Promise<boolean> {
-  const words = await Promise.all(rpc.each().map((node) => remembers(node, since).catch(() => false)))
-  const denials = words.map((isKnown) => (isKnown ? false : undefined))
+  const denials = (await memories(rpc, since)).map((isKnown) => (isKnown ? false : undefined))
   return !isSaidByAny(rpc, denials, (isShown) => isShown)
+}
+
+/** Is there a node that can be read since then? */
+export async function isRememberedByAny(rpc: Rpc, since: bigint): Promise<boolean> {
+  return (await memories(rpc, since)).includes(true)
+}
+
+function memories(rpc: Rpc, since: bigint): Promise<readonly boolean[]> {
+  return Promise.all(rpc.each().map((node) => remembers(node, since).catch(() => false)))
 }
 
 type BlockBody = { readonly transactions: readonly Hash[] }

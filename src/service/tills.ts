@@ -9,6 +9,7 @@ import { transfersByAny, transfersIn } from '../chain/transfers.ts'
 import { watchSends } from '../chain/watch.ts'
 import type { Till, Transfer } from '../domain/till.ts'
 import { isConfirmed } from '../rails/confirmations.ts'
+import { isRememberedByAny } from '../rails/last-look.ts'
 import type { Database } from '../store/db.ts'
 import { sendsOf } from '../store/sends/journal.ts'
 import { createSendWatch, type WatchScope } from '../store/sends/watch.ts'
@@ -49,6 +50,7 @@ function tillsOf(parts: TillParts, { rail, chain, confirmations, sinceBlock }: O
     payTo,
     sinceBlock,
     newestBlocks: () => newestBlocks(rpc),
+    remembers: (block) => isRememberedByAny(rpc, block),
     transfers: (from, to) => transfersByAny(rpc, { token: asset, to: payTo }, from, to),
     async transfersOf(transaction) {
       const receipt = await readReceipt(rpc, transaction)

@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { said } from '../checkout/counter.ts'
-import { type Meddler, Refused } from '../checkout/meddler.ts'
+import { createMeddler, type Meddler, Refused } from '../checkout/meddler.ts'
 import { payingCall } from '../checkout/mpp-wallet.ts'
 import { preempt } from '../checkout/x402-wallet.ts'
-import { buyUrl, LOT_PRICE, payFor } from '../operations/desk.ts'
+import { transfers } from '../crash/flows.ts'
+import { AT_ONCE, buyUrl, LOT_PRICE, payFor, reconcileRail, TOMORROW } from '../operations/desk.ts'
+import { mppStranger } from '../operations/strangers.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
-import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
-import type { TestShop } from '../support/shop.ts'
+import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
+import { startShop, type TestShop } from '../support/shop.ts'
 import { startBetweenNodes, step } from './by-hand.ts'
 import { startPull } from './pull.ts'
 
@@ -16,28 +19,33 @@ import { startPull } from './pull.ts'
 
 const BLOCKS_KEPT = 8
 
-function forget(node: Meddler, { chains }: TestShop): void {
+/** Returns what makes it remember again. */
+function forget(node: Meddler, { chains }: TestShop): readonly (() => void)[] {
   const since = async (chainId: number) => {
     const chain = [chains.native, chains.tempo].find((one) => one.chainId === chainId)!
     return Number(await chain.request({ method: 'eth_blockNumber' })) - BLOCKS_KEPT
   }
-  for (const method of ['eth_getTransactionReceipt', 'eth_getTransactionByHash'])
-    node.meddle(method, async (_params, ask, chainId) => {
-      const shown = (await ask()) as { readonly blockNumber: string } | null
-      return shown && Number(shown.blockNumber) < (await since(chainId)) ? null : shown
-    })
-  node.meddle('eth_getLogs', async (_params, ask, chainId) => {
-    const kept = await since(chainId)
-    return ((await ask()) as readonly { readonly blockNumber: string }[]).filter(
-      ({ blockNumber }) => Number(blockNumber) >= kept,
-    )
-  })
-  for (const method of ['eth_call', 'eth_getTransactionCount'])
-    node.meddle(method, async ([, tag], ask, chainId) => {
-      if (tag !== 'latest' && Number(tag) < (await since(chainId)))
-        throw new Refused({ code: -32000, message: 'missing trie node' })
-      return ask()
-    })
+  const isOld = async (block: string, chainId: number) => Number(block) < (await since(chainId))
+  return [
+    ...['eth_getTransactionReceipt', 'eth_getTransactionByHash'].map((method) =>
+      node.meddle(method, async (_params, ask, chainId) => {
+        const shown = (await ask()) as { readonly blockNumber: string } | null
+        return shown && (await isOld(shown.blockNumber, chainId)) ? null : shown
+      }),
+    ),
+    node.meddle('eth_getLogs', async (_params, ask, chainId) => {
+      const kept = await since(chainId)
+      const logs = (await ask()) as readonly { readonly blockNumber: string }[]
+      return logs.filter(({ blockNumber }) => Number(blockNumber) >= kept)
+    }),
+    ...['eth_call', 'eth_getTransactionCount'].map((method) =>
+      node.meddle(method, async ([, tag], ask, chainId) => {
+        if (tag !== 'latest' && (await isOld(tag as string, chainId)))
+          throw new Refused({ code: -32000, message: 'missing trie node' })
+        return ask()
+      }),
+    ),
+  ]
 }
 
 type Nodes = Awaited<ReturnType<typeof startBetweenNodes>>
@@ -113,4 +121,25 @@ test('E132: so does a pull whose payer replaced it by another transaction with t
   })
   const end = await awayFor(nodes, [nodes.meddler], () => send({ type: 'transaction', signature }))
   assert.deepEqual({ taken: await taken(), end }, { taken: LOT_PRICE, end: 'confirmed' })
+})
+
+const AMOUNT = 700_000n
+/** More than any look goes back. */
+const BLOCKS_AWAY = 2_300
+
+test('E133: stray money goes back though the only node has thrown its block away while the shop was, and says that nothing is in it', async (t) => {
+  const rail: RailUnderTest = mppPullUnderTest
+  const meddler = createMeddler()
+  const shop = await startShop({ wrapTransport: meddler.wrap, withoutWorker: true })
+  t.after(() => shop.stop())
+  const stranger = await mppStranger(shop)
+  await reconcileRail(shop, rail, TOMORROW)
+  await stranger.give(AMOUNT)
+  await reconcileRail(shop, rail, TOMORROW)
+  for (let mined = 0; mined < BLOCKS_AWAY; mined++) await shop.chains.tempo.request({ method: 'evm_mine', params: [] })
+  const remember = forget(meddler, shop)
+  await reconcileRail(shop, rail, TOMORROW).catch(() => {})
+  for (const one of remember) one()
+  for (let look = 0; look < 3; look++) await reconcileRail(shop, rail, AT_ONCE)
+  assert.deepEqual(await transfers(shop, rail, demoAddressOf('treasury'), stranger.address), [AMOUNT])
 })
