@@ -321,7 +321,7 @@ describe('M-17: it resolves with success: false, and that proves nothing', { con
       const { payment, show } = await prepare()
       facilitator.behave(payment, { settle: () => ({ success: false, errorReason, transaction: '' }) })
       const response = await show()
-      assert.equal(response.status, 202)
+      assert.equal(response.status, 202, JSON.stringify(await response.clone().json()))
       await preempt(shop, payment)
       assert.equal((await ended(shop, 'x402', (await said(response)).orderId)).status, 'confirmed')
     })
