@@ -10,7 +10,7 @@ import { migrate } from '../../src/store/migrate.ts'
 import { AT_ONCE, buy, buyUrl, impatiently, LOT, payFor, reconcileRail } from '../operations/desk.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPushUnderTest, x402UnderTest } from '../support/credentials.ts'
-import { openStore } from '../support/database.ts'
+import { openBackup } from '../support/database.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 
 for (const isLiar of [false, true])
@@ -26,7 +26,7 @@ for (const isLiar of [false, true])
       }
     const shop = await startShop({ withoutWorker: true, wrapTransport: (_id, one) => [raised(one), one] })
     lies = false
-    const backup = await openStore('postgres')
+    const backup = await openBackup()
     t.after(async () => {
       await shop.stop()
       await backup.drop()

@@ -11,7 +11,7 @@ import { createMeddler } from '../checkout/meddler.ts'
 import { buy } from '../operations/desk.ts'
 import { fundedWallet } from '../support/buyers.ts'
 import type { RailUnderTest } from '../support/credentials.ts'
-import { openStore } from '../support/database.ts'
+import { openBackup } from '../support/database.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 
@@ -73,7 +73,7 @@ export const BURIAL = { blocks: 12n, ms: 20_000 }
 /** A shop, an empty store for a backup of it, and somebody who buys there. */
 export async function startWithBackup(t: TestContext) {
   const shop = await startShop({ withoutWorker: true })
-  const backup = await openStore('postgres')
+  const backup = await openBackup()
   t.after(async () => {
     await shop.stop()
     await backup.drop()

@@ -8,7 +8,7 @@ import { letGoOf } from '../../src/store/retention/step.ts'
 import { buy, impatiently, LOT_PRICE } from '../operations/desk.ts'
 import { fundedWallet } from '../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
-import { openStore } from '../support/database.ts'
+import { openBackup } from '../support/database.ts'
 import { startShop } from '../support/shop.ts'
 import { untilAnswered } from '../support/until.ts'
 
@@ -22,7 +22,7 @@ async function refunded({ checkout }: Service, orderId: string): Promise<void> {
 for (const rail of [x402UnderTest, mppPullUnderTest])
   test(`E74: a refund by ${rail.name} that the store has forgotten does not count as let go of with what came after it`, async (t) => {
     const shop = await startShop({ withoutWorker: true })
-    const backup = await openStore('postgres')
+    const backup = await openBackup()
     t.after(async () => {
       await shop.stop()
       await backup.drop()

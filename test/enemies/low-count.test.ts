@@ -11,7 +11,7 @@ import { copyDatabase } from '../../src/store/copy.ts'
 import { buy, impatiently, LOT_PRICE } from '../operations/desk.ts'
 import { fundedWallet } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
-import { openStore } from '../support/database.ts'
+import { openBackup } from '../support/database.ts'
 import { startShop } from '../support/shop.ts'
 
 const withTreasury = (treasuryKey: Secret) => (config: Config) =>
@@ -28,7 +28,7 @@ test('E57: one of two nodes that counts too few does not hide a refund that the 
       return { ...(answer as object), result: counted }
     }
   const shop = await startShop({ withoutWorker: true, wrapTransport: (_id, one) => [low(one), one] })
-  const backup = await openStore('postgres')
+  const backup = await openBackup()
   t.after(async () => {
     await shop.stop()
     await backup.drop()

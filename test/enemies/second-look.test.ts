@@ -10,7 +10,7 @@ import { copyDatabase } from '../../src/store/copy.ts'
 import { buy, impatiently, LOT_PRICE } from '../operations/desk.ts'
 import { fundedWallet } from '../support/buyers.ts'
 import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
-import { openStore } from '../support/database.ts'
+import { openBackup } from '../support/database.ts'
 import { startShop } from '../support/shop.ts'
 import { untilAnswered } from '../support/until.ts'
 
@@ -24,7 +24,7 @@ async function refunded({ checkout }: Service, orderId: string): Promise<void> {
 
 async function startWithBackup(t: TestContext, rail: RailUnderTest) {
   const shop = await startShop({ withoutWorker: true })
-  const backup = await openStore('postgres')
+  const backup = await openBackup()
   t.after(async () => {
     await shop.stop()
     await backup.drop()

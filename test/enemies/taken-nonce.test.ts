@@ -9,7 +9,7 @@ import { copyDatabase } from '../../src/store/copy.ts'
 import { buy, impatiently, LOT_PRICE } from '../operations/desk.ts'
 import { fundedWallet } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
-import { openStore } from '../support/database.ts'
+import { openBackup } from '../support/database.ts'
 import { startShop } from '../support/shop.ts'
 import { step } from './by-hand.ts'
 
@@ -29,7 +29,7 @@ test('E93: a refund that the store has forgotten is not sent again because anoth
     },
     configure: (config) => ({ ...config, limits: { ...config.limits, waitMsMax: 500, receiptWaitMs: 300 } }),
   })
-  const backup = await openStore('postgres')
+  const backup = await openBackup()
   t.after(async () => {
     await shop.stop()
     await backup.drop()

@@ -11,7 +11,7 @@ import { copyDatabase } from '../../src/store/copy.ts'
 import { doubtBooks } from '../../src/store/tills/scan.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
-import { openStore, type TestStore } from '../support/database.ts'
+import { openBackup, type TestStore } from '../support/database.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { AT_ONCE, asOperator, buy, impatiently, LOT, payFor, reconcileRail } from './desk.ts'
@@ -71,7 +71,7 @@ describe('C-12, M-26: a store restored from an older backup', () => {
   afterEach(() => backup.drop())
 
   async function takeBackup(): Promise<void> {
-    backup = await openStore('postgres')
+    backup = await openBackup()
     await copyDatabase(shop.store.db, backup.db, silentLog)
   }
 

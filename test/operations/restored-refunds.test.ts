@@ -6,7 +6,7 @@ import type { Service } from '../../src/service/service.ts'
 import { copyDatabase } from '../../src/store/copy.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
-import { openStore } from '../support/database.ts'
+import { openBackup } from '../support/database.ts'
 import { startShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { buy, buyUrl, CURSED_LOT, impatiently, payFor } from './desk.ts'
@@ -24,7 +24,7 @@ test('C-12: a store restored from an older backup pays nothing back that was pai
       await backupTaken
     },
   })
-  const backup = await openStore('postgres')
+  const backup = await openBackup()
   context.after(async () => {
     await shop.stop()
     await backup.drop()

@@ -5,7 +5,7 @@ import { silentLog } from '../../src/base/log.ts'
 import type { EngineName } from '../../src/store/backend.ts'
 import { type Database, type DatabaseOptions, openDatabase } from '../../src/store/db.ts'
 import { createDataDir } from './embedded.ts'
-import type { TestDatabase } from './postgres.ts'
+import { createDatabase, type TestDatabase } from './postgres.ts'
 import { giveBack, takeDatabase } from './spare.ts'
 
 /** Both engines pass the same cases. There is no way to ask for one of them only. */
@@ -46,6 +46,11 @@ async function openEmbeddedStore(overrides: Partial<DatabaseOptions>): Promise<T
 
 async function openPostgresStore(overrides: Partial<DatabaseOptions>): Promise<TestStore> {
   return storeIn(await takeDatabase(), overrides, giveBack)
+}
+
+/** A replica may still write into this one when its test ends: nobody gets it afterwards. */
+export async function openBackup(): Promise<TestStore> {
+  return storeIn(await createDatabase())
 }
 
 /** The same in a database that is there already. */
