@@ -1,8 +1,8 @@
 import type { Clock } from '../base/clock.ts'
-import { isProblem, Problem } from '../base/problem.ts'
+import { Problem } from '../base/problem.ts'
 import type { TwoWords } from '../domain/till.ts'
 import type { NodeHead } from './nodes.ts'
-import { ChainSilent, headOf, type RawHead, type Rpc, RpcError } from './rpc.ts'
+import { ChainSilent, headOf, type RawHead, type Rpc, wordOf } from './rpc.ts'
 
 type Head = NodeHead
 
@@ -37,11 +37,7 @@ export async function blockBefore(rpc: Rpc, time: number, newest: bigint): Promi
 
 async function askTwo(rpc: Rpc, ask: (node: Rpc) => Promise<bigint>): Promise<TwoWords> {
   const first = await ask(rpc)
-  const silent = (error: unknown) => {
-    if (isProblem(error) || error instanceof RpcError) return first
-    throw error
-  }
-  const other = rpc.second === null ? first : await ask(rpc.second).catch(silent)
+  const other = rpc.second === null ? first : ((await wordOf(ask(rpc.second))) ?? first)
   return first < other ? { lower: first, higher: other } : { lower: other, higher: first }
 }
 

@@ -1,7 +1,7 @@
 import http from 'node:http'
 import https from 'node:https'
 import type { Clock } from '../base/clock.ts'
-import { Problem } from '../base/problem.ts'
+import { isProblem, Problem } from '../base/problem.ts'
 import { type NewHeads, noHeads } from '../domain/new-heads.ts'
 import { type ChainMeter, noChainMeter } from './chain-meter.ts'
 import { createNodes, type NodeHead, type NodeStanding, type RpcNode } from './nodes.ts'
@@ -325,5 +325,15 @@ export function providerTransport(provider: {
       if (typeof code === 'number') return { error: { code, data, message } }
       throw error
     }
+  }
+}
+
+/** Null for whoever is silent, or refuses. */
+export async function wordOf<Word>(asked: Promise<Word>): Promise<Word | null> {
+  try {
+    return await asked
+  } catch (error) {
+    if (isProblem(error) || error instanceof RpcError) return null
+    throw error
   }
 }

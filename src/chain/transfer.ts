@@ -17,7 +17,7 @@ import {
 } from './attempts.ts'
 import { TRANSFER, transferRefusal } from './eip3009.ts'
 import { type Receipt, recallReceipt } from './receipt.ts'
-import { type Rpc, RpcError } from './rpc.ts'
+import { type Rpc, wordOf } from './rpc.ts'
 import type { Sender } from './sender.ts'
 import { transfersTo } from './transfers.ts'
 
@@ -176,16 +176,6 @@ async function lookBy(node: Rpc, wanted: { token: Address; from: readonly Addres
   const count = async (key: Address) => Number(await node.request<Hex>('eth_getTransactionCount', [key, newest]))
   const counts = await Promise.all(wanted.from.map(count))
   return { counts, shown: await wordOf(transfersTo(node, wanted, first, BigInt(newest))) }
-}
-
-/** Null for whoever is silent, or refuses. */
-async function wordOf<Word>(asked: Promise<Word>): Promise<Word | null> {
-  try {
-    return await asked
-  } catch (error) {
-    if (isProblem(error) || error instanceof RpcError) return null
-    throw error
-  }
 }
 
 /** One of them may be this very refund: as one of its tries, or as one that the journal has lost. All others belong to other orders. */

@@ -1,10 +1,9 @@
 import type { Hash } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
-import { isProblem } from '../base/problem.ts'
 import { isSaidByAny } from '../chain/agreed.ts'
 import { blockBefore, newestBlocks } from '../chain/head.ts'
 import { readReceipt } from '../chain/receipt.ts'
-import { type Rpc, RpcError } from '../chain/rpc.ts'
+import { type Rpc, wordOf } from '../chain/rpc.ts'
 import type { Sender } from '../chain/sender.ts'
 import type { PaidOrder } from '../domain/rail.ts'
 
@@ -33,10 +32,7 @@ export async function lastSearchFrom(rpc: Rpc, { createdAt }: PaidOrder, told: b
 export async function foundByAny<Found>(rpc: Rpc, search: (node: Rpc) => Promise<Found | null>): Promise<Found | null> {
   const found = await search(rpc)
   if (found !== null || rpc.second === null) return found
-  return search(rpc.second).catch((error: unknown) => {
-    if (isProblem(error) || error instanceof RpcError) return null
-    throw error
-  })
+  return wordOf(search(rpc.second))
 }
 
 /** Chains on which nobody does anything for so many blocks are none that we sell on. */
