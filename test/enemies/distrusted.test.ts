@@ -6,6 +6,7 @@ import { buyUrl, LOT_PRICE, payFor } from '../operations/desk.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { claimOf } from './claim.ts'
 
 // Others at the same address sent bad payments, so a payment that has no order is turned away there, unseen (E104). That it has no order does not say that no
 // money has moved; and while the store is away nobody knows whether it has one.
@@ -24,15 +25,6 @@ async function sendBad(shop: TestShop): Promise<void> {
   assert.equal((await fetch(buyUrl(shop, x402UnderTest), bad)).status, 402)
 }
 
-const said = async (answer: Response) => {
-  const { code, detail, payment } = (await answer.json()) as {
-    code: string
-    detail: string
-    payment: { taken: unknown }
-  }
-  return { status: answer.status, code, taken: payment.taken, isFree: /nothing was taken|not taken/i.test(detail) }
-}
-
 test('E123: whoever shows a payment that somebody else has carried to the chain does not hear that it was not taken, because others at their address sent bad ones', async (t) => {
   const shop = await startDistrusting(t)
   const rail: RailUnderTest = x402UnderTest
@@ -42,7 +34,7 @@ test('E123: whoever shows a payment that somebody else has carried to the chain 
   await preempt(shop, JSON.parse(Buffer.from(credential, 'base64').toString()) as X402Payment)
   assert.equal((await rail.till(shop)) - till, LOT_PRICE)
   const answer = await fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential }))
-  assert.deepEqual(await said(answer), { status: 429, code: 'rate_limited', taken: 'unknown', isFree: false })
+  assert.deepEqual(await claimOf(answer), { status: 429, code: 'rate_limited', taken: 'unknown', isFree: false })
 })
 
 for (const [rail, heard] of [
@@ -58,5 +50,5 @@ for (const [rail, heard] of [
     t.mock.method(shop.service.checkout.orders, 'byIdentities', () =>
       Promise.reject(new Problem('store_unavailable', 'The store is away; nothing was taken.')),
     )
-    assert.deepEqual(await said(await buy()), heard)
+    assert.deepEqual(await claimOf(await buy()), heard)
   })

@@ -11,20 +11,16 @@ import { mppStranger } from '../operations/strangers.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
-import { startBetweenNodes, step } from './by-hand.ts'
+import { awayFor, keptSince } from './away.ts'
+import { startBetweenNodes } from './by-hand.ts'
 import { startPull } from './pull.ts'
 
 // A shop is away for hours when a payment has just landed. Its nodes, or one of them, keep the last blocks only, and do not refuse to search those that they
 // have thrown away: they say that nothing is in them.
 
-const BLOCKS_KEPT = 8
-
 /** Returns what makes it remember again. */
-function forget(node: Meddler, { chains }: TestShop): readonly (() => void)[] {
-  const since = async (chainId: number) => {
-    const chain = [chains.native, chains.tempo].find((one) => one.chainId === chainId)!
-    return Number(await chain.request({ method: 'eth_blockNumber' })) - BLOCKS_KEPT
-  }
+function forget(node: Meddler, shop: TestShop): readonly (() => void)[] {
+  const since = keptSince(shop)
   const isOld = async (block: string, chainId: number) => Number(block) < (await since(chainId))
   return [
     ...['eth_getTransactionReceipt', 'eth_getTransactionByHash'].map((method) =>
@@ -48,33 +44,6 @@ function forget(node: Meddler, { chains }: TestShop): readonly (() => void)[] {
   ]
 }
 
-type Nodes = Awaited<ReturnType<typeof startBetweenNodes>>
-
-/** Buys while nobody shows what lands, and comes back after hours, when these nodes have forgotten it. Returns what the order is then. */
-async function awayFor(
-  { shop, clock, meddler, other }: Nodes,
-  forgetful: readonly Meddler[],
-  buy: () => Promise<Response>,
-): Promise<string> {
-  const silent = ['eth_getTransactionReceipt', 'eth_getLogs'].flatMap((method) =>
-    [meddler, other].map((node) =>
-      node.meddle(method, () => {
-        throw new Error('nobody answers')
-      }),
-    ),
-  )
-  const { orderId } = await said(await buy())
-  for (const speak of silent) speak()
-  for (const node of forgetful) forget(node, shop)
-  clock.move(10_000_000)
-  const { native, tempo } = shop.chains
-  for (const chain of [native, tempo])
-    for (let mined = 0; mined < 2 * BLOCKS_KEPT; mined++) await chain.request({ method: 'evm_mine', params: [] })
-  const statuses: string[] = []
-  for (let look = 0; look < 4; look++) statuses.push((await step(shop, orderId)).status)
-  return statuses.at(-1)!
-}
-
 for (const [rail, carrier] of [
   [x402UnderTest, 'us'],
   [x402UnderTest, 'somebody else'],
@@ -96,7 +65,8 @@ for (const [rail, carrier] of [
 
   test(`E131: a payment by ${rail.name}, carried by ${carrier}, is not given up because both nodes say of blocks that they have thrown away that nothing is in them`, async (t) => {
     const { nodes, buy, taken } = await pay(t)
-    const end = await awayFor(nodes, [nodes.meddler, nodes.other], buy)
+    const forgetAll = () => void [nodes.meddler, nodes.other].map((node) => forget(node, nodes.shop))
+    const end = (await awayFor(nodes, forgetAll, buy)).at(-1)
     const answer = await buy()
     const { payment } = await said(answer)
     assert.deepEqual(
@@ -107,7 +77,7 @@ for (const [rail, carrier] of [
 
   test(`E132: a payment by ${rail.name}, carried by ${carrier}, buys when only the first of two nodes says so`, async (t) => {
     const { nodes, buy, taken } = await pay(t)
-    const end = await awayFor(nodes, [nodes.meddler], buy)
+    const end = (await awayFor(nodes, () => void forget(nodes.meddler, nodes.shop), buy)).at(-1)
     assert.deepEqual({ taken: await taken(), end }, { taken: LOT_PRICE, end: 'confirmed' })
   })
 }
@@ -119,7 +89,8 @@ test('E132: so does a pull whose payer replaced it by another transaction with t
   atOpening(async () => {
     await wallet.send(wallet.sign([payingCall(challenge)], { nonceKey: 0n, nonce: 0n, gas: 400_000n }))
   })
-  const end = await awayFor(nodes, [nodes.meddler], () => send({ type: 'transaction', signature }))
+  const show = () => send({ type: 'transaction', signature })
+  const end = (await awayFor(nodes, () => void forget(nodes.meddler, nodes.shop), show)).at(-1)
   assert.deepEqual({ taken: await taken(), end }, { taken: LOT_PRICE, end: 'confirmed' })
 })
 

@@ -3,7 +3,6 @@ import { after, before, describe, test } from 'node:test'
 import type { JsonObject } from '../../src/base/json.ts'
 import type { RpcTransport } from '../../src/chain/transport.ts'
 import type { Config, RetiredRail } from '../../src/config/config.ts'
-import type { DevChain } from '../../src/devchain/chain.ts'
 import type { DevChains } from '../../src/devchain/chains.ts'
 import type { Service } from '../../src/service/service.ts'
 import { orderCount, said } from '../checkout/counter.ts'
@@ -19,7 +18,7 @@ import {
   type RailUnderTest,
   x402UnderTest,
 } from '../support/credentials.ts'
-import { plainTransports, startChains, startShop, type TestShop } from '../support/shop.ts'
+import { answersAs, plainTransports, startChains, startShop, type TestShop } from '../support/shop.ts'
 
 // The rails move to other networks, as `docs/operating.md` says. Whoever paid on the earlier one, heard 202 and sends the same request again,
 // as they are told to, shows it at an address that takes payments of the new network by now.
@@ -32,15 +31,6 @@ function transportsTo(
   shop: TestShop,
   { native, tempo }: DevChains,
 ): ReadonlyMap<number, RpcTransport | readonly RpcTransport[]> {
-  const as = (chainId: number, chain: DevChain): readonly [number, RpcTransport] => [
-    chainId,
-    async ({ id, method, params }) => ({
-      jsonrpc: '2.0',
-      id,
-      result:
-        method === 'eth_chainId' ? `0x${chainId.toString(16)}` : await chain.request({ method, params: [...params] }),
-    }),
-  ]
   const plain = plainTransports(shop.chains)
   const { chainId } = shop.chains.native
   const former = plain.get(chainId) as RpcTransport
@@ -48,7 +38,7 @@ function transportsTo(
     hidesLogs && request.method === 'eth_getLogs'
       ? { jsonrpc: '2.0', id: request.id, result: [] }
       : former(request, max)
-  return new Map([...plain, [chainId, late], as(NEW.x402, native), as(NEW.mpp, tempo)])
+  return new Map([...plain, [chainId, late], answersAs(NEW.x402, native), answersAs(NEW.mpp, tempo)])
 }
 
 /** Does the earlier chain show its logs later than all else? */

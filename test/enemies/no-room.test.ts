@@ -8,18 +8,10 @@ import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
+import { claimOf } from './claim.ts'
 
 // Whoever is turned away because there is no room, or because others behind the same address sent bad payments, was not looked at. Their money may have moved
 // all the same: by their own hand, or by the same payment a moment ago. Who hears that it was not taken signs again when the first signature has run out.
-
-const said = async (answer: Response) => {
-  const { code, detail, payment } = (await answer.json()) as {
-    code: string
-    detail: string
-    payment: { taken: unknown }
-  }
-  return { status: answer.status, code, taken: payment.taken, isFree: /nothing was taken|not taken/i.test(detail) }
-}
 
 async function startFull(t: TestContext, places: Partial<Limits> = { purchasesMax: 1 }) {
   let hold: Promise<void> | null = null
@@ -64,7 +56,7 @@ test('E104: whoever repeats a payment that was taken does not hear that it was n
   const first = await buy()
   assert.deepEqual([first.status, (await rail.till(shop)) - till], [200, LOT_PRICE])
   await fill()
-  assert.deepEqual(await said(await buy()), UNSEEN)
+  assert.deepEqual(await claimOf(await buy()), UNSEEN)
 })
 
 for (const [places, room] of [
@@ -78,7 +70,10 @@ for (const [places, room] of [
     const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))
     assert.equal((await rail.till(shop)) - till, LOT_PRICE)
     await fill()
-    assert.deepEqual(await said(await fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential }))), UNSEEN)
+    assert.deepEqual(
+      await claimOf(await fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential }))),
+      UNSEEN,
+    )
   })
 
 test('E110: whoever repeats by GET what was taken does not hear that it was not, because there is no room for any request', async (t) => {
@@ -89,7 +84,7 @@ test('E110: whoever repeats by GET what was taken does not hear that it was not,
   const probe = () => fetch(url, { headers: { [rail.header]: credential } })
   assert.equal((await probe()).status, 200)
   await fill()
-  assert.deepEqual(await said(await probe()), UNSEEN)
+  assert.deepEqual(await claimOf(await probe()), UNSEEN)
 })
 
 test('E104: the same over MCP', async (t) => {
@@ -119,5 +114,5 @@ test('E104: whoever has pushed money does not hear that it was not taken, becaus
   assert.equal((await fetch(url, post(bad.request, { [x402UnderTest.header]: bad.credential }))).status, 402)
   const { request, credential } = await payFor(shop, mppPushUnderTest, await fundedWallet(shop))
   const answer = await fetch(buyUrl(shop, mppPushUnderTest), post(request, { [mppPushUnderTest.header]: credential }))
-  assert.deepEqual(await said(answer), { status: 429, code: 'rate_limited', taken: 'unknown', isFree: false })
+  assert.deepEqual(await claimOf(answer), { status: 429, code: 'rate_limited', taken: 'unknown', isFree: false })
 })

@@ -12,19 +12,15 @@ import { buyUrl, CURSED_LOT, LOT_PRICE, payFor } from '../operations/desk.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
 import type { TestShop } from '../support/shop.ts'
+import { awayFor, keptSince } from './away.ts'
 import { startBetweenNodes, step } from './by-hand.ts'
 import { startPull } from './pull.ts'
 
 // A shop is away for hours when a payment has just landed. The first of its nodes keeps receipts, logs and states of the last blocks only, as full nodes
 // do; the second one keeps them all, as the shop's own alarm asks for.
 
-const BLOCKS_KEPT = 8
-
-function forget(node: Meddler, { chains }: TestShop): void {
-  const since = async (chainId: number) => {
-    const chain = [chains.native, chains.tempo].find((one) => one.chainId === chainId)!
-    return Number(await chain.request({ method: 'eth_blockNumber' })) - BLOCKS_KEPT
-  }
+function forget(node: Meddler, shop: TestShop): void {
+  const since = keptSince(shop)
   for (const method of ['eth_getTransactionReceipt', 'eth_getTransactionByHash'])
     node.meddle(method, async (_params, ask, chainId) => {
       const shown = (await ask()) as { readonly blockNumber: string } | null
@@ -43,29 +39,6 @@ function forget(node: Meddler, { chains }: TestShop): void {
     )
 }
 
-type Nodes = Pick<Awaited<ReturnType<typeof startBetweenNodes>>, 'shop' | 'clock' | 'meddler' | 'other'>
-
-/** Buys while nobody shows what lands, and comes back after hours. Returns what the order was after each look. */
-async function awayFor({ shop, clock, meddler, other }: Nodes, buy: () => Promise<Response>): Promise<string[]> {
-  const silent = ['eth_getTransactionReceipt', 'eth_getLogs'].flatMap((method) =>
-    [meddler, other].map((node) =>
-      node.meddle(method, () => {
-        throw new Error('nobody answers')
-      }),
-    ),
-  )
-  const { orderId } = await said(await buy())
-  for (const speak of silent) speak()
-  forget(meddler, shop)
-  clock.move(10_000_000)
-  const { native, tempo } = shop.chains
-  for (const chain of [native, tempo])
-    for (let mined = 0; mined < 2 * BLOCKS_KEPT; mined++) await chain.request({ method: 'evm_mine', params: [] })
-  const statuses: string[] = []
-  for (let look = 0; look < 5; look++) statuses.push((await step(shop, orderId)).status)
-  return statuses
-}
-
 for (const [rail, carrier] of [
   [x402UnderTest, 'us'],
   [x402UnderTest, 'somebody else'],
@@ -77,7 +50,11 @@ for (const [rail, carrier] of [
     const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))
     if (carrier === 'somebody else')
       atOpening(async () => void (await preempt(shop, JSON.parse(Buffer.from(credential, 'base64').toString()))))
-    const statuses = await awayFor(nodes, () => fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential })))
+    const statuses = await awayFor(
+      nodes,
+      () => forget(nodes.meddler, nodes.shop),
+      () => fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential })),
+    )
     assert.equal(statuses.at(-1), 'confirmed', statuses.join())
   })
 
@@ -88,7 +65,11 @@ test('E111: a pull whose payer replaced it by another transaction with the same 
   atOpening(async () => {
     await wallet.send(wallet.sign([payingCall(challenge)], { nonceKey: 0n, nonce: 0n, gas: 400_000n }))
   })
-  const statuses = await awayFor(nodes, () => send({ type: 'transaction', signature }))
+  const statuses = await awayFor(
+    nodes,
+    () => forget(nodes.meddler, nodes.shop),
+    () => send({ type: 'transaction', signature }),
+  )
   assert.deepEqual({ taken: await taken(), end: statuses.at(-1) }, { taken: LOT_PRICE, end: 'confirmed' })
 })
 
@@ -99,7 +80,11 @@ test('E112: a payment that reverted in a block that the first of two nodes has f
   const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))
   const till = await rail.till(shop)
   await shop.chains.native.request({ method: 'dev_fault', params: [{ kind: 'revert', to: shop.config.x402!.asset }] })
-  const statuses = await awayFor(nodes, () => fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential })))
+  const statuses = await awayFor(
+    nodes,
+    () => forget(nodes.meddler, nodes.shop),
+    () => fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential })),
+  )
   assert.deepEqual({ taken: (await rail.till(shop)) - till, end: statuses.at(-1) }, { taken: 0n, end: 'expired' })
 })
 for (const place of ['first', 'second'] as const)

@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, type TestContext, test } from 'node:test'
 import type { JsonObject } from '../../src/base/json.ts'
-import type { RpcTransport } from '../../src/chain/transport.ts'
-import type { DevChain } from '../../src/devchain/chain.ts'
 import { preempt, type X402Payment } from '../checkout/x402-wallet.ts'
 import { mppCredential } from '../mcp/payers.ts'
 import { callTool } from '../mcp/rpc.ts'
 import { buyUrl, LOT, LOT_PRICE, payFor } from '../operations/desk.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
-import { plainTransports, startChains, startShop, type TestShop } from '../support/shop.ts'
+import { answersAs, plainTransports, startChains, startShop, type TestShop } from '../support/shop.ts'
 
 // A signed payment that is shown at a route of another protocol is answered with a challenge of that one: stock clients pay it by themselves. But it may have
 // been taken before, or carried to the chain by somebody else.
@@ -93,15 +91,6 @@ for (const rail of [x402UnderTest, mppPushUnderTest])
 async function movedShop(t: TestContext) {
   const elsewhere = await startChains()
   t.after(() => elsewhere.close())
-  const as = (chainId: number, chain: DevChain): readonly [number, RpcTransport] => [
-    chainId,
-    async ({ id, method, params }) => ({
-      jsonrpc: '2.0',
-      id,
-      result:
-        method === 'eth_chainId' ? `0x${chainId.toString(16)}` : await chain.request({ method, params: [...params] }),
-    }),
-  ]
   return shop.replica({
     configure: ({ x402, mpp, ...config }) => ({
       ...config,
@@ -112,7 +101,11 @@ async function movedShop(t: TestContext) {
         { rail: 'mpp', config: mpp! },
       ],
     }),
-    transports: new Map([...plainTransports(shop.chains), as(8453, elsewhere.native), as(4217, elsewhere.tempo)]),
+    transports: new Map([
+      ...plainTransports(shop.chains),
+      answersAs(8453, elsewhere.native),
+      answersAs(4217, elsewhere.tempo),
+    ]),
   })
 }
 

@@ -9,6 +9,7 @@ import type { RpcTransport } from '../../src/chain/transport.ts'
 import type { Config } from '../../src/config/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Block } from '../../src/devchain/blocks/block.ts'
+import type { DevChain } from '../../src/devchain/chain.ts'
 import { createDevChain } from '../../src/devchain/chain.ts'
 import type { DevChains } from '../../src/devchain/chains.ts'
 import { consoleRoutes } from '../../src/sandbox/console.ts'
@@ -172,6 +173,19 @@ export async function startChains({ past, ...options }: ChainsOptions = {}): Pro
     await tempo.close()
   }
   return { native, tempo, close }
+}
+
+/** The way to a chain that calls itself another one. */
+export function answersAs(chainId: number, chain: DevChain): readonly [number, RpcTransport] {
+  return [
+    chainId,
+    async ({ id, method, params }) => ({
+      jsonrpc: '2.0',
+      id,
+      result:
+        method === 'eth_chainId' ? `0x${chainId.toString(16)}` : await chain.request({ method, params: [...params] }),
+    }),
+  ]
 }
 
 /** Nothing in between. */

@@ -1,0 +1,41 @@
+import { said } from '../checkout/counter.ts'
+import type { TestShop } from '../support/shop.ts'
+import { type startBetweenNodes, step } from './by-hand.ts'
+
+/** So many of the last blocks a node keeps that forgets. */
+const BLOCKS_KEPT = 8
+
+/** The first block of which a node that forgets still has something. */
+export function keptSince({ chains }: TestShop): (chainId: number) => Promise<number> {
+  return async (chainId) => {
+    const chain = [chains.native, chains.tempo].find((one) => one.chainId === chainId)!
+    return Number(await chain.request({ method: 'eth_blockNumber' })) - BLOCKS_KEPT
+  }
+}
+
+export type Nodes = Pick<Awaited<ReturnType<typeof startBetweenNodes>>, 'shop' | 'clock' | 'meddler' | 'other'>
+
+/** Buys while nobody shows what lands, and comes back after hours, when nodes have forgotten it. Returns what the order was after each look. */
+export async function awayFor(
+  { shop, clock, meddler, other }: Nodes,
+  forget: () => void,
+  buy: () => Promise<Response>,
+): Promise<readonly string[]> {
+  const silent = ['eth_getTransactionReceipt', 'eth_getLogs'].flatMap((method) =>
+    [meddler, other].map((node) =>
+      node.meddle(method, () => {
+        throw new Error('nobody answers')
+      }),
+    ),
+  )
+  const { orderId } = await said(await buy())
+  for (const speak of silent) speak()
+  forget()
+  clock.move(10_000_000)
+  const { native, tempo } = shop.chains
+  for (const chain of [native, tempo])
+    for (let mined = 0; mined < 2 * BLOCKS_KEPT; mined++) await chain.request({ method: 'evm_mine', params: [] })
+  const statuses: string[] = []
+  for (let look = 0; look < 5; look++) statuses.push((await step(shop, orderId)).status)
+  return statuses
+}
