@@ -7,6 +7,7 @@ import type { Rpc } from '../../chain/rpc.ts'
 import { findMemoTransfers, type MemoTransfer, memoTransfersByEach } from '../../chain/tip20.ts'
 import { ANSWER_BYTES_MAX, LARGE_ANSWER_BYTES_MAX } from '../../chain/transport.ts'
 import type { NodeWord } from '../../domain/rail.ts'
+import { unknownPaymentStart } from '../search-start.ts'
 import { isGenuine } from './charge.ts'
 import { arrivedBy, type PushOptions } from './push.ts'
 import { paidFor } from './settlement.ts'
@@ -18,9 +19,6 @@ type LandedOptions = {
   readonly currency: { readonly address: Address }
   readonly verifier: () => Promise<TransactionVerifier>
 }
-
-/** A payment lives for minutes, so it is not further back than this when somebody still asks for it. */
-const SEARCH_BLOCKS = 2_000n
 
 /** The transaction in which this payment reached us, if it did. Whoever signed for us to send may have sent another one with the same memo. */
 export async function landed(
@@ -71,7 +69,7 @@ async function byMemo(
 ): Promise<Hash | null> {
   const isIt = ({ from, amount }: MemoTransfer) => amount === paid.amount && sameAddress(from, paid.from)
   const { lower: newest } = await newestBlocks(rpc)
-  const since = newest > SEARCH_BLOCKS ? newest - SEARCH_BLOCKS : 0n
+  const since = unknownPaymentStart(newest)
   if (word === 'one') return (await findMemoTransfers(rpc, token, paid, since)).find(isIt)?.transaction ?? null
   const answers = await memoTransfersByEach(rpc, token, paid, since)
   const found = answers.flatMap((transfers) => transfers ?? []).find(isIt)

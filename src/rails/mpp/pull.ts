@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock.ts'
 import { Problem } from '../../base/problem.ts'
 import type { HeadSource } from '../../chain/head.ts'
 import type { Terms } from '../../domain/rail.ts'
+import { newPaymentStart } from '../search-start.ts'
 import { amountProblem, type ChargeTerms, hasExpired, isGenuine, isOtherBody, isOtherScope } from './charge.ts'
 import type { Seen } from './payment.ts'
 import type { TransactionVerifier, VerifiedTransaction } from './verifier.ts'
@@ -17,7 +18,6 @@ export type PullOptions = {
   readonly clock: Clock
 }
 
-const SEARCH_MARGIN_BLOCKS = 20n
 /** Too late to reach the chain: sending it would only leave everybody in doubt. */
 const MS_TO_LAND = 2_000
 /** A client may round up, and its clock may be ahead of ours. */
@@ -32,9 +32,9 @@ export async function verifyPull(options: PullOptions, credential: MppCredential
   assertPayable(options, credential, terms)
   const { sender, isAccessKey, raw, hash, memo, ...transaction } = await (await verifier()).verify(credential)
   if (terms.payerActs && isAccessKey) throw new Problem('payment_verification_failed', OWN_KEY)
-  const expiresAt = assertCanLand(credential, transaction, await head.latest(), clock.now())
-  const { number } = await head.latest()
-  const fromBlock = (number > SEARCH_MARGIN_BLOCKS ? number - SEARCH_MARGIN_BLOCKS : 0n).toString()
+  const newest = await head.latest()
+  const expiresAt = assertCanLand(credential, transaction, newest, clock.now())
+  const fromBlock = newPaymentStart(newest.number).toString()
   const kept = { raw, hash: hash.toLowerCase() as Hash, memo, fromBlock }
   return { payer: sender, amount: terms.price, expiresAt, kept }
 }

@@ -6,7 +6,7 @@ import type { Payload, Requirements } from './wire.ts'
 export type Facilitator = {
   readonly kind: 'inproc' | 'remote'
   /** Asked before an order exists. Moves nothing. Throws a Problem when the payment would not go through. */
-  verify(payload: Payload, requirements: Requirements, proof: 'signature checked' | 'signature unknown'): Promise<void>
+  verify(payload: Payload, requirements: Requirements): Promise<void>
   /** Moves the money or finds out whether it moved; the same payment again and again is fine. */
   settle(order: PaidOrder, lease: Lease): Promise<SettleOutcome>
 }

@@ -24,14 +24,12 @@ import type { Call } from '../../domain/journal.ts'
 import type { Lease } from '../../domain/lease.ts'
 import type { PaidOrder } from '../../domain/rail.ts'
 import { NOT_DEEP } from '../confirmations.ts'
+import { unknownPaymentStart } from '../search-start.ts'
 import type { Facilitator } from './facilitator.ts'
 import { keptPayment, type SettlementReader, type SettlementRefusal, USED_UNSEEN } from './settlement.ts'
 
 // A fixed limit instead of an estimate saves a call; FiatToken needs about 75,000. A contract wallet may burn more, and no more than this.
 const GAS_OF_KEY = 150_000n
-
-/** A payment lives for minutes, so its cancellation is not further back than this. */
-const SEARCH_BLOCKS = 2_000n
 
 /** Too late to reach the chain: sending would only pay gas for a revert. */
 const MS_TO_LAND = 2_000
@@ -128,7 +126,7 @@ export function inprocFacilitator(options: InprocOptions): Facilitator {
 
   async function wasCancelled({ from, nonce }: Authorization): Promise<boolean> {
     const { number } = await head.latest()
-    const fromBlock = number > SEARCH_BLOCKS ? number - SEARCH_BLOCKS : 0n
+    const fromBlock = unknownPaymentStart(number)
     const transaction = await findAuthorization(rpc, asset, { from, nonce }, fromBlock).catch((error: unknown) => {
       // Nodes have thrown these blocks away: nobody can say that it was.
       if (error instanceof RpcError) return null

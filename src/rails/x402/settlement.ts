@@ -18,6 +18,7 @@ import type { Sender } from '../../chain/sender.ts'
 import type { NodeWord, PaidOrder, SettleOutcome } from '../../domain/rail.ts'
 import { type ConfirmationRule, isIrrevocable, NOT_DEEP, settledOnceConfirmed } from '../confirmations.ts'
 import { foundByAny, isOver, isRemembered, lastSearchFrom } from '../last-look.ts'
+import { unknownPaymentStart } from '../search-start.ts'
 
 /** What an open order keeps of its payment. Wiped as soon as the outcome is known. */
 export type KeptPayment = {
@@ -47,9 +48,6 @@ export type SettlementReader = {
 export type SettlementRefusal = Omit<SettleOutcome & { readonly kind: 'refused' }, 'kind'>
 
 export const USED_UNSEEN = 'The payment was used on the chain; its transfer is not visible yet.'
-
-/** A payment lives for minutes, so it is not further back than this when somebody still asks for it. */
-const SEARCH_BLOCKS = 2_000n
 
 export function keptPayment(order: PaidOrder): KeptPayment {
   if (order.authorization === null) throw new TypeError(`order ${order.id} has no payment to settle`)
@@ -138,7 +136,7 @@ async function landed(options: ReaderOptions, authorization: Authorization, word
   const isUsed = word === 'one' ? isAuthorizationUsed : isUsedByAny
   if (!(await isUsed(rpc, asset, authorization))) return null
   const { number } = await head.fresh()
-  const fromBlock = number > SEARCH_BLOCKS ? number - SEARCH_BLOCKS : 0n
+  const fromBlock = unknownPaymentStart(number)
   const transaction = await findAuthorization(rpc, asset, authorization, fromBlock)
   const receipt = transaction && (await readReceipt(rpc, transaction))
   if (receipt && paidBy(receipt, asset, authorization)) return receipt.transactionHash

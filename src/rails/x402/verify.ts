@@ -6,6 +6,7 @@ import { codeSuspects, readCode } from '../../chain/code.ts'
 import type { HeadSource } from '../../chain/head.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Credential, Payment, Terms } from '../../domain/rail.ts'
+import { newPaymentStart } from '../search-start.ts'
 import type { CredentialReader } from './credential.ts'
 import type { Facilitator } from './facilitator.ts'
 import type { KeptPayment } from './settlement.ts'
@@ -34,9 +35,6 @@ type VerifyOptions = {
 /** ERC-6492 wraps a signature with a call that would deploy the wallet; our hot key does not make calls that strangers choose. */
 const ERC6492_SUFFIX = '6492'.repeat(16)
 
-/** A node may be a few blocks behind another; begin the search for a payment a little earlier. */
-const SEARCH_MARGIN_BLOCKS = 20n
-
 export async function verifyPayment(options: VerifyOptions, credential: Credential, terms: Terms): Promise<Payment> {
   const { money, rpc, head, facilitator, clock, isSignedByKey } = options
   const payload = credential.content as Payload
@@ -59,12 +57,12 @@ export async function verifyPayment(options: VerifyOptions, credential: Credenti
   if (!signedByKey && code === '0x') {
     throw new Problem('payment_verification_failed', signatureFault(money, payload))
   }
-  await facilitator.verify(payload, requirements, signedByKey ? 'signature checked' : 'signature unknown')
+  await facilitator.verify(payload, requirements)
   const { number } = await head.latest()
   const kept: KeptPayment = {
     authorization,
     signature,
-    fromBlock: (number > SEARCH_MARGIN_BLOCKS ? number - SEARCH_MARGIN_BLOCKS : 0n).toString(),
+    fromBlock: newPaymentStart(number).toString(),
     ...(facilitator.kind === 'remote' ? { remote: { payload, requirements } as unknown as JsonObject } : {}),
   }
   return {
