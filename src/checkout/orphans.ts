@@ -194,7 +194,7 @@ type ArrivalDecision = Pick<ArrivalChange, 'alongside'> & {
   readonly decision: 'refund' | 'keep'
   readonly by: string
   /** `later`: whoever keeps the books sends it, soon; whoever decided does not wait for the chain. */
-  readonly finish?: 'now' | 'later'
+  readonly finish: 'now' | 'later'
 }
 
 /** A person decides about money that nobody claimed: back to its sender, or it stays. */
@@ -230,13 +230,10 @@ async function sendArrivalBack(
       'refund_refused',
       `Arrival ${arrival.id} is not deep enough in the chain yet, or only one of two nodes shows it; try again soon.`,
     )
-  if (decided.finish === 'later') {
-    const refunding = await beginReturn(context, till, arrival, decided)
-    await hurry(context.db, { kind: RECONCILE, key: till.id })
-    return refunding
-  }
   const refunding = await beginReturn(context, till, arrival, decided)
-  return refunding && finishReturn(context, till, refunding)
+  if (decided.finish === 'now') return refunding && finishReturn(context, till, refunding)
+  await hurry(context.db, { kind: RECONCILE, key: till.id })
+  return refunding
 }
 
 async function keep(

@@ -48,6 +48,7 @@ const OPEN_STATES: readonly ArrivalState[] = ['unclaimed', 'orphaned', 'held', '
 const BLOCKS_PER_STEP = 10_000n
 /** Orders of this long before the last look are looked at again. */
 const OVERLAP_SECONDS = 600
+
 /** Compares every till with the books, and does what can be done about each difference. Safe to run at any time, anywhere, twice. */
 export async function reconcile(context: ReconcileContext): Promise<readonly TillReport[]> {
   const reports: TillReport[] = []

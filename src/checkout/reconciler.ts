@@ -21,7 +21,7 @@ export function startReconciler(context: ReconcileContext, everySeconds: number)
     if (!till) return void (await forget(db, job))
     try {
       const report = await whileHeld(context, job, LEASE_SECONDS, () => reconcileTill(context, till, job))
-      if (report && report.items.length > 0)
+      if (report.items.length > 0)
         log.warn('reconciliation found differences', {
           till: report.till,
           difference: report.difference,

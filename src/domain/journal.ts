@@ -67,7 +67,7 @@ export type KeyCount = Pick<Send, 'chainId' | 'signer'> & { readonly counted: nu
 type Obstacle = { readonly kind: 'step_taken' } | { readonly kind: 'nonce_taken'; readonly lastNonce: number | null }
 
 /**
- * Where signed bytes are written before they leave the process. `chain/sender.ts` uses it, `store/journal.ts` implements it.
+ * Where signed bytes are written before they leave the process. `chain/sender.ts` uses it, `store/sends/journal.ts` implements it.
  * Nonces are free of gaps because each is recorded only right after the last recorded one. Whatever leads to a signature is written
  * only by whoever holds the lease at that very moment; otherwise `LeaseLost` is thrown.
  */

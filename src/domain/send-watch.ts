@@ -12,7 +12,7 @@ export type WatchedSend = Send & {
   readonly strayTx: Hash | null
 }
 
-/** What is watched. `chain/watch.ts` uses it, `store/send-watch.ts` implements it. */
+/** What is watched. `chain/watch.ts` uses it, `store/sends/watch.ts` implements it. */
 export type SendWatch = {
   /** The blocks that it was mined in, oldest first. */
   blocks(chainId: number, limit: number): Promise<readonly { readonly number: bigint; readonly hash: Hash }[]>

@@ -18,13 +18,13 @@ export type Transfer = {
   readonly amount: bigint
 }
 
-/** One asset at one address of ours: where the payments of a rail arrive. The books are compared with the chain till by till. */
 /** A number as two nodes tell it, where two answer; the same where one alone does. */
 export type TwoWords = { readonly lower: bigint; readonly higher: bigint }
 
 /** What was found in some blocks, and the last of them that somebody has read. */
 export type TillReading = { readonly transfers: readonly Transfer[]; readonly toBlock: bigint }
 
+/** One asset at one address of ours: where the payments of a rail arrive. The books are compared with the chain till by till. */
 export type Till = {
   /** Network, asset and address, lower case. */
   readonly id: string

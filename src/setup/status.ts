@@ -7,7 +7,7 @@ import { CONTRACT_ROLES, type RoleName, type RolePlace } from './contract-roles.
 import { type Birth, birthsOf, type DeploymentTerms } from './deployment.ts'
 import { type Fact, verifyCode, verifyOpen, verifyRole } from './verify.ts'
 
-export type Looked = {
+type Looked = {
   readonly places: readonly RolePlace[]
   /** Null: the contracts were made elsewhere, and who owns them is not known. */
   readonly terms: DeploymentTerms | null

@@ -194,7 +194,7 @@ for (const engine of engines) {
         const events = await eventsOf(id)
         assert.equal(await apply(zombie, changeTo(transitions[status][0]!)), null)
         assert.equal(await orders.countAttempt(zombie, 'late'), null)
-        if (status === 'settling') assert.equal(await orders.markInDoubt(zombie), null)
+        if (status === 'settling') assert.equal(await orders.markInDoubt(zombie, 'no answer'), null)
         if (status === 'settled') assert.equal((await orders.setPlan(zombie, { plan: {}, holds: [] })).kind, 'lost')
         assert.deepEqual(await eventsOf(id), events)
         assert.equal((await orders.byId(id))?.status, status)
@@ -258,7 +258,7 @@ for (const engine of engines) {
       const other = `0x${'ef'.repeat(20)}` as const
       const first = await opened({}, { requestDigest })
       assert.equal((await open({}, { requestDigest })).kind, 'opened')
-      await orders.markInDoubt(first)
+      await orders.markInDoubt(first, 'no answer')
       const second = await open({}, { requestDigest })
       assert.equal(second.kind, 'in_doubt')
       // Whoever's money may have moved hears that, and not that nothing is sold to them.

@@ -1,6 +1,6 @@
 import type { Address } from '../../base/address.ts'
 import { isoTime } from '../../base/clock.ts'
-import { type Random, systemRandom } from '../../base/id.ts'
+import type { Random } from '../../base/id.ts'
 import { type JsonObject, stringify } from '../../base/json.ts'
 import { formatUsd, type Usd } from '../../base/money.ts'
 import type { Secret } from '../../base/secret.ts'
@@ -56,7 +56,7 @@ type MppOptions = ConfirmationRule & {
   /** Resolves once mppx is loaded. */
   readonly verifier: () => Promise<TransactionVerifier>
   readonly treasury: Sender
-  readonly random?: Random
+  readonly random: Random
 }
 
 const BOTH_MODES = 2
@@ -206,7 +206,7 @@ function priceText(price: Usd, currency: string): string {
 }
 
 function challengeIssuer(options: MppOptions, { scope, description }: Resource): (terms: Terms) => Challenge {
-  const { chainId, currency, recipient, realm, secrets, challengeTtlMs, modes, clock, random = systemRandom } = options
+  const { chainId, currency, recipient, realm, secrets, challengeTtlMs, modes, clock, random } = options
   const methodDetails = { chainId, ...(modes.length === BOTH_MODES ? {} : { supportedModes: modes }) }
   return ({ price, body, bodyIsBound, flowId }) =>
     issueChallenge(

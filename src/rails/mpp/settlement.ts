@@ -1,7 +1,7 @@
 import { type Address, type Hash, sameAddress } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import type { Log } from '../../base/log.ts'
-import { noWaypoint, type Waypoint } from '../../base/waypoint.ts'
+import type { Waypoint } from '../../base/waypoint.ts'
 import { mayHaveSucceeded } from '../../chain/agreed.ts'
 import { pollUntil, type Receipt, readReceipt, recallReceipt } from '../../chain/receipt.ts'
 import { type Rpc, RpcError } from '../../chain/rpc.ts'
@@ -60,11 +60,11 @@ type SettlerOptions = ConfirmationRule &
     readonly rpc: Rpc
     readonly log: Log
     readonly waitMs: number
-    readonly waypoint?: Waypoint
+    readonly waypoint: Waypoint
   }
 
 export function createChargeSettler(options: SettlerOptions): ChargeSettler {
-  const { rpc, clock, waitMs, waypoint = noWaypoint } = options
+  const { rpc, clock, waitMs, waypoint } = options
   return {
     async settle(order) {
       const isLast = await isOver(options, order)

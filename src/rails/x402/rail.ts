@@ -1,6 +1,6 @@
 import type { Address, Hash } from '../../base/address.ts'
 import type { Clock } from '../../base/clock.ts'
-import { type Random, systemRandom } from '../../base/id.ts'
+import type { Random } from '../../base/id.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { formatUsd, type Usd } from '../../base/money.ts'
 import { authorizationBehind } from '../../chain/eip3009.ts'
@@ -34,11 +34,11 @@ type X402Options = {
   readonly reader: SettlementReader
   readonly treasury: Sender
   readonly clock: Clock
-  readonly random?: Random
+  readonly random: Random
 }
 
 export function x402Rail(options: X402Options): Rail {
-  const { money, baseUrl, currency, rpc, facilitator, reader, treasury, clock, random = systemRandom } = options
+  const { money, baseUrl, currency, rpc, facilitator, reader, treasury, clock, random } = options
   const { network, asset, payTo } = money
   const { read, isSignedByKey } = createCredentialReader({ money, rpc, random })
   const requiring = createRequired({ ...options, random })

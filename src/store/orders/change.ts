@@ -267,11 +267,9 @@ const MARK_IN_DOUBT = statement<{ id: string }>(`
 export async function markInDoubt(
   queryable: Queryable,
   { order, lease }: LeasedOrder,
-  error?: string,
+  error: string,
 ): Promise<Order | null> {
-  if (order.inDoubt && error === undefined) return order
-  const words = error === undefined ? null : triedWords(error)
-  const { rows } = await queryable.query(MARK_IN_DOUBT, [lease.kind, lease.key, lease.lease, words])
+  const { rows } = await queryable.query(MARK_IN_DOUBT, [lease.kind, lease.key, lease.lease, triedWords(error)])
   return rows.length === 1 ? { ...order, inDoubt: true } : null
 }
 

@@ -50,7 +50,7 @@ export type Orders = {
   refundedToday(): Promise<bigint>
   /** Has the chain dropped its payment? `open`: it may come back. */
   missingPayment(id: string): Promise<'open' | 'lost' | null>
-  markInDoubt(leased: LeasedOrder, error?: string): Promise<Order | null>
+  markInDoubt(leased: LeasedOrder, error: string): Promise<Order | null>
   countAttempt(leased: LeasedOrder, error: string): Promise<Order | null>
   /** What was tried and came to nothing, without counting it. */
   noteTry(leased: LeasedOrder, error: string): Promise<Order | null>

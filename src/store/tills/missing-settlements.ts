@@ -1,5 +1,4 @@
 import type { Hash } from '../../base/address.ts'
-import type { OrderStatus } from '../../domain/order.ts'
 import type { Queryable } from '../db.ts'
 import { statement } from '../statement.ts'
 
@@ -8,7 +7,6 @@ export type MissingSettlement = {
   readonly orderId: string
   readonly transaction: Hash
   readonly amount: bigint
-  readonly status: OrderStatus
   /** `open`: it may still come back. `lost`: it cannot, and the money is gone. */
   readonly state: 'open' | 'lost'
   readonly detail: string
@@ -108,12 +106,11 @@ const LIST = statement<{
   order_id: string
   payment_tx: Hash
   amount: string
-  status: OrderStatus
   state: 'open' | 'lost'
   detail: string
   since: Date
 }>(`
-  select m.order_id, o.payment_tx, o.amount, o.status, m.state, m.detail, greatest(m.updated_at, o.expires_at) as since
+  select m.order_id, o.payment_tx, o.amount, m.state, m.detail, greatest(m.updated_at, o.expires_at) as since
   from missing_settlements m
   join orders o on o.id = m.order_id
   where m.till = $1
@@ -129,11 +126,10 @@ export async function listMissing(
 ): Promise<readonly MissingSettlement[]> {
   await queryable.query(LANDED, [till])
   const { rows } = await queryable.query(LIST, [till, limit])
-  return rows.map(({ order_id, payment_tx, amount, status, state, detail, since }) => ({
+  return rows.map(({ order_id, payment_tx, amount, state, detail, since }) => ({
     orderId: order_id,
     transaction: payment_tx,
     amount: BigInt(amount),
-    status,
     state,
     detail,
     since: since.getTime(),
