@@ -75,7 +75,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
       return presenter.show(request, found?.value.path ?? null, answer)
     },
     isVital: ({ path }) => vital.has(path),
-    refusal: (problem, request) => replies.problem(request ? options.paymentGate.claimed(request, problem) : problem),
+    refusal: (problem, request) => replies.problem(request ? options.paymentGate.asHeard(request, problem) : problem),
   }
 }
 
@@ -84,7 +84,7 @@ type HostFinder = (request: HttpRequest) => Host
 
 function createFailure(replies: Replies, { paymentGate, random, log }: HttpOptions): Failure {
   return (request, error) => {
-    const problem = paymentGate.claimed(request, asProblem(error))
+    const problem = paymentGate.asHeard(request, asProblem(error))
     const flowId = flowIdOf(request, random)
     const requestId = newId('req', random)
     const { method, path } = request

@@ -7,7 +7,7 @@ import { headOf, type RawHead, type Rpc } from './rpc.ts'
 export type Burial = { readonly blocks: bigint; readonly ms: number }
 
 /** Where there are several nodes, another one must show it too: what one of them makes up moves no money. */
-export async function isBuried(
+export async function isInclusionBuried(
   rpc: Rpc,
   burial: Burial,
   { hash, blockNumber }: { readonly hash: Hash; readonly blockNumber: bigint },

@@ -20,7 +20,7 @@ export type PaymentGate = {
    * A refusal as its caller may hear it. Whoever was admitted hears what became of the payment. Of one that nobody has looked at nothing is claimed: its payer
    * may have sent the money, or it may have been taken before.
    */
-  claimed(request: HttpRequest, refusal: Problem): Problem
+  asHeard(request: HttpRequest, refusal: Problem): Problem
 }
 
 type Sent = { readonly route: Pick<PaidRoute, 'offer' | 'isRateLimited'>; readonly incoming: Incoming }
@@ -93,7 +93,7 @@ export function createPaymentGate({ checkout, rails, limiter, limits }: PaymentG
       admit(request, payment, buy).catch((error: unknown) => {
         throw isProblem(error) ? lookedAt(error) : failed(error)
       }),
-    claimed: (request, refusal) => (isUnsaid(refusal) && mayPay(request, isPaid) ? withoutClaim(refusal) : refusal),
+    asHeard: (request, refusal) => (isUnsaid(refusal) && mayPay(request, isPaid) ? withoutClaim(refusal) : refusal),
   }
 }
 

@@ -3,7 +3,7 @@ import type { Hex } from '../../base/hex.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Call, Send } from '../../domain/journal.ts'
 import type { Lease } from '../../domain/lease.ts'
-import { isBuried } from '../burial.ts'
+import { isInclusionBuried } from '../burial.ts'
 import type { Errand, Lane } from './lane.ts'
 import { countedNonce } from './nonce.ts'
 
@@ -73,7 +73,7 @@ async function claimLost(
   const { hash } = versions[0]!
   const [other] = await journal.between(chainId, signer, nonce, nonce + 1)
   if (!other || other.versions.some((version) => version.hash.toLowerCase() === hash.toLowerCase())) return false
-  if (blockNumber === null || !(await isBuried(rpc, burial, { hash, blockNumber: BigInt(blockNumber) })))
+  if (blockNumber === null || !(await isInclusionBuried(rpc, burial, { hash, blockNumber: BigInt(blockNumber) })))
     throw new Problem(
       'chain_unavailable',
       `Transaction ${hash} may be what is to be sent; the chain has to settle first.`,

@@ -1,6 +1,6 @@
 import type { Hash } from '../../base/address.ts'
 import type { Send } from '../../domain/journal.ts'
-import { isBuried } from '../burial.ts'
+import { isInclusionBuried } from '../burial.ts'
 import { type Receipt, readReceipt, recallReceipt } from '../receipt.ts'
 import { type Lane, noteLanded, noteMined } from './lane.ts'
 import { countedNonce, FOREIGN } from './nonce.ts'
@@ -29,7 +29,7 @@ export async function landedState(lane: Lane, send: Send, receipt: Receipt): Pro
   const { transactionHash: hash, blockNumber } = receipt
   const isVoid = send.versions.find((version) => version.hash === hash)?.isVoid ?? false
   if (!isVoid) return { state: 'mined', receipt }
-  return (await isBuried(lane.rpc, lane.burial, { hash, blockNumber })) ? { state: 'void' } : pending(send)
+  return (await isInclusionBuried(lane.rpc, lane.burial, { hash, blockNumber })) ? { state: 'void' } : pending(send)
 }
 
 /** A step that is called void is sent again, or its money goes back; so nothing is void before that is proved. */
@@ -60,7 +60,7 @@ async function stateByUse(lane: Lane, send: Send): Promise<SendState> {
   // It is ours, and in a block: its receipt is only late.
   if (own && !own.isVoid) return pending(send)
   if (!own) lane.alarm(`foreign ${nonce}`, FOREIGN, { nonce, orderId, step, hash: use.hash })
-  return (await isBuried(rpc, burial, use)) ? { state: 'void' } : pending(send)
+  return (await isInclusionBuried(rpc, burial, use)) ? { state: 'void' } : pending(send)
 }
 
 function pending({ versions }: Send): SendState {

@@ -89,7 +89,7 @@ export function createChargeSettler(options: SettlerOptions): ChargeSettler {
           isPayersFault: true,
         }
       // Only the very first send can be refused for good: after one whose answer was lost, the bytes may be in some pool.
-      if (refusal && !order.inDoubt) return { kind: 'refused', ...reasonOf(refusal) }
+      if (refusal && !order.inDoubt) return { kind: 'refused', ...refusalOf(refusal) }
       return absent(options, order, kept, isLast)
     },
   }
@@ -203,7 +203,7 @@ function keptPayment(order: PaidOrder): KeptPayment {
   return order.authorization as unknown as KeptPayment
 }
 
-function reasonOf({ message }: RpcError): {
+function refusalOf({ message }: RpcError): {
   code: 'insufficient_funds' | 'payment_expired' | 'payment_verification_failed'
   detail: string
   isPayersFault?: boolean
