@@ -3,7 +3,7 @@ import { isProblem } from '../base/problem.ts'
 import { eventTypeOf } from '../domain/event.ts'
 import { assertPassed, type Buyer, type Delivery } from '../domain/good.ts'
 import { type Offer, offerKey, type Told, viewOf } from '../domain/offer.ts'
-import { type Failure, isFinal, type LeasedOrder, type Order, type Refund } from '../domain/order.ts'
+import { AUTOMATIC, type Failure, isFinal, type LeasedOrder, type Order, type Refund } from '../domain/order.ts'
 import type { SettleOutcome } from '../domain/rail.ts'
 import { changed, type OrderChange, type RefundChange } from '../store/orders/change.ts'
 import { type RefundBudget, RefundsUsedUp } from '../store/orders/refund-budget.ts'
@@ -236,9 +236,9 @@ async function refundByItself(run: OrderRun): Promise<OrderStep> {
   const missing = await checkout.orders.missingPayment(order.id)
   if (missing === 'lost')
     return forAPerson(run, 'The chain dropped its payment for good: there is no money to send back.')
-  if (missing === 'open') return waitFor(run, 'The chain does not show its payment at this moment.', POLL_MS_MAX)
+  if (missing === 'open') return postpone(run, 'The chain does not show its payment at this moment.', POLL_MS_MAX)
   if (!(await offer.rail.isWitnessed(order)))
-    return waitFor(run, 'The chain, and each of two nodes, has to show its payment before it goes back.', POLL_MS_MAX)
+    return postpone(run, 'The chain, and each of two nodes, has to show its payment before it goes back.', POLL_MS_MAX)
   const { refundsPerDay: perDay, refundsPerPayer: count } = checkout.limits
   // Money that its payer moved cannot be refused beforehand, so whoever is refunded too often waits here.
   const perPayer = order.funds === 'captured' ? { payer: order.payer, count } : null
@@ -251,16 +251,13 @@ async function refundByItself(run: OrderRun): Promise<OrderStep> {
   }
 }
 
-/** Whose word a refund is that nobody decided. */
-const AUTOMATIC = 'automatic'
-
 async function forAPerson(run: OrderRun, detail: string): Promise<OrderStep> {
   const { checkout, order } = run
   checkout.log.error('a refund waits for a person', { orderId: order.id, amount: order.amount, reason: detail })
-  return waitFor(run, detail, PERSON_MS)
+  return postpone(run, detail, PERSON_MS)
 }
 
-async function waitFor(run: OrderRun, detail: string, waitMs: number): Promise<OrderStep> {
+async function postpone(run: OrderRun, detail: string, waitMs: number): Promise<OrderStep> {
   const noted = await run.checkout.orders.noteTry(run, detail)
   return noted ? { kind: 'waiting', order: noted, waitMs, detail } : { kind: 'lost' }
 }

@@ -1,4 +1,5 @@
 import { Problem } from '../base/problem.ts'
+import { AUTOMATIC } from '../domain/order.ts'
 import type { PaidOrder } from '../domain/rail.ts'
 import { type Arrival, presentArrival, type Till } from '../domain/till.ts'
 import { hurry } from '../store/jobs.ts'
@@ -136,7 +137,7 @@ async function beginReturn(
   const begun = {
     to: 'refunding',
     reason: arrival.reason,
-    decidedBy: decided?.by ?? 'automatic',
+    decidedBy: decided?.by ?? AUTOMATIC,
     claim: claimant.kind === 'nobody' ? identity : null,
     type: 'refund.created',
   } as const

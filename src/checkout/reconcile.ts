@@ -7,8 +7,9 @@ import type { MissingSend } from '../domain/send-watch.ts'
 import type { ArrivalState, Till } from '../domain/till.ts'
 import { askedSince } from '../store/shop-terms.ts'
 import { listArrivals, sumOfArrivals } from '../store/tills/arrivals.ts'
+import { addDoubted } from '../store/tills/books.ts'
 import { findMissing, listMissing, type MissingSettlement, writeOff } from '../store/tills/missing-settlements.ts'
-import { addDoubted, openTill, recordArrivals, recordReport, recordScan, type TillMark } from '../store/tills/scan.ts'
+import { openTill, recordArrivals, recordReport, recordScan, type TillMark } from '../store/tills/scan.ts'
 import { underLease } from './held.ts'
 import { matchMissing, matchTill } from './match.ts'
 import { workOrphans } from './orphans.ts'
@@ -72,7 +73,7 @@ type TillScan = {
   readonly mark: TillMark
   readonly blocks: { readonly from: bigint; readonly to: bigint }
   /** Nobody has blocks that were not read. */
-  readonly isWhole: boolean
+  readonly isReadToHead: boolean
   readonly arrived: { readonly count: number; readonly amount: bigint }
 }
 
@@ -91,7 +92,7 @@ export async function scanTill(context: ReconcileContext, till: Till): Promise<T
   })
   await lookBack(context, till, mark)
   await matchTill(context, till)
-  return { mark, blocks: { from: mark.fromBlock, to }, isWhole: to === higher, arrived }
+  return { mark, blocks: { from: mark.fromBlock, to }, isReadToHead: to === higher, arrived }
 }
 
 /** After longer than the chain takes to change its mind, what nobody shows any more is neither dropped nor passed over: it waits for a node that has it. */

@@ -3,7 +3,8 @@ import { NotShown } from '../chain/receipt.ts'
 import { AnswerTooLarge } from '../chain/rpc.ts'
 import type { Arrival, Till } from '../domain/till.ts'
 import { claimantOf, listArrivals } from '../store/tills/arrivals.ts'
-import { SET_ASIDE, trustBooks } from '../store/tills/scan.ts'
+import { trustBooks } from '../store/tills/books.ts'
+import { SET_ASIDE } from '../store/tills/scan.ts'
 import { holdArrival } from './orphans.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
 
@@ -18,11 +19,11 @@ const BEHIND_MS_MAX = 3_600_000
 export async function setAside(
   context: ReconcileContext,
   till: Till,
-  { isWhole }: { readonly isWhole: boolean },
+  { isReadToHead }: { readonly isReadToHead: boolean },
 ): Promise<void> {
   const { db } = context
   // What lies in blocks that one of two nodes has not got, or makes up, would be trusted unread.
-  if (!isWhole)
+  if (!isReadToHead)
     throw new Problem(
       'chain_unavailable',
       `The nodes of ${till.rail.network} are too far apart to say what has arrived. Wait for the one that is behind, or take it out of the configuration.`,

@@ -1,4 +1,4 @@
-import { doubtBooks } from '../store/tills/scan.ts'
+import { doubtBooks } from '../store/tills/books.ts'
 import type { Command } from './command.ts'
 import { storeConfigOf, withStore } from './store-access.ts'
 

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import type { JsonObject } from '../base/json.ts'
 import type { EventSubject } from './good.ts'
 import { roles } from './operator.ts'
 import type { OrderStatus } from './order.ts'
@@ -36,6 +37,9 @@ export const eventTypes = [
 ] as const
 
 export type EventType = (typeof eventTypes)[number]
+
+/** What is told of a change, written down with it. */
+export type ToldEvent = { readonly type: EventType; readonly data: JsonObject }
 
 /** Each state change has exactly one event, and this is its name. */
 export function eventTypeOf(subject: EventSubject, entered: OrderStatus): EventType {

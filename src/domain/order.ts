@@ -42,6 +42,9 @@ export function statusCodeOf(status: OrderStatus): 200 | 202 {
 
 export type Failure = { readonly code: ProblemCode; readonly detail: string }
 
+/** Whose word a refund is that nobody decided. */
+export const AUTOMATIC = 'automatic'
+
 export type Refund = {
   readonly id: string
   readonly amount: bigint

@@ -6,6 +6,7 @@ import { formatUsd, usd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Config } from '../../config/config.ts'
 import { enterUrl, FIRST_ADMIN, mayAct, roles } from '../../domain/operator.ts'
+import { AUTOMATIC } from '../../domain/order.ts'
 import { nameField } from '../../domain/shelf-fields.ts'
 import type { Database, Transaction } from '../../store/db.ts'
 import type { Doer } from '../../store/deeds.ts'
@@ -36,7 +37,7 @@ export type PeopleDesk = {
 }
 
 /** Names that mean something else where they are read. */
-const TAKEN = new Set(['automatic', 'sandbox', FIRST_ADMIN.name])
+const TAKEN = new Set([AUTOMATIC, 'sandbox', FIRST_ADMIN.name])
 
 export const operatorNameField = nameField
   .transform((name) => name.normalize('NFC'))

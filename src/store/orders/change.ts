@@ -1,7 +1,7 @@
 import type { Hash } from '../../base/address.ts'
 import { isoTime } from '../../base/clock.ts'
 import { type JsonObject, stringify } from '../../base/json.ts'
-import type { EventType } from '../../domain/event.ts'
+import type { ToldEvent } from '../../domain/event.ts'
 import type { Hold } from '../../domain/good.ts'
 import { type LandedStep, NOT_A_DELIVERY } from '../../domain/journal.ts'
 import {
@@ -13,7 +13,7 @@ import {
   type Refund,
   transitions,
 } from '../../domain/order.ts'
-import type { Database, Queryable, Transaction } from '../db.ts'
+import type { Alongside, Database, Queryable } from '../db.ts'
 import { statement } from '../statement.ts'
 import { type HoldRefusal, recordHolds, takeHolds } from './holds.ts'
 import { assertWithin, type RefundBudget } from './refund-budget.ts'
@@ -47,11 +47,8 @@ export type RefundChange = OrderChange & {
   /** For a refund that nobody decided; RefundsUsedUp is thrown when it would go beyond. */
   readonly budget?: RefundBudget | undefined
   /** What else is written in the same transaction: whose deed it was. */
-  readonly alongside?: ((tx: Transaction) => Promise<void>) | undefined
+  readonly alongside?: Alongside | undefined
 }
-
-/** What is told of a change, written down with it. */
-export type OrderEvent = { readonly type: EventType; readonly data: JsonObject }
 
 /** Locks the job: whoever would take over the order skips it until this statement is through. */
 const HELD = `
@@ -150,7 +147,7 @@ export async function changeOrder(
   queryable: Queryable,
   { order, lease }: LeasedOrder,
   change: OrderChange,
-  event: OrderEvent,
+  event: ToldEvent,
 ): Promise<Order | null> {
   assertAllowed(order, change)
   const step = { status: change.to, at: isoTime(change.at) }
@@ -232,7 +229,7 @@ export async function changeRefund(
   db: Database,
   leased: LeasedOrder,
   change: RefundChange,
-  event: OrderEvent,
+  event: ToldEvent,
 ): Promise<Order | null> {
   const { order } = leased
   const { refund, budget, alongside } = change

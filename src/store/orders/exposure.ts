@@ -1,3 +1,4 @@
+import { AUTOMATIC } from '../../domain/order.ts'
 import type { Payment } from '../../domain/rail.ts'
 import type { Queryable } from '../db.ts'
 import { statement } from '../statement.ts'
@@ -48,7 +49,7 @@ export function refundsToday(payer: string): string {
       from refunds
       where recipient = ${payer}
         and created_at > now() - interval '1 day'
-        and requested_by = 'automatic')`
+        and requested_by = '${AUTOMATIC}')`
 }
 
 /** What others did with the same code does not count against whoever has bought here before: popular wallets share theirs with everybody. */

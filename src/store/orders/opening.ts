@@ -1,7 +1,7 @@
 import { isoTime } from '../../base/clock.ts'
 import { type JsonObject, stringify } from '../../base/json.ts'
 import { Problem, type ProblemCode } from '../../base/problem.ts'
-import type { EventType } from '../../domain/event.ts'
+import type { ToldEvent } from '../../domain/event.ts'
 import type { GoodName, Hold, SurfaceName } from '../../domain/good.ts'
 import type { Lease } from '../../domain/lease.ts'
 import type { Order } from '../../domain/order.ts'
@@ -33,7 +33,7 @@ export type Opening = {
   readonly payment: Payment
   readonly idempotencyKey: string | null
   readonly openedAt: number
-  readonly event: { readonly type: EventType; readonly data: JsonObject }
+  readonly event: ToldEvent
   readonly leaseSeconds: number
   /** The history that it belongs to; null where that cannot be told. */
   readonly lineage: string | null

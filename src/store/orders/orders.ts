@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../base/json.ts'
+import type { ToldEvent } from '../../domain/event.ts'
 import type { Hold } from '../../domain/good.ts'
 import type { LeasedOrder, Order } from '../../domain/order.ts'
 import { isPrivateIdentity } from '../../domain/rail.ts'
@@ -15,7 +16,6 @@ import {
   markInDoubt,
   noteTry,
   type OrderChange,
-  type OrderEvent,
   type PlanOutcome,
   type RefundChange,
   setPlan,
@@ -44,8 +44,8 @@ export type Orders = {
   byReference(reference: string): Promise<readonly FoundOrder[]>
   /** Money that reached us, by whatever names it, and that no order has. */
   stray(reference: string): Promise<Arrival | null>
-  change(leased: LeasedOrder, change: OrderChange, event: OrderEvent): Promise<Order | null>
-  changeRefund(leased: LeasedOrder, change: RefundChange, event: OrderEvent): Promise<Order | null>
+  change(leased: LeasedOrder, change: OrderChange, event: ToldEvent): Promise<Order | null>
+  changeRefund(leased: LeasedOrder, change: RefundChange, event: ToldEvent): Promise<Order | null>
   /** What went back to payers within a day without anybody having decided it, orphans included. */
   refundedToday(): Promise<bigint>
   /** Has the chain dropped its payment? `open`: it may come back. */

@@ -1,3 +1,4 @@
+import { AUTOMATIC } from '../../domain/order.ts'
 import type { Queryable, Transaction } from '../db.ts'
 import { statement } from '../statement.ts'
 import { refundsToday } from './exposure.ts'
@@ -16,13 +17,13 @@ const TODAY = statement<{ amount: string }>(`
   select (
            select coalesce(sum(amount), 0)
            from refunds
-           where requested_by = 'automatic'
+           where requested_by = '${AUTOMATIC}'
              and created_at > now() - interval '1 day'
          ) + (
            select coalesce(sum(amount), 0)
            from arrivals
            where state in ('refunding', 'refunded')
-             and decided_by = 'automatic'
+             and decided_by = '${AUTOMATIC}'
              and updated_at > now() - interval '1 day'
          ) as amount`)
 

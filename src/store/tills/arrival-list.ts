@@ -4,6 +4,7 @@ import type { Arrival, ArrivalState } from '../../domain/till.ts'
 import type { Queryable } from '../db.ts'
 import { statement } from '../statement.ts'
 import { type ArrivalRow, fromArrivalRow } from './arrivals.ts'
+import { tillIdOf } from './till-id.ts'
 
 /** Where its money arrived, as far as the store alone can tell: null for what no configuration on record asked for. */
 export type FoundArrival = {
@@ -27,7 +28,7 @@ const TERMS = `
   left join lateral (
     select rail, currency
     from shop_terms
-    where lower(network || '/' || asset || '/' || pay_to) = a.till
+    where ${tillIdOf('shop_terms')} = a.till
     order by last_used desc
     limit 1
   ) as t on true`
@@ -54,7 +55,7 @@ const list = (only: string) => `
 const LIST = statement<FoundRow>(list(''))
 const LIST_OF_RAIL = statement<FoundRow>(
   list(`
-        and till in (select lower(network || '/' || asset || '/' || pay_to) from shop_terms where rail = $5)`),
+        and till in (select ${tillIdOf('shop_terms')} from shop_terms where rail = $5)`),
 )
 
 /** After every moment there is, and still a number that a timestamp can be made of. */

@@ -1,12 +1,12 @@
 import type { Address, Hash } from '../../base/address.ts'
-import { type JsonObject, stringify } from '../../base/json.ts'
-import type { EventType } from '../../domain/event.ts'
+import { stringify } from '../../base/json.ts'
+import type { ToldEvent } from '../../domain/event.ts'
 import type { OrderStatus } from '../../domain/order.ts'
 import type { Arrival, ArrivalState } from '../../domain/till.ts'
-import type { Database, Queryable, Transaction } from '../db.ts'
+import type { Alongside, Database, Queryable } from '../db.ts'
 import { assertWithin, type RefundBudget } from '../orders/refund-budget.ts'
-import { NOT_REFUSED } from '../orders/refusals.ts'
 import { statement } from '../statement.ts'
+import { takeName, unlessNameTaken } from './payment-name.ts'
 
 export type ArrivalRow = {
   id: string
@@ -192,20 +192,6 @@ export async function claimantOf(queryable: Queryable, identity: string | null):
   return { kind: 'order', orderId: order_id!, status: status!, paymentTx: payment_tx, isPaid: has_other }
 }
 
-/** Takes the name of a payment for its owner, if nobody has it. */
-export const claimFor = (owner: 'arrival_id' | 'order_id') =>
-  statement<{ identity: string }>(`
-  insert into payment_identities (identity, handle, ${owner})
-  values ($1, regexp_replace($1, '^.*/', ''), $2)
-  on conflict (identity) do update
-  set ${owner} = excluded.${owner},
-      ${NOT_REFUSED}
-  where payment_identities.order_id is null
-    and payment_identities.arrival_id is null
-  returning identity`)
-
-const CLAIM = claimFor('arrival_id')
-
 const CHANGE = statement<ArrivalRow>(`
   with changed as (
     update arrivals
@@ -237,11 +223,11 @@ export type ArrivalChange = {
   readonly decidedBy?: string | undefined
   /** The payment's name, to be taken so that it can never buy anything. */
   readonly claim?: string | null | undefined
-  readonly event: { readonly type: EventType; readonly data: JsonObject } | null
+  readonly event: ToldEvent | null
   /** For a way back that nobody decided; throws RefundsUsedUp when it would go beyond. */
   readonly budget?: RefundBudget | undefined
   /** What else is written in the same transaction: whose deed it was. */
-  readonly alongside?: ((tx: Transaction) => Promise<void>) | undefined
+  readonly alongside?: Alongside | undefined
 }
 
 /** The arrival as it will be, for its event. */
@@ -263,33 +249,25 @@ export function changedArrival(arrival: Arrival, change: Omit<ArrivalChange, 'ev
  */
 export async function changeArrival(db: Database, arrival: Arrival, change: ArrivalChange): Promise<Arrival | null> {
   const { to, reason, orderId, refundTx, decidedBy, claim, event, budget, alongside } = change
-  return db
-    .transaction(async (tx) => {
-      if (budget) await assertWithin(tx, arrival.amount, budget)
-      const { rows } = await tx.query(CHANGE, [
-        arrival.id,
-        arrival.state,
-        to,
-        reason,
-        orderId,
-        refundTx,
-        decidedBy,
-        event?.type ?? null,
-        event && stringify(event.data),
-      ])
-      if (!rows[0]) return null
-      if (claim != null && (await tx.query(CLAIM, [claim, arrival.id])).rows.length === 0) throw new NameTaken()
-      await alongside?.(tx)
-      return fromArrivalRow(rows[0])
-    })
-    .catch((error) => {
-      if (error instanceof NameTaken) return null
-      throw error
-    })
+  return unlessNameTaken(db, async (tx) => {
+    if (budget) await assertWithin(tx, arrival.amount, budget)
+    const { rows } = await tx.query(CHANGE, [
+      arrival.id,
+      arrival.state,
+      to,
+      reason,
+      orderId,
+      refundTx,
+      decidedBy,
+      event?.type ?? null,
+      event && stringify(event.data),
+    ])
+    if (!rows[0]) return null
+    if (claim != null) await takeName(tx, claim, { kind: 'arrival', id: arrival.id })
+    await alongside?.(tx)
+    return fromArrivalRow(rows[0])
+  })
 }
-
-/** Rolls the change back. */
-class NameTaken extends Error {}
 
 export function fromArrivalRow(row: ArrivalRow): Arrival {
   return {

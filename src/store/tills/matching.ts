@@ -2,7 +2,9 @@ import type { Address, Hash } from '../../base/address.ts'
 import type { Arrival, ArrivalState } from '../../domain/till.ts'
 import type { Database, Queryable } from '../db.ts'
 import { statement } from '../statement.ts'
-import { type ArrivalRow, claimFor, fromArrivalRow } from './arrivals.ts'
+import { type ArrivalRow, fromArrivalRow } from './arrivals.ts'
+import { takeName, unlessNameTaken } from './payment-name.ts'
+import { tillIdOf } from './till-id.ts'
 
 /** What waits for a person may still pay its order: until they have decided, its payer can present it. */
 const openStates = ['unclaimed', 'orphaned', 'dust', 'held'] as const satisfies readonly ArrivalState[]
@@ -11,7 +13,7 @@ const OPEN = `(${openStates.map((state) => `'${state}'`).join(', ')})`
 /** Orders that count as paid at this till, of this payer and amount, and that no transfer was found for yet. */
 const UNFOUND = (arrival: string) => `
         o.status not in ('settling', 'expired')
-    and lower(o.network || '/' || o.asset || '/' || o.pay_to) = ${arrival}.till
+    and ${tillIdOf('o')} = ${arrival}.till
     and lower(o.payer) = lower(${arrival}.sender)
     and o.amount = ${arrival}.amount
     and not exists (select from arrivals m where m.order_id = o.id and m.state = 'matched')`
@@ -40,7 +42,7 @@ const ORDERS = statement<{ id: string; transaction: Hash; sender: Address; amoun
   select o.id, o.payment_tx as transaction, o.payer as sender, o.amount
   from orders o
   where o.payment_tx = any ($2)
-    and lower(o.network || '/' || o.asset || '/' || o.pay_to) = $1
+    and ${tillIdOf('o')} = $1
     and not exists (select from arrivals m where m.order_id = o.id and m.state = 'matched')
   order by o.id`)
 
@@ -166,20 +168,10 @@ const MATCH_ANY = statement<{ order_id: string }>(`
     and exists (select from orders o where ${UNPAID('a')})
   returning a.order_id`)
 
-const CLAIM = claimFor('order_id')
-
 /** For an order whose payment landed under another name than it was known by: what it was paid with must not buy once more. */
 export async function matchUnnamed(db: Database, { id }: Pick<Arrival, 'id'>, identity: string | null): Promise<void> {
-  await db
-    .transaction(async (tx) => {
-      const [matched] = (await tx.query(MATCH_ANY, [id])).rows
-      if (!matched || identity === null) return
-      if ((await tx.query(CLAIM, [identity, matched.order_id])).rows.length === 0) throw new NameTaken()
-    })
-    .catch((error: unknown) => {
-      if (!(error instanceof NameTaken)) throw error
-    })
+  await unlessNameTaken(db, async (tx) => {
+    const [matched] = (await tx.query(MATCH_ANY, [id])).rows
+    if (matched && identity !== null) await takeName(tx, identity, { kind: 'order', id: matched.order_id })
+  })
 }
-
-/** Rolls the match back: somebody presented it a moment ago. */
-class NameTaken extends Error {}
