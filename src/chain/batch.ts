@@ -2,6 +2,7 @@ import { multicall3 } from '../artifacts/Multicall3.ts'
 import type { Address } from '../base/address.ts'
 import type { Hex } from '../base/hex.ts'
 import { Problem } from '../base/problem.ts'
+import { blockTag } from './block-tag.ts'
 import { contractAt, type Question, Reverted, revertedOf } from './contract.ts'
 import { type Rpc, RpcError } from './rpc.ts'
 
@@ -55,7 +56,7 @@ export function createBatchReader(rpc: Rpc): BatchReader {
   }
 
   return async (questions, block) => {
-    const tag = block === 'latest' ? block : `0x${block.toString(16)}`
+    const tag = block === 'latest' ? block : blockTag(block)
     const answers = (await hasMulticall())
       ? await askAtOnce(questions, tag)
       : await Promise.all(questions.map((question) => ask(question, tag)))

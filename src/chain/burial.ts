@@ -1,5 +1,6 @@
 import type { Hash } from '../base/address.ts'
 import { isAgreed } from './agreed.ts'
+import { blockTag } from './block-tag.ts'
 import type { Receipt } from './receipt.ts'
 import { headOf, type RawHead, type Rpc } from './rpc.ts'
 
@@ -30,7 +31,7 @@ export async function deepTime(rpc: Rpc, { blocks, ms }: Burial): Promise<number
   const newest = await shown(rpc, 'latest')
   if (!newest) return 0
   const number = newest.number - blocks + 1n
-  const block = blocks <= 1n ? newest : number < 0n ? null : await shown(rpc, `0x${number.toString(16)}`)
+  const block = blocks <= 1n ? newest : number < 0n ? null : await shown(rpc, blockTag(number))
   return block ? Math.min(block.timestampMs, newest.timestampMs - ms) : 0
 }
 
@@ -58,7 +59,7 @@ async function shown(rpc: Rpc, tag: string): Promise<Shown | null> {
 async function isDeep(rpc: Rpc, { blocks, ms }: Burial, blockNumber: bigint): Promise<boolean> {
   if (blocks <= 1n && ms <= 0) return true
   const at = async (tag: string) => rpc.request<RawHead | null>('eth_getBlockByNumber', [tag, false])
-  const [newest, block] = await Promise.all([at('latest'), at(`0x${blockNumber.toString(16)}`)])
+  const [newest, block] = await Promise.all([at('latest'), at(blockTag(blockNumber))])
   if (!newest || !block) return false
   const [head, mined] = [headOf(newest), headOf(block)]
   return head.number - mined.number + 1n >= blocks && head.timestampMs - mined.timestampMs >= ms

@@ -18,6 +18,7 @@ import type { Address } from '../base/address.ts'
 import type { Hex } from '../base/hex.ts'
 import { Problem } from '../base/problem.ts'
 import type { Fees } from '../domain/journal.ts'
+import { blockOrLatest } from './block-tag.ts'
 import { type Rpc, RpcError } from './rpc.ts'
 
 type Functions<abi extends Abi> = ContractFunctionName<abi>
@@ -67,7 +68,7 @@ export class Reverted extends Error {
 export function contractAt<const abi extends Abi>(rpc: Rpc, address: Address, abi: abi): Contract<abi> {
   async function call<Result>(request: object, block?: bigint): Promise<Result> {
     try {
-      return await rpc.request<Result>('eth_call', [{ ...request, to: address }, tagOf(block)])
+      return await rpc.request<Result>('eth_call', [{ ...request, to: address }, blockOrLatest(block)])
     } catch (error) {
       throw error instanceof RpcError ? revertedOf(error, abi) : error
     }
@@ -97,10 +98,6 @@ export function contractAt<const abi extends Abi>(rpc: Rpc, address: Address, ab
       })
     },
   }
-}
-
-function tagOf(block: bigint | undefined): string {
-  return block === undefined ? 'latest' : `0x${block.toString(16)}`
 }
 
 /** The terms as a node reads them. */

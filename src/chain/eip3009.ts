@@ -2,6 +2,7 @@ import { type Address, checksumAddress, type Hash, sameAddress } from '../base/a
 import { fromHex, type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
 import { isSaidByAny } from './agreed.ts'
+import { blockOrLatest } from './block-tag.ts'
 import { type CallTerms, OUT_OF_GAS, termsOf } from './contract.ts'
 import { logsByEach, logsSince } from './logs.ts'
 import type { EvmLog, Receipt } from './receipt.ts'
@@ -118,11 +119,7 @@ function stateQuestion(
   { from, nonce }: Pick<Authorization, 'from' | 'nonce'>,
   block: bigint | undefined,
 ): readonly unknown[] {
-  return [{ to: token, data: `0x${AUTHORIZATION_STATE}${wordOfAddress(from)}${nonce.slice(2)}` }, tagOf(block)]
-}
-
-function tagOf(block: bigint | undefined): string {
-  return block === undefined ? 'latest' : `0x${block.toString(16)}`
+  return [{ to: token, data: `0x${AUTHORIZATION_STATE}${wordOfAddress(from)}${nonce.slice(2)}` }, blockOrLatest(block)]
 }
 
 /** Would this transfer go through now, or as of a block, on the terms it is sent with? Null for yes, otherwise the token's own words. Moves nothing. */
@@ -132,7 +129,7 @@ export async function transferRefusal(
   { terms, data, block }: { readonly terms: CallTerms; readonly data: Hex; readonly block?: bigint },
 ): Promise<string | null> {
   try {
-    await rpc.request('eth_call', [{ ...termsOf(terms), to: token, data }, tagOf(block)])
+    await rpc.request('eth_call', [{ ...termsOf(terms), to: token, data }, blockOrLatest(block)])
     return null
   } catch (error) {
     if (!(error instanceof RpcError)) throw error

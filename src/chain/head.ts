@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import { Problem } from '../base/problem.ts'
 import type { TwoWords } from '../domain/till.ts'
+import { blockTag } from './block-tag.ts'
 import type { NodeHead } from './nodes.ts'
 import { ChainSilent, headOf, type RawHead, type Rpc, wordOf } from './rpc.ts'
 
@@ -18,8 +19,7 @@ export type HeadSource = {
 
 /** When a block was made, in milliseconds. */
 export async function blockTime(rpc: Rpc, block: bigint): Promise<number> {
-  const tag = `0x${block.toString(16)}`
-  const found = await rpc.request<{ timestamp: string } | null>('eth_getBlockByNumber', [tag, false])
+  const found = await rpc.request<{ timestamp: string } | null>('eth_getBlockByNumber', [blockTag(block), false])
   if (found === null)
     throw new ChainSilent(rpc.chainId, 'eth_getBlockByNumber', new Error(`block ${block} is not there`))
   return Number(found.timestamp) * 1000

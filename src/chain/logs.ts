@@ -1,3 +1,4 @@
+import { blockTag } from './block-tag.ts'
 import type { EvmLog } from './receipt.ts'
 import { AnswerTooLarge, ChainSilent, type Rpc, RpcError } from './rpc.ts'
 import { LARGE_ANSWER_BYTES_MAX } from './transport.ts'
@@ -43,7 +44,7 @@ async function search(
   first: bigint,
   last: bigint,
 ): Promise<readonly EvmLog[] | 'too many' | 'too slow'> {
-  const range = { fromBlock: hex(first), toBlock: hex(last) }
+  const range = { fromBlock: blockTag(first), toBlock: blockTag(last) }
   const ask = (bytesMax?: number) => rpc.request<readonly EvmLog[]>('eth_getLogs', [{ ...filter, ...range }], bytesMax)
   if (first === last) return ask(LARGE_ANSWER_BYTES_MAX)
   return ask().catch(async (error: unknown) => {
@@ -56,7 +57,7 @@ async function search(
 /** The same since a block, in one question: mostly that is a moment ago. Whoever was away for hours asks for more than a node shows at once. */
 export async function logsSince(rpc: Rpc, filter: object, fromBlock: bigint): Promise<readonly EvmLog[]> {
   try {
-    return await rpc.request('eth_getLogs', [{ ...filter, fromBlock: hex(fromBlock), toBlock: 'latest' }])
+    return await rpc.request('eth_getLogs', [{ ...filter, fromBlock: blockTag(fromBlock), toBlock: 'latest' }])
   } catch (error) {
     if (!isRefusal(error) && !(await isOnlySlow(rpc, error))) throw error
     const newest = BigInt(await rpc.request<string>('eth_blockNumber'))
@@ -90,8 +91,4 @@ async function isOnlySlow(rpc: Rpc, error: unknown): Promise<boolean> {
     () => true,
     () => false,
   )
-}
-
-function hex(block: bigint): string {
-  return `0x${block.toString(16)}`
 }

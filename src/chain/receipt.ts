@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Hex } from '../base/hex.ts'
 import { Problem } from '../base/problem.ts'
 import { type NewHeads, noHeads } from '../domain/new-heads.ts'
+import { blockTag } from './block-tag.ts'
 import { type Rpc, RpcError } from './rpc.ts'
 import { LARGE_ANSWER_BYTES_MAX } from './transport.ts'
 
@@ -75,7 +76,7 @@ export async function recallReceipt(rpc: Rpc, hash: Hash): Promise<Receipt | nul
 type BlockBody = { readonly hash: Hash; readonly transactions: readonly Hash[] }
 
 async function isDenied(rpc: Rpc, { blockNumber, blockHash, transactionHash }: Receipt): Promise<boolean> {
-  const question = [`0x${blockNumber.toString(16)}`, false]
+  const question = [blockTag(blockNumber), false]
   const asked = rpc.request<BlockBody | null>('eth_getBlockByNumber', question, LARGE_ANSWER_BYTES_MAX)
   const block = await asked.catch((error: unknown) => {
     if (error instanceof RpcError) return null

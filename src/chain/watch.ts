@@ -5,6 +5,7 @@ import { isDeliveryStep, type Send } from '../domain/journal.ts'
 import type { Lease } from '../domain/lease.ts'
 import type { MissingSend, SendWatch, WatchedSend } from '../domain/send-watch.ts'
 import { type Attempt, decisiveOf, followOn, hasSucceeded, readSendTries, sendNext } from './attempts.ts'
+import { blockTag } from './block-tag.ts'
 import { contractAt, Reverted } from './contract.ts'
 import type { SendState } from './lane/state.ts'
 import { readReceipt } from './receipt.ts'
@@ -42,7 +43,7 @@ export async function watchSends(options: WatchOptions): Promise<readonly Missin
   for (const { number, hash } of await watch.blocks(chainId, BLOCKS_MAX)) {
     // A node that has not come so far yet says nothing about it.
     if (number > head) continue
-    const shown = await rpc.request<{ hash: Hash } | null>('eth_getBlockByNumber', [`0x${number.toString(16)}`, false])
+    const shown = await rpc.request<{ hash: Hash } | null>('eth_getBlockByNumber', [blockTag(number), false])
     if (shown && shown.hash !== hash) gone.push(hash)
     else if (shown && head - number >= DEPTH) deep.push(hash)
   }

@@ -1,5 +1,6 @@
 import { type Address, type Hash, sameAddress } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
+import { blockTag } from '../block-tag.ts'
 import { type Rpc, RpcError } from '../rpc.ts'
 
 /** The transaction that a nonce went to. */
@@ -23,7 +24,7 @@ export async function findNonceUse(rpc: Rpc, signer: Address, nonce: number): Pr
   try {
     const blockNumber = await blockOfUse(rpc, signer, nonce)
     if (blockNumber === null) return null
-    const block = await rpc.request<FullBlock | null>('eth_getBlockByNumber', [hex(blockNumber), true])
+    const block = await rpc.request<FullBlock | null>('eth_getBlockByNumber', [blockTag(blockNumber), true])
     const found = block?.transactions.find(
       (one) => Number(one.nonce) === nonce && sameAddress(one.from, signer) && Number(one.nonceKey ?? 0) === 0,
     )
@@ -37,7 +38,7 @@ export async function findNonceUse(rpc: Rpc, signer: Address, nonce: number): Pr
 /** Backwards in growing steps, then between the last two: full nodes remember only the states of the last blocks. */
 async function blockOfUse(rpc: Rpc, signer: Address, nonce: number): Promise<bigint | null> {
   const isUsedAt = async (block: bigint): Promise<boolean> =>
-    Number(await rpc.request<Hex>('eth_getTransactionCount', [signer, hex(block)])) > nonce
+    Number(await rpc.request<Hex>('eth_getTransactionCount', [signer, blockTag(block)])) > nonce
   let used = BigInt(await rpc.request<Hex>('eth_blockNumber'))
   if (!(await isUsedAt(used))) return null
   let unused = used - 1n
@@ -51,8 +52,4 @@ async function blockOfUse(rpc: Rpc, signer: Address, nonce: number): Promise<big
     else unused = middle
   }
   return used
-}
-
-function hex(block: bigint): Hex {
-  return `0x${block.toString(16)}`
 }
