@@ -9,11 +9,12 @@ import type { Payment, Terms, Verified } from '../domain/rail.ts'
 import { ASKED, type ChallengeReason, type Outcome } from './answer.ts'
 import { sentBack } from './astray.ts'
 import type { Checkout } from './checkout.ts'
+import { refuseFormer, whereMeant } from './former.ts'
 import { landedInTime } from './in-time.ts'
 import { type Misplaced, refusalOfMisplaced } from './misplaced.ts'
 import { digestOf, open, promiseOf, type Written } from './opening.ts'
-import { callWhere, type PaidCall, type PurchaseRequest } from './paid-call.ts'
-import { withoutClaim } from './paid-words.ts'
+import type { PaidCall, PurchaseRequest } from './paid-call.ts'
+import { cannotLookNow, refusalOf, setAsideBefore, unsure } from './refusal.ts'
 import { replay, saidBefore, sameKey } from './replay.ts'
 import { runShared, waitFor } from './run.ts'
 
@@ -26,7 +27,7 @@ export async function purchase<Input extends JsonObject>(
   offer: Offer<Input>,
   request: PurchaseRequest<Input>,
 ): Promise<Outcome> {
-  return (await answerPaid({ checkout, offer, request }, buy)) ?? ask(checkout, offer, request)
+  return (await answerPaid({ checkout, offer, request }, buyOrSendBack)) ?? ask(checkout, offer, request)
 }
 
 /** For what is not sold on this rail any more: whoever bought it is answered for it, and nobody else buys. */
@@ -36,50 +37,6 @@ export async function answerFormer<Input extends JsonObject>(
   request: PurchaseRequest<Input>,
 ): Promise<Outcome> {
   return (await answerPaid({ checkout, offer, request }, refuseFormer)) ?? ask(checkout, offer, request)
-}
-
-/** What becomes of a payment that nobody has seen before. */
-type Sell = <Input extends JsonObject>(call: PaidCall<Input>) => Promise<Outcome>
-
-async function answerPaid<Input extends JsonObject>(
-  call: Omit<PaidCall<Input>, 'credential'>,
-  sell: Sell,
-): Promise<Outcome | null> {
-  const { offer, request } = call
-  try {
-    const credential = offer.rail.read(request.incoming)
-    if (!credential) return null
-    const paid = { ...call, credential }
-    const isOfFormer = whereMeant(paid).offer.rail !== offer.rail
-    return await sellOrReplay(paid, isOfFormer ? refuseFormer : sell)
-  } catch (error) {
-    if (!isProblem(error) || error.status !== 402) throw noted(call, error)
-    return challenge(call, await priceShown(offer, request), { why: 'refused', problem: error })
-  }
-}
-
-/** A payment in what this rail was paid in before is looked for there; it is never weighed against what the rail asks for now. */
-function whereMeant<Input extends JsonObject>(call: PaidCall<Input>): PaidCall<Input> {
-  const { paysIn } = call.credential
-  return (paysIn && callWhere(call, paysIn)) ?? call
-}
-
-/** What becomes of a payment that has bought nothing, and that nothing is sold for any more. */
-async function refuseFormer<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
-  const meant = whereMeant(call)
-  const { checkout, offer, credential } = meant
-  const { label, currency, network } = offer.rail
-  const why = `This shop takes no payments by ${label} in ${currency} on ${network} any more, and this one has bought nothing;`
-  const isCaptured = credential.funds === 'captured'
-  // A promise may have been kept by somebody else than us.
-  const transaction = await landedInTime(meant, 'all')
-  if (transaction) {
-    const astray = { transaction, detail: `${why} it goes back to its sender.`, mayBeAnothers: isCaptured }
-    throw await sentBack({ checkout, offer }, astray)
-  }
-  const unseen = { status: 409, taken: 'unknown', action: 'fix_request' } as const
-  const detail = `${why} what has reached the shop goes back to its sender.`
-  throw new Problem('payment_misplaced', detail, isCaptured ? unseen : {})
 }
 
 /** What a call without a payment is answered. At once where the price is known: nothing is asked of a shop more often. */
@@ -103,16 +60,6 @@ export function ask<Input extends JsonObject>(
   }
 }
 
-/** For the figures. What only waits, as 202 does, is no refusal. */
-function noted<Input extends JsonObject>(
-  { checkout, offer }: Pick<PaidCall<Input>, 'checkout' | 'offer'>,
-  error: unknown,
-): unknown {
-  if (isProblem(error) && error.status >= 400)
-    checkout.meter.refused(offer.good.surface, offer.rail.name, error.code, error.message)
-  return error
-}
-
 /** What a call is answered whose payment this offer cannot even read, because it is meant for something else. */
 export async function refuse<Input extends JsonObject>(
   checkout: Checkout,
@@ -126,7 +73,37 @@ export async function refuse<Input extends JsonObject>(
   return challenge({ checkout, offer, request }, await priceShown(offer, request), { why: 'refused', problem })
 }
 
-async function sellOrReplay<Input extends JsonObject>(call: PaidCall<Input>, sell: Sell): Promise<Outcome> {
+/** What becomes of a payment that nobody has seen before. */
+type OnNewPayment = <Input extends JsonObject>(call: PaidCall<Input>) => Promise<Outcome>
+
+async function answerPaid<Input extends JsonObject>(
+  call: Omit<PaidCall<Input>, 'credential'>,
+  onNew: OnNewPayment,
+): Promise<Outcome | null> {
+  const { offer, request } = call
+  try {
+    const credential = offer.rail.read(request.incoming)
+    if (!credential) return null
+    const paid = { ...call, credential }
+    const isOfFormer = whereMeant(paid).offer.rail !== offer.rail
+    return await sellOrReplay(paid, isOfFormer ? refuseFormer : onNew)
+  } catch (error) {
+    if (!isProblem(error) || error.status !== 402) throw noted(call, error)
+    return challenge(call, await priceShown(offer, request), { why: 'refused', problem: error })
+  }
+}
+
+/** For the figures. What only waits, as 202 does, is no refusal. */
+function noted<Input extends JsonObject>(
+  { checkout, offer }: Pick<PaidCall<Input>, 'checkout' | 'offer'>,
+  error: unknown,
+): unknown {
+  if (isProblem(error) && error.status >= 400)
+    checkout.meter.refused(offer.good.surface, offer.rail.name, error.code, error.message)
+  return error
+}
+
+async function sellOrReplay<Input extends JsonObject>(call: PaidCall<Input>, onNew: OnNewPayment): Promise<Outcome> {
   const { checkout, credential } = call
   const isCaptured = credential.funds === 'captured'
   // By an earlier request, or by the payer's own hand: then a refusal must not say that nothing was taken.
@@ -136,7 +113,7 @@ async function sellOrReplay<Input extends JsonObject>(call: PaidCall<Input>, sel
     const seen = await checkout.orders.byIdentities(credential.identities)
     if (seen) return await replay(call, seen)
     mayBeTaken = isCaptured
-    return await sell(call).catch(async (error: unknown) => {
+    return await onNew(call).catch(async (error: unknown) => {
       // A twin of this call may have been faster: what it took is what made this one fail, and its answer is owed here too.
       mayBeTaken = true
       if (isProblem(error) && error.status === 402 && !isCaptured) await makeVoid(call, error)
@@ -184,8 +161,8 @@ function challenge<Input extends JsonObject>(
 const PRICE_LAG_MS = 10_000
 
 /** A payment that nobody has seen before. One that somebody else has carried to the chain fails every check, and its payer must not be asked to pay again. */
-async function buy<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
-  return sale(call).catch(async (error: unknown) => {
+async function buyOrSendBack<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
+  return verifyAndTake(call).catch(async (error: unknown) => {
     const isFree = isProblem(error) && error.status === 402 && call.credential.funds === 'authorized'
     const transaction = isFree ? await landedInTime(call, 'one') : null
     if (!transaction) throw error
@@ -194,7 +171,7 @@ async function buy<Input extends JsonObject>(call: PaidCall<Input>): Promise<Out
   })
 }
 
-async function sale<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
+async function verifyAndTake<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
   const { checkout, offer, request, credential } = call
   const input = request.parse()
   if (credential.funds === 'authorized') await checkout.assertSelling(offer.good.surface, offer.rail.name)
@@ -229,9 +206,7 @@ async function blockedMoney<Input extends JsonObject>(call: PaidCall<Input>): Pr
   const transaction = await landedInTime(call, 'all')
   if (transaction)
     return sentBack(call, { transaction, detail: 'This payer is not served here.', mayBeAnothers: false })
-  return new Problem('payment_pending', 'The shop cannot look at this payment now; send the same request again.', {
-    action: 'wait_same_credential',
-  })
+  return cannotLookNow()
 }
 
 const UNSEEN_SECONDS = 2
@@ -280,57 +255,8 @@ async function answer<Input extends JsonObject>(call: PaidCall<Input>, opened: W
     case 'same_key':
       return sameKey(call, opened.order)
     default:
-      throw refusalOf(call, opened)
+      throw refusalOf(call.offer, opened)
   }
-}
-
-function refusalOf<Input extends JsonObject>(
-  { offer }: PaidCall<Input>,
-  opened: Exclude<Written, { kind: 'opened' | 'unsure' | 'known' | 'same_key' }>,
-): Problem {
-  switch (opened.kind) {
-    case 'spent':
-      return setAsideBefore()
-    case 'refused':
-      return new Problem(
-        opened.code,
-        'This payment was refused for this request before, and is not taken any more; pay the challenge in this answer.',
-      )
-    case 'in_doubt':
-      return new Problem(
-        'settlement_in_doubt',
-        'An earlier payment of yours for this very request is not resolved yet, so this one was not taken.',
-        { statusUrl: offer.statusUrl(opened.order.id), members: { orderId: opened.order.id } },
-      )
-    case 'held':
-      return new Problem(opened.hold.refusal.code, opened.hold.refusal.detail)
-    case 'blocked':
-      return new Problem('payer_blocked', 'This payer is not served here; nothing was taken.')
-    case 'paused':
-      return new Problem('surface_closed', 'Sales were paused a moment ago; nothing was taken.')
-    case 'throttled':
-      return new Problem('payer_throttled', opened.detail, { afterSeconds: opened.afterSeconds })
-    case 'uncovered':
-      return new Problem(
-        'shop_overcommitted',
-        'More is open already than the shop could send back, so this payment was not taken; try again later.',
-      )
-    case 'moved':
-      return new Problem(
-        'store_unavailable',
-        'The store has moved this very moment, and nothing was taken; send the same payment again shortly.',
-      )
-    case 'means_needed':
-      throw new TypeError('the means of the payer were asked for twice')
-  }
-}
-
-function setAsideBefore(): Problem {
-  return new Problem(
-    'payment_conflict',
-    'This payment came without a purchase and was set aside; it buys nothing any more, and /payments tells what becomes of it.',
-    { action: 'none' },
-  )
 }
 
 function termsOf<Input>(
@@ -347,22 +273,4 @@ function priceShown<Input extends JsonObject>(
   request: PurchaseRequest<Input>,
 ): Usd | Promise<Usd> {
   return request.isProbe ? probePrice(price) : priceOf(price, request.parse())
-}
-
-/** Nobody may be told that nothing was taken when the money may have moved. What failed here may work in a moment. */
-function unsure(error: unknown, isCaptured: boolean): unknown {
-  if (isCaptured && (!isProblem(error) || error.status >= 500))
-    return new Problem('payment_pending', 'The shop cannot look at this payment now; send the same request again.', {
-      action: 'wait_same_credential',
-      cause: error,
-    })
-  if (!isProblem(error))
-    return new Problem('internal_error', 'The shop failed; send the same payment again.', {
-      taken: 'unknown',
-      cause: error,
-    })
-  const { extra, kind, status } = error
-  // A 402 was made after a look at the chain, and says what that showed.
-  if (status === 402 || (extra.taken ?? kind.taken) !== false) return error
-  return withoutClaim(error)
 }

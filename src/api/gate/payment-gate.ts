@@ -2,6 +2,7 @@ import { isProblem, Problem } from '../../base/problem.ts'
 import type { Outcome } from '../../checkout/answer.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
 import { withoutClaim } from '../../checkout/paid-words.ts'
+import { failedUnseen } from '../../checkout/refusal.ts'
 import type { Limits } from '../../config/limits.ts'
 import type { Credential, Incoming, RailHeaders } from '../../domain/rail.ts'
 import type { PaidRoute } from '../../domain/route.ts'
@@ -91,7 +92,7 @@ export function createPaymentGate({ checkout, rails, limiter, limits }: PaymentG
     isPaid,
     admit: (request, payment, buy) =>
       admit(request, payment, buy).catch((error: unknown) => {
-        throw isProblem(error) ? lookedAt(error) : failed(error)
+        throw isProblem(error) ? lookedAt(error) : failedUnseen(error)
       }),
     asHeard: (request, refusal) => (isUnsaid(refusal) && mayPay(request, isPaid) ? withoutClaim(refusal) : refusal),
   }
@@ -105,11 +106,6 @@ function isUnsaid({ extra, kind }: Problem): boolean {
 function lookedAt(refusal: Problem): Problem {
   const { code, message, extra } = refusal
   return isUnsaid(refusal) ? new Problem(code, message, { ...extra, taken: false }) : refusal
-}
-
-/** Nobody foresaw it, so nobody knows how far it came; whichever carrier brought the payment. */
-function failed(cause: unknown): Problem {
-  return new Problem('internal_error', 'The shop failed; send the same payment again.', { taken: 'unknown', cause })
 }
 
 /** More payments than one are no payment, and any of them may have been made. */

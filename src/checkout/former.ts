@@ -1,0 +1,30 @@
+import type { JsonObject } from '../base/json.ts'
+import { Problem } from '../base/problem.ts'
+import type { Outcome } from './answer.ts'
+import { sentBack } from './astray.ts'
+import { landedInTime } from './in-time.ts'
+import { callWhere, type PaidCall } from './paid-call.ts'
+
+/** A payment in what this rail was paid in before is looked for there; it is never weighed against what the rail asks for now. */
+export function whereMeant<Input extends JsonObject>(call: PaidCall<Input>): PaidCall<Input> {
+  const { paysIn } = call.credential
+  return (paysIn && callWhere(call, paysIn)) ?? call
+}
+
+/** What becomes of a payment that has bought nothing, and that nothing is sold for any more. */
+export async function refuseFormer<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
+  const meant = whereMeant(call)
+  const { checkout, offer, credential } = meant
+  const { label, currency, network } = offer.rail
+  const why = `This shop takes no payments by ${label} in ${currency} on ${network} any more, and this one has bought nothing;`
+  const isCaptured = credential.funds === 'captured'
+  // A promise may have been kept by somebody else than us.
+  const transaction = await landedInTime(meant, 'all')
+  if (transaction) {
+    const astray = { transaction, detail: `${why} it goes back to its sender.`, mayBeAnothers: isCaptured }
+    throw await sentBack({ checkout, offer }, astray)
+  }
+  const unseen = { status: 409, taken: 'unknown', action: 'fix_request' } as const
+  const detail = `${why} what has reached the shop goes back to its sender.`
+  throw new Problem('payment_misplaced', detail, isCaptured ? unseen : {})
+}

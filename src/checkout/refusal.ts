@@ -1,0 +1,78 @@
+import { isProblem, Problem } from '../base/problem.ts'
+import type { Offer } from '../domain/offer.ts'
+import type { Written } from './opening.ts'
+import { withoutClaim } from './paid-words.ts'
+
+/** Why no order was opened, to whoever paid. */
+export function refusalOf(
+  offer: Pick<Offer<never>, 'statusUrl'>,
+  opened: Exclude<Written, { kind: 'opened' | 'unsure' | 'known' | 'same_key' }>,
+): Problem {
+  switch (opened.kind) {
+    case 'spent':
+      return setAsideBefore()
+    case 'refused':
+      return new Problem(
+        opened.code,
+        'This payment was refused for this request before, and is not taken any more; pay the challenge in this answer.',
+      )
+    case 'in_doubt':
+      return new Problem(
+        'settlement_in_doubt',
+        'An earlier payment of yours for this very request is not resolved yet, so this one was not taken.',
+        { statusUrl: offer.statusUrl(opened.order.id), members: { orderId: opened.order.id } },
+      )
+    case 'held':
+      return new Problem(opened.hold.refusal.code, opened.hold.refusal.detail)
+    case 'blocked':
+      return new Problem('payer_blocked', 'This payer is not served here; nothing was taken.')
+    case 'paused':
+      return new Problem('surface_closed', 'Sales were paused a moment ago; nothing was taken.')
+    case 'throttled':
+      return new Problem('payer_throttled', opened.detail, { afterSeconds: opened.afterSeconds })
+    case 'uncovered':
+      return new Problem(
+        'shop_overcommitted',
+        'More is open already than the shop could send back, so this payment was not taken; try again later.',
+      )
+    case 'moved':
+      return new Problem(
+        'store_unavailable',
+        'The store has moved this very moment, and nothing was taken; send the same payment again shortly.',
+      )
+    case 'means_needed':
+      throw new TypeError('the means of the payer were asked for twice')
+  }
+}
+
+/** Whoever paid it must not be asked to pay again. */
+export function setAsideBefore(): Problem {
+  return new Problem(
+    'payment_conflict',
+    'This payment came without a purchase and was set aside; it buys nothing any more, and /payments tells what becomes of it.',
+    { action: 'none' },
+  )
+}
+
+/** For money that has moved, as far as anybody can tell now. */
+export function cannotLookNow(cause?: unknown): Problem {
+  return new Problem('payment_pending', 'The shop cannot look at this payment now; send the same request again.', {
+    action: 'wait_same_credential',
+    cause,
+  })
+}
+
+/** Nobody foresaw it, so nobody knows how far it came; whichever carrier brought the payment. */
+export function failedUnseen(cause: unknown): Problem {
+  return new Problem('internal_error', 'The shop failed; send the same payment again.', { taken: 'unknown', cause })
+}
+
+/** Nobody may be told that nothing was taken when the money may have moved. What failed here may work in a moment. */
+export function unsure(error: unknown, isCaptured: boolean): unknown {
+  if (isCaptured && (!isProblem(error) || error.status >= 500)) return cannotLookNow(error)
+  if (!isProblem(error)) return failedUnseen(error)
+  const { extra, kind, status } = error
+  // A 402 was made after a look at the chain, and says what that showed.
+  if (status === 402 || (extra.taken ?? kind.taken) !== false) return error
+  return withoutClaim(error)
+}
