@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import { secondsOf } from './support/seconds.ts'
 
 // Half of what a test file cost was to load the shop and to run its code cold. Files therefore share a process, one after the other: each is
 // a suite of its own, so what it sets up before and after its tests stays its own.
@@ -57,10 +58,15 @@ export function groupsOf(files: readonly string[]): readonly Group[] {
   ]
 }
 
-/** Dealt out like cards: files that stand beside each other take about as long, and so do the pieces. */
+/** The longest first, each to whoever has least: what begins together ends together. Within a piece they stand by name, so that not all that is long runs at once. */
 function piecesOf(files: readonly string[], pieces: number): readonly Group[] {
-  const hands = Array.from({ length: pieces }, (_, piece) => files.filter((_, i) => i % pieces === piece))
-  return hands.filter((hand): hand is [string, ...string[]] => hand.length > 0)
+  const hands = Array.from({ length: pieces }, () => ({ seconds: 0, files: [] as string[] }))
+  for (const file of files.toSorted((one, other) => secondsOf(other) - secondsOf(one))) {
+    const hand = hands.reduce((least, one) => (one.seconds < least.seconds ? one : least))
+    hand.seconds += secondsOf(file)
+    hand.files.push(file)
+  }
+  return hands.map(({ files: dealt }) => dealt.sort()).filter((hand): hand is [string, ...string[]] => hand.length > 0)
 }
 
 /** A file that the runner can be given, for each group. The runner sorts what it is given by name, so the names say the order. */

@@ -10,6 +10,7 @@ import { startPostgres } from './support/postgres.ts'
 //
 //   npm test -- --only=store,rails       only files with one of these words in their path
 //   npm test -- test/store/copy.test.ts  only these files
+//   npm test -- --seconds                how long each file takes is written down, by which they are dealt out next time
 //   npm test -- --kills=1000             any other option reaches the tests by its name: TEST_KILLS=1000
 
 type Plan = { readonly files: readonly string[]; readonly env: Readonly<Record<string, string>> }
@@ -18,6 +19,11 @@ type Step = { readonly name: string; readonly isGood: boolean; readonly seconds:
 
 const root = join(import.meta.dirname, '..')
 const LIGHT_HOOKS = join(import.meta.dirname, 'support/light-hooks.ts')
+/** The usual report, and a silent one that writes down how long each file took. */
+const NOTED = ['spec', join(import.meta.dirname, 'support/seconds.ts')].flatMap((reporter) => [
+  `--test-reporter=${reporter}`,
+  '--test-reporter-destination=stdout',
+])
 /** A test that hangs fails. One that is asked for more says itself how long that may take. */
 const TEST_MS_MAX = 600_000
 /** A file whose process hangs after its tests is named when this is over, and the run has failed. What is asked for by options may take longer. */
@@ -46,6 +52,7 @@ async function main(args: readonly string[]): Promise<void> {
       `--test-concurrency=${availableParallelism() + 4}`,
       `--test-timeout=${TEST_MS_MAX}`,
       `--import=${LIGHT_HOOKS}`,
+      ...(process.env['TEST_SECONDS'] ? NOTED : []),
     ]
     // The compilers need both cores only for a part of their time, and tests wait now and then.
     steps.push(
