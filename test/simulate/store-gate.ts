@@ -100,9 +100,11 @@ export function gatedDatabase({ sim, db, outside, bare, gate, memory }: GatePart
     if (isBare(shape)) return NONE
     const stamp = stampOf(shape)
     const result = await run()
-    const isNothing = !COMPOSED.test(text) && result.rows.length === 0 && !result.rowCount
+    const hasPlacedNothing = isIdlePlacing(result.rows[0])
+    const isNothing = hasPlacedNothing || (!COMPOSED.test(text) && result.rows.length === 0 && !result.rowCount)
     if (!isNothing) note(memory, shape)
-    else if (!IMPURE.test(text) && stamp === stampOf(shape)) memory.read.set(key, { stamp, value: result })
+    else if ((hasPlacedNothing || !IMPURE.test(text)) && stamp === stampOf(shape))
+      memory.read.set(key, { stamp, value: result })
     if (shape.label === OPENING) await sim.work(memory.onOpened)
     return result
   }
@@ -168,6 +170,12 @@ function note({ written: counts }: StoreMemory, { written }: Shape): void {
 /** A statement was carried out. */
 export function noteStatement(memory: StoreMemory, text: string): void {
   note(memory, shapeOf(text))
+}
+
+/** Each replica looks four times a second whether an event has to be put into the log; when there is none it writes nothing. */
+function isIdlePlacing(row: unknown): boolean {
+  const { placed, were_waiting } = (row ?? {}) as { readonly placed?: number; readonly were_waiting?: boolean }
+  return placed === 0 && were_waiting === false
 }
 
 /** Its parts may write whatever the whole of it returns. */
