@@ -1,8 +1,9 @@
 import { type Address, checksumAddress, type Hash, sameAddress } from '../base/address.ts'
-import { isProblem } from '../base/problem.ts'
+import { isProblem, Problem } from '../base/problem.ts'
 import type { TillReading, Transfer } from '../domain/till.ts'
 import { TRANSFER } from './eip3009.ts'
 import { logsIn } from './logs.ts'
+import { remembers } from './memory.ts'
 import type { EvmLog, Receipt } from './receipt.ts'
 import { type Rpc, RpcError } from './rpc.ts'
 
@@ -29,9 +30,31 @@ export async function transfersTo(
  */
 export async function transfersByAny(...[rpc, ...search]: Parameters<typeof transfersTo>): Promise<TillReading> {
   if (rpc.second === null) return { transfers: await transfersTo(rpc, ...search), toBlock: search[2] }
+  return transfersBy(rpc.believed(), search)
+}
+
+/**
+ * The same, of so long ago that nodes may have thrown it away. Only those are heard that have not, each by itself: that one of them remembers says nothing of
+ * what another one finds, and the one that does may be behind, or refuse.
+ */
+export async function transfersByWitnesses(...[rpc, ...search]: Parameters<typeof transfersTo>): Promise<TillReading> {
+  const [, fromBlock] = search
+  const nodes = rpc.believed()
+  const memories = await Promise.all(nodes.map((node) => remembers(node, fromBlock)))
+  const witnesses = nodes.filter((_, index) => memories[index])
+  if (witnesses.length > 0) return transfersBy(witnesses, search)
+  throw new Problem(
+    'chain_unavailable',
+    `No node of chain ${rpc.chainId} has the blocks since ${fromBlock} any more, in which money may have arrived; add an RPC address that keeps them.`,
+  )
+}
+
+type Search = Parameters<typeof transfersTo> extends [Rpc, ...infer Rest] ? Rest : never
+
+async function transfersBy(nodes: readonly Rpc[], search: Search): Promise<TillReading> {
   let read: TillReading | null = null
   let refusal: unknown
-  for (const node of rpc.believed()) {
+  for (const node of nodes) {
     const answer = await answerOf(transfersThere(node, ...search))
     if ('refusal' in answer) refusal ??= answer.refusal
     else read = read ? both(read, answer) : answer

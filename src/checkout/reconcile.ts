@@ -1,5 +1,5 @@
 import type { Hash } from '../base/address.ts'
-import { isProblem, Problem } from '../base/problem.ts'
+import { isProblem } from '../base/problem.ts'
 import { RpcError } from '../chain/rpc.ts'
 import { blockRanges } from '../chain/transfers.ts'
 import { type Lease, LeaseLost } from '../domain/lease.ts'
@@ -85,8 +85,10 @@ export async function scanTill(context: ReconcileContext, till: Till): Promise<T
   // A height that one of two nodes makes up must not be where the next look begins: what is beyond the other's is read again by then.
   const head = higher - lower > again ? lower + again : higher
   const mark = await openTill(db, till.id, { after: () => beginning(context, till), again, seldom })
-  await assertReadable(till, mark.fromBlock, head - 2n * again)
-  const { to, ...arrived } = await readBlocks(till, mark.fromBlock, head, async (step) => {
+  // After longer than the chain takes to change its mind, what nobody shows any more is neither dropped nor passed over: it waits for a node that has it.
+  const recent = head - 2n * again
+  const read: Till['transfers'] = (from, to) => (from < recent ? till.earlierTransfers : till.transfers)(from, to)
+  const { to, ...arrived } = await readBlocks(read, mark.fromBlock, head, async (step) => {
     const dropped = await recordScan(db, till.id, step, random)
     if (dropped.length > 0) log.error('the chain dropped payments', { till: till.id, orderIds: dropped })
   })
@@ -95,18 +97,9 @@ export async function scanTill(context: ReconcileContext, till: Till): Promise<T
   return { mark, blocks: { from: mark.fromBlock, to }, isReadToHead: to === higher, arrived }
 }
 
-/** After longer than the chain takes to change its mind, what nobody shows any more is neither dropped nor passed over: it waits for a node that has it. */
-async function assertReadable({ rail, remembers }: Till, from: bigint, recent: bigint): Promise<void> {
-  if (from >= recent || (await remembers(from))) return
-  throw new Problem(
-    'chain_unavailable',
-    `No node of ${rail.network} has the blocks since ${from} any more, in which money may have arrived; add an RPC address that keeps them.`,
-  )
-}
-
 /** As far as anybody can read: what lies beyond is neither dropped nor read. */
 async function readBlocks(
-  till: Till,
+  read: Till['transfers'],
   from: bigint,
   head: bigint,
   write: (step: ScanStep) => Promise<void>,
@@ -115,7 +108,7 @@ async function readBlocks(
   let count = 0
   let amount = 0n
   for (const [first, last] of blockRanges(from, head, BLOCKS_PER_STEP)) {
-    const { transfers, toBlock } = await till.transfers(first, last)
+    const { transfers, toBlock } = await read(first, last)
     for (const step of toBlock < first ? [] : scanSteps({ fromBlock: first, toBlock, transfers })) await write(step)
     count += transfers.length
     for (const transfer of transfers) amount += transfer.amount
@@ -137,7 +130,7 @@ async function lookBack(
 ): Promise<void> {
   if (backToBlock >= fromBlock) return
   try {
-    await readBlocks(till, backToBlock, fromBlock - 1n, ({ transfers }) =>
+    await readBlocks(till.transfers, backToBlock, fromBlock - 1n, ({ transfers }) =>
       recordArrivals(db, till.id, transfers, random),
     )
   } catch (error) {

@@ -33,10 +33,10 @@ export type Till = {
   readonly payTo: Address
   /** The newest block that each of two nodes has, where there are two. */
   newestBlocks(): Promise<TwoWords>
-  /** Does any node still have what happened since this block? Some say of what they have thrown away that there was nothing. */
-  remembers(block: bigint): Promise<boolean>
   /** Every transfer to the till in these blocks, both included, as far as anybody can read them now. */
   transfers(fromBlock: bigint, toBlock: bigint): Promise<TillReading>
+  /** The same, of long ago: by nodes only that still have it. Some say of what they have thrown away that there was nothing. */
+  earlierTransfers(fromBlock: bigint, toBlock: bigint): Promise<TillReading>
   /** The transfers to the till in one transaction. */
   transfersOf(transaction: Hash): Promise<readonly Transfer[]>
   /** Does enough of the chain stand on this transfer that it will not vanish again, and do two nodes show it where there are two? */

@@ -5,11 +5,10 @@ import { isAgreed, mayHaveSucceeded } from '../chain/agreed.ts'
 import { isContractCode, readCode } from '../chain/code.ts'
 import { blockBefore, blockTime, newestBlocks } from '../chain/head.ts'
 import { readReceipt } from '../chain/receipt.ts'
-import { transfersByAny, transfersIn } from '../chain/transfers.ts'
+import { transfersByAny, transfersByWitnesses, transfersIn } from '../chain/transfers.ts'
 import { watchSends } from '../chain/watch.ts'
 import type { Till, Transfer } from '../domain/till.ts'
 import { isConfirmed } from '../rails/confirmations.ts'
-import { isRememberedByAny } from '../rails/last-look.ts'
 import type { Database } from '../store/db.ts'
 import { sendsOf } from '../store/sends/journal.ts'
 import { createSendWatch, type WatchScope } from '../store/sends/watch.ts'
@@ -50,8 +49,8 @@ function tillsOf(parts: TillParts, { rail, chain, confirmations, sinceBlock }: O
     payTo,
     sinceBlock,
     newestBlocks: () => newestBlocks(rpc),
-    remembers: (block) => isRememberedByAny(rpc, block),
     transfers: (from, to) => transfersByAny(rpc, { token: asset, to: payTo }, from, to),
+    earlierTransfers: (from, to) => transfersByWitnesses(rpc, { token: asset, to: payTo }, from, to),
     async transfersOf(transaction) {
       const receipt = await readReceipt(rpc, transaction)
       return receipt?.succeeded ? transfersIn(receipt, asset, [payTo]) : []

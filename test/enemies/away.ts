@@ -1,4 +1,5 @@
 import { said } from '../checkout/counter.ts'
+import { type Meddler, Refused } from '../checkout/meddler.ts'
 import type { TestShop } from '../support/shop.ts'
 import { type startBetweenNodes, step } from './by-hand.ts'
 
@@ -6,11 +7,37 @@ import { type startBetweenNodes, step } from './by-hand.ts'
 const BLOCKS_KEPT = 8
 
 /** The first block of which a node that forgets still has something. */
-export function keptSince({ chains }: TestShop): (chainId: number) => Promise<number> {
+export function keptSince({ chains }: Pick<TestShop, 'chains'>): (chainId: number) => Promise<number> {
   return async (chainId) => {
     const chain = [chains.native, chains.tempo].find((one) => one.chainId === chainId)!
     return Number(await chain.request({ method: 'eth_blockNumber' })) - BLOCKS_KEPT
   }
+}
+
+/** It says of blocks that it has thrown away that nothing is in them. Returns what makes it remember again. */
+export function forget(node: Meddler, shop: Pick<TestShop, 'chains'>): readonly (() => void)[] {
+  const since = keptSince(shop)
+  const isOld = async (block: string, chainId: number) => Number(block) < (await since(chainId))
+  return [
+    ...['eth_getTransactionReceipt', 'eth_getTransactionByHash'].map((method) =>
+      node.meddle(method, async (_params, ask, chainId) => {
+        const shown = (await ask()) as { readonly blockNumber: string } | null
+        return shown && (await isOld(shown.blockNumber, chainId)) ? null : shown
+      }),
+    ),
+    node.meddle('eth_getLogs', async (_params, ask, chainId) => {
+      const kept = await since(chainId)
+      const logs = (await ask()) as readonly { readonly blockNumber: string }[]
+      return logs.filter(({ blockNumber }) => Number(blockNumber) >= kept)
+    }),
+    ...['eth_call', 'eth_getTransactionCount'].map((method) =>
+      node.meddle(method, async ([, tag], ask, chainId) => {
+        if (tag !== 'latest' && (await isOld(tag as string, chainId)))
+          throw new Refused({ code: -32000, message: 'missing trie node' })
+        return ask()
+      }),
+    ),
+  ]
 }
 
 export type Nodes = Pick<Awaited<ReturnType<typeof startBetweenNodes>>, 'shop' | 'clock' | 'meddler' | 'other'>

@@ -11,38 +11,12 @@ import { mppStranger } from '../operations/strangers.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
-import { awayFor, keptSince } from './away.ts'
+import { awayFor, forget } from './away.ts'
 import { startBetweenNodes } from './by-hand.ts'
 import { startPull } from './pull.ts'
 
 // A shop is away for hours when a payment has just landed. Its nodes, or one of them, keep the last blocks only, and do not refuse to search those that they
 // have thrown away: they say that nothing is in them.
-
-/** Returns what makes it remember again. */
-function forget(node: Meddler, shop: TestShop): readonly (() => void)[] {
-  const since = keptSince(shop)
-  const isOld = async (block: string, chainId: number) => Number(block) < (await since(chainId))
-  return [
-    ...['eth_getTransactionReceipt', 'eth_getTransactionByHash'].map((method) =>
-      node.meddle(method, async (_params, ask, chainId) => {
-        const shown = (await ask()) as { readonly blockNumber: string } | null
-        return shown && (await isOld(shown.blockNumber, chainId)) ? null : shown
-      }),
-    ),
-    node.meddle('eth_getLogs', async (_params, ask, chainId) => {
-      const kept = await since(chainId)
-      const logs = (await ask()) as readonly { readonly blockNumber: string }[]
-      return logs.filter(({ blockNumber }) => Number(blockNumber) >= kept)
-    }),
-    ...['eth_call', 'eth_getTransactionCount'].map((method) =>
-      node.meddle(method, async ([, tag], ask, chainId) => {
-        if (tag !== 'latest' && (await isOld(tag as string, chainId)))
-          throw new Refused({ code: -32000, message: 'missing trie node' })
-        return ask()
-      }),
-    ),
-  ]
-}
 
 for (const [rail, carrier] of [
   [x402UnderTest, 'us'],
@@ -114,3 +88,70 @@ test('E133: stray money goes back though the only node has thrown its block away
   for (let look = 0; look < 3; look++) await reconcileRail(shop, rail, AT_ONCE)
   assert.deepEqual(await transfers(shop, rail, demoAddressOf('treasury'), stranger.address), [AMOUNT])
 })
+
+/** It has nothing of what comes after this block, and says so. Returns what lets it catch up. */
+function freeze(node: Meddler, { chainId: own }: { readonly chainId: number }, at: string): readonly (() => void)[] {
+  const isLater = (block: string) => block.startsWith('0x') && Number(block) > Number(at)
+  return [
+    node.meddle('eth_blockNumber', (_params, ask, chainId) => (chainId === own ? at : ask())),
+    node.meddle('eth_getBlockByNumber', async ([tag], ask, chainId) => {
+      const block = (await ask()) as { readonly number: string; readonly timestamp: string } | null
+      if (chainId !== own || block === null || !isLater(block.number)) return block
+      return tag === 'latest' ? { ...block, number: at, timestamp: '0x1' } : null
+    }),
+    node.meddle('eth_getTransactionReceipt', async (_params, ask, chainId) => {
+      const receipt = (await ask()) as { readonly blockNumber: string } | null
+      return chainId === own && receipt && isLater(receipt.blockNumber) ? null : receipt
+    }),
+    node.meddle('eth_getLogs', async (_params, ask, chainId) => {
+      const logs = (await ask()) as readonly { readonly blockNumber: string }[]
+      return chainId === own ? logs.filter(({ blockNumber }) => !isLater(blockNumber)) : logs
+    }),
+  ]
+}
+
+type Chain = TestShop['chains']['tempo']
+const newestOf = async (chain: Chain) => (await chain.request({ method: 'eth_blockNumber' })) as string
+
+for (const [title, hinder] of [
+  ['stands still since then', async (node: Meddler, chain: Chain) => freeze(node, chain, await newestOf(chain))],
+  ['has only begun to catch up', async (node: Meddler, chain: Chain) => freeze(node, chain, '0x1')],
+  [
+    'refuses to search them now',
+    async (node: Meddler) => [
+      node.meddle('eth_getLogs', () => {
+        throw new Refused({ code: -32000, message: 'the index of logs is being built' })
+      }),
+    ],
+  ],
+  [
+    'has no time to search them now',
+    async (node: Meddler) => [
+      node.meddle('eth_getLogs', () => {
+        throw new Error('no answer within 8000 ms')
+      }),
+    ],
+  ],
+] as const)
+  test(`E134: nor is it lost, nor what came meanwhile, when the other of two nodes has the blocks and ${title}`, async (t) => {
+    const rail: RailUnderTest = mppPullUnderTest
+    const { shop, clock, meddler, other } = await startBetweenNodes(t)
+    const { tempo } = shop.chains
+    const mine = async (blocks: number) => {
+      for (let mined = 0; mined < blocks; mined++) await tempo.request({ method: 'evm_mine', params: [] })
+    }
+    const stranger = await mppStranger(shop)
+    await reconcileRail(shop, rail, TOMORROW)
+    await stranger.give(AMOUNT)
+    await reconcileRail(shop, rail, TOMORROW)
+    const hindered = await hinder(other, tempo)
+    await stranger.give(AMOUNT + 1n)
+    clock.move(10_000_000)
+    await mine(BLOCKS_AWAY)
+    const forgotten = forget(meddler, shop)
+    await reconcileRail(shop, rail, TOMORROW).catch(() => {})
+    // All is well again, and the shop goes on.
+    for (const one of [...forgotten, ...hindered]) one()
+    for (let look = 0; look < 3; look++) await reconcileRail(shop, rail, AT_ONCE)
+    assert.deepEqual(await transfers(shop, rail, demoAddressOf('treasury'), stranger.address), [AMOUNT, AMOUNT + 1n])
+  })
