@@ -75,7 +75,11 @@ export async function recallReceipt(rpc: Rpc, hash: Hash): Promise<Receipt | nul
 
 type BlockBody = { readonly hash: Hash; readonly transactions: readonly Hash[] }
 
-async function isDenied(rpc: Rpc, { blockNumber, blockHash, transactionHash }: Receipt): Promise<boolean> {
+/** Does the first node have the block in which another one shows a transaction, without it? */
+export async function isDenied(
+  rpc: Rpc,
+  { blockNumber, blockHash, transactionHash }: Pick<Receipt, 'blockNumber' | 'blockHash' | 'transactionHash'>,
+): Promise<boolean> {
   const question = [blockTag(blockNumber), false]
   const asked = rpc.request<BlockBody | null>('eth_getBlockByNumber', question, LARGE_ANSWER_BYTES_MAX)
   const block = await asked.catch((error: unknown) => {

@@ -4,6 +4,8 @@ import { Problem } from '../../base/problem.ts'
 import type { Call, Send } from '../../domain/journal.ts'
 import type { Lease } from '../../domain/lease.ts'
 import { isInclusionBuried } from '../burial.ts'
+import { isDenied } from '../receipt.ts'
+import type { Rpc } from '../rpc.ts'
 import type { Errand, Lane } from './lane.ts'
 import { countedNonce } from './nonce.ts'
 
@@ -28,7 +30,7 @@ async function mostCounted(lane: Lane): Promise<number> {
  */
 export async function adoptLost(lane: Lane, errand: Errand, call: Call, candidates: readonly Hash[]): Promise<boolean> {
   for (const hash of candidates) {
-    const found = await lane.rpc.request<Found | null>('eth_getTransactionByHash', [hash])
+    const found = await shownByAny(lane.rpc, hash)
     // We sign in one lane of nonces only: in another one of Tempo's it was somebody's hand, and its number is no nonce of ours.
     if (!found || !sameAddress(found.from, lane.signer) || Number(found.nonceKey ?? 0) !== 0) continue
     if (await adopt(lane, errand, call, { ...found, hash })) return true
@@ -41,6 +43,29 @@ type Found = {
   readonly nonce: Hex
   readonly nonceKey?: Hex | null
   readonly blockNumber: Hex | null
+  readonly blockHash: Hash | null
+}
+
+/**
+ * A node has found it a moment ago. The first one may have thrown it away since, or be behind, so it is taken from whoever shows it; and while nobody does it
+ * is not said to be somebody else's. Null: the first one has the block, and it is not in it.
+ */
+async function shownByAny(rpc: Rpc, hash: Hash): Promise<Found | null> {
+  const question = ['eth_getTransactionByHash', [hash]] as const
+  const first = await rpc.request<Found | null>(...question)
+  if (first) return first
+  const shown = (await rpc.everyone<Found | null>(...question)).find((one) => one != null)
+  if (!shown?.blockNumber || !shown.blockHash) throw unsettled(hash)
+  const { blockNumber, blockHash } = shown
+  const place = { blockNumber: BigInt(blockNumber), blockHash, transactionHash: hash }
+  return (await isDenied(rpc, place)) ? null : shown
+}
+
+function unsettled(hash: Hash): Problem {
+  return new Problem(
+    'chain_unavailable',
+    `Transaction ${hash} may be what is to be sent; the chain has to settle first.`,
+  )
 }
 
 /** The signed bytes are lost, but they have landed: nobody will have to send them. */
@@ -74,9 +99,6 @@ async function claimLost(
   const [other] = await journal.between(chainId, signer, nonce, nonce + 1)
   if (!other || other.versions.some((version) => version.hash.toLowerCase() === hash.toLowerCase())) return false
   if (blockNumber === null || !(await isInclusionBuried(rpc, burial, { hash, blockNumber: BigInt(blockNumber) })))
-    throw new Problem(
-      'chain_unavailable',
-      `Transaction ${hash} may be what is to be sent; the chain has to settle first.`,
-    )
+    throw unsettled(hash)
   return journal.claimLost(lease, send)
 }
