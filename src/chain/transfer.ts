@@ -16,6 +16,7 @@ import {
   type Tries,
 } from './attempts.ts'
 import { TRANSFER, transferRefusal } from './eip3009.ts'
+import { remembers } from './memory.ts'
 import { type Receipt, recallReceipt } from './receipt.ts'
 import { type Rpc, wordOf } from './rpc.ts'
 import type { Sender } from './sender.ts'
@@ -175,7 +176,9 @@ async function lookBy(node: Rpc, wanted: { token: Address; from: readonly Addres
   const newest = await node.request<Hex>('eth_blockNumber')
   const count = async (key: Address) => Number(await node.request<Hex>('eth_getTransactionCount', [key, newest]))
   const counts = await Promise.all(wanted.from.map(count))
-  return { counts, shown: await wordOf(transfersTo(node, wanted, first, BigInt(newest))) }
+  // Not every node refuses to search what it has thrown away: some find nothing.
+  const isThere = await remembers(node, first)
+  return { counts, shown: isThere ? await wordOf(transfersTo(node, wanted, first, BigInt(newest))) : null }
 }
 
 /** One of them may be this very refund: as one of its tries, or as one that the journal has lost. All others belong to other orders. */

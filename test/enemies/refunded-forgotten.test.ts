@@ -6,7 +6,7 @@ import type { RpcTransport } from '../../src/chain/transport.ts'
 import { refundOrder } from '../../src/checkout/refund.ts'
 import type { Config } from '../../src/config/config.ts'
 import { copyDatabase } from '../../src/store/copy.ts'
-import { createMeddler, type Meddler } from '../checkout/meddler.ts'
+import { createMeddler, type Meddler, Refused } from '../checkout/meddler.ts'
 import { buy, impatiently } from '../operations/desk.ts'
 import { x402UnderTest as rail } from '../support/credentials.ts'
 import { plainTransports, type TestShop } from '../support/shop.ts'
@@ -39,6 +39,7 @@ async function startRestored(t: TestContext) {
   return {
     shop,
     first,
+    other,
     transaction: refund.transaction,
     refundAgain: () => refundOrder(restored.checkout, body.orderId, { reason: 'late', by: 'bob' }),
     /** What became of it, and what its payer has got beside the refund of before. */
@@ -66,5 +67,21 @@ for (const [title, hide] of [
     await refundAgain()
     assert.equal((await end()).beside, 0n)
     for (const show of hidden) show()
+    assert.deepEqual(await end(), { status: 'refunded', by: transaction, beside: 0n })
+  })
+
+for (const [title, failure] of [
+  ['refuses to be searched', new Refused({ code: -32000, message: 'the index of logs is being built' })],
+  ['has no time to be searched', new Error('no answer within 8000 ms')],
+] as const)
+  test(`E136: nor because the first one says that nothing is in blocks that it has thrown away, and the other ${title}`, async (t) => {
+    const { shop, first, other, transaction, refundAgain, end } = await startRestored(t)
+    forget(first, shop)
+    const search = other.meddle('eth_getLogs', () => {
+      throw failure
+    })
+    await refundAgain()
+    assert.equal((await end()).beside, 0n)
+    search()
     assert.deepEqual(await end(), { status: 'refunded', by: transaction, beside: 0n })
   })
