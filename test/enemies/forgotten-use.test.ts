@@ -7,6 +7,7 @@ import { buyUrl, payFor } from '../operations/desk.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { x402UnderTest as rail } from '../support/credentials.ts'
 import { startShop } from '../support/shop.ts'
+import { forget } from './away.ts'
 import { startPull } from './pull.ts'
 
 // Whoever shows a payment that is on the chain already has it looked for in the last 2,000 blocks. Nodes that keep fewer refuse the search, today and for ever.
@@ -35,6 +36,16 @@ test('E126: so is whoever shows a pull of which another transaction has landed, 
   const { meddler, other, wallet, challenge, send } = await startPull(t)
   await wallet.send(wallet.sign([payingCall(challenge)], { nonceKey: 0n, nonce: 0n, gas: 400_000n }))
   for (const node of [meddler, other]) node.meddle('eth_getLogs', pruned)
+  const signature = wallet.sign([payingCall(challenge)], { nonceKey: 0n, nonce: 0n })
+  const answer = await send({ type: 'transaction', signature })
+  assert.deepEqual(await said(answer), { status: 409, code: 'payment_conflict', taken: 'unknown' })
+})
+
+test('E137: nor does whoever shows one hear that nothing was taken when nodes find nothing there, instead of refusing to look', async (t) => {
+  const { shop, tempo, meddler, other, wallet, challenge, send } = await startPull(t)
+  await wallet.send(wallet.sign([payingCall(challenge)], { nonceKey: 0n, nonce: 0n, gas: 400_000n }))
+  for (let mined = 0; mined < 20; mined++) await tempo.request({ method: 'evm_mine', params: [] })
+  for (const node of [meddler, other]) forget(node, shop)
   const signature = wallet.sign([payingCall(challenge)], { nonceKey: 0n, nonce: 0n })
   const answer = await send({ type: 'transaction', signature })
   assert.deepEqual(await said(answer), { status: 409, code: 'payment_conflict', taken: 'unknown' })

@@ -2,6 +2,7 @@ import { type Address, type Hash, sameAddress } from '../../base/address.ts'
 import { Problem } from '../../base/problem.ts'
 import { isSaidByAny } from '../../chain/agreed.ts'
 import { newestBlocks } from '../../chain/head.ts'
+import { remembers } from '../../chain/memory.ts'
 import { type RawReceipt, type Receipt, readReceipt, readReceipts, receiptIn } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import { findMemoTransfers, type MemoTransfer, memoTransfersByEach } from '../../chain/tip20.ts'
@@ -70,16 +71,27 @@ async function byMemo(
   const isIt = ({ from, amount }: MemoTransfer) => amount === paid.amount && sameAddress(from, paid.from)
   const { lower: newest } = await newestBlocks(rpc)
   const since = unknownPaymentStart(newest)
-  if (word === 'one') return (await findMemoTransfers(rpc, token, paid, since)).find(isIt)?.transaction ?? null
-  const answers = await memoTransfersByEach(rpc, token, paid, since)
+  const nodes = word === 'one' ? [rpc] : rpc.each()
+  const answers =
+    word === 'one'
+      ? [await findMemoTransfers(rpc, token, paid, since)]
+      : await memoTransfersByEach(rpc, token, paid, since)
   const found = answers.flatMap((transfers) => transfers ?? []).find(isIt)
-  if (!found) assertDenied(rpc, answers)
-  return found?.transaction ?? null
+  if (found) return found.transaction
+  // Not every node refuses to search what it has thrown away: some find nothing.
+  const memories = await Promise.all(nodes.map((node) => remembers(node, since)))
+  const denials = answers.filter((_, index) => memories[index])
+  if (word === 'all') assertDenied(rpc, denials)
+  else if (denials.length === 0) throw unsaid()
+  return null
 }
 
 function assertDenied(rpc: Rpc, answers: readonly unknown[]): void {
-  if (!isSaidByAny(rpc, answers, () => false)) return
-  throw new Problem('payment_conflict', 'Not enough nodes say now whether this payment landed.', {
+  if (isSaidByAny(rpc, answers, () => false)) throw unsaid()
+}
+
+function unsaid(): Problem {
+  return new Problem('payment_conflict', 'Not enough nodes say now whether this payment landed.', {
     taken: 'unknown',
     action: 'none',
   })
