@@ -18,6 +18,9 @@ export const fixState = { taken: false, action: 'fix_state' } as const
 const payAgain = { taken: false, action: 'new_payment' } as const
 export const waitSame = { taken: false, action: 'wait_same_credential' } as const
 
+/** Of one problem, whatever its kind says: nobody may be asked to pay again. */
+export const MAY_HAVE_MOVED = { status: 409, taken: 'unknown', action: 'fix_request' } as const
+
 export const CORRECT = 'Correct the request as the detail says and send it again; nothing was charged.'
 const PAY_AGAIN = 'Nothing was taken. Pay the challenge in this answer with the same body.'
 export const RETRY_SAME =

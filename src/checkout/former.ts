@@ -1,5 +1,5 @@
 import type { JsonObject } from '../base/json.ts'
-import { Problem } from '../base/problem.ts'
+import { MAY_HAVE_MOVED, Problem } from '../base/problem.ts'
 import type { Outcome } from './answer.ts'
 import { sentBack } from './astray.ts'
 import { landedInTime } from './in-time.ts'
@@ -24,7 +24,6 @@ export async function refuseFormer<Input extends JsonObject>(call: PaidCall<Inpu
     const astray = { transaction, detail: `${why} it goes back to its sender.`, mayBeAnothers: isCaptured }
     throw await sentBack({ checkout, offer }, astray)
   }
-  const unseen = { status: 409, taken: 'unknown', action: 'fix_request' } as const
   const detail = `${why} what has reached the shop goes back to its sender.`
-  throw new Problem('payment_misplaced', detail, isCaptured ? unseen : {})
+  throw new Problem('payment_misplaced', detail, isCaptured ? MAY_HAVE_MOVED : {})
 }

@@ -1,14 +1,17 @@
-import { isProblem, type Problem } from '../base/problem.ts'
-import type { Credential, Rail } from '../domain/rail.ts'
+import { isProblem, MAY_HAVE_MOVED, Problem } from '../base/problem.ts'
+import { type Credential, type Rail, SpoiltPayment } from '../domain/rail.ts'
 import type { Checkout } from './checkout.ts'
 import { landedInTime } from './in-time.ts'
+
+/** A payment as it was read, or what names it. */
+export type ShownPayment = { readonly rail: Rail; readonly credential: Credential } | SpoiltPayment
 
 /** A payment that is shown where it buys nothing, and what its payer hears. */
 export type Misplaced = {
   /** While it is free. */
   readonly problem: Problem
   /** When its money may have moved. Null: nobody here could read it. */
-  readonly shown: { readonly rail: Rail; readonly credential: Credential; readonly moved: Problem } | null
+  readonly shown: { readonly payment: ShownPayment; readonly moved: Problem } | null
 }
 
 /**
@@ -17,19 +20,30 @@ export type Misplaced = {
  */
 export async function refusalOfMisplaced(checkout: Checkout, { problem, shown }: Misplaced): Promise<Problem> {
   if (shown === null) return problem
-  const { rail, credential, moved } = shown
-  return (await mayHaveMoved(checkout, rail, credential)) ? moved : problem
+  return (await mayHaveMoved(checkout, shown.payment)) ? shown.moved : problem
 }
 
-async function mayHaveMoved(checkout: Checkout, rail: Rail, credential: Credential): Promise<boolean> {
-  const { orders } = checkout
-  if (credential.funds === 'captured') return true
+/** The same where it would buy, if all of it were there: whoever repeats what has bought, and has lost a part of it, is not asked to pay. */
+export async function refusalOfUnreadable(checkout: Checkout, error: unknown): Promise<unknown> {
+  if (!(error instanceof SpoiltPayment) || !(await mayHaveMoved(checkout, error))) return error
+  return new Problem(error.code, `${error.message} It may have bought already; send it as it was.`, MAY_HAVE_MOVED)
+}
+
+async function mayHaveMoved(checkout: Checkout, payment: ShownPayment): Promise<boolean> {
   try {
-    if ((await orders.byIdentities(credential.identities)) !== null) return true
-    if (await orders.isSetAside(await rail.namesOf(credential))) return true
-    return (await landedInTime({ checkout, offer: { rail }, credential }, 'one')) !== null
+    return await (payment instanceof SpoiltPayment
+      ? checkout.orders.isHandleKnown(payment.handle)
+      : hasMoved(checkout, payment))
   } catch (error) {
     if (isProblem(error)) return true
     throw error
   }
+}
+
+async function hasMoved(checkout: Checkout, { rail, credential }: Exclude<ShownPayment, Problem>): Promise<boolean> {
+  const { orders } = checkout
+  if (credential.funds === 'captured') return true
+  if ((await orders.byIdentities(credential.identities)) !== null) return true
+  if (await orders.isSetAside(await rail.namesOf(credential))) return true
+  return (await landedInTime({ checkout, offer: { rail }, credential }, 'one')) !== null
 }

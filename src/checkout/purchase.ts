@@ -11,7 +11,7 @@ import { sentBack } from './astray.ts'
 import type { Checkout } from './checkout.ts'
 import { refuseFormer, whereMeant } from './former.ts'
 import { landedInTime } from './in-time.ts'
-import { type Misplaced, refusalOfMisplaced } from './misplaced.ts'
+import { type Misplaced, refusalOfMisplaced, refusalOfUnreadable } from './misplaced.ts'
 import { digestOf, open, promiseOf, type Written } from './opening.ts'
 import type { PaidCall, PurchaseRequest } from './paid-call.ts'
 import { cannotLookNow, refusalOf, setAsideBefore, unsure } from './refusal.ts'
@@ -87,7 +87,8 @@ async function answerPaid<Input extends JsonObject>(
     const paid = { ...call, credential }
     const isOfFormer = whereMeant(paid).offer.rail !== offer.rail
     return await sellOrReplay(paid, isOfFormer ? refuseFormer : onNew)
-  } catch (error) {
+  } catch (failure) {
+    const error = await refusalOfUnreadable(call.checkout, failure)
     if (!isProblem(error) || error.status !== 402) throw noted(call, error)
     return challenge(call, await priceShown(offer, request), { why: 'refused', problem: error })
   }

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { Address, Hash } from '../base/address.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { Usd } from '../base/money.ts'
-import type { Problem, ProblemCode } from '../base/problem.ts'
+import { Problem, type ProblemCode } from '../base/problem.ts'
 import type { Lease } from './lease.ts'
 import type { NewHeads } from './new-heads.ts'
 import type { RailDocuments } from './rail-documents.ts'
@@ -307,6 +307,16 @@ export type Credential = {
    * or `nobody`, whose proof is none. Asked only on replay, when the digest of the proof differs.
    */
   shownBy(): Promise<'buyer' | 'anybody' | 'nobody'>
+}
+
+/** A payment that cannot be read whole. What names it is there all the same, and it may have bought when nothing of it was lost. */
+export class SpoiltPayment extends Problem {
+  /** The last part of its name, whichever network and token it is for. */
+  readonly handle: string
+  constructor({ code, message, extra }: Problem, handle: string) {
+    super(code, message, extra)
+    this.handle = handle
+  }
 }
 
 /** A name that only the payer and we know: no chain shows it. Whoever asks by it is the buyer. */

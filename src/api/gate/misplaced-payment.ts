@@ -1,8 +1,8 @@
 import { sameAddress } from '../../base/address.ts'
 import type { JsonObject } from '../../base/json.ts'
-import { isProblem, Problem } from '../../base/problem.ts'
+import { isProblem, MAY_HAVE_MOVED, Problem } from '../../base/problem.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
-import type { Misplaced } from '../../checkout/misplaced.ts'
+import type { Misplaced, ShownPayment } from '../../checkout/misplaced.ts'
 import {
   type Credential,
   declaredRails,
@@ -10,6 +10,7 @@ import {
   type Rail,
   type RailHeaders,
   type RailTraits,
+  SpoiltPayment,
 } from '../../domain/rail.ts'
 import type { PaidRoute, Route } from '../../domain/route.ts'
 import type { HttpRequest } from '../http/request.ts'
@@ -69,15 +70,13 @@ function otherProtocol(
   const wanted = wantedBy(route)
   const misplaced = new Problem('payment_misplaced', detail, { members: { payment: { taken: false, sent, wanted } } })
   const moved = new Problem('payment_misplaced', detail, {
-    status: 409,
-    taken: 'unknown',
-    action: 'fix_request',
+    ...MAY_HAVE_MOVED,
     members: { payment: { taken: 'unknown', sent, wanted } },
   })
 
   return (request: HttpRequest): Misplaced => {
-    const shown = shownTo(theirs, { header: request.header, meta: () => undefined })
-    return { problem: misplaced, shown: shown && { ...shown, moved } }
+    const payment = shownTo(theirs, { header: request.header, meta: () => undefined })
+    return { problem: misplaced, shown: payment && { payment, moved } }
   }
 }
 
@@ -90,29 +89,28 @@ export function railsOf({ offers }: Pick<Checkout, 'offers'>): readonly Rail[] {
  * A payment as one of the rails of its protocol reads it: the one that is paid in what it says that it pays in, for no other one finds it on the chain; else
  * the first. Null also for what cannot be read, unless it says that its money has moved.
  */
-export function shownTo(
-  rails: readonly Rail[],
-  incoming: Incoming,
-): { readonly rail: Rail; readonly credential: Credential } | null {
+export function shownTo(rails: readonly Rail[], incoming: Incoming): ShownPayment | null {
   const [first] = rails
   if (first === undefined) return null
   const paysIn = readBy(first, incoming)?.paysIn
   const meant = rails.find((one) => paysIn?.network === one.network && sameAddress(paysIn.asset, one.asset))
   const rail = meant ?? first
-  const credential = readBy(rail, incoming, ({ extra }) => extra.taken === undefined)
-  return credential && { rail, credential }
+  try {
+    const credential = rail.read(incoming)
+    return credential && { rail, credential }
+  } catch (error) {
+    if (error instanceof SpoiltPayment) return error
+    if (isProblem(error) && error.extra.taken === undefined) return null
+    throw error
+  }
 }
 
 /** Null also for what cannot be read. */
-export function readBy(
-  rail: Rail,
-  incoming: Incoming,
-  isNone: (unreadable: Problem) => boolean = () => true,
-): Credential | null {
+export function readBy(rail: Rail, incoming: Incoming): Credential | null {
   try {
     return rail.read(incoming)
   } catch (error) {
-    if (isProblem(error) && isNone(error)) return null
+    if (isProblem(error)) return null
     throw error
   }
 }

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { Random } from '../../base/id.ts'
 import { canonical, type JsonObject } from '../../base/json.ts'
 import { formatUsd } from '../../base/money.ts'
-import { isProblem, Problem } from '../../base/problem.ts'
+import { isProblem, MAY_HAVE_MOVED, Problem } from '../../base/problem.ts'
 import type { Outcome } from '../../checkout/answer.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
 import type { Misplaced } from '../../checkout/misplaced.ts'
@@ -113,7 +113,7 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
         return await demand(outcome.problem, { row, outcome })
       } catch (error) {
         // Over HTTP this is a 400. Over MCP what cannot be read is answered like any other refused payment: one protocol's transport wants it.
-        if (!isProblem(error, 'payment_payload_invalid')) throw error
+        if (!isProblem(error, 'payment_payload_invalid') || error.status !== 400) throw error
         return demand(error)
       }
     },
@@ -123,17 +123,16 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
 function untakenBy({ name }: Rail, readers: readonly Rail[], call: ToolCall): Misplaced {
   const detail = `This tool takes no payment by ${name}.`
   const problem = new Problem('payment_terms_mismatch', detail)
-  const shown = shownTo(
+  const payment = shownTo(
     readers.filter((rail) => rail.name === name),
     incomingOf(call),
   )
-  const claim = { status: 409, taken: 'unknown', action: 'fix_request' } as const
   const moved = new Problem(
     'payment_misplaced',
     `${detail} Send it to the tool whose challenge it was made for.`,
-    claim,
+    MAY_HAVE_MOVED,
   )
-  return { problem, shown: shown && { ...shown, moved } }
+  return { problem, shown: payment && { payment, moved } }
 }
 
 function formerOffers(

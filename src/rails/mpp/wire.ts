@@ -1,7 +1,8 @@
 import { isHash } from '../../base/address.ts'
 import { type JsonObject, parseStrictJson } from '../../base/json.ts'
-import { isProblem, Problem, type ProblemCode } from '../../base/problem.ts'
-import { type Binding, type Challenge, type ChargeRequest, decodeJson, encodeJson } from './challenge.ts'
+import { isProblem, MAY_HAVE_MOVED, Problem, type ProblemCode } from '../../base/problem.ts'
+import { SpoiltPayment } from '../../domain/rail.ts'
+import { type Binding, type Challenge, type ChargeRequest, decodeJson, encodeJson, isId } from './challenge.ts'
 
 export const HEADER = {
   challenge: 'WWW-Authenticate',
@@ -54,15 +55,23 @@ export function decodeMeta(value: unknown): MppCredential {
   return checkCredential(value)
 }
 
-/** Whoever names a transaction has sent it, whatever else of their credential cannot be read: they are not asked to pay. */
+/** Whoever names a transaction has sent it, whatever else of their credential cannot be read: they are not asked to pay. Who has signed one may have bought. */
 function checkCredential(value: unknown): MppCredential {
   try {
     return read(value)
   } catch (error) {
-    if (!isProblem(error) || !isPush(value)) throw error
+    if (!isProblem(error)) throw error
     const { code, message } = error
-    throw new Problem(code, message, { status: 409, taken: 'unknown', action: 'fix_request', cause: error })
+    if (isPush(value)) throw new Problem(code, message, { ...MAY_HAVE_MOVED, cause: error })
+    const id = idIn(value)
+    throw id === null ? error : new SpoiltPayment(error, id)
   }
+}
+
+function idIn(value: unknown): string | null {
+  const challenge = isObject(value) ? value['challenge'] : null
+  const id = isObject(challenge) ? challenge['id'] : null
+  return typeof id === 'string' && isId(id) ? id : null
 }
 
 function isPush(value: unknown): boolean {

@@ -1,8 +1,9 @@
 import { type Address, type Hash, isAddress, isHash } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import { type JsonObject, parseStrictJson, stringify } from '../../base/json.ts'
-import { Problem } from '../../base/problem.ts'
+import { isProblem, Problem } from '../../base/problem.ts'
 import type { Authorization } from '../../chain/eip3009.ts'
+import { SpoiltPayment } from '../../domain/rail.ts'
 
 export const X402_VERSION = 2
 export const HEADER = {
@@ -65,6 +66,22 @@ export function decodeMeta(value: unknown): Payload {
 }
 
 function checkPayload(value: unknown): Payload {
+  try {
+    return read(value)
+  } catch (error) {
+    const nonce = nonceIn(value)
+    throw isProblem(error) && nonce !== null ? new SpoiltPayment(error, nonce) : error
+  }
+}
+
+function nonceIn(value: unknown): string | null {
+  const payload = isObject(value) ? value['payload'] : null
+  const authorization = isObject(payload) ? payload['authorization'] : null
+  const nonce = isObject(authorization) ? authorization['nonce'] : null
+  return typeof nonce === 'string' && isHash(nonce) ? nonce : null
+}
+
+function read(value: unknown): Payload {
   if (!isObject(value)) throw unreadable('it is not an object')
   if (value['x402Version'] !== X402_VERSION) throw unreadable(`x402Version must be ${X402_VERSION}`)
   const { resource, accepted, payload, extensions } = value

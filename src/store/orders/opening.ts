@@ -202,6 +202,18 @@ export async function isSetAside(db: Queryable, identities: readonly string[]): 
   return (await db.query(SET_ASIDE, [identities])).rows.length > 0
 }
 
+const HANDLE_KNOWN = statement(`
+  select
+  from payment_identities
+  where handle in ($1, lower($1))
+    and (order_id is not null or arrival_id is not null)
+  limit 1`)
+
+/** Has anything come by a name that ends in this? */
+export async function isHandleKnown(db: Queryable, handle: string): Promise<boolean> {
+  return (await db.query(HANDLE_KNOWN, [handle])).rows.length > 0
+}
+
 /** Rules that said no while others finished may have nothing against it a moment later. */
 const TRIES_MAX = 5
 

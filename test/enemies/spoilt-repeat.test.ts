@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { JsonObject } from '../../src/base/json.ts'
+import { said } from '../checkout/counter.ts'
+import { paymentMeta } from '../mcp/payers.ts'
+import { callTool } from '../mcp/rpc.ts'
+import { buyUrl, LOT, payFor } from '../operations/desk.ts'
+import { fundedWallet, post } from '../support/buyers.ts'
+import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
+import { startShop, type TestShop } from '../support/shop.ts'
+
+// A payment that has bought is repeated by somebody who has lost a part of what it echoes. What names it is all there.
+
+let shop: TestShop
+before(async () => {
+  shop = await startShop()
+})
+after(() => shop.stop())
+
+type Echo = { resource?: unknown; challenge?: { opaque?: unknown } }
+
+function withoutPart({ resource: _, challenge, ...rest }: Echo): object {
+  if (!challenge) return rest
+  const { opaque: _opaque, ...echoed } = challenge
+  return { ...rest, challenge: echoed }
+}
+
+function spoilt(rail: RailUnderTest, credential: string): string {
+  const [encoded = ''] = credential.split(' ').slice(-1)
+  const text = Buffer.from(JSON.stringify(withoutPart(JSON.parse(Buffer.from(encoded, 'base64url').toString()))))
+  return rail.rail === 'x402' ? text.toString('base64') : `Payment ${text.toString('base64url')}`
+}
+
+const rails: readonly RailUnderTest[] = [x402UnderTest, mppPullUnderTest]
+for (const rail of rails)
+  for (const at of rails)
+    test(`E138: whoever repeats a payment by ${rail.name} that has bought, and of which a part is lost, does not hear at a route of ${at.rail} that nothing was taken`, async () => {
+      const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))
+      assert.equal((await fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential }))).status, 200)
+      const answer = await fetch(buyUrl(shop, at), post(request, { [rail.header]: spoilt(rail, credential) }))
+      const isAsked = answer.headers.has(at.challengeHeader)
+      assert.deepEqual(
+        { isAsked, isFree: (await said(answer)).payment.taken === false },
+        { isAsked: false, isFree: false },
+      )
+    })
+
+for (const rail of ['x402', 'mpp'] as const)
+  test(`E138: nor who repeats over MCP what has bought by ${rail}`, async () => {
+    const buyer = await fundedWallet(shop)
+    const lot = { ...LOT, beneficiary: buyer.address }
+    const buy = (meta: JsonObject) => callTool(`${shop.url}/mcp`, 'buy_sale_lot', lot, { meta })
+    const meta = await paymentMeta(shop, rail, buyer, await callTool(`${shop.url}/mcp`, 'buy_sale_lot', lot))
+    assert.ok(!(await buy(meta)).isError)
+    const [[key, payment] = ['', null]] = Object.entries(meta)
+    const { content, _meta: answered } = await buy({ [key]: withoutPart(payment as Echo) } as JsonObject)
+    const challenges = Object.keys(answered ?? {}).filter((name) => /x402|payment-required/.test(name))
+    const isFree = /nothing was taken/i.test(JSON.stringify(content))
+    assert.deepEqual({ challenges, isFree }, { challenges: [], isFree: false })
+  })
