@@ -41,15 +41,19 @@ export async function isAgreed(rpc: Rpc, receipt: Receipt, confirmations: bigint
 /** Before anybody says that a transaction is not there, or did not go through: one node may be behind, or hide it. */
 export async function mayHaveSucceeded(rpc: Rpc, hash: Hash): Promise<boolean> {
   const says = (raw: RawReceipt | null) => raw !== null && (receiptIn(raw, hash)?.succeeded ?? false)
-  return isSaidByAny(rpc, await readReceipts(rpc, hash), says)
+  return mayBeSaid(rpc, await readReceipts(rpc, hash), says)
 }
 
-/** Does a node say so, or is there no second one now that denies it? The first is then nobody to be believed alone. */
-export function isSaidByAny<Answer>(
-  { second }: Rpc,
+/** Have enough nodes answered to be believed when none of them says so? Two, where there are two: the first is nobody to be believed alone. */
+export function isAnswered({ second }: Rpc, answers: readonly unknown[]): boolean {
+  return answers.filter((one) => one !== undefined).length >= (second === null ? 1 : 2)
+}
+
+/** Does a node say so, or have too few answered to deny it? */
+export function mayBeSaid<Answer>(
+  rpc: Rpc,
   answers: readonly (Answer | undefined)[],
   says: (answer: Answer) => boolean,
 ): boolean {
-  const told = answers.filter((one) => one !== undefined)
-  return told.length < (second === null ? 1 : 2) || told.some(says)
+  return !isAnswered(rpc, answers) || answers.some((one) => one !== undefined && says(one))
 }

@@ -1,7 +1,7 @@
 import { type Address, checksumAddress, type Hash, sameAddress } from '../base/address.ts'
 import { fromHex, type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
-import { isSaidByAny } from './agreed.ts'
+import { mayBeSaid } from './agreed.ts'
 import { blockOrLatest } from './block-tag.ts'
 import { type CallTerms, OUT_OF_GAS, termsOf } from './contract.ts'
 import { logsByEach, logsSince } from './logs.ts'
@@ -111,7 +111,7 @@ export async function isUsedByAny(
   if (await isAuthorizationUsed(rpc, token, authorization, block)) return true
   if (rpc.second === null) return false
   const answers = await rpc.everyone<Hex>('eth_call', stateQuestion(token, authorization, block))
-  return isSaidByAny(rpc, answers, (used) => BigInt(used) !== 0n)
+  return mayBeSaid(rpc, answers, (used) => BigInt(used) !== 0n)
 }
 
 function stateQuestion(
@@ -239,7 +239,7 @@ export async function isTracedByAny(
   fromBlock: bigint,
 ): Promise<boolean> {
   const shown = await logsByEach(rpc, tracesOf(token, authorization), fromBlock)
-  return isSaidByAny(rpc, shown, (logs) => logs.length > 0)
+  return mayBeSaid(rpc, shown, (logs) => logs.length > 0)
 }
 
 function tracesOf(token: Address, { from, nonce }: Pick<Authorization, 'from' | 'nonce'>): object {

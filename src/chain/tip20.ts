@@ -1,7 +1,7 @@
 import { type Address, checksumAddress, type Hash, sameAddress } from '../base/address.ts'
 import { type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
-import { isSaidByAny } from './agreed.ts'
+import { mayBeSaid } from './agreed.ts'
 import { logsByEach, logsSince } from './logs.ts'
 import type { EvmLog, Receipt } from './receipt.ts'
 import type { Rpc } from './rpc.ts'
@@ -46,7 +46,7 @@ export async function isMemoShownByAny(
 ): Promise<boolean> {
   const isIt = (one: MemoTransfer) => one.amount === amount && sameAddress(one.from, from)
   const answers = await memoTransfersByEach(rpc, token, { to, memo }, fromBlock)
-  return isSaidByAny(rpc, answers, (transfers) => transfers.some(isIt))
+  return mayBeSaid(rpc, answers, (transfers) => transfers.some(isIt))
 }
 
 /** What each node shows by itself; undefined for those that gave no answer. */

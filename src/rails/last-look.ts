@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts'
-import { isSaidByAny } from '../chain/agreed.ts'
+import { isAnswered } from '../chain/agreed.ts'
 import { blockBefore, newestBlocks } from '../chain/head.ts'
 import { remembers } from '../chain/memory.ts'
 import { type Rpc, wordOf } from '../chain/rpc.ts'
@@ -40,6 +40,8 @@ export async function foundByAny<Found>(rpc: Rpc, search: (node: Rpc) => Promise
  */
 export async function isRemembered(rpc: Rpc, since: bigint): Promise<boolean> {
   const memories = await Promise.all(rpc.each().map((node) => remembers(node, since)))
-  const denials = memories.map((isKnown) => (isKnown ? false : undefined))
-  return !isSaidByAny(rpc, denials, (isShown) => isShown)
+  return isAnswered(
+    rpc,
+    memories.filter((isKnown) => isKnown),
+  )
 }

@@ -1,6 +1,6 @@
 import { type Address, type Hash, sameAddress } from '../../base/address.ts'
 import { Problem } from '../../base/problem.ts'
-import { isSaidByAny } from '../../chain/agreed.ts'
+import { isAnswered } from '../../chain/agreed.ts'
 import { newestBlocks } from '../../chain/head.ts'
 import { remembers } from '../../chain/memory.ts'
 import { type RawReceipt, type Receipt, readReceipt, readReceipts, receiptIn } from '../../chain/receipt.ts'
@@ -58,7 +58,7 @@ async function isShown(
   const answers = await readReceipts(rpc, hash, bytesMax)
   const isSaid = (raw: RawReceipt | null) => says(raw && receiptIn(raw, hash))
   if (answers.some((raw) => raw !== undefined && isSaid(raw))) return true
-  assertDenied(rpc, answers)
+  if (!isAnswered(rpc, answers)) throw unsaid()
   return false
 }
 
@@ -81,13 +81,9 @@ async function byMemo(
   // Not every node refuses to search what it has thrown away: some find nothing.
   const memories = await Promise.all(nodes.map((node) => remembers(node, since)))
   const denials = answers.filter((_, index) => memories[index])
-  if (word === 'all') assertDenied(rpc, denials)
-  else if (denials.length === 0) throw unsaid()
+  const isDenied = word === 'one' ? denials.length > 0 : isAnswered(rpc, denials)
+  if (!isDenied) throw unsaid()
   return null
-}
-
-function assertDenied(rpc: Rpc, answers: readonly unknown[]): void {
-  if (isSaidByAny(rpc, answers, () => false)) throw unsaid()
 }
 
 function unsaid(): Problem {
