@@ -5,6 +5,7 @@ import { mayBeSaid } from './agreed.ts'
 import { logsByEach, logsSince } from './logs.ts'
 import type { EvmLog, Receipt } from './receipt.ts'
 import type { Rpc } from './rpc.ts'
+import { wordOfAddress } from './words.ts'
 
 const TRANSFER_WITH_MEMO = toHex(keccak256(Buffer.from('TransferWithMemo(address,address,uint256,bytes32)')))
 
@@ -61,7 +62,7 @@ export async function memoTransfersByEach(
 }
 
 function memosOf(token: Address, { to, memo }: Pick<MemoTransfer, 'to' | 'memo'>): object {
-  const topics = [TRANSFER_WITH_MEMO, null, `0x${to.slice(2).toLowerCase().padStart(64, '0')}`, memo]
+  const topics = [TRANSFER_WITH_MEMO, null, `0x${wordOfAddress(to)}`, memo]
   return { address: token, topics }
 }
 

@@ -15,12 +15,13 @@ import {
   stepName,
   type Tries,
 } from './attempts.ts'
-import { TRANSFER, transferRefusal } from './eip3009.ts'
+import { moves, transferRefusal } from './eip3009.ts'
 import { remembers } from './memory.ts'
 import { type Receipt, recallReceipt } from './receipt.ts'
 import { type Rpc, wordOf } from './rpc.ts'
 import type { Sender } from './sender.ts'
 import { transfersTo } from './transfers.ts'
+import { wordOfAddress, wordOfUint } from './words.ts'
 
 const SELECTOR = toHex(keccak256(Buffer.from('transfer(address,uint256)')).subarray(0, 4))
 const TRANSFER_GAS = 120_000n
@@ -212,7 +213,7 @@ function waiting(detail: string, transaction?: Hash): Pending {
 }
 
 function transferData({ to, amount }: Transfer): Hex {
-  return `${SELECTOR}${to.slice(2).toLowerCase().padStart(64, '0')}${amount.toString(16).padStart(64, '0')}`
+  return `${SELECTOR}${wordOfAddress(to)}${wordOfUint(amount)}`
 }
 
 /** What a call of ours was to pay back, read from its bytes; null when it is no transfer. */
@@ -222,12 +223,5 @@ export function transferIn({ to: token, data }: Call): Pick<Transfer, 'token' | 
 }
 
 function moved(receipt: Receipt, from: Address, { token, to, amount }: Transfer): boolean {
-  return receipt.logs.some(
-    (log) =>
-      sameAddress(log.address, token) &&
-      log.topics[0] === TRANSFER &&
-      sameAddress(`0x${log.topics[1]?.slice(26)}`, from) &&
-      sameAddress(`0x${log.topics[2]?.slice(26)}`, to) &&
-      BigInt(log.data) === amount,
-  )
+  return moves(receipt, token, { from, to, value: amount.toString() })
 }

@@ -6,6 +6,7 @@ import { logsIn } from './logs.ts'
 import { remembers } from './memory.ts'
 import type { EvmLog, Receipt } from './receipt.ts'
 import { type Rpc, RpcError } from './rpc.ts'
+import { wordOfAddress } from './words.ts'
 
 /**
  * Every transfer of a token to an address, perhaps only from some others, oldest first. Transfers of nothing, which anybody can make in anybody's
@@ -98,7 +99,7 @@ export function transfersIn({ logs }: Receipt, token: Address, to: readonly Addr
 }
 
 function topicOf(address: Address): string {
-  return `0x${address.slice(2).toLowerCase().padStart(64, '0')}`
+  return `0x${wordOfAddress(address)}`
 }
 
 /** Cuts a range of blocks, both ends included, into pieces of at most `size`. */
