@@ -71,12 +71,14 @@ async function judgePurchase(universe: Universe, purchase: Purchase): Promise<re
   if (balance > byHand + lost) say(delivered > 0 && back.length > 0 ? 'delivered and sent back' : 'given without money')
   if (balance < -dust) say('paid for nothing')
   if (back.some((amount) => !paid.includes(amount)) && lost === 0) say('not sent back in full')
+  // A pull may have been replaced by another transaction, in a block that nobody can search any more: nobody may end it.
+  const isUnknowable = way.name === 'mpp pull' && paid.length === 0 && hasForgetful(universe.nodes)
   // One that failed and has no money to send back waits for a person, for ever if need be.
-  if (rows.some(({ status, is_lost }) => !isFinal(status) && !(status === 'failed' && is_lost))) say('stuck')
+  const mayStay = ({ status, is_lost }: Row) =>
+    (status === 'failed' && is_lost) || (status === 'settling' && isUnknowable)
+  if (rows.some((row) => !isFinal(row.status) && !mayStay(row))) say('stuck')
   if (rows.some(({ is_wasted }) => is_wasted)) say('sent back what the books name as lost')
   if (purchase.canLand === false && rows.length > 0) say('kept goods for what can never land')
-  // A pull may have been replaced by another transaction, in a block that nobody can search any more.
-  const isUnknowable = way.name === 'mpp pull' && paid.length === 0 && hasForgetful(universe.nodes)
   for (const kind of judgeAnswers(purchase, { paid: paid.length, lost, delivered, isUnknowable })) say(kind)
   if (hasTwoEnds(universe, purchase)) say('two answers to one payment')
   return found
