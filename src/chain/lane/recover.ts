@@ -7,7 +7,7 @@ import { isInclusionBuried } from '../burial.ts'
 import { isDenied } from '../receipt.ts'
 import type { Rpc } from '../rpc.ts'
 import type { Errand, Lane } from './lane.ts'
-import { countedNonce } from './nonce.ts'
+import { countedBeyond, countedNonce } from './nonce.ts'
 
 /** Has the chain counted more of this key than the journal knows? Then the journal is an older copy of itself. */
 export async function isJournalShort(lane: Lane): Promise<boolean> {
@@ -77,6 +77,8 @@ async function adopt(
 ): Promise<boolean> {
   const { journal, log, chainId, signer } = lane
   const nonce = Number(used)
+  // What has landed is counted, by whoever is asked. A nonce that one node makes up would never come, and all that is signed after it would wait behind it.
+  if ((await countedBeyond(lane, nonce)) <= nonce) throw unsettled(hash)
   const fees = { maxFeePerGas: 0n, maxPriorityFeePerGas: 0n }
   const version = { raw: '0x', hash, fees, isVoid: false } as const
   const send: Send = { chainId, signer, nonce, orderId, step, call, versions: [version], landing: null }
