@@ -98,3 +98,11 @@ for (const liar of liars)
       for (let looks = 0; looks < 4; looks++) await look()
       assert.deepEqual({ status: (await look()).status, back: await back() }, { status: 'refunded', back: amount })
     })
+
+test('E140: a refund that the other of two nodes makes up under a nonce that the store has forgotten does not count as made', async (t) => {
+  const { amount, look, back, tellTheTruth } = await startLiedTo(t, { liar: 'other', ahead: -1 })
+  await look().catch(() => {})
+  tellTheTruth()
+  for (let looks = 0; looks < 4; looks++) await look()
+  assert.deepEqual({ status: (await look()).status, back: await back() }, { status: 'refunded', back: amount })
+})

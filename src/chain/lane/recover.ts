@@ -58,6 +58,8 @@ async function shownByAny(rpc: Rpc, hash: Hash): Promise<Found | null> {
   if (!shown?.blockNumber || !shown.blockHash) throw unsettled(hash)
   const { blockNumber, blockHash } = shown
   const place = { blockNumber: BigInt(blockNumber), blockHash, transactionHash: hash }
+  // What the first has not come to yet it has not thrown away.
+  if (BigInt(await rpc.request<Hex>('eth_blockNumber')) < place.blockNumber) throw unsettled(hash)
   return (await isDenied(rpc, place)) ? null : shown
 }
 
