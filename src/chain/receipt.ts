@@ -70,7 +70,13 @@ export async function recallReceipt(rpc: Rpc, hash: Hash): Promise<Receipt | nul
   if (shown || rpc.second === null) return shown
   const others = await readReceipts(rpc, hash)
   const recalled = others.map((raw) => (raw ? receiptIn(raw, hash) : null)).find((one) => one !== null) ?? null
-  return recalled && (await isDenied(rpc, recalled)) ? null : recalled
+  if (!recalled || (await isToCome(rpc, recalled)) || (await isDenied(rpc, recalled))) return null
+  return recalled
+}
+
+/** Has the first node not come yet to the block in which another one shows a transaction? Then it has not thrown it away. */
+export async function isToCome(rpc: Rpc, { blockNumber }: Pick<Receipt, 'blockNumber'>): Promise<boolean> {
+  return BigInt(await rpc.request<Hex>('eth_blockNumber')) < blockNumber
 }
 
 type BlockBody = { readonly hash: Hash; readonly transactions: readonly Hash[] }

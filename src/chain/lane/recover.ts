@@ -4,7 +4,7 @@ import { Problem } from '../../base/problem.ts'
 import type { Call, Send } from '../../domain/journal.ts'
 import type { Lease } from '../../domain/lease.ts'
 import { isInclusionBuried } from '../burial.ts'
-import { isDenied } from '../receipt.ts'
+import { isDenied, isToCome } from '../receipt.ts'
 import type { Rpc } from '../rpc.ts'
 import type { Errand, Lane } from './lane.ts'
 import { countedBeyond, countedNonce } from './nonce.ts'
@@ -58,8 +58,7 @@ async function shownByAny(rpc: Rpc, hash: Hash): Promise<Found | null> {
   if (!shown?.blockNumber || !shown.blockHash) throw unsettled(hash)
   const { blockNumber, blockHash } = shown
   const place = { blockNumber: BigInt(blockNumber), blockHash, transactionHash: hash }
-  // What the first has not come to yet it has not thrown away.
-  if (BigInt(await rpc.request<Hex>('eth_blockNumber')) < place.blockNumber) throw unsettled(hash)
+  if (await isToCome(rpc, place)) throw unsettled(hash)
   return (await isDenied(rpc, place)) ? null : shown
 }
 
