@@ -32,7 +32,7 @@ export async function refusalOfUnreadable(checkout: Checkout, error: unknown): P
 async function mayHaveMoved(checkout: Checkout, payment: ShownPayment): Promise<boolean> {
   try {
     return await (payment instanceof SpoiltPayment
-      ? checkout.orders.isHandleKnown(payment.handle)
+      ? checkout.orders.isAnyHandleKnown(payment.handles)
       : hasMoved(checkout, payment))
   } catch (error) {
     if (isProblem(error)) return true

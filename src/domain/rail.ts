@@ -311,11 +311,11 @@ export type Credential = {
 
 /** A payment that cannot be read whole. What names it is there all the same, and it may have bought when nothing of it was lost. */
 export class SpoiltPayment extends Problem {
-  /** The last part of its name, whichever network and token it is for. */
-  readonly handle: string
-  constructor({ code, message, extra }: Problem, handle: string) {
+  /** The last part of each of its names that is left, whichever network and token it is for. */
+  readonly handles: readonly string[]
+  constructor({ code, message, extra }: Problem, handles: readonly string[]) {
     super(code, message, extra)
-    this.handle = handle
+    this.handles = handles
   }
 }
 

@@ -1,5 +1,7 @@
 import { isHash } from '../../base/address.ts'
+import { fromHex, type Hex, toHex } from '../../base/hex.ts'
 import { type JsonObject, parseStrictJson } from '../../base/json.ts'
+import { keccak256 } from '../../base/keccak.ts'
 import { isProblem, MAY_HAVE_MOVED, Problem, type ProblemCode } from '../../base/problem.ts'
 import { SpoiltPayment } from '../../domain/rail.ts'
 import { type Binding, type Challenge, type ChargeRequest, decodeJson, encodeJson, isId } from './challenge.ts'
@@ -63,15 +65,20 @@ function checkCredential(value: unknown): MppCredential {
     if (!isProblem(error)) throw error
     const { code, message } = error
     if (isPush(value)) throw new Problem(code, message, { ...MAY_HAVE_MOVED, cause: error })
-    const id = idIn(value)
-    throw id === null ? error : new SpoiltPayment(error, id)
+    const handles = handlesIn(value)
+    throw handles.length === 0 ? error : new SpoiltPayment(error, handles)
   }
 }
 
-function idIn(value: unknown): string | null {
-  const challenge = isObject(value) ? value['challenge'] : null
+/** An order has the name of its challenge, and money that was set aside that of its transaction alone. */
+function handlesIn(value: unknown): readonly string[] {
+  const { challenge, payload } = isObject(value) ? value : {}
   const id = isObject(challenge) ? challenge['id'] : null
-  return typeof id === 'string' && isId(id) ? id : null
+  const signed = isObject(payload) ? payload['signature'] : null
+  return [
+    ...(typeof id === 'string' && isId(id) ? [id] : []),
+    ...(typeof signed === 'string' && SIGNED.test(signed) ? [toHex(keccak256(fromHex(signed as Hex)))] : []),
+  ]
 }
 
 function isPush(value: unknown): boolean {

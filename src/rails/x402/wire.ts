@@ -70,7 +70,7 @@ function checkPayload(value: unknown): Payload {
     return read(value)
   } catch (error) {
     const nonce = nonceIn(value)
-    throw isProblem(error) && nonce !== null ? new SpoiltPayment(error, nonce) : error
+    throw isProblem(error) && nonce !== null ? new SpoiltPayment(error, [nonce.toLowerCase()]) : error
   }
 }
 

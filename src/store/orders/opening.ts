@@ -205,13 +205,13 @@ export async function isSetAside(db: Queryable, identities: readonly string[]): 
 const HANDLE_KNOWN = statement(`
   select
   from payment_identities
-  where handle in ($1, lower($1))
+  where handle = any ($1::text[])
     and (order_id is not null or arrival_id is not null)
   limit 1`)
 
-/** Has anything come by a name that ends in this? */
-export async function isHandleKnown(db: Queryable, handle: string): Promise<boolean> {
-  return (await db.query(HANDLE_KNOWN, [handle])).rows.length > 0
+/** Has anything come by a name that ends in one of these? */
+export async function isAnyHandleKnown(db: Queryable, handles: readonly string[]): Promise<boolean> {
+  return (await db.query(HANDLE_KNOWN, [handles])).rows.length > 0
 }
 
 /** Rules that said no while others finished may have nothing against it a moment later. */

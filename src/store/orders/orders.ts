@@ -20,7 +20,7 @@ import {
   type RefundChange,
   setPlan,
 } from './change.ts'
-import { findByIdentities, isHandleKnown, isSetAside, type Opening, type OpenOutcome, openOrder } from './opening.ts'
+import { findByIdentities, isAnyHandleKnown, isSetAside, type Opening, type OpenOutcome, openOrder } from './opening.ts'
 import { refundedToday } from './refund-budget.ts'
 import { type Refusal, refusePayment } from './refusals.ts'
 import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './row.ts'
@@ -38,7 +38,7 @@ export type Orders = {
   /** Has money come by one of these names that bought nothing, and that nothing can be bought with any more? */
   isSetAside(identities: readonly string[]): Promise<boolean>
   /** The same for what is only known by the last part of its names, whether it bought or not. */
-  isHandleKnown(handle: string): Promise<boolean>
+  isAnyHandleKnown(handles: readonly string[]): Promise<boolean>
   /**
    * Anything a payer may hold: order id, payment transaction, authorization nonce, challenge id, idempotency key. Only the orders whose name
    * is the least in anybody's choice, newest first: whoever calls theirs by the name of another one is not found by it.
@@ -117,7 +117,7 @@ export function createOrders(db: Database): Orders {
     },
     byIdentities: (identities) => findByIdentities(db, identities),
     isSetAside: (identities) => isSetAside(db, identities),
-    isHandleKnown: (handle) => isHandleKnown(db, handle),
+    isAnyHandleKnown: (handles) => isAnyHandleKnown(db, handles),
     async byReference(reference) {
       const { rows } = await db.query(BY_REFERENCE, [reference])
       return rows.map(({ identities, rank, ...row }) => ({
