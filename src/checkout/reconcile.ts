@@ -89,7 +89,7 @@ export async function scanTill(context: ReconcileContext, till: Till): Promise<T
   const recent = head - 2n * again
   const read: Till['transfers'] = (from, to) => (from < recent ? till.earlierTransfers : till.transfers)(from, to)
   const { to, ...arrived } = await readBlocks(read, mark.fromBlock, head, async (step) => {
-    const dropped = await recordScan(db, till.id, step, random)
+    const dropped = await recordScan(db, till.id, { ...step, mayMoveFrom: mark.fromBlock }, random)
     if (dropped.length > 0) log.error('the chain dropped payments', { till: till.id, orderIds: dropped })
   })
   await lookBack(context, till, mark)
@@ -131,7 +131,7 @@ async function lookBack(
   if (backToBlock >= fromBlock) return
   try {
     await readBlocks(till.transfers, backToBlock, fromBlock - 1n, ({ transfers }) =>
-      recordArrivals(db, till.id, transfers, random),
+      recordArrivals(db, till.id, { transfers, mayMoveFrom: backToBlock }, random),
     )
   } catch (error) {
     if (!isProblem(error) && !(error instanceof RpcError)) throw error
@@ -191,7 +191,8 @@ async function workOne(
 ): Promise<boolean> {
   if (await till.shows(transaction)) {
     // Its block was read from a node that was behind, and is not read again.
-    await recordArrivals(db, till.id, await till.transfersOf(transaction), random)
+    const transfers = await till.transfersOf(transaction)
+    await recordArrivals(db, till.id, { transfers, mayMoveFrom: 0n }, random)
     return true
   }
   if (state === 'lost') return false

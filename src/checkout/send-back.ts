@@ -18,7 +18,8 @@ const RIVAL_SECONDS = 20
 export async function sendBack(context: ReconcileContext, rail: RailName, astray: Astray): Promise<SentBack> {
   const { transaction, detail: reason } = astray
   for (const till of context.tills.filter((one) => one.rail.name === rail)) {
-    await recordArrivals(context.db, till.id, await till.transfersOf(transaction), context.random)
+    const transfers = await till.transfersOf(transaction)
+    await recordArrivals(context.db, till.id, { transfers, mayMoveFrom: 0n }, context.random)
     await matchTill(context, till)
     const [arrival] = (await arrivalsOf(context.db, till.id, transaction)).filter(isStray)
     if (!arrival) continue

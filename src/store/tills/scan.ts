@@ -101,14 +101,15 @@ const INSERT = statement<{ id: string }>(`
         else 'unclaimed'
       end,
       updated_at = now()
-  where arrivals.block_number <> excluded.block_number
-     or arrivals.state = 'dropped'
+  where arrivals.state = 'dropped'
+     or (arrivals.block_number <> excluded.block_number and arrivals.block_number >= $9)
   returning id`)
 
 const ELSEWHERE = statement<{ id: string; transaction: Hash; sender: Address; amount: string }>(`
   select id, transaction, sender, amount
   from arrivals
   where till = $1
+    and (block_number >= $4 or state = 'dropped')
     and transaction = any (array(
       select a.transaction
       from arrivals a
@@ -168,7 +169,13 @@ export async function readReports(
   }))
 }
 
-type Scan = { readonly fromBlock: bigint; readonly toBlock: bigint; readonly transfers: readonly Transfer[] }
+/**
+ * `mayMoveFrom`: what was seen before this block is where it was, or dropped. The chain does not change its mind so far back, and what a node moves from
+ * there to blocks of today would count as dropped as soon as it shows it there no more.
+ */
+type Shown = { readonly transfers: readonly Transfer[]; readonly mayMoveFrom: bigint }
+
+type Scan = Shown & { readonly fromBlock: bigint; readonly toBlock: bigint }
 
 /**
  * Writes down what the chain shows of a range of blocks, and moves the mark on. What was seen there before and is gone now, the chain has
@@ -179,7 +186,7 @@ export function recordScan(db: Database, till: string, scan: Scan, random: Rando
   return db.transaction(async (tx) => {
     const hashes = transfers.map(({ transaction }) => transaction)
     const indexes = transfers.map(({ logIndex }) => logIndex)
-    await record(tx, till, transfers, random)
+    await record(tx, till, scan, random)
     const { rows } = await tx.query(DROP, [till, fromBlock.toString(), toBlock.toString(), hashes, indexes])
     const orderIds = rows.map(({ order_id }) => order_id)
     await noteMissing(tx, till, orderIds)
@@ -189,18 +196,14 @@ export function recordScan(db: Database, till: string, scan: Scan, random: Rando
 }
 
 /** Writes down all transfers of some transactions, as the chain shows them; what is known already is left as it is. */
-export function recordArrivals(
-  db: Database,
-  till: string,
-  transfers: readonly Transfer[],
-  random: Random,
-): Promise<void> {
-  return db.transaction((tx) => record(tx, till, transfers, random))
+export function recordArrivals(db: Database, till: string, shown: Shown, random: Random): Promise<void> {
+  return db.transaction((tx) => record(tx, till, shown, random))
 }
 
-async function record(tx: Transaction, till: string, transfers: readonly Transfer[], random: Random): Promise<void> {
+async function record(tx: Transaction, till: string, shown: Shown, random: Random): Promise<void> {
+  const { transfers, mayMoveFrom } = shown
   if (transfers.length === 0) return
-  await follow(tx, till, transfers)
+  await follow(tx, till, shown)
   await tx.query(INSERT, [
     till,
     transfers.map(() => newId('arr', random)),
@@ -210,13 +213,15 @@ async function record(tx: Transaction, till: string, transfers: readonly Transfe
     transfers.map(({ sender }) => sender),
     transfers.map(({ amount }) => amount.toString()),
     SET_ASIDE,
+    mayMoveFrom.toString(),
   ])
 }
 
 /** A transaction that was mined again may have other logs before it: its transfers are the same ones, and what became of them stays. */
-async function follow(tx: Transaction, till: string, transfers: readonly Transfer[]): Promise<void> {
+async function follow(tx: Transaction, till: string, { transfers, mayMoveFrom }: Shown): Promise<void> {
   const hashes = transfers.map(({ transaction }) => transaction)
-  const { rows } = await tx.query(ELSEWHERE, [till, hashes, transfers.map(({ logIndex }) => logIndex)])
+  const indexes = transfers.map(({ logIndex }) => logIndex)
+  const { rows } = await tx.query(ELSEWHERE, [till, hashes, indexes, mayMoveFrom.toString()])
   const moves: { readonly id: string; readonly logIndex: number }[] = []
   const shownIn = Map.groupBy(transfers, ({ transaction }) => transaction)
   for (const [hash, known] of Map.groupBy(rows, ({ transaction }) => transaction)) {
