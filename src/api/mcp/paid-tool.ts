@@ -63,7 +63,7 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
     async call(input, call) {
       const incoming = incomingOf(call)
       // Nothing may be sold by a protocol any more, and yet money has come by it.
-      const paidOn = paidRail(rails, call) ?? readers.find((rail) => carries(rail, incoming)) ?? null
+      const paidOn = paidRail(rails, incoming) ?? readers.find((rail) => carries(rail, incoming)) ?? null
       const before = former.find(({ offer }) => offer.rail === paidOn)
       if (!paidOn && isRateLimited) limiter.take('unpaid', call.http)
       const { request, idempotencyKey } = paidOn ? readPaidInput(tool, input) : readInput(tool, input)
@@ -106,7 +106,7 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
       const buy = () =>
         taker
           ? attempt(taker, incoming)
-          : refuse(checkout, row.offer, requestOf(row, NOTHING_SENT), untakenBy(paidOn, readers, call))
+          : refuse(checkout, row.offer, requestOf(row, NOTHING_SENT), untakenBy(paidOn, readers, incoming))
       try {
         const outcome = await paymentGate.admit(call.http, { route: row, incoming }, buy)
         if (outcome.kind !== 'challenged') return outcomeResult(outcome, paidOn, call)
@@ -120,13 +120,11 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
   }
 }
 
-function untakenBy({ name }: Rail, readers: readonly Rail[], call: ToolCall): Misplaced {
+function untakenBy({ name }: Rail, readers: readonly Rail[], incoming: Incoming): Misplaced {
   const detail = `This tool takes no payment by ${name}.`
   const problem = new Problem('payment_terms_mismatch', detail)
-  const payment = shownTo(
-    readers.filter((rail) => rail.name === name),
-    incomingOf(call),
-  )
+  const theirs = readers.filter((rail) => rail.name === name)
+  const payment = shownTo(theirs, incoming)
   const moved = new Problem(
     'payment_misplaced',
     `${detail} Send it to the tool whose challenge it was made for.`,
@@ -167,8 +165,7 @@ function incomingOf({ meta }: ToolCall): Incoming {
 }
 
 /** The rail that the attached payment is of. Two payments could be read differently by us and by whoever stands between. */
-function paidRail(rails: readonly Rail[], call: ToolCall): Rail | null {
-  const incoming = incomingOf(call)
+function paidRail(rails: readonly Rail[], incoming: Incoming): Rail | null {
   const [first = null, second] = rails.filter((rail) => carries(rail, incoming))
   if (second) throw new McpError(CODE.invalidParams, 'Attach exactly one payment in _meta; none was looked at')
   return first
