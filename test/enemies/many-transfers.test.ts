@@ -46,6 +46,23 @@ test('E36: two thousand transfers are read, and read again, whatever the statist
   assert.deepEqual(rows, [{ state: 'unclaimed', n: 2_100, first: 1 }])
 })
 
+for (const state of ['refunding', 'refunded'])
+  test(`E144: what is ${state}, and what the chain drops and shows again much later, is one arrival and no second one`, async (t) => {
+    const store = await openStore('postgres')
+    t.after(() => store.drop())
+    const { db } = store
+    await openTill(db, TILL, { after: async () => 0n, again: 128n })
+    const look = (fromBlock: bigint, transfers: readonly Transfer[]) =>
+      recordScan(db, TILL, { fromBlock, toBlock: fromBlock + 128n, transfers, mayMoveFrom: fromBlock }, systemRandom)
+    const [transfer] = dust(1)
+    await look(1n, [transfer!])
+    await db.query('update arrivals set state = $1', [state])
+    await look(1n, [])
+    await look(300n, [{ ...transfer!, blockNumber: 400n, logIndex: 9 }])
+    const { rows } = await db.query('select state, log_index, block_number::int from arrivals')
+    assert.deepEqual(rows, [{ state, log_index: 9, block_number: 400 }])
+  })
+
 /** So many orders, all paid by one transaction or each by one of its own. */
 const ordersPaidBy = (transaction: string, name: string) => `
   insert into orders (

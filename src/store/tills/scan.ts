@@ -83,6 +83,10 @@ const DROP = statement<{ order_id: string }>(`
   from gone
   where state = 'matched'`)
 
+// What is on its way back, or has gone back, is never dropped: the chain may have dropped it for long, and shows it again.
+const MAY_MOVE = (row: string, since: string) =>
+  `(${row}.block_number >= ${since} or ${row}.state in ('dropped', 'refunding', 'refunded'))`
+
 /** Why money is set aside that a store may have forgotten the purchase of. */
 export const SET_ASIDE = 'It arrived while the books were not kept; it may have been spent already.'
 
@@ -101,15 +105,15 @@ const INSERT = statement<{ id: string }>(`
         else 'unclaimed'
       end,
       updated_at = now()
-  where arrivals.state = 'dropped'
-     or (arrivals.block_number <> excluded.block_number and arrivals.block_number >= $9)
+  where (arrivals.state = 'dropped' or arrivals.block_number <> excluded.block_number)
+    and ${MAY_MOVE('arrivals', '$9')}
   returning id`)
 
 const ELSEWHERE = statement<{ id: string; transaction: Hash; sender: Address; amount: string }>(`
   select id, transaction, sender, amount
   from arrivals
   where till = $1
-    and (block_number >= $4 or state = 'dropped')
+    and ${MAY_MOVE('arrivals', '$4')}
     and transaction = any (array(
       select a.transaction
       from arrivals a
