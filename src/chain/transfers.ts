@@ -20,7 +20,9 @@ export async function transfersTo(
 ): Promise<readonly Transfer[]> {
   const topics = [TRANSFER, from?.map(topicOf) ?? null, topicOf(to)]
   const found = await logsIn(rpc, { address: token, topics }, fromBlock, toBlock)
-  return found.map(read).filter(({ amount }) => amount > 0n)
+  // In blocks that nobody asked for nothing is looked for again: what a node makes up there would stay.
+  const isAsked = ({ blockNumber }: Transfer) => blockNumber >= fromBlock && blockNumber <= toBlock
+  return found.map(read).filter((transfer) => transfer.amount > 0n && isAsked(transfer))
 }
 
 /**

@@ -48,3 +48,24 @@ for (const { liar, title, moved } of cases)
     for (let look = 0; look < 3; look++) await reconcileRail(shop, rail, AT_ONCE)
     assert.deepEqual(await transfers(shop, rail, demoAddressOf('treasury'), stranger.address), [AMOUNT])
   })
+
+test('E145: what a node shows in a block that it was not asked for is not written down', async (t) => {
+  const nodes = await startBetweenNodes(t)
+  const { shop } = nodes
+  const { tempo } = shop.chains
+  const { recipient } = shop.config.mpp!
+  const stranger = await mppStranger(shop)
+  const { rail } = stranger
+  await reconcileRail(shop, rail, TOMORROW)
+  await stranger.give(AMOUNT)
+  const tellTheTruth = nodes.meddler.meddle('eth_getLogs', async ([filter], ask, chainId) => {
+    const shown = (await ask()) as readonly Log[]
+    const isTill = (filter as unknown as Log).topics[2]?.endsWith(recipient.slice(2).toLowerCase())
+    return chainId === tempo.chainId && isTill ? shown.map((log) => ({ ...log, blockNumber: '0x0' })) : shown
+  })
+  await reconcileRail(shop, rail, TOMORROW)
+  tellTheTruth()
+  await reconcileRail(shop, rail, TOMORROW)
+  const { rows } = await shop.store.db.query('select count(*)::int as n from arrivals where block_number = 0')
+  assert.deepEqual(rows, [{ n: 0 }])
+})
