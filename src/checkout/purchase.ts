@@ -14,7 +14,7 @@ import { landedInTime } from './in-time.ts'
 import { type Misplaced, refusalOfMisplaced, refusalOfUnreadable } from './misplaced.ts'
 import { digestOf, open, promiseOf, type Written } from './opening.ts'
 import type { PaidCall, PurchaseRequest } from './paid-call.ts'
-import { cannotLookNow, refusalOf, setAsideBefore, unsure } from './refusal.ts'
+import { cannotLookNow, refusalOfOpening, setAsideBefore, unsure } from './refusal.ts'
 import { replay, saidBefore, sameKey } from './replay.ts'
 import { runShared, waitFor } from './run.ts'
 
@@ -256,7 +256,7 @@ async function answer<Input extends JsonObject>(call: PaidCall<Input>, opened: W
     case 'same_key':
       return sameKey(call, opened.order)
     default:
-      throw refusalOf(call.offer, opened)
+      throw refusalOfOpening(call.offer, opened)
   }
 }
 

@@ -4,7 +4,7 @@ import type { Written } from './opening.ts'
 import { withoutClaim } from './paid-words.ts'
 
 /** Why no order was opened, to whoever paid. */
-export function refusalOf(
+export function refusalOfOpening(
   offer: Pick<Offer<never>, 'statusUrl'>,
   opened: Exclude<Written, { kind: 'opened' | 'unsure' | 'known' | 'same_key' }>,
 ): Problem {

@@ -84,8 +84,8 @@ const DROP = statement<{ order_id: string }>(`
   where state = 'matched'`)
 
 // What is on its way back, or has gone back, is never dropped: the chain may have dropped it for long, and shows it again.
-const MAY_MOVE = (row: string, since: string) =>
-  `(${row}.block_number >= ${since} or ${row}.state in ('dropped', 'refunding', 'refunded'))`
+const MAY_MOVE = (since: string) =>
+  `(arrivals.block_number >= ${since} or arrivals.state in ('dropped', 'refunding', 'refunded'))`
 
 /** Why money is set aside that a store may have forgotten the purchase of. */
 export const SET_ASIDE = 'It arrived while the books were not kept; it may have been spent already.'
@@ -106,14 +106,14 @@ const INSERT = statement<{ id: string }>(`
       end,
       updated_at = now()
   where (arrivals.state = 'dropped' or arrivals.block_number <> excluded.block_number)
-    and ${MAY_MOVE('arrivals', '$9')}
+    and ${MAY_MOVE('$9')}
   returning id`)
 
 const ELSEWHERE = statement<{ id: string; transaction: Hash; sender: Address; amount: string }>(`
   select id, transaction, sender, amount
   from arrivals
   where till = $1
-    and ${MAY_MOVE('arrivals', '$4')}
+    and ${MAY_MOVE('$4')}
     and transaction = any (array(
       select a.transaction
       from arrivals a
@@ -174,7 +174,7 @@ export async function readReports(
 }
 
 /**
- * `mayMoveFrom`: what was seen before this block is where it was, or dropped. The chain does not change its mind so far back, and what a node moves from
+ * `mayMoveFrom`: what was seen before this block is where it was, unless it was dropped or goes back. The chain does not change its mind so far back, and what a node moves from
  * there to blocks of today would count as dropped as soon as it shows it there no more.
  */
 type Shown = { readonly transfers: readonly Transfer[]; readonly mayMoveFrom: bigint }
