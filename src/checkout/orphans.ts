@@ -15,6 +15,7 @@ import {
   sweepDust,
   touchArrival,
 } from '../store/tills/arrivals.ts'
+import { setAsideAt } from '../store/tills/books.ts'
 import { matchNamed } from '../store/tills/matching.ts'
 import { alone } from './held.ts'
 import { RECONCILE, type ReconcileContext } from './reconcile-context.ts'
@@ -114,11 +115,21 @@ export async function obstacleToReturn(
   const { sender, amount } = arrival
   if (!context.policy.refundsOrphans) return 'Orphans wait for a person here.'
   if (amount < context.policy.refundAtLeast) return 'It is too little to be sent back by itself.'
+  if (await isAfterSetAside(context, till, arrival))
+    return 'The books were put back shortly before it came; whether it had bought something must be found out first.'
   if (await context.isBlocked(sender)) return 'Its sender is blocked.'
   if (await till.isContract(sender)) return 'Its sender is a contract; whose money it is must be found out first.'
   if ((await context.refundedToday()) + amount > context.policy.refundsPerDay)
     return 'The automatic refunds of this day are used up.'
   return null
+}
+
+/** What the chain had taken back and somebody brings to it again comes soon. */
+const AGAIN_MS_MAX = 3_600_000
+
+/** A payment that had bought, and that the chain did not show when the books were read again, looks like any other when it is back. */
+async function isAfterSetAside({ db }: ReconcileContext, till: Till, { foundAt }: Arrival): Promise<boolean> {
+  return foundAt < (await setAsideAt(db, [till])) + AGAIN_MS_MAX
 }
 
 /**

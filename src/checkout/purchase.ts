@@ -175,7 +175,11 @@ async function buyOrSendBack<Input extends JsonObject>(call: PaidCall<Input>): P
 async function verifyAndTake<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
   const { checkout, offer, request, credential } = call
   const input = request.parse()
-  if (credential.funds === 'authorized') await checkout.assertSelling(offer.good.surface, offer.rail.name)
+  const mayHaveBought = checkout.memory.mayHaveForgotten(credential.askedAt)
+  if (credential.funds === 'authorized') {
+    await checkout.assertSelling(offer.good.surface, offer.rail.name)
+    if (mayHaveBought) throw new Problem('payment_expired', ASKED_TOO_EARLY)
+  }
   const quotedSince = checkout.clock.now() - checkout.limits.challengeTtlMs - PRICE_LAG_MS
   const quoted = await agreedPrice(offer.price, input, credential, quotedSince)
   const verified = await verify(call, termsOf(offer, request, quoted.price))
@@ -189,25 +193,30 @@ async function verifyAndTake<Input extends JsonObject>(call: PaidCall<Input>): P
     case 'astray':
       throw await sentBack(call, verified)
     case 'pays':
+      if (mayHaveBought) throw await notSold(call, 'It may have bought before the books of this shop were put back.')
       return take(call, input, { objection: quoted.objection, ...verified.payment })
   }
 }
 
+/** The chain would show what it has paid, unless it has taken that back. */
+const ASKED_TOO_EARLY =
+  'The books of this shop were put back to an earlier moment after it had asked for this payment; pay the challenge in this answer.'
+
 async function take<Input extends JsonObject>(call: PaidCall<Input>, input: Input, payment: Payment): Promise<Outcome> {
   const { checkout } = call
-  if (payment.funds === 'captured' && checkout.isNeverServed(payment.payer)) throw await blockedMoney(call)
+  if (payment.funds === 'captured' && checkout.isNeverServed(payment.payer)) throw await notSold(call, NOT_SERVED)
   checkout.ensureRoom()
   const opened = await open(call, input, payment)
-  if (opened.kind === 'blocked' && payment.funds === 'captured') throw await blockedMoney(call)
+  if (opened.kind === 'blocked' && payment.funds === 'captured') throw await notSold(call, NOT_SERVED)
   return answer(call, opened)
 }
 
-/** Money that has moved cannot be refused; a person decides where that of a blocked payer goes. */
-async function blockedMoney<Input extends JsonObject>(call: PaidCall<Input>): Promise<Problem> {
+const NOT_SERVED = 'This payer is not served here.'
+
+/** Money that has moved cannot be refused; a person decides where it goes. */
+async function notSold<Input extends JsonObject>(call: PaidCall<Input>, detail: string): Promise<Problem> {
   const transaction = await landedInTime(call, 'all')
-  if (transaction)
-    return sentBack(call, { transaction, detail: 'This payer is not served here.', mayBeAnothers: false })
-  return cannotLookNow()
+  return transaction ? sentBack(call, { transaction, detail, mayBeAnothers: false }) : cannotLookNow()
 }
 
 const UNSEEN_SECONDS = 2

@@ -3,7 +3,7 @@ import { NotShown } from '../chain/receipt.ts'
 import { AnswerTooLarge } from '../chain/rpc.ts'
 import type { Arrival, Till } from '../domain/till.ts'
 import { claimantOf, listArrivals } from '../store/tills/arrivals.ts'
-import { trustBooks } from '../store/tills/books.ts'
+import { trustAgain } from '../store/tills/books.ts'
 import { SET_ASIDE } from '../store/tills/scan.ts'
 import { holdArrival } from './orphans.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
@@ -36,7 +36,7 @@ export async function setAside(
     if (claimant.kind === 'order' && !claimant.isPaid) continue
     await holdArrival(context, till, arrival, { reason: SET_ASIDE, identity })
   }
-  await trustBooks(db, till.id)
+  await trustAgain(db, till.id)
 }
 
 /** Without its name it could buy once more, so whoever sets it aside waits for a node that is behind. None shows everything for ever, or whatever its size. */

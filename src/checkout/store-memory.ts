@@ -9,8 +9,10 @@ export type StoreMemory = {
   remember(identity: string): void
   /** The newest that were remembered. */
   recent(): readonly string[]
-  /** From now on this is the history that counts, and these payments are no longer expected in it. */
-  accept(lineage: string, missed: readonly string[]): void
+  /** May what somebody was asked for then have bought already, and the store have forgotten it? */
+  mayHaveForgotten(askedAt: number | null): boolean
+  /** From now on this is the history that counts; the missed payments are no longer expected in it, and it may have forgotten what was asked for earlier. */
+  accept(lineage: string, known: { readonly missed: readonly string[]; readonly trustedSince: number }): void
 }
 
 /** More than one process has under way at once: whatever was written before the oldest of them is there if it is. */
@@ -19,6 +21,7 @@ const REMEMBERED = 64
 export function createStoreMemory(): StoreMemory {
   let lineage: string | null = null
   let recent: string[] = []
+  let since = 0
   return {
     lineage: () => lineage,
     remember(identity) {
@@ -26,8 +29,10 @@ export function createStoreMemory(): StoreMemory {
       if (recent.length > REMEMBERED) recent.shift()
     },
     recent: () => [...recent],
-    accept(accepted, missed) {
+    mayHaveForgotten: (askedAt) => askedAt !== null && askedAt < since,
+    accept(accepted, { missed, trustedSince }) {
       lineage = accepted
+      since = trustedSince
       // What was remembered since is not among them: it has not been looked for yet.
       recent = recent.filter((identity) => !missed.includes(identity))
     },

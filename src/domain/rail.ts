@@ -293,6 +293,8 @@ export type Credential = {
   readonly proofDigest: string
   /** What it says that it pays, in atomic units: a claim, until it is verified. */
   readonly amount: bigint
+  /** When its payer was asked for it, by its own word, in milliseconds. Null: it does not say. */
+  readonly askedAt: number | null
   /** Read before anything is checked: whatever comes of it, money that has moved is never answered with "nothing was taken". */
   readonly funds: Funds
   readonly content: unknown

@@ -107,6 +107,7 @@ function open({ network, asset, currency, treasuryKey }: Money, { rpc, sender }:
       amount: BigInt(slipIn(slip)?.amount ?? 0),
       funds: raw === undefined ? 'captured' : 'authorized',
       content: parsed.data,
+      askedAt: null,
       promiseDigest: slipIn(slip) && sha256Hex(signature),
       shownBy: async () => (slipIn(slip) ? 'buyer' : 'nobody'),
     }

@@ -128,4 +128,14 @@ export const KEPT: readonly Kept[] = [
     only: [7],
     plan: [{ kind: 'lag', chain: 'tempo', method: 'eth_getLogs', blocks: 150, node: 0, fromMs: 24_016, forMs: 60_000 }],
   },
+  {
+    what: 'a push that the chain took back, of a purchase that the backup does not know, and that comes again: delivered and sent back',
+    seed: 157_430,
+    isLong: true,
+    only: [1, 7],
+    plan: [
+      { kind: 'lose', label: 'db select orders', nth: 1, moment: 'after' },
+      { kind: 'change', what: 'restore', atMs: 1_359, ageMs: 20_000 },
+    ],
+  },
 ]

@@ -7,7 +7,12 @@ import { nameOf } from './payment.ts'
 import { CREDENTIAL_SENT, decodeHeader, decodeMeta, META, type MppCredential } from './wire.ts'
 
 /** Where a rail is paid, and what its challenges are known by. */
-type Place = { readonly network: string; readonly chainId: number; readonly secrets: readonly Secret[] }
+type Place = {
+  readonly network: string
+  readonly chainId: number
+  readonly secrets: readonly Secret[]
+  readonly challengeTtlMs: number
+}
 
 export function readCredential(place: Place, incoming: Incoming): Credential | null {
   const header = incoming.header(CREDENTIAL_SENT)
@@ -27,6 +32,7 @@ function credentialOf(place: Place, content: MppCredential): Credential {
     paysIn: tokenIn(place, content),
     proofDigest: sha256Hex(canonical({ challenge: challenge.id, proof })),
     amount: BigInt(request.amount),
+    askedAt: Date.parse(challenge.expires) - place.challengeTtlMs,
     funds: proof.mode === 'push' ? 'captured' : 'authorized',
     content,
     promiseDigest: isId(challenge.id) ? sha256Hex(canonical({ challenge, proof })) : null,

@@ -11,9 +11,31 @@ const TRUST = statement(`
   where id = $1
     and birth is distinct from ${bornIn('$2')}`)
 
-/** Whatever the store may have forgotten of this till was set aside. */
+/** They are as they were left. */
 export async function trustBooks(db: Database, id: string): Promise<void> {
   await db.query(TRUST, [id, db.filesBornAt])
+}
+
+const TRUST_AGAIN = statement(`
+  update tills
+  set birth = ${bornIn('$2')},
+      set_aside_at = now()
+  where id = $1`)
+
+/** Whatever the store may have forgotten of this till was set aside, as far as the chain shows it. */
+export async function trustAgain(db: Database, id: string): Promise<void> {
+  await db.query(TRUST_AGAIN, [id, db.filesBornAt])
+}
+
+const SET_ASIDE_AT = statement<{ set_aside_at: Date | null }>(`
+  select max(set_aside_at) as set_aside_at
+  from tills
+  where id = any ($1)`)
+
+/** When any of these tills was last trusted again; 0, if never. */
+export async function setAsideAt(queryable: Queryable, tills: readonly { readonly id: string }[]): Promise<number> {
+  const { rows } = await queryable.query(SET_ASIDE_AT, [tills.map(({ id }) => id)])
+  return rows[0]!.set_aside_at?.getTime() ?? 0
 }
 
 const TRUSTED = statement<{ id: string }>(`
