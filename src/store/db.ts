@@ -25,6 +25,8 @@ export type DatabaseOptions = {
   readonly waitMsMax?: number
   /** How long a statement may run on PostgreSQL. We wait a second longer for its answer, then for no answer any more. */
   readonly statementMsMax?: number
+  /** How long a connection may take, an idle one or a new one, after one of them has gone silent. */
+  readonly doubtMsMax?: number
   /** Free disk space below which `ensureRoom` refuses. Only the embedded engine can see its disk. */
   readonly roomBytesMin?: number
   readonly log: Log
@@ -107,8 +109,8 @@ const PING = statement('select 1')
 /** `openDatabase` for a backend that is open already. */
 export function createDatabase(backend: Backend, options: DatabaseOptions): Database {
   const { pool } = backend
-  const { clock, random, queueMax = QUEUE_MAX } = options
-  const { connect, takeBack } = createLender(pool, queueMax, backend.hosts)
+  const { clock, random, queueMax = QUEUE_MAX, doubtMsMax } = options
+  const { connect, takeBack } = createLender(pool, { queueMax, hosts: backend.hosts, doubtMsMax })
   const isNamed = backend.keepsSessions
   // Set while `work` of a transaction runs. On the embedded engine a pool query in there would wait for itself for ever.
   const running = new AsyncLocalStorage<{ isOpen: boolean }>()

@@ -68,6 +68,8 @@ export function isStandbyMet(error: unknown): boolean {
 /** How long an idle connection, and a new one, may take once there was a silence: a server that is there answers within milliseconds. */
 const DOUBT_MS_MAX = 1_500
 
+type LenderOptions = { readonly queueMax: number; readonly hosts: number; readonly doubtMsMax?: number | undefined }
+
 /** Hands out connections, and distrusts them all when one of them goes silent. */
 type Lender = {
   /** Throws `overloaded` when too many wait already. */
@@ -80,13 +82,14 @@ type Lender = {
  * A network may swallow packets without a word: a firewall forgets a connection, a proxy hangs. Nothing is ever reset then, and each
  * pooled connection would cost its next user a time-out.
  */
-export function createLender(pool: pg.Pool, queueMax: number, hosts = 1): Lender {
+export function createLender(pool: pg.Pool, options: LenderOptions): Lender {
+  const { queueMax, hosts, doubtMsMax = DOUBT_MS_MAX } = options
   let isInDoubt = false
 
   /** Whoever refuses at once may have a sister that does not. Silence has taken too long already: the next caller asks the next one. */
   async function take(triesLeft: number): Promise<pg.PoolClient> {
     try {
-      return await (isInDoubt ? soon(pool.connect()) : pool.connect())
+      return await (isInDoubt ? soon(pool.connect(), doubtMsMax) : pool.connect())
     } catch (error) {
       if (triesLeft === 0 || isSilent(error) || !isConnectionLost(error)) throw error
       return take(triesLeft - 1)
@@ -95,7 +98,7 @@ export function createLender(pool: pg.Pool, queueMax: number, hosts = 1): Lender
 
   async function probe(): Promise<void> {
     const client = await pool.connect()
-    const question = { text: 'select 1', query_timeout: DOUBT_MS_MAX }
+    const question = { text: 'select 1', query_timeout: doubtMsMax }
     await client.query(question as pg.QueryConfig).then(
       () => client.release(),
       () => client.release(true),
@@ -128,9 +131,9 @@ export function createLender(pool: pg.Pool, queueMax: number, hosts = 1): Lender
 }
 
 /** A connection that comes too late goes back to the pool. */
-async function soon(connecting: Promise<pg.PoolClient>): Promise<pg.PoolClient> {
+async function soon(connecting: Promise<pg.PoolClient>, ms: number): Promise<pg.PoolClient> {
   const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new Error('timeout exceeded while the store is in doubt')), DOUBT_MS_MAX)
+  const timer = setTimeout(() => late.reject(new Error('timeout exceeded while the store is in doubt')), ms)
   try {
     return await Promise.race([connecting, late.promise])
   } catch (error) {

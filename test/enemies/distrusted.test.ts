@@ -5,6 +5,7 @@ import { preempt, type X402Payment } from '../checkout/x402-wallet.ts'
 import { buyUrl, LOT_PRICE, payFor } from '../operations/desk.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
+import { leapingClock } from '../support/leaping-clock.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { claimOf } from './claim.ts'
 
@@ -13,6 +14,7 @@ import { claimOf } from './claim.ts'
 
 async function startDistrusting(t: TestContext): Promise<TestShop> {
   const shop = await startShop({
+    clock: leapingClock(),
     configure: ({ limits, ...config }) => ({ ...config, limits: { ...limits, rate: { ...limits.rate, failed: 1 } } }),
   })
   t.after(() => shop.stop())

@@ -6,6 +6,7 @@ import { callTool } from '../mcp/rpc.ts'
 import { buyUrl, LOT, LOT_PRICE, payFor } from '../operations/desk.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
+import { leapingClock } from '../support/leaping-clock.ts'
 import { startShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { claimOf } from './claim.ts'
@@ -103,6 +104,7 @@ test('E104: the same over MCP', async (t) => {
 test('E104: whoever has pushed money does not hear that it was not taken, because others at their address sent bad payments', async (t) => {
   const failed = 1
   const shop = await startShop({
+    clock: leapingClock(),
     configure: (config) => ({
       ...config,
       limits: { ...config.limits, rate: { ...config.limits.rate, failed } },

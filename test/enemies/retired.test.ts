@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { type Clock, systemClock } from '../../src/base/clock.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import type { Config, RetiredRail } from '../../src/config/config.ts'
 import type { RailName } from '../../src/domain/rail.ts'
@@ -11,6 +12,7 @@ import { callTool } from '../mcp/rpc.ts'
 import { mppStranger } from '../operations/strangers.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
+import { leapingClock } from '../support/leaping-clock.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
@@ -47,8 +49,8 @@ const switchedOff = {
   mpp: (config: Config): Config => ({ ...config, mpp: null, retired: [{ rail: 'mpp', config: config.mpp! }] }),
 }
 
-function open(configure: (config: Config) => Config): Promise<Service> {
-  return shop.replica({ configure, withoutWorker: false, waypoint: () => {} })
+function open(configure: (config: Config) => Config, clock: Clock = systemClock): Promise<Service> {
+  return shop.replica({ configure, withoutWorker: false, waypoint: () => {}, clock })
 }
 
 const asOperator = (body: object) => {
@@ -179,7 +181,7 @@ describe('E11: over MCP a payment that had bought nothing when its rail was swit
     const strict = await open((config) => {
       const { limits, ...rest } = switchedOff.x402(config)
       return { ...rest, limits: { ...limits, rate: { ...limits.rate, failed: 2 } } }
-    })
+    }, leapingClock())
     const answers: string[] = []
     for (const meta of metas) answers.push(JSON.stringify(await tool(strict, input, await meta)))
     const refused = /this one has bought nothing/

@@ -6,7 +6,7 @@ import { after, before, beforeEach, describe, type TestContext, test } from 'nod
 import { isProblem } from '../../src/base/problem.ts'
 import { noWaypoint, type Waypoint, type WaypointName } from '../../src/base/waypoint.ts'
 import type { Service } from '../../src/service/service.ts'
-import { type Database, openDatabase } from '../../src/store/db.ts'
+import { type Database, type DatabaseOptions, openDatabase } from '../../src/store/db.ts'
 import { migrate } from '../../src/store/migrate.ts'
 import { said } from '../checkout/counter.ts'
 import { transfers } from '../crash/flows.ts'
@@ -23,14 +23,18 @@ import { type QuietWire, startQuietWire } from './quiet-wire.ts'
 const STATEMENT_MS_MAX = 1_000
 const POOL_SIZE = 6
 
-async function openThrough(wire: QuietWire, waitMsMax = 5_000): Promise<Database> {
+/** So long a new connection may take on a busy machine. */
+const PATIENT = { waitMsMax: 60_000, doubtMsMax: 30_000 }
+
+async function openThrough(wire: QuietWire, own: Partial<DatabaseOptions> = {}): Promise<Database> {
   const db = await openDatabase({
     ...quiet,
     dataDir: '',
     url: wire.url,
     poolSize: POOL_SIZE,
     statementMsMax: STATEMENT_MS_MAX,
-    waitMsMax,
+    waitMsMax: 5_000,
+    ...own,
   })
   // All connections are open, and idle.
   await Promise.all(Array.from({ length: POOL_SIZE }, () => db.query('select pg_sleep(0.05)')))
@@ -46,18 +50,22 @@ describe('connections that go silent', () => {
   })
   after(() => store.drop())
 
-  async function through(t: TestContext): Promise<{ readonly wire: QuietWire; readonly db: Database }> {
+  async function through(
+    t: TestContext,
+    own?: Partial<DatabaseOptions>,
+  ): Promise<{ readonly wire: QuietWire; readonly db: Database }> {
     const wire = await startQuietWire(store.place.url!)
-    const db = await openThrough(wire)
+    const db = await openThrough(wire, own)
     t.after(async () => {
-      await db.close()
+      // First: nobody waits for those that are still being asked for a sign of life.
       wire.close()
+      await db.close()
     })
     return { wire, db }
   }
 
   test('E21: all of them together cost one time-out, and the next query is answered', async (t) => {
-    const { wire, db } = await through(t)
+    const { wire, db } = await through(t, PATIENT)
     assert.equal(db.status().idle, POOL_SIZE)
     wire.hush()
     await assert.rejects(db.ping(), isUnavailable)
@@ -65,7 +73,7 @@ describe('connections that go silent', () => {
   })
 
   test('under load each query that met the silence fails, and none after it', async (t) => {
-    const { wire, db } = await through(t)
+    const { wire, db } = await through(t, PATIENT)
     wire.hush()
     const met = await Promise.allSettled(Array.from({ length: 3 }, () => db.ping()))
     assert.deepEqual(
@@ -76,7 +84,7 @@ describe('connections that go silent', () => {
   })
 
   test('a transaction that met the silence runs again, on a connection that answers', async (t) => {
-    const { wire, db } = await through(t)
+    const { wire, db } = await through(t, PATIENT)
     await db.query('create table silence (round integer)')
     let rounds = 0
     await db.transaction(async (tx) => {
@@ -150,7 +158,7 @@ describe('a shop whose store goes silent', () => {
   })
   beforeEach(async () => {
     wire = await startQuietWire(shop.store.place.url!)
-    database = await openThrough(wire, 2_000)
+    database = await openThrough(wire, { waitMsMax: 2_000 })
     replica = await shop.replica({ database, withoutWorker: false, waypoint: (name) => waypoint(name) })
   })
   after(() => shop.stop())

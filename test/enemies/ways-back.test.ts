@@ -44,6 +44,12 @@ const decide = async (transaction: string, decision: string) => {
   return asOperator(shop, `/operator/arrivals/${arrival!.id}`, post({ decision, by: 'ada' }))
 }
 
+/** Nothing of it is in doubt, and has not been for an hour. */
+const trusted = async (stranger: Stranger) => {
+  await reconcileRail(shop, stranger.rail)
+  await shop.store.db.query('update tills set set_aside_at = null')
+}
+
 /** As long as a test wants it, the node that is asked for receipts is behind, and does not show this one. */
 const hideReceipt = (hash: string) =>
   meddler.meddle('eth_getTransactionReceipt', ([asked], show) => (asked?.toLowerCase() === hash ? null : show()))
@@ -187,8 +193,7 @@ for (const [name, come] of [
   test(`E34: money on ${name} that the chain dropped together with its way back does not go back as well`, async () => {
     const stranger = await come(shop)
     const chain = name === 'x402' ? shop.chains.native : shop.chains.tempo
-    // Nothing of it is in doubt.
-    await reconcileRail(shop, stranger.rail)
+    await trusted(stranger)
     const had = await stranger.rail.balance(shop, stranger.address)
     const hash = await stranger.give(DOLLAR)
     await reconcileRail(shop, stranger.rail, AT_ONCE)
@@ -208,7 +213,7 @@ for (const [name, come] of [
 ] as const)
   test(`E33: money on ${name} that is mined again behind other transactions goes back once, and what was kept stays`, async () => {
     const stranger = await come(shop)
-    await reconcileRail(shop, stranger.rail)
+    await trusted(stranger)
     const kept = (await stranger.give(2n * DOLLAR)).toLowerCase()
     await reconcileRail(shop, stranger.rail, TOMORROW)
     assert.equal((await decide(kept, 'keep')).status, 200)

@@ -8,6 +8,7 @@ import type { Config } from '../../src/config/config.ts'
 import type { Database } from '../../src/store/db.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
+import { leapingClock } from '../support/leaping-clock.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
@@ -25,18 +26,6 @@ const limitedTo =
     http: { ...config.http, ...more },
     limits: { ...config.limits, rate: { ...rates, ...rate } },
   })
-
-/** Moves on only by leaps, so that no window ends in the middle of a flood. */
-function leapingClock() {
-  let now = systemClock.now()
-  return {
-    ...systemClock,
-    now: () => now,
-    leap(ms: number) {
-      now += ms
-    },
-  }
-}
 
 /** Sends the same call many times, some at once, and counts the answers by status. */
 async function flood(times: number, call: (index: number) => Promise<Response>): Promise<Map<number, Response[]>> {

@@ -6,6 +6,7 @@ import { createLog, type Log } from '../../src/base/log.ts'
 import type { Config } from '../../src/config/config.ts'
 import { fundedWallet } from '../support/buyers.ts'
 import { asFetch } from '../support/fetch-handler.ts'
+import { leapingClock } from '../support/leaping-clock.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
 import { fixtureEndpoint, fixtureHttp } from './fixture.ts'
@@ -29,7 +30,7 @@ function strict(config: Config): Config {
 }
 
 before(async () => {
-  shop = await startShop({ configure: strict })
+  shop = await startShop({ clock: leapingClock(), configure: strict })
   mcp = `${shop.config.http.x402BaseUrl}/mcp`
 })
 after(() => shop.stop())
