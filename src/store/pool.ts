@@ -4,9 +4,14 @@ import { Problem } from '../base/problem.ts'
 import { isConnectionLost, isSilent } from './fault.ts'
 import type { Hosts } from './hosts.ts'
 
-/** A pool of `pg` in which a broken connection is never more than a failed query. Idle connections stay, with their plans. */
+/** A pool of `pg` in which a broken connection is never more than a failed query. Idle connections stay, with their plans, and keep no process alive. */
 export function createConnectionPool(config: pg.PoolConfig, log: Log, hosts?: Hosts): pg.Pool {
-  const pool = new pg.Pool({ ...config, idleTimeoutMillis: 0, ...(hosts ? { Client: primaryClient(hosts) } : {}) })
+  const pool = new pg.Pool({
+    ...config,
+    idleTimeoutMillis: 0,
+    allowExitOnIdle: true,
+    ...(hosts ? { Client: primaryClient(hosts) } : {}),
+  })
   // An idle connection that breaks leaves the pool by itself; whoever comes next gets a new one.
   pool.on('error', (error) => log.warn('idle database connection lost', { error }))
   // One that breaks in use fails its query, which is enough. Unheard, either event would end the process.

@@ -47,9 +47,9 @@ export function sharedBrowser(): SharedBrowser {
 /** The test runner ends what hangs; a busy machine is no failure. */
 const PATIENCE_MS = 240_000
 
-/** Somebody's browser, with cookies of its own, in which everything may take its time. */
+/** Somebody's browser, with cookies of its own, in which everything may take its time. Without a graphics card motion costs more than all else. */
 export async function openContext(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
-  const context = await browser.newContext(options)
+  const context = await browser.newContext({ reducedMotion: 'reduce', ...options })
   context.setDefaultTimeout(PATIENCE_MS)
   return context
 }

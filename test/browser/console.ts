@@ -68,9 +68,11 @@ export async function emptySeat(browser: Browser, shop: TestShop): Promise<Seat>
   }
 }
 
-/** Nothing is loading any more: neither a screen nor a panel. */
+/** Nothing is loading any more: neither a screen nor a panel. Asked for with every frame, the question itself kept the browser busy. */
 export async function settled(page: Page): Promise<void> {
   await page.waitForFunction(
     () => document.querySelector('main h1') && !document.querySelector('.skeleton, main [aria-busy="true"]'),
+    undefined,
+    { polling: 50 },
   )
 }

@@ -6,7 +6,7 @@ import type { EngineName } from '../../src/store/backend.ts'
 import { type Database, type DatabaseOptions, openDatabase } from '../../src/store/db.ts'
 import { createDataDir } from './embedded.ts'
 import { createDatabase, type TestDatabase } from './postgres.ts'
-import { giveBack, takeDatabase } from './spare.ts'
+import { end, giveBack, type Lent, lend, type Spare, takeSpare } from './spare.ts'
 
 /** Both engines pass the same cases. There is no way to ask for one of them only. */
 export const engines: readonly EngineName[] = ['embedded', 'postgres']
@@ -45,7 +45,10 @@ async function openEmbeddedStore(overrides: Partial<DatabaseOptions>): Promise<T
 }
 
 async function openPostgresStore(overrides: Partial<DatabaseOptions>): Promise<TestStore> {
-  return storeIn(await takeDatabase(), overrides, giveBack)
+  const { poolSize, ...others } = overrides
+  if (Object.keys(others).length > 0) return storeIn(await createDatabase(), overrides)
+  const { database, handles, how } = await takeSpare(String(poolSize))
+  return storeIn(database, overrides, { handles, end: (back) => giveBack({ ...back, how }) })
 }
 
 /** A replica may still write into this one when its test ends: nobody gets it afterwards. */
@@ -53,16 +56,24 @@ export async function openBackup(): Promise<TestStore> {
   return storeIn(await createDatabase())
 }
 
+/** Whoever has it after the test, and who is connected to it already. */
+type Around = { readonly end: (back: Omit<Spare, 'how'>) => Promise<void>; readonly handles: readonly Database[] }
+
 /** The same in a database that is there already. */
 export async function storeIn(
   database: TestDatabase,
   overrides: Partial<DatabaseOptions> = {},
-  end = closeAndDrop,
+  around: Around = { end, handles: [] },
 ): Promise<TestStore> {
   const place = { url: database.url, dataDir: '' }
-  const open = () => openDatabase({ ...quiet, ...place, ...overrides })
+  const free = [...around.handles]
+  const lent: Lent[] = []
+  async function open(): Promise<Database> {
+    const one = lend(free.pop() ?? (await openDatabase({ ...quiet, ...place, ...overrides })))
+    lent.push(one)
+    return one.db
+  }
   const db = await open()
-  const replicas: Database[] = []
   let isKnownElsewhere = false
   return {
     engine: 'postgres',
@@ -71,20 +82,11 @@ export async function storeIn(
       isKnownElsewhere = true
       return place
     },
-    async replica() {
-      const replica = await open()
-      replicas.push(replica)
-      return replica
-    },
+    replica: open,
     async drop() {
-      await Promise.all(replicas.map((handle) => handle.close()))
+      const handles = [...free, ...lent.map((one) => one.takeBack()).filter((handle) => handle !== null)]
       // Who was told where it is may come back to it.
-      await (isKnownElsewhere ? closeAndDrop : end)(database, db)
+      await (isKnownElsewhere ? end : around.end)({ database, handles })
     },
   }
-}
-
-async function closeAndDrop(database: TestDatabase, db: Database): Promise<void> {
-  await db.close()
-  await database.drop()
 }

@@ -1,23 +1,70 @@
+import { Problem } from '../../src/base/problem.ts'
 import type { Database } from '../../src/store/db.ts'
 import { createDatabase, onServer, type TestDatabase } from './postgres.ts'
+import { until } from './until.ts'
 
-// To copy the template file by file for each test, and to throw the copy away file by file, took 30 ms of CPU more than this: one that only
-// ever had rows is emptied, and the next test gets it.
+// To copy the template file by file for each test, to throw the copy away, and to connect to it a dozen times took more than many a test. One that
+// only ever had rows is emptied, and the next test gets it, with whoever is connected to it and all that these have prepared.
 
-const spare: TestDatabase[] = []
-// The server may be the developer's own.
-process.once('beforeExit', () => Promise.all(spare.splice(0).map((database) => database.drop())))
-
-export async function takeDatabase(): Promise<TestDatabase> {
-  return spare.pop() ?? createDatabase()
+/** A database, and handles to it that nobody uses. */
+export type Spare = {
+  readonly database: TestDatabase
+  readonly handles: readonly Database[]
+  /** Equal for handles that were opened in the same way. */
+  readonly how: string
 }
 
-/** For the next test if it is as it was made; else it goes. Nobody but `db` may still be at it. */
-export async function giveBack(database: TestDatabase, db: Database): Promise<void> {
-  const isAsMade = await emptied(db)
-  await db.close()
-  if (isAsMade) spare.push(database)
-  else await database.drop()
+const spares: Spare[] = []
+// The server may be the developer's own.
+process.once('beforeExit', () => Promise.all(spares.splice(0).map(end)))
+
+export async function takeSpare(how: string): Promise<Spare> {
+  const index = spares.findLastIndex((spare) => spare.how === how)
+  return index < 0 ? { database: await createDatabase(), handles: [], how } : spares.splice(index, 1)[0]!
+}
+
+/** For the next test if it is as it was made; else it goes. */
+export async function giveBack(spare: Spare): Promise<void> {
+  if (await emptied(spare.handles)) spares.push(spare)
+  else await end(spare)
+}
+
+export async function end({ database, handles }: Pick<Spare, 'database' | 'handles'>): Promise<void> {
+  await Promise.all(handles.map((handle) => handle.close()))
+  await database.drop()
+}
+
+/** A handle that a test has for its time: whatever comes late afterwards reaches nobody else's rows. */
+export type Lent = {
+  readonly db: Database
+  /** Nobody has it any more. Null: its test has closed it. */
+  takeBack(): Database | null
+}
+
+export function lend(handle: Database): Lent {
+  let state: 'lent' | 'closed' | 'over' = 'lent'
+  const whileLent = <Work extends (...args: never[]) => Promise<unknown>>(work: Work): Work =>
+    ((...args) =>
+      state === 'over'
+        ? Promise.reject(new Problem('store_unavailable', 'The test that had this store is over.'))
+        : work(...args)) as Work
+  return {
+    db: {
+      ...handle,
+      query: whileLent(handle.query),
+      transaction: whileLent(handle.transaction),
+      ping: whileLent(handle.ping),
+      close: whileLent(async () => {
+        state = 'closed'
+        await handle.close()
+      }),
+    },
+    takeBack() {
+      if (state === 'closed') return null
+      state = 'over'
+      return handle
+    },
+  }
 }
 
 type Look = { readonly shape: string; readonly used: readonly string[]; readonly sequences: readonly string[] }
@@ -44,9 +91,13 @@ async function shapeAsMade(): Promise<string> {
   return rows[0]!.shape
 }
 
-async function emptied(db: Database): Promise<boolean> {
+async function emptied(handles: readonly Database[]): Promise<boolean> {
   asMade ??= shapeAsMade()
   const made = await asMade
+  const [db] = handles
+  if (!db) return false
+  // What is under way is older than the next test.
+  await until(() => handles.map((handle) => handle.status()).every(({ idle, connections }) => idle === connections))
   try {
     const { rows } = await db.query<Look>(LOOK)
     const { shape, used, sequences } = rows[0]!
@@ -62,7 +113,7 @@ async function emptied(db: Database): Promise<boolean> {
     await db.query(statements.join(';\n'))
     return true
   } catch {
-    // A test has closed it, or has left it to a server that is gone.
+    // It was left to a server that is gone.
     return false
   }
 }
