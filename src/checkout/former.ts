@@ -3,6 +3,7 @@ import { MAY_HAVE_MOVED, Problem } from '../base/problem.ts'
 import type { Outcome } from './answer.ts'
 import { sentBack } from './astray.ts'
 import { landedInTime } from './in-time.ts'
+import { mayBeUnderWay } from './misplaced.ts'
 import { callWhere, type PaidCall } from './paid-call.ts'
 
 /** A payment in what this rail was paid in before is looked for there; it is never weighed against what the rail asks for now. */
@@ -25,5 +26,7 @@ export async function refuseFormer<Input extends JsonObject>(call: PaidCall<Inpu
     throw await sentBack({ checkout, offer }, astray)
   }
   const detail = `${why} what has reached the shop goes back to its sender.`
-  throw new Problem('payment_misplaced', detail, isCaptured ? MAY_HAVE_MOVED : {})
+  // What a forgotten purchase has sent may land yet.
+  const mayMove = isCaptured || (await mayBeUnderWay(checkout, offer.rail, credential))
+  throw new Problem('payment_misplaced', detail, mayMove ? MAY_HAVE_MOVED : {})
 }

@@ -4,15 +4,7 @@ import type { KeyCount } from '../domain/journal.ts'
 import type { Till } from '../domain/till.ts'
 import { callRoll, dismissSilent, leave, lookAtStore, testify } from '../store/lineage.ts'
 import { noteCounts } from '../store/sends/keys.ts'
-import {
-  addDoubted,
-  booksKept,
-  doubtAfterSilence,
-  doubtBooks,
-  isTillKnown,
-  setAsideAt,
-  trustBooks,
-} from '../store/tills/books.ts'
+import { addDoubted, booksKept, doubtAfterSilence, doubtBooks, isTillKnown, trustBooks } from '../store/tills/books.ts'
 import { scanTill } from './reconcile.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
 import { setAside } from './set-aside.ts'
@@ -66,7 +58,7 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
     const hasProof = await learnTills(context, parts, isWhole)
     await testify(db, { id, lineage, hasLost: false })
     await dismissSilent(db, lineage)
-    memory.accept(lineage, { missed: hasLost ? recent : [], trustedSince: await setAsideAt(db, context.tills) })
+    memory.accept(lineage, hasLost ? recent : [])
     if (state === 'moved') log.warn('the store moved, and the shop sells again', { isWhole, hasProof })
     state = 'open'
   }

@@ -15,8 +15,8 @@ export type Misplaced = {
 }
 
 /**
- * Stock clients pay what they are asked for, so nobody is asked whose payment may have been taken: by their own hand, by a purchase, by the books, or by
- * somebody else who has carried it to the chain. Nor while the store or the chain does not say.
+ * Stock clients pay what they are asked for, so nobody is asked whose payment may have been taken: by their own hand, by a purchase, though the store have
+ * forgotten it, by the books, or by somebody else who has carried it to the chain. Nor while the store or the chain does not say.
  */
 export async function refusalOfMisplaced(checkout: Checkout, { problem, shown }: Misplaced): Promise<Problem> {
   if (shown === null) return problem
@@ -40,9 +40,14 @@ async function mayHaveMoved(checkout: Checkout, payment: ShownPayment): Promise<
   }
 }
 
+/** May a purchase that the store has forgotten have sent this promise, so that the chain may yet show it? */
+export async function mayBeUnderWay({ orders }: Checkout, rail: Rail, credential: Credential): Promise<boolean> {
+  return (await orders.mayHaveForgotten(credential.askedAt)) && !(await rail.isOver(credential))
+}
+
 async function hasMoved(checkout: Checkout, { rail, credential }: Exclude<ShownPayment, Problem>): Promise<boolean> {
   const { orders } = checkout
-  if (credential.funds === 'captured') return true
+  if (credential.funds === 'captured' || (await mayBeUnderWay(checkout, rail, credential))) return true
   if ((await orders.byIdentities(credential.identities)) !== null) return true
   if (await orders.isSetAside(await rail.namesOf(credential))) return true
   return (await landedInTime({ checkout, offer: { rail }, credential }, 'one')) !== null

@@ -79,6 +79,7 @@ async function write<Input extends JsonObject>(
     openedAt: clock.now(),
     leaseSeconds: limits.leaseSeconds,
     lineage: memory.lineage() || null,
+    askedAt: credential.askedAt,
     exposure: await exposureOf(purchase, checked, means),
   }
   await waypoint('order.opening')

@@ -115,7 +115,7 @@ export async function obstacleToReturn(
   const { sender, amount } = arrival
   if (!context.policy.refundsOrphans) return 'Orphans wait for a person here.'
   if (amount < context.policy.refundAtLeast) return 'It is too little to be sent back by itself.'
-  if (await isAfterSetAside(context, till, arrival))
+  if (await isAfterSetAside(context, arrival))
     return 'The books were put back shortly before it came; whether it had bought something must be found out first.'
   if (await context.isBlocked(sender)) return 'Its sender is blocked.'
   if (await till.isContract(sender)) return 'Its sender is a contract; whose money it is must be found out first.'
@@ -128,8 +128,8 @@ export async function obstacleToReturn(
 const AGAIN_MS_MAX = 3_600_000
 
 /** A payment that had bought, and that the chain did not show when the books were read again, looks like any other when it is back. */
-async function isAfterSetAside({ db }: ReconcileContext, till: Till, { foundAt }: Arrival): Promise<boolean> {
-  return foundAt < (await setAsideAt(db, [till])) + AGAIN_MS_MAX
+async function isAfterSetAside({ db }: ReconcileContext, { till, foundAt }: Arrival): Promise<boolean> {
+  return foundAt < (await setAsideAt(db, till)) + AGAIN_MS_MAX
 }
 
 /**

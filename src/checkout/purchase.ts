@@ -14,7 +14,7 @@ import { landedInTime } from './in-time.ts'
 import { type Misplaced, refusalOfMisplaced, refusalOfUnreadable } from './misplaced.ts'
 import { digestOf, open, promiseOf, type Written } from './opening.ts'
 import type { PaidCall, PurchaseRequest } from './paid-call.ts'
-import { cannotLookNow, refusalOfOpening, setAsideBefore, unsure } from './refusal.ts'
+import { cannotLookNow, mayStillLand, ranOut, refusalOfOpening, setAsideBefore, unsure } from './refusal.ts'
 import { replay, saidBefore, sameKey } from './replay.ts'
 import { runShared, waitFor } from './run.ts'
 
@@ -164,8 +164,11 @@ const PRICE_LAG_MS = 10_000
 /** A payment that nobody has seen before. One that somebody else has carried to the chain fails every check, and its payer must not be asked to pay again. */
 async function buyOrSendBack<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
   return verifyAndTake(call).catch(async (error: unknown) => {
-    const isFree = isProblem(error) && error.status === 402 && call.credential.funds === 'authorized'
-    const transaction = isFree ? await landedInTime(call, 'one') : null
+    const { checkout, credential } = call
+    if (!isProblem(error) || credential.funds === 'captured') throw error
+    // Whatever speaks against it: a purchase that is forgotten may have sent it, and until its time is over it may land yet.
+    if (await checkout.orders.mayHaveForgotten(credential.askedAt)) throw await notSold(call, MAY_HAVE_BOUGHT)
+    const transaction = error.status === 402 ? await landedInTime(call, 'one') : null
     if (!transaction) throw error
     const detail = 'This payment is on the chain already and has bought nothing; it goes back to its payer.'
     throw await sentBack(call, { transaction, detail, mayBeAnothers: true })
@@ -175,11 +178,7 @@ async function buyOrSendBack<Input extends JsonObject>(call: PaidCall<Input>): P
 async function verifyAndTake<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
   const { checkout, offer, request, credential } = call
   const input = request.parse()
-  const mayHaveBought = checkout.memory.mayHaveForgotten(credential.askedAt)
-  if (credential.funds === 'authorized') {
-    await checkout.assertSelling(offer.good.surface, offer.rail.name)
-    if (mayHaveBought) throw new Problem('payment_expired', ASKED_TOO_EARLY)
-  }
+  if (credential.funds === 'authorized') await checkout.assertSelling(offer.good.surface, offer.rail.name)
   const quotedSince = checkout.clock.now() - checkout.limits.challengeTtlMs - PRICE_LAG_MS
   const quoted = await agreedPrice(offer.price, input, credential, quotedSince)
   const verified = await verify(call, termsOf(offer, request, quoted.price))
@@ -193,30 +192,35 @@ async function verifyAndTake<Input extends JsonObject>(call: PaidCall<Input>): P
     case 'astray':
       throw await sentBack(call, verified)
     case 'pays':
-      if (mayHaveBought) throw await notSold(call, 'It may have bought before the books of this shop were put back.')
       return take(call, input, { objection: quoted.objection, ...verified.payment })
   }
 }
-
-/** The chain would show what it has paid, unless it has taken that back. */
-const ASKED_TOO_EARLY =
-  'The books of this shop were put back to an earlier moment after it had asked for this payment; pay the challenge in this answer.'
 
 async function take<Input extends JsonObject>(call: PaidCall<Input>, input: Input, payment: Payment): Promise<Outcome> {
   const { checkout } = call
   if (payment.funds === 'captured' && checkout.isNeverServed(payment.payer)) throw await notSold(call, NOT_SERVED)
   checkout.ensureRoom()
   const opened = await open(call, input, payment)
+  // Asked of the store, with the order: another replica may have found out, or this one while it waited for the chain.
+  if (opened.kind === 'forgotten') throw await notSold(call, MAY_HAVE_BOUGHT)
   if (opened.kind === 'blocked' && payment.funds === 'captured') throw await notSold(call, NOT_SERVED)
   return answer(call, opened)
 }
 
 const NOT_SERVED = 'This payer is not served here.'
+/** The chain would show what it has paid, unless it has taken that back. */
+const MAY_HAVE_BOUGHT = 'It may have bought before the books of this shop were put back.'
 
-/** Money that has moved cannot be refused; a person decides where it goes. */
+/** Money that has moved, or may yet, cannot be refused; a person decides where it goes. */
 async function notSold<Input extends JsonObject>(call: PaidCall<Input>, detail: string): Promise<Problem> {
+  const { offer, credential } = call
+  const isCaptured = credential.funds === 'captured'
+  // Before the look: what has landed until then is seen by it.
+  const isOver = !isCaptured && (await offer.rail.isOver(credential))
   const transaction = await landedInTime(call, 'all')
-  return transaction ? sentBack(call, { transaction, detail, mayBeAnothers: false }) : cannotLookNow()
+  if (transaction) return sentBack(call, { transaction, detail, mayBeAnothers: false })
+  if (isCaptured) return cannotLookNow()
+  return isOver ? ranOut() : mayStillLand()
 }
 
 const UNSEEN_SECONDS = 2

@@ -40,6 +40,8 @@ export function refusalOfOpening(
         'store_unavailable',
         'The store has moved this very moment, and nothing was taken; send the same payment again shortly.',
       )
+    case 'forgotten':
+      return mayStillLand()
     case 'means_needed':
       throw new TypeError('the means of the payer were asked for twice')
   }
@@ -60,6 +62,20 @@ export function cannotLookNow(cause?: unknown): Problem {
     action: 'wait_same_credential',
     cause,
   })
+}
+
+/** For a promise that may have been sent by a purchase which the store has forgotten: nobody can say any more that it will not be kept. */
+export function mayStillLand(): Problem {
+  return new Problem(
+    'payment_conflict',
+    'The books of this shop were put back after it had asked for this payment, which may be on its way. Ask anew, without it, when it has run out and your wallet shows that it paid nothing.',
+    { taken: 'unknown', action: 'none' },
+  )
+}
+
+/** The same when its time is over, and no node shows it. */
+export function ranOut(): Problem {
+  return new Problem('payment_expired', 'This payment has run out and paid nothing; pay the challenge in this answer.')
 }
 
 /** Nobody foresaw it, so nobody knows how far it came; whichever carrier brought the payment. */

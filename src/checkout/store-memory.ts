@@ -9,10 +9,8 @@ export type StoreMemory = {
   remember(identity: string): void
   /** The newest that were remembered. */
   recent(): readonly string[]
-  /** May what somebody was asked for then have bought already, and the store have forgotten it? */
-  mayHaveForgotten(askedAt: number | null): boolean
-  /** From now on this is the history that counts; the missed payments are no longer expected in it, and it may have forgotten what was asked for earlier. */
-  accept(lineage: string, known: { readonly missed: readonly string[]; readonly trustedSince: number }): void
+  /** From now on this is the history that counts, and these payments are no longer expected in it. */
+  accept(lineage: string, missed: readonly string[]): void
 }
 
 /** More than one process has under way at once: whatever was written before the oldest of them is there if it is. */
@@ -21,7 +19,6 @@ const REMEMBERED = 64
 export function createStoreMemory(): StoreMemory {
   let lineage: string | null = null
   let recent: string[] = []
-  let since = 0
   return {
     lineage: () => lineage,
     remember(identity) {
@@ -29,10 +26,8 @@ export function createStoreMemory(): StoreMemory {
       if (recent.length > REMEMBERED) recent.shift()
     },
     recent: () => [...recent],
-    mayHaveForgotten: (askedAt) => askedAt !== null && askedAt < since,
-    accept(accepted, { missed, trustedSince }) {
+    accept(accepted, missed) {
       lineage = accepted
-      since = trustedSince
       // What was remembered since is not among them: it has not been looked for yet.
       recent = recent.filter((identity) => !missed.includes(identity))
     },

@@ -259,6 +259,8 @@ export type Rail = RailTraits & {
    * throws Problem where too few of them answer; or of `one`, for what was never taken on and fails by itself.
    */
   landed(credential: Credential, word: NodeWord): Promise<Hash | null>
+  /** Is the time of a promise over for good, by the chain's own clock, so that nobody can bring it there any more? */
+  isOver(credential: Credential): Promise<boolean>
   /** Does the chain show what this order was paid with, and two nodes the same where there are two? Asked before anything goes back that nobody decided about. */
   isWitnessed(order: PaidOrder): Promise<boolean>
   /** What a payer could pay with now: held against all that they have promised and not paid yet. */

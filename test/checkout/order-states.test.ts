@@ -82,6 +82,7 @@ for (const engine of engines) {
         event: { type: 'order.created', data: {} },
         leaseSeconds,
         lineage,
+        askedAt: null,
         exposure: { openOrdersMax: 1_000, means: 10n ** 18n, float: 10n ** 18n, refundsPerDayMax: 1_000, suspects: [] },
       })
     }

@@ -1,39 +1,22 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import type { Hex } from '../../src/base/hex.ts'
-import { silentLog } from '../../src/base/log.ts'
-import { copyDatabase } from '../../src/store/copy.ts'
-import { nftsOf } from '../crash/flows.ts'
-import { AT_ONCE, buy, impatiently, LOT, reconcileRail } from '../operations/desk.ts'
-import { post } from '../support/buyers.ts'
+import { AT_ONCE, buy, reconcileRail } from '../operations/desk.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
-import { drop, startWithBackup } from './by-hand.ts'
+import { forgetPurchase } from './forgotten.ts'
 
 // A payment buys, the chain takes it back, and the store is put back to before the purchase: when the books are read again nothing tells of it.
 
 async function forget(t: TestContext, rail: RailUnderTest) {
-  const { shop, backup, buyer } = await startWithBackup(t)
-  await copyDatabase(shop.store.db, backup, silentLog)
-  const { response, body, credential } = await buy(shop, rail, buyer)
-  assert.equal(response.status, 200)
-  const chain = shop.chains[rail.rail === 'mpp' ? 'tempo' : 'native']
-  const raw = (await chain.request({ method: 'eth_getRawTransactionByHash', params: [body.paymentTx] })) as Hex
-  await drop(chain, body.paymentTx)
-  const service = await shop.replica({ database: backup, configure: impatiently })
-  const request = { ...LOT, beneficiary: buyer.address }
+  const { open, showAgain, backup, ...forgotten } = await forgetPurchase(t, rail)
+  const service = await open()
   return {
-    shop,
+    ...forgotten,
     service,
-    buyer,
-    bringAgain: () => chain.request({ method: 'eth_sendRawTransaction', params: [raw] }),
     async showAgain() {
-      const { status, ...answer } = await fetch(
-        `${service.url}/agentic/${rail.rail}/buy`,
-        post(request, { [rail.header]: credential }),
-      ).then(async (sent) => ({ status: sent.status, ...((await sent.json()) as { code?: string; detail?: string }) }))
-      return { status, code: answer.code, detail: answer.detail }
+      const sent = await showAgain(service)
+      const { code, detail } = (await sent.json()) as { code?: string; detail?: string }
+      return { status: sent.status, code, detail }
     },
-    delivered: () => nftsOf(shop.chains, shop.world.contracts.sale, buyer.address),
     /** What became of it, by the books of the shop that was put back. */
     async states() {
       await reconcileRail({ service }, rail, AT_ONCE)
@@ -67,7 +50,7 @@ for (const rail of [x402UnderTest, mppPullUnderTest])
   test(`E146: a promise by ${rail.name} that was asked for before a restore is not taken once more`, async (t) => {
     const { shop, service, buyer, showAgain, delivered } = await forget(t, rail)
     const { status, code } = await showAgain()
-    assert.deepEqual([status, code], [402, 'payment_expired'])
+    assert.deepEqual([status, code], [409, 'payment_conflict'])
     assert.equal(await delivered(), 1)
     const anew = await buy({ ...shop, url: service.url }, rail, buyer)
     assert.equal(anew.response.status, 200, 'what it asks for now is taken')

@@ -188,6 +188,7 @@ function open({ network, asset, currency, treasuryKey }: Money, { rpc, sender }:
     namesOf: async ({ identities }) => identities,
 
     isWitnessed: async () => true,
+    isOver: async () => false,
     async landed({ content }) {
       const hash = (content as Voucher).hash as Hash
       return (await arrived(rpc, hash, asset)) ? hash : null

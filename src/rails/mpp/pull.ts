@@ -21,7 +21,7 @@ export type PullOptions = {
 /** Too late to reach the chain: sending it would only leave everybody in doubt. */
 const MS_TO_LAND = 2_000
 /** A client may round up, and its clock may be ahead of ours. */
-const LATE_MS_MAX = 60_000
+export const LATE_MS_MAX = 60_000
 
 /** Told to whoever pays with an access key for what acts in the account's name. */
 export const OWN_KEY = "An access key may pay from an account and may not act for it; sign with the account's own key."

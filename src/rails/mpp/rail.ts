@@ -13,6 +13,7 @@ import { isWitnessed } from '../../chain/witness.ts'
 import type { Challenger, Credential, Rail, Resource, Terms, Verified } from '../../domain/rail.ts'
 import { createBalances } from '../balances.ts'
 import { type ConfirmationRule, isIrrevocable } from '../confirmations.ts'
+import { isOver } from '../last-look.ts'
 import { wasSignedByAccessKey } from './access-key.ts'
 import {
   bodyDigest,
@@ -29,7 +30,7 @@ import { documentsOf } from './documents.ts'
 import { landed } from './landed.ts'
 import { tagIn, transferIdentity } from './memo.ts'
 import { nameOf, paymentOf } from './payment.ts'
-import { type PullOptions, verifyPull } from './pull.ts'
+import { LATE_MS_MAX, type PullOptions, verifyPull } from './pull.ts'
 import { type PushOptions, verifyPush } from './push.ts'
 import type { ChargeSettler } from './settlement.ts'
 import { traits } from './traits.ts'
@@ -64,6 +65,7 @@ const NONCE_BYTES = 9
 
 export function mppRail(options: MppOptions): Rail {
   const { baseUrl, network, currency, recipient, rpc, settler, treasury, clock } = options
+  const { deepTime } = treasury
   const asset = currency.address
   const ways = waysToPay(options)
   return {
@@ -81,6 +83,12 @@ export function mppRail(options: MppOptions): Rail {
     verify: (credential, asked) => verify(options, ways, credential, asked),
     namesOf: (credential) => namesOf(options, credential),
     landed: (credential, word) => landed(options, ways.push, credential.content as MppCredential, word),
+    // Nothing is taken that ends later.
+    isOver: ({ content }) =>
+      isOver(
+        { clock, deepTime },
+        { expiresAt: Date.parse((content as MppCredential).challenge.expires) + LATE_MS_MAX },
+      ),
     isWitnessed: (order) => isWitnessed(rpc, order),
 
     async identityOf(transfer) {

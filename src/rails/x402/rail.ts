@@ -76,6 +76,8 @@ export function x402Rail(options: X402Options): Rail {
 
     namesOf: async ({ identities }) => identities,
     landed: ({ content }, word) => reader.landed((content as Payload).payload.authorization, word),
+    isOver: ({ content }) =>
+      reader.isOver({ expiresAt: Number((content as Payload).payload.authorization.validBefore) * 1000 }),
     isWitnessed: (order) => isWitnessed(rpc, order),
     settle: (order, lease) => facilitator.settle(order, lease),
     receipt: ({ transaction, network, payer }) => response({ success: true, transaction, network, payer }),

@@ -40,7 +40,7 @@ export type SettlementReader = {
   /** Will the chain never say anything else about this order's payment than this receipt? */
   isIrrevocable(order: PaidOrder, receipt: Receipt): Promise<boolean>
   /** Is its time over for good? The chain's own counts: ours may be wrong, and only a node that has passed the end can say that a payment never came. */
-  isOver(order: PaidOrder): Promise<boolean>
+  isOver(order: Pick<PaidOrder, 'expiresAt'>): Promise<boolean>
   /** What can be said when it is not there: after its time is over it never will be. */
   absent(order: PaidOrder, refusal: SettlementRefusal | null, transaction?: Hash): Promise<SettleOutcome>
 }

@@ -12,6 +12,7 @@ import { isConflict, isForeignKeyViolation, isUniqueViolation } from '../fault.t
 import { lookAtStore, ofLineage } from '../lineage.ts'
 import { isPausedRail } from '../sales-pauses.ts'
 import { statement } from '../statement.ts'
+import { mayBeForgotten, mayHaveForgotten } from '../tills/books.ts'
 import { type Exposure, liabilities, refundsToday, struckUntil, type TooExposed, tooExposed } from './exposure.ts'
 import { begunBy, type HoldParameters, type HoldRefusal, holdRefusal, holdValues, inOrder, takenBy } from './holds.ts'
 import { NOT_REFUSED } from './refusals.ts'
@@ -37,6 +38,8 @@ export type Opening = {
   readonly leaseSeconds: number
   /** The history that it belongs to; null where that cannot be told. */
   readonly lineage: string | null
+  /** When its payer was asked for it; null where it does not say. */
+  readonly askedAt: number | null
   readonly exposure: Exposure
 }
 
@@ -55,6 +58,8 @@ export type OpenOutcome =
   | { readonly kind: 'in_doubt'; readonly order: Order }
   /** This is not the store that the opener knows: it may have forgotten what was spent. */
   | { readonly kind: 'moved' }
+  /** The payer was asked before the books were put back: it may have bought, and this store have forgotten it. */
+  | { readonly kind: 'forgotten' }
   | ({ readonly kind: 'held' } & HoldRefusal)
   /** Nothing is sold to this payer; nothing is sold on this rail. */
   | { readonly kind: 'blocked' | 'paused' }
@@ -82,6 +87,7 @@ const OPEN = statement<{ created_at: Date; lease: string }>(`
     select identity, regexp_replace(identity, '^.*/', ''), $1
     from unnest($2::text[]) as identity
     where ${ofLineage('$36')}
+      and not ${mayBeForgotten('$38')}
     on conflict (identity) do update
     set order_id = excluded.order_id,
         ${NOT_REFUSED}
@@ -297,6 +303,7 @@ async function insert(queryable: Queryable, opening: Opening, manner: Manner): P
     inOrder(opening.holds).map(({ keptWhenDelivered = false }) => keptWhenDelivered),
     opening.lineage,
     opening.promisedFor,
+    opening.askedAt,
   ])
   const [row] = rows
   if (!row) return null
@@ -355,6 +362,7 @@ async function whyNot(db: Database, opening: Opening): Promise<OpenOutcome | nul
   // A payment that is known already hears of its order even when the shelf is empty by now: perhaps it emptied it.
   if (known) return { kind: 'known', order: known }
   if (opening.lineage !== null && (await lookAtStore(db, [])).lineage !== opening.lineage) return { kind: 'moved' }
+  if (await mayHaveForgotten(db, opening.askedAt)) return { kind: 'forgotten' }
   // Whoever's money may have moved hears of that first, whatever else speaks against them. What was pushed is not refused for it.
   const earlier = payment.funds === 'authorized' ? await earlierPayment(db, opening) : null
   if (earlier) return earlier

@@ -7,6 +7,7 @@ import type { Arrival } from '../../domain/till.ts'
 import type { Database } from '../db.ts'
 import { statement } from '../statement.ts'
 import { strayArrival } from '../tills/arrival-list.ts'
+import { mayHaveForgotten } from '../tills/books.ts'
 import { missingOf } from '../tills/missing-settlements.ts'
 import {
   changeOrder,
@@ -39,6 +40,8 @@ export type Orders = {
   isSetAside(identities: readonly string[]): Promise<boolean>
   /** The same for what is only known by the last part of its names, whether it bought or not. */
   isAnyHandleKnown(handles: readonly string[]): Promise<boolean>
+  /** May what somebody was asked for then have bought already, in a purchase that is not in this book any more? */
+  mayHaveForgotten(askedAt: number | null): Promise<boolean>
   /**
    * Anything a payer may hold: order id, payment transaction, authorization nonce, challenge id, idempotency key. Only the orders whose name
    * is the least in anybody's choice, newest first: whoever calls theirs by the name of another one is not found by it.
@@ -118,6 +121,7 @@ export function createOrders(db: Database): Orders {
     byIdentities: (identities) => findByIdentities(db, identities),
     isSetAside: (identities) => isSetAside(db, identities),
     isAnyHandleKnown: (handles) => isAnyHandleKnown(db, handles),
+    mayHaveForgotten: (askedAt) => mayHaveForgotten(db, askedAt),
     async byReference(reference) {
       const { rows } = await db.query(BY_REFERENCE, [reference])
       return rows.map(({ identities, rank, ...row }) => ({

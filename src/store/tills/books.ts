@@ -28,14 +28,28 @@ export async function trustAgain(db: Database, id: string): Promise<void> {
 }
 
 const SET_ASIDE_AT = statement<{ set_aside_at: Date | null }>(`
-  select max(set_aside_at) as set_aside_at
+  select set_aside_at
   from tills
-  where id = any ($1)`)
+  where id = $1`)
 
-/** When any of these tills was last trusted again; 0, if never. */
-export async function setAsideAt(queryable: Queryable, tills: readonly { readonly id: string }[]): Promise<number> {
-  const { rows } = await queryable.query(SET_ASIDE_AT, [tills.map(({ id }) => id)])
-  return rows[0]!.set_aside_at?.getTime() ?? 0
+/** When this till was last trusted again; 0, if never. */
+export async function setAsideAt(queryable: Queryable, id: string): Promise<number> {
+  return (await queryable.query(SET_ASIDE_AT, [id])).rows[0]?.set_aside_at?.getTime() ?? 0
+}
+
+/**
+ * For somebody else's statement: may this store have forgotten what was bought with what somebody was asked for then? The argument is SQL, in
+ * milliseconds, and whatever a payer wrote; null is no claim.
+ */
+export function mayBeForgotten(askedAt: string): string {
+  return `exists (select from tills where extract(epoch from set_aside_at) * 1000 > ${askedAt}::float8)`
+}
+
+const FORGOTTEN = statement<{ is_forgotten: boolean }>(`
+  select ${mayBeForgotten('$1')} as is_forgotten`)
+
+export async function mayHaveForgotten(queryable: Queryable, askedAt: number | null): Promise<boolean> {
+  return (await queryable.query(FORGOTTEN, [askedAt])).rows[0]!.is_forgotten
 }
 
 const TRUSTED = statement<{ id: string }>(`
