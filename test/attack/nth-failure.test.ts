@@ -16,9 +16,9 @@ import { createWeather } from '../support/weather.ts'
  * Every so many failures, where an effect that fails before and the same one that fails after are two. The rails begin at different ones: of
  * effects that they have in common, which are most, each kind fails on one of them. `--stride=1` takes them all.
  */
-const STRIDE = Number(process.env['TEST_STRIDE'] ?? 11)
+const STRIDE = Number(process.env['TEST_STRIDE'] ?? 17)
 /** A refund has far more effects, most of them those of a purchase once more, or tries of a mint that fails. */
-const REFUND_STRIDE = Number(process.env['TEST_STRIDE'] ?? 55)
+const REFUND_STRIDE = Number(process.env['TEST_STRIDE'] ?? 85)
 /** Whoever waits asks the same again and again, and the oftener the busier the machine is: more of a name show nothing new. */
 const OF_ONE_NAME_MAX = 6
 const WEATHERS = ['calm', 'lagging', 'dear'] as const

@@ -42,7 +42,7 @@ async function faultsBy(page: Page, exclude: readonly string[], options: RunOpti
     async ([exclude, options]) => {
       type Axe = { run(context: object, options: RunOptions): Promise<AxeResults> }
       const { axe } = globalThis as unknown as { axe: Axe }
-      return (await axe.run({ exclude }, { ...options, resultTypes: ['violations'] })).violations
+      return (await axe.run({ exclude }, { ...options, resultTypes: ['violations'], preload: false })).violations
     },
     [exclude, options] as const,
   )

@@ -17,7 +17,7 @@ import type { Verdict } from './run.ts'
 //   npm run simulate -- --universes=60 --depth=postgres
 //                                                     on PostgreSQL: statements wait for locks, and sessions end with their process
 //   npm run simulate -- --kept                        those that once found something as well, with the plans that did;
-//                                                     --kept-short leaves out those that take long
+//                                                     --kept-short leaves out most of them
 //   npm run simulate -- --universes=5000 --without=E15 --until-found
 //                                                     with one mend taken out: is it found, and in which universe?
 //                                                     --kinds=lag,stop and --goods=lot aim: only these faults, only these goods;
@@ -119,7 +119,7 @@ async function work(): Promise<Tally> {
     const { passed, struck } = coverage
     return { universes, violations, passed: [...passed], struck: [...struck], cpuMs: (user + system) / 1000 }
   }
-  const kept = KEPT.filter(({ isLong }) => values.kept || (values['kept-short'] && !isLong)).map(
+  const kept = KEPT.filter(({ isForMore }) => values.kept || (values['kept-short'] && !isForMore)).map(
     ({ seed, plan, only }) => ({ seed, aim: { ...(plan ? { plan } : {}), ...(only ? { only } : {}) } }),
   )
   for (const { seed, aim } of [...seedsOf().map((seed) => ({ seed, aim: aimed })), ...kept]) {
