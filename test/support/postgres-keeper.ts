@@ -84,7 +84,7 @@ async function start(binaries: string, { folder, data, account }: Place): Promis
   const settings = {
     listen_addresses: '',
     unix_socket_directories: folder,
-    max_connections: '200',
+    max_connections: '300',
     fsync: 'off',
     synchronous_commit: 'off',
     full_page_writes: 'off',

@@ -19,14 +19,21 @@ const spares: Spare[] = []
 process.once('beforeExit', () => Promise.all(spares.splice(0).map(end)))
 
 export async function takeSpare(how: string): Promise<Spare> {
-  const index = spares.findLastIndex((spare) => spare.how === how)
-  return index < 0 ? { database: await createDatabase(), handles: [], how } : spares.splice(index, 1)[0]!
+  const ready = spares.findIndex((spare) => spare.how === how && spare.handles.length > 0)
+  const index = ready < 0 ? spares.findIndex(({ handles }) => handles.length === 0) : ready
+  return index < 0 ? { database: await createDatabase(), handles: [], how } : { ...spares.splice(index, 1)[0]!, how }
 }
+
+/** Whoever runs tests side by side has many of them for a moment, and the server does not take as many connections as all files together would keep. */
+const HANDLES_MAX = 3
 
 /** For the next test if it is as it was made; else it goes. */
 export async function giveBack(spare: Spare): Promise<void> {
-  if (await emptied(spare.handles)) spares.push(spare)
-  else await end(spare)
+  const { database, handles, how } = spare
+  if (!(await emptied(handles))) return end(spare)
+  const room = HANDLES_MAX - spares.reduce((sum, one) => sum + one.handles.length, 0)
+  spares.push({ database, handles: handles.slice(0, Math.max(0, room)), how })
+  await Promise.all(handles.slice(Math.max(0, room)).map((handle) => handle.close()))
 }
 
 export async function end({ database, handles }: Pick<Spare, 'database' | 'handles'>): Promise<void> {
