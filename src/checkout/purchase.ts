@@ -164,11 +164,12 @@ const PRICE_LAG_MS = 10_000
 /** A payment that nobody has seen before. One that somebody else has carried to the chain fails every check, and its payer must not be asked to pay again. */
 async function buyOrSendBack<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
   return verifyAndTake(call).catch(async (error: unknown) => {
-    const { checkout, credential } = call
+    const { checkout, offer, credential } = call
     if (!isProblem(error) || credential.funds === 'captured') throw error
+    const isForgotten = await checkout.orders.mayHaveForgotten(credential.askedAt)
     // Whatever speaks against it: a purchase that is forgotten may have sent it, and until its time is over it may land yet.
-    if (await checkout.orders.mayHaveForgotten(credential.askedAt)) throw await notSold(call, MAY_HAVE_BOUGHT)
-    const transaction = error.status === 402 ? await landedInTime(call, 'one') : null
+    if (isForgotten && !(await offer.rail.isOver(credential))) throw await notSold(call, MAY_HAVE_BOUGHT)
+    const transaction = error.status === 402 ? await landedInTime(call, isForgotten ? 'all' : 'one') : null
     if (!transaction) throw error
     const detail = 'This payment is on the chain already and has bought nothing; it goes back to its payer.'
     throw await sentBack(call, { transaction, detail, mayBeAnothers: true })
@@ -246,7 +247,10 @@ async function verify<Input extends JsonObject>(
   }
 }
 
-async function answer<Input extends JsonObject>(call: PaidCall<Input>, opened: Written): Promise<Outcome> {
+async function answer<Input extends JsonObject>(
+  call: PaidCall<Input>,
+  opened: Exclude<Written, { kind: 'forgotten' }>,
+): Promise<Outcome> {
   const { checkout, offer } = call
   const { clock, limits, log, meter, waypoint } = checkout
   switch (opened.kind) {

@@ -6,7 +6,7 @@ import { withoutClaim } from './paid-words.ts'
 /** Why no order was opened, to whoever paid. */
 export function refusalOfOpening(
   offer: Pick<Offer<never>, 'statusUrl'>,
-  opened: Exclude<Written, { kind: 'opened' | 'unsure' | 'known' | 'same_key' }>,
+  opened: Exclude<Written, { kind: 'opened' | 'unsure' | 'known' | 'same_key' | 'forgotten' }>,
 ): Problem {
   switch (opened.kind) {
     case 'spent':
@@ -40,8 +40,6 @@ export function refusalOfOpening(
         'store_unavailable',
         'The store has moved this very moment, and nothing was taken; send the same payment again shortly.',
       )
-    case 'forgotten':
-      return mayStillLand()
     case 'means_needed':
       throw new TypeError('the means of the payer were asked for twice')
   }
