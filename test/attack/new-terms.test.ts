@@ -32,6 +32,7 @@ for (const { what, change } of changes) {
     let shop: TestShop
     before(async () => {
       shop = await startShop({
+        env: { SUTLER_RATE_REPLAY: '1000' },
         waypoint: (name) => waypoint(name),
         withoutWorker: true,
         configure: (config) => ({ ...config, limits: { ...config.limits, waitMsMax: 400, leaseSeconds: 1 } }),

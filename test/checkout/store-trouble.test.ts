@@ -46,12 +46,16 @@ before(async () => {
 })
 after(() => shop.stop())
 
-function when(name: WaypointName, act: () => void): void {
+/** Resolves when it has happened, which may be after the caller had its answer. */
+function when(name: WaypointName, act: () => void): Promise<void> {
+  const happened = Promise.withResolvers<void>()
   waypoint = (reached) => {
     if (reached !== name) return
     waypoint = noWaypoint
     act()
+    happened.resolve()
   }
+  return happened.promise
 }
 
 for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest]) {
@@ -99,10 +103,11 @@ for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest]) {
     for (const moment of ['before', 'after'] as const) {
       test(`C-05: ${moment} the order is written: 202, because nobody knows, and one purchase in the end`, async () => {
         const { buyer, send } = await prepare()
-        when('order.opening', () => {
+        const happened = when('order.opening', () => {
           trouble = moment
         })
         const response = await send()
+        await happened
         trouble = 'none'
         const { payment, retry } = await said(response)
         assert.deepEqual([response.status, payment.taken], [202, 'unknown'])
@@ -119,10 +124,11 @@ for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest]) {
       test(`after ${point}: never a 5xx, and one purchase in the end`, async () => {
         verifies('D5.1')
         const { buyer, send } = await prepare()
-        when(point, () => {
+        const happened = when(point, () => {
           trouble = 'before'
         })
         const response = await send()
+        await happened
         trouble = 'none'
         assert.ok(response.status === 202 || response.status === 200, `answered ${response.status}`)
         assert.equal((await insist(send)).status, 200)

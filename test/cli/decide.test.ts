@@ -6,6 +6,7 @@ import { endOf, json, type ShopPurchase } from '../shop/support.ts'
 import { fundedWallet, post, x402Payer } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
 import { sutler } from './sutler.ts'
 
@@ -44,8 +45,10 @@ async function doubtful() {
   const buyer = await fundedWallet(shop)
   const before = await x402UnderTest.balance(shop, buyer.address)
   const body = { itemId: 'gems:100', quantity: 2, nickname: 'Wren' }
-  const response = await x402Payer(buyer)(`${shop.url}/shop/x402/buy`, post(body))
-  return { buyer, before, purchase: await json<ShopPurchase>(response, 202) }
+  const asked = studio.calls.length
+  const purchase = await json<ShopPurchase>(await x402Payer(buyer)(`${shop.url}/shop/x402/buy`, post(body)), 202)
+  await until(() => studio.calls.slice(asked).some((call) => call.startsWith('POST /deliveries')))
+  return { buyer, before, purchase }
 }
 
 test('F-07: an operator who saw the item ends the purchase as confirmed, but not while the request may still arrive', async () => {

@@ -25,6 +25,16 @@ export async function step({ store, service }: Pick<TestShop, 'store' | 'service
   return (await checkout.orders.byId(orderId))!
 }
 
+/** Whoever drove an order has let go of it: what its call could do within its time is done, and not a moment of it is still to come. */
+export async function letGo({ store }: Pick<TestShop, 'store'>, orderId: string): Promise<void> {
+  await until(async () => {
+    const { rows } = await store.db.query(`select from jobs where kind = 'order' and key = $1 and lease is not null`, [
+      orderId,
+    ])
+    return rows.length === 0
+  })
+}
+
 /** A purchase that is delivered, in its answer or by hand: the machine may be slower than the answer waits. */
 export async function buyByHand(
   shop: TestShop,

@@ -23,7 +23,7 @@ before(async () => {
   shop = await startShop({
     withoutWorker: true,
     waypoint: (name) => waypoint(name),
-    configure: (config) => ({ ...config, limits: { ...config.limits, waitMsMax: 2_000, receiptWaitMs: 300 } }),
+    configure: (config) => ({ ...config, limits: { ...config.limits, waitMsMax: 60_000, receiptWaitMs: 300 } }),
   })
 })
 after(() => shop.stop())

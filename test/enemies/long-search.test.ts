@@ -7,7 +7,7 @@ import { buyUrl, LOT, payFor } from '../operations/desk.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop } from '../support/shop.ts'
-import { step, withChains } from './by-hand.ts'
+import { letGo, step, withChains } from './by-hand.ts'
 
 // An order is left open while the shop is away, for hours: nodes refuse to search so many blocks at once, today and for ever.
 
@@ -69,6 +69,7 @@ test('E98: what somebody else carried to the chain is found after hours, however
     })
   })
   const { orderId } = await said(await fetch(buyUrl(shop, rail), post(request, { [rail.header]: encoded(payment) })))
+  await letGo(shop, orderId)
   speak()
   await hoursPass()
   assert.equal((await step(shop, orderId)).status, 'settled')

@@ -14,6 +14,7 @@ import { buyUrl, payFor } from '../operations/desk.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 
 // The node that is asked first belongs to an enemy. What it shows is well formed, and made up.
 
@@ -161,7 +162,7 @@ describe('E50: what went through, and the first node says that it reverted', () 
       const response = await fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential }))
       const { orderId } = await said(response)
       assert.equal(response.status, 202)
-      assert.notEqual(await rail.till(shop), till)
+      await until(async () => (await rail.till(shop)) !== till)
       stop()
       assert.equal((await ended(shop, rail.rail, orderId)).status, 'confirmed')
     })

@@ -98,11 +98,8 @@ test('on MPP the payer’s player is found in the studio’s backend, for a purc
     await pay(`${shop.url}/shop/mpp/buy`, post({ itemId: 'banner:1', payer: owner.address })),
   )
   assert.equal(given(purchase.orderId)[0]?.playerId, 'p-1')
-  const found = await json<{ player: { nickname: string } }>(
-    await pay(`${shop.url}/shop/mpp/player-lookup`, { method: 'POST' }),
-    200,
-  )
-  assert.equal(found.player.nickname, 'Wren')
+  const found = await bought(await pay(`${shop.url}/shop/mpp/player-lookup`, { method: 'POST' }))
+  assert.equal(found.player?.nickname, 'Wren')
   assert.equal(await mppPullUnderTest.till(shop), 120_000n)
 })
 

@@ -32,6 +32,7 @@ export type ShopPurchase = {
   readonly delivery: { readonly state: string; readonly reference: string | null; readonly deliveredAt: string | null }
   readonly statusUrl: string
   readonly refund: { readonly status: string; readonly transaction: string | null } | null
+  readonly player?: { readonly nickname: string } | null
   readonly code?: string
 }
 
