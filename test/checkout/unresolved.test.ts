@@ -9,7 +9,7 @@ import { offerKey } from '../../src/domain/offer.ts'
 import type { RailName } from '../../src/domain/rail.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
-import { startShop, type TestShop } from '../support/shop.ts'
+import { AS_FAR_AS_IT_CAN_MS, startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
 import { ended, movableClock, said, setLot, verdict } from './counter.ts'
@@ -34,7 +34,7 @@ async function start(clock: Clock = systemClock): Promise<TestShop> {
     waypoint: (name) => waypoint(name),
     configure: (config) => ({
       ...config,
-      limits: { ...config.limits, waitMsMax: 700, receiptWaitMs: 150, leaseSeconds: 2 },
+      limits: { ...config.limits, waitMsMax: AS_FAR_AS_IT_CAN_MS, receiptWaitMs: 150, leaseSeconds: 2 },
     }),
   })
   await setLot(started, RARE, { price: '0.25', supply: 1n })
@@ -251,7 +251,7 @@ async function startAlone(): Promise<TestShop> {
     waypoint: (name) => waypoint(name),
     configure: (config) => ({
       ...config,
-      limits: { ...config.limits, waitMsMax: 700, receiptWaitMs: 150, leaseSeconds: 1 },
+      limits: { ...config.limits, waitMsMax: AS_FAR_AS_IT_CAN_MS, receiptWaitMs: 150, leaseSeconds: 1 },
     }),
   })
 }

@@ -10,7 +10,7 @@ import { callTool } from '../mcp/rpc.ts'
 import { buyUrl, reconcileRail } from '../operations/desk.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
-import { startShop, type TestShop } from '../support/shop.ts'
+import { AS_FAR_AS_IT_CAN_MS, startShop, type TestShop } from '../support/shop.ts'
 import { buyByHand, step, withChains } from './by-hand.ts'
 
 // What a failed payment kept was sold to somebody else, and then the chain takes its failure back.
@@ -21,7 +21,7 @@ async function start(t: TestContext) {
     clock,
     withoutWorker: true,
     configure: (config) => {
-      const limits = { ...config.limits, waitMsMax: 500, receiptWaitMs: 300 }
+      const limits = { ...config.limits, waitMsMax: AS_FAR_AS_IT_CAN_MS, receiptWaitMs: 300 }
       return withChains({ ...config, limits }, { burial: { blocks: 50n, ms: 0 } })
     },
   })

@@ -11,7 +11,7 @@ import { nftsOf, transfers } from '../crash/flows.ts'
 import { buy, reconcileRail } from '../operations/desk.ts'
 import { fundedWallet } from '../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
-import { startShop, type TestShop } from '../support/shop.ts'
+import { AS_FAR_AS_IT_CAN_MS, startShop, type TestShop } from '../support/shop.ts'
 import { buyByHand, step, withChains } from './by-hand.ts'
 
 // A failed payment comes back after its goods were sold to somebody else; whoever works on it dies at each step, the next one has another
@@ -31,7 +31,7 @@ before(async () => {
     withoutWorker: true,
     waypoint,
     configure: (config) => {
-      const limits = { ...config.limits, waitMsMax: 300, receiptWaitMs: 200, leaseSeconds: 1 }
+      const limits = { ...config.limits, waitMsMax: AS_FAR_AS_IT_CAN_MS, receiptWaitMs: 200, leaseSeconds: 1 }
       return withChains({ ...config, limits }, { burial: { blocks: 50n, ms: 0 } })
     },
   })

@@ -12,7 +12,7 @@ import { buy } from '../operations/desk.ts'
 import { fundedWallet } from '../support/buyers.ts'
 import type { RailUnderTest } from '../support/credentials.ts'
 import { openBackup } from '../support/database.ts'
-import { startShop, type TestShop } from '../support/shop.ts'
+import { AS_FAR_AS_IT_CAN_MS, startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 
 /** One step of an order, taken by hand: no worker, no pauses, whoever had it before. */
@@ -104,7 +104,7 @@ export async function startBetweenNodes(t: TestContext, own: Partial<Limits> = {
     },
     wrapTransport: (chainId, transport) => [meddler.wrap(chainId, transport), other.wrap(chainId, transport)],
     configure: (config) => {
-      const limits = { ...config.limits, waitMsMax: 500, receiptWaitMs: 300, ...own }
+      const limits = { ...config.limits, waitMsMax: AS_FAR_AS_IT_CAN_MS, receiptWaitMs: 300, ...own }
       return withChains({ ...config, limits }, { burial: { blocks: 2n, ms: 0 } })
     },
   })

@@ -6,7 +6,7 @@ import { encoded, paymentFor, preempt, requiredOf } from '../checkout/x402-walle
 import { buyUrl, LOT, LOT_PRICE } from '../operations/desk.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { x402UnderTest as rail } from '../support/credentials.ts'
-import { startShop } from '../support/shop.ts'
+import { AS_FAR_AS_IT_CAN_MS, startShop } from '../support/shop.ts'
 import { step, withChains } from './by-hand.ts'
 
 // Where a used payment is searched from when its time is over is told by when its order was opened, by the clock of the store (E90). That one may be
@@ -24,7 +24,7 @@ test('E96: a payment that a stranger carried is not said to be spent elsewhere b
       if (name === 'settle.begun') await begun()
     },
     configure: (config) => {
-      const limits = { ...config.limits, waitMsMax: 500, receiptWaitMs: 300 }
+      const limits = { ...config.limits, waitMsMax: AS_FAR_AS_IT_CAN_MS, receiptWaitMs: 300 }
       return withChains({ ...config, limits }, { burial: { blocks: 2n, ms: 0 } })
     },
   })

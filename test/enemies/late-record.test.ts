@@ -16,7 +16,7 @@ import { fundedWallet, post } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
 import { openStore, type TestStore } from '../support/database.ts'
 import { callOf, senderDesk } from '../support/sender-desk.ts'
-import { startShop, type TestShop } from '../support/shop.ts'
+import { AS_FAR_AS_IT_CAN_MS, startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { step } from './by-hand.ts'
 
@@ -52,7 +52,10 @@ test('E17: a mint whose record is late by more than a lease is not on record, an
       wake()
       await until(() => zombie === 'through')
     },
-    configure: (config) => ({ ...config, limits: { ...config.limits, receiptWaitMs: 30, waitMsMax: 300 } }),
+    configure: (config) => ({
+      ...config,
+      limits: { ...config.limits, receiptWaitMs: 30, waitMsMax: AS_FAR_AS_IT_CAN_MS },
+    }),
   })
   t.after(() => shop.stop())
   const buyer = await fundedWallet(shop)
@@ -123,7 +126,7 @@ describe('what is impossible is told with what was on record when it was said', 
     shop = await startShop({
       waypoint,
       withoutWorker: true,
-      configure: (config) => ({ ...config, limits: { ...config.limits, waitMsMax: 200 } }),
+      configure: (config) => ({ ...config, limits: { ...config.limits, waitMsMax: AS_FAR_AS_IT_CAN_MS } }),
     })
   })
   after(() => shop.stop())

@@ -8,7 +8,7 @@ import { movableClock } from '../checkout/counter.ts'
 import { buy } from '../operations/desk.ts'
 import { fundedWallet } from '../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
-import { startShop } from '../support/shop.ts'
+import { AS_FAR_AS_IT_CAN_MS, startShop } from '../support/shop.ts'
 import { step, withChains } from './by-hand.ts'
 
 for (const { rail, chain, isOtherSilent, title } of [
@@ -50,7 +50,7 @@ for (const { rail, chain, isOtherSilent, title } of [
       withoutWorker: true,
       wrapTransport: (_chainId, transport) => [ahead(kept(transport)), other(kept(transport))],
       configure: (config) => {
-        const limits = { ...config.limits, waitMsMax: 500, receiptWaitMs: 300 }
+        const limits = { ...config.limits, waitMsMax: AS_FAR_AS_IT_CAN_MS, receiptWaitMs: 300 }
         return withChains({ ...config, limits }, { burial: { blocks: 3n, ms: 0 } })
       },
     })

@@ -13,7 +13,7 @@ import { nftsOf } from '../crash/flows.ts'
 import { buyUrl, payFor } from '../operations/desk.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
-import { startShop } from '../support/shop.ts'
+import { AS_FAR_AS_IT_CAN_MS, startShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 
 // The node that is asked first belongs to an enemy. What it shows is well formed, and made up.
@@ -27,7 +27,7 @@ const AUTHORIZATION_STATE = '0xe94a0102'
 const topic = (text: string) => keccak256(toBytes(text))
 
 /** A shop with a dear lot and two ways to each chain: the first one can lie, the second one never does. */
-async function shopWithLiar(t: TestContext, { hasSecond = true, waitMsMax = 600 } = {}) {
+async function shopWithLiar(t: TestContext, { hasSecond = true, waitMsMax = AS_FAR_AS_IT_CAN_MS } = {}) {
   const meddler = createMeddler()
   const shop = await startShop({
     wrapTransport: (chainId, transport) => {
@@ -183,7 +183,7 @@ describe('an honest pair of nodes', () => {
         transport,
         (request) => (isDown ? Promise.reject(new Error('down')) : transport(request)),
       ],
-      configure: ({ limits, ...config }) => ({ ...config, limits: { ...limits, waitMsMax: 600 } }),
+      configure: ({ limits, ...config }) => ({ ...config, limits: { ...limits, waitMsMax: AS_FAR_AS_IT_CAN_MS } }),
     })
     t.after(() => shop.stop())
     await setLot(shop, DEAR, { price: '150.00', supply: 5n })

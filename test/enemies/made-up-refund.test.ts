@@ -12,14 +12,14 @@ import { createMeddler, Refused } from '../checkout/meddler.ts'
 import { buy, impatiently } from '../operations/desk.ts'
 import { fundedWallet } from '../support/buyers.ts'
 import { x402UnderTest as rail } from '../support/credentials.ts'
-import { plainTransports } from '../support/shop.ts'
+import { AS_FAR_AS_IT_CAN_MS, plainTransports } from '../support/shop.ts'
 import { startWithBackup, step } from './by-hand.ts'
 
 // A backup was put back that does not know of a refund, so every further one is looked for on the chain first. One of two nodes makes one up.
 
 const hurried = (config: Config): Config => {
   const { limits, ...rest } = impatiently(config)
-  return { ...rest, limits: { ...limits, waitMsMax: 500, receiptWaitMs: 300 } }
+  return { ...rest, limits: { ...limits, waitMsMax: AS_FAR_AS_IT_CAN_MS, receiptWaitMs: 300 } }
 }
 const word = (value: string): Hex => `0x${value.slice(2).toLowerCase().padStart(64, '0')}`
 const hex = (value: number): Hex => `0x${value.toString(16)}`

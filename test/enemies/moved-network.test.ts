@@ -18,7 +18,14 @@ import {
   type RailUnderTest,
   x402UnderTest,
 } from '../support/credentials.ts'
-import { answersAs, plainTransports, startChains, startShop, type TestShop } from '../support/shop.ts'
+import {
+  AS_FAR_AS_IT_CAN_MS,
+  answersAs,
+  plainTransports,
+  startChains,
+  startShop,
+  type TestShop,
+} from '../support/shop.ts'
 
 // The rails move to other networks, as `docs/operating.md` says. Whoever paid on the earlier one, heard 202 and sends the same request again,
 // as they are told to, shows it at an address that takes payments of the new network by now.
@@ -73,7 +80,10 @@ describe('E53: a rail that has moved to another network, and knows the earlier o
       waypoint: (name) => {
         if (name === 'deliver.begun') throw new Error('the process ends here')
       },
-      configure: (config) => ({ ...config, limits: { ...config.limits, waitMsMax: 200, leaseSeconds: 1 } }),
+      configure: (config) => ({
+        ...config,
+        limits: { ...config.limits, waitMsMax: AS_FAR_AS_IT_CAN_MS, leaseSeconds: 1 },
+      }),
     })
     elsewhere = await startChains()
     service = await shop.replica({

@@ -9,7 +9,7 @@ import { copyDatabase } from '../../src/store/copy.ts'
 import { createMeddler, type Meddler, Refused } from '../checkout/meddler.ts'
 import { buy, impatiently } from '../operations/desk.ts'
 import { x402UnderTest as rail } from '../support/credentials.ts'
-import { plainTransports, type TestShop } from '../support/shop.ts'
+import { AS_FAR_AS_IT_CAN_MS, plainTransports, type TestShop } from '../support/shop.ts'
 import { forget } from './away.ts'
 import { startWithBackup, step } from './by-hand.ts'
 
@@ -17,7 +17,7 @@ import { startWithBackup, step } from './by-hand.ts'
 
 const hurried = (config: Config): Config => {
   const { limits, ...rest } = impatiently(config)
-  return { ...rest, limits: { ...limits, waitMsMax: 500, receiptWaitMs: 300 } }
+  return { ...rest, limits: { ...limits, waitMsMax: AS_FAR_AS_IT_CAN_MS, receiptWaitMs: 300 } }
 }
 
 async function startRestored(t: TestContext) {

@@ -6,7 +6,7 @@ import { encoded, paymentFor, preempt, requiredOf } from '../checkout/x402-walle
 import { buy } from '../operations/desk.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
-import { startShop, type TestShop } from '../support/shop.ts'
+import { AS_FAR_AS_IT_CAN_MS, startShop, type TestShop } from '../support/shop.ts'
 import { buyByHand, step, withChains } from './by-hand.ts'
 
 // E44, E46 and E47 where somebody else settles.
@@ -19,7 +19,12 @@ async function start(t: TestContext, isRemote = true) {
     clock,
     withoutWorker: true,
     configure: (config) => {
-      const limits = { ...config.limits, waitMsMax: 500, receiptWaitMs: 300, facilitatorTimeoutMs: 5_000 }
+      const limits = {
+        ...config.limits,
+        waitMsMax: AS_FAR_AS_IT_CAN_MS,
+        receiptWaitMs: 300,
+        facilitatorTimeoutMs: 5_000,
+      }
       const x402 = isRemote ? { ...config.x402!, facilitator: remote } : config.x402!
       return withChains({ ...config, limits, x402 }, { burial: { blocks: 3n, ms: 0 } })
     },

@@ -10,7 +10,7 @@ import { encoded, paymentFor, preempt, requiredOf, type X402Payment } from '../c
 import { buy } from '../operations/desk.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
-import { startShop, type TestShop } from '../support/shop.ts'
+import { AS_FAR_AS_IT_CAN_MS, startShop, type TestShop } from '../support/shop.ts'
 import { buyByHand, step, withChains } from './by-hand.ts'
 
 // A payment that failed on the chain is judged when its block lies deep. Until then its payer has time: to let the payment run out, to change
@@ -26,7 +26,7 @@ async function startDeep(t: TestContext) {
     withoutWorker: true,
     waypoint: (name) => stage.waypoint(name),
     configure: (config) => {
-      const limits = { ...config.limits, waitMsMax: 500, receiptWaitMs: 300 }
+      const limits = { ...config.limits, waitMsMax: AS_FAR_AS_IT_CAN_MS, receiptWaitMs: 300 }
       return withChains({ ...config, limits }, { burial: { blocks: BLOCKS, ms: 0 } })
     },
   })

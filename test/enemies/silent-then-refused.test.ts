@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { buy } from '../operations/desk.ts'
 import { fundedWallet } from '../support/buyers.ts'
 import { mppPullUnderTest } from '../support/credentials.ts'
-import { startShop } from '../support/shop.ts'
+import { AS_FAR_AS_IT_CAN_MS, startShop } from '../support/shop.ts'
 
 // The first node takes a payment and does not answer in time. The second one is asked, has no room, and says so.
 
@@ -11,7 +11,10 @@ test('E61: a payment that one node may have taken is not free because the next o
   let raw: unknown
   const shop = await startShop({
     withoutWorker: true,
-    configure: (config) => ({ ...config, limits: { ...config.limits, waitMsMax: 500, receiptWaitMs: 300 } }),
+    configure: (config) => ({
+      ...config,
+      limits: { ...config.limits, waitMsMax: AS_FAR_AS_IT_CAN_MS, receiptWaitMs: 300 },
+    }),
     wrapTransport: (chainId, transport) => {
       if (chainId !== 42431) return transport
       const isSend = (method: string) => method === 'eth_sendRawTransaction'

@@ -10,7 +10,7 @@ import { sendFrom } from '../checkout/x402-wallet.ts'
 import { buy } from '../operations/desk.ts'
 import { fundedWallet } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
-import { plainTransports, startShop, type TestShop } from '../support/shop.ts'
+import { AS_FAR_AS_IT_CAN_MS, plainTransports, startShop, type TestShop } from '../support/shop.ts'
 import { step, withChains } from './by-hand.ts'
 
 // The settler's key is rotated replica by replica. What the old one has signed may land until the payment runs out, whatever became of
@@ -24,7 +24,7 @@ async function startForgetful(t: TestContext): Promise<TestShop> {
       return { jsonrpc: '2.0', id: request.id, result: toHex(keccak256(fromHex(request.params[0] as Hex))) }
     },
     configure: (config) => {
-      const limits = { ...config.limits, leaseSeconds: 1, waitMsMax: 500, receiptWaitMs: 300 }
+      const limits = { ...config.limits, leaseSeconds: 1, waitMsMax: AS_FAR_AS_IT_CAN_MS, receiptWaitMs: 300 }
       return withChains({ ...config, limits }, { burial: { blocks: 3n, ms: 0 } })
     },
   })

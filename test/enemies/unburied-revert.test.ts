@@ -8,7 +8,7 @@ import { nftsOf, transfers } from '../crash/flows.ts'
 import { buy } from '../operations/desk.ts'
 import { fundedWallet } from '../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
-import { startShop, type TestShop } from '../support/shop.ts'
+import { AS_FAR_AS_IT_CAN_MS, startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { withChains } from './by-hand.ts'
 
@@ -23,7 +23,8 @@ const confirmAll = (config: Config): Config => {
 }
 const startPatient = (wait = buryAll) =>
   startShop({
-    configure: (config) => wait({ ...config, limits: { ...config.limits, waitMsMax: 500, receiptWaitMs: 300 } }),
+    configure: (config) =>
+      wait({ ...config, limits: { ...config.limits, waitMsMax: AS_FAR_AS_IT_CAN_MS, receiptWaitMs: 300 } }),
   })
 
 test('a mint that reverted in a block which was taken back is delivered, and not refunded', async (t) => {

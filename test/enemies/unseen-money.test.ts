@@ -6,7 +6,7 @@ import { movableClock, said } from '../checkout/counter.ts'
 import { createMeddler } from '../checkout/meddler.ts'
 import { type Asked, challengeOf, credentialOf, type MppWallet, mppWallet, payingCall } from '../checkout/mpp-wallet.ts'
 import { post } from '../support/buyers.ts'
-import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
+import { AS_FAR_AS_IT_CAN_MS, erc20Balance, startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
 
@@ -18,7 +18,7 @@ before(async () => {
   shop = await startShop({
     wrapTransport: meddler.wrap,
     env: { SUTLER_RECONCILE_SECONDS: '1' },
-    configure: (config) => ({ ...config, limits: { ...config.limits, waitMsMax: 300 } }),
+    configure: (config) => ({ ...config, limits: { ...config.limits, waitMsMax: AS_FAR_AS_IT_CAN_MS } }),
   })
 })
 after(() => shop.stop())
@@ -39,7 +39,7 @@ async function startOwn(t: TestContext, clock: Clock): Promise<TestShop> {
     wrapTransport: meddler.wrap,
     configure: (config) => ({
       ...config,
-      limits: { ...config.limits, waitMsMax: 300, receiptWaitMs: 100, leaseSeconds: 2 },
+      limits: { ...config.limits, waitMsMax: AS_FAR_AS_IT_CAN_MS, receiptWaitMs: 100, leaseSeconds: 2 },
     }),
   })
   t.after(() => own.stop())

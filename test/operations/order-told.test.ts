@@ -10,7 +10,7 @@ import { TRIES_MAX } from '../../src/store/orders/tries.ts'
 import { json, linkedBuyer, type Refusal, ways } from '../shop/support.ts'
 import { fundedWallet, mppPayer, post, x402Payer } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
-import { startShop, type TestShop } from '../support/shop.ts'
+import { AS_FAR_AS_IT_CAN_MS, startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { asOperator, buy } from './desk.ts'
 
@@ -24,7 +24,10 @@ before(async () => {
   shop = await startShop({
     env: { SUTLER_WEBHOOK_LOOPBACK: 'true' },
     log: createLog({ level: 'debug', clock: systemClock, write: (line) => void lines.push(line) }),
-    configure: (config) => ({ ...config, limits: { ...config.limits, waitMsMax: 400, receiptWaitMs: 100 } }),
+    configure: (config) => ({
+      ...config,
+      limits: { ...config.limits, waitMsMax: AS_FAR_AS_IT_CAN_MS, receiptWaitMs: 100 },
+    }),
     waypoint: async (name) => {
       if (name === 'order.settled') atSettled()
     },
