@@ -1,24 +1,17 @@
-import { Problem } from '../base/problem.ts'
-import { AUTOMATIC } from '../domain/order.ts'
-import type { PaidOrder } from '../domain/rail.ts'
-import { type Arrival, presentArrival, type Till } from '../domain/till.ts'
-import { hurry } from '../store/jobs.ts'
-import { RefundsUsedUp } from '../store/orders/refund-budget.ts'
+import type { Arrival, Till } from '../domain/till.ts'
 import {
-  type ArrivalChange,
   type Claimant,
   changeArrival,
-  changedArrival,
   claimantOf,
   dueArrivals,
-  findArrival,
   sweepDust,
   touchArrival,
 } from '../store/tills/arrivals.ts'
 import { setAsideAt } from '../store/tills/books.ts'
 import { matchNamed } from '../store/tills/matching.ts'
-import { alone } from './held.ts'
-import { RECONCILE, type ReconcileContext } from './reconcile-context.ts'
+import { changeAndTell } from './arrival-change.ts'
+import { beginReturn, finishReturn } from './arrival-return.ts'
+import type { ReconcileContext } from './reconcile-context.ts'
 
 const PAGE = 100
 /** One look at a till takes no longer than this; the rest comes first next time. */
@@ -67,7 +60,7 @@ async function judge(context: ReconcileContext, till: Till, arrival: Arrival): P
   if (claimant.kind === 'order' && (await matchNamed(context.db, arrival, identity))) return arrival
   const { reason, orderId } = explained(claimant, arrival)
   const obstacle = await obstacleTo(context, till, arrival, claimant)
-  return change(context, till, arrival, {
+  return changeAndTell(context, till, arrival, {
     to: obstacle ? 'held' : 'orphaned',
     reason: obstacle ?? reason,
     orderId,
@@ -130,172 +123,4 @@ const AGAIN_MS_MAX = 3_600_000
 /** A payment that had bought, and that the chain did not show when the books were read again, looks like any other when it is back. */
 async function isAfterSetAside({ db }: ReconcileContext, { till, foundAt }: Arrival): Promise<boolean> {
   return foundAt < (await setAsideAt(db, till)) + AGAIN_MS_MAX
-}
-
-/**
- * The name of the payment is taken in the same transaction: from then on it cannot buy anything, and whoever presents it a moment before
- * has bought, and nothing goes back.
- */
-async function beginReturn(
-  context: ReconcileContext,
-  till: Till,
-  arrival: Arrival,
-  decided: Pick<ArrivalDecision, 'by' | 'alongside'> | null,
-): Promise<Arrival | null> {
-  const identity = await till.rail.identityOf(arrival)
-  const claimant = await claimantOf(context.db, identity)
-  if (claimant.kind === 'order' && claimant.status !== 'expired' && !claimant.isPaid) return null
-  const begun = {
-    to: 'refunding',
-    reason: arrival.reason,
-    decidedBy: decided?.by ?? AUTOMATIC,
-    claim: claimant.kind === 'nobody' ? identity : null,
-    type: 'refund.created',
-  } as const
-  if (decided) return change(context, till, arrival, { ...begun, alongside: decided.alongside })
-  const budget = { perDay: context.policy.refundsPerDay, perPayer: null }
-  try {
-    return await change(context, till, arrival, { ...begun, budget })
-  } catch (error) {
-    if (!(error instanceof RefundsUsedUp)) throw error
-    await changeArrival(context.db, arrival, { to: 'held', reason: error.message, event: null })
-    return null
-  }
-}
-
-/**
- * Journaled under the arrival's own id: however often this runs, one transfer leaves. While a key is rotated two may have a key each, and what one of
- * them signs the other must see: so one at a time, a person or whoever keeps the books.
- */
-async function finishReturn(context: ReconcileContext, till: Till, arrival: Arrival): Promise<Arrival> {
-  const { rail } = till
-  const paid = asPaidOrder(arrival, till)
-  const sent = await alone(context, arrival.id, (lease) => rail.refund(paid, lease, () => rail.isWitnessed(paid)))
-  const outcome = sent?.result ?? { kind: 'pending', detail: 'Somebody is at work on it right now.' }
-  if (outcome.kind === 'pending') {
-    context.log.warn('refund of a stray payment is not through yet', { arrivalId: arrival.id, detail: outcome.detail })
-    return arrival
-  }
-  const refunded = await change(context, till, arrival, {
-    to: 'refunded',
-    reason: arrival.reason,
-    refundTx: outcome.transaction,
-    type: 'refund.completed',
-  })
-  return refunded ?? arrival
-}
-
-function asPaidOrder({ id, sender, amount, transaction, foundAt }: Arrival, { rail, payTo }: Till): PaidOrder {
-  return {
-    id,
-    payer: sender,
-    amount,
-    asset: rail.asset,
-    network: rail.network,
-    payTo,
-    expiresAt: foundAt,
-    authorization: null,
-    inDoubt: false,
-    createdAt: foundAt,
-    settlement: { transaction, network: rail.network, payer: sender, settledAt: foundAt },
-  }
-}
-
-/** What a person says about money that nobody claimed. */
-type ArrivalDecision = Pick<ArrivalChange, 'alongside'> & {
-  readonly decision: 'refund' | 'keep'
-  readonly by: string
-  /** `later`: whoever keeps the books sends it, soon; whoever decided does not wait for the chain. */
-  readonly finish: 'now' | 'later'
-}
-
-/** A person decides about money that nobody claimed: back to its sender, or it stays. */
-export async function decideArrival(
-  context: ReconcileContext,
-  arrivalId: string,
-  decided: ArrivalDecision,
-): Promise<{ readonly arrival: Arrival; readonly till: Till }> {
-  const arrival = await findArrival(context.db, arrivalId)
-  const till = context.tills.find(({ id }) => id === arrival?.till)
-  if (!arrival) throw new Problem('order_not_found', `There is no arrival ${arrivalId.slice(0, 40)}.`)
-  if (!till)
-    throw new Problem(
-      'refund_refused',
-      `Arrival ${arrival.id} came to a till that this configuration has not; name the one that had it in SUTLER_RETIRED_ENV.`,
-    )
-  if (!['held', 'orphaned', 'dust'].includes(arrival.state))
-    throw new Problem('refund_refused', `Arrival ${arrival.id} is ${arrival.state}; there is nothing to decide.`)
-  const carryOut = decided.decision === 'refund' ? sendArrivalBack : keep
-  const changed = await carryOut(context, till, arrival, decided)
-  if (!changed) throw new Problem('refund_refused', `Arrival ${arrival.id} was claimed meanwhile; look at it again.`)
-  return { arrival: changed, till }
-}
-
-async function sendArrivalBack(
-  context: ReconcileContext,
-  till: Till,
-  arrival: Arrival,
-  decided: ArrivalDecision,
-): Promise<Arrival | null> {
-  if (!(await till.isDeep(arrival)))
-    throw new Problem(
-      'refund_refused',
-      `Arrival ${arrival.id} is not deep enough in the chain yet, or only one of two nodes shows it; try again soon.`,
-    )
-  const refunding = await beginReturn(context, till, arrival, decided)
-  if (decided.finish === 'now') return refunding && finishReturn(context, till, refunding)
-  await hurry(context.db, { kind: RECONCILE, key: till.id })
-  return refunding
-}
-
-async function keep(
-  context: ReconcileContext,
-  till: Till,
-  arrival: Arrival,
-  { by, alongside }: ArrivalDecision,
-): Promise<Arrival | null> {
-  const claim = await freeName(context, await till.rail.identityOf(arrival))
-  const kept = { to: 'kept', reason: arrival.reason, decidedBy: by, claim, event: null, alongside } as const
-  return changeArrival(context.db, arrival, kept)
-}
-
-/**
- * Takes money out of circulation until a person has decided: its name is taken, so that it cannot buy anything. Too little to open a case
- * for loses its name all the same.
- */
-export async function holdArrival(
-  context: ReconcileContext,
-  till: Till,
-  arrival: Arrival,
-  { reason, identity }: { readonly reason: string; readonly identity: string | null },
-): Promise<Arrival | null> {
-  const claim = await freeName(context, identity)
-  if (arrival.amount < context.policy.refundAtLeast)
-    return changeArrival(context.db, arrival, { to: 'dust', reason, claim, event: null })
-  return change(context, till, arrival, { to: 'held', reason, claim, type: 'payment.orphaned' })
-}
-
-async function freeName({ db }: ReconcileContext, identity: string | null): Promise<string | null> {
-  return (await claimantOf(db, identity)).kind === 'nobody' ? identity : null
-}
-
-type Step = Omit<ArrivalChange, 'event'> & { readonly type: NonNullable<ArrivalChange['event']>['type'] }
-
-async function change(
-  context: ReconcileContext,
-  till: Till,
-  arrival: Arrival,
-  { type, ...to }: Step,
-): Promise<Arrival | null> {
-  const data = presentArrival(changedArrival(arrival, to), till)
-  const changed = await changeArrival(context.db, arrival, { ...to, event: { type, data } })
-  if (changed && changed.state !== 'refunded')
-    context.log.error('stray payment found', {
-      arrivalId: arrival.id,
-      state: changed.state,
-      paymentTx: arrival.transaction,
-      amount: arrival.amount,
-      reason: changed.reason,
-    })
-  return changed
 }

@@ -5,7 +5,7 @@ import type { Arrival, Till } from '../domain/till.ts'
 import { claimantOf, listArrivals } from '../store/tills/arrivals.ts'
 import { trustAgain } from '../store/tills/books.ts'
 import { SET_ASIDE } from '../store/tills/scan.ts'
-import { holdArrival } from './orphans.ts'
+import { holdArrival } from './arrival-change.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
 
 const PAGE = 1_000

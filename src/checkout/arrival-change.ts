@@ -1,0 +1,46 @@
+import { type Arrival, presentArrival, type Till } from '../domain/till.ts'
+import { type ArrivalChange, changeArrival, changedArrival, claimantOf } from '../store/tills/arrivals.ts'
+import type { ReconcileContext } from './reconcile-context.ts'
+
+type Step = Omit<ArrivalChange, 'event'> & { readonly type: NonNullable<ArrivalChange['event']>['type'] }
+
+/** Money that nobody claimed changes its state, and the world outside hears of it in the same transaction. Null: somebody was first. */
+export async function changeAndTell(
+  context: ReconcileContext,
+  till: Till,
+  arrival: Arrival,
+  { type, ...to }: Step,
+): Promise<Arrival | null> {
+  const data = presentArrival(changedArrival(arrival, to), till)
+  const changed = await changeArrival(context.db, arrival, { ...to, event: { type, data } })
+  if (changed && changed.state !== 'refunded')
+    context.log.error('stray payment found', {
+      arrivalId: arrival.id,
+      state: changed.state,
+      paymentTx: arrival.transaction,
+      amount: arrival.amount,
+      reason: changed.reason,
+    })
+  return changed
+}
+
+/**
+ * Takes money out of circulation until a person has decided: its name is taken, so that it cannot buy anything. Too little to open a case
+ * for loses its name all the same.
+ */
+export async function holdArrival(
+  context: ReconcileContext,
+  till: Till,
+  arrival: Arrival,
+  { reason, identity }: { readonly reason: string; readonly identity: string | null },
+): Promise<Arrival | null> {
+  const claim = await freeName(context, identity)
+  if (arrival.amount < context.policy.refundAtLeast)
+    return changeArrival(context.db, arrival, { to: 'dust', reason, claim, event: null })
+  return changeAndTell(context, till, arrival, { to: 'held', reason, claim, type: 'payment.orphaned' })
+}
+
+/** The name of a payment that nobody has taken yet. */
+export async function freeName({ db }: ReconcileContext, identity: string | null): Promise<string | null> {
+  return (await claimantOf(db, identity)).kind === 'nobody' ? identity : null
+}

@@ -1,0 +1,80 @@
+import { AUTOMATIC } from '../domain/order.ts'
+import type { PaidOrder } from '../domain/rail.ts'
+import type { Arrival, Till } from '../domain/till.ts'
+import { RefundsUsedUp } from '../store/orders/refund-budget.ts'
+import { type ArrivalChange, changeArrival, claimantOf } from '../store/tills/arrivals.ts'
+import { changeAndTell } from './arrival-change.ts'
+import { alone } from './held.ts'
+import type { ReconcileContext } from './reconcile-context.ts'
+
+/** The person who decided that it goes back, and what is written together with it. Nobody: by itself, within what a day may cost. */
+type Decided = Pick<ArrivalChange, 'alongside'> & { readonly by: string }
+
+/**
+ * The name of the payment is taken in the same transaction: from then on it cannot buy anything, and whoever presents it a moment before
+ * has bought, and nothing goes back.
+ */
+export async function beginReturn(
+  context: ReconcileContext,
+  till: Till,
+  arrival: Arrival,
+  decided: Decided | null,
+): Promise<Arrival | null> {
+  const identity = await till.rail.identityOf(arrival)
+  const claimant = await claimantOf(context.db, identity)
+  if (claimant.kind === 'order' && claimant.status !== 'expired' && !claimant.isPaid) return null
+  const begun = {
+    to: 'refunding',
+    reason: arrival.reason,
+    decidedBy: decided?.by ?? AUTOMATIC,
+    claim: claimant.kind === 'nobody' ? identity : null,
+    type: 'refund.created',
+  } as const
+  if (decided) return changeAndTell(context, till, arrival, { ...begun, alongside: decided.alongside })
+  const budget = { perDay: context.policy.refundsPerDay, perPayer: null }
+  try {
+    return await changeAndTell(context, till, arrival, { ...begun, budget })
+  } catch (error) {
+    if (!(error instanceof RefundsUsedUp)) throw error
+    await changeArrival(context.db, arrival, { to: 'held', reason: error.message, event: null })
+    return null
+  }
+}
+
+/**
+ * Journaled under the arrival's own id: however often this runs, one transfer leaves. While a key is rotated two may have a key each, and what one of
+ * them signs the other must see: so one at a time, a person or whoever keeps the books.
+ */
+export async function finishReturn(context: ReconcileContext, till: Till, arrival: Arrival): Promise<Arrival> {
+  const { rail } = till
+  const paid = asPaidOrder(arrival, till)
+  const sent = await alone(context, arrival.id, (lease) => rail.refund(paid, lease, () => rail.isWitnessed(paid)))
+  const outcome = sent?.result ?? { kind: 'pending', detail: 'Somebody is at work on it right now.' }
+  if (outcome.kind === 'pending') {
+    context.log.warn('refund of a stray payment is not through yet', { arrivalId: arrival.id, detail: outcome.detail })
+    return arrival
+  }
+  const refunded = await changeAndTell(context, till, arrival, {
+    to: 'refunded',
+    reason: arrival.reason,
+    refundTx: outcome.transaction,
+    type: 'refund.completed',
+  })
+  return refunded ?? arrival
+}
+
+function asPaidOrder({ id, sender, amount, transaction, foundAt }: Arrival, { rail, payTo }: Till): PaidOrder {
+  return {
+    id,
+    payer: sender,
+    amount,
+    asset: rail.asset,
+    network: rail.network,
+    payTo,
+    expiresAt: foundAt,
+    authorization: null,
+    inDoubt: false,
+    createdAt: foundAt,
+    settlement: { transaction, network: rail.network, payer: sender, settledAt: foundAt },
+  }
+}
