@@ -69,6 +69,7 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
     const { lineage, known } = await lookAtStore(db, recent)
     if (lineage === memory.lineage() && known === recent.length) return
     state = 'moved'
+    memory.doubt()
     log.error('the store moved, or is an older copy of itself; nothing is sold until the chain was read', {
       lineage,
       missing: recent.length - known,

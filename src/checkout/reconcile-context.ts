@@ -4,6 +4,7 @@ import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
 import type { Till } from '../domain/till.ts'
 import type { Database } from '../store/db.ts'
+import type { StoreMemory } from './store-memory.ts'
 
 /** The job that looks after a till. */
 export const RECONCILE = 'reconcile'
@@ -16,6 +17,7 @@ export type ReconcileContext = {
   readonly random: Random
   readonly log: Log
   readonly policy: ReconcilePolicy
+  readonly memory: Pick<StoreMemory, 'isInDoubt'>
   /** Payers that money is never sent back to without a person's word. */
   isBlocked(payer: Address): Promise<boolean>
   /** What went back today without anybody having decided it. */

@@ -1,5 +1,5 @@
 import type { Hash } from '../base/address.ts'
-import { isProblem } from '../base/problem.ts'
+import { isProblem, Problem } from '../base/problem.ts'
 import { RpcError } from '../chain/rpc.ts'
 import { blockRanges } from '../chain/transfers.ts'
 import { type Lease, LeaseLost } from '../domain/lease.ts'
@@ -60,12 +60,25 @@ export async function reconcile(context: ReconcileContext): Promise<readonly Til
 
 export async function reconcileTill(context: ReconcileContext, till: Till, lease: Lease): Promise<TillReport> {
   const begunAt = context.clock.now()
+  assertLearned(context)
   const scan = await scanTill(context, till)
   // Whoever starts sets it aside before they sell; this is for a store that was put back under a shop that sells.
   if (scan.mark.isDoubted) await setAside(context, till, scan)
   await workOrphans(context, till)
   await workMissing(context, till, { mark: scan.mark, begunAt, lease })
   return report(context, till, scan, await till.watchSends(lease))
+}
+
+/**
+ * A store that was put back has forgotten purchases, and whoever starts finds that out before anybody keeps its books: else what has bought would go back, and
+ * whoever looks at a till ends the silence that tells of it.
+ */
+function assertLearned({ memory }: ReconcileContext): void {
+  if (memory.isInDoubt())
+    throw new Problem(
+      'chain_unavailable',
+      'Which payments were spent is not known yet; the books are kept as soon as every chain has been read.',
+    )
 }
 
 type TillScan = {

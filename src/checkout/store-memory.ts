@@ -9,6 +9,9 @@ export type StoreMemory = {
   remember(identity: string): void
   /** The newest that were remembered. */
   recent(): readonly string[]
+  /** Until the chain has been read, at the start and whenever the store turns out to be another one, nobody can say what it has forgotten. */
+  isInDoubt(): boolean
+  doubt(): void
   /** From now on this is the history that counts, and these payments are no longer expected in it. */
   accept(lineage: string, missed: readonly string[]): void
 }
@@ -18,6 +21,7 @@ const REMEMBERED = 64
 
 export function createStoreMemory(): StoreMemory {
   let lineage: string | null = null
+  let isInDoubt = true
   let recent: string[] = []
   return {
     lineage: () => lineage,
@@ -26,8 +30,13 @@ export function createStoreMemory(): StoreMemory {
       if (recent.length > REMEMBERED) recent.shift()
     },
     recent: () => [...recent],
+    isInDoubt: () => isInDoubt,
+    doubt() {
+      isInDoubt = true
+    },
     accept(accepted, missed) {
       lineage = accepted
+      isInDoubt = false
       // What was remembered since is not among them: it has not been looked for yet.
       recent = recent.filter((identity) => !missed.includes(identity))
     },

@@ -190,7 +190,7 @@ function healthRails({ accounts, rails, chainOf }: OperationsParts): readonly He
 }
 
 function reconcileContextOf(parts: OperationsParts, tills: readonly Till[]): ReconcileContext {
-  const { config, database, clock, random, log, orders, rules } = parts
+  const { config, database, clock, random, log, orders, rules, memory } = parts
   const { operations, limits } = config
   return {
     db: database,
@@ -198,6 +198,7 @@ function reconcileContextOf(parts: OperationsParts, tills: readonly Till[]): Rec
     clock,
     random,
     log,
+    memory,
     policy: {
       orphanAfterSeconds: operations.orphanAfterSeconds,
       refundAfterSeconds: operations.orphanRefundSeconds,
