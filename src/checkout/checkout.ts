@@ -33,7 +33,7 @@ export type Checkout = {
   readonly log: Log
   readonly waypoint: Waypoint
   readonly limits: CheckoutLimits
-  readonly memory: Pick<StoreMemory, 'lineage' | 'remember'>
+  readonly memory: Pick<StoreMemory, 'lineage' | 'remember' | 'isInDoubt'>
   readonly receipts: ReceiptSigner
   readonly meter: Meter
   /** Payers that nothing is sold to, and that money is sent back to only on a person's word. */

@@ -30,6 +30,7 @@ export async function refusalOfUnreadable(checkout: Checkout, error: unknown): P
 }
 
 async function mayHaveMoved(checkout: Checkout, payment: ShownPayment): Promise<boolean> {
+  if (checkout.memory.isInDoubt()) return true
   try {
     return await (payment instanceof SpoiltPayment
       ? checkout.orders.isAnyHandleKnown(payment.handles)
@@ -41,7 +42,12 @@ async function mayHaveMoved(checkout: Checkout, payment: ShownPayment): Promise<
 }
 
 /** May a purchase that the store has forgotten have sent this promise, so that the chain may yet show it? */
-export async function mayBeUnderWay({ orders }: Checkout, rail: Rail, credential: Credential): Promise<boolean> {
+export async function mayBeUnderWay(
+  { orders, memory }: Checkout,
+  rail: Rail,
+  credential: Credential,
+): Promise<boolean> {
+  if (memory.isInDoubt()) return true
   return (await orders.mayHaveForgotten(credential.askedAt)) && !(await rail.isOver(credential))
 }
 

@@ -14,7 +14,7 @@ import { landedInTime } from './in-time.ts'
 import { type Misplaced, refusalOfMisplaced, refusalOfUnreadable } from './misplaced.ts'
 import { digestOf, open, promiseOf, type Written } from './opening.ts'
 import type { PaidCall, PurchaseRequest } from './paid-call.ts'
-import { cannotLookNow, mayStillLand, ranOut, refusalOfOpening, setAsideBefore, unsure } from './refusal.ts'
+import { cannotLookNow, mayStillLand, notLearned, ranOut, refusalOfOpening, setAsideBefore, unsure } from './refusal.ts'
 import { replay, saidBefore, sameKey } from './replay.ts'
 import { runShared, waitFor } from './run.ts'
 
@@ -166,6 +166,8 @@ async function buyOrSendBack<Input extends JsonObject>(call: PaidCall<Input>): P
   return verifyAndTake(call).catch(async (error: unknown) => {
     const { checkout, offer, credential } = call
     if (!isProblem(error) || credential.funds === 'captured') throw error
+    // Neither that it was not taken nor that it has bought nothing can be said by a store that may be an older copy of itself.
+    if (checkout.memory.isInDoubt()) throw error.status === 402 ? notLearned(error) : unsure(error, false)
     const isForgotten = await checkout.orders.mayHaveForgotten(credential.askedAt)
     // Whatever speaks against it: a purchase that is forgotten may have sent it, and until its time is over it may land yet.
     if (isForgotten && !(await offer.rail.isOver(credential))) throw await notSold(call, MAY_HAVE_BOUGHT)

@@ -62,6 +62,15 @@ export function cannotLookNow(cause?: unknown): Problem {
   })
 }
 
+/** While nobody can say yet what the store has forgotten. Nothing is sold then either, so nobody is asked to pay. */
+export function notLearned(cause: unknown): Problem {
+  return new Problem(
+    'chain_unavailable',
+    'The shop is still reading which payments were spent; send the same payment again shortly, and no other.',
+    { taken: 'unknown', cause },
+  )
+}
+
 /** For a promise that may have been sent by a purchase which the store has forgotten: nobody can say any more that it will not be kept. */
 export function mayStillLand(): Problem {
   return new Problem(

@@ -35,6 +35,7 @@ export async function forgetPurchase(
     shop,
     backup,
     buyer,
+    credential,
     open,
     chain,
     /** The very transaction that the chain has taken back. */

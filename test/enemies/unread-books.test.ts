@@ -2,46 +2,19 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { silentLog } from '../../src/base/log.ts'
 import { isProblem } from '../../src/base/problem.ts'
-import type { RpcTransport } from '../../src/chain/transport.ts'
 import type { ReconcilePolicy } from '../../src/checkout/reconcile-context.ts'
 import type { Service } from '../../src/service/service.ts'
 import { copyDatabase } from '../../src/store/copy.ts'
-import type { Database } from '../../src/store/db.ts'
 import { nftsOf } from '../crash/flows.ts'
-import { AT_ONCE, buy, impatiently, reconcileRail } from '../operations/desk.ts'
+import { AT_ONCE, buy, reconcileRail } from '../operations/desk.ts'
 import { post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
-import { plainTransports, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { startWithBackup } from './by-hand.ts'
+import { startDeaf } from './deaf.ts'
 
 // A store was put back, and while one chain does not answer nobody can say what it has forgotten: the shop sells nothing. Whoever keeps the books of the other
 // chain must not take the word of that store either.
-
-/** A shop on the backup that cannot ask the chain which a rail is not on, until it may. */
-async function startDeaf({ shop, backup }: { shop: TestShop; backup: Database }, rail: RailUnderTest) {
-  const deafTo = shop.chains[rail.rail === 'mpp' ? 'native' : 'tempo'].chainId
-  let isDeaf = true
-  const hearing =
-    (transport: RpcTransport): RpcTransport =>
-    async (...request) => {
-      if (isDeaf) throw new Error('nobody answers')
-      return transport(...request)
-    }
-  const transports = new Map(
-    [...plainTransports(shop.chains)].map(([chainId, plain]) => [
-      chainId,
-      chainId === deafTo ? hearing(plain as RpcTransport) : plain,
-    ]),
-  )
-  const service = await shop.replica({ database: backup, transports, configure: impatiently })
-  return {
-    service,
-    hear() {
-      isDeaf = false
-    },
-  }
-}
 
 /** As a disk that was taken back, and nobody sold when it was: nothing but the keys, and a long silence, can tell. */
 async function startTakenBack(t: TestContext) {
