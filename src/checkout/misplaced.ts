@@ -32,13 +32,19 @@ export async function refusalOfUnreadable(checkout: Checkout, error: unknown): P
 async function mayHaveMoved(checkout: Checkout, payment: ShownPayment): Promise<boolean> {
   if (checkout.memory.isInDoubt()) return true
   try {
-    return await (payment instanceof SpoiltPayment
-      ? checkout.orders.isAnyHandleKnown(payment.handles)
-      : hasMoved(checkout, payment))
+    return await (payment instanceof SpoiltPayment ? hasBought(checkout, payment) : hasMoved(checkout, payment))
   } catch (error) {
     if (isProblem(error)) return true
     throw error
   }
+}
+
+/** Longer after it was asked for no promise lands, by whichever clock. */
+const PROMISE_MS_MAX = 3_600_000
+
+/** When it was asked for may be what is lost of it: whatever is shown so soon after a restore may be what a forgotten purchase has sent. */
+async function hasBought({ orders, clock }: Checkout, { handles }: SpoiltPayment): Promise<boolean> {
+  return (await orders.isAnyHandleKnown(handles)) || orders.mayHaveForgotten(clock.now() - PROMISE_MS_MAX)
 }
 
 /** May a purchase that the store has forgotten have sent this promise, so that the chain may yet show it? */

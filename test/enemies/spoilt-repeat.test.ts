@@ -12,6 +12,7 @@ import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { startWithBackup } from './by-hand.ts'
+import { type Echo, spoilt, withoutPart } from './spoilt.ts'
 
 // A payment that has bought is repeated by somebody who has lost a part of what it echoes. What names it is all there.
 
@@ -20,20 +21,6 @@ before(async () => {
   shop = await startShop()
 })
 after(() => shop.stop())
-
-type Echo = { resource?: unknown; challenge?: { opaque?: unknown } }
-
-function withoutPart({ resource: _, challenge, ...rest }: Echo): object {
-  if (!challenge) return rest
-  const { opaque: _opaque, ...echoed } = challenge
-  return { ...rest, challenge: echoed }
-}
-
-function spoilt(rail: RailUnderTest, credential: string, spoil = withoutPart): string {
-  const [encoded = ''] = credential.split(' ').slice(-1)
-  const text = Buffer.from(JSON.stringify(spoil(JSON.parse(Buffer.from(encoded, 'base64url').toString()))))
-  return rail.rail === 'x402' ? text.toString('base64') : `Payment ${text.toString('base64url')}`
-}
 
 const rails: readonly RailUnderTest[] = [x402UnderTest, mppPullUnderTest]
 for (const rail of rails)
