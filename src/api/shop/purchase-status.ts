@@ -134,9 +134,23 @@ const ANY_RAIL = ''
 /** Never claimed; but the money may have reached us all the same, and then its payer is told so. */
 async function unclaimed(checkout: Checkout, reference: string): Promise<Problem> {
   const stray = REFERENCE.test(reference) ? await checkout.orders.stray(reference) : null
-  return stray
-    ? reachedUs(checkout, stray)
-    : new Problem('payment_not_found', `No payment ${reference.slice(0, 80)} was ever claimed here.`)
+  if (stray) return reachedUs(checkout, stray)
+  const name = reference.slice(0, 80)
+  if (!(await mayHaveForgotten(checkout)))
+    return new Problem('payment_not_found', `No payment ${name} was ever claimed here.`)
+  return new Problem(
+    'payment_not_found',
+    `No payment ${name} is known here, and the books of this shop were put back: it may have bought before. Send the same payment again, and no other.`,
+    { taken: 'unknown', action: 'wait_same_credential' },
+  )
+}
+
+/** Nobody asks for longer what became of a payment. */
+const ASKED_FOR_MS_MAX = 30 * 24 * 3_600_000
+
+/** A store that was put back knows no order since then, and of what was taken for one it knows only the names that the chain shows. */
+async function mayHaveForgotten({ memory, orders, clock }: Checkout): Promise<boolean> {
+  return memory.isInDoubt() || orders.mayHaveForgotten(clock.now() - ASKED_FOR_MS_MAX)
 }
 
 /** Without a purchase, or after its order had been given up. */
