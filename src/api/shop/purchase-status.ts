@@ -140,7 +140,7 @@ async function unclaimed(checkout: Checkout, reference: string): Promise<Problem
     return new Problem('payment_not_found', `No payment ${name} was ever claimed here.`)
   return new Problem(
     'payment_not_found',
-    `No payment ${name} is known here, and the books of this shop were put back: it may have bought before. Send the same payment again, and no other.`,
+    `No payment ${name} is known here, and this shop may have been put back to an earlier copy of its books: it may have bought before. Send the same payment again, and no other.`,
     { taken: 'unknown', action: 'wait_same_credential' },
   )
 }
