@@ -1,9 +1,10 @@
 import type { Hash } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
-import { Problem } from '../base/problem.ts'
+import { isProblem, Problem } from '../base/problem.ts'
 import { RpcError } from '../chain/rpc.ts'
 import type { Credential, NodeWord, Rail } from '../domain/rail.ts'
 import type { Checkout } from './checkout.ts'
+import { unsure } from './refusal.ts'
 
 /** A payment, and where it is to be looked for. */
 type Shown = {
@@ -25,13 +26,13 @@ export async function within<Result>(clock: Clock, ms: number, work: Promise<Res
 
 /**
  * Where a payment is on the chain, if it is. A node may search for minutes; its payer does not wait as long, and hears that nobody knows. So
- * they do when nodes have thrown away the blocks in which it may be.
+ * they do when nodes have thrown away the blocks in which it may be, and when none answers: it is looked for only where it may have landed.
  */
 export async function landedInTime({ checkout, offer, credential }: Shown, word: NodeWord): Promise<Hash | null> {
   const { clock, limits } = checkout
   const look = offer.rail.landed(credential, word).then((transaction) => ({ transaction }))
   const seen = await within(clock, limits.lookMsMax, look).catch((error: unknown) => {
-    if (!(error instanceof RpcError)) throw error
+    if (!(error instanceof RpcError)) throw isProblem(error) ? unsure(error, false) : error
     throw new Problem(
       'payment_conflict',
       'The chain does not show any more whether this payment landed; make no other one before your wallet shows that it did not.',
@@ -44,4 +45,14 @@ export async function landedInTime({ checkout, offer, credential }: Shown, word:
     'The chain takes long to say whether this payment landed; send the same request again, and no other payment.',
     { taken: 'unknown', action: 'wait_same_credential' },
   )
+}
+
+/** Is the time of a promise over, by the chain? While nobody tells, it is not, and it may land yet. */
+export async function isSurelyOver(rail: Rail, credential: Credential): Promise<boolean> {
+  try {
+    return await rail.isOver(credential)
+  } catch (error) {
+    if (isProblem(error)) return false
+    throw error
+  }
 }

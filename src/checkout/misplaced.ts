@@ -1,7 +1,7 @@
 import { isProblem, MAY_HAVE_MOVED, Problem } from '../base/problem.ts'
 import { type Credential, type Rail, SpoiltPayment } from '../domain/rail.ts'
 import type { Checkout } from './checkout.ts'
-import { landedInTime } from './in-time.ts'
+import { isSurelyOver, landedInTime } from './in-time.ts'
 
 /** A payment as it was read, or what names it. */
 export type ShownPayment = { readonly rail: Rail; readonly credential: Credential } | SpoiltPayment
@@ -54,7 +54,7 @@ export async function mayBeUnderWay(
   credential: Credential,
 ): Promise<boolean> {
   if (memory.isInDoubt()) return true
-  return (await orders.mayHaveForgotten(credential.askedAt)) && !(await rail.isOver(credential))
+  return (await orders.mayHaveForgotten(credential.askedAt)) && !(await isSurelyOver(rail, credential))
 }
 
 async function hasMoved(checkout: Checkout, { rail, credential }: Exclude<ShownPayment, Problem>): Promise<boolean> {

@@ -10,7 +10,7 @@ import { ASKED, type ChallengeReason, type Outcome } from './answer.ts'
 import { sentBack } from './astray.ts'
 import type { Checkout } from './checkout.ts'
 import { refuseFormer, whereMeant } from './former.ts'
-import { landedInTime } from './in-time.ts'
+import { isSurelyOver, landedInTime } from './in-time.ts'
 import { type Misplaced, refusalOfMisplaced, refusalOfUnreadable } from './misplaced.ts'
 import { digestOf, open, promiseOf, type Written } from './opening.ts'
 import type { PaidCall, PurchaseRequest } from './paid-call.ts'
@@ -170,7 +170,7 @@ async function buyOrSendBack<Input extends JsonObject>(call: PaidCall<Input>): P
     if (checkout.memory.isInDoubt()) throw error.status === 402 ? notLearned(error) : unsure(error, false)
     const isForgotten = await checkout.orders.mayHaveForgotten(credential.askedAt)
     // Whatever speaks against it: a purchase that is forgotten may have sent it, and until its time is over it may land yet.
-    if (isForgotten && !(await offer.rail.isOver(credential))) throw await notSold(call, MAY_HAVE_BOUGHT)
+    if (isForgotten && !(await isSurelyOver(offer.rail, credential))) throw await notSold(call, MAY_HAVE_BOUGHT)
     const transaction = error.status === 402 ? await landedInTime(call, isForgotten ? 'all' : 'one') : null
     if (!transaction) throw error
     const detail = 'This payment is on the chain already and has bought nothing; it goes back to its payer.'
@@ -219,7 +219,7 @@ async function notSold<Input extends JsonObject>(call: PaidCall<Input>, detail: 
   const { offer, credential } = call
   const isCaptured = credential.funds === 'captured'
   // Before the look: what has landed until then is seen by it.
-  const isOver = !isCaptured && (await offer.rail.isOver(credential))
+  const isOver = !isCaptured && (await isSurelyOver(offer.rail, credential))
   const transaction = await landedInTime(call, 'all')
   if (transaction) return sentBack(call, { transaction, detail, mayBeAnothers: false })
   if (isCaptured) return cannotLookNow()
