@@ -33,7 +33,9 @@ export type Checkout = {
   readonly log: Log
   readonly waypoint: Waypoint
   readonly limits: CheckoutLimits
-  readonly memory: Pick<StoreMemory, 'lineage' | 'remember' | 'isInDoubt'>
+  readonly memory: Pick<StoreMemory, 'lineage' | 'remember'>
+  /** Until it is known what the store has forgotten nobody says of a payment that it was not taken. */
+  isInDoubt(): Promise<boolean>
   readonly receipts: ReceiptSigner
   readonly meter: Meter
   /** Payers that nothing is sold to, and that money is sent back to only on a person's word. */

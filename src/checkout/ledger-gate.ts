@@ -8,7 +8,7 @@ import { addDoubted, booksKept, doubtAfterSilence, doubtBooks, isTillKnown, trus
 import { scanTill } from './reconcile.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
 import { setAside } from './set-aside.ts'
-import type { StoreMemory } from './store-memory.ts'
+import { moveOf, type StoreMemory } from './store-memory.ts'
 
 /** Until the chain has been read, nobody can say which payments were spent: no credential is taken before. */
 export type LedgerGate = {
@@ -65,15 +65,11 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
 
   /** Is it still the store that it was? */
   async function look(): Promise<void> {
-    const recent = memory.recent()
-    const { lineage, known } = await lookAtStore(db, recent)
-    if (lineage === memory.lineage() && known === recent.length) return
+    const move = await moveOf(db, memory)
+    if (move === null) return
     state = 'moved'
     memory.doubt()
-    log.error('the store moved, or is an older copy of itself; nothing is sold until the chain was read', {
-      lineage,
-      missing: recent.length - known,
-    })
+    log.error('the store moved, or is an older copy of itself; nothing is sold until the chain was read', move)
   }
 
   async function retry(stop: AbortSignal): Promise<void> {

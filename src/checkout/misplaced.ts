@@ -30,7 +30,7 @@ export async function refusalOfUnreadable(checkout: Checkout, error: unknown): P
 }
 
 async function mayHaveMoved(checkout: Checkout, payment: ShownPayment): Promise<boolean> {
-  if (checkout.memory.isInDoubt()) return true
+  if (await checkout.isInDoubt()) return true
   try {
     return await (payment instanceof SpoiltPayment ? hasBought(checkout, payment) : hasMoved(checkout, payment))
   } catch (error) {
@@ -48,13 +48,9 @@ async function hasBought({ orders, clock }: Checkout, { handles }: SpoiltPayment
 }
 
 /** May a purchase that the store has forgotten have sent this promise, so that the chain may yet show it? */
-export async function mayBeUnderWay(
-  { orders, memory }: Checkout,
-  rail: Rail,
-  credential: Credential,
-): Promise<boolean> {
-  if (memory.isInDoubt()) return true
-  return (await orders.mayHaveForgotten(credential.askedAt)) && !(await isSurelyOver(rail, credential))
+export async function mayBeUnderWay(checkout: Checkout, rail: Rail, credential: Credential): Promise<boolean> {
+  if (await checkout.isInDoubt()) return true
+  return (await checkout.orders.mayHaveForgotten(credential.askedAt)) && !(await isSurelyOver(rail, credential))
 }
 
 async function hasMoved(checkout: Checkout, { rail, credential }: Exclude<ShownPayment, Problem>): Promise<boolean> {

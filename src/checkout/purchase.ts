@@ -167,7 +167,7 @@ async function buyOrSendBack<Input extends JsonObject>(call: PaidCall<Input>): P
     const { checkout, offer, credential } = call
     if (!isProblem(error) || credential.funds === 'captured') throw error
     // Neither that it was not taken nor that it has bought nothing can be said by a store that may be an older copy of itself.
-    if (checkout.memory.isInDoubt()) throw error.status === 402 ? notLearned(error) : unsure(error, false)
+    if (await checkout.isInDoubt()) throw error.status === 402 ? notLearned(error) : unsure(error, false)
     const isForgotten = await checkout.orders.mayHaveForgotten(credential.askedAt)
     // Whatever speaks against it: a purchase that is forgotten may have sent it, and until its time is over it may land yet.
     if (isForgotten && !(await isSurelyOver(offer.rail, credential))) throw await notSold(call, MAY_HAVE_BOUGHT)

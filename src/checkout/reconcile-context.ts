@@ -17,7 +17,7 @@ export type ReconcileContext = {
   readonly random: Random
   readonly log: Log
   readonly policy: ReconcilePolicy
-  readonly memory: Pick<StoreMemory, 'isInDoubt'>
+  readonly memory: Pick<StoreMemory, 'isInDoubt' | 'lineage' | 'recent'>
   /** Payers that money is never sent back to without a person's word. */
   isBlocked(payer: Address): Promise<boolean>
   /** What went back today without anybody having decided it. */

@@ -16,6 +16,7 @@ import { workOrphans } from './orphans.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
 import { type ScanStep, scanSteps } from './scan-steps.ts'
 import { setAside } from './set-aside.ts'
+import { isInDoubt } from './store-memory.ts'
 
 /** What one look at a till found. */
 export type TillReport = {
@@ -60,7 +61,7 @@ export async function reconcile(context: ReconcileContext): Promise<readonly Til
 
 export async function reconcileTill(context: ReconcileContext, till: Till, lease: Lease): Promise<TillReport> {
   const begunAt = context.clock.now()
-  assertLearned(context)
+  await assertLearned(context)
   const scan = await scanTill(context, till)
   // Whoever starts sets it aside before they sell; this is for a store that was put back under a shop that sells.
   if (scan.mark.isDoubted) await setAside(context, till, scan)
@@ -73,8 +74,8 @@ export async function reconcileTill(context: ReconcileContext, till: Till, lease
  * A store that was put back has forgotten purchases, and whoever starts finds that out before anybody keeps its books: else what has bought would go back, and
  * whoever looks at a till ends the silence that tells of it.
  */
-function assertLearned({ memory }: ReconcileContext): void {
-  if (memory.isInDoubt())
+async function assertLearned({ db, memory }: ReconcileContext): Promise<void> {
+  if (await isInDoubt(db, memory))
     throw new Problem(
       'chain_unavailable',
       'Which payments were spent is not known yet; the books are kept as soon as every chain has been read.',

@@ -23,7 +23,7 @@ import { VERSION } from '../base/version.ts'
 import type { Checkout, OrderJobs } from '../checkout/checkout.ts'
 import { createReceiptSigner } from '../checkout/receipt.ts'
 import { sendBack } from '../checkout/send-back.ts'
-import { createStoreMemory } from '../checkout/store-memory.ts'
+import { createStoreMemory, isInDoubt } from '../checkout/store-memory.ts'
 import { startWorker } from '../checkout/worker.ts'
 import { type Config, mcpBaseUrl } from '../config/config.ts'
 import type { Shelf } from '../domain/catalog.ts'
@@ -168,6 +168,7 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   const checkout: Checkout = {
     ...{ clock, random, log, waypoint, limits, orders, offers, meter, receipts, memory },
     jobs: orderJobs(database),
+    isInDoubt: () => isInDoubt(database, memory),
     byRecords: telling.byRecords,
     ensureRoom() {
       database.ensureRoom()
@@ -177,8 +178,7 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
       operations.health.assertSelling(surface, rail)
       return rules.assertUnpaused(rail)
     },
-    isBlocked: rules.isBlocked,
-    isNeverServed: rules.isNeverServed,
+    ...{ isBlocked: rules.isBlocked, isNeverServed: rules.isNeverServed },
     sendBack: (rail, astray) => sendBack(operations.reconcileContext, rail, astray),
     paymentUrl: (rail, reference) => context.urlOf(rail, `/payments/${reference}`),
     enterWaitingRoom: createWaitingRoom(limits.waitingMax),
