@@ -171,7 +171,9 @@ async function buyOrSendBack<Input extends JsonObject>(call: PaidCall<Input>): P
     const isForgotten = await checkout.orders.mayHaveForgotten(credential.askedAt)
     // Whatever speaks against it: a purchase that is forgotten may have sent it, and until its time is over it may land yet.
     if (isForgotten && !(await isSurelyOver(offer.rail, credential))) throw await notSold(call, MAY_HAVE_BOUGHT)
-    const transaction = error.status === 402 ? await landedInTime(call, isForgotten ? 'all' : 'one') : null
+    // Nobody asks the chain for a request that buys nothing, unless we may have sent it ourselves.
+    const mayHaveLanded = isForgotten || error.status === 402
+    const transaction = mayHaveLanded ? await landedInTime(call, isForgotten ? 'all' : 'one') : null
     if (!transaction) throw error
     const detail = 'This payment is on the chain already and has bought nothing; it goes back to its payer.'
     throw await sentBack(call, { transaction, detail, mayBeAnothers: true })
