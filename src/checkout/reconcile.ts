@@ -74,11 +74,12 @@ export async function reconcileTill(context: ReconcileContext, till: Till, lease
  * A store that was put back has forgotten purchases, and whoever starts finds that out before anybody keeps its books: else what has bought would go back, and
  * whoever looks at a till ends the silence that tells of it.
  */
-async function assertLearned({ db, memory }: ReconcileContext): Promise<void> {
+export async function assertLearned({ db, memory }: ReconcileContext): Promise<void> {
   if (await isInDoubt(db, memory))
     throw new Problem(
       'chain_unavailable',
       'Which payments were spent is not known yet; the books are kept as soon as every chain has been read.',
+      { taken: 'unknown' },
     )
 }
 

@@ -6,6 +6,7 @@ import { recordArrivals } from '../store/tills/scan.ts'
 import type { SentBack } from './checkout.ts'
 import { matchTill } from './match.ts'
 import { obstacleToReturn } from './orphans.ts'
+import { assertLearned } from './reconcile.ts'
 import { RECONCILE, type ReconcileContext } from './reconcile-context.ts'
 
 /** Whoever paid presents it within seconds; until then a stranger's word changes nothing. */
@@ -17,6 +18,8 @@ const RIVAL_SECONDS = 20
  */
 export async function sendBack(context: ReconcileContext, rail: RailName, astray: Astray): Promise<SentBack> {
   const { transaction, detail: reason } = astray
+  // That it has bought nothing is the word of a store that may have forgotten what it bought.
+  await assertLearned(context)
   for (const till of context.tills.filter((one) => one.rail.name === rail)) {
     const transfers = await till.transfersOf(transaction)
     await recordArrivals(context.db, till.id, { transfers, mayMoveFrom: 0n }, context.random)
