@@ -22,7 +22,7 @@ import type { Sender } from '../../chain/sender.ts'
 import { isTokenPaused, TOKEN_PAUSED } from '../../chain/tokens.ts'
 import type { Call } from '../../domain/journal.ts'
 import type { Lease } from '../../domain/lease.ts'
-import type { PaidOrder } from '../../domain/rail.ts'
+import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
 import { NOT_DEEP } from '../confirmations.ts'
 import { unknownPaymentStart } from '../search-start.ts'
 import type { Facilitator } from './facilitator.ts'
@@ -30,6 +30,9 @@ import { keptPayment, type SettlementReader, type SettlementRefusal, USED_UNSEEN
 
 // A fixed limit instead of an estimate saves a call; FiatToken needs about 75,000. A contract wallet may burn more, and no more than this.
 const GAS_OF_KEY = 150_000n
+
+/** No settlement costs that much unless a wallet's own check does. */
+const GAS_WITHOUT_CODE = 100_000n
 
 /** Too late to reach the chain: sending would only pay gas for a revert. */
 const MS_TO_LAND = 2_000
@@ -80,7 +83,7 @@ export function inprocFacilitator(options: InprocOptions): Facilitator {
       }
       // Reverted, or not there yet: somebody else may have brought the same payment to the chain first, and then we are paid.
       const found = await reader.find(order)
-      if (found) return found
+      if (found) return state?.state === 'mined' ? heldToAccount(rpc, order, found, state.receipt) : found
       if (state?.state !== 'mined')
         return reader.absent(order, null, state?.state === 'pending' ? state.hash : undefined)
       // The same transaction may be mined anew, in a block that replaces this one, and take the money then: its time was not over in that block.
@@ -136,6 +139,22 @@ export function inprocFacilitator(options: InprocOptions): Facilitator {
     if (receipt === null || usedIn(receipt, asset, { from, nonce }) !== 'cancelled') return false
     return settler.isBuried(receipt)
   }
+}
+
+/** Whoever burned our gas may cancel the payment afterwards, or spend it elsewhere: that is why it cannot land any more, and not what it cost us. */
+async function heldToAccount(
+  rpc: Rpc,
+  order: PaidOrder,
+  outcome: SettleOutcome,
+  receipt: Receipt,
+): Promise<SettleOutcome> {
+  if (outcome.kind !== 'refused') return outcome
+  return { ...outcome, suspects: await burnersOf(rpc, order, receipt) }
+}
+
+/** By the gas, which is in the receipt: whatever else could tell is the payer's to change, in the very block that it reverted in. */
+async function burnersOf(rpc: Rpc, { payer }: PaidOrder, { gasUsed }: Receipt): Promise<readonly string[]> {
+  return gasUsed > GAS_WITHOUT_CODE ? codeSuspects(await readCode(rpc, payer)) : []
 }
 
 async function whyReverted(

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { encodeFunctionData, type Hex } from 'viem'
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { testUsdc } from '../../src/artifacts/TestUsdc.ts'
+import { noWaypoint, type Waypoint } from '../../src/base/waypoint.ts'
+import { said, verdict } from '../checkout/counter.ts'
+import { encoded, paymentFor, preempt, requiredOf, sendFrom, type X402Payment } from '../checkout/x402-wallet.ts'
+import { fundedWallet, post } from '../support/buyers.ts'
+import { startShop, type TestShop } from '../support/shop.ts'
+
+// A wallet's check runs on our gas. What its code has burned stays its doing, whatever becomes of the payment afterwards.
+
+let shop: TestShop
+let waypoint: Waypoint = noWaypoint
+before(async () => {
+  shop = await startShop({ waypoint: (name) => waypoint(name) })
+})
+after(() => shop.stop())
+beforeEach(() => {
+  waypoint = noWaypoint
+})
+
+const native = (method: string, ...params: unknown[]) => shop.chains.native.request({ method, params })
+const anybody = () => privateKeyToAccount(generatePrivateKey())
+const PLAIN = anybody().address
+
+/** Takes every signature; an empty call turns its mood, and back, and in the other one it does this. `mark` makes it a code of its own. */
+const moody = (otherwise: string, mark: string): Hex =>
+  `0x36600a575f54155f55005b5f546037577f${'1626ba7e'.padEnd(64, '0')}5f5260205ff35b${otherwise}${mark}`
+const BURNS_ALL = 'fe'
+
+async function walletWith(code: Hex): Promise<PrivateKeyAccount> {
+  const account = await fundedWallet(shop, 1n)
+  await native('dev_setCode', account.address, code)
+  return account
+}
+const turn = ({ address }: PrivateKeyAccount) => sendFrom(shop.chains.native, anybody(), address, '0x')
+
+/** Longer than a key's, so that it may cost what a contract wallet may. */
+const SIGNATURE: Hex = `0x${'5c'.repeat(96)}`
+
+const url = () => `${shop.url}/agentic/x402/buy`
+const LOT = { saleId: 392, beneficiary: PLAIN }
+
+async function paymentOf(wallet: PrivateKeyAccount): Promise<X402Payment> {
+  const { payload, ...payment } = await paymentFor(wallet, requiredOf(await fetch(url(), post(LOT))))
+  return { ...payment, payload: { ...payload, signature: SIGNATURE } }
+}
+const show = (payment: X402Payment) => fetch(url(), post(LOT, { 'payment-signature': encoded(payment) }))
+
+type Deed = (wallet: PrivateKeyAccount, payment: X402Payment) => Promise<unknown>
+
+/** Takes the trial, turns before the settlement lands, and does something as soon as that has reverted. */
+async function turnOnUs(wallet: PrivateKeyAccount, afterwards: Deed): Promise<void> {
+  const payment = await paymentOf(wallet)
+  waypoint = async (name) => {
+    if (name === 'send.signed') await turn(wallet)
+    if (name !== 'send.mined') return
+    waypoint = noWaypoint
+    await afterwards(wallet, payment)
+  }
+  const answer = await show(payment)
+  assert.deepEqual([answer.status, (await said(answer)).payment.taken], [402, false])
+}
+
+const cancel: Deed = async (wallet, { payload: { authorization } }) => {
+  await turn(wallet)
+  const args = [authorization.from, authorization.nonce, SIGNATURE] as const
+  const data = encodeFunctionData({ abi: testUsdc.abi, functionName: 'cancelAuthorization', args })
+  await sendFrom(shop.chains.native, anybody(), shop.config.x402!.asset, data)
+}
+
+const spendElsewhere: Deed = async (wallet, { payload, ...payment }) => {
+  await turn(wallet)
+  const authorization = { ...payload.authorization, to: PLAIN }
+  await preempt(shop, { ...payment, payload: { ...payload, authorization } })
+}
+
+for (const [what, mark, deed] of [
+  ['cancels its payment', '01', cancel],
+  ['spends its payment elsewhere', '02', spendElsewhere],
+] as const)
+  test(`E157: code that burns the gas of a settlement and then ${what} is held to account at whatever address it stands`, async () => {
+    const code = moody(BURNS_ALL, mark)
+    for (let i = 0; i < 3; i++) await turnOnUs(await walletWith(code), deed)
+    assert.deepEqual(await verdict(await show(await paymentOf(await walletWith(code)))), [429, 'payer_throttled'])
+  })
