@@ -29,6 +29,7 @@ const PLAIN = anybody().address
 const moody = (otherwise: string, mark: string): Hex =>
   `0x36600a575f54155f55005b5f546037577f${'1626ba7e'.padEnd(64, '0')}5f5260205ff35b${otherwise}${mark}`
 const BURNS_ALL = 'fe'
+const SAYS_NO = '00'
 
 async function walletWith(code: Hex): Promise<PrivateKeyAccount> {
   const account = await fundedWallet(shop, 1n)
@@ -86,3 +87,30 @@ for (const [what, mark, deed] of [
     for (let i = 0; i < 3; i++) await turnOnUs(await walletWith(code), deed)
     assert.deepEqual(await verdict(await show(await paymentOf(await walletWith(code)))), [429, 'payer_throttled'])
   })
+
+test('E158: wallets whose owner takes a signature back do not throttle others with the same code: a plain no costs us no more than an empty wallet', async () => {
+  const code = moody(SAYS_NO, '03')
+  for (let i = 0; i < 3; i++) await turnOnUs(await walletWith(code), async () => {})
+  assert.deepEqual(await verdict(await show(await paymentOf(await walletWith(code)))), [200, undefined])
+})
+
+/** Takes every signature, after honest work of some 200,000 gas. */
+const DEAR: Hex = `0x620400005f20507f${'1626ba7e'.padEnd(64, '0')}5f5260205ff3`
+
+test('E158: nor do wallets with a dear check that have no money any more', async () => {
+  for (let i = 0; i < 3; i++) {
+    const wallet = await walletWith(DEAR)
+    const { payload, ...payment } = await paymentOf(wallet)
+    const away = {
+      ...payload,
+      authorization: { ...payload.authorization, to: PLAIN, value: '1000000', nonce: generatePrivateKey() },
+    }
+    waypoint = async (name) => {
+      if (name !== 'send.signed') return
+      waypoint = noWaypoint
+      await preempt(shop, { ...payment, payload: away })
+    }
+    assert.deepEqual(await verdict(await show({ ...payment, payload })), [402, 'insufficient_funds'])
+  }
+  assert.deepEqual(await verdict(await show(await paymentOf(await walletWith(DEAR)))), [200, undefined])
+})

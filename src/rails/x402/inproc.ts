@@ -31,8 +31,9 @@ import { keptPayment, type SettlementReader, type SettlementRefusal, USED_UNSEEN
 // A fixed limit instead of an estimate saves a call; FiatToken needs about 75,000. A contract wallet may burn more, and no more than this.
 const GAS_OF_KEY = 150_000n
 
-/** No settlement costs that much unless a wallet's own check does. */
+/** No settlement costs more than this, and its signature's bytes at their dearest (EIP-7623), unless a wallet's own check does. */
 const GAS_WITHOUT_CODE = 100_000n
+const GAS_OF_BYTE = 40n
 
 /** Too late to reach the chain: sending would only pay gas for a revert. */
 const MS_TO_LAND = 2_000
@@ -152,26 +153,28 @@ async function heldToAccount(
   return { ...outcome, suspects: await burnersOf(rpc, order, receipt) }
 }
 
-/** By the gas, which is in the receipt: whatever else could tell is the payer's to change, in the very block that it reverted in. */
-async function burnersOf(rpc: Rpc, { payer }: PaidOrder, { gasUsed }: Receipt): Promise<readonly string[]> {
-  return gasUsed > GAS_WITHOUT_CODE ? codeSuspects(await readCode(rpc, payer)) : []
+/** A check that only says no costs us no more than an empty wallet: anybody can take their key out of a wallet whose code is everybody's. */
+async function burnersOf(rpc: Rpc, order: PaidOrder, { gasUsed }: Receipt): Promise<readonly string[]> {
+  const bytes = BigInt(keptPayment(order).signature.length / 2)
+  return gasUsed > GAS_WITHOUT_CODE + GAS_OF_BYTE * bytes ? codeSuspects(await readCode(rpc, order.payer)) : []
 }
 
 async function whyReverted(
   options: InprocOptions,
   order: PaidOrder,
   call: Call,
-  { blockNumber }: Receipt,
+  receipt: Receipt,
 ): Promise<SettlementRefusal> {
+  const { blockNumber } = receipt
   const { code, isCodes } = await reasonAt(options, call, blockNumber)
-  // Whoever signed for long enough is not to blame when we were slow. And a wallet's code is, only when its own check said no: whoever has no
-  // money any more may use the same wallet as everybody.
+  // Whoever signed for long enough is not to blame when we were slow. And a wallet's code is, only when its own check burned the gas:
+  // whoever has no money any more may use the same wallet as everybody, and that may be a dear one.
   const isLate = (await blockTime(options.rpc, blockNumber)) >= order.expiresAt
   return {
     code,
     detail: `The chain refused the payment of order ${order.id}; nothing was taken.`,
     isPayersFault: !isLate,
-    suspects: isCodes ? codeSuspects(await readCode(options.rpc, order.payer)) : [],
+    suspects: isCodes ? await burnersOf(options.rpc, order, receipt) : [],
   }
 }
 
