@@ -87,7 +87,7 @@ async function settle(run: OrderRun): Promise<OrderStep> {
     }
     case 'refused': {
       const { code, detail } = outcome
-      if (outcome.isPayersFault) await struck(run, outcome.suspects ?? [])
+      if (outcome.isPayersFault) await struck(run, outcome)
       const next = await move(run, { to: 'expired', failure: { code, detail } })
       await waypoint('order.expired')
       return next
@@ -112,8 +112,17 @@ async function stillSettling(run: OrderRun, outcome: SettleOutcome & { kind: 'un
 /** Payments that pass every check and then fail on the chain cost gas, or keep goods from others; after a few, their payer waits. */
 const STRIKE_SECONDS = 600
 
-async function struck({ checkout, order }: OrderRun, suspects: readonly string[]): Promise<void> {
-  await checkout.strike({ subjects: [`payer:${order.payer}`, ...suspects], points: 1, seconds: STRIKE_SECONDS })
+/**
+ * A wallet whose check takes the trial and burns the gas of the real thing does so on purpose, and as often as it likes: a key has to move its
+ * money each time, such a check only has to look at the number of the block. Once is enough, for a day; its code others may have too.
+ */
+async function struck(
+  { checkout, order }: OrderRun,
+  { hasBurned = false, suspects = [] }: SettleOutcome & { kind: 'refused' },
+): Promise<void> {
+  const payer = `payer:${order.payer}`
+  await checkout.strike({ subjects: [payer, ...suspects], points: 1, seconds: STRIKE_SECONDS })
+  if (hasBurned) await checkout.strike({ subjects: [payer], points: STRIKE_POINTS_MAX, seconds: REVERT_SECONDS })
 }
 
 /** Whatever went wrong on the way, money may have moved: only a later look can tell. */

@@ -190,6 +190,8 @@ export type SettleOutcome =
       readonly detail: string
       /** It passed every check and failed on the chain all the same, and that was nobody's doing but the payer's. */
       readonly isPayersFault?: boolean
+      /** Its payer's own check has cost us more than any failure of a key can. */
+      readonly hasBurned?: boolean
       /** Beside the payer: the code of a wallet that others may have too. */
       readonly suspects?: readonly string[]
     }

@@ -114,3 +114,22 @@ test('E158: nor do wallets with a dear check that have no money any more', async
   }
   assert.deepEqual(await verdict(await show(await paymentOf(await walletWith(DEAR)))), [200, undefined])
 })
+
+/** A key that delegates to such code (EIP-7702). */
+async function delegating(code: Hex): Promise<Hex> {
+  const { address } = anybody()
+  await native('dev_setCode', address, code)
+  return `0xef0100${address.slice(2).toLowerCase()}`
+}
+
+for (const [who, codeOf] of [
+  ['a contract wallet', async () => moody(BURNS_ALL, '04')],
+  ['a key that delegates', () => delegating(moody(BURNS_ALL, '05'))],
+] as const)
+  test(`E159: ${who} whose check burns the gas of a settlement does so once: for a day it buys nothing`, async () => {
+    const wallet = await walletWith(await codeOf())
+    await turnOnUs(wallet, turn)
+    // The points that others get for a failed payment are forgotten by then.
+    await shop.store.db.query(`update strikes set until = until - interval '11 minutes'`)
+    assert.deepEqual(await verdict(await show(await paymentOf(wallet))), [429, 'payer_throttled'])
+  })

@@ -150,13 +150,18 @@ async function heldToAccount(
   receipt: Receipt,
 ): Promise<SettleOutcome> {
   if (outcome.kind !== 'refused') return outcome
-  return { ...outcome, suspects: await burnersOf(rpc, order, receipt) }
+  return { ...outcome, ...(await burnedBy(rpc, order, receipt)) }
 }
 
 /** A check that only says no costs us no more than an empty wallet: anybody can take their key out of a wallet whose code is everybody's. */
-async function burnersOf(rpc: Rpc, order: PaidOrder, { gasUsed }: Receipt): Promise<readonly string[]> {
+async function burnedBy(
+  rpc: Rpc,
+  order: PaidOrder,
+  { gasUsed }: Receipt,
+): Promise<Pick<SettlementRefusal, 'hasBurned' | 'suspects'>> {
   const bytes = BigInt(keptPayment(order).signature.length / 2)
-  return gasUsed > GAS_WITHOUT_CODE + GAS_OF_BYTE * bytes ? codeSuspects(await readCode(rpc, order.payer)) : []
+  const hasBurned = gasUsed > GAS_WITHOUT_CODE + GAS_OF_BYTE * bytes
+  return { hasBurned, suspects: hasBurned ? codeSuspects(await readCode(rpc, order.payer)) : [] }
 }
 
 async function whyReverted(
@@ -174,7 +179,7 @@ async function whyReverted(
     code,
     detail: `The chain refused the payment of order ${order.id}; nothing was taken.`,
     isPayersFault: !isLate,
-    suspects: isCodes ? await burnersOf(options.rpc, order, receipt) : [],
+    ...(isCodes ? await burnedBy(options.rpc, order, receipt) : {}),
   }
 }
 
