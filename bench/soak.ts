@@ -172,6 +172,7 @@ function judged(
     ],
     ratios: [
       { what: 'Wrong answers', value: faults.length, atMost: 0 },
+      { what: 'Answered 202 first, of 100 sold', value: (100 * told202) / sold, atMost: 2 },
       { what: 'Memory, last eighth : second', value: mean(late) / mean(early), atMost: 1.15 },
     ],
   }

@@ -150,6 +150,7 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   if (!startsCold) await warmUp(rails, log)
   const goods = { ...sources, exchange: measured('game'), config, database, chainOf, surfaces }
   const rules = createHouseRules({ database, clock, log, configured: config.blockedPayers })
+  const { isBlocked, isNeverServed } = rules
   const { open, offers } = pairOffers({ ...goods, accounts: selling, rails, telling, rules })
   await assertAllFinishable(patient, offers)
   const orders = createOrders(database)
@@ -166,7 +167,7 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
     issuer: http.baseUrl,
   })
   const checkout: Checkout = {
-    ...{ clock, random, log, waypoint, limits, orders, offers, meter, receipts, memory },
+    ...{ clock, random, log, waypoint, limits, orders, offers, meter, receipts, memory, isBlocked, isNeverServed },
     jobs: orderJobs(database),
     isInDoubt: () => isInDoubt(database, memory),
     byRecords: telling.byRecords,
@@ -178,7 +179,6 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
       operations.health.assertSelling(surface, rail)
       return rules.assertUnpaused(rail)
     },
-    ...{ isBlocked: rules.isBlocked, isNeverServed: rules.isNeverServed },
     sendBack: (rail, astray) => sendBack(operations.reconcileContext, rail, astray),
     paymentUrl: (rail, reference) => context.urlOf(rail, `/payments/${reference}`),
     enterWaitingRoom: createWaitingRoom(limits.waitingMax),
