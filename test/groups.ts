@@ -13,7 +13,7 @@ const PIECES = 2 * availableParallelism() + 1
 const WAITING = [
   'test/rehearsal/rehearsal.test.ts',
   'test/simulate/simulate.test.ts',
-  'test/enemies/silent-store.test.ts',
+  'test/enemies/database/silent-store.test.ts',
 ]
 
 /** These are long, and what they do is done by other processes, so that rows of them keep the cores busy to the end. */

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { keccak256, toBytes } from 'viem'
+import type { Hex } from '../../../src/base/hex.ts'
+import { parseUsd } from '../../../src/base/money.ts'
+import { said } from '../../checkout/counter.ts'
+import { createMeddler } from '../../checkout/meddler.ts'
+import { challengeOf, credentialOf, memoOf } from '../../checkout/mpp-wallet.ts'
+import { AT_ONCE, buyUrl, LOT, reconcileRail } from '../../operations/desk.ts'
+import { fundedWallet, post } from '../../support/buyers.ts'
+import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../../support/credentials.ts'
+import { startShop } from '../../support/shop.ts'
+import { step } from '../support/stepped-shop.ts'
+
+// The node that is asked first belongs to an enemy, and shows a transfer to the till that nobody made.
+
+const AMOUNT = 150_000_000n
+const word = (address: string): Hex => `0x${address.slice(2).toLowerCase().padStart(64, '0')}`
+const number = (value: bigint): Hex => `0x${value.toString(16).padStart(64, '0')}`
+const TRANSFER = keccak256(toBytes('Transfer(address,address,uint256)'))
+const WITH_MEMO = keccak256(toBytes('TransferWithMemo(address,address,uint256,bytes32)'))
+const MADE_UP = keccak256(toBytes('made up'))
+
+async function startWithLiar(t: TestContext, rail: RailUnderTest) {
+  const meddler = createMeddler()
+  const shop = await startShop({
+    withoutWorker: true,
+    wrapTransport: (chainId, transport) => [meddler.wrap(chainId, transport), transport],
+    configure: (config) => ({
+      ...config,
+      operations: { ...config.operations, secondOpinionFrom: parseUsd('100.00') },
+    }),
+  })
+  t.after(() => shop.stop())
+  const thief = await fundedWallet(shop)
+  const isX402 = rail.rail === 'x402'
+  const chain = isX402 ? shop.chains.native : shop.chains.tempo
+  const address = isX402 ? shop.config.x402!.asset : shop.config.mpp!.currency.address
+  const payTo = isX402 ? shop.config.x402!.payTo : shop.config.mpp!.recipient
+  await reconcileRail(shop, rail, AT_ONCE)
+  await chain.request({ method: 'evm_mine', params: [] })
+  const blockNumber = (await chain.request({ method: 'eth_blockNumber' })) as Hex
+  const place = { blockNumber, transactionHash: MADE_UP, blockHash: number(1n) }
+  const topics = [TRANSFER, word(thief.address), word(payTo)]
+  const log = { ...place, address, topics, data: number(AMOUNT), logIndex: '0x0' }
+  meddler.meddle('eth_getLogs', async ([filter], ask, chainId) => {
+    const { topics: asked } = filter as unknown as { topics: readonly unknown[] }
+    const isTill = JSON.stringify(asked).toLowerCase().includes(word(payTo))
+    return chainId === chain.chainId && isTill ? [...((await ask()) as object[]), log] : ask()
+  })
+  meddler.meddle('eth_getTransactionReceipt', ([hash], ask) =>
+    hash === MADE_UP ? { ...place, status: '0x1', from: thief.address, logs: [log] } : ask(),
+  )
+  return { shop, thief }
+}
+
+for (const rail of [x402UnderTest, mppPullUnderTest])
+  test(`E78: a large sum that only one of two nodes shows at the till of ${rail.name} is not sent back`, async (t) => {
+    const { shop, thief } = await startWithLiar(t, rail)
+    const before = await rail.balance(shop, thief.address)
+    for (let look = 0; look < 3; look++) await reconcileRail(shop, rail, AT_ONCE)
+    assert.equal((await rail.balance(shop, thief.address)) - before, 0n)
+  })
+
+test('E79: a payment that only one of two nodes shows, and that buys nothing, is not sent back', async (t) => {
+  const meddler = createMeddler()
+  const shop = await startShop({
+    withoutWorker: true,
+    wrapTransport: (chainId, transport) => [meddler.wrap(chainId, transport), transport],
+  })
+  t.after(() => shop.stop())
+  const thief = await fundedWallet(shop)
+  const request = { ...LOT, beneficiary: thief.address }
+  const challenge = challengeOf(await fetch(buyUrl(shop, mppPushUnderTest), post(request)))
+  const { tempo } = shop.chains
+  const { currency, recipient } = shop.config.mpp!
+  const place = { blockNumber: await tempo.request({ method: 'eth_blockNumber' }), transactionHash: MADE_UP }
+  const data = number(90_000_000n)
+  const parties = [word(thief.address), word(recipient)]
+  const logs = [
+    { ...place, address: currency.address, topics: [TRANSFER, ...parties], data, logIndex: '0x0' },
+    { ...place, address: currency.address, topics: [WITH_MEMO, ...parties, memoOf(challenge)], data, logIndex: '0x1' },
+  ]
+  const receipt = { ...place, blockHash: number(1n), status: '0x1', from: thief.address, logs }
+  meddler.meddle('eth_getTransactionReceipt', ([hash], ask) => (hash === MADE_UP ? receipt : ask()))
+  const before = await mppPushUnderTest.balance(shop, thief.address)
+  const credential = credentialOf(challenge, { type: 'hash', hash: MADE_UP })
+  const { orderId } = await said(
+    await fetch(buyUrl(shop, mppPushUnderTest), post(request, { [mppPushUnderTest.header]: credential })),
+  )
+  for (let look = 0; orderId && look < 5; look++) await step(shop, orderId)
+  assert.equal((await mppPushUnderTest.balance(shop, thief.address)) - before, 0n)
+})

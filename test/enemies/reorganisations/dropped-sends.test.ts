@@ -1,0 +1,316 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { generatePrivateKey, type PrivateKeyAccount } from 'viem/accounts'
+import type { Hash } from '../../../src/base/address.ts'
+import { systemClock } from '../../../src/base/clock.ts'
+import { createLog } from '../../../src/base/log.ts'
+import { Secret } from '../../../src/base/secret.ts'
+import { createWallet } from '../../../src/chain/wallet.ts'
+import { refundOrder } from '../../../src/checkout/refund.ts'
+import { startWorker } from '../../../src/checkout/worker.ts'
+import { sandboxKey } from '../../../src/config/published.ts'
+import { demoAddressOf } from '../../../src/sandbox/world.ts'
+import { nftsOf, transfers } from '../../crash/flows.ts'
+import { buy, LOT_PRICE, letRunOut, reconcileRail } from '../../operations/desk.ts'
+import { fundedWallet } from '../../support/buyers.ts'
+import { edited, mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../../support/credentials.ts'
+import { startShop, type TestShop } from '../../support/shop.ts'
+import { until } from '../../support/until.ts'
+import { drop, hashOf } from '../support/stepped-shop.ts'
+
+// A reorganisation takes back what an order counts on: the mint, or the refund, and nothing else. The books of payments are even.
+
+let shop: TestShop
+let buyer: PrivateKeyAccount
+const logged: string[] = []
+/** What happens between a delivery that failed and its refund. */
+let onFailed: () => Promise<void> = async () => {}
+before(async () => {
+  const log = createLog({ level: 'error', clock: systemClock, write: (line) => logged.push(line) })
+  const configure = (config: TestShop['config']) => ({ ...config, limits: { ...config.limits, receiptWaitMs: 500 } })
+  const waypoint = async (name: string) => void (name === 'order.failed' && (await onFailed()))
+  shop = await startShop({ withoutWorker: true, log, configure, waypoint })
+})
+after(() => shop.stop())
+
+const chainOf = ({ rail }: RailUnderTest) => (rail === 'mpp' ? shop.chains.tempo : shop.chains.native)
+const native = (method: string, ...params: unknown[]) => shop.chains.native.request({ method, params })
+const tokens = (owner: PrivateKeyAccount) => nftsOf(shop.chains, shop.world.contracts.sale, owner.address)
+const refunds = (rail: RailUnderTest, owner: PrivateKeyAccount) =>
+  transfers(shop, rail, demoAddressOf('treasury'), owner.address)
+
+async function bytesOf(orderId: string): Promise<string> {
+  const { rows } = await shop.store.db.query<{ versions: { raw: string }[] }>(
+    `select versions from sends where order_id = $1 and step = 'mint'`,
+    [orderId],
+  )
+  return rows[0]!.versions[0]!.raw
+}
+
+for (const rail of [x402UnderTest, mppPullUnderTest]) {
+  describe(`an order paid by ${rail.name}`, () => {
+    before(async () => {
+      buyer = await fundedWallet(shop)
+    })
+
+    test('E20: whose mint alone is dropped gets its token back, from the same bytes, and is named', async () => {
+      const { response, body } = await buy(shop, rail, buyer)
+      assert.equal(response.status, 200)
+      const mint = await hashOf(shop, body.orderId, 'mint')
+      await drop(shop.chains.native, mint)
+      assert.equal(await tokens(buyer), 0)
+      const { items, difference } = await reconcileRail(shop, rail)
+      assert.deepEqual(
+        items.map(({ kind, orderId, transaction, amount }) => [kind, orderId, transaction, amount]),
+        [['delivery_missing', body.orderId, mint, LOT_PRICE]],
+      )
+      assert.equal(difference, 0n)
+      assert.equal(await tokens(buyer), 1)
+      assert.ok(await native('eth_getTransactionReceipt', mint))
+      assert.match(logged.join(''), new RegExp(`dropped a delivery or a refund.*${body.orderId}`))
+      // It has landed again, and there is nothing left to say.
+      assert.deepEqual((await reconcileRail(shop, rail)).items, [])
+      assert.equal(await tokens(buyer), 1)
+    })
+
+    test('E20: whose refund alone is dropped gets its money, once, and is named', async () => {
+      const { body } = await buy(shop, rail, buyer)
+      await refundOrder(shop.service.checkout, body.orderId, { reason: 'a test', by: 'ada' })
+      const before = (await refunds(rail, buyer)).length
+      const refund = await hashOf(shop, body.orderId, 'refund')
+      await drop(chainOf(rail), refund)
+      assert.equal((await refunds(rail, buyer)).length, before - 1)
+      const { items } = await reconcileRail(shop, rail)
+      assert.deepEqual(
+        items.map(({ kind, orderId, transaction }) => [kind, orderId, transaction]),
+        [['refund_missing', body.orderId, refund]],
+      )
+      for (let look = 0; look < 3; look++) await reconcileRail(shop, rail)
+      assert.equal((await refunds(rail, buyer)).length, before)
+      assert.deepEqual((await reconcileRail(shop, rail)).items, [])
+    })
+  })
+}
+
+describe('a dropped delivery', () => {
+  before(async () => {
+    buyer = await fundedWallet(shop)
+  })
+
+  test('whose nonce went to something else meanwhile is sent under another one, once', async () => {
+    const { body } = await buy(shop, x402UnderTest, buyer)
+    await drop(shop.chains.native, await hashOf(shop, body.orderId, 'mint'))
+    // Somebody with the minter's key is faster than we are.
+    await takeNonce()
+    for (let look = 0; look < 3; look++) await reconcileRail(shop, x402UnderTest)
+    assert.equal(await tokens(buyer), 1)
+    assert.deepEqual((await reconcileRail(shop, x402UnderTest)).items, [])
+    assert.ok(await hashOf(shop, body.orderId, 'mint.2'))
+  })
+
+  test('that was only mined again in another block is not missing', async () => {
+    const before = await tokens(buyer)
+    await buy(shop, x402UnderTest, buyer)
+    await native('dev_reorg', '0x3')
+    assert.deepEqual((await reconcileRail(shop, x402UnderTest)).items, [])
+    assert.equal(await tokens(buyer), before + 1)
+  })
+
+  test('whose payment was dropped for good as well is named, and not delivered for nothing', async () => {
+    const before = await tokens(buyer)
+    const { body } = await buy(shop, mppPullUnderTest, buyer)
+    // Our books of this payment were read before the chain changed its mind.
+    await reconcileRail(shop, mppPullUnderTest)
+    await drop(shop.chains.tempo, body.paymentTx)
+    await drop(shop.chains.native, await hashOf(shop, body.orderId, 'mint'))
+    const kindsOf = async () => (await reconcileRail(shop, mppPullUnderTest)).items.map(({ kind }) => kind).sort()
+    assert.deepEqual(await kindsOf(), ['delivery_missing', 'missing'])
+    await letRunOut(shop, body.orderId)
+    assert.deepEqual(await kindsOf(), ['delivery_missing', 'lost'])
+    // Its bytes are of no use to anybody any more, and the key goes on.
+    await shop.chains.native
+      .request({ method: 'eth_sendRawTransaction', params: [await bytesOf(body.orderId)] })
+      .catch(() => {})
+    assert.equal((await buy(shop, x402UnderTest, buyer)).response.status, 200)
+    for (let look = 0; look < 2; look++) await reconcileRail(shop, mppPullUnderTest)
+    assert.equal(await tokens(buyer), before + 1)
+    assert.deepEqual(await kindsOf(), ['lost'])
+  })
+
+  test('is watched until it lies deep, and not longer', async () => {
+    await buy(shop, x402UnderTest, buyer)
+    const open = async () => {
+      const { rows } = await shop.store.db.query<{ n: number }>(
+        `select count(*)::int as n from sends s join orders o on o.id = s.order_id
+         where o.rail = 'x402' and o.status = 'confirmed' and landed_block is not null and not buried`,
+      )
+      return rows[0]!.n
+    }
+    await reconcileRail(shop, x402UnderTest)
+    assert.ok((await open()) > 0)
+    for (let block = 0; block < 130; block++) await native('evm_mine')
+    await reconcileRail(shop, x402UnderTest)
+    assert.equal(await open(), 0)
+  })
+})
+
+describe('what the chain drops after its key was rotated away', () => {
+  let successor: Pick<TestShop, 'service'>
+  before(async () => {
+    buyer = await fundedWallet(shop)
+    const key = new Secret(generatePrivateKey())
+    const service = await shop.replica({
+      configure: ({ x402, mpp, game, ...config }) => ({
+        ...config,
+        x402: { ...x402!, treasuryKey: key, facilitator: { kind: 'inproc', settlerKey: key } },
+        mpp: { ...mpp!, treasuryKey: key },
+        game: { ...game, sale: { ...game.sale!, minterKey: key } },
+      }),
+    })
+    successor = { service }
+  })
+  const named = async (rail: RailUnderTest, { orderId: id }: { orderId: string }) =>
+    (await reconcileRail(successor, rail)).items.filter(({ orderId }) => orderId === id).map(({ kind }) => kind)
+
+  test('E52: a mint is brought back from the same bytes, and is named', async () => {
+    const before = await tokens(buyer)
+    const { body } = await buy(shop, x402UnderTest, buyer)
+    await drop(shop.chains.native, await hashOf(shop, body.orderId, 'mint'))
+    assert.equal(await tokens(buyer), before)
+    assert.deepEqual(await named(x402UnderTest, body), ['delivery_missing'])
+    assert.equal(await tokens(buyer), before + 1)
+    assert.deepEqual(await named(x402UnderTest, body), [])
+  })
+
+  for (const rail of [x402UnderTest, mppPullUnderTest])
+    test(`E52: so is a refund by ${rail.name}, once`, async () => {
+      const { body } = await buy(shop, rail, buyer)
+      await refundOrder(shop.service.checkout, body.orderId, { reason: 'a test', by: 'ada' })
+      const before = (await refunds(rail, buyer)).length
+      await drop(chainOf(rail), await hashOf(shop, body.orderId, 'refund'))
+      assert.equal((await refunds(rail, buyer)).length, before - 1)
+      assert.deepEqual(await named(rail, body), ['refund_missing'])
+      assert.deepEqual(await named(rail, body), [])
+      assert.equal((await refunds(rail, buyer)).length, before)
+    })
+
+  test('E52: so is the settlement of a payment', async () => {
+    const before = await x402UnderTest.till(shop)
+    const { body } = await buy(shop, x402UnderTest, buyer)
+    await reconcileRail(successor, x402UnderTest)
+    await drop(shop.chains.native, body.paymentTx)
+    assert.equal(await x402UnderTest.till(shop), before)
+    await reconcileRail(successor, x402UnderTest)
+    assert.equal(await x402UnderTest.till(shop), before + LOT_PRICE)
+    assert.deepEqual(await named(x402UnderTest, body), [])
+  })
+
+  test('E52: and what was only mined again in another block is not missing', async () => {
+    const before = await tokens(buyer)
+    const { body } = await buy(shop, x402UnderTest, buyer)
+    await native('dev_reorg', '0x3')
+    assert.deepEqual(await named(x402UnderTest, body), [])
+    assert.equal(await tokens(buyer), before + 1)
+  })
+})
+
+describe('a payment that was dropped before the delivery failed', () => {
+  const rail = mppPullUnderTest
+  const failed = async () => {
+    const { rows } = await shop.store.db.query<{ id: string; payment_tx: Hash; tries: string }>(
+      `select id, payment_tx, tries::text as tries from orders where status = 'failed' order by created_at desc`,
+    )
+    return rows[0]!
+  }
+  /** Its mint always fails. */
+  const buyInVain = async (happens: () => Promise<void>) => {
+    buyer = await fundedWallet(shop)
+    onFailed = happens
+    const sold = await buy(shop, rail, buyer, { saleId: 399 })
+    onFailed = async () => {}
+    return sold
+  }
+  const dropIt = async () => {
+    const { id, payment_tx } = await failed()
+    await reconcileRail(shop, rail)
+    await drop(shop.chains.tempo, payment_tx)
+    await reconcileRail(shop, rail)
+    await letRunOut(shop, id)
+    await reconcileRail(shop, rail)
+  }
+
+  const bringBack = async (credential: string) => {
+    let raw = ''
+    edited(credential, ({ payload }) => {
+      raw = (payload as unknown as { signature: string }).signature
+    })
+    await shop.chains.tempo.request({ method: 'eth_sendRawTransaction', params: [raw] })
+  }
+
+  test('M-19: for good, is not sent back: a person is asked', async () => {
+    const { response } = await buyInVain(dropIt)
+    assert.ok([202, 409].includes(response.status), String(response.status))
+    assert.deepEqual(await refunds(rail, buyer), [])
+    const { id, tries } = await failed()
+    assert.match(tries, /dropped its payment for good/)
+    assert.ok(logged.some((line) => line.includes('a refund waits for a person') && line.includes(id)))
+    assert.equal((await refundOrder(shop.service.checkout, id, { reason: 'good will', by: 'ada' })).status, 'refunded')
+    assert.equal((await refunds(rail, buyer)).length, 1)
+  })
+
+  test('M-19: for good, and that its payer brings back all the same, is sent back at once', async () => {
+    const { credential } = await buyInVain(dropIt)
+    assert.match((await failed()).tries, /dropped its payment for good/)
+    await bringBack(credential)
+    await reconcileRail(shop, rail)
+    const worker = startWorker(shop.service.checkout)
+    await until(async () => (await refunds(rail, buyer)).length === 1)
+    await worker.stop()
+  })
+
+  test('E49: for good, and that comes back while somebody looks at its order, is heard of when they have looked', async () => {
+    const { credential } = await buyInVain(dropIt)
+    const { id } = await failed()
+    const { jobs } = shop.service.checkout
+    const lease = (await jobs.begin(id, 60))!
+    await bringBack(credential)
+    await reconcileRail(shop, rail)
+    // They have seen that it was gone, and come back in an hour.
+    await jobs.release(lease, 3_600, 'urgent')
+    await reconcileRail(shop, rail)
+    const { rows } = await shop.store.db.query<{ due: boolean }>(
+      `select run_at <= now() as due from jobs where key = $1`,
+      [id],
+    )
+    assert.deepEqual(rows, [{ due: true }])
+    const worker = startWorker(shop.service.checkout)
+    await until(async () => (await refunds(rail, buyer)).length === 1)
+    await worker.stop()
+  })
+
+  test('M-19: for the moment, is sent back when it is there again', async () => {
+    await buyInVain(async () => {
+      await shop.store.db.query(
+        `insert into missing_settlements (order_id, till, state, detail)
+         select $1, id, 'open', 'The chain shows no such payment.' from tills limit 1`,
+        [(await failed()).id],
+      )
+    })
+    const { id, tries } = await failed()
+    assert.match(tries, /does not show its payment/)
+    assert.deepEqual(await refunds(rail, buyer), [])
+    await shop.store.db.query(`update missing_settlements set state = 'landed' where order_id = $1`, [id])
+    await shop.store.db.query(`update jobs set run_at = now() where key = $1`, [id])
+    const worker = startWorker(shop.service.checkout)
+    await until(async () => (await refunds(rail, buyer)).length === 1)
+    await worker.stop()
+  })
+})
+
+/** An empty transaction with the next nonce of the minter, signed by whoever has its key. */
+async function takeNonce(): Promise<void> {
+  const wallet = createWallet(sandboxKey('minter'))
+  const nonce = Number(await native('eth_getTransactionCount', wallet.address, 'latest'))
+  const { raw } = await wallet.signVoid(nonce, { maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 1n }, 84532)
+  await native('eth_sendRawTransaction', raw)
+}

@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import type { Hex } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import type { Hash } from '../../../src/base/address.ts'
+import { Secret } from '../../../src/base/secret.ts'
+import { noWaypoint, type Waypoint } from '../../../src/base/waypoint.ts'
+import { movableClock, type Said, said, setLot } from '../../checkout/counter.ts'
+import { encoded, paymentFor, preempt, requiredOf, type X402Payment } from '../../checkout/x402-wallet.ts'
+import { buy } from '../../operations/desk.ts'
+import { fundedWallet, post } from '../../support/buyers.ts'
+import { mppPullUnderTest, x402UnderTest } from '../../support/credentials.ts'
+import { AS_FAR_AS_IT_CAN_MS, startShop, type TestShop } from '../../support/shop.ts'
+import { buyByHand, step, withChains } from '../support/stepped-shop.ts'
+
+// A payment that failed on the chain is judged when its block lies deep. Until then its payer has time: to let the payment run out, to change
+// what it failed for, and to keep from others what was set aside for it.
+
+const BLOCKS = 3n
+
+async function startDeep(t: TestContext) {
+  const clock = movableClock()
+  const stage: { waypoint: Waypoint } = { waypoint: noWaypoint }
+  const shop = await startShop({
+    clock,
+    withoutWorker: true,
+    waypoint: (name) => stage.waypoint(name),
+    configure: (config) => {
+      const limits = { ...config.limits, waitMsMax: AS_FAR_AS_IT_CAN_MS, receiptWaitMs: 300 }
+      return withChains({ ...config, limits }, { burial: { blocks: BLOCKS, ms: 0 } })
+    },
+  })
+  t.after(() => shop.stop())
+  const wait = (ms: number) => clock.move(ms)
+  return { shop, stage, clock, wait }
+}
+
+const ask = ({ chains }: TestShop, chain: 'native' | 'tempo', method: string, ...params: unknown[]) =>
+  chains[chain].request({ method, params })
+
+async function bury(shop: TestShop, chain: 'native' | 'tempo'): Promise<void> {
+  for (let block = 1n; block < BLOCKS; block++) await ask(shop, chain, 'evm_mine')
+}
+
+const strikes = async ({ store }: TestShop) =>
+  (await store.db.query<{ subject: string }>('select subject from strikes order by subject')).rows.map(
+    ({ subject }) => subject,
+  )
+
+const url = (shop: TestShop) => `${shop.url}/agentic/x402/buy`
+const PLAIN = privateKeyToAccount(generatePrivateKey()).address
+const ASKED = { saleId: 392, beneficiary: PLAIN }
+
+async function buyWith(shop: TestShop, payment: X402Payment): Promise<Response> {
+  return fetch(url(shop), post(ASKED, { 'payment-signature': encoded(payment) }))
+}
+
+async function waiting(response: Response): Promise<Said> {
+  assert.equal(response.status, 202)
+  return said(response)
+}
+
+test('E45: a payment that was good for seconds, and reverted, is held against its payer when that lies deep', async (t) => {
+  const { shop, clock, wait } = await startDeep(t)
+  const payer = await fundedWallet(shop)
+  const required = requiredOf(await fetch(url(shop), post(ASKED)))
+  const validBefore = String(Math.ceil(clock.now() / 1000) + 60)
+  const payment = await paymentFor(payer, required, { authorization: { validBefore } })
+  await ask(shop, 'native', 'dev_fault', { kind: 'revert', to: shop.config.x402!.asset })
+  const { orderId } = await waiting(await buyWith(shop, payment))
+  wait(300_000)
+  await bury(shop, 'native')
+  assert.equal((await step(shop, orderId)).status, 'expired')
+  assert.deepEqual(await strikes(shop), [`payer:${payer.address.toLowerCase()}`])
+})
+
+const CHAINS = [
+  { rail: x402UnderTest, chain: 'native', tokenOf: ({ config }: TestShop) => config.x402!.asset },
+  { rail: mppPullUnderTest, chain: 'tempo', tokenOf: ({ config }: TestShop) => config.mpp!.currency.address },
+] as const
+
+for (const { rail, chain, tokenOf } of CHAINS) {
+  test(`E46: a payment by ${rail.name} that reverted just before the chain stood still is not free because its time is over`, async (t) => {
+    const { shop, wait } = await startDeep(t)
+    const buyer = await fundedWallet(shop)
+    const before = await rail.till(shop)
+    await ask(shop, chain, 'dev_fault', { kind: 'revert', to: tokenOf(shop) })
+    const { body } = await buy(shop, rail, buyer)
+    wait(1_000_000)
+    await ask(shop, chain, 'evm_mine')
+    assert.equal((await step(shop, body.orderId)).status, 'settling')
+    await ask(shop, chain, 'dev_reorg', '0x2')
+    assert.equal(await rail.till(shop), before + 250_000n)
+    assert.equal((await step(shop, body.orderId)).status, 'settled')
+  })
+
+  test(`E47: a payment by ${rail.name} that failed keeps nothing from others while its block is young`, async (t) => {
+    const { shop } = await startDeep(t)
+    await setLot(shop, 777, { price: '0.25', supply: 1n })
+    const [enemy, honest] = [await fundedWallet(shop), await fundedWallet(shop)]
+    await ask(shop, chain, 'dev_fault', { kind: 'revert', to: tokenOf(shop) })
+    const { body } = await buy(shop, rail, enemy, { saleId: 777 })
+    assert.equal(body.status, 'settling')
+    await buyByHand(shop, rail, honest, { saleId: 777 })
+  })
+}
+
+test('E46: nor is it free because another key settles by now', async (t) => {
+  const { shop, wait } = await startDeep(t)
+  const buyer = await fundedWallet(shop)
+  await ask(shop, 'native', 'dev_fault', { kind: 'revert', to: shop.config.x402!.asset })
+  const { body } = await buy(shop, x402UnderTest, buyer)
+  const settlerKey = new Secret(generatePrivateKey())
+  const service = await shop.replica({
+    configure: (config) => ({ ...config, x402: { ...config.x402!, facilitator: { kind: 'inproc', settlerKey } } }),
+  })
+  wait(1_000_000)
+  await ask(shop, 'native', 'evm_mine')
+  assert.equal((await step({ ...shop, service }, body.orderId)).status, 'settling')
+})
+
+test('E47: nor does one that its payer spent elsewhere', async (t) => {
+  const { shop, stage } = await startDeep(t)
+  await setLot(shop, 777, { price: '0.25', supply: 1n })
+  const [enemy, honest] = [await fundedWallet(shop), await fundedWallet(shop)]
+  const body = { saleId: 777, beneficiary: enemy.address }
+  const required = requiredOf(await fetch(url(shop), post(body)))
+  const nonce: Hash = generatePrivateKey()
+  const payment = await paymentFor(enemy, required, { authorization: { nonce } })
+  const elsewhere = await paymentFor(enemy, required, { authorization: { nonce, to: honest.address, value: '1' } })
+  stage.waypoint = async (name) => {
+    if (name !== 'settle.begun') return
+    stage.waypoint = noWaypoint
+    await preempt(shop, elsewhere)
+  }
+  await waiting(await fetch(url(shop), post(body, { 'payment-signature': encoded(payment) })))
+  await buyByHand(shop, x402UnderTest, honest, { saleId: 777 })
+})
+
+/** A popular wallet: for the test it takes every signature. */
+const WALLET: Hex = `0x7f${'1626ba7e'.padEnd(64, '0')}5f5260205ff3`
+const byWallet = ({ payload, ...payment }: X402Payment): X402Payment => ({
+  ...payment,
+  payload: { ...payload, signature: `0x${'5c'.repeat(64)}1b` },
+})
+
+test('E48: wallets that could not pay, and can again when it is asked why, do not throttle others with the same code', async (t) => {
+  const { shop, stage } = await startDeep(t)
+  const payer = await fundedWallet(shop, 1n)
+  await ask(shop, 'native', 'dev_setCode', payer.address, WALLET)
+  const required = requiredOf(await fetch(url(shop), post(ASKED)))
+  const away = byWallet(await paymentFor(payer, required, { authorization: { to: PLAIN, value: '1000000' } }))
+  stage.waypoint = async (name) => {
+    if (name !== 'settle.begun') return
+    stage.waypoint = noWaypoint
+    await preempt(shop, away)
+  }
+  const { orderId } = await waiting(await buyWith(shop, byWallet(await paymentFor(payer, required))))
+  await ask(shop, 'native', 'dev_mintToken', shop.config.x402!.asset, payer.address, '0xf4240')
+  await bury(shop, 'native')
+  const { status, failure } = await step(shop, orderId)
+  assert.deepEqual([status, failure?.code], ['expired', 'insufficient_funds'])
+  assert.deepEqual(await strikes(shop), [`payer:${payer.address.toLowerCase()}`])
+})

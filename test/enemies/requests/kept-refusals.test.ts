@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { type Address, checksumAddress } from '../../../src/base/address.ts'
+import { Secret } from '../../../src/base/secret.ts'
+import { noWaypoint, type Waypoint } from '../../../src/base/waypoint.ts'
+import type { Config } from '../../../src/config/config.ts'
+import { createDevChain } from '../../../src/devchain/chain.ts'
+import { lookAtStore } from '../../../src/store/lineage.ts'
+import { refusePayment } from '../../../src/store/orders/refusals.ts'
+import { testSmartWallet } from '../../artifacts/TestSmartWallet.ts'
+import { orderCount, verdict } from '../../checkout/counter.ts'
+import { createMeddler } from '../../checkout/meddler.ts'
+import { encoded, paymentFor, requiredOf, type X402Payment } from '../../checkout/x402-wallet.ts'
+import { deploy, fundedWallet as deployer } from '../../devchain/support.ts'
+import { fundedWallet, post } from '../../support/buyers.ts'
+import {
+  edited,
+  mppPullUnderTest,
+  mppPushUnderTest,
+  type RailUnderTest,
+  x402UnderTest,
+} from '../../support/credentials.ts'
+import { engines, openStore } from '../../support/database.ts'
+import { plainTransports, startShop, type TestShop } from '../../support/shop.ts'
+import { verifies } from '../../support/verifies.ts'
+
+// What is answered 402 is written down, whatever the replica that says so can see: that is what it may be wrong about.
+
+const meddler = createMeddler()
+let waypoint: Waypoint = noWaypoint
+/** What happens after the store said whether an order is opened. */
+let onOpen: () => unknown = () => {}
+let shop: TestShop
+before(async () => {
+  shop = await startShop({
+    wrapTransport: meddler.wrap,
+    configure: (config) => ({ ...config, limits: { ...config.limits, replaysPerPayment: 1_000 } }),
+    waypoint: (name) => waypoint(name),
+    wrapDatabase: (database) => ({
+      ...database,
+      query: (sql, values) => {
+        const answer = database.query(sql, values)
+        return /insert into orders/.test(typeof sql === 'string' ? sql : sql.text) ? answer.finally(onOpen) : answer
+      },
+    }),
+  })
+})
+after(() => shop.stop())
+
+const signer = privateKeyToAccount(generatePrivateKey())
+const body = { saleId: 392, beneficiary: signer.address }
+const PATH = '/agentic/x402/buy'
+const show = (payment: X402Payment, at = shop.url, asked: object = body) =>
+  fetch(`${at}${PATH}`, post(asked, { 'payment-signature': encoded(payment) }))
+const ask = async () => requiredOf(await fetch(`${shop.url}${PATH}`, post(body)))
+
+/** A contract that pays with the signer's signature. */
+async function smartWallet(): Promise<Address> {
+  const { native } = shop.chains
+  const wallet = await deploy(await deployer(native), testSmartWallet, [signer.address])
+  await native.request({ method: 'dev_mintToken', params: [shop.config.x402!.asset, wallet, '0xf4240'] })
+  return checksumAddress(wallet)
+}
+
+/** The next call that has passed every check sleeps until it is woken. */
+function nextSleeper(): { readonly asleep: Promise<void>; wake(): void } {
+  const [asleep, wake] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  waypoint = async (name) => {
+    if (name !== 'order.opening') return
+    waypoint = noWaypoint
+    asleep.resolve()
+    await wake.promise
+  }
+  return { asleep: asleep.promise, wake: wake.resolve }
+}
+
+type Twins = { readonly slow: () => Promise<Response>; readonly refused: () => Promise<Response> }
+
+/** The slow one has passed every check, the other one is refused, and then nobody takes it. */
+async function assertVoid(rail: RailUnderTest, { slow, refused }: Twins): Promise<void> {
+  const [till, orders] = [await rail.till(shop), await orderCount(shop)]
+  const { asleep, wake } = nextSleeper()
+  const first = slow()
+  await asleep
+  const [status, code] = await verdict(await refused())
+  wake()
+  assert.equal(status, 402)
+  assert.deepEqual(await verdict(await first), [402, code])
+  assert.deepEqual([await rail.till(shop), await orderCount(shop)], [till, orders])
+}
+
+test('E29: a wallet that the node of one replica does not show yet has not paid after a 402 of that replica', async (t) => {
+  verifies('D5.16')
+  const { blocks } = shop.chains.native as Awaited<ReturnType<typeof createDevChain>>
+  const native = await createDevChain({ rules: 'native', past: blocks() })
+  t.after(() => native.close())
+  const transports = plainTransports({ ...shop.chains, native })
+  const behind = await shop.replica({ transports, withoutWorker: true })
+  const payment = await paymentFor({ ...signer, address: await smartWallet() }, await ask())
+  await assertVoid(x402UnderTest, { slow: () => show(payment), refused: () => show(payment, behind.url) })
+})
+
+test('E29: a challenge whose secret one replica has not got yet is void after a 402 of that replica', async () => {
+  verifies('D5.16')
+  const secrets = [new Secret('the one before, which the others still accept')] as const
+  const configure = (config: Config): Config => ({ ...config, mpp: { ...config.mpp!, secrets } })
+  const behind = await shop.replica({ configure, withoutWorker: true })
+  const path = '/agentic/mpp/buy'
+  const unpaid = await fetch(`${shop.url}${path}`, post(body))
+  const authorization = await mppPullUnderTest.pay(shop, await fundedWallet(shop), unpaid)
+  const pay = (at: string) => fetch(`${at}${path}`, post(body, { authorization }))
+  await assertVoid(mppPullUnderTest, { slow: () => pay(shop.url), refused: () => pay(behind.url) })
+})
+
+test('E29: a payment that was refused for more requests than are written is not answered 402 any more', async () => {
+  verifies('D5.16')
+  const payment = await paymentFor({ ...signer, address: await smartWallet() }, await ask())
+  const misplaced = { ...payment, resource: { url: 'https://elsewhere.example/' } }
+  for (let quantity = 2; quantity < 22; quantity++)
+    assert.equal((await show(misplaced, shop.url, { ...body, quantity })).status, 402)
+  assert.deepEqual(await verdict(await show(misplaced)), [429, 'rate_limited'])
+  assert.equal((await show(payment)).status, 200)
+})
+
+test('whoever knows the name of a payment and has no signature cannot have it refused', async () => {
+  const payment = await paymentFor({ ...signer, address: await smartWallet() }, await ask())
+  const guessed = { ...payment, payload: { ...payment.payload, signature: `0x${'5c'.repeat(65)}` as const } }
+  assert.deepEqual(await verdict(await show(guessed)), [402, 'payment_verification_failed'])
+  assert.equal((await show(payment)).status, 200)
+})
+
+test('money that has come is not answered 402 because a promise under the same challenge was', async () => {
+  verifies('D5.16')
+  const payer = await fundedWallet(shop)
+  const url = `${shop.url}/agentic/mpp/buy`
+  const unpaid = await fetch(url, post(body))
+  const pushed = await mppPushUnderTest.pay(shop, payer, unpaid)
+  const show = (authorization: string) => fetch(url, post(body, { authorization }))
+  const promised = edited(pushed, (credential) => ({
+    ...credential,
+    payload: { type: 'transaction', signature: '0x7600' },
+  }))
+  assert.equal((await show(promised)).status, 402)
+
+  // The payer is blocked until the store has said no, and no longer when it is asked why.
+  const { db } = shop.store
+  await db.query(`insert into blocked_payers values (lower($1), 'by mistake', 'somebody', now())`, [payer.address])
+  onOpen = () => db.query('delete from blocked_payers')
+  assert.equal((await show(pushed)).status, 200)
+})
+
+for (const engine of engines)
+  test(`a payment that was refused is none that a store was seen to have, on the ${engine} engine`, async (t) => {
+    const { db, drop } = await openStore(engine)
+    t.after(drop)
+    await refusePayment(db, { identities: ['x402:1/2/a'], promisedFor: 'one', code: 'payment_expired' })
+    assert.equal((await lookAtStore(db, ['x402:1/2/a'])).known, 0)
+  })
+
+test('a stranger’s contract is not run for a payment that is refused anyway', async () => {
+  const wallet = await smartWallet()
+  const stranger = { ...privateKeyToAccount(generatePrivateKey()), address: wallet }
+  const required = await ask()
+  const payment = await paymentFor(stranger, required, { authorization: { value: '1' } })
+  assert.deepEqual(await verdict(await show(payment)), [402, 'payment_amount_mismatch'])
+  assert.deepEqual(callsTo(wallet), [])
+})
+
+test('a stranger’s contract gets no more gas for the look at an answer than for a settlement', async () => {
+  const wallet = await smartWallet()
+  const payment = await paymentFor({ ...signer, address: wallet }, await ask())
+  assert.equal((await show(payment)).status, 200)
+  const forged = { ...payment, payload: { ...payment.payload, signature: `0x${'5c'.repeat(96)}` as const } }
+  assert.deepEqual(await verdict(await show(forged)), [409, 'payment_conflict'])
+  assert.deepEqual(
+    callsTo(wallet).map(({ gas }) => gas),
+    ['0x61a80'],
+  )
+})
+
+test('a name that no store can write is no payment, and no failure of the shop', async () => {
+  const url = `${shop.url}/agentic/mpp/buy`
+  const paid = await mppPullUnderTest.pay(shop, await fundedWallet(shop), await fetch(url, post(body)))
+  const authorization = edited(paid, (credential) => ({
+    ...credential,
+    challenge: { ...(credential['challenge'] as unknown as object), id: '\0' },
+  }))
+  assert.deepEqual(await verdict(await fetch(url, post(body, { authorization }))), [402, 'malformed_credential'])
+})
+
+type Called = { readonly to?: string; readonly gas?: string }
+
+function callsTo(wallet: Address): readonly Called[] {
+  return meddler
+    .seen('eth_call')
+    .map(({ params }) => (params as readonly Called[])[0]!)
+    .filter(({ to }) => to?.toLowerCase() === wallet.toLowerCase())
+}

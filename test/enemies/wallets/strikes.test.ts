@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import type { Hex } from 'viem'
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import type { Address } from '../../../src/base/address.ts'
+import { noWaypoint, type Waypoint } from '../../../src/base/waypoint.ts'
+import { orderCount, said } from '../../checkout/counter.ts'
+import { encoded, paymentFor, preempt, requiredOf, type X402Payment } from '../../checkout/x402-wallet.ts'
+import { fundedWallet, post } from '../../support/buyers.ts'
+import { startShop, type TestShop } from '../../support/shop.ts'
+
+// Strikes are for whoever made us spend. Nobody else is throttled by them: not those who use the same wallet, and not those whom we served late.
+
+let shop: TestShop
+let waypoint: Waypoint = noWaypoint
+before(async () => {
+  shop = await startShop({ waypoint: (name) => waypoint(name) })
+})
+after(() => shop.stop())
+beforeEach(() => {
+  waypoint = noWaypoint
+})
+
+const native = (method: string, ...params: unknown[]) => shop.chains.native.request({ method, params })
+
+/** Answers every call with one word. */
+const answering = (selector: string): Hex => `0x7f${selector.padEnd(64, '0')}5f5260205ff3`
+/** A popular wallet: for the test it takes every signature. */
+const WALLET = answering('1626ba7e')
+const RECEIVER = answering('150b7a02')
+const REFUSER: Hex = '0x5f5ffd'
+
+async function popularWallet(dollars: bigint, code: Hex): Promise<PrivateKeyAccount> {
+  const account = await fundedWallet(shop, dollars)
+  await native('dev_setCode', account.address, code)
+  return account
+}
+
+const url = () => `${shop.url}/agentic/x402/buy`
+async function buy(payer: PrivateKeyAccount): Promise<Response> {
+  const body = { saleId: 392, beneficiary: PLAIN }
+  const payment = byWallet(await paymentFor(payer, requiredOf(await fetch(url(), post(body)))))
+  return fetch(url(), post(body, { 'payment-signature': encoded(payment) }))
+}
+/** Signed as only the wallet itself understands it. */
+const byWallet = ({ payload, ...payment }: X402Payment): X402Payment => ({
+  ...payment,
+  payload: { ...payload, signature: `0x${'5c'.repeat(64)}1b` },
+})
+async function buyFor(payer: PrivateKeyAccount, beneficiary: Address): Promise<Response> {
+  const body = { saleId: 392, beneficiary }
+  const payment = await paymentFor(payer, requiredOf(await fetch(url(), post(body))))
+  return fetch(url(), post(body, { 'payment-signature': encoded(payment) }))
+}
+const PLAIN = privateKeyToAccount(generatePrivateKey()).address
+
+/** Moves all the money away between the check and the settlement. */
+async function failToPay(payer: PrivateKeyAccount): Promise<Response> {
+  const required = requiredOf(await fetch(url(), post({ saleId: 392, beneficiary: PLAIN })))
+  const away = await paymentFor(payer, required, { authorization: { to: PLAIN, value: '1000000' } })
+  waypoint = async (name) => {
+    if (name !== 'settle.begun') return
+    waypoint = noWaypoint
+    await preempt(shop, byWallet(away))
+  }
+  return buy(payer)
+}
+
+for (const [what, codeOf] of [
+  ['the code of a wallet', async () => WALLET],
+  [
+    'the contract that keys delegate to',
+    async () => {
+      const { address } = privateKeyToAccount(generatePrivateKey())
+      await native('dev_setCode', address, WALLET)
+      return `0xef0100${address.slice(2).toLowerCase()}` as Hex
+    },
+  ],
+] as const)
+  test(`E28: wallets that cannot pay do not throttle others with ${what} in common`, async () => {
+    const code = await codeOf()
+    const innocent = await popularWallet(10n, code)
+    for (let i = 0; i < 3; i++) {
+      const answer = await failToPay(await popularWallet(1n, code))
+      assert.deepEqual([answer.status, (await said(answer)).code], [402, 'insufficient_funds'])
+    }
+    const answer = await buy(innocent)
+    assert.deepEqual([answer.status, (await said(answer)).code], [200, undefined])
+  })
+
+test('M-24: a key that delegates pays as the token takes it: through its contract, tried out before anything is sent', async () => {
+  const [taking, refusing] = await Promise.all(
+    [WALLET, REFUSER].map(async (code): Promise<Hex> => {
+      const { address } = privateKeyToAccount(generatePrivateKey())
+      await native('dev_setCode', address, code)
+      return `0xef0100${address.slice(2).toLowerCase()}`
+    }),
+  )
+  const orders = await orderCount(shop)
+  const refused = await buyFor(await popularWallet(1n, refusing!), PLAIN)
+  assert.deepEqual([refused.status, (await said(refused)).code], [402, 'payment_verification_failed'])
+  assert.equal(await orderCount(shop), orders)
+  assert.equal((await buyFor(await popularWallet(1n, taking!), PLAIN)).status, 200)
+})
+
+/** Takes the trial, refuses the real thing, and looks as before when somebody asks why. */
+function refuseOnce({ address }: PrivateKeyAccount, usual: Hex, hostile: Hex): void {
+  waypoint = (name) => {
+    if (name !== 'order.settled') return
+    // The settlement is signed first, the mint second.
+    waypoint = async (later) => {
+      if (later === 'send.signed') await native('dev_setCode', address, hostile)
+      if (later !== 'send.mined') return
+      waypoint = noWaypoint
+      await native('dev_setCode', address, usual)
+    }
+  }
+}
+
+test('E28: a key that delegates elsewhere for a moment does not throttle those who stay with the popular contract', async () => {
+  const place = async (code: Hex): Promise<Hex> => {
+    const { address } = privateKeyToAccount(generatePrivateKey())
+    await native('dev_setCode', address, code)
+    return `0xef0100${address.slice(2).toLowerCase()}`
+  }
+  const [popular, hostile] = [await place(RECEIVER), await place(REFUSER)]
+  const [enemy, innocent] = [await popularWallet(1n, popular), await popularWallet(1n, popular)]
+  const payer = await fundedWallet(shop)
+  refuseOnce(enemy, popular, hostile)
+  assert.equal((await said(await buyFor(payer, enemy.address))).refund?.status, 'refunded')
+  const again = await buyFor(payer, enemy.address)
+  assert.deepEqual([again.status, (await said(again)).code], [429, 'payer_throttled'])
+  assert.equal((await buyFor(payer, innocent.address)).status, 200)
+})
+
+test('E28: code that somebody abused stops strangers who receive with it, and nobody who has bought before', async () => {
+  const [enemy, popular] = [await popularWallet(1n, RECEIVER), await popularWallet(1n, RECEIVER)]
+  const [known, stranger] = [await fundedWallet(shop), await fundedWallet(shop)]
+  assert.equal((await buyFor(known, PLAIN)).status, 200)
+  refuseOnce(enemy, RECEIVER, REFUSER)
+  assert.equal((await said(await buyFor(await fundedWallet(shop), enemy.address))).refund?.status, 'refunded')
+  assert.equal((await buyFor(stranger, popular.address)).status, 429)
+  assert.equal((await buyFor(known, popular.address)).status, 200)
+})
+
+test('E28: a payment that we brought to the chain too late is not held against its payer', async () => {
+  const own = await startShop({
+    waypoint: async (name) => {
+      if (name === 'settle.begun') await own.chains.native.request({ method: 'evm_increaseTime', params: [600] })
+    },
+  })
+  try {
+    const payer = await fundedWallet(own)
+    const address = `${own.url}/agentic/x402/buy`
+    const body = { saleId: 392, beneficiary: payer.address }
+    const payment = await paymentFor(payer, requiredOf(await fetch(address, post(body))))
+    const answer = await fetch(address, post(body, { 'payment-signature': encoded(payment) }))
+    assert.deepEqual([answer.status, (await said(answer)).code], [402, 'payment_expired'])
+    assert.deepEqual((await own.store.db.query('select subject from strikes')).rows, [])
+  } finally {
+    await own.stop()
+  }
+})
