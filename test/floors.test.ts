@@ -146,6 +146,29 @@ test('only rails/ and config/ name a payment protocol', () => {
   assert.deepEqual(names, [])
 })
 
+test('only surfaces/, config/, setup/ and their list name a family of goods', () => {
+  // Whatever differs between them is a member of `Surface`. Beside the rooms of their options and contracts, these may name them:
+  const exceptions = [
+    /^src\/service\/surfaces\.ts$/,
+    // Their contracts and keys, on the command line.
+    /^src\/cli\/(init|(contracts|keys)\/\w+|doctor\/(chains|configuration-checks))\.ts$/,
+    // It buys one of each, and has to know what goes into the basket.
+    /^src\/cli\/demo\.ts$/,
+  ]
+  /** Here `shop` is the whole shop, beside the things that a finding, a deed or an export may be about. */
+  const wholeShop = /^src\/(cli\/(export|doctor|doctor\/(finding|live-checks|proxy))|service\/system-desk)\.ts$/
+  const isTheirs = ({ file, room }: Source) =>
+    ['surfaces', 'config', 'setup'].includes(room) || exceptions.some((exception) => exception.test(file))
+  const names = production
+    .filter((source) => !isTheirs(source))
+    .flatMap(({ file, text }) =>
+      [...text.matchAll(/(['"`])(sale|shop|gateway|craft)\1/g)]
+        .filter(([, , name]) => name !== 'shop' || !wholeShop.test(file))
+        .map(([literal]) => `${file}: ${literal}`),
+    )
+  assert.deepEqual(names, [])
+})
+
 test('the environment is read in config/ and nowhere else', () => {
   const readers = production
     .filter(({ room, text }) => room !== 'config' && /process\.env\b/.test(text))

@@ -11,8 +11,8 @@ import {
   networksTrouble,
   openingText,
   type ShopOpening,
-  surfaceNames,
 } from '../config/opening.ts'
+import { surfaceNames } from '../config/surfaces.ts'
 import { createFile } from '../setup/durable-file.ts'
 import { keyFile, type MadeKey, makeKey } from '../setup/key-files.ts'
 import { type Command, type CommandCall, CommandRefusal, UsageFault } from './command.ts'

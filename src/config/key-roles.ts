@@ -1,4 +1,5 @@
 import type { Environment } from './options.ts'
+import type { ConfiguredSurface } from './surfaces.ts'
 
 /** What a key or secret of the shop is for, by the option that names it. */
 export type KeyRole = {
@@ -10,16 +11,19 @@ export type KeyRole = {
   readonly chain: 'x402' | 'mpp' | 'game' | null
   /** Kept on it, in the words of a list. */
   readonly keeps: string
-  /** The role on a contract that it needs. */
+  /** The role on a contract that it needs, and the surface that contract is for: without it nobody needs the key. */
   readonly contractRole: 'minter' | 'crafter' | null
+  readonly surface: Extract<ConfiguredSurface, 'sale' | 'craft'> | null
   /** Refunds are paid from it. */
   readonly hasFloat: boolean
   /** Where the value before the last rotation is kept for a while; null: nowhere. */
   readonly previousOption: string | null
 }
 
-const account = { kind: 'account', contractRole: null, hasFloat: false, previousOption: null } as const
-const text = { chain: null, contractRole: null, hasFloat: false, keeps: 'nothing', previousOption: null } as const
+const noContract = { contractRole: null, surface: null } as const
+const account = { ...noContract, kind: 'account', hasFloat: false, previousOption: null } as const
+const gameAccount = { ...account, chain: 'game', keeps: 'gas' } as const
+const text = { ...noContract, chain: null, hasFloat: false, keeps: 'nothing', previousOption: null } as const
 
 export const keyRoles: readonly KeyRole[] = [
   { ...account, role: 'settler', option: 'SUTLER_X402_SETTLER_KEY', chain: 'x402', keeps: 'gas' },
@@ -39,8 +43,8 @@ export const keyRoles: readonly KeyRole[] = [
     keeps: 'a float for refunds, which pays its fees too',
     hasFloat: true,
   },
-  { ...account, role: 'minter', option: 'SUTLER_MINTER_KEY', chain: 'game', keeps: 'gas', contractRole: 'minter' },
-  { ...account, role: 'crafter', option: 'SUTLER_CRAFTER_KEY', chain: 'game', keeps: 'gas', contractRole: 'crafter' },
+  { ...gameAccount, role: 'minter', option: 'SUTLER_MINTER_KEY', contractRole: 'minter', surface: 'sale' },
+  { ...gameAccount, role: 'crafter', option: 'SUTLER_CRAFTER_KEY', contractRole: 'crafter', surface: 'craft' },
   {
     ...text,
     role: 'challenges',

@@ -24,6 +24,7 @@ import { earlierRails } from './retired.ts'
 import { readService } from './service.ts'
 import { settingsOf } from './settings.ts'
 import type { ChainKey } from './signing-key.ts'
+import { surfaceNames, surfaceOption } from './surfaces.ts'
 
 /** What every mode has. The sandbox adds chains, keys and contracts of its own. */
 type CommonConfig = Omit<Config, 'mode' | 'receipts' | 'x402' | 'mpp' | 'retired' | 'game'>
@@ -112,17 +113,17 @@ function readCommon(read: OptionReader, mode: 'sandbox' | 'production'): CommonC
   }
 }
 
-const SURFACES = ['sale', 'shop', 'gateway', 'craft'] as const
-
 /** The options that switch off a rail or a surface, in words. */
-export const SWITCHES = 'SUTLER_X402, SUTLER_MPP, SUTLER_SALE, SUTLER_SHOP, SUTLER_GATEWAY or SUTLER_CRAFT'
+export const SWITCHES = ['SUTLER_X402', 'SUTLER_MPP', ...surfaceNames.map(surfaceOption)]
+  .join(', ')
+  .replace(/, (\w+)$/, ' or $1')
 /** The options that say where a shop is reached, in words. */
 export const ADDRESS_OPTIONS = 'SUTLER_BASE_URL and SUTLER_X402_BASE_URL'
 
 function readNotSold(read: OptionReader): ReadonlySet<string> {
-  const off = SURFACES.filter((surface) => !read.flag(`SUTLER_${surface.toUpperCase()}`, true))
-  if (off.length === SURFACES.length)
-    read.fault('SUTLER_SALE', 'all surfaces are switched off; nothing could be sold', null)
+  const off = surfaceNames.filter((surface) => !read.flag(surfaceOption(surface), true))
+  if (off.length === surfaceNames.length)
+    read.fault(surfaceOption(surfaceNames[0]), 'all surfaces are switched off; nothing could be sold', null)
   return new Set(off)
 }
 

@@ -1,8 +1,7 @@
 import type { Address } from '../base/address.ts'
 import { type KeyRole, keyRoles } from './key-roles.ts'
 import { mppNetworks, x402Networks } from './networks.ts'
-
-export const surfaceNames = ['sale', 'shop', 'gateway', 'craft'] as const
+import { surfaceNames, surfaceOption } from './surfaces.ts'
 
 /** Every network that a shop can be paid on, by the name of its preset. */
 export const networkNames: readonly string[] = [...Object.keys(x402Networks), ...Object.keys(mppNetworks)]
@@ -36,8 +35,8 @@ export function networksTrouble(names: readonly string[]): string | null {
 /** The keys and secrets that such a shop needs. */
 export function keysOf({ networks, surfaces }: ShopOpening): readonly KeyRole[] {
   const isOn = { x402: of(networks, x402Networks) !== null, mpp: of(networks, mppNetworks) !== null, game: true }
-  return keyRoles.filter(({ role, chain, contractRole }) => {
-    if (contractRole !== null) return surfaces.includes(contractRole === 'minter' ? 'sale' : 'craft')
+  return keyRoles.filter(({ role, chain, surface }) => {
+    if (surface !== null) return surfaces.includes(surface)
     if (role === 'challenges') return isOn.mpp
     return chain === null || isOn[chain]
   })
@@ -84,7 +83,7 @@ export function openingText(opening: ShopOpening, fileOf: (role: string) => stri
     ...(x402 ? railLines('X402', x402, 'PAY_TO') : ['SUTLER_X402=false']),
     ...(mpp ? railLines('MPP', mpp, 'RECIPIENT') : ['SUTLER_MPP=false']),
     '',
-    ...surfaceNames.filter((surface) => !surfaces.includes(surface)).map((one) => `SUTLER_${one.toUpperCase()}=false`),
+    ...surfaceNames.filter((surface) => !surfaces.includes(surface)).map((one) => `${surfaceOption(one)}=false`),
     `SUTLER_GAME_CHAIN_ID=${chainIdOf(game.name)}`,
     `SUTLER_GAME_RPC_URL=${game.rpcUrls.join(',')}`,
     ...(surfaces.includes('sale') ? ['# SUTLER_SALE_CONTRACT='] : []),

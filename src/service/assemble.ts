@@ -48,7 +48,7 @@ import { type Ground, layGround, type Parts } from './parts.ts'
 import { firstLink, isUnfounded } from './people-desk.ts'
 import { openRails, recordedTerms, sellingRails, warmUp } from './rails.ts'
 import { createNodeTimes, createReplica } from './replica.ts'
-import { createSigners, recordedSigners } from './signers.ts'
+import { chainKeys, recordedSigners } from './signers.ts'
 import { createTally } from './tally.ts'
 import { createTelling } from './telling.ts'
 import { keepTime } from './time.ts'
@@ -138,7 +138,7 @@ async function openCounter(config: Config, ground: Ground): Promise<Counter> {
   const selling = accounts.filter(({ isSelling }) => isSelling)
   const hostOf = addressFinder(ground.rails, http)
   const past = await recordedTerms(patient, accounts)
-  const { signers, ownKeys } = await recordedSigners(patient, createSigners(accounts, config.game, chainOf))
+  const { signers, ownKeys } = await recordedSigners(patient, chainKeys(accounts, surfaces, config), chainOf)
   const telling = createTelling({ config, surfaces, hostOf, past })
   const { secondOpinionFrom } = config.operations
   const railParts = {

@@ -4,12 +4,12 @@ import type { ChainAccess } from '../chain/access.ts'
 import type { HeadSource } from '../chain/head.ts'
 import type { Rpc } from '../chain/rpc.ts'
 import type { Sender } from '../chain/sender.ts'
-import type { ChainConfig, GameConfig } from '../config/config.ts'
-import type { ChainKey } from '../config/signing-key.ts'
+import type { ChainConfig, Config } from '../config/config.ts'
 import type { KeyCount, KnownKey } from '../domain/journal.ts'
 import type { RailAccount } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
 import { knownKeys, recordKeys } from '../store/sends/keys.ts'
+import type { Surface, SurfaceKey } from '../surfaces/surface.ts'
 
 /** A key of ours on one chain, by what it is for. */
 export type RoleSigner = {
@@ -23,32 +23,37 @@ export type RoleSigner = {
   readonly isRemote: boolean
 }
 
-export function createSigners(
+/** All keys that a shop signs with: those of its rails, then those of its surfaces. */
+export function chainKeys(
   accounts: readonly RailAccount[],
-  game: GameConfig,
+  surfaces: readonly Surface[],
+  config: Config,
+): readonly SurfaceKey[] {
+  const ofRails = accounts.flatMap(({ chain, otherKeys, treasuryKey }) => [
+    ...otherKeys.map(({ role, key }) => ({ role, chain, key })),
+    { role: 'treasury', chain, key: treasuryKey },
+  ])
+  return [...ofRails, ...surfaces.flatMap((surface) => surface.keys?.(config) ?? [])]
+}
+
+export function createSigners(
+  keys: readonly SurfaceKey[],
   chainOf: (chain: ChainConfig) => ChainAccess,
 ): readonly RoleSigner[] {
-  const signers: RoleSigner[] = []
-  const add = (role: string, chain: ChainConfig, key: ChainKey | undefined) => {
-    if (!key) return
+  return keys.map(({ role, chain, key }) => {
     const { rpc, head, sender } = chainOf(chain)
     const isRemote = !(key instanceof Secret)
-    signers.push({ role, sender: sender(key), rpc, head, paysGasInCoin: chain.paysGasInCoin, isRemote })
-  }
-  for (const { chain, otherKeys, treasuryKey } of accounts) {
-    for (const { role, key } of otherKeys) add(role, chain, key)
-    add('treasury', chain, treasuryKey)
-  }
-  add('minter', game.chain, game.sale?.minterKey)
-  add('crafter', game.chain, game.craft?.crafterKey)
-  return signers
+    return { role, sender: sender(key), rpc, head, paysGasInCoin: chain.paysGasInCoin, isRemote }
+  })
 }
 
 /** Before they sign anything: what a key of ours has done stays ours when it is replaced. */
 export async function recordedSigners(
   database: Database,
-  signers: readonly RoleSigner[],
+  keys: readonly SurfaceKey[],
+  chainOf: (chain: ChainConfig) => ChainAccess,
 ): Promise<{ readonly signers: readonly RoleSigner[]; readonly ownKeys: readonly Address[] }> {
+  const signers = createSigners(keys, chainOf)
   await recordKeys(
     database,
     signers.map(({ role, sender }) => ({ role, chainId: sender.chainId, signer: sender.address })),

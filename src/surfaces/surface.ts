@@ -9,6 +9,7 @@ import type { Waypoint } from '../base/waypoint.ts'
 import type { ChainAccess } from '../chain/access.ts'
 import type { ChainConfig, Config } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
+import type { ChainKey } from '../config/signing-key.ts'
 import type { Shelf } from '../domain/catalog.ts'
 import type { GoodName, PriceTag, SurfaceName } from '../domain/good.ts'
 import type { Offer } from '../domain/offer.ts'
@@ -17,8 +18,9 @@ import type { FreeAnswer, Host, Route } from '../domain/route.ts'
 import type { Database } from '../store/db.ts'
 
 /**
- * A family of goods: everything there is to know about it lies in its folder, behind one of these. Its error codes are declared there too
- * (`declareProblems`). Nothing outside names a surface but the list of them in `service/surfaces.ts`.
+ * A family of goods: everything there is to know about selling it lies in its folder, behind one of these. Its error codes are declared there too
+ * (`declareProblems`). Outside, one is named by the list of them in `service/surfaces.ts` and where operators set it up: its options in `config/`,
+ * its contract and keys in `setup/` and `cli/`. `test/floors.test.ts` knows the other places.
  */
 export type Surface = {
   readonly name: SurfaceName
@@ -30,15 +32,22 @@ export type Surface = {
   readonly isService?: boolean
   /** Does it have items of its own in the catalog? */
   readonly hasShelf: boolean
+  /** Can the example of its rows be delivered to whoever pays? Recipes buy it then, rather than what asks for more than money. */
+  readonly suitsAnybody?: boolean
   /** How long delivery is tried before the money goes back. */
   deliveryMs(limits: Limits): number
   /** How the purchases of each of its goods are told, whether the shop sells them or not. */
   goods(config: Config): Readonly<Record<GoodName, ToldGood>>
+  /** The keys of ours that act on a chain for it. None are needed where a surface says nothing. */
+  keys?(config: Config): readonly SurfaceKey[]
   /** The row by which its purchases are asked for; null where `/payments` is enough. */
   statusRow(context: RowContext, rail: RailName): Route | null
   /** Null: this shop has none of it. */
   open(parts: SurfaceParts): OpenSurface | null
 }
+
+/** A key, by what it is for: `sutler keys` and whoever watches wallets call it so. */
+export type SurfaceKey = { readonly role: string; readonly chain: ChainConfig; readonly key: ChainKey }
 
 export type ToldGood = Pick<Offer, 'present' | 'publish'> & {
   /** The path at which a purchase is told, before its name. */

@@ -1,5 +1,5 @@
 import { stringify } from '../../base/json.ts'
-import type { RailFacts, Recipe, SoldRoute } from '../../domain/rail-documents.ts'
+import type { Recipe, SoldRoute } from '../../domain/rail-documents.ts'
 import type { Facts } from './facts.ts'
 import { protocolWords } from './guidance.ts'
 import { railFacts } from './rail-facts.ts'
@@ -8,7 +8,7 @@ import { railFacts } from './rail-facts.ts'
 export function recipes(facts: Facts): readonly Recipe[] {
   const ways = facts.rails.flatMap((rail) => {
     const own = railFacts(facts, rail)
-    const route = exampleRoute(own)
+    const route = exampleRoute(facts, own.sold)
     return route ? [{ documents: rail.documents, own, route }] : []
   })
   const overMcp = ways.flatMap(({ documents, own, route }) => documents.mcpRecipe?.(own, route) ?? [])
@@ -16,8 +16,10 @@ export function recipes(facts: Facts): readonly Recipe[] {
 }
 
 /** The plainest way to see a purchase through: a route whose example can be delivered to anybody. */
-function exampleRoute({ sold }: RailFacts): SoldRoute | undefined {
-  return sold.find(({ surface }) => surface === 'sale') ?? sold.find(({ surface }) => surface === 'shop') ?? sold[0]
+function exampleRoute({ surfaces }: Facts, sold: readonly SoldRoute[]): SoldRoute | undefined {
+  const plain = surfaces.filter(({ suitsAnybody }) => suitsAnybody).map(({ name }) => name)
+  const [first = sold[0]] = plain.flatMap((name) => sold.filter(({ surface }) => surface === name))
+  return first
 }
 
 /** For protocols without a client that pays a tool by itself. */

@@ -17,7 +17,8 @@ import type { Journal } from '../../domain/journal.ts'
 import { accountsOf, type RailAccount, sellingAccounts } from '../../rails/kind.ts'
 import { rails } from '../../rails/rails.ts'
 import { createChains, lineTo } from '../../service/chains.ts'
-import { createSigners, type RoleSigner } from '../../service/signers.ts'
+import { chainKeys, createSigners, type RoleSigner } from '../../service/signers.ts'
+import { surfaces } from '../../service/surfaces.ts'
 import { readWallets } from '../../service/wallets.ts'
 import { hasRole } from '../../setup/contract-roles.ts'
 import { type Diagnosis, FoundTrouble, look } from './finding.ts'
@@ -55,9 +56,11 @@ export async function checkChains(config: Config): Promise<readonly Diagnosis[]>
   const listening = await Promise.all(
     configs.flatMap(({ chainId, listenUrl }) => (listenUrl === null ? [] : [checkListening(chainId, listenUrl)])),
   )
-  const signers = await checkSigners(createSigners(accountsOf(rails, config), game, chainOf))
+  const signers = await checkSigners(createSigners(allKeys(config), chainOf))
   return [...heads, ...listening, ...rest, ...checkRecipients(accounts, game), ...signers, ...wallets]
 }
+
+const allKeys = (config: Config) => chainKeys(accountsOf(rails, config), surfaces, config)
 
 /** The doctor has no use for a journal: it never sends. */
 const sendsNothing: Journal = {
@@ -181,7 +184,7 @@ async function checkWallets(
   chainOf: (chain: ChainConfig) => ChainAccess,
 ): Promise<readonly Diagnosis[]> {
   const tills = accounts.map(({ network, asset }) => ({ rail: { network, asset } }))
-  const signers = createSigners(accountsOf(rails, config), config.game, chainOf)
+  const signers = createSigners(allKeys(config), chainOf)
   const wallets = await readWallets(signers, tills, config.operations)
   // Not even a handful of transactions: then what it is for cannot be sold.
   const { gasLowWei } = config.operations

@@ -78,11 +78,8 @@ function advice({ http, operatorToken, store, service }: Config): readonly Diagn
 /** Whoever has made the key of a surface wants to sell there. */
 function missingContracts(env: Environment, { game, notSold }: Config): readonly Diagnosis[] {
   const { keys } = readKeyring(env)
-  const isSet = (role: string) => keys.some((key) => key.role.contractRole === role && key.isSet)
-  const missing = [
-    ...(!game.sale && !notSold.has('sale') && isSet('minter') ? ['sale'] : []),
-    ...(!game.craft && !notSold.has('craft') && isSet('crafter') ? ['craft'] : []),
-  ]
+  const wanted = keys.filter(({ isSet }) => isSet).map(({ role }) => role.surface)
+  const missing = wanted.filter((surface) => surface !== null && !game[surface] && !notSold.has(surface))
   const token = missing.includes('craft') ? ' --craft-token <address or Name:SYMBOL>' : ''
   const fix = `Run \`sutler contracts deploy --key-file keys/deployer.key --owner <cold address>${token}\`; it fills in the addresses.`
   return missing.map((name) => ({

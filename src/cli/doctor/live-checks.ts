@@ -1,6 +1,7 @@
 import { systemClock } from '../../base/clock.ts'
 import { ADDRESS_OPTIONS } from '../../config/load.ts'
 import { clients } from '../../rails/clients.ts'
+import { surfaces } from '../../service/surfaces.ts'
 import { compareClocks } from './configuration-checks.ts'
 import { type Check, type Diagnosis, FoundTrouble, look } from './finding.ts'
 import type { Visit } from './visit.ts'
@@ -181,7 +182,7 @@ async function shelves({ json }: Visit): Promise<string> {
   throw new FoundTrouble(severity, `Nothing is on sale in ${empty.join(' and ')}.`, SHELVE)
 }
 
-const SHELVED: readonly string[] = ['sale', 'shop']
+const SHELVED: readonly string[] = surfaces.filter(({ hasShelf }) => hasShelf).map(({ name }) => name)
 const isAvailable = ({ available }: { readonly available: boolean }) => available
 
 async function preflight({ ask }: Visit): Promise<string> {

@@ -9,7 +9,7 @@ import { erc20Abi } from '../../chain/tokens.ts'
 import { addressOf } from '../../chain/wallet.ts'
 import { type Keyring, type RingKey, readKeyring } from '../../config/keyring.ts'
 import { defaultLimits } from '../../config/limits.ts'
-import { hasRole, roleOn } from '../../setup/contract-roles.ts'
+import { hasRole, type RoleName, roleOn } from '../../setup/contract-roles.ts'
 import type { Command } from '../command.ts'
 
 export const listKeys: Command = {
@@ -55,12 +55,15 @@ async function lookAt({ role, key, file, trouble, chain, token }: RingKey, { con
   const place = key && !(key instanceof Secret) ? 'signer' : (file ?? 'environment')
   const base = { role: role.role, option: role.option, place, address, chainId: chain?.chainId ?? null, trouble }
   if (address === null || chain === null) return { ...base, gas: null, float: null, onChain: null }
+  const { surface, contractRole } = role
   const transports = chain.rpcUrls.map((url) => httpTransport(url, defaultLimits.rpcTimeoutMs))
   const rpc = createRpc({ chainId: chain.chainId, transports, clock: systemClock })
   const [gas, float, onChain] = await Promise.all([
     chain.paysGasInCoin ? quiet(gasOf(rpc, address)) : null,
     role.hasFloat && token ? quiet(floatOf(rpc, token, address)) : null,
-    role.contractRole === null ? null : quiet(roleOf(rpc, role.contractRole, contracts[role.contractRole], address)),
+    surface && contractRole
+      ? quiet(roleOf(rpc, { name: surface, address: contracts[contractRole] }, { role: contractRole, holder: address }))
+      : null,
   ])
   return { ...base, gas, float, onChain }
 }
@@ -79,15 +82,11 @@ async function floatOf(rpc: Rpc, token: Address, address: Address): Promise<stri
   return `${formatUsd(usd(await contractAt(rpc, token, erc20Abi).read('balanceOf', [address])))} for refunds`
 }
 
-async function roleOf(
-  rpc: Rpc,
-  role: 'minter' | 'crafter',
-  contract: Address | null,
-  address: Address,
-): Promise<string> {
-  if (contract === null) return 'no contract yet'
-  const id = roleOn(role === 'minter' ? 'sale' : 'craft', role)!
-  return (await hasRole(rpc, contract, id, address))
+type Contract = { readonly name: 'sale' | 'craft'; readonly address: Address | null }
+
+async function roleOf(rpc: Rpc, { name, address }: Contract, { role, holder }: { role: RoleName; holder: Address }) {
+  if (address === null) return 'no contract yet'
+  return (await hasRole(rpc, address, roleOn(name, role)!, holder))
     ? `is ${role}`
-    : `is NOT ${role}: sutler contracts grant ${role} ${address}`
+    : `is NOT ${role}: sutler contracts grant ${role} ${holder}`
 }

@@ -90,6 +90,7 @@ export const craft: Surface = {
       ),
     }
   },
+  keys: ({ game: { chain, craft } }) => (craft ? [{ role: 'crafter', chain, key: craft.crafterKey }] : []),
   statusRow: craftStatusRow,
   open,
 }

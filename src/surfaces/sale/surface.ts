@@ -57,10 +57,12 @@ export const sale: Surface = {
   words: ['NFT lots'],
   title: 'NFT lots',
   hasShelf: true,
+  suitsAnybody: true,
   deliveryMs: ({ delivery }) => delivery.mintMs,
   goods: () => ({
     saleLot: toldGood({ present: presentSale, publish: publishSale }, (rail) => `/agentic/${rail}/purchases`),
   }),
+  keys: ({ game: { chain, sale } }) => (sale ? [{ role: 'minter', chain, key: sale.minterKey }] : []),
   statusRow: saleStatusRow,
   open,
 }

@@ -51,6 +51,7 @@ export const shop: Surface = {
   words: ['in-game items'],
   title: 'In-game items',
   hasShelf: true,
+  suitsAnybody: true,
   deliveryMs: ({ delivery }) => delivery.gameMs,
   goods: () => ({
     shopItem: toldGood({ present: presentItem, publish: publishItem }, place),
