@@ -10,6 +10,8 @@ import type { RailDocuments } from './rail-documents.ts'
 /** How a purchase is paid. The name is part of paths, documents and orders, and never changes. */
 export type RailName = string
 
+// One list for the process, and no argument: the schemas of routes, events and rows are values of their modules, and each that has a rail in it
+// would have to become a function of the rails, with everything that is derived from it.
 const declared: RailTraits[] = []
 
 /** Every rail is declared before anything is served, so that schemas and headers tell of all there are. */

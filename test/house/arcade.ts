@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { formatUsd, parseUsd, times, type Usd } from '../../src/base/money.ts'
-import { declareProblems, FIX_STATE, fixState, Problem } from '../../src/base/problem.ts'
+import { declareProblems, Problem } from '../../src/base/problem.ts'
+import { FIX_STATE, fixState, type ProblemKind } from '../../src/base/problem-kind.ts'
 import type { Good, Price } from '../../src/domain/good.ts'
 import { commonMembers, type PurchaseView, publicMembers } from '../../src/domain/offer.ts'
 import { publicFields, purchaseFields } from '../../src/domain/purchase-fields.ts'

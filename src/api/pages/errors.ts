@@ -1,7 +1,8 @@
 import * as z from 'zod'
 import { type JsonObject, stringify } from '../../base/json.ts'
 import { once } from '../../base/once.ts'
-import { type ProblemCode, type ProblemKind, problems, type RetryAction } from '../../base/problem.ts'
+import { type ProblemCode, problems } from '../../base/problem.ts'
+import type { ProblemKind, RetryAction } from '../../base/problem-kind.ts'
 import { free, type Route } from '../../domain/route.ts'
 import { type Html, html } from './html.ts'
 import { articleData, markdownLink, pageHeaders, printPage, type Site } from './page.ts'
@@ -131,7 +132,7 @@ export function errorsMarkdown(): string {
   const words = Object.entries(actions).map(([action, meaning]) => `- \`${action}\`: ${meaning}`)
   return `# Errors, and what to do about them
 
-Printed from \`src/base/problem.ts\` and the \`problems.ts\` of each surface by \`npm run docs\`; change it there.
+Printed from \`src/base/problems.ts\` and the \`problems.ts\` of each surface by \`npm run docs\`; change it there.
 
 Every error body names its \`code\`, says in \`payment.taken\` whether money moved, and in \`retry.action\` what to do next. A 402 always
 means that nothing was taken and paying is safe. A running shop serves this page at \`/errors\`, as HTML or as JSON.

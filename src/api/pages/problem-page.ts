@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../base/json.ts'
-import { adviceOf, type ProblemCode, type ProblemKind, problems } from '../../base/problem.ts'
+import { adviceOf, type ProblemCode, problems } from '../../base/problem.ts'
+import type { ProblemKind } from '../../base/problem-kind.ts'
 import { type Html, html } from './html.ts'
 import type { Shown } from './page.ts'
 import type { ToldToPeople } from './told.ts'

@@ -1,4 +1,5 @@
-import { CORRECT, declareProblems, FIX_STATE, fixRequest, fixState, OTHER_PAYER } from '../../base/problem.ts'
+import { declareProblems } from '../../base/problem.ts'
+import { CORRECT, FIX_STATE, fixRequest, fixState, OTHER_PAYER, type ProblemKind } from '../../base/problem-kind.ts'
 
 const own = declareProblems({
   duplicate_nft: { status: 400, title: 'NFT listed twice', ...fixRequest, advice: CORRECT },

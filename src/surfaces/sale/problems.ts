@@ -1,4 +1,5 @@
-import { CORRECT, declareProblems, FIX_STATE, fixRequest, fixState } from '../../base/problem.ts'
+import { declareProblems } from '../../base/problem.ts'
+import { CORRECT, FIX_STATE, fixRequest, fixState, type ProblemKind } from '../../base/problem-kind.ts'
 
 const own = declareProblems({
   invalid_beneficiary: { status: 400, title: 'Beneficiary cannot be used', ...fixRequest, advice: CORRECT },

@@ -1,12 +1,13 @@
+import { declareProblems } from '../../base/problem.ts'
 import {
-  declareProblems,
   FIX_STATE,
   fixRequest,
   fixState,
   OTHER_PAYER,
+  type ProblemKind,
   RETRY_SAME,
   waitSame,
-} from '../../base/problem.ts'
+} from '../../base/problem-kind.ts'
 
 const own = declareProblems({
   payer_mismatch: {
