@@ -2,7 +2,6 @@ import type { Hash } from '../../base/address.ts'
 import { isoTime } from '../../base/clock.ts'
 import { type JsonObject, stringify } from '../../base/json.ts'
 import type { ToldEvent } from '../../domain/event.ts'
-import type { Hold } from '../../domain/good.ts'
 import { type LandedStep, NOT_A_DELIVERY } from '../../domain/journal.ts'
 import {
   type Answer,
@@ -15,9 +14,8 @@ import {
 } from '../../domain/order.ts'
 import type { Alongside, Database, Queryable } from '../db.ts'
 import { statement } from '../statement.ts'
-import { type HoldRefusal, recordHolds, takeHolds } from './holds.ts'
+import { HELD } from './held.ts'
 import { assertWithin, type RefundBudget } from './refund-budget.ts'
-import { triedWords, triesWith } from './tries.ts'
 
 /** A step of an order's life. What is absent stays as it is. */
 export type OrderChange = {
@@ -49,15 +47,6 @@ export type RefundChange = OrderChange & {
   /** What else is written in the same transaction: whose deed it was. */
   readonly alongside?: Alongside | undefined
 }
-
-/** Locks the job: whoever would take over the order skips it until this statement is through. */
-const HELD = `
-    select key
-    from jobs
-    where kind = $1
-      and key = $2
-      and lease = $3
-    for update`
 
 // The state, its event, the holds, the landing of what delivered it and the job move together or not at all, and only for the one who holds
 // the lease.
@@ -246,141 +235,4 @@ export async function changeRefund(
     await alongside?.(tx)
     return next
   })
-}
-
-const MARK_IN_DOUBT = statement<{ id: string }>(`
-  with held as (${HELD}
-  )
-  update orders
-  set in_doubt = true,
-      tries = ${triesWith('$4')},
-      updated_at = now()
-  from held
-  where id = held.key
-    and status = 'settling'
-  returning id`)
-
-/** With why nobody knows, where that is new. */
-export async function markInDoubt(
-  queryable: Queryable,
-  { order, lease }: LeasedOrder,
-  error: string,
-): Promise<Order | null> {
-  const { rows } = await queryable.query(MARK_IN_DOUBT, [lease.kind, lease.key, lease.lease, triedWords(error)])
-  return rows.length === 1 ? { ...order, inDoubt: true } : null
-}
-
-const COUNT_ATTEMPT = statement<{ attempts: number }>(`
-  with held as (${HELD}
-  )
-  update orders
-  set attempts = attempts + $6,
-      tries = ${triesWith('$5')},
-      updated_at = now()
-  from held
-  where id = held.key
-    and status = $4
-  returning attempts`)
-
-/** Counts a try, and writes down in the same statement what came of it. */
-export function countAttempt(queryable: Queryable, leased: LeasedOrder, error: string): Promise<Order | null> {
-  return note(queryable, leased, { error, counted: 1 })
-}
-
-/** The same for a try that did not get as far as what it was to try. */
-export function noteTry(queryable: Queryable, leased: LeasedOrder, error: string): Promise<Order | null> {
-  return note(queryable, leased, { error, counted: 0 })
-}
-
-async function note(
-  queryable: Queryable,
-  { order, lease }: LeasedOrder,
-  { error, counted }: { readonly error: string; readonly counted: number },
-): Promise<Order | null> {
-  const values = [lease.kind, lease.key, lease.lease, order.status, triedWords(error), counted]
-  const { rows } = await queryable.query(COUNT_ATTEMPT, values)
-  return rows[0] ? { ...order, attempts: rows[0].attempts } : null
-}
-
-const SET_PLAN = statement<{ id: string }>(`
-  with held as (${HELD}
-  )
-  update orders
-  set plan = $4,
-      updated_at = now()
-  from held
-  where id = held.key
-    and status = 'settled'
-    and plan is null
-  returning id`)
-
-const LET_GO = statement<{ id: string }>(`
-  with held as (${HELD}
-  ), unplanned as (
-    update orders
-    set plan = null,
-        updated_at = now()
-    from held
-    where id = held.key
-      and status = 'settling'
-      and plan is not null
-    returning id
-  ), released as (
-    delete from holds h
-    using unplanned
-    where h.order_id = unplanned.id
-    returning h.resource, h.quantity
-  ), totals as (
-    update hold_totals t
-    set held = t.held - r.quantity,
-        version = t.version + r.quantity
-    from released r
-    where t.resource = r.resource
-  )
-  select id
-  from unplanned`)
-
-/**
- * A payment that does not land keeps nothing from others: what was set aside for it is given back. If it lands after all, the order is
- * planned again like one whose money came first. Null when the lease is lost.
- */
-export async function letGo(queryable: Queryable, { order, lease }: LeasedOrder): Promise<Order | null> {
-  const { rows } = await queryable.query(LET_GO, [lease.kind, lease.key, lease.lease])
-  return rows.length === 1 ? { ...order, plan: null } : null
-}
-
-export type PlanOutcome =
-  | { readonly kind: 'set'; readonly order: Order }
-  | { readonly kind: 'lost' }
-  | ({ readonly kind: 'held' } & HoldRefusal)
-
-/** A captured payment is on record before anybody asked whether it can be delivered; this adds what `check` found. */
-export async function setPlan(
-  db: Database,
-  { order, lease }: LeasedOrder,
-  { plan, holds }: { readonly plan: JsonObject; readonly holds: readonly Hold[] },
-): Promise<PlanOutcome> {
-  const outcome = await db
-    .transaction(async (tx): Promise<PlanOutcome> => {
-      const refusal = holds.length === 0 ? null : await takeHolds(tx, holds)
-      if (refusal) throw new PlanRefused({ kind: 'held', ...refusal })
-      if (holds.length > 0) await recordHolds(tx, order.id, holds)
-      const { rows } = await tx.query(SET_PLAN, [lease.kind, lease.key, lease.lease, stringify(plan)])
-      if (rows.length === 0) throw new PlanRefused({ kind: 'lost' })
-      return { kind: 'set', order: { ...order, plan } }
-    })
-    .catch((error) => {
-      if (error instanceof PlanRefused) return error.outcome
-      throw error
-    })
-  return outcome
-}
-
-/** Rolls the transaction back, and the holds with it. */
-class PlanRefused extends Error {
-  readonly outcome: PlanOutcome
-  constructor(outcome: PlanOutcome) {
-    super(outcome.kind)
-    this.outcome = outcome
-  }
 }

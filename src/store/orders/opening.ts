@@ -1,73 +1,38 @@
 import { isoTime } from '../../base/clock.ts'
 import { type JsonObject, stringify } from '../../base/json.ts'
-import { Problem, type ProblemCode } from '../../base/problem.ts'
+import { Problem } from '../../base/problem.ts'
 import type { ToldEvent } from '../../domain/event.ts'
-import type { GoodName, Hold, SurfaceName } from '../../domain/good.ts'
+import type { GoodName, SurfaceName } from '../../domain/good.ts'
 import type { Lease } from '../../domain/lease.ts'
 import type { Order } from '../../domain/order.ts'
-import type { Payment, RailName } from '../../domain/rail.ts'
 import { isBlockedAddress } from '../blocked-payers.ts'
 import type { Database, Queryable, Transaction } from '../db.ts'
 import { isConflict, isForeignKeyViolation, isUniqueViolation } from '../fault.ts'
-import { lookAtStore, ofLineage } from '../lineage.ts'
+import { ofLineage } from '../lineage.ts'
 import { isPausedRail } from '../sales-pauses.ts'
 import { statement } from '../statement.ts'
-import { mayBeForgotten, mayHaveForgotten } from '../tills/books.ts'
-import { type Exposure, liabilities, refundsToday, struckUntil, type TooExposed, tooExposed } from './exposure.ts'
-import { begunBy, type HoldParameters, type HoldRefusal, holdRefusal, holdValues, inOrder, takenBy } from './holds.ts'
+import { mayBeForgotten } from '../tills/books.ts'
+import { liabilities, refundsToday, struckUntil } from './exposure.ts'
+import { begunBy, type HoldParameters, holdValues, inOrder, takenBy } from './holds.ts'
+import { type NotOpened, type Presented, UNRESOLVED, whyNotOpened } from './not-opened.ts'
 import { NOT_REFUSED } from './refusals.ts'
-import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './row.ts'
 
 /** What is written down before money moves. */
-export type Opening = {
+export type Opening = Presented & {
   readonly id: string
   readonly flowId: string
   readonly surface: SurfaceName
   readonly good: GoodName
-  readonly rail: RailName
-  readonly requestDigest: string
-  /** The promise and the request, as a refusal names them. */
-  readonly promisedFor: string
   readonly input: JsonObject
   readonly plan: JsonObject | null
-  readonly holds: readonly Hold[]
-  readonly payment: Payment
-  readonly idempotencyKey: string | null
   readonly openedAt: number
   readonly event: ToldEvent
   readonly leaseSeconds: number
-  /** The history that it belongs to; null where that cannot be told. */
-  readonly lineage: string | null
-  /** When its payer was asked for it; null where it does not say. */
-  readonly askedAt: number | null
-  readonly exposure: Exposure
 }
 
 export type OpenOutcome =
   /** The opener works on the order first: its job is born leased. */
-  | { readonly kind: 'opened'; readonly order: Order; readonly lease: Lease }
-  /** This payment was seen before: by an earlier request, or by its twin a moment ago. */
-  | { readonly kind: 'known'; readonly order: Order }
-  /** The caller's key names another order of the same payer. */
-  | { readonly kind: 'same_key'; readonly order: Order }
-  /** This payment reached us without an order and was set aside or sent back: it buys nothing any more. */
-  | { readonly kind: 'spent' }
-  /** Whoever showed it was told that it was not taken, and may have paid anew. */
-  | { readonly kind: 'refused'; readonly code: ProblemCode }
-  /** An earlier payment of this payer for this very request is unresolved. */
-  | { readonly kind: 'in_doubt'; readonly order: Order }
-  /** This is not the store that the opener knows: it may have forgotten what was spent. */
-  | { readonly kind: 'moved' }
-  /** The payer was asked before the books were put back: it may have bought, and this store have forgotten it. */
-  | { readonly kind: 'forgotten' }
-  | ({ readonly kind: 'held' } & HoldRefusal)
-  /** Nothing is sold to this payer; nothing is sold on this rail. */
-  | { readonly kind: 'blocked' | 'paused' }
-  | TooExposed
-
-/** Settling for longer than this, an order counts as unresolved for a second payment of the same request. */
-const IN_FLIGHT_SECONDS = 2
-const UNRESOLVED = `(o.in_doubt or o.created_at < now() - make_interval(secs => ${IN_FLIGHT_SECONDS}))`
+  { readonly kind: 'opened'; readonly order: Order; readonly lease: Lease } | NotOpened
 
 // Order, identities, holds, event and job in one statement, so in one transaction and one round trip. When one of the identities is taken
 // the order is not inserted, and the foreign key undoes those that were free. The same undoes what was held and promised when another rule
@@ -154,72 +119,6 @@ const OPEN = statement<{ created_at: Date; lease: string }>(`
   select created_at, lease
   from opened, queued`)
 
-const BY_IDENTITIES = statement<OrderRow>(`
-  select ${ORDER_COLUMNS}
-  from payment_identities i
-  join orders o on o.id = i.order_id
-  left join refunds r on r.order_id = o.id
-  where i.identity = any ($1::text[])
-  limit 1`)
-
-const SPENT = statement<{ refusal: ProblemCode | null }>(`
-  select refusal
-  from payment_identities
-  where identity = any ($1::text[])
-    and order_id is null
-    and (refused_at is null or ($3 = 'authorized' and $2 = any (refused_for)))
-  limit 1`)
-
-const SET_ASIDE = statement<{ identity: string }>(`
-  select identity
-  from payment_identities
-  where identity = any ($1::text[])
-    and arrival_id is not null
-  limit 1`)
-
-const BY_KEY = statement<OrderRow>(`
-  select ${ORDER_COLUMNS}
-  from orders o
-  left join refunds r on r.order_id = o.id
-  where o.payer = $1
-    and o.idempotency_key = $2
-    and o.status <> 'expired'`)
-
-const UNSETTLED = statement<OrderRow>(`
-  select ${ORDER_COLUMNS}
-  from orders o
-  left join refunds r on r.order_id = o.id
-  where o.payer = $1
-    and o.request_digest = $2
-    and o.status = 'settling'
-    and ${UNRESOLVED}
-  order by o.created_at
-  limit 1`)
-
-const CLOSED = statement<{ is_blocked: boolean; is_paused: boolean }>(`
-  select ${isBlockedAddress('$1')} as is_blocked,
-         ${isPausedRail('$2')} as is_paused`)
-
-export async function findByIdentities(db: Queryable, identities: readonly string[]): Promise<Order | null> {
-  return firstOrder(db, BY_IDENTITIES, [identities])
-}
-
-export async function isSetAside(db: Queryable, identities: readonly string[]): Promise<boolean> {
-  return (await db.query(SET_ASIDE, [identities])).rows.length > 0
-}
-
-const HANDLE_KNOWN = statement(`
-  select
-  from payment_identities
-  where handle = any ($1::text[])
-    and (order_id is not null or arrival_id is not null)
-  limit 1`)
-
-/** Has anything come by a name that ends in one of these? */
-export async function isAnyHandleKnown(db: Queryable, handles: readonly string[]): Promise<boolean> {
-  return (await db.query(HANDLE_KNOWN, [handles])).rows.length > 0
-}
-
 /** Rules that said no while others finished may have nothing against it a moment later. */
 const TRIES_MAX = 5
 
@@ -251,10 +150,10 @@ async function tryToOpen(db: Database, opening: Opening, manner: Manner): Promis
   try {
     const opened =
       manner === 'at_once' ? await insert(db, opening, manner) : await db.transaction((tx) => insertInTurn(tx, opening))
-    return opened ?? (await whyNot(db, opening))
+    return opened ?? (await whyNotOpened(db, opening))
   } catch (error) {
     const isRace = isForeignKeyViolation(error) || isUniqueViolation(error, 'orders_idempotency') || isConflict(error)
-    if (isRace) return whyNot(db, opening)
+    if (isRace) return whyNotOpened(db, opening)
     throw error
   }
 }
@@ -353,41 +252,4 @@ export function asOpened(opening: Omit<Opening, 'event'>, openedAt: number): Ord
     createdAt: openedAt,
     updatedAt: openedAt,
   }
-}
-
-/** Not opened: which of the rules said no? The winner's row is visible now, whoever wrote it. Null: the reason is gone again. */
-async function whyNot(db: Database, opening: Opening): Promise<OpenOutcome | null> {
-  const { payment } = opening
-  const known = await findByIdentities(db, payment.identities)
-  // A payment that is known already hears of its order even when the shelf is empty by now: perhaps it emptied it.
-  if (known) return { kind: 'known', order: known }
-  if (opening.lineage !== null && (await lookAtStore(db, [])).lineage !== opening.lineage) return { kind: 'moved' }
-  if (await mayHaveForgotten(db, opening.askedAt)) return { kind: 'forgotten' }
-  // Whoever's money may have moved hears of that first, whatever else speaks against them. What was pushed is not refused for it.
-  const earlier = payment.funds === 'authorized' ? await earlierPayment(db, opening) : null
-  if (earlier) return earlier
-  const [closed] = (await db.query(CLOSED, [payment.payer, opening.rail])).rows
-  if (closed?.is_blocked) return { kind: 'blocked' }
-  if (closed?.is_paused && payment.funds === 'authorized') return { kind: 'paused' }
-  const refusal = await holdRefusal(db, opening.holds)
-  if (refusal) return { kind: 'held', ...refusal }
-  return payment.funds === 'captured' ? earlierPayment(db, opening) : tooExposed(db, payment, opening.exposure)
-}
-
-/** This payment was set aside or refused, or another one for the same is known. */
-async function earlierPayment(
-  db: Database,
-  { payment, requestDigest, promisedFor, idempotencyKey }: Opening,
-): Promise<OpenOutcome | null> {
-  const [spent] = (await db.query(SPENT, [payment.identities, promisedFor, payment.funds])).rows
-  if (spent) return spent.refusal === null ? { kind: 'spent' } : { kind: 'refused', code: spent.refusal }
-  const sameKey = idempotencyKey === null ? null : await firstOrder(db, BY_KEY, [payment.payer, idempotencyKey])
-  if (sameKey) return { kind: 'same_key', order: sameKey }
-  const unsettled = await firstOrder(db, UNSETTLED, [payment.payer, requestDigest])
-  return unsettled && { kind: 'in_doubt', order: unsettled }
-}
-
-async function firstOrder(db: Queryable, query: typeof BY_KEY, values: readonly unknown[]): Promise<Order | null> {
-  const { rows } = await db.query(query, values)
-  return rows[0] ? fromOrderRow(rows[0]) : null
 }

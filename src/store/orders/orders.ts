@@ -9,19 +9,11 @@ import { statement } from '../statement.ts'
 import { strayArrival } from '../tills/arrival-list.ts'
 import { mayHaveForgotten } from '../tills/books.ts'
 import { missingOf } from '../tills/missing-settlements.ts'
-import {
-  changeOrder,
-  changeRefund,
-  countAttempt,
-  letGo,
-  markInDoubt,
-  noteTry,
-  type OrderChange,
-  type PlanOutcome,
-  type RefundChange,
-  setPlan,
-} from './change.ts'
-import { findByIdentities, isAnyHandleKnown, isSetAside, type Opening, type OpenOutcome, openOrder } from './opening.ts'
+import { countAttempt, markInDoubt, noteTry } from './attempts.ts'
+import { changeOrder, changeRefund, type OrderChange, type RefundChange } from './change.ts'
+import { findByIdentities, isAnyHandleKnown, isSetAside } from './known-payments.ts'
+import { type Opening, type OpenOutcome, openOrder } from './opening.ts'
+import { letGo, type PlanOutcome, setPlan } from './plan.ts'
 import { refundedToday } from './refund-budget.ts'
 import { type Refusal, refusePayment } from './refusals.ts'
 import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './row.ts'

@@ -1,0 +1,59 @@
+import type { LeasedOrder, Order } from '../../domain/order.ts'
+import type { Queryable } from '../db.ts'
+import { statement } from '../statement.ts'
+import { HELD } from './held.ts'
+import { triedWords, triesWith } from './tries.ts'
+
+const MARK_IN_DOUBT = statement<{ id: string }>(`
+  with held as (${HELD}
+  )
+  update orders
+  set in_doubt = true,
+      tries = ${triesWith('$4')},
+      updated_at = now()
+  from held
+  where id = held.key
+    and status = 'settling'
+  returning id`)
+
+/** With why nobody knows, where that is new. */
+export async function markInDoubt(
+  queryable: Queryable,
+  { order, lease }: LeasedOrder,
+  error: string,
+): Promise<Order | null> {
+  const { rows } = await queryable.query(MARK_IN_DOUBT, [lease.kind, lease.key, lease.lease, triedWords(error)])
+  return rows.length === 1 ? { ...order, inDoubt: true } : null
+}
+
+const COUNT_ATTEMPT = statement<{ attempts: number }>(`
+  with held as (${HELD}
+  )
+  update orders
+  set attempts = attempts + $6,
+      tries = ${triesWith('$5')},
+      updated_at = now()
+  from held
+  where id = held.key
+    and status = $4
+  returning attempts`)
+
+/** Counts a try, and writes down in the same statement what came of it. */
+export function countAttempt(queryable: Queryable, leased: LeasedOrder, error: string): Promise<Order | null> {
+  return note(queryable, leased, { error, counted: 1 })
+}
+
+/** The same for a try that did not get as far as what it was to try. */
+export function noteTry(queryable: Queryable, leased: LeasedOrder, error: string): Promise<Order | null> {
+  return note(queryable, leased, { error, counted: 0 })
+}
+
+async function note(
+  queryable: Queryable,
+  { order, lease }: LeasedOrder,
+  { error, counted }: { readonly error: string; readonly counted: number },
+): Promise<Order | null> {
+  const values = [lease.kind, lease.key, lease.lease, order.status, triedWords(error), counted]
+  const { rows } = await queryable.query(COUNT_ATTEMPT, values)
+  return rows[0] ? { ...order, attempts: rows[0].attempts } : null
+}

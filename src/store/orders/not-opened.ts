@@ -1,0 +1,117 @@
+import type { ProblemCode } from '../../base/problem.ts'
+import type { Hold } from '../../domain/good.ts'
+import type { Order } from '../../domain/order.ts'
+import type { Payment, RailName } from '../../domain/rail.ts'
+import { isBlockedAddress } from '../blocked-payers.ts'
+import type { Database } from '../db.ts'
+import { lookAtStore } from '../lineage.ts'
+import { isPausedRail } from '../sales-pauses.ts'
+import { statement } from '../statement.ts'
+import { mayHaveForgotten } from '../tills/books.ts'
+import { type Exposure, type TooExposed, tooExposed } from './exposure.ts'
+import { type HoldRefusal, holdRefusal } from './holds.ts'
+import { findByIdentities, firstOrder } from './known-payments.ts'
+import { ORDER_COLUMNS, type OrderRow } from './row.ts'
+
+/** What somebody shows who wants to buy, as far as rules speak about it. */
+export type Presented = {
+  readonly rail: RailName
+  readonly requestDigest: string
+  /** The promise and the request, as a refusal names them. */
+  readonly promisedFor: string
+  readonly holds: readonly Hold[]
+  readonly payment: Payment
+  readonly idempotencyKey: string | null
+  /** The history that it belongs to; null where that cannot be told. */
+  readonly lineage: string | null
+  /** When its payer was asked for it; null where it does not say. */
+  readonly askedAt: number | null
+  readonly exposure: Exposure
+}
+
+export type NotOpened =
+  /** This payment was seen before: by an earlier request, or by its twin a moment ago. */
+  | { readonly kind: 'known'; readonly order: Order }
+  /** The caller's key names another order of the same payer. */
+  | { readonly kind: 'same_key'; readonly order: Order }
+  /** This payment reached us without an order and was set aside or sent back: it buys nothing any more. */
+  | { readonly kind: 'spent' }
+  /** Whoever showed it was told that it was not taken, and may have paid anew. */
+  | { readonly kind: 'refused'; readonly code: ProblemCode }
+  /** An earlier payment of this payer for this very request is unresolved. */
+  | { readonly kind: 'in_doubt'; readonly order: Order }
+  /** This is not the store that the opener knows: it may have forgotten what was spent. */
+  | { readonly kind: 'moved' }
+  /** The payer was asked before the books were put back: it may have bought, and this store have forgotten it. */
+  | { readonly kind: 'forgotten' }
+  | ({ readonly kind: 'held' } & HoldRefusal)
+  /** Nothing is sold to this payer; nothing is sold on this rail. */
+  | { readonly kind: 'blocked' | 'paused' }
+  | TooExposed
+
+/** Settling for longer than this, an order counts as unresolved for a second payment of the same request. */
+const IN_FLIGHT_SECONDS = 2
+export const UNRESOLVED = `(o.in_doubt or o.created_at < now() - make_interval(secs => ${IN_FLIGHT_SECONDS}))`
+
+const SPENT = statement<{ refusal: ProblemCode | null }>(`
+  select refusal
+  from payment_identities
+  where identity = any ($1::text[])
+    and order_id is null
+    and (refused_at is null or ($3 = 'authorized' and $2 = any (refused_for)))
+  limit 1`)
+
+const BY_KEY = statement<OrderRow>(`
+  select ${ORDER_COLUMNS}
+  from orders o
+  left join refunds r on r.order_id = o.id
+  where o.payer = $1
+    and o.idempotency_key = $2
+    and o.status <> 'expired'`)
+
+const UNSETTLED = statement<OrderRow>(`
+  select ${ORDER_COLUMNS}
+  from orders o
+  left join refunds r on r.order_id = o.id
+  where o.payer = $1
+    and o.request_digest = $2
+    and o.status = 'settling'
+    and ${UNRESOLVED}
+  order by o.created_at
+  limit 1`)
+
+const CLOSED = statement<{ is_blocked: boolean; is_paused: boolean }>(`
+  select ${isBlockedAddress('$1')} as is_blocked,
+         ${isPausedRail('$2')} as is_paused`)
+
+/** Not opened: which of the rules said no? The winner's row is visible now, whoever wrote it. Null: the reason is gone again. */
+export async function whyNotOpened(db: Database, presented: Presented): Promise<NotOpened | null> {
+  const { payment } = presented
+  const known = await findByIdentities(db, payment.identities)
+  // A payment that is known already hears of its order even when the shelf is empty by now: perhaps it emptied it.
+  if (known) return { kind: 'known', order: known }
+  if (presented.lineage !== null && (await lookAtStore(db, [])).lineage !== presented.lineage) return { kind: 'moved' }
+  if (await mayHaveForgotten(db, presented.askedAt)) return { kind: 'forgotten' }
+  // Whoever's money may have moved hears of that first, whatever else speaks against them. What was pushed is not refused for it.
+  const earlier = payment.funds === 'authorized' ? await earlierPayment(db, presented) : null
+  if (earlier) return earlier
+  const [closed] = (await db.query(CLOSED, [payment.payer, presented.rail])).rows
+  if (closed?.is_blocked) return { kind: 'blocked' }
+  if (closed?.is_paused && payment.funds === 'authorized') return { kind: 'paused' }
+  const refusal = await holdRefusal(db, presented.holds)
+  if (refusal) return { kind: 'held', ...refusal }
+  return payment.funds === 'captured' ? earlierPayment(db, presented) : tooExposed(db, payment, presented.exposure)
+}
+
+/** This payment was set aside or refused, or another one for the same is known. */
+async function earlierPayment(
+  db: Database,
+  { payment, requestDigest, promisedFor, idempotencyKey }: Presented,
+): Promise<NotOpened | null> {
+  const [spent] = (await db.query(SPENT, [payment.identities, promisedFor, payment.funds])).rows
+  if (spent) return spent.refusal === null ? { kind: 'spent' } : { kind: 'refused', code: spent.refusal }
+  const sameKey = idempotencyKey === null ? null : await firstOrder(db, BY_KEY, [payment.payer, idempotencyKey])
+  if (sameKey) return { kind: 'same_key', order: sameKey }
+  const unsettled = await firstOrder(db, UNSETTLED, [payment.payer, requestDigest])
+  return unsettled && { kind: 'in_doubt', order: unsettled }
+}
