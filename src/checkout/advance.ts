@@ -1,22 +1,22 @@
-import { newId } from '../base/id.ts'
 import { isProblem } from '../base/problem.ts'
-import { eventTypeOf } from '../domain/event.ts'
 import { assertPassed, type Buyer, type Delivery } from '../domain/good.ts'
-import { type Offer, offerKey, type Told, viewOf } from '../domain/offer.ts'
-import { AUTOMATIC, type Failure, isFinal, type LeasedOrder, type Order, type Refund } from '../domain/order.ts'
+import { type Offer, offerKey, type Told } from '../domain/offer.ts'
+import type { Failure, Order } from '../domain/order.ts'
 import type { SettleOutcome } from '../domain/rail.ts'
-import { changed, type OrderChange, type RefundChange } from '../store/orders/change.ts'
-import { type RefundBudget, RefundsUsedUp } from '../store/orders/refund-budget.ts'
 import { STRIKE_POINTS_MAX } from '../store/orders/strikes.ts'
-import { answerOf } from './answer.ts'
 import type { Checkout } from './checkout.ts'
+import {
+  backOff,
+  confirm,
+  move,
+  type OrderInHand,
+  type OrderRun,
+  type OrderStep,
+  POLL_MS,
+  POLL_MS_MAX,
+} from './order-step.ts'
 import { paidError, paidWords, reasonOf } from './paid-words.ts'
-
-/** An order in the hands of whoever works on it, and what they have just seen of it. */
-type OrderInHand = LeasedOrder & Pick<Buyer, 'isUntried'>
-
-/** An order, and what it takes to carry it one step further. */
-type OrderRun = OrderInHand & { readonly checkout: Checkout; readonly offer: Offer }
+import { refundByItself, sendRefund } from './refund-steps.ts'
 
 /**
  * Carries an order one step further, from whatever state a request, a crash or another process left it in. The request that opened the
@@ -35,7 +35,7 @@ export async function advance(checkout: Checkout, inHand: OrderInHand): Promise<
     case 'failed':
       return refundByItself(run)
     case 'refunding':
-      return refund(run)
+      return sendRefund(run)
     case 'confirmed':
     case 'refunded':
     case 'expired':
@@ -56,20 +56,6 @@ export function offerOf({ offers }: Checkout, order: Order): Offer {
   if (!offer) throw new Error(`order ${order.id} is for ${offerKey(order)}, which this shop does not know`)
   return offer
 }
-
-export type OrderStep =
-  /** `isUntried` is for the very next step, and for one after it only by the word of that one. */
-  | ({ readonly kind: 'moved'; readonly order: Order } & Pick<Buyer, 'isUntried'>)
-  /** Nothing to do before `waitMs` have passed. */
-  | { readonly kind: 'waiting'; readonly order: Order; readonly waitMs: number; readonly detail: string }
-  | { readonly kind: 'ended'; readonly order: Order }
-  /** Somebody else works on it now. */
-  | { readonly kind: 'lost' }
-
-const POLL_MS = 500
-const POLL_MS_MAX = 30_000
-/** What waits for a person is looked at again after so long; whoever decides does not wait for it. */
-const PERSON_MS = 3_600_000
 
 async function settle(run: OrderRun): Promise<OrderStep> {
   const { checkout, offer, order, lease } = run
@@ -236,139 +222,6 @@ async function fail(run: OrderRun, { code, detail }: Failure, sends?: number): P
   return next
 }
 
-/**
- * Nobody asked for it, so it has bounds: a blocked payer, money that the chain took back, or more than a day may cost, is for a person to decide.
- */
-async function refundByItself(run: OrderRun): Promise<OrderStep> {
-  const { checkout, offer, order } = run
-  if (await checkout.isBlocked(order.payer)) return forAPerson(run, 'Its payer is blocked.')
-  const missing = await checkout.orders.missingPayment(order.id)
-  if (missing === 'lost')
-    return forAPerson(run, 'The chain dropped its payment for good: there is no money to send back.')
-  if (missing === 'open') return postpone(run, 'The chain does not show its payment at this moment.', POLL_MS_MAX)
-  if (!(await offer.rail.isWitnessed(order)))
-    return postpone(run, 'The chain, and each of two nodes, has to show its payment before it goes back.', POLL_MS_MAX)
-  const { refundsPerDay: perDay, refundsPerPayer: count } = checkout.limits
-  // Money that its payer moved cannot be refused beforehand, so whoever is refunded too often waits here.
-  const perPayer = order.funds === 'captured' ? { payer: order.payer, count } : null
-  const reason = order.failure?.detail ?? 'delivery failed'
-  try {
-    return await beginRefund(run, { reason, by: AUTOMATIC, budget: { perDay, perPayer } })
-  } catch (error) {
-    if (error instanceof RefundsUsedUp) return forAPerson(run, error.message)
-    throw error
-  }
-}
-
-async function forAPerson(run: OrderRun, detail: string): Promise<OrderStep> {
-  const { checkout, order } = run
-  checkout.log.error('a refund waits for a person', { orderId: order.id, amount: order.amount, reason: detail })
-  return postpone(run, detail, PERSON_MS)
-}
-
-async function postpone(run: OrderRun, detail: string, waitMs: number): Promise<OrderStep> {
-  const noted = await run.checkout.orders.noteTry(run, detail)
-  return noted ? { kind: 'waiting', order: noted, waitMs, detail } : { kind: 'lost' }
-}
-
-type RefundBegun = Pick<RefundChange, 'alongside'> & {
-  readonly reason: string
-  readonly by: string
-  readonly budget?: RefundBudget
-  readonly key?: string | null
-}
-
-/** Also what an operator's refund of a confirmed order begins with. */
-export async function beginRefund(
-  run: OrderRun,
-  { reason, by, budget, key = null, alongside }: RefundBegun,
-): Promise<OrderStep> {
-  const { checkout, order } = run
-  const { clock, random, waypoint } = checkout
-  const refund: Refund = {
-    id: newId('rfd', random),
-    amount: order.amount,
-    to: order.payer,
-    reason,
-    by,
-    key,
-    transaction: null,
-    createdAt: clock.now(),
-    completedAt: null,
-  }
-  const next = await moveRefund(run, { to: 'refunding', refund, budget, alongside })
-  await waypoint('refund.created')
-  return next
-}
-
-async function refund(run: OrderRun): Promise<OrderStep> {
-  const { checkout, offer, order, lease } = run
-  const { orders, clock, log, waypoint } = checkout
-  if (order.refund === null) throw new TypeError(`order ${order.id} is refunding without a refund`)
-  const isByItself = order.refund.by === AUTOMATIC
-  const outcome = await offer.rail.refund(order, lease, async () => !isByItself || offer.rail.isWitnessed(order))
-  await waypoint('refund.done')
-  if (outcome.kind === 'pending') {
-    const { detail } = outcome
-    log.warn('refund is not through yet', { orderId: order.id, detail })
-    const counted = await orders.countAttempt(run, paidWords(detail))
-    const waitMs = backOff(clock.now() - order.refund.createdAt)
-    return counted ? { kind: 'waiting', order: counted, waitMs, detail } : { kind: 'lost' }
-  }
-  const done: Refund = { ...order.refund, transaction: outcome.transaction, completedAt: clock.now() }
-  const next = await moveRefund(run, { to: 'refunded', refund: done })
-  await waypoint('order.refunded')
-  return next
-}
-
-type Move = Omit<OrderChange, 'at' | 'release' | 'isLast'>
-
-function move(run: OrderRun, to: Move): Promise<OrderStep> {
-  return apply(run, completed(run, to))
-}
-
-/** The receipt and the final answer are written in the same statement as the state they belong to. */
-async function confirm(run: OrderRun, to: Move): Promise<OrderStep> {
-  const { checkout, offer, order } = run
-  const change = completed(run, to)
-  const receipt = checkout.receipts.sign(offer, changed(order, change))
-  const answer = answerOf(offer, changed(order, { ...change, receipt }))
-  return apply(run, { ...change, receipt, answer })
-}
-
-/** The one place where an order changes its state: with the state go its event, its holds and its job. */
-async function apply(run: OrderRun, change: OrderChange): Promise<OrderStep> {
-  const { checkout, offer, order } = run
-  const next = await checkout.orders.change(run, change, eventOf(offer, changed(order, change)))
-  return stepTo(checkout, next)
-}
-
-function stepTo({ meter, log }: Checkout, next: Order | null): OrderStep {
-  if (next === null) return { kind: 'lost' }
-  log.info('order moved', { orderId: next.id, flowId: next.flowId, status: next.status })
-  meter.moved(next)
-  return { kind: isFinal(next.status) ? 'ended' : 'moved', order: next }
-}
-
-type RefundMove = Move & Pick<RefundChange, 'refund' | 'budget' | 'alongside'>
-
-async function moveRefund(run: OrderRun, to: RefundMove): Promise<OrderStep> {
-  const { checkout, offer, order } = run
-  const { refund, budget, alongside } = to
-  const change = { ...completed(run, to), refund, budget, alongside }
-  const next = await checkout.orders.changeRefund(run, change, eventOf(offer, changed(order, change)))
-  return stepTo(checkout, next)
-}
-
-function completed({ checkout }: OrderRun, to: Move): OrderChange {
-  const released = to.to === 'confirmed' ? 'unkept' : to.to === 'failed' || to.to === 'expired' ? 'all' : 'none'
-  return { ...to, at: checkout.clock.now(), release: released, isLast: isFinal(to.to) }
-}
-
-function eventOf(offer: Offer, order: Order) {
-  return { type: eventTypeOf(offer.good.subject, order.status), data: offer.present(viewOf(offer, order)) }
-}
-
 function buyerOf({ order, lease, isUntried }: OrderRun): Buyer {
   const { id, payer, network, settlement, createdAt, attempts } = order
   if (settlement === null) throw new TypeError(`order ${id} is not settled`)
@@ -383,9 +236,4 @@ function buyerOf({ order, lease, isUntried }: OrderRun): Buyer {
     lease,
     isUntried,
   }
-}
-
-/** Often while it is young, seldom when it is old: an eighth of its age. */
-function backOff(ageMs: number): number {
-  return Math.min(POLL_MS_MAX, Math.max(POLL_MS, ageMs / 8))
 }

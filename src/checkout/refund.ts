@@ -5,8 +5,8 @@ import { pollUntil } from '../chain/receipt.ts'
 import { offerKey } from '../domain/offer.ts'
 import type { Order, OrderStatus } from '../domain/order.ts'
 import type { RefundChange } from '../store/orders/change.ts'
-import { beginRefund } from './advance.ts'
 import type { Checkout } from './checkout.ts'
+import { beginRefund } from './refund-steps.ts'
 import { runShared } from './run.ts'
 
 type RefundRequest = Pick<RefundChange, 'alongside'> & {

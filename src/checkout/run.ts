@@ -1,9 +1,10 @@
 import type { Lease } from '../domain/lease.ts'
 import { isFinal, type LeasedOrder, type Order } from '../domain/order.ts'
 import type { Priority } from '../store/jobs.ts'
-import { advance, type OrderStep } from './advance.ts'
+import { advance } from './advance.ts'
 import type { Checkout } from './checkout.ts'
 import { within } from './in-time.ts'
+import type { OrderStep } from './order-step.ts'
 import { paidError, reasonOf } from './paid-words.ts'
 
 /** More than any order takes from its first state to its last. */
