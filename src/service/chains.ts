@@ -28,7 +28,7 @@ type ChainParts = {
   readonly transports: ReadonlyMap<number, RpcTransport | readonly RpcTransport[]>
 }
 
-type Chains = {
+export type Chains = {
   /** One access per chain id, shared by everything that uses that chain. */
   readonly chainOf: (config: ChainConfig) => ChainAccess
   /** Listens for new blocks wherever somebody tells of them, until `stop`. Of two addresses for a chain the first is used. */
