@@ -25,7 +25,7 @@ export type NodeStanding = {
 
 export type NodeHead = { readonly number: bigint; readonly timestampMs: number; readonly baseFee: bigint }
 
-type Nodes = {
+export type Nodes = {
   readonly all: readonly RpcNode[]
   /** Whom to ask, best first. Those that lag are not among them. */
   inOrder(): readonly RpcNode[]

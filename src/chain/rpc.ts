@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.ts'
 import { isProblem, Problem } from '../base/problem.ts'
 import { type NewHeads, noHeads } from '../domain/new-heads.ts'
 import { type ChainMeter, noChainMeter } from './chain-meter.ts'
-import { createNodes, type NodeHead, type NodeStanding, type RpcNode } from './nodes.ts'
+import { createNodes, type NodeHead, type NodeStanding, type Nodes, type RpcNode } from './nodes.ts'
 import { inBatches, isSend, OddAnswer } from './rpc-batches.ts'
 import { ANSWER_BYTES_MAX, type RpcRequest, type RpcTransport, TooLarge } from './transport.ts'
 
@@ -101,27 +101,6 @@ export function createRpc({ chainId, transports, clock, meter = noChainMeter, he
     node.head = headOf(await askOne<RawHead>(node, { method: 'eth_getBlockByNumber', params: ['latest', false] }))
   }
 
-  /**
-   * Nobody waits long for the slowest: a node that is a second later than another counts as silent, and so does one that was silent just
-   * now. What they say when they speak again counts for the next look.
-   */
-  async function survey(): Promise<void> {
-    const awake = nodes.all.filter((node) => !nodes.isMuted(node))
-    const late = new Set(nodes.all)
-    const asked = nodes.all.map(async (node) => {
-      await askHead(node)
-      late.delete(node)
-    })
-    for (const one of asked) one.catch(() => {})
-    const waited = asked.filter((_, index) => awake.length === 0 || awake.includes(nodes.all[index]!))
-    const done = new AbortController()
-    await Promise.any(waited).catch(() => {})
-    await Promise.race([Promise.allSettled(waited), clock.sleep(LATE_MS, done.signal)])
-    done.abort()
-    for (const node of late) nodes.mute(node)
-    if (nodes.all.some(({ head }) => head !== null)) nodes.judge()
-  }
-
   function over(members: () => readonly RpcNode[], second: Rpc | null): Rpc {
     const ask = <Result>(question: Question) =>
       askInTurn(members(), (node) => askOne<Result>(node, question), { chainId, method: question.method })
@@ -131,7 +110,7 @@ export function createRpc({ chainId, transports, clock, meter = noChainMeter, he
       async newest() {
         if (nodes.all.length === 1)
           return headOf(await ask<RawHead>({ method: 'eth_getBlockByNumber', params: ['latest', false] }))
-        await survey()
+        await survey(nodes, clock, askHead)
         const head = members().find((node) => !nodes.isMuted(node))?.head
         if (!head) throw new ChainSilent(chainId, 'eth_getBlockByNumber', null)
         return head
@@ -152,6 +131,27 @@ export function createRpc({ chainId, transports, clock, meter = noChainMeter, he
 
   const second = transports.length < 2 ? null : over(() => nodes.inOrder().slice(1), null)
   return over(nodes.inOrder, second)
+}
+
+/**
+ * Nobody waits long for the slowest: a node that is a second later than another counts as silent, and so does one that was silent just
+ * now. What they say when they speak again counts for the next look.
+ */
+async function survey(nodes: Nodes, clock: Clock, askHead: (node: RpcNode) => Promise<void>): Promise<void> {
+  const awake = nodes.all.filter((node) => !nodes.isMuted(node))
+  const late = new Set(nodes.all)
+  const asked = nodes.all.map(async (node) => {
+    await askHead(node)
+    late.delete(node)
+  })
+  for (const one of asked) one.catch(() => {})
+  const waited = asked.filter((_, index) => awake.length === 0 || awake.includes(nodes.all[index]!))
+  const done = new AbortController()
+  await Promise.any(waited).catch(() => {})
+  await Promise.race([Promise.allSettled(waited), clock.sleep(LATE_MS, done.signal)])
+  done.abort()
+  for (const node of late) nodes.mute(node)
+  if (nodes.all.some(({ head }) => head !== null)) nodes.judge()
 }
 
 async function askInTurn<Result>(

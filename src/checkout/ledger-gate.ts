@@ -100,16 +100,7 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
 
   return {
     assertOpen() {
-      if (state === 'starting')
-        throw new Problem(
-          'chain_unavailable',
-          'The shop has just started and is still reading which payments were spent; nothing was taken, try again shortly.',
-        )
-      if (state === 'moved')
-        throw new Problem(
-          'store_unavailable',
-          'The store has moved, and the shop is still reading which payments were spent; nothing was taken, try again shortly.',
-        )
+      if (state !== 'open') throw closedProblem(state)
     },
     async open(stop) {
       await learn().catch((error) => log.error('the chain could not be read; nothing is sold until it is', { error }))
@@ -121,6 +112,18 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
     },
     leave: () => leave(db, id),
   }
+}
+
+function closedProblem(state: 'starting' | 'moved'): Problem {
+  if (state === 'starting')
+    return new Problem(
+      'chain_unavailable',
+      'The shop has just started and is still reading which payments were spent; nothing was taken, try again shortly.',
+    )
+  return new Problem(
+    'store_unavailable',
+    'The store has moved, and the shop is still reading which payments were spent; nothing was taken, try again shortly.',
+  )
 }
 
 /** Does everybody who sold here find what they wrote? Whoever says nothing in time cannot be asked any more. */

@@ -33,11 +33,6 @@ const LOOK_MS = 10_000
 const NAMES_MS = 60_000
 const EXAMPLE_LENGTH_MAX = 200
 
-/** Refusals repeat what callers sent; what PostgreSQL takes no text of must not keep all other counts from being written. */
-function storable(example: string | undefined): string | null {
-  return example?.slice(0, EXAMPLE_LENGTH_MAX).replaceAll('\0', '').toWellFormed() ?? null
-}
-
 type Count = { -readonly [Name in 'surface' | 'rail' | 'code' | 'count' | 'example']: FunnelHits[Name] }
 
 export function createTally({ database, clock, log, shelves }: TallyParts): Tally {
@@ -58,11 +53,7 @@ export function createTally({ database, clock, log, shelves }: TallyParts): Tall
       )
     } catch (error) {
       // They are kept for the next time, and nobody waits for it.
-      for (const [key, { count, ...rest }] of taken) {
-        const known = counts.get(key)
-        if (known) known.count += count
-        else counts.set(key, { ...rest, count })
-      }
+      for (const count of taken.values()) add(counts, count)
       throw error
     }
   }
@@ -75,24 +66,15 @@ export function createTally({ database, clock, log, shelves }: TallyParts): Tall
     await counted
   }
 
-  async function noteNames(): Promise<void> {
-    const names = await Promise.all(
-      shelves().map(async ({ surface, items }) => {
-        // A shelf that cannot be read keeps the names that it had.
-        const listed = await items('', null).catch(() => [])
-        return listed.map(({ id, displayName: name }) => ({ surface, id, name }))
-      }),
-    )
-    await recordShelfNames(database, names.flat())
-  }
-
   async function loop(): Promise<void> {
     for (let namesAt = 0; !stopping.signal.aborted; ) {
       // Nothing is asked of a chain or a game for a shop that nobody has visited.
       await fresh.wait(LOOK_MS, stopping.signal)
       if (clock.now() >= namesAt) {
         namesAt = clock.now() + NAMES_MS
-        await noteNames().catch((error: unknown) => log.warn('names of goods could not be written down', { error }))
+        await noteNames(database, shelves()).catch((error: unknown) =>
+          log.warn('names of goods could not be written down', { error }),
+        )
       }
       await flush().catch((error: unknown) => log.warn('figures could not be written down', { error }))
       await clock.sleep(WRITE_MS, stopping.signal)
@@ -101,14 +83,8 @@ export function createTally({ database, clock, log, shelves }: TallyParts): Tall
 
   return {
     count(surface, rail, code, example) {
-      const key = `${surface} ${rail} ${code}`
-      const known = counts.get(key)
-      if (known) {
-        known.count++
-        return
-      }
-      counts.set(key, { surface, rail, code, count: 1, example: storable(example) })
-      fresh.ring()
+      const isFirst = add(counts, { surface, rail, code, count: 1, example: example ?? null })
+      if (isFirst) fresh.ring()
     },
     flush,
     start() {
@@ -121,4 +97,29 @@ export function createTally({ database, clock, log, shelves }: TallyParts): Tall
       await flush().catch(() => {})
     },
   }
+}
+
+/** False: it was added to what was counted before, whose example stays. */
+function add(counts: Map<string, Count>, { example, ...count }: Count): boolean {
+  const key = `${count.surface} ${count.rail} ${count.code}`
+  const known = counts.get(key)
+  if (known) known.count += count.count
+  else counts.set(key, { ...count, example: storable(example) })
+  return !known
+}
+
+/** Refusals repeat what callers sent; what PostgreSQL takes no text of must not keep all other counts from being written. */
+function storable(example: string | null): string | null {
+  return example?.slice(0, EXAMPLE_LENGTH_MAX).replaceAll('\0', '').toWellFormed() ?? null
+}
+
+async function noteNames(database: Database, shelves: readonly Shelf[]): Promise<void> {
+  const names = await Promise.all(
+    shelves.map(async ({ surface, items }) => {
+      // A shelf that cannot be read keeps the names that it had.
+      const listed = await items('', null).catch(() => [])
+      return listed.map(({ id, displayName: name }) => ({ surface, id, name }))
+    }),
+  )
+  await recordShelfNames(database, names.flat())
 }

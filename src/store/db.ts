@@ -110,13 +110,11 @@ const PING = statement('select 1')
 export function createDatabase(backend: Backend, options: DatabaseOptions): Database {
   const { pool } = backend
   const { clock, random, queueMax = QUEUE_MAX, doubtMsMax } = options
-  const { connect, takeBack } = createLender(pool, { queueMax, hosts: backend.hosts, doubtMsMax })
-  const isNamed = backend.keepsSessions
-  // Set while `work` of a transaction runs. On the embedded engine a pool query in there would wait for itself for ever.
-  const running = new AsyncLocalStorage<{ isOpen: boolean }>()
+  const lender = createLender(pool, { queueMax, hosts: backend.hosts, doubtMsMax })
+  const engine: Engine = { lender, isNamed: backend.keepsSessions, running: new AsyncLocalStorage() }
 
   function refuseInside(what: string): void {
-    if (running.getStore()?.isOpen) {
+    if (engine.running.getStore()?.isOpen) {
       throw new TypeError(`${what} inside a transaction would wait for itself: use the transaction that was handed in`)
     }
   }
@@ -126,37 +124,14 @@ export function createDatabase(backend: Backend, options: DatabaseOptions): Data
     let failure: unknown
     let client: pg.PoolClient | undefined
     try {
-      client = await connect()
-      return await send(client, isNamed ? sql : textOf(sql), values)
+      client = await lender.connect()
+      return await send(client, engine.isNamed ? sql : textOf(sql), values)
     } catch (error) {
       failure = error
       throw asStoreProblem(error)
     } finally {
       // `pool.query` would close the connection after any error, even a broken unique key.
-      if (client) takeBack(client, failure, isConnectionLost(failure))
-    }
-  }
-
-  async function attempt<T>(work: (tx: Transaction) => Promise<T>, settings: TransactionOptions): Promise<T> {
-    const client = await connect()
-    const state = { isOpen: true }
-    const { workMsMax = WORK_MS_MAX, statementMsMax } = settings
-    let isLost = false
-    let failure: unknown
-    try {
-      await client.query(beginText(isNamed ? settings : { statementMsMax: STATEMENT_MS_MAX, ...settings }))
-      const handle = handleOf({ client, isNamed, state, statementMsMax })
-      const result = await limited(running.run(state, work, handle), workMsMax)
-      state.isOpen = false
-      await commit(client)
-      return result
-    } catch (error) {
-      state.isOpen = false
-      failure = error
-      isLost = error instanceof Overtime || isConnectionLost(error) || !(await rolledBack(client))
-      throw error
-    } finally {
-      takeBack(client, failure, isLost)
+      if (client) lender.takeBack(client, failure, isConnectionLost(failure))
     }
   }
 
@@ -171,7 +146,7 @@ export function createDatabase(backend: Backend, options: DatabaseOptions): Data
       const begun = clock.now()
       for (let round = 1; ; round++) {
         try {
-          return await attempt(work, settings)
+          return await attempt(engine, work, settings)
         } catch (error) {
           const isTooLate = round >= attemptsMax || clock.now() - begun >= retryMsMax
           if (isTooLate || !isTransient(error)) throw asStoreProblem(error)
@@ -190,6 +165,42 @@ export function createDatabase(backend: Backend, options: DatabaseOptions): Data
       freeBytes: backend.freeBytes(),
     }),
     close: backend.close,
+  }
+}
+
+/** What transactions run on. */
+type Engine = {
+  readonly lender: ReturnType<typeof createLender>
+  readonly isNamed: boolean
+  /** Set while `work` of a transaction runs. On the embedded engine a pool query in there would wait for itself for ever. */
+  readonly running: AsyncLocalStorage<{ isOpen: boolean }>
+}
+
+/** Once: begins, works, commits. */
+async function attempt<T>(
+  { lender, isNamed, running }: Engine,
+  work: (tx: Transaction) => Promise<T>,
+  settings: TransactionOptions,
+): Promise<T> {
+  const client = await lender.connect()
+  const state = { isOpen: true }
+  const { workMsMax = WORK_MS_MAX, statementMsMax } = settings
+  let isLost = false
+  let failure: unknown
+  try {
+    await client.query(beginText(isNamed ? settings : { statementMsMax: STATEMENT_MS_MAX, ...settings }))
+    const handle = handleOf({ client, isNamed, state, statementMsMax })
+    const result = await limited(running.run(state, work, handle), workMsMax)
+    state.isOpen = false
+    await commit(client)
+    return result
+  } catch (error) {
+    state.isOpen = false
+    failure = error
+    isLost = error instanceof Overtime || isConnectionLost(error) || !(await rolledBack(client))
+    throw error
+  } finally {
+    lender.takeBack(client, failure, isLost)
   }
 }
 

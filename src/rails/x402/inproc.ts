@@ -51,95 +51,99 @@ type InprocOptions = {
 }
 
 export function inprocFacilitator(options: InprocOptions): Facilitator {
-  const { rpc, head, asset, settler, reader, now } = options
-
   return {
     kind: 'inproc',
-
-    async verify({ payload }) {
-      const call = callOf(payload)
-      await settler.assertFunded(call.gas)
-      await settler.assertClear()
-      const refusal = await transferRefusal(rpc, asset, { terms: await settler.terms(call.gas), data: call.data })
-      if (refusal === null) return
-      if (/used or canceled/.test(refusal) && (await wasCancelled(payload.authorization))) {
-        throw new Problem(
-          'payment_cancelled',
-          'The payer cancelled this payment on the chain; pay the challenge in this answer.',
-        )
-      }
-      // Its words alone prove nothing: a wallet's own code may have said them.
-      if (/paused/i.test(refusal) && (await isTokenPaused(rpc, asset)))
-        throw new Problem('surface_closed', TOKEN_PAUSED)
-      throw problemOf(refusal)
-    },
-
-    async settle(order, lease) {
-      const kept = keptPayment(order)
-      const call = callOf(kept)
-      const state = await sent(order, call, lease)
-      if (state?.state === 'mined') {
-        const outcome = await reader.judge(order, state.receipt)
-        if (outcome) return outcome
-      }
-      // Reverted, or not there yet: somebody else may have brought the same payment to the chain first, and then we are paid.
-      const found = await reader.find(order)
-      if (found) return state?.state === 'mined' ? heldToAccount(rpc, order, found, state.receipt) : found
-      if (state?.state !== 'mined')
-        return reader.absent(order, null, state?.state === 'pending' ? state.hash : undefined)
-      // The same transaction may be mined anew, in a block that replaces this one, and take the money then: its time was not over in that block.
-      if (!(await reader.isIrrevocable(order, state.receipt))) {
-        const transaction = state.receipt.transactionHash
-        // A node that has forgotten the receipt never shows it again. When its time is over for good that it was not used is proof enough.
-        if (await reader.isOver(order)) return reader.absent(order, null, transaction)
-        return { kind: 'unknown', detail: NOT_DEEP, transaction, hasFailed: true }
-      }
-      // When its time is over for good nobody's bytes can take it any more, whether they land or not.
-      if (
-        !(await reader.isOver(order)) &&
-        (await mayLandByAnother(settler, await readSendTries(settler, order.id, STEP)))
-      )
-        return { kind: 'unknown', detail: 'Another key of ours has sent the payment, and it may still land.' }
-      // The node that was just asked may be behind the one that showed the receipt; as of that one's block, or a later one, there is no doubt. And as of
-      // one that two nodes have: of a block that it has not got the other one would never say anything.
-      const number = await newestShared(rpc)
-      const isUsed = async (block?: bigint) => isUsedByAny(rpc, asset, kept.authorization, block)
-      if (number === null || number < state.receipt.blockNumber || (await isUsed(number))) return USED
-      const refusal = await whyReverted(options, order, call, state.receipt)
-      // Somebody may have brought it to the chain meanwhile: the next look will find it.
-      return (await isUsed()) ? USED : { kind: 'refused', ...refusal }
-    },
+    verify: ({ payload }) => verify(options, payload),
+    settle: (order, lease) => settle(options, order, lease),
   }
+}
 
-  /** What became of the transaction that was to bring it to the chain. Null: there is none, and it is too late for one. */
-  async function sent(order: PaidOrder, call: Call, lease: Lease): Promise<SendState | null> {
-    const errand = { lease, orderId: order.id, step: STEP }
-    // A revert counts when it lies deep, and whoever signs for seconds only must not get away with it.
-    if (now() > order.expiresAt - MS_TO_LAND)
-      return decisiveOf(await readSendTries(settler, order.id, errand.step))?.state ?? null
-    // The first send needs no look at the journal, which tells of a duplicate by itself; only a lost nonce needs another try.
-    const first = await settler.send(errand, call)
-    return first.state === 'void' ? (await sendAgain(settler, errand, call)).state : first
+async function verify(options: InprocOptions, payment: Payment): Promise<void> {
+  const { rpc, asset, settler } = options
+  const call = callOf(asset, payment)
+  await settler.assertFunded(call.gas)
+  await settler.assertClear()
+  const refusal = await transferRefusal(rpc, asset, { terms: await settler.terms(call.gas), data: call.data })
+  if (refusal === null) return
+  if (/used or canceled/.test(refusal) && (await wasCancelled(options, payment.authorization))) {
+    throw new Problem(
+      'payment_cancelled',
+      'The payer cancelled this payment on the chain; pay the challenge in this answer.',
+    )
   }
+  // Its words alone prove nothing: a wallet's own code may have said them.
+  if (/paused/i.test(refusal) && (await isTokenPaused(rpc, asset))) throw new Problem('surface_closed', TOKEN_PAUSED)
+  throw problemOf(refusal)
+}
 
-  /** The limit is the same in the trial and in the transaction: a wallet whose check takes more is refused while it is free. */
-  function callOf({ authorization, signature }: Payment): Call {
-    const gas = signature.length === 132 ? GAS_OF_KEY : GAS_OF_CONTRACT
-    return { to: asset, data: transferCall(authorization, signature), gas }
+async function settle(options: InprocOptions, order: PaidOrder, lease: Lease): Promise<SettleOutcome> {
+  const { rpc, asset, settler, reader } = options
+  const kept = keptPayment(order)
+  const call = callOf(asset, kept)
+  const state = await sent(options, order, { call, lease })
+  if (state?.state === 'mined') {
+    const outcome = await reader.judge(order, state.receipt)
+    if (outcome) return outcome
   }
+  // Reverted, or not there yet: somebody else may have brought the same payment to the chain first, and then we are paid.
+  const found = await reader.find(order)
+  if (found) return state?.state === 'mined' ? heldToAccount(rpc, order, found, state.receipt) : found
+  if (state?.state !== 'mined') return reader.absent(order, null, state?.state === 'pending' ? state.hash : undefined)
+  // The same transaction may be mined anew, in a block that replaces this one, and take the money then: its time was not over in that block.
+  if (!(await reader.isIrrevocable(order, state.receipt))) {
+    const transaction = state.receipt.transactionHash
+    // A node that has forgotten the receipt never shows it again. When its time is over for good that it was not used is proof enough.
+    if (await reader.isOver(order)) return reader.absent(order, null, transaction)
+    return { kind: 'unknown', detail: NOT_DEEP, transaction, hasFailed: true }
+  }
+  // When its time is over for good nobody's bytes can take it any more, whether they land or not.
+  if (!(await reader.isOver(order)) && (await mayLandByAnother(settler, await readSendTries(settler, order.id, STEP))))
+    return { kind: 'unknown', detail: 'Another key of ours has sent the payment, and it may still land.' }
+  // The node that was just asked may be behind the one that showed the receipt; as of that one's block, or a later one, there is no doubt. And as of
+  // one that two nodes have: of a block that it has not got the other one would never say anything.
+  const number = await newestShared(rpc)
+  const isUsed = async (block?: bigint) => isUsedByAny(rpc, asset, kept.authorization, block)
+  if (number === null || number < state.receipt.blockNumber || (await isUsed(number))) return USED
+  const refusal = await whyReverted(options, order, call, state.receipt)
+  // Somebody may have brought it to the chain meanwhile: the next look will find it.
+  return (await isUsed()) ? USED : { kind: 'refused', ...refusal }
+}
 
-  async function wasCancelled({ from, nonce }: Authorization): Promise<boolean> {
-    const { number } = await head.latest()
-    const fromBlock = unknownPaymentStart(number)
-    const transaction = await findAuthorization(rpc, asset, { from, nonce }, fromBlock).catch((error: unknown) => {
-      // Nodes have thrown these blocks away: nobody can say that it was.
-      if (error instanceof RpcError) return null
-      throw error
-    })
-    const receipt = transaction && (await readReceipt(rpc, transaction))
-    if (receipt === null || usedIn(receipt, asset, { from, nonce }) !== 'cancelled') return false
-    return settler.isBuried(receipt)
-  }
+/** What became of the transaction that was to bring it to the chain. Null: there is none, and it is too late for one. */
+async function sent(
+  { settler, now }: InprocOptions,
+  order: PaidOrder,
+  { call, lease }: { readonly call: Call; readonly lease: Lease },
+): Promise<SendState | null> {
+  const errand = { lease, orderId: order.id, step: STEP }
+  // A revert counts when it lies deep, and whoever signs for seconds only must not get away with it.
+  if (now() > order.expiresAt - MS_TO_LAND)
+    return decisiveOf(await readSendTries(settler, order.id, errand.step))?.state ?? null
+  // The first send needs no look at the journal, which tells of a duplicate by itself; only a lost nonce needs another try.
+  const first = await settler.send(errand, call)
+  return first.state === 'void' ? (await sendAgain(settler, errand, call)).state : first
+}
+
+/** The limit is the same in the trial and in the transaction: a wallet whose check takes more is refused while it is free. */
+function callOf(asset: Address, { authorization, signature }: Payment): Call {
+  const gas = signature.length === 132 ? GAS_OF_KEY : GAS_OF_CONTRACT
+  return { to: asset, data: transferCall(authorization, signature), gas }
+}
+
+async function wasCancelled(
+  { rpc, head, asset, settler }: InprocOptions,
+  { from, nonce }: Authorization,
+): Promise<boolean> {
+  const { number } = await head.latest()
+  const fromBlock = unknownPaymentStart(number)
+  const transaction = await findAuthorization(rpc, asset, { from, nonce }, fromBlock).catch((error: unknown) => {
+    // Nodes have thrown these blocks away: nobody can say that it was.
+    if (error instanceof RpcError) return null
+    throw error
+  })
+  const receipt = transaction && (await readReceipt(rpc, transaction))
+  if (receipt === null || usedIn(receipt, asset, { from, nonce }) !== 'cancelled') return false
+  return settler.isBuried(receipt)
 }
 
 /** Whoever burned our gas may cancel the payment afterwards, or spend it elsewhere: that is why it cannot land any more, and not what it cost us. */
