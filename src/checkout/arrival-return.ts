@@ -1,7 +1,7 @@
 import { AUTOMATIC } from '../domain/order.ts'
 import type { PaidOrder } from '../domain/rail.ts'
 import type { Arrival, Till } from '../domain/till.ts'
-import { RefundsUsedUp } from '../store/orders/refund-budget.ts'
+import { RefundsUsedUp } from '../store/refund-budget.ts'
 import { type ArrivalChange, changeArrival, claimantOf } from '../store/tills/arrivals.ts'
 import { changeAndTell } from './arrival-change.ts'
 import { alone } from './held.ts'

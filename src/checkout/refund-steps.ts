@@ -1,7 +1,7 @@
 import { newId } from '../base/id.ts'
 import { AUTOMATIC, type Refund } from '../domain/order.ts'
 import type { RefundChange } from '../store/orders/change.ts'
-import { type RefundBudget, RefundsUsedUp } from '../store/orders/refund-budget.ts'
+import { type RefundBudget, RefundsUsedUp } from '../store/refund-budget.ts'
 import { backOff, moveRefund, type OrderRun, type OrderStep, POLL_MS_MAX } from './order-step.ts'
 import { paidWords } from './paid-words.ts'
 

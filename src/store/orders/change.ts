@@ -13,9 +13,9 @@ import {
   transitions,
 } from '../../domain/order.ts'
 import type { Alongside, Database, Queryable } from '../db.ts'
+import { assertWithin, type RefundBudget } from '../refund-budget.ts'
 import { statement } from '../statement.ts'
 import { HELD } from './held.ts'
-import { assertWithin, type RefundBudget } from './refund-budget.ts'
 
 /** A step of an order's life. What is absent stays as it is. */
 export type OrderChange = {

@@ -9,13 +9,13 @@ import { isBlockedAddress } from '../blocked-payers.ts'
 import type { Database, Queryable, Transaction } from '../db.ts'
 import { isConflict, isForeignKeyViolation, isUniqueViolation } from '../fault.ts'
 import { ofLineage } from '../lineage.ts'
+import { NOT_REFUSED } from '../refusals.ts'
 import { isPausedRail } from '../sales-pauses.ts'
 import { statement } from '../statement.ts'
 import { mayBeForgotten } from '../tills/books.ts'
 import { liabilities, refundsToday, struckUntil } from './exposure.ts'
 import { begunBy, type HoldParameters, holdValues, inOrder, takenBy } from './holds.ts'
 import { type NotOpened, type Presented, UNRESOLVED, whyNotOpened } from './not-opened.ts'
-import { NOT_REFUSED } from './refusals.ts'
 
 /** What is written down before money moves. */
 export type Opening = Presented & {

@@ -4,7 +4,7 @@ import type { ToldEvent } from '../../domain/event.ts'
 import type { OrderStatus } from '../../domain/order.ts'
 import type { Arrival, ArrivalState } from '../../domain/till.ts'
 import type { Alongside, Database, Queryable } from '../db.ts'
-import { assertWithin, type RefundBudget } from '../orders/refund-budget.ts'
+import { assertWithin, type RefundBudget } from '../refund-budget.ts'
 import { statement } from '../statement.ts'
 import { takeName, unlessNameTaken } from './payment-name.ts'
 

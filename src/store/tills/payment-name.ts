@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../db.ts'
-import { NOT_REFUSED } from '../orders/refusals.ts'
+import { NOT_REFUSED } from '../refusals.ts'
 import { statement } from '../statement.ts'
 
 const takeFor = (owner: 'arrival_id' | 'order_id') =>

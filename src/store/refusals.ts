@@ -1,6 +1,6 @@
-import type { ProblemCode } from '../../base/problem.ts'
-import type { Queryable } from '../db.ts'
-import { statement } from '../statement.ts'
+import type { ProblemCode } from '../base/problem.ts'
+import type { Queryable } from './db.ts'
+import { statement } from './statement.ts'
 
 /** A name that somebody takes over, or that money comes by, is of a refusal no more. */
 export const NOT_REFUSED = 'refusal = null, refused_for = null, refused_at = null'

@@ -1,7 +1,7 @@
-import { AUTOMATIC } from '../../domain/order.ts'
-import type { Queryable, Transaction } from '../db.ts'
-import { statement } from '../statement.ts'
-import { refundsToday } from './exposure.ts'
+import { AUTOMATIC } from '../domain/order.ts'
+import type { Queryable, Transaction } from './db.ts'
+import { refundsToday } from './orders/exposure.ts'
+import { statement } from './statement.ts'
 
 /** What goes back without anybody having decided it is bounded. Null: no bound of this kind. */
 export type RefundBudget = {
