@@ -105,6 +105,20 @@ test('no file imports itself by way of others, types included', () => {
   assert.deepEqual(circles, [])
 })
 
+test('two folders of one room never import each other, types included', () => {
+  const folderOf = (file: string) => dirname(relative('src', file))
+  const ways = new Map<string, string>()
+  for (const { file, room, imports } of production) {
+    for (const target of imports.filter((target) => target.startsWith('.'))) {
+      const [from, to] = [folderOf(file), folderOf(join(dirname(file), target))]
+      // What lies in the room itself is for all of its folders, and puts them together.
+      if (from !== to && from !== room && to !== room && to.startsWith(`${room}/`)) ways.set(`${from} ${to}`, file)
+    }
+  }
+  const mutual = [...ways].filter(([way]) => ways.has(way.split(' ').toReversed().join(' ')))
+  assert.deepEqual(mutual, [])
+})
+
 test('each third-party package comes in by its own door', () => {
   const trespasses: string[] = []
   for (const { file, room, imports } of production) {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
-import { joined } from '../api/documents/guidance.ts'
+import { joined } from '../api/facts/guidance.ts'
 import { systemClock } from '../base/clock.ts'
 import type { Hex } from '../base/hex.ts'
 import type { JsonObject } from '../base/json.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import * as z from 'zod'
-import { referringSchema } from '../../src/api/documents/json-schema.ts'
+import { referringSchema } from '../../src/api/facts/json-schema.ts'
 import { verifies } from '../support/verifies.ts'
 
 test('an answer may grow members, and a request may not', () => {

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../base/json.ts'
 import { purchaseFields } from '../../domain/purchase-fields.ts'
 import type { PaidRoute } from '../../domain/route.ts'
-import { inlineSchema } from './json-schema.ts'
+import { inlineSchema } from '../facts/json-schema.ts'
 
 const STRING = { type: 'string' }
 

@@ -1,6 +1,6 @@
 import type * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
-import { type Direction, referringSchema } from './json-schema.ts'
+import { type Direction, referringSchema } from '../facts/json-schema.ts'
 
 /** Collects what an OpenAPI document refers to, so that each schema stands in it once, and none that nobody refers to. */
 export type Components = {

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { Facts } from './facts.ts'
+import type { Facts } from '../facts/facts.ts'
 
 // What crawlers of the plain web look for.
 

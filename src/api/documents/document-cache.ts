@@ -1,6 +1,6 @@
 import { sha256Hex, stringify } from '../../base/json.ts'
 import type { FreeAnswer, Host } from '../../domain/route.ts'
-import type { Facts, FactsSource } from './facts.ts'
+import type { Facts, FactsSource } from '../facts/facts.ts'
 
 type Printed = (call: { readonly host: Host }) => Promise<FreeAnswer>
 type Write<Document> = (facts: Facts) => Document

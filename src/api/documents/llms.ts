@@ -1,12 +1,12 @@
 import { type JsonObject, stringify } from '../../base/json.ts'
 import { problems } from '../../base/problem.ts'
 import type { FreeRoute } from '../../domain/route.ts'
+import { recipes } from '../facts/clients.ts'
+import { exampleNow } from '../facts/example.ts'
+import type { Facts, PricedRoute } from '../facts/facts.ts'
+import { documentsOf, priceWords, steps, tagline } from '../facts/guidance.ts'
+import { inlineSchema } from '../facts/json-schema.ts'
 import { resourceOf } from '../shop/paid-handler.ts'
-import { recipes } from './clients.ts'
-import { exampleNow } from './example.ts'
-import type { Facts, PricedRoute } from './facts.ts'
-import { documentsOf, priceWords, steps, tagline } from './guidance.ts'
-import { inlineSchema } from './json-schema.ts'
 
 /** `/llms.txt`: what a model needs to know to shop here, and where the rest is (llmstxt.org). */
 export function llmsText(facts: Facts): string {

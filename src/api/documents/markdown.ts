@@ -1,11 +1,11 @@
 import { stringify } from '../../base/json.ts'
 import type { FreeRoute, Host } from '../../domain/route.ts'
+import type { Facts } from '../facts/facts.ts'
 import { docsInWords } from '../pages/docs.ts'
 import { errorsMarkdown } from '../pages/errors.ts'
 import { homeInWords } from '../pages/home.ts'
 import type { PageInWords } from '../pages/page.ts'
 import type { DocumentCache } from './document-cache.ts'
-import type { Facts } from './facts.ts'
 import { llmsFullText, llmsText } from './llms.ts'
 import { shipped } from './shipped.ts'
 

@@ -1,10 +1,11 @@
 import * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
+import type { Facts } from '../facts/facts.ts'
+import { protocolWords } from '../facts/guidance.ts'
+import { iconsAt } from '../mcp/icons.ts'
 import { LEGACY_REVISIONS, SUPPORTED_REVISIONS } from '../mcp/protocol.ts'
 import { type Answers, exampleOf } from './answers.ts'
 import type { Components } from './components.ts'
-import type { Facts } from './facts.ts'
-import { protocolWords } from './guidance.ts'
 import { content, JSON_TYPE } from './responses.ts'
 
 const CARD_SCHEMA = 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json'
@@ -32,13 +33,6 @@ export const serverCardSchema = z
     id: 'McpServerCard',
     description: 'Where the MCP server is and what it speaks; its tools are listed by itself',
   })
-
-export function iconsAt(origin: string) {
-  return [
-    { src: `${origin}/favicon.svg`, mimeType: 'image/svg+xml', sizes: ['any'] },
-    { src: `${origin}/favicon.png`, mimeType: 'image/png', sizes: ['256x256'] },
-  ]
-}
 
 const REGISTRY_SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'
 

@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../base/json.ts'
+import { inlineSchema } from '../facts/json-schema.ts'
 import type { OperatorRoute } from '../operator/route.ts'
 import { type Answers, answersAt } from './answers.ts'
 import { type Components, createComponents } from './components.ts'
 import { type ContractSite, contract } from './contract.ts'
-import { inlineSchema } from './json-schema.ts'
 import { operationId, parametersIn } from './operations.ts'
 import { anyProblem, content, JSON_TYPE, problemResponse } from './responses.ts'
 

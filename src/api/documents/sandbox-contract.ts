@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../base/json.ts'
+import type { Facts } from '../facts/facts.ts'
 import { answersAt } from './answers.ts'
 import { createComponents } from './components.ts'
 import { contract } from './contract.ts'
-import type { Facts } from './facts.ts'
 import { pathsOf } from './openapi.ts'
 import { freeOperation } from './operations.ts'
 

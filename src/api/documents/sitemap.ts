@@ -1,5 +1,5 @@
-import type { Facts } from './facts.ts'
-import { documentsOf, tagline } from './guidance.ts'
+import type { Facts } from '../facts/facts.ts'
+import { documentsOf, tagline } from '../facts/guidance.ts'
 
 // Where everything is, for search engines and for models.
 

@@ -1,8 +1,8 @@
 import * as z from 'zod'
 import { sha256Hex } from '../../base/json.ts'
-import { recipes } from './clients.ts'
-import type { Facts } from './facts.ts'
-import { priceWords, soldHere, steps } from './guidance.ts'
+import { recipes } from '../facts/clients.ts'
+import type { Facts } from '../facts/facts.ts'
+import { priceWords, soldHere, steps } from '../facts/guidance.ts'
 import { numbered } from './llms.ts'
 
 const INDEX_SCHEMA = 'https://schemas.agentskills.io/discovery/0.2.0/schema.json'

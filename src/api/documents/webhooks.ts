@@ -4,8 +4,8 @@ import { deedSchema, type EventType, eventDescriptions, eventTypes, recordedRepo
 import type { EventSubject } from '../../domain/good.ts'
 import { arrivalSchema } from '../../domain/till.ts'
 import { troubleEvents, troubleSchema } from '../../domain/trouble.ts'
+import type { Facts } from '../facts/facts.ts'
 import type { Components } from './components.ts'
-import type { Facts } from './facts.ts'
 import { content } from './responses.ts'
 
 const HEADERS = {

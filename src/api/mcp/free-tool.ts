@@ -2,9 +2,10 @@ import { type JsonObject, stringify } from '../../base/json.ts'
 import { isProblem } from '../../base/problem.ts'
 import type { FreeCall, FreeRoute } from '../../domain/route.ts'
 import type { ToolDescription } from '../../domain/tool-description.ts'
+import { noInput } from '../facts/json-schema.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
 import { parseWith } from '../http/parse.ts'
-import { inputSchemaOf, listingOf, noInput, outputSchemaOf } from './listing.ts'
+import { inputSchemaOf, listingOf, outputSchemaOf } from './listing.ts'
 import { type McpTool, type ToolResult, text } from './server.ts'
 
 /** A free route as a tool: the same schema, the same handler, the same answer. */

@@ -1,9 +1,7 @@
 import * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
 import type { ToolDescription } from '../../domain/tool-description.ts'
-import { inlineSchema } from '../documents/json-schema.ts'
-
-export const noInput = z.strictObject({})
+import { inlineSchema } from '../facts/json-schema.ts'
 
 type Effect = ToolDescription['effect']
 

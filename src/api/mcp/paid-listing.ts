@@ -5,7 +5,8 @@ import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
 import type { Rail } from '../../domain/rail.ts'
 import type { PaidRoute } from '../../domain/route.ts'
 import type { ToolDescription } from '../../domain/tool-description.ts'
-import { inputSchemaOf, listingOf, mergedInputs, noInput, paidOutputSchema, withArgument } from './listing.ts'
+import { noInput } from '../facts/json-schema.ts'
+import { inputSchemaOf, listingOf, mergedInputs, paidOutputSchema, withArgument } from './listing.ts'
 
 export const idempotencyKeyField = z
   .string()

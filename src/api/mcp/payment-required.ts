@@ -3,7 +3,7 @@ import { formatUsd } from '../../base/money.ts'
 import type { Problem } from '../../base/problem.ts'
 import type { Outcome } from '../../checkout/answer.ts'
 import type { McpBinding, Rail } from '../../domain/rail.ts'
-import { joined } from '../documents/guidance.ts'
+import { joined } from '../facts/guidance.ts'
 import { CODE, isObject, McpError, type Members } from './protocol.ts'
 import { type ToolCall, type ToolResult, text } from './server.ts'
 

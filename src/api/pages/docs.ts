@@ -1,4 +1,4 @@
-import type { Facts } from '../documents/facts.ts'
+import type { Facts } from '../facts/facts.ts'
 import { viewer } from './assets.ts'
 import { type Html, html } from './html.ts'
 import { articleData, inWords, markdownLink, type PageInWords, pageHeaders, printPage } from './page.ts'

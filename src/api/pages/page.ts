@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type JsonObject, stringify } from '../../base/json.ts'
-import type { Facts } from '../documents/facts.ts'
+import type { Facts } from '../facts/facts.ts'
 import { type Html, html } from './html.ts'
 import { PROSE_STYLE } from './style.ts'
 

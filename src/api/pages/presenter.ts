@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { Host, Route } from '../../domain/route.ts'
-import type { Facts, FactsSource } from '../documents/facts.ts'
+import type { Facts, FactsSource } from '../facts/facts.ts'
 import { allHeaders, type Headers, type Reply } from '../http/reply.ts'
 import type { HttpRequest } from '../http/request.ts'
 import { pageFor } from './chooser.ts'

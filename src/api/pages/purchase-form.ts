@@ -3,8 +3,8 @@ import { once } from '../../base/once.ts'
 import { createWallet } from '../../chain/wallet.ts'
 import { sandboxKey } from '../../config/published.ts'
 import type { PaidRoute } from '../../domain/route.ts'
-import type { Facts } from '../documents/facts.ts'
-import { inlineSchema } from '../documents/json-schema.ts'
+import type { Facts } from '../facts/facts.ts'
+import { inlineSchema } from '../facts/json-schema.ts'
 import { type Html, html } from './html.ts'
 
 /** Whose key is published with the sandbox. */

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { Route } from '../../domain/route.ts'
-import type { Facts } from '../documents/facts.ts'
+import type { Facts } from '../facts/facts.ts'
 import type { HttpRequest } from '../http/request.ts'
 
 /** What a page is made of: the very answer that a machine gets, and what else is to be told around it. */

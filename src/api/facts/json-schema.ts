@@ -4,6 +4,9 @@ import type { JsonObject } from '../../base/json.ts'
 // zod schemas as JSON Schema 2020-12, which OpenAPI 3.1, MCP and crawlers all read. What a server asks and what it prints is one
 // definition.
 
+/** What a route takes that takes nothing. */
+export const noInput = z.strictObject({})
+
 /** What a client sends, or what it gets. */
 export type Direction = 'input' | 'output'
 
