@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 
 // A name that is exported has one meaning and somebody who uses it.
@@ -9,7 +10,7 @@ const ALIKE = /^src\/(rails|surfaces)\/\w+\/|^src\/devchain\//
 
 const EXPORT = /^export (?:async )?(?:const|let|function\*?|class|type|interface) (\w+)/gm
 
-const files = globSync('{src,test,bench,bin,contracts,docs,examples}/**/*.{ts,js}')
+const files = globSync(['*.ts', '{src,test,bench,bin,contracts,docs,examples}/**/*.{ts,js}'])
   .filter((file) => !file.startsWith('src/artifacts/'))
   .map((file) => ({ file, text: readFileSync(file, 'utf8') }))
 const exported = files
@@ -25,11 +26,37 @@ test('no exported name has two meanings', () => {
 })
 
 test('nothing is exported that nobody imports', () => {
-  const users = new Map<string, Set<string>>()
-  for (const { file, text } of files)
-    for (const [word] of text.matchAll(/\w+/g)) users.set(word, (users.get(word) ?? new Set()).add(file))
-  assert.deepEqual(
-    exported.filter(({ file, name }) => [...users.get(name)!].every((user) => user === file)),
-    [],
-  )
+  const used = new Set(files.flatMap(({ file, text }) => importsOf(file, text)))
+  const unused = exported.filter(({ file, name }) => !used.has(`${file} ${name}`) && !used.has(`${file} *`))
+  assert.deepEqual(unused, [])
 })
+
+const NAMED = /(?:import|export)(?: type)? \{([^{}]*)\} from '(\.[^']+)'/g
+const AWAITED = /\{([^{}]*)\} = await import\('(\.[^']+)'\)/g
+const LOADED = /import\('(\.[^']+)'\)(?:\.then\(\(\{([^{}]*)\}\) =>|\)\.(\w+))/g
+/** Whoever declares something anew for another module grows what is there. */
+const DECLARED = /declare module '(\.[^']+)' \{\s+interface (\w+)/g
+/** Anything else may use whatever there is. */
+const WHOLE = /(?:\* as \w+ from |import\()'(\.[^']+)'/g
+
+/** Each as a file and a name in it; `*` where somebody takes a file as a whole. */
+function importsOf(file: string, text: string): readonly string[] {
+  const named = (names: string, place: string) =>
+    names.split(',').map((name) =>
+      nameIn(
+        place,
+        name
+          .trim()
+          .replace(/^type /, '')
+          .split(/ as |:/)[0]!,
+      ),
+    )
+  const nameIn = (place: string, name: string) => `${join(dirname(file), place)} ${name}`
+  const rest = text.replaceAll(AWAITED, '').replaceAll(LOADED, '')
+  return [
+    ...[...text.matchAll(NAMED), ...text.matchAll(AWAITED)].flatMap(([, names, place]) => named(names!, place!)),
+    ...[...text.matchAll(LOADED)].flatMap(([, place, names, name]) => named(names ?? name!, place!)),
+    ...[...text.matchAll(DECLARED)].map(([, place, name]) => nameIn(place!, name!)),
+    ...[...rest.matchAll(WHOLE)].map(([, place]) => nameIn(place!, '*')),
+  ]
+}

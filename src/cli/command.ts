@@ -46,7 +46,7 @@ export const operatorOptions: Readonly<Record<string, Option>> = {
   token: { value: 'token', about: 'the operator token; else SUTLER_OPERATOR_TOKEN' },
 }
 
-export type Typed = Pick<CommandCall, 'args' | 'option' | 'flag'>
+type Typed = Pick<CommandCall, 'args' | 'option' | 'flag'>
 
 /** Reads what was typed after the name of a command; throws UsageFault when the command does not know it. */
 export function parseCall(name: string, { args, options }: Command, argv: readonly string[]): Typed {

@@ -305,7 +305,7 @@ export const commands: readonly Entry[] = [
   },
 ]
 
-export type Found = { readonly entry: Entry; readonly rest: readonly string[] }
+type Found = { readonly entry: Entry; readonly rest: readonly string[] }
 
 /** `orders` alone is `orders list`. Null when there is no such command. */
 export function findCommand([first, second, ...rest]: readonly string[]): Found | null {

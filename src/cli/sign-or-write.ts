@@ -8,7 +8,7 @@ import { type CommandCall, CommandRefusal, type Option, UsageFault } from './com
 import { shopUrl } from './shop-client.ts'
 
 /** A call that somebody with the right key has to send. */
-export type Unsigned = { readonly chainId: number; readonly to: Address; readonly data: Hex; readonly what: string }
+type Unsigned = { readonly chainId: number; readonly to: Address; readonly data: Hex; readonly what: string }
 
 type Brought =
   | { readonly kind: 'sent'; readonly transaction: Hex }

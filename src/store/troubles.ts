@@ -43,7 +43,7 @@ const LOG = statement(`
   select e.subject, e.sequence, e.type, e.data
   from jsonb_to_recordset($1::jsonb) as e (subject text, sequence int, type text, data jsonb)`)
 
-export type Look = {
+type Look = {
   readonly at: number
   /** What is wrong, as this replica sees it. */
   readonly troubles: readonly Trouble[]

@@ -84,7 +84,7 @@ async function summarize(desk: SumDesk, name: keyof typeof windows): Promise<Jso
   }
 }
 
-export function total(sums: readonly OrderSum[], of: (sum: OrderSum) => number): number {
+function total(sums: readonly OrderSum[], of: (sum: OrderSum) => number): number {
   return sums.reduce((all, sum) => all + of(sum), 0)
 }
 

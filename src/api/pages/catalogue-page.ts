@@ -32,7 +32,7 @@ function recipientNote({ recipient }: JsonObject): Html {
   return html`<p class="note">Prices for the ${kind} ${value}.</p>`
 }
 
-export function card(item: Listed, surface: string | null): Html {
+function card(item: Listed, surface: string | null): Html {
   const { id, displayName, description, price, available, picture } = item
   const href = `/catalog/${encodeURIComponent(item.catalogId ?? `${surface}:${id}`)}`
   return html`<li class="card">${picture ? html`<img src="${picture}" alt="" loading="lazy" referrerpolicy="no-referrer">` : []}
