@@ -18,15 +18,15 @@ const LARGE_CHARS = 16_384
 
 export function createDocumentCache(factsOf: FactsSource): DocumentCache {
   function kept(prepare: (first: Facts) => Write<string>, headers: Readonly<Record<string, string>> = {}): Printed {
-    const pressOf = new Map<Host, (facts: Facts) => FreeAnswer>()
+    const rendererOf = new Map<Host, (facts: Facts) => FreeAnswer>()
     return async ({ host }) => {
       const facts = await factsOf(host)
-      let press = pressOf.get(host)
-      if (press === undefined) {
-        press = createPress(prepare(facts), headers)
-        pressOf.set(host, press)
+      let render = rendererOf.get(host)
+      if (render === undefined) {
+        render = createRenderer(prepare(facts), headers)
+        rendererOf.set(host, render)
       }
-      return press(facts)
+      return render(facts)
     }
   }
   return {
@@ -41,7 +41,7 @@ export function createDocumentCache(factsOf: FactsSource): DocumentCache {
 }
 
 /** One document of one host. */
-function createPress(write: Write<string>, headers: Readonly<Record<string, string>>): (facts: Facts) => FreeAnswer {
+function createRenderer(write: Write<string>, headers: Readonly<Record<string, string>>): (facts: Facts) => FreeAnswer {
   let last: { readonly revision: number; readonly answer: FreeAnswer } | null = null
   return (facts) => {
     if (last?.revision === facts.revision) return last.answer
