@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { eventTypes } from '../src/domain/event.ts'
 import { texts } from './law.ts'
+import { verifies } from './support/verifies.ts'
 
 // What a reader is sent to is there, and what a reader is told to type exists.
 
@@ -54,6 +56,17 @@ test('the page about dependencies has a reason for each package that the shop ru
   const page = readFileSync('docs/dependencies.md', 'utf8')
   const named = [...page.matchAll(/^\| `([^`]+)` +\| \S/gm)].map(([, name]) => name!)
   assert.deepEqual(named, Object.keys(manifest.dependencies).sort())
+})
+
+test('the page about events has a row for each type, and for no other', () => {
+  verifies('D10.2')
+  const page = readFileSync('docs/webhooks.md', 'utf8')
+  const table = /\n## Event types\n(.*?)\n## /s.exec(page)![1]!
+  const rows = [...table.matchAll(/^\| (`[^|]+`) +\|/gm)].map(([, types]) => types!)
+  assert.deepEqual(
+    rows.flatMap((types) => [...types.matchAll(/`([^`]+)`/g)].map(([, type]) => type!)).sort(),
+    [...eventTypes].sort(),
+  )
 })
 
 test('everything that the package shall hold is there, and `dist` is made by packing', () => {

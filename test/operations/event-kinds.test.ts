@@ -105,7 +105,7 @@ async function sellEverything(): Promise<void> {
 }
 
 test('I13: every kind of event happens, and every state change of every order is told in exactly one', async () => {
-  verifies('D10.1', 'D10.2')
+  verifies('D10.1', 'D10.2', 'D10.8')
   assert.deepEqual(new Set(told.map(({ type }) => type)), new Set(eventTypes))
   const { rows: orders } = await shop.store.db.query<{ id: string; history: { status: OrderStatus }[] }>(
     'select id, history from orders',

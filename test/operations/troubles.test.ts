@@ -5,6 +5,7 @@ import type { Service } from '../../src/service/service.ts'
 import { readEvents } from '../../src/store/events.ts'
 import { pumpEvents } from '../../src/webhooks/pump.ts'
 import { until } from '../support/until.ts'
+import { verifies } from '../support/verifies.ts'
 import { asOperator, reconcileRail, TOMORROW } from './desk.ts'
 import { type FrailShop, startFrailShop } from './faults.ts'
 import { x402Stranger } from './strangers.ts'
@@ -98,6 +99,7 @@ test('a node that is down, and back', () =>
   }))
 
 test('a game backend that is down, and back, with the goods that it hands over', async () => {
+  verifies('D10.8')
   await tellsOnce({
     begin: 'game.down',
     end: 'game.back',
@@ -133,6 +135,7 @@ test('a token that its issuer paused, and its rail', () =>
   }))
 
 test('money that waits for a person, until they decide', async () => {
+  verifies('D10.8')
   const { shop } = frail
   const stranger = await x402Stranger(shop)
   let arrivalId = ''
