@@ -8,7 +8,9 @@ import { root } from './sutler.ts'
 // What people read beside the code must not name what does not exist.
 
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
-const pages = globSync(['docs/*.md', '*.md', 'Dockerfile', 'compose.yaml', 'Caddyfile'], { cwd: root })
+const pages = globSync(['docs/{,operating/,recipes/}*.md', '*.md', 'Dockerfile', 'compose.yaml', 'Caddyfile'], {
+  cwd: root,
+})
 
 test('every option that a page names is in .env.example', () => {
   const known = new Set(

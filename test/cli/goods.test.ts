@@ -31,8 +31,8 @@ const file = (name: string) => join(folder, name)
 const operatorReads = async (path: string) =>
   (await fetch(shop.url + path, { headers: { authorization: 'Bearer sandbox-operator' } })).json()
 
-test('the blocks of the operating page do what it says, line by line', async () => {
-  const page = readFileSync(join(root, 'docs/operating.md'), 'utf8')
+test('the blocks of the page about the catalog do what it says, line by line', async () => {
+  const page = readFileSync(join(root, 'docs/operating/catalog.md'), 'utf8')
   const section = /\n## What is sold\n(.*?)\n## /s.exec(page)![1]!
   const blocks = [...section.matchAll(/```sh\n(.*?)```/gs)].map(([, block]) => block)
   assert.equal(blocks.length, 4)

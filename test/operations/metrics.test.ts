@@ -135,7 +135,9 @@ test('the alarms and the dashboard name nothing that is not there', async () => 
 
 test('every figure is documented, with how to add it up, and no other', async () => {
   const there = families((await readFigures(shop)).text)
-  const section = read('docs/operating.md').split('**Over several replicas.**')[1]!.split('RPC nodes are named')[0]!
+  const section = read('docs/operating/monitoring.md')
+    .split('**Over several replicas.**')[1]!
+    .split('RPC nodes are named')[0]!
   assert.deepEqual([...named(section)].toSorted(), [...there].toSorted())
 })
 

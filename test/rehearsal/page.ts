@@ -1,17 +1,19 @@
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from '../cli/sutler.ts'
 
-// What docs/operating.md tells people to type.
+// What the pages of docs/operating/ tell people to type.
 
-const page = readFileSync(join(root, 'docs/operating.md'), 'utf8')
+const pages = globSync('docs/operating/*.md', { cwd: root })
+  .sort()
+  .map((file) => readFileSync(join(root, file), 'utf8'))
 
 /** The command blocks of a section, as they stand. */
 export function blocksOf(heading: string): readonly string[] {
-  const start = page.indexOf(`\n## ${heading}\n`)
-  if (start < 0) throw new Error(`docs/operating.md has no section "${heading}"`)
-  const end = page.indexOf('\n## ', start + 1)
-  return [...page.slice(start, end).matchAll(/```sh\n(.*?)```/gs)].map(([, block]) => block!)
+  const sections = pages.flatMap((page) => page.split('\n## ').slice(1))
+  const found = sections.filter((section) => section.startsWith(`${heading}\n`))
+  if (found.length !== 1) throw new Error(`docs/operating/ has ${found.length} sections "${heading}"`)
+  return [...found[0]!.matchAll(/```sh\n(.*?)```/gs)].map(([, block]) => block!)
 }
 
 /** The one block of a section that holds these words. */
@@ -21,10 +23,10 @@ export function blockWith(heading: string, words: string): string {
   return found[0]!
 }
 
-/** One line of the page. */
+/** One line of the pages. */
 export function lineWith(words: string): string {
-  const found = page.split('\n').filter((line) => line.startsWith(words))
-  if (found.length !== 1) throw new Error(`docs/operating.md has ${found.length} lines that begin with "${words}"`)
+  const found = pages.flatMap((page) => page.split('\n')).filter((line) => line.startsWith(words))
+  if (found.length !== 1) throw new Error(`docs/operating/ has ${found.length} lines that begin with "${words}"`)
   return found[0]!
 }
 

@@ -16,7 +16,7 @@ import { blocksOf, blockWith, lineWith } from './page.ts'
 import type { Purchase } from './purchases.ts'
 import { openStage, type Stage } from './stage.ts'
 
-// docs/operating.md, typed in as it stands: from an empty folder, an empty database and empty chains to a shop of two replicas behind Caddy,
+// The pages of docs/operating/, typed in as they stand: from an empty folder, an empty database and empty chains to a shop of two replicas behind Caddy,
 // and what comes on the days that follow, while agents go on buying. The test is everybody who is not the shop: the networks, the owner with
 // the cold key, the game, and agents with stock clients. Each test goes on where the one before it ended.
 

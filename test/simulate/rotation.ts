@@ -21,7 +21,7 @@ const GAS = 10n ** 20n
 const SENDS_MAX = 4
 
 /**
- * As docs/operating.md has it: wait until nothing is open that the old key has signed for, give the new one what it needs, replace one
+ * As docs/operating/people-and-access.md has it: wait until nothing is open that the old key has signed for, give the new one what it needs, replace one
  * replica after another, and take the role from the old key when nothing is open that it has signed for, again.
  */
 export async function rotate(universe: Universe, role: RotatedRole): Promise<void> {

@@ -27,7 +27,7 @@ import {
   type TestShop,
 } from '../../support/shop.ts'
 
-// The rails move to other networks, as `docs/operating.md` says. Whoever paid on the earlier one, heard 202 and sends the same request again,
+// The rails move to other networks, as `docs/operating/catalog.md` says. Whoever paid on the earlier one, heard 202 and sends the same request again,
 // as they are told to, shows it at an address that takes payments of the new network by now.
 
 const PROMISES: readonly RailUnderTest[] = [x402UnderTest, mppPullUnderTest]
