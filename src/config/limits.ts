@@ -1,4 +1,7 @@
-/** Every bound of the service in one place. Most of them are promised in docs/contract.md, D9.1 to D9.8. */
+/**
+ * The bounds that callers and operators notice; most of them are promised in docs/contract.md, D9.1 to D9.8. A bound that only one module
+ * works with stands at the top of that module, with its reason.
+ */
 export type Limits = {
   readonly bodyBytesMax: number
   readonly jsonDepthMax: number
