@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { existsSync, globSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { eventTypes } from '../src/domain/event.ts'
 import { texts } from './law.ts'
@@ -28,6 +28,73 @@ test('every link between pages leads to a file', () => {
     [],
   )
 })
+
+test('every link to a heading leads to one', () => {
+  const headings = new Map(pages.map(({ file, text }) => [file, new Set(slugsOf(text))]))
+  assert.deepEqual(
+    missing(/\]\((?!https?:)([^)#]*#[^)]+)/g, (link, file) => {
+      const [path = '', slug = ''] = link.split('#')
+      const target = path === '' ? file : join(dirname(file), path)
+      return headings.get(target)?.has(slug) ?? !target.endsWith('.md')
+    }),
+    [],
+  )
+})
+
+/** What a forge calls the headings of a page. */
+function slugsOf(text: string): readonly string[] {
+  const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading)
+  return headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  )
+}
+
+test('every page under docs/ is linked from another', () => {
+  const links = pages.flatMap(({ file, text }) =>
+    [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, path = '']) => ({ file, to: join(dirname(file), path) })),
+  )
+  const linked = new Set(links.filter(({ file, to }) => file !== to).map(({ to }) => to))
+  const ours = pages.map(({ file }) => file).filter((file) => file.startsWith('docs/'))
+  assert.ok(ours.length > 70)
+  assert.deepEqual(
+    ours.filter((file) => !linked.has(file)),
+    [],
+  )
+})
+
+test('docs/README.md has a line for every page under docs/', () => {
+  const index = readFileSync('docs/README.md', 'utf8')
+  const listed = [...index.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, path = '']) => join('docs', path))
+  const ours = globSync('docs/**/*.md').filter((file) => file !== 'docs/README.md')
+  assert.deepEqual(
+    listed.filter((path) => path.startsWith('docs/') && path.endsWith('.md')).toSorted(),
+    ours.toSorted(),
+  )
+})
+
+test('every name of the code that a recipe has between backticks is in the code', () => {
+  const code = texts().filter(({ file }) => /^(src|test|docs|contracts)\/.*\.(ts|sol)$/.test(file))
+  const words = new Set(code.flatMap(({ text }) => text.match(/\w+/g) ?? []))
+  const names = new Set(code.map(({ file }) => basename(file)))
+  const isFile = /\.(ts|sql|md|json|txt)$/
+  const unknown = pages
+    .filter(({ file }) => file.startsWith('docs/recipes/'))
+    .flatMap(({ file, text }) =>
+      [...text.matchAll(/`([A-Za-z_]\w*(?:[.-]\w+)*)(?:\([^`]*\))?`/g)]
+        .map(([, name = '']) => name)
+        .filter((name) => (isFile.test(name) ? name.endsWith('.ts') && !names.has(name) : !isKnown(name, words)))
+        .map((name) => `${file}: ${name}`),
+    )
+  assert.deepEqual(unknown, [])
+})
+
+/** `printed.text` is known when both of its words are. */
+function isKnown(name: string, words: ReadonlySet<string>): boolean {
+  return name.split(/[.-]/).every((word) => words.has(word))
+}
 
 test('every file and folder that a page names by its path is there', () => {
   const path = /`((?:src|test|docs|bin|web|bench(?!\/results)|deploy|contracts|examples)\/[\w./*-]+)`/g
