@@ -143,6 +143,17 @@ test('everything that the package shall hold is there, and `dist` is made by pac
   )
 })
 
+test('every link of a page in the package leads to a file in the package', () => {
+  const inFolders = manifest.files.flatMap((pattern) => [...globSync(pattern), ...globSync(`${pattern}/**/*`)])
+  const shipped = new Set([...inFolders, 'package.json', 'README.md', 'LICENSE'])
+  // The pictures of the console would make the package three quarters larger; where they are not, their words are shown.
+  const lost = missing(/(?<!!\[[^\]]*)\]\((?!https?:|#)([^)#]+)/g, (path, file) => {
+    const target = join(dirname(file), path)
+    return !shipped.has(file) || shipped.has(target) || [...shipped].some((name) => name.startsWith(`${target}/`))
+  })
+  assert.deepEqual(lost, [])
+})
+
 test('the workflow and the templates call what the README calls, and nothing else of ours', () => {
   const allowed = new Set(['npm install', 'npm test', 'npm start'])
   for (const file of globSync('.github/**/*.{yml,md}')) {

@@ -100,7 +100,8 @@ function isNested(source: string, path: string): boolean {
 test('the package holds what an operator needs, and nothing that only developers do', () => {
   for (const needed of [
     ...['LICENSE', 'README.md', 'CHANGELOG.md', 'SECURITY.md', 'VERSIONING.md', '.env.example', 'Caddyfile'],
-    ...['compose.yaml', 'deploy/sutler.service', 'docs/operating.md', 'examples/buy-with-x402.ts', 'web/favicon.svg'],
+    ...['compose.yaml', 'deploy/sutler.service', 'examples/buy-with-x402.ts', 'web/favicon.svg'],
+    ...['docs/operating.md', 'docs/operating/open-a-shop.md', 'docs/decisions/0001-one-package.md'],
     ...['bin/sutler.js', 'dist/cli/main.js', 'dist/devchain/worker.js', 'dist/store/embedded/worker.js'],
     ...['dist/artifacts/SaleLots.js', 'contracts/src/SaleLots.sol'],
   ])
