@@ -24,7 +24,7 @@ const PLANNED = String.raw`( _\(planned\)_)?`
 const STATEMENT_ID = String.raw`D?\d+(?:\.\d+)+`
 const STATEMENT = new RegExp(String.raw`^- \*\*(${STATEMENT_ID})\*\*${PLANNED} (.+)$`, 'gm')
 /** `M-18`, `E7`, `I9`. */
-const THREAT_ID = String.raw`[A-Z]-\d{2}|[EI]\d{1,2}`
+const THREAT_ID = String.raw`[A-Z]-\d{2}|[EI]\d{1,3}`
 const ROW = new RegExp(String.raw`^\| (${THREAT_ID})${PLANNED} *\| (.+?) *\|`, 'gm')
 
 export function statementsIn(contract: string): readonly Clause[] {
