@@ -4,7 +4,16 @@ import type { KeyCount } from '../domain/journal.ts'
 import type { Till } from '../domain/till.ts'
 import { callRoll, dismissSilent, leave, lookAtStore, testify } from '../store/lineage.ts'
 import { noteCounts } from '../store/sends/keys.ts'
-import { addDoubted, booksKept, doubtAfterSilence, doubtBooks, isTillKnown, trustBooks } from '../store/tills/books.ts'
+import {
+  addDoubted,
+  booksKept,
+  doubtAfterSilence,
+  doubtBooks,
+  isSetAsideSince,
+  isTillKnown,
+  setAsideAt,
+  trustBooks,
+} from '../store/tills/books.ts'
 import { scanTill } from './reconcile.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
 import { setAside } from './set-aside.ts'
@@ -174,11 +183,14 @@ async function addYounger({ db, tills, policy }: ReconcileContext): Promise<void
  */
 async function learnTill(context: ReconcileContext, till: Till, hasProof: boolean): Promise<void> {
   const { db, policy, log } = context
+  const lastSetAside = await setAsideAt(db, till.id)
   await doubtAfterSilence(db, till.id, policy.silenceSecondsMax)
   const scan = await scanTill(context, till)
   const { mark } = scan
   const mayHaveLost = mark.isNew ? till.sinceBlock !== null : hasProof || mark.isDoubted
   if (!mayHaveLost) return trustBooks(db, till.id)
+  // Another replica has done so meanwhile, and sells: what was asked for and came since belongs to its buyers.
+  if (await isSetAsideSince(db, till.id, lastSetAside)) return
   await setAside(context, till, scan)
   log.warn('the store was behind the chain: payments without an order were set aside', { till: till.id, hasProof })
 }

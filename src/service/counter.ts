@@ -253,6 +253,7 @@ function openCheckout(
       operations.gate.assertOpen()
     },
     assertSelling(surface, rail) {
+      operations.gate.assertOpen()
       operations.health.assertSelling(surface, rail)
       return rules.assertUnpaused(rail)
     },

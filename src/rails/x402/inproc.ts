@@ -87,7 +87,7 @@ async function settle(options: InprocOptions, order: PaidOrder, lease: Lease): P
   }
   // Reverted, or not there yet: somebody else may have brought the same payment to the chain first, and then we are paid.
   const found = await reader.find(order)
-  if (found) return state?.state === 'mined' ? heldToAccount(rpc, order, found, state.receipt) : found
+  if (found) return heldToAccount(options, order, call, { outcome: found, state })
   if (state?.state !== 'mined') return reader.absent(order, null, state?.state === 'pending' ? state.hash : undefined)
   // The same transaction may be mined anew, in a block that replaces this one, and take the money then: its time was not over in that block.
   if (!(await reader.isIrrevocable(order, state.receipt))) {
@@ -148,21 +148,29 @@ async function wasCancelled(
 
 /** Whoever burned our gas may cancel the payment afterwards, or spend it elsewhere: that is why it cannot land any more, and not what it cost us. */
 async function heldToAccount(
-  rpc: Rpc,
+  options: InprocOptions,
   order: PaidOrder,
-  outcome: SettleOutcome,
-  receipt: Receipt,
+  call: Call,
+  { outcome, state }: { readonly outcome: SettleOutcome; readonly state: SendState | null },
 ): Promise<SettleOutcome> {
-  if (outcome.kind !== 'refused') return outcome
-  return { ...outcome, ...(await burnedBy(rpc, order, receipt)) }
+  if (outcome.kind !== 'refused' || state?.state !== 'mined') return outcome
+  const { receipt } = state
+  const { code } = await reasonAt(options, call, receipt.blockNumber)
+  const isCodes = code !== 'insufficient_funds'
+  return { ...outcome, ...(await burnedBy(options.rpc, order, call, { receipt, isCodes })) }
 }
 
-/** A check that only says no costs us no more than an empty wallet: anybody can take their key out of a wallet whose code is everybody's. */
+/**
+ * A check that only says no costs us no more than an empty wallet: anybody can take their key out of a wallet whose code is everybody's. Nor is the
+ * code to blame when the money was gone. But a payer whose check took all the gas there was is, whatever the reason is said to be afterwards.
+ */
 async function burnedBy(
   rpc: Rpc,
   order: PaidOrder,
-  { gasUsed }: Receipt,
+  call: Call,
+  { receipt: { gasUsed }, isCodes }: { readonly receipt: Receipt; readonly isCodes: boolean },
 ): Promise<Pick<SettlementRefusal, 'hasBurned' | 'suspects'>> {
+  if (!isCodes) return { hasBurned: gasUsed * 10n > call.gas * 9n, suspects: [] }
   const bytes = BigInt(keptPayment(order).signature.length / 2)
   const hasBurned = gasUsed > GAS_WITHOUT_CODE + GAS_OF_BYTE * bytes
   return { hasBurned, suspects: hasBurned ? codeSuspects(await readCode(rpc, order.payer)) : [] }
@@ -183,7 +191,7 @@ async function whyReverted(
     code,
     detail: `The chain refused the payment of order ${order.id}; nothing was taken.`,
     isPayersFault: !isLate,
-    ...(isCodes ? await burnedBy(options.rpc, order, receipt) : {}),
+    ...(await burnedBy(options.rpc, order, call, { receipt, isCodes })),
   }
 }
 

@@ -37,6 +37,18 @@ export async function setAsideAt(queryable: Queryable, id: string): Promise<numb
   return (await queryable.query(SET_ASIDE_AT, [id])).rows[0]?.set_aside_at?.getTime() ?? 0
 }
 
+const SET_ASIDE_SINCE = statement(`
+  select
+  from tills
+  where id = $1
+    and birth = ${bornIn('$2')}
+    and floor(extract(epoch from set_aside_at) * 1000) > $3`)
+
+/** Has another replica set everything aside since then, and is this till trusted again? Trust alone would not do: it may have missed why others doubt. */
+export async function isSetAsideSince(db: Database, id: string, since: number): Promise<boolean> {
+  return (await db.query(SET_ASIDE_SINCE, [id, db.filesBornAt, since])).rows.length > 0
+}
+
 /**
  * For somebody else's statement: may this store have forgotten what was bought with what somebody was asked for then? The argument is SQL, in
  * milliseconds, and whatever a payer wrote; null is no claim.

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isProblem } from '../../../src/base/problem.ts'
+import type { Service } from '../../../src/service/service.ts'
+import { said } from '../../checkout/counter.ts'
+import { LOT } from '../../operations/desk.ts'
+import { fundedWallet, post } from '../../support/buyers.ts'
+import { mppPullUnderTest, mppPushUnderTest, x402UnderTest } from '../../support/credentials.ts'
+import { startShop } from '../../support/shop.ts'
+import { until } from '../../support/until.ts'
+import { startHearing } from './unreachable-chain.ts'
+
+// A healthy shop that was off for the night (nothing was ever put back) starts, and one of its nodes needs a second to answer. It sells nothing in that
+// second, so it must not ask to be paid either: what was asked for before the tills were read is not sold afterwards.
+
+function isOpen({ checkout }: Service): boolean {
+  try {
+    checkout.ensureRoom()
+    return true
+  } catch (error) {
+    if (isProblem(error)) return false
+    throw error
+  }
+}
+
+for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest])
+  for (const chain of ['native', 'tempo'] as const)
+    test(`E161: nobody is asked to pay by ${rail.name} while a shop that was off for the night learns, with ${chain} silent; then it sells`, async (t) => {
+      const shop = await startShop({ withoutWorker: true })
+      t.after(() => shop.stop())
+      await shop.store.db.query(`update tills set alive_at = now() - interval '8 hours'`)
+      const { service, hear } = await startHearing(
+        { shop, backup: await shop.store.replica() },
+        { chain, isDeaf: true },
+      )
+      const buyer = await fundedWallet(shop)
+      const request = { ...LOT, beneficiary: buyer.address }
+      const url = `${service.url}/agentic/${rail.rail}/buy`
+      const asked = await fetch(url, post(request))
+      const { payment } = await said(asked.clone())
+      assert.deepEqual([asked.status, payment.taken], [503, false])
+      hear()
+      await until(async () => isOpen(service))
+      const credential = await rail.pay(shop, buyer, await fetch(url, post(request)))
+      const answer = await fetch(url, post(request, { [rail.header]: credential }))
+      assert.equal(answer.status, 200)
+    })
+
+for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest])
+  test(`E161: a shop that was off for the night, with nodes that answer, sells at once by ${rail.name}`, async (t) => {
+    const shop = await startShop({ withoutWorker: true })
+    t.after(() => shop.stop())
+    await shop.store.db.query(`update tills set alive_at = now() - interval '8 hours'`)
+    const service = await shop.replica()
+    const buyer = await fundedWallet(shop)
+    const request = { ...LOT, beneficiary: buyer.address }
+    const url = `${service.url}/agentic/${rail.rail}/buy`
+    const credential = await rail.pay(shop, buyer, await fetch(url, post(request)))
+    assert.equal((await fetch(url, post(request, { [rail.header]: credential }))).status, 200)
+  })

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { encodeFunctionData, type Hex } from 'viem'
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { testUsdc } from '../../../src/artifacts/TestUsdc.ts'
+import { noWaypoint, type Waypoint } from '../../../src/base/waypoint.ts'
+import { said, verdict } from '../../checkout/counter.ts'
+import { encoded, paymentFor, preempt, requiredOf, sendFrom, type X402Payment } from '../../checkout/x402-wallet.ts'
+import { fundedWallet, post } from '../../support/buyers.ts'
+import { startShop, type TestShop } from '../../support/shop.ts'
+
+let shop: TestShop
+let waypoint: Waypoint = noWaypoint
+before(async () => {
+  shop = await startShop({ waypoint: (name) => waypoint(name) })
+})
+after(() => shop.stop())
+beforeEach(() => {
+  waypoint = noWaypoint
+})
+
+const native = (method: string, ...params: unknown[]) => shop.chains.native.request({ method, params })
+const anybody = () => privateKeyToAccount(generatePrivateKey())
+const PLAIN = anybody().address
+const SIGNATURE: Hex = `0x${'5c'.repeat(96)}`
+/** Takes every signature, after honest work of some 200,000 gas. Honest for ever. */
+const DEAR: Hex = `0x620400005f20507f${'1626ba7e'.padEnd(64, '0')}5f5260205ff3`
+
+async function walletWith(code: Hex): Promise<PrivateKeyAccount> {
+  const account = await fundedWallet(shop, 1n)
+  await native('dev_setCode', account.address, code)
+  return account
+}
+const url = () => `${shop.url}/agentic/x402/buy`
+const LOT = { saleId: 392, beneficiary: PLAIN }
+async function paymentOf(wallet: PrivateKeyAccount): Promise<X402Payment> {
+  const { payload, ...payment } = await paymentFor(wallet, requiredOf(await fetch(url(), post(LOT))))
+  return { ...payment, payload: { ...payload, signature: SIGNATURE } }
+}
+const show = (payment: X402Payment) => fetch(url(), post(LOT, { 'payment-signature': encoded(payment) }))
+
+/** Its owner pays elsewhere first, finds that the money does not reach for both, and takes the second promise back. */
+async function runDryAndCancel(wallet: PrivateKeyAccount): Promise<Response> {
+  const { payload, ...payment } = await paymentOf(wallet)
+  const away = {
+    ...payload,
+    authorization: { ...payload.authorization, to: PLAIN, value: '1000000', nonce: generatePrivateKey() },
+  }
+  waypoint = async (name) => {
+    if (name === 'send.signed') await preempt(shop, { ...payment, payload: away })
+    if (name !== 'send.mined') return
+    waypoint = noWaypoint
+    const args = [payload.authorization.from, payload.authorization.nonce, SIGNATURE] as const
+    const data = encodeFunctionData({ abi: testUsdc.abi, functionName: 'cancelAuthorization', args })
+    await sendFrom(shop.chains.native, anybody(), shop.config.x402!.asset, data)
+  }
+  return show({ ...payment, payload })
+}
+
+test('E160: wallets of a dear make that ran dry and took their promise back do not throw out everybody with the same code', async () => {
+  for (let i = 0; i < 3; i++) {
+    const answer = await runDryAndCancel(await walletWith(DEAR))
+    assert.deepEqual([answer.status, (await said(answer)).payment.taken], [402, false])
+  }
+  assert.deepEqual(await verdict(await show(await paymentOf(await walletWith(DEAR)))), [200, undefined])
+})
+
+test('E160: nor is the wallet itself thrown out for a day, which has burned nothing', async () => {
+  const wallet = await walletWith(DEAR)
+  await runDryAndCancel(wallet)
+  const { rows } = await shop.store.db.query(
+    `select points from strikes where subject = lower($1) and until > now() + interval '11 minutes'`,
+    [`payer:${wallet.address}`],
+  )
+  assert.deepEqual(rows, [])
+})
+
+/** Takes every signature when its mood is good or nobody pays for gas (as when somebody asks why); else it burns everything. An empty call turns its mood. */
+const BURNS_WHEN_PAID: Hex = `0x36600a575f54155f55005b5f543a02603957${'7f'}${'1626ba7e'.padEnd(64, '0')}5f5260205ff35bfe`
+const turn = ({ address }: PrivateKeyAccount) => sendFrom(shop.chains.native, anybody(), address, '0x')
+
+test('E162: a wallet that burns the gas of a settlement, and has moved its money away before it, is thrown out for a day like one that has not', async () => {
+  const wallet = await walletWith(BURNS_WHEN_PAID)
+  const { payload, ...payment } = await paymentOf(wallet)
+  const away = {
+    ...payload,
+    authorization: { ...payload.authorization, to: PLAIN, value: '1000000', nonce: generatePrivateKey() },
+  }
+  waypoint = async (name) => {
+    if (name !== 'send.signed') return
+    waypoint = noWaypoint
+    await preempt(shop, { ...payment, payload: away })
+    await turn(wallet)
+  }
+  const answer = await show({ ...payment, payload })
+  const { code } = (await said(answer)) as unknown as { code: string }
+  const { rows: sends } = await shop.store.db.query<{ versions: { hash: Hex }[] }>(
+    `select versions from sends where step = 'settle' order by ctid desc limit 1`,
+  )
+  const receipt = (await native('eth_getTransactionReceipt', sends[0]!.versions[0]!.hash)) as {
+    gasUsed: Hex
+    status: Hex
+  }
+  const { rows } = await shop.store.db.query(
+    `select points from strikes where subject = lower($1) and until > now() + interval '11 minutes'`,
+    [`payer:${wallet.address}`],
+  )
+  assert.deepEqual(
+    { status: answer.status, code, gas: BigInt(receipt.gasUsed) > 350_000n, isThrownOut: rows.length === 1 },
+    { status: 402, code, gas: true, isThrownOut: true },
+  )
+})
