@@ -163,8 +163,7 @@ describe('over HTTP', () => {
     await assert.rejects(httpTransport(html, 1_000)(request), /not JSON/)
     const cut = await serve(t, (_incoming, response) => {
       response.writeHead(200, { 'content-length': '100' })
-      response.write('{"result":')
-      setTimeout(() => response.destroy(), 10)
+      response.write('{"result":', () => response.destroy())
     })
     await assert.rejects(httpTransport(cut, 1_000)(request))
     const endless = await serve(t, (_incoming, response) => {

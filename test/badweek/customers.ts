@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { type Flow, flows, transfers } from '../crash/flows.ts'
@@ -64,6 +65,9 @@ export function openDoors(world: BadWorld) {
   }
 }
 
+/** The pace of a customer, which is part of the week: calls that are lost are counted. Nothing is waited for. */
+const REPEAT_MS = 300
+
 async function buy(world: BadWorld, purchase: Purchase): Promise<void> {
   const { flow, buyer } = purchase
   let paid: RequestInit | null = null
@@ -85,7 +89,7 @@ async function buy(world: BadWorld, purchase: Purchase): Promise<void> {
   let outcome: Purchase['outcome'] = 'bought'
   while (paid !== null && (answer === 'again' || answer.startsWith('lost'))) {
     outcome = 'repeated'
-    await new Promise((resolve) => setTimeout(resolve, 300))
+    await pause(REPEAT_MS)
     answer = await said(fetch(world.proxy.url() + flow.path, paid), note)
     count()
   }

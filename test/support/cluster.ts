@@ -31,6 +31,8 @@ export type PostgresNode = {
   promote(): Promise<void>
   start(): Promise<void>
   run(sql: string): Promise<void>
+  /** How many rows it shows. */
+  count(sql: string): Promise<number>
 }
 
 /** A primary and a standby on this machine, and an address that names both. */
@@ -205,6 +207,7 @@ function nodeAt({ data, port, folder, account, binary }: NodePlace): PostgresNod
       await onServer(url, (client) => client.query('select pg_promote()'))
     },
     run: (sql) => onServer(url, async (client) => void (await client.query(sql))),
+    count: (sql) => ask(url, sql),
   }
 }
 
