@@ -76,7 +76,7 @@ async function ask<Answer>({ url, config }: TestShop, path: string): Promise<Ans
   return (await response.json()) as Answer
 }
 
-/** A year of orders, most delivered, with what moves, events, refunds and strays they leave behind. */
+/** A year of orders, most delivered, with what moves, events, refunds and orphaned payments they leave behind. */
 async function fill({ store }: TestShop, orders: number): Promise<void> {
   // What is filled in is added up here at once, and not by what adds up each move.
   const run = (sql: string) =>

@@ -1,6 +1,6 @@
 import type { Hash } from '../base/address.ts'
-import { isAgreed } from './agreed.ts'
 import { blockTag } from './block-tag.ts'
+import { isAgreed } from './node-agreement.ts'
 import type { Receipt } from './receipt.ts'
 import { headOf, type RawHead, type Rpc } from './rpc.ts'
 

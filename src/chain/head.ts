@@ -1,9 +1,9 @@
 import type { Clock } from '../base/clock.ts'
 import { Problem } from '../base/problem.ts'
-import type { TwoWords } from '../domain/till.ts'
+import type { NodeRange } from '../domain/till.ts'
 import { blockTag } from './block-tag.ts'
 import type { NodeHead } from './nodes.ts'
-import { ChainSilent, headOf, type RawHead, type Rpc, wordOf } from './rpc.ts'
+import { answerOrNull, ChainSilent, headOf, type RawHead, type Rpc } from './rpc.ts'
 
 type Head = NodeHead
 
@@ -26,7 +26,7 @@ export async function blockTime(rpc: Rpc, block: bigint): Promise<number> {
 }
 
 /** The newest block of each of two nodes, where two answer: one may be behind, or make it up. */
-export function newestBlocks(rpc: Rpc): Promise<TwoWords> {
+export function newestBlocks(rpc: Rpc): Promise<NodeRange> {
   return askTwo(rpc, async (node) => (await node.newest()).number)
 }
 
@@ -35,9 +35,9 @@ export async function blockBefore(rpc: Rpc, time: number, newest: bigint): Promi
   return (await askTwo(rpc, (node) => searchBefore(node, time, newest))).lower
 }
 
-async function askTwo(rpc: Rpc, ask: (node: Rpc) => Promise<bigint>): Promise<TwoWords> {
+async function askTwo(rpc: Rpc, ask: (node: Rpc) => Promise<bigint>): Promise<NodeRange> {
   const first = await ask(rpc)
-  const other = rpc.second === null ? first : ((await wordOf(ask(rpc.second))) ?? first)
+  const other = rpc.second === null ? first : ((await answerOrNull(ask(rpc.second))) ?? first)
   return first < other ? { lower: first, higher: other } : { lower: other, higher: first }
 }
 

@@ -329,7 +329,7 @@ export function providerTransport(provider: {
 }
 
 /** Null for whoever is silent, or refuses. */
-export async function wordOf<Word>(asked: Promise<Word>): Promise<Word | null> {
+export async function answerOrNull<Word>(asked: Promise<Word>): Promise<Word | null> {
   try {
     return await asked
   } catch (error) {

@@ -4,7 +4,7 @@ import { keccak256 } from '../base/keccak.ts'
 import { isProblem } from '../base/problem.ts'
 import type { Call, Send } from '../domain/journal.ts'
 import type { Lease } from '../domain/lease.ts'
-import type { IsOwed, RefundOutcome } from '../domain/rail.ts'
+import type { RefundOutcome, StillOwed } from '../domain/rail.ts'
 import {
   type Attempt,
   decisiveOf,
@@ -18,7 +18,7 @@ import {
 import { moves, transferRefusal } from './eip3009.ts'
 import { remembers } from './memory.ts'
 import { type Receipt, recallReceipt } from './receipt.ts'
-import { type Rpc, wordOf } from './rpc.ts'
+import { answerOrNull, type Rpc } from './rpc.ts'
 import type { Sender } from './sender.ts'
 import { transfersTo } from './transfers.ts'
 import { wordOfAddress, wordOfUint } from './words.ts'
@@ -43,7 +43,7 @@ type RefundErrand = {
   readonly orderId: string
   readonly lease: Lease
   /** Asked before anything is signed: since somebody decided it, the chain may have taken back what it is for. */
-  readonly isOwed?: IsOwed | undefined
+  readonly stillOwed?: StillOwed | undefined
 }
 
 type Pending = Extract<RefundOutcome, { kind: 'pending' }>
@@ -75,7 +75,7 @@ async function refundOnce(errand: RefundErrand, transfer: Transfer): Promise<Ref
   if (byAnother) return byAnother
   const obstacle = await obstacleTo(errand, transfer, call, tries)
   if (obstacle) return obstacle
-  if (errand.isOwed && !(await errand.isOwed()))
+  if (errand.stillOwed && !(await errand.stillOwed()))
     return waiting('The chain, and each of two nodes, has to show the payment before it goes back.')
   const refusal = await transferRefusal(rpc, token, { terms: await sender.terms(TRANSFER_GAS), data: call.data })
   if (refusal !== null) return waiting(`The refund would fail: ${refusal}. Is the treasury funded?`)
@@ -159,7 +159,7 @@ async function paidAlready(
 ): Promise<readonly Paid[] | null> {
   const first = typeof since === 'string' ? (await recallReceipt(rpc, since))?.blockNumber : since
   if (first === undefined) return null
-  const told = await Promise.all(rpc.each().map((node) => wordOf(lookBy(node, { token, from: keys, to }, first))))
+  const told = await Promise.all(rpc.each().map((node) => answerOrNull(lookBy(node, { token, from: keys, to }, first))))
   const looks = told.filter((look) => look !== null)
   const searched = looks.filter(({ shown }) => shown !== null)
   const isCounted = (count: number, key: number) => searched.some(({ counts }) => counts[key]! >= count)
@@ -179,7 +179,7 @@ async function lookBy(node: Rpc, wanted: { token: Address; from: readonly Addres
   const counts = await Promise.all(wanted.from.map(count))
   // Not every node refuses to search what it has thrown away: some find nothing.
   const isThere = await remembers(node, first)
-  return { counts, shown: isThere ? await wordOf(transfersTo(node, wanted, first, BigInt(newest))) : null }
+  return { counts, shown: isThere ? await answerOrNull(transfersTo(node, wanted, first, BigInt(newest))) : null }
 }
 
 /** One of them may be this very refund: as one of its tries, or as one that the journal has lost. All others belong to other orders. */

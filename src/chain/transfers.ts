@@ -40,12 +40,14 @@ export async function transfersByAny(...[rpc, ...search]: Parameters<typeof tran
  * The same, of so long ago that nodes may have thrown it away. Only those are heard that have not, each by itself: that one of them remembers says nothing of
  * what another one finds, and the one that does may be behind, or refuse.
  */
-export async function transfersByWitnesses(...[rpc, ...search]: Parameters<typeof transfersTo>): Promise<TillReading> {
+export async function transfersByRemembering(
+  ...[rpc, ...search]: Parameters<typeof transfersTo>
+): Promise<TillReading> {
   const [, fromBlock] = search
   const nodes = rpc.believed()
   const memories = await Promise.all(nodes.map((node) => remembers(node, fromBlock)))
-  const witnesses = nodes.filter((_, index) => memories[index])
-  if (witnesses.length > 0) return transfersBy(witnesses, search)
+  const remembering = nodes.filter((_, index) => memories[index])
+  if (remembering.length > 0) return transfersBy(remembering, search)
   throw new Problem(
     'chain_unavailable',
     `No node of chain ${rpc.chainId} has the blocks since ${fromBlock} any more, in which money may have arrived; add an RPC address that keeps them.`,

@@ -8,11 +8,11 @@ import { type Attempt, decisiveOf, followOn, hasSucceeded, readSendTries, sendNe
 import { blockTag } from './block-tag.ts'
 import { contractAt, Reverted } from './contract.ts'
 import type { SendState } from './lane/state.ts'
+import { paidIn } from './paid-transaction.ts'
 import { readReceipt } from './receipt.ts'
 import type { Rpc } from './rpc.ts'
 import type { Sender } from './sender.ts'
 import { refundTransfer, transferIn } from './transfer.ts'
-import { paidIn } from './witness.ts'
 
 type WatchOptions = {
   readonly rpc: Rpc
@@ -95,12 +95,12 @@ async function bringBackOld(options: WatchOptions, looker: Sender, send: Watched
     : 'It did not go through, and the key that sent it is not configured any more: a person has to make up for it.'
 }
 
-async function isPaid({ rpc, payTo }: WatchOptions, { payment, strayTx, call }: WatchedSend): Promise<boolean> {
-  if (strayTx === null) return payment === 'shown'
+async function isPaid({ rpc, payTo }: WatchOptions, { payment, arrivalTx, call }: WatchedSend): Promise<boolean> {
+  if (arrivalTx === null) return payment === 'shown'
   const back = transferIn(call)
   if (!back) return false
   const { token: asset, to: payer, amount } = back
-  return (await paidIn(rpc, strayTx, { asset, payTo, payer, amount })) !== null
+  return (await paidIn(rpc, arrivalTx, { asset, payTo, payer, amount })) !== null
 }
 
 /**

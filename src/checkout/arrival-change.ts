@@ -14,7 +14,7 @@ export async function changeAndTell(
   const data = presentArrival(changedArrival(arrival, to), till)
   const changed = await changeArrival(context.db, arrival, { ...to, event: { type, data } })
   if (changed && changed.state !== 'refunded')
-    context.log.error('stray payment found', {
+    context.log.error('orphaned payment found', {
       arrivalId: arrival.id,
       state: changed.state,
       paymentTx: arrival.transaction,
@@ -28,7 +28,7 @@ export async function changeAndTell(
  * Takes money out of circulation until a person has decided: its name is taken, so that it cannot buy anything. Too little to open a case
  * for loses its name all the same.
  */
-export async function holdArrival(
+export async function quarantineArrival(
   context: ReconcileContext,
   till: Till,
   arrival: Arrival,

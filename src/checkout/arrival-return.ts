@@ -4,7 +4,7 @@ import type { Arrival, Till } from '../domain/till.ts'
 import { RefundsUsedUp } from '../store/refund-budget.ts'
 import { type ArrivalChange, changeArrival, claimantOf } from '../store/tills/arrivals.ts'
 import { changeAndTell } from './arrival-change.ts'
-import { alone } from './held.ts'
+import { withExclusiveLease } from './exclusive-lease.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
 
 /** The person who decided that it goes back, and what is written together with it. Nobody: by itself, within what a day may cost. */
@@ -48,10 +48,15 @@ export async function beginReturn(
 export async function finishReturn(context: ReconcileContext, till: Till, arrival: Arrival): Promise<Arrival> {
   const { rail } = till
   const paid = asPaidOrder(arrival, till)
-  const sent = await alone(context, arrival.id, (lease) => rail.refund(paid, lease, () => rail.isWitnessed(paid)))
+  const sent = await withExclusiveLease(context, arrival.id, (lease) =>
+    rail.refund(paid, lease, () => rail.isConfirmedByNodes(paid)),
+  )
   const outcome = sent?.result ?? { kind: 'pending', detail: 'Somebody is at work on it right now.' }
   if (outcome.kind === 'pending') {
-    context.log.warn('refund of a stray payment is not through yet', { arrivalId: arrival.id, detail: outcome.detail })
+    context.log.warn('refund of an orphaned payment is not through yet', {
+      arrivalId: arrival.id,
+      detail: outcome.detail,
+    })
     return arrival
   }
   const refunded = await changeAndTell(context, till, arrival, {

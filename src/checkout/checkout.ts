@@ -9,7 +9,7 @@ import type { SurfaceName } from '../domain/good.ts'
 import type { Lease } from '../domain/lease.ts'
 import type { Offer, OfferKey, Told } from '../domain/offer.ts'
 import type { Order } from '../domain/order.ts'
-import type { Astray, RailName } from '../domain/rail.ts'
+import type { OrphanedPayment, RailName } from '../domain/rail.ts'
 import type { Priority } from '../store/jobs.ts'
 import type { Orders } from '../store/orders/orders.ts'
 import type { Strike } from '../store/orders/strikes.ts'
@@ -43,7 +43,7 @@ export type Checkout = {
   /** The same for those of the configuration, at once; the store refuses the others when an order is opened. */
   isNeverServed(payer: Address): boolean
   /** Money that reached us and buys nothing: written down, and on its way back unless a person must decide. */
-  sendBack(rail: RailName, astray: Astray): Promise<SentBack>
+  sendBack(rail: RailName, orphaned: OrphanedPayment): Promise<SentBack>
   /** Where anybody can ask what became of a payment. */
   paymentUrl(rail: RailName, reference: string): string
   /** A place for a request that waits for its payer's transaction to show. Null: all are taken. Call what is returned to leave. */

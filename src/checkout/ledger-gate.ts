@@ -5,18 +5,18 @@ import type { Till } from '../domain/till.ts'
 import { callRoll, dismissSilent, leave, lookAtStore, testify } from '../store/lineage.ts'
 import { noteCounts } from '../store/sends/keys.ts'
 import {
-  addDoubted,
-  booksKept,
+  addDoubtedTill,
   doubtAfterSilence,
-  doubtBooks,
+  doubtTills,
   isSetAsideSince,
   isTillKnown,
-  setAsideAt,
-  trustBooks,
-} from '../store/tills/books.ts'
+  quarantinedAt,
+  tillsLastRead,
+  trustTill,
+} from '../store/tills/till-trust.ts'
+import { quarantine } from './quarantine.ts'
 import { scanTill } from './reconcile.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
-import { setAside } from './set-aside.ts'
 import { moveOf, type StoreMemory } from './store-memory.ts'
 
 /** Until the chain has been read, nobody can say which payments were spent: no credential is taken before. */
@@ -159,8 +159,8 @@ async function learnTills(
   const counts = await countSends()
   const hasProof = !isWhole || counts.some(({ isBeyond }) => isBeyond)
   // Other replicas may have other tills, and find no proof any more: whoever has one holds it against the chain.
-  if (hasProof) await doubtBooks(context.db)
-  await addYounger(context)
+  if (hasProof) await doubtTills(context.db)
+  await addYoungerTills(context)
   for (const till of context.tills) await learnTill(context, till, hasProof)
   // Only now: it is proof until all money without an order is set aside, and not for ever. Whoever replaces a key empties the old one by hand.
   await noteCounts(context.db, counts)
@@ -168,14 +168,14 @@ async function learnTills(
 }
 
 /** A copy that is older than a till has no books of it. What came there since the others were last kept may have been spent too. */
-async function addYounger({ db, tills, policy }: ReconcileContext): Promise<void> {
+async function addYoungerTills({ db, tills, policy }: ReconcileContext): Promise<void> {
   const ids = tills.map(({ id }) => id)
-  const kept = await booksKept(db, ids, policy.silenceSecondsMax)
-  if (!kept?.isDoubted) return
-  const { until } = kept
+  const last = await tillsLastRead(db, ids, policy.silenceSecondsMax)
+  if (!last?.isDoubted) return
+  const { until } = last
   for (const till of tills)
     if (till.sinceBlock === null && !(await isTillKnown(db, till.id)))
-      await addDoubted(db, till.id, { after: await till.blockBefore(until - CLOCKS_APART_MS), until })
+      await addDoubtedTill(db, till.id, { after: await till.blockBefore(until - CLOCKS_APART_MS), until })
 }
 
 /**
@@ -183,14 +183,14 @@ async function addYounger({ db, tills, policy }: ReconcileContext): Promise<void
  */
 async function learnTill(context: ReconcileContext, till: Till, hasProof: boolean): Promise<void> {
   const { db, policy, log } = context
-  const lastSetAside = await setAsideAt(db, till.id)
+  const lastSetAside = await quarantinedAt(db, till.id)
   await doubtAfterSilence(db, till.id, policy.silenceSecondsMax)
   const scan = await scanTill(context, till)
   const { mark } = scan
   const mayHaveLost = mark.isNew ? till.sinceBlock !== null : hasProof || mark.isDoubted
-  if (!mayHaveLost) return trustBooks(db, till.id)
+  if (!mayHaveLost) return trustTill(db, till.id)
   // Another replica has done so meanwhile, and sells: what was asked for and came since belongs to its buyers.
   if (await isSetAsideSince(db, till.id, lastSetAside)) return
-  await setAside(context, till, scan)
+  await quarantine(context, till, scan)
   log.warn('the store was behind the chain: payments without an order were set aside', { till: till.id, hasProof })
 }

@@ -1,6 +1,6 @@
 import type { Till } from '../domain/till.ts'
 import { claimantOf } from '../store/tills/arrivals.ts'
-import { matchArrivals, matchNamed, matchUnnamed, straysLikeMissing, type Twins } from '../store/tills/matching.ts'
+import { arrivalsLikeMissing, matchArrivals, matchNamed, matchUnnamed, type Twins } from '../store/tills/matching.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
 
 /**
@@ -14,10 +14,10 @@ export async function matchTill(context: ReconcileContext, till: Till): Promise<
 
 /** An order whose payment the chain no longer shows may be paid by another transaction that carries the same payment. */
 export async function matchMissing({ db, log }: ReconcileContext, till: Till): Promise<void> {
-  for (const stray of await straysLikeMissing(db, till.id)) {
-    const { id: arrivalId, transaction: paymentTx } = stray
+  for (const arrival of await arrivalsLikeMissing(db, till.id)) {
+    const { id: arrivalId, transaction: paymentTx } = arrival
     try {
-      if (await matchNamed(db, stray, await till.rail.identityOf(stray)))
+      if (await matchNamed(db, arrival, await till.rail.identityOf(arrival)))
         log.warn('another transaction has paid an order whose payment was missing', { arrivalId, paymentTx })
     } catch (error) {
       log.warn('a payment could not be held against those that are missing', { arrivalId, error })

@@ -70,7 +70,7 @@ async function write<Input extends JsonObject>(
     good: good.name,
     rail: rail.name,
     requestDigest,
-    promisedFor: promiseOf(credential, requestDigest),
+    shownForDigest: digestShownFor(credential, requestDigest),
     input,
     plan: checked?.plan ?? null,
     holds: checked?.holds ?? [],
@@ -118,8 +118,8 @@ function handleOf({ identities }: Payment): string {
 }
 
 /** Equal digests are the same promise, for equal requests. */
-export function promiseOf({ promiseDigest }: Credential, requestDigest: string): string {
-  return sha256Hex(`${requestDigest} ${promiseDigest}`)
+export function digestShownFor({ signedDigest }: Credential, requestDigest: string): string {
+  return sha256Hex(`${requestDigest} ${signedDigest}`)
 }
 
 /** Equal digests are equal requests. */

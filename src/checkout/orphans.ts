@@ -7,8 +7,8 @@ import {
   sweepDust,
   touchArrival,
 } from '../store/tills/arrivals.ts'
-import { setAsideAt } from '../store/tills/books.ts'
 import { matchNamed } from '../store/tills/matching.ts'
+import { quarantinedAt } from '../store/tills/till-trust.ts'
 import { changeAndTell } from './arrival-change.ts'
 import { beginReturn, finishReturn } from './arrival-return.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
@@ -37,7 +37,7 @@ export async function workOrphans(context: ReconcileContext, till: Till): Promis
 /** One of them must not keep the others from being looked at. */
 async function workOn(context: ReconcileContext, till: Till, arrival: Arrival): Promise<void> {
   const hasMoved = await step(context, till, arrival).catch((error) => {
-    context.log.warn('stray payment could not be checked', { arrivalId: arrival.id, error })
+    context.log.warn('orphaned payment could not be checked', { arrivalId: arrival.id, error })
     return false
   })
   if (!hasMoved) await touchArrival(context.db, arrival)
@@ -108,7 +108,7 @@ export async function obstacleToReturn(
   const { sender, amount } = arrival
   if (!context.policy.refundsOrphans) return 'Orphans wait for a person here.'
   if (amount < context.policy.refundAtLeast) return 'It is too little to be sent back by itself.'
-  if (await isAfterSetAside(context, arrival))
+  if (await isAfterQuarantine(context, arrival))
     return 'The books were put back shortly before it came; whether it had bought something must be found out first.'
   if (await context.isBlocked(sender)) return 'Its sender is blocked.'
   if (await till.isContract(sender)) return 'Its sender is a contract; whose money it is must be found out first.'
@@ -121,6 +121,6 @@ export async function obstacleToReturn(
 const AGAIN_MS_MAX = 3_600_000
 
 /** A payment that had bought, and that the chain did not show when the books were read again, looks like any other when it is back. */
-async function isAfterSetAside({ db }: ReconcileContext, { till, foundAt }: Arrival): Promise<boolean> {
-  return foundAt < (await setAsideAt(db, till)) + AGAIN_MS_MAX
+async function isAfterQuarantine({ db }: ReconcileContext, { till, foundAt }: Arrival): Promise<boolean> {
+  return foundAt < (await quarantinedAt(db, till)) + AGAIN_MS_MAX
 }

@@ -3,12 +3,12 @@ import { isProblem, Problem } from '../base/problem.ts'
 
 // The same words are said before anything was paid and after. Before, "nothing was taken" is what a buyer most wants to know; after, it is not true.
 
-const PROMISE =
+const NOTHING_TAKEN =
   /[;,]?\s*(?:so )?(?:nothing was (?:taken|charged)|this (?:payment|one) was not taken)(?: for this order)?/gi
 
 /** A sentence as it may be said of an order whose money has moved, or may have. */
 export function paidWords(text: string): string {
-  const said = text.replace(PROMISE, '').trim()
+  const said = text.replace(NOTHING_TAKEN, '').trim()
   // A sentence that was nothing but the promise leaves its full stop behind.
   return said.replace(/(^|[.!?])\s*\.(?=\s|$)/g, '$1').trim()
 }

@@ -7,15 +7,23 @@ import type { Offer } from '../domain/offer.ts'
 import { agreedPrice, priceOf, probePrice } from '../domain/price.ts'
 import type { Payment, Terms, Verified } from '../domain/rail.ts'
 import { ASKED, type ChallengeReason, type Outcome } from './answer.ts'
-import { sentBack } from './astray.ts'
 import type { Checkout } from './checkout.ts'
-import { refuseFormer, whereMeant } from './former.ts'
-import { isSurelyOver, landedInTime } from './in-time.ts'
-import { type Misplaced, refusalOfMisplaced, refusalOfUnreadable } from './misplaced.ts'
-import { digestOf, open, promiseOf, type Written } from './opening.ts'
+import { type MisplacedPayment, refusalOfMisplaced, refusalOfUnreadable } from './misplaced-payment.ts'
+import { digestOf, digestShownFor, open, type Written } from './opening.ts'
 import type { PaidCall, PurchaseRequest } from './paid-call.ts'
-import { cannotLookNow, mayStillLand, notLearned, ranOut, refusalOfOpening, setAsideBefore, unsure } from './refusal.ts'
+import { isSurelyOver, landedInTime } from './payment-lookup.ts'
+import { returnPayment } from './payment-return.ts'
+import {
+  cannotLookNow,
+  mayStillLand,
+  notLearned,
+  quarantinedBefore,
+  ranOut,
+  refusalOfOpening,
+  unsure,
+} from './refusal.ts'
 import { replay, saidBefore, sameKey } from './replay.ts'
+import { refuseRetired, whereMeant } from './retired-rail.ts'
 import { runShared, waitFor } from './run.ts'
 
 /**
@@ -31,12 +39,12 @@ export async function purchase<Input extends JsonObject>(
 }
 
 /** For what is not sold on this rail any more: whoever bought it is answered for it, and nobody else buys. */
-export async function answerFormer<Input extends JsonObject>(
+export async function answerRetired<Input extends JsonObject>(
   checkout: Checkout,
   offer: Offer<Input>,
   request: PurchaseRequest<Input>,
 ): Promise<Outcome> {
-  return (await answerPaid({ checkout, offer, request }, refuseFormer)) ?? ask(checkout, offer, request)
+  return (await answerPaid({ checkout, offer, request }, refuseRetired)) ?? ask(checkout, offer, request)
 }
 
 /** What a call without a payment is answered. At once where the price is known: nothing is asked of a shop more often. */
@@ -65,7 +73,7 @@ export async function refuse<Input extends JsonObject>(
   checkout: Checkout,
   offer: Offer<Input>,
   request: PurchaseRequest<Input>,
-  misplaced: Misplaced,
+  misplaced: MisplacedPayment,
 ): Promise<Outcome> {
   const problem = await refusalOfMisplaced(checkout, misplaced)
   // After money may have moved nothing is asked for, at whichever address it is shown.
@@ -85,8 +93,8 @@ async function answerPaid<Input extends JsonObject>(
     const credential = offer.rail.read(request.incoming)
     if (!credential) return null
     const paid = { ...call, credential }
-    const isOfFormer = whereMeant(paid).offer.rail !== offer.rail
-    return await sellOrReplay(paid, isOfFormer ? refuseFormer : onNew)
+    const isOfRetired = whereMeant(paid).offer.rail !== offer.rail
+    return await sellOrReplay(paid, isOfRetired ? refuseRetired : onNew)
   } catch (failure) {
     const error = await refusalOfUnreadable(call.checkout, failure)
     if (!isProblem(error) || error.status !== 402) throw noted(call, error)
@@ -121,7 +129,7 @@ async function sellOrReplay<Input extends JsonObject>(call: PaidCall<Input>, onN
       const twin = await checkout.orders.byIdentities(credential.identities)
       if (twin) return replay(call, twin)
       // Money that came and was set aside fails every check too, and whoever paid it must not be asked to pay again.
-      if (await checkout.orders.isSetAside(await call.offer.rail.namesOf(credential))) throw setAsideBefore()
+      if (await checkout.orders.isQuarantined(await call.offer.rail.namesOf(credential))) throw quarantinedBefore()
       mayBeTaken = isCaptured
       throw error
     })
@@ -137,10 +145,10 @@ async function sellOrReplay<Input extends JsonObject>(call: PaidCall<Input>, onN
  */
 async function makeVoid<Input extends JsonObject>(call: PaidCall<Input>, { code }: Problem): Promise<void> {
   const { checkout, offer, request, credential } = call
-  if (credential.promiseDigest === null) return
+  if (credential.signedDigest === null) return
   const { identities } = credential
-  const promisedFor = promiseOf(credential, digestOf(offer, request.parse()))
-  if (await checkout.orders.refuse({ identities, promisedFor, code })) return
+  const shownForDigest = digestShownFor(credential, digestOf(offer, request.parse()))
+  if (await checkout.orders.refuse({ identities, shownForDigest, code })) return
   throw new Problem('rate_limited', 'This payment was shown for too many requests; send the one it was made for.')
 }
 
@@ -176,7 +184,7 @@ async function buyOrSendBack<Input extends JsonObject>(call: PaidCall<Input>): P
     const transaction = mayHaveLanded ? await landedInTime(call, isForgotten ? 'all' : 'one') : null
     if (!transaction) throw error
     const detail = 'This payment is on the chain already and has bought nothing; it goes back to its payer.'
-    throw await sentBack(call, { transaction, detail, mayBeAnothers: true })
+    throw await returnPayment(call, { transaction, detail, mayBeAnothers: true })
   })
 }
 
@@ -194,8 +202,8 @@ async function verifyAndTake<Input extends JsonObject>(call: PaidCall<Input>): P
         'The chain does not show this transaction yet. Send the same request again; if it was never sent, begin anew without a credential.',
         { action: 'wait_same_credential', afterSeconds: UNSEEN_SECONDS },
       )
-    case 'astray':
-      throw await sentBack(call, verified)
+    case 'orphaned':
+      throw await returnPayment(call, verified)
     case 'pays':
       return take(call, input, { objection: quoted.objection, ...verified.payment })
   }
@@ -223,7 +231,7 @@ async function notSold<Input extends JsonObject>(call: PaidCall<Input>, detail: 
   // Before the look: what has landed until then is seen by it.
   const isOver = !isCaptured && (await isSurelyOver(offer.rail, credential))
   const transaction = await landedInTime(call, 'all')
-  if (transaction) return sentBack(call, { transaction, detail, mayBeAnothers: false })
+  if (transaction) return returnPayment(call, { transaction, detail, mayBeAnothers: false })
   if (isCaptured) return cannotLookNow()
   return isOver ? ranOut() : mayStillLand()
 }

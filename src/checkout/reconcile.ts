@@ -7,15 +7,15 @@ import type { MissingSend } from '../domain/send-watch.ts'
 import type { ArrivalState, Till } from '../domain/till.ts'
 import { askedSince } from '../store/shop-terms.ts'
 import { listArrivals, sumOfArrivals } from '../store/tills/arrivals.ts'
-import { addDoubted } from '../store/tills/books.ts'
 import { findMissing, listMissing, type MissingSettlement, writeOff } from '../store/tills/missing-settlements.ts'
 import { openTill, recordArrivals, recordReport, recordScan, type TillMark } from '../store/tills/scan.ts'
-import { underLease } from './held.ts'
+import { addDoubtedTill } from '../store/tills/till-trust.ts'
+import { withLease } from './exclusive-lease.ts'
 import { matchMissing, matchTill } from './match.ts'
 import { workOrphans } from './orphans.ts'
+import { quarantine } from './quarantine.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
 import { type ScanStep, scanSteps } from './scan-steps.ts'
-import { setAside } from './set-aside.ts'
 import { isInDoubt } from './store-memory.ts'
 
 /** What one look at a till found. */
@@ -55,7 +55,7 @@ const OVERLAP_SECONDS = 600
 export async function reconcile(context: ReconcileContext): Promise<readonly TillReport[]> {
   const reports: TillReport[] = []
   for (const till of context.tills)
-    reports.push(await underLease(context, (lease) => reconcileTill(context, till, lease)))
+    reports.push(await withLease(context, (lease) => reconcileTill(context, till, lease)))
   return reports
 }
 
@@ -64,7 +64,7 @@ export async function reconcileTill(context: ReconcileContext, till: Till, lease
   await assertLearned(context)
   const scan = await scanTill(context, till)
   // Whoever starts sets it aside before they sell; this is for a store that was put back under a shop that sells.
-  if (scan.mark.isDoubted) await setAside(context, till, scan)
+  if (scan.mark.isDoubted) await quarantine(context, till, scan)
   await workOrphans(context, till)
   await workMissing(context, till, { mark: scan.mark, begunAt, lease })
   return report(context, till, scan, await till.watchSends(lease))
@@ -167,7 +167,7 @@ async function beginning({ db, policy }: ReconcileContext, till: Till): Promise<
   // Blocks bear whole seconds: one of this very second may be later.
   const after = await till.blockBefore(since - 1_000)
   // Its books were not kept for long, as those of any other till: what came is found, and a person decides about it.
-  if (agoMs > policy.silenceSecondsMax * 1_000) await addDoubted(db, till.id, { after, until: at })
+  if (agoMs > policy.silenceSecondsMax * 1_000) await addDoubtedTill(db, till.id, { after, until: at })
   return after
 }
 

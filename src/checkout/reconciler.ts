@@ -1,6 +1,6 @@
 import { claim, enqueue, forget, type Job, release } from '../store/jobs.ts'
 import { forgetStrikes } from '../store/orders/strikes.ts'
-import { forgetAbandoned, whileHeld } from './held.ts'
+import { forgetAbandonedLeases, renewingLease } from './exclusive-lease.ts'
 import { reconcileTill } from './reconcile.ts'
 import { RECONCILE, type ReconcileContext } from './reconcile-context.ts'
 
@@ -20,7 +20,7 @@ export function startReconciler(context: ReconcileContext, everySeconds: number)
     // Whoever has it queues it again, and is not kept waiting by those that have not.
     if (!till) return void (await forget(db, job))
     try {
-      const report = await whileHeld(context, job, LEASE_SECONDS, () => reconcileTill(context, till, job))
+      const report = await renewingLease(context, job, LEASE_SECONDS, () => reconcileTill(context, till, job))
       if (report.items.length > 0)
         log.warn('reconciliation found differences', {
           till: report.till,
@@ -41,7 +41,7 @@ export function startReconciler(context: ReconcileContext, everySeconds: number)
         for (const { id } of tills) await enqueue(db, { kind: RECONCILE, key: id })
         for (const job of await claim(db, { kinds: [RECONCILE], limit: tills.length, leaseSeconds: LEASE_SECONDS }))
           await work(job)
-        await forgetAbandoned(db)
+        await forgetAbandonedLeases(db)
         await forgetStrikes(db)
       } catch (error) {
         log.warn('reconciliation could not begin', { error })

@@ -10,7 +10,7 @@ export function refusalOfOpening(
 ): Problem {
   switch (opened.kind) {
     case 'spent':
-      return setAsideBefore()
+      return quarantinedBefore()
     case 'refused':
       return new Problem(
         opened.code,
@@ -46,7 +46,7 @@ export function refusalOfOpening(
 }
 
 /** Whoever paid it must not be asked to pay again. */
-export function setAsideBefore(): Problem {
+export function quarantinedBefore(): Problem {
   return new Problem(
     'payment_conflict',
     'This payment came without a purchase and was set aside; it buys nothing any more, and /payments tells what becomes of it.',

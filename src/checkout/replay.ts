@@ -4,10 +4,10 @@ import type { Offer } from '../domain/offer.ts'
 import type { Order } from '../domain/order.ts'
 import type { Credential } from '../domain/rail.ts'
 import { type Outcome, outcomeOf, publicOutcomeOf } from './answer.ts'
-import { sentBack } from './astray.ts'
-import { landedInTime } from './in-time.ts'
 import { digestOf } from './opening.ts'
 import { callWhere, type PaidCall } from './paid-call.ts'
+import { landedInTime } from './payment-lookup.ts'
+import { returnPayment } from './payment-return.ts'
 import { waitFor } from './run.ts'
 
 /**
@@ -63,7 +63,7 @@ async function assertNeverLanded<Input extends JsonObject>(call: PaidCall<Input>
   const transaction = await landedInTime(call, 'all')
   if (!transaction) return
   const detail = 'This payment landed after its order had been given up; it goes back to its payer.'
-  throw await sentBack(call, { transaction, detail, mayBeAnothers: false })
+  throw await returnPayment(call, { transaction, detail, mayBeAnothers: false })
 }
 
 function isSameRequest<Input extends JsonObject>({ offer, request }: PaidCall<Input>, order: Order): boolean {

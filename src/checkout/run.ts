@@ -3,9 +3,9 @@ import { isFinal, type LeasedOrder, type Order } from '../domain/order.ts'
 import type { Priority } from '../store/jobs.ts'
 import { advance } from './advance.ts'
 import type { Checkout } from './checkout.ts'
-import { within } from './in-time.ts'
 import type { OrderStep } from './order-step.ts'
 import { paidError, reasonOf } from './paid-words.ts'
+import { withinTime } from './payment-lookup.ts'
 
 /** More than any order takes from its first state to its last. */
 const STEPS_MAX = 50
@@ -108,13 +108,13 @@ export async function waitFor(checkout: Checkout, order: Order, untilMs: number)
   // A store that does not answer must not keep the caller longer than anybody is made to wait.
   const look = async (last: Order): Promise<Order> => {
     const read = orders.byId(last.id).catch(() => null)
-    return (await within(clock, Math.max(LAST_LOOK_MS, untilMs - clock.now()), read)) ?? last
+    return (await withinTime(clock, Math.max(LAST_LOOK_MS, untilMs - clock.now()), read)) ?? last
   }
   let seen = order
   for (let pause = POLL_MS_FIRST; !hasAnswer(seen) && clock.now() < untilMs; pause = Math.min(POLL_MS_MAX, pause * 2)) {
     const here = running.get(seen.id)
     const left = untilMs - clock.now()
-    if (here !== undefined) seen = (await within(clock, left, here)) ?? (await look(seen))
+    if (here !== undefined) seen = (await withinTime(clock, left, here)) ?? (await look(seen))
     else {
       await clock.sleep(Math.min(pause, left))
       seen = await look(seen)

@@ -1,4 +1,4 @@
-import type { Astray, RailName } from '../domain/rail.ts'
+import type { OrphanedPayment, RailName } from '../domain/rail.ts'
 import { type Arrival, refundOf, type Till } from '../domain/till.ts'
 import { hurry } from '../store/jobs.ts'
 import { arrivalsOf, hastenArrival } from '../store/tills/arrivals.ts'
@@ -16,17 +16,21 @@ const RIVAL_SECONDS = 20
  * Somebody showed a payment that reached us and buys nothing. It is written down like any other money without a purchase, and its way
  * back begins now instead of after the usual wait.
  */
-export async function sendBack(context: ReconcileContext, rail: RailName, astray: Astray): Promise<SentBack> {
-  const { transaction, detail: reason } = astray
+export async function sendBack(
+  context: ReconcileContext,
+  rail: RailName,
+  orphaned: OrphanedPayment,
+): Promise<SentBack> {
+  const { transaction, detail: reason } = orphaned
   // That it has bought nothing is the word of a store that may have forgotten what it bought.
   await assertLearned(context)
   for (const till of context.tills.filter((one) => one.rail.name === rail)) {
     const transfers = await till.transfersOf(transaction)
     await recordArrivals(context.db, till.id, { transfers, mayMoveFrom: 0n }, context.random)
     await matchTill(context, till)
-    const [arrival] = (await arrivalsOf(context.db, till.id, transaction)).filter(isStray)
+    const [arrival] = (await arrivalsOf(context.db, till.id, transaction)).filter(isOrphaned)
     if (!arrival) continue
-    const seconds = astray.mayBeAnothers ? await secondsForRivals(context, till, arrival) : 0
+    const seconds = orphaned.mayBeAnothers ? await secondsForRivals(context, till, arrival) : 0
     const hastened = (await hastenArrival(context.db, arrival, { reason, seconds })) ?? arrival
     await hurry(context.db, { kind: RECONCILE, key: till.id }, seconds)
     return told(context, till, hastened)
@@ -34,7 +38,7 @@ export async function sendBack(context: ReconcileContext, rail: RailName, astray
   return { kind: 'claimed' }
 }
 
-function isStray({ state }: Arrival): boolean {
+function isOrphaned({ state }: Arrival): boolean {
   return state !== 'matched' && state !== 'own' && state !== 'dropped'
 }
 

@@ -50,22 +50,22 @@ export const commands: readonly Entry[] = [
   {
     name: 'contracts grant',
     summary: 'Give an address a role on the contracts',
-    load: () => import('./contracts/deeds.ts').then(({ grantRole }) => grantRole),
+    load: () => import('./contracts/access.ts').then(({ grantRole }) => grantRole),
   },
   {
     name: 'contracts revoke',
     summary: 'Take a role away',
-    load: () => import('./contracts/deeds.ts').then(({ revokeRole }) => revokeRole),
+    load: () => import('./contracts/access.ts').then(({ revokeRole }) => revokeRole),
   },
   {
     name: 'contracts pause',
     summary: 'Stop mints and craft actions at once',
-    load: () => import('./contracts/deeds.ts').then(({ pauseContracts }) => pauseContracts),
+    load: () => import('./contracts/access.ts').then(({ pauseContracts }) => pauseContracts),
   },
   {
     name: 'contracts unpause',
     summary: 'Let them go on',
-    load: () => import('./contracts/deeds.ts').then(({ unpauseContracts }) => unpauseContracts),
+    load: () => import('./contracts/access.ts').then(({ unpauseContracts }) => unpauseContracts),
   },
   {
     name: 'offers',

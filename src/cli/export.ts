@@ -3,7 +3,7 @@ import { systemClock } from '../base/clock.ts'
 import type { JsonObject } from '../base/json.ts'
 import { loadConfig } from '../config/load.ts'
 import type { Environment } from '../config/options.ts'
-import { type KeptThing, keptThings, planExport } from '../domain/retention.ts'
+import { planExport, type RetainedThing, retainedThings } from '../domain/retention.ts'
 import type { Database } from '../store/db.ts'
 import { exportLine, readExport } from '../store/retention/export.ts'
 import { type Command, type CommandCall, CommandRefusal, operatorOptions } from './command.ts'
@@ -55,11 +55,11 @@ async function write(call: CommandCall, file: FileHandle, days: number): Promise
 }
 
 async function fromShop(client: ShopClient, file: FileHandle, days: number): Promise<number> {
-  const plan = await client.get<{ asOf: string; at: string; before: Record<KeptThing, string | null> }>(
+  const plan = await client.get<{ asOf: string; at: string; before: Record<RetainedThing, string | null> }>(
     `/operator/export?days=${days}`,
   )
   let lines = 0
-  for (const kind of keptThings) {
+  for (const kind of retainedThings) {
     const before = plan.before[kind]
     if (before === null) continue
     lines += await writeAll(file, kind, (after) => {
@@ -78,7 +78,7 @@ async function fromStore(database: Database, file: FileHandle, env: Environment,
   const { retention } = loaded.mode === 'sandbox' ? loaded.common.operations : loaded.config.operations
   const { before } = planExport(retention.keep, systemClock.now(), days)
   let lines = 0
-  for (const kind of keptThings) {
+  for (const kind of retainedThings) {
     const moment = before[kind]
     if (moment !== null)
       lines += await writeAll(file, kind, (after) => readExport(database, kind, { before: moment, after, limit: PAGE }))
@@ -91,7 +91,7 @@ type Page = { readonly rows: readonly JsonObject[]; readonly next: string | null
 
 async function writeAll(
   file: FileHandle,
-  kind: KeptThing,
+  kind: RetainedThing,
   read: (after: string | null) => Promise<Page>,
 ): Promise<number> {
   let lines = 0

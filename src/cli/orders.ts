@@ -2,7 +2,7 @@ import { ORDERS_PAGE_MAX, orderPage, orderQuery } from '../api/operator/order-qu
 import { ORDERS_CSV_HEAD, type OrderView, orderCsv, type presentTotals } from '../api/operator/order-view.ts'
 import { isoTime, systemClock } from '../base/clock.ts'
 import { type OrderStatus, statuses } from '../domain/order.ts'
-import { orderBook } from '../service/order-desk.ts'
+import { orderListing } from '../service/order-desk.ts'
 import { type Command, type CommandCall, operatorOptions, UsageFault } from './command.ts'
 import { readShopOrStore } from './store-access.ts'
 import type { Style, Terminal } from './terminal.ts'
@@ -71,7 +71,7 @@ function readPage(call: CommandCall, query: Query): Promise<Page> {
   return readShopOrStore<Page>(
     call,
     (client) => client.get<Page>(`/operator/orders?${new URLSearchParams(query)}`),
-    (database) => orderPage(orderBook({ database, clock: systemClock }), orderQuery.parse(query)),
+    (database) => orderPage(orderListing({ database, clock: systemClock }), orderQuery.parse(query)),
   )
 }
 

@@ -1,4 +1,4 @@
-import { doubtBooks } from '../store/tills/books.ts'
+import { doubtTills } from '../store/tills/till-trust.ts'
 import type { Command } from './command.ts'
 import { storeConfigOf, withStore } from './store-access.ts'
 
@@ -10,7 +10,7 @@ export const restored: Command = {
   examples: [['sutler restored', 'after a disk was taken back to a snapshot, before `sutler start`']],
   async run(call) {
     return withStore(storeConfigOf(call.env), async (database) => {
-      const tills = await doubtBooks(database)
+      const tills = await doubtTills(database)
       return {
         json: { store: database.description, tills: [...tills] },
         text:

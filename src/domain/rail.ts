@@ -173,9 +173,9 @@ export type Verified =
   /** Only money that its payer moves: the chain does not show it yet, and may never. */
   | { readonly kind: 'unseen'; readonly transaction: Hash }
   /** It reached us and buys nothing here: it goes back to where it came from. */
-  | ({ readonly kind: 'astray' } & Astray)
+  | ({ readonly kind: 'orphaned' } & OrphanedPayment)
 
-export type Astray = {
+export type OrphanedPayment = {
   readonly transaction: Hash
   /** Told to whoever showed it. */
   readonly detail: string
@@ -230,10 +230,10 @@ export type RefundOutcome =
   | { readonly kind: 'pending'; readonly transaction?: Hash | undefined; readonly detail: string }
 
 /** Is there still what a refund is for? */
-export type IsOwed = () => Promise<boolean>
+export type StillOwed = () => Promise<boolean>
 
 /** On whose word something counts. */
-export type NodeWord = 'one' | 'all'
+export type NodeQuorum = 'one' | 'all'
 
 /** A payment protocol, open for business. The core knows nothing else of it; another one is a folder, and a line in `rails/rails.ts`. */
 export type Rail = RailTraits & {
@@ -262,11 +262,11 @@ export type Rail = RailTraits & {
    * Has this payment reached us after all? Asked before anybody is told that an order was given up and nothing was taken: of `all` nodes, and it
    * throws Problem where too few of them answer; or of `one`, for what was never taken on and fails by itself.
    */
-  landed(credential: Credential, word: NodeWord): Promise<Hash | null>
+  landed(credential: Credential, word: NodeQuorum): Promise<Hash | null>
   /** Is the time of a promise over for good, by the chain's own clock, so that nobody can bring it there any more? */
   isOver(credential: Credential): Promise<boolean>
   /** Does the chain show what this order was paid with, and two nodes the same where there are two? Asked before anything goes back that nobody decided about. */
-  isWitnessed(order: PaidOrder): Promise<boolean>
+  isConfirmedByNodes(order: PaidOrder): Promise<boolean>
   /** What a payer could pay with now: held against all that they have promised and not paid yet. */
   meansOf(payer: Address): Promise<bigint>
   /** What is there to send back, at most some seconds old: more is not sold than could be refunded. */
@@ -278,7 +278,7 @@ export type Rail = RailTraits & {
   /** What an order that is still settling can say, where the protocol has a word for it. */
   pendingReceipt(order: PaidOrder): Wire
   /** Sends the full amount back to the verified payer. Journaled, under the lease; safe to run again. Nothing is signed that is not owed any more. */
-  refund(order: PaidOrder, lease: Lease, isOwed: IsOwed): Promise<RefundOutcome>
+  refund(order: PaidOrder, lease: Lease, stillOwed: StillOwed): Promise<RefundOutcome>
   /** Terms of this rail for machine-readable documents. */
   describe(price: Usd | null): JsonObject
   readonly documents: RailDocuments
@@ -309,7 +309,7 @@ export type Credential = {
    * for what has not even the form of a payment. Whether it is one is not asked here: that takes a node, a clock or a secret, and another
    * replica may have a better one.
    */
-  readonly promiseDigest: string | null
+  readonly signedDigest: string | null
   /**
    * Who shows it? The `buyer`, who knows what only the payer and we know; `anybody`, who shows a good proof that the chain shows to all;
    * or `nobody`, whose proof is none. Asked only on replay, when the digest of the proof differs.

@@ -1,10 +1,10 @@
 /** What is deleted after a while, each with its own time. */
-export const keptThings = ['unpaid', 'bodies', 'events', 'deliveries', 'sends', 'arrivals'] as const
+export const retainedThings = ['unpaid', 'bodies', 'events', 'deliveries', 'sends', 'arrivals'] as const
 
-export type KeptThing = (typeof keptThings)[number]
+export type RetainedThing = (typeof retainedThings)[number]
 
 /** How long each is kept, in milliseconds; null: for ever. */
-type Keeping = Readonly<Record<KeptThing, number | null>>
+type Keeping = Readonly<Record<RetainedThing, number | null>>
 
 /** What an export has written: everything that was due at `asOf`, as it was at `at`. */
 export type Exported = { readonly asOf: number; readonly at: number }
@@ -22,10 +22,10 @@ export function cutoffOf(keepMs: number | null, now: number, exported: Exported 
 const DAY_MS = 86_400_000
 
 /** What a file must hold so that nothing is deleted within so many days that is not in it, and what it then stands for. */
-export type ExportPlan = Exported & { readonly before: Readonly<Record<KeptThing, number | null>> }
+export type ExportPlan = Exported & { readonly before: Readonly<Record<RetainedThing, number | null>> }
 
 export function planExport(keep: Keeping, at: number, days: number): ExportPlan {
   const asOf = at + days * DAY_MS
-  const moments = keptThings.map((thing) => [thing, cutoffOf(keep[thing], asOf, { asOf, at })] as const)
-  return { asOf, at, before: Object.fromEntries(moments) as Record<KeptThing, number | null> }
+  const moments = retainedThings.map((thing) => [thing, cutoffOf(keep[thing], asOf, { asOf, at })] as const)
+  return { asOf, at, before: Object.fromEntries(moments) as Record<RetainedThing, number | null> }
 }

@@ -9,7 +9,7 @@ export type WatchedSend = Send & {
   /** Does the chain show what paid for it? `missing` may come back, `lost` cannot. */
   readonly payment: 'shown' | 'missing' | 'lost'
   /** The transaction that brought what goes back without an order; nobody but the chain knows whether it is still there. */
-  readonly strayTx: Hash | null
+  readonly arrivalTx: Hash | null
 }
 
 /** What is watched. `chain/watch.ts` uses it, `store/sends/watch.ts` implements it. */

@@ -19,7 +19,7 @@ export type Transfer = {
 }
 
 /** A number as two nodes tell it, where two answer; the same where one alone does. */
-export type TwoWords = { readonly lower: bigint; readonly higher: bigint }
+export type NodeRange = { readonly lower: bigint; readonly higher: bigint }
 
 /** What was found in some blocks, and the last of them that somebody has read. */
 export type TillReading = { readonly transfers: readonly Transfer[]; readonly toBlock: bigint }
@@ -32,7 +32,7 @@ export type Till = {
   /** Where the rail is paid, or was by an earlier configuration. */
   readonly payTo: Address
   /** The newest block that each of two nodes has, where there are two. */
-  newestBlocks(): Promise<TwoWords>
+  newestBlocks(): Promise<NodeRange>
   /** Every transfer to the till in these blocks, both included, as far as anybody can read them now. */
   transfers(fromBlock: bigint, toBlock: bigint): Promise<TillReading>
   /** The same, of long ago: by nodes only that still have it. Some say of what they have thrown away that there was nothing. */

@@ -1,7 +1,7 @@
 import type { Address } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
-import type { SecondOpinion } from '../chain/agreed.ts'
 import type { HeadSource } from '../chain/head.ts'
+import type { SecondOpinion } from '../chain/node-agreement.ts'
 import type { Receipt } from '../chain/receipt.ts'
 import type { Sender } from '../chain/sender.ts'
 import type { PaidOrder, SettleOutcome } from '../domain/rail.ts'

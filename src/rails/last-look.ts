@@ -1,8 +1,8 @@
 import type { Clock } from '../base/clock.ts'
-import { isAnswered } from '../chain/agreed.ts'
 import { blockBefore, newestBlocks } from '../chain/head.ts'
 import { remembers } from '../chain/memory.ts'
-import { type Rpc, wordOf } from '../chain/rpc.ts'
+import { isAnswered } from '../chain/node-agreement.ts'
+import { answerOrNull, type Rpc } from '../chain/rpc.ts'
 import type { Sender } from '../chain/sender.ts'
 import type { PaidOrder } from '../domain/rail.ts'
 
@@ -31,7 +31,7 @@ export async function lastSearchFrom(rpc: Rpc, { createdAt }: PaidOrder, told: b
 export async function foundByAny<Found>(rpc: Rpc, search: (node: Rpc) => Promise<Found | null>): Promise<Found | null> {
   const found = await search(rpc)
   if (found !== null || rpc.second === null) return found
-  return wordOf(search(rpc.second))
+  return answerOrNull(search(rpc.second))
 }
 
 /**

@@ -25,7 +25,7 @@ export function withOutages(chain: DevChain, outages: ReadonlySet<number>): Pick
 }
 
 const ETHER = 10n ** 18n
-const STRAY = usd(3_210_000n)
+const ORPHANED_AMOUNT = usd(3_210_000n)
 const payers = ['settler', 'treasury', 'minter', 'crafter'] as const satisfies readonly SandboxRole[]
 const tokenAbi = parseAbi(['function transfer(address to, uint256 amount) returns (bool)'])
 
@@ -57,7 +57,7 @@ export function practiceRoutes(world: World): readonly Route[] {
             await giveGas(world.chains.native, demoAddressOf(body.role), 100n * ETHER)
             break
           case 'stray_money':
-            await sendAstray(world)
+            await payWithoutOrder(world)
         }
         return { body: await describe(world) }
       },
@@ -77,13 +77,13 @@ async function setGas({ chains }: World, address: Address, wei: bigint): Promise
 }
 
 /** Dollars that reach the till and pay for nothing. */
-async function sendAstray({ chains, deployer }: World): Promise<void> {
+async function payWithoutOrder({ chains, deployer }: World): Promise<void> {
   const token = sandboxDollars.native
   await chains.native.request({
     method: 'dev_mintToken',
-    params: [token, deployer.address, `0x${STRAY.toString(16)}`],
+    params: [token, deployer.address, `0x${ORPHANED_AMOUNT.toString(16)}`],
   })
-  await deployer.act(invocation(token, tokenAbi, 'transfer', [demoAddressOf('till'), STRAY]))
+  await deployer.act(invocation(token, tokenAbi, 'transfer', [demoAddressOf('till'), ORPHANED_AMOUNT]))
 }
 
 async function describe({ chains, outages }: World) {
@@ -99,6 +99,6 @@ async function describe({ chains, outages }: World) {
   return {
     chains: [chains.native, chains.tempo].map(({ chainId }) => ({ chainId, isDown: outages.has(chainId) })),
     wallets,
-    stray: formatUsd(STRAY),
+    stray: formatUsd(ORPHANED_AMOUNT),
   }
 }

@@ -8,8 +8,8 @@ import type { Config } from '../config/config.ts'
 import type { Route } from '../domain/route.ts'
 import type { Database } from '../store/db.ts'
 import { patiently } from '../store/patience.ts'
-import { openCounter } from './counter.ts'
 import { openDoor } from './door.ts'
+import { openCheckout } from './opened-checkout.ts'
 import type { Operations } from './operations.ts'
 import { layGround, type Parts } from './parts.ts'
 import { firstLink, isUnfounded } from './people-desk.ts'
@@ -33,15 +33,15 @@ export type Assembly = {
   end(answered: () => Promise<void>): Promise<void>
 }
 
-/** The only place where all parts meet: the ground that the shop stands on, the counter that sells, the door that requests come in by. */
+/** The only place where all parts meet: the ground that the shop stands on, the checkout that sells, the door that requests come in by. */
 export async function assemble(config: Config, parts: Parts = {}): Promise<Assembly> {
   const ground = await layGround(config, parts)
   const { database, patient, clock, ownClock, log } = ground
   const stopping = new AbortController()
   if (ownClock) await patiently(() => keepTime(ownClock, database, log, stopping.signal), { clock, log })
-  const counter = await openCounter(config, ground)
-  const { checkout, operations } = counter
-  const { app, table, operatorRoutes, limiter } = await openDoor(config, ground, counter)
+  const opened = await openCheckout(config, ground)
+  const { checkout, operations } = opened
+  const { app, table, operatorRoutes, limiter } = await openDoor(config, ground, opened)
   let worker: ReturnType<typeof startWorker> | null = null
   return {
     app,
@@ -56,7 +56,7 @@ export async function assemble(config: Config, parts: Parts = {}): Promise<Assem
     isUnfounded: () => isUnfounded({ config, database: patient }),
     async begin() {
       await operations.gate.open(stopping.signal)
-      counter.listen(stopping.signal)
+      opened.listen(stopping.signal)
       if (ground.withoutWorker) return
       operations.gate.watch(stopping.signal)
       worker = startWorker(checkout)

@@ -20,8 +20,8 @@ import type { RailKind } from '../rails/kind.ts'
 import { addHits, forgetHits } from '../store/counters.ts'
 import type { Database } from '../store/db.ts'
 import { type Deed, type Doer, recordDeed } from '../store/deeds.ts'
-import type { Counter } from './counter.ts'
 import { soldBefore } from './open-orders.ts'
+import type { OpenedCheckout } from './opened-checkout.ts'
 import type { Ground } from './parts.ts'
 
 type Door = {
@@ -32,9 +32,9 @@ type Door = {
 }
 
 /** The route table and everything that is served beside it, as one function from requests to answers. */
-export async function openDoor(config: Config, ground: Ground, counter: Counter): Promise<Door> {
+export async function openDoor(config: Config, ground: Ground, opened: OpenedCheckout): Promise<Door> {
   const { clock, random, log, database, patient, surfaces, rails, extraRoutes } = ground
-  const { checkout, operations, meter, context, open, accounts } = counter
+  const { checkout, operations, meter, context, open, accounts } = opened
   const { limits, http } = config
   const rows = [
     ...routes(context, await soldBefore(patient, surfaces, rails, open)),
@@ -64,7 +64,7 @@ export async function openDoor(config: Config, ground: Ground, counter: Counter)
     random,
     log,
   })
-  const office = openOffice(config, ground, { counter, limiter })
+  const office = openOffice(config, ground, { opened, limiter })
   const others = new Map<string, Other>([['/mcp', { host: mcpBaseUrl(http), handle: mcp }]])
   for (const [path, other] of office.others) others.set(path, { host: 'both', ...other })
   for (const [path, handle] of assetHandlers(limiter)) others.set(path, { host: 'both', handle })
@@ -94,10 +94,10 @@ type Office = {
 function openOffice(
   config: Config,
   { clock, random, log, database, rails }: Ground,
-  { counter, limiter }: { readonly counter: Counter; readonly limiter: RateLimiter },
+  { opened, limiter }: { readonly opened: OpenedCheckout; readonly limiter: RateLimiter },
 ): Office {
   const { http, limits, operators, operatorToken } = config
-  const { checkout, operations } = counter
+  const { checkout, operations } = opened
   const admission = createAdmission({
     token: operatorToken,
     console: operators.console,

@@ -43,7 +43,7 @@ export async function readGauges(parts: GaugeParts): Promise<readonly Gauge[]> {
 }
 
 function orderGauges(figures: Figures, lagSeconds: number): readonly Gauge[] {
-  const { openOrders, unknownOutcomes, refundsOpen, strayArrivals, missingSettlements } = figures
+  const { openOrders, unknownOutcomes, refundsOpen, orphanedPayments, missingSettlements } = figures
   return [
     gauge(
       'sutler_orders_open',
@@ -64,7 +64,7 @@ function orderGauges(figures: Figures, lagSeconds: number): readonly Gauge[] {
     gauge(
       'sutler_stray_arrivals',
       'Money that came without a purchase, by state.',
-      strayArrivals.map(({ state, count }) => ({ labels: { state }, value: count })),
+      orphanedPayments.map(({ state, count }) => ({ labels: { state }, value: count })),
     ),
     gauge(
       'sutler_missing_settlements',

@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { RetentionConfig } from '../config/config.ts'
-import { cutoffOf, type KeptThing, keptThings } from '../domain/retention.ts'
+import { cutoffOf, type RetainedThing, retainedThings } from '../domain/retention.ts'
 import type { Database } from '../store/db.ts'
 import { forgetFunnel } from '../store/funnel.ts'
 import { claim, enqueue, release } from '../store/jobs.ts'
@@ -16,7 +16,7 @@ type JanitorParts = {
   readonly log: Log
   readonly retention: RetentionConfig
   /** So many of a kind are gone. */
-  onGone(thing: KeptThing, count: number): void
+  onGone(thing: RetainedThing, count: number): void
 }
 
 export type Janitor = {
@@ -42,7 +42,7 @@ export function createJanitor({ database, clock, log, retention, onGone }: Janit
   const stopping = new AbortController()
   let looping: Promise<void> | undefined
 
-  async function sweepOne(thing: KeptThing, before: number, stop: AbortSignal): Promise<void> {
+  async function sweepOne(thing: RetainedThing, before: number, stop: AbortSignal): Promise<void> {
     for (let step = 0; step < STEPS_MAX && !stop.aborted; step++) {
       const gone = await letGoOf(database, thing, before)
       if (gone > 0) onGone(thing, gone)
@@ -54,7 +54,7 @@ export function createJanitor({ database, clock, log, retention, onGone }: Janit
   async function sweep(stop = stopping.signal): Promise<void> {
     const exported = onlyExported ? await readExported(database) : 'not asked'
     const now = clock.now()
-    for (const thing of keptThings) {
+    for (const thing of retainedThings) {
       const before = cutoffOf(keep[thing], now, exported)
       if (before !== null) await sweepOne(thing, before, stop)
     }

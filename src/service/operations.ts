@@ -28,8 +28,8 @@ import type { Orders } from '../store/orders/orders.ts'
 import { knownKeys } from '../store/sends/keys.ts'
 import type { ShopTerms } from '../store/shop-terms.ts'
 import type { KeyRight, OpenSurface } from '../surfaces/surface.ts'
+import { RETRY_SECONDS } from '../webhooks/endpoint-queue.ts'
 import { createWebhooks, type Webhooks } from '../webhooks/endpoints.ts'
-import { RETRY_SECONDS } from '../webhooks/lane.ts'
 import { systemResolve } from '../webhooks/names.ts'
 import { createPost, type Post } from '../webhooks/post.ts'
 import type { Resolve } from '../webhooks/target.ts'
@@ -82,7 +82,7 @@ type OperationsParts = {
   readonly post?: Post | undefined
 }
 
-/** Everything around the counter that keeps an eye on it: events, webhooks, the books, health and figures. */
+/** Everything around the checkout that keeps an eye on it: events, webhooks, the books, health and figures. */
 export type Operations = {
   readonly reconcileContext: ReconcileContext
   readonly gate: LedgerGate

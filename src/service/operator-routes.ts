@@ -13,7 +13,7 @@ import { markExported, readExport } from '../store/retention/export.ts'
 import type { DeskParts } from './desk-parts.ts'
 import { goodsRows } from './goods-desk.ts'
 import { moneyDeskRows } from './money-desk.ts'
-import { orderBook, orderDeskRows } from './order-desk.ts'
+import { orderDeskRows, orderListing } from './order-desk.ts'
 import { peopleRoutes } from './people-desk.ts'
 import { createRefundDesk } from './refund-desk.ts'
 import { rulesDeskRows } from './rules-desk.ts'
@@ -42,7 +42,7 @@ export function operatorRoutes(parts: DeskParts, checkout: Checkout): readonly O
     ...rulesDeskRows(parts),
     ...systemDeskRows(parts),
     ...(config.game.backend.kind === 'embedded'
-      ? playerRows({ players: createPlayers(database), random, nicknameLengthMax, book: orderBook(parts) })
+      ? playerRows({ players: createPlayers(database), random, nicknameLengthMax, listing: orderListing(parts) })
       : playersElsewhere()),
     ...exportRows({
       plan: (days) => planExport(config.operations.retention.keep, clock.now(), days),

@@ -1,6 +1,6 @@
 import { arrivalRows } from '../api/operator/arrival-rows.ts'
 import { attentionRows } from '../api/operator/attention-rows.ts'
-import type { OrderBook } from '../api/operator/order-query.ts'
+import type { OrderListing } from '../api/operator/order-query.ts'
 import { orderRows } from '../api/operator/order-rows.ts'
 import type { ExplorerLink } from '../api/operator/order-timeline.ts'
 import type { OperatorRoute } from '../api/operator/route.ts'
@@ -37,7 +37,7 @@ import type { RefundDesk } from './refund-desk.ts'
 /** Orders and money without one, as operators see them and decide about them. Each deed is written with what it changes. */
 export function orderDeskRows(parts: DeskParts, checkout: Checkout, refunds: RefundDesk): readonly OperatorRoute[] {
   const { config, database, clock, reconcileContext } = parts
-  const book = orderBook(parts)
+  const listing = orderListing(parts)
   const players = createPlayers(database)
   return [
     ...attentionRows({
@@ -48,7 +48,7 @@ export function orderDeskRows(parts: DeskParts, checkout: Checkout, refunds: Ref
       currencies: () => readCurrencies(database),
     }),
     ...searchRows({
-      ...book,
+      ...listing,
       ordersBy: checkout.orders.byReference,
       arrivalsBy: (reference) => arrivalsBy(database, reference),
       arrivalsFrom: (sender, limit) => arrivalsFrom(database, sender, limit),
@@ -64,7 +64,7 @@ export function orderDeskRows(parts: DeskParts, checkout: Checkout, refunds: Ref
       decide: refunds.decideArrival,
     }),
     ...orderRows({
-      ...book,
+      ...listing,
       timeline: (reference) => readTimeline(database, reference),
       byId: checkout.orders.byId,
       link: explorerLink(config),
@@ -80,7 +80,7 @@ export function orderDeskRows(parts: DeskParts, checkout: Checkout, refunds: Ref
   ]
 }
 
-export function orderBook({ database, clock }: Pick<DeskParts, 'database' | 'clock'>): OrderBook {
+export function orderListing({ database, clock }: Pick<DeskParts, 'database' | 'clock'>): OrderListing {
   return {
     list: (filter) => listOrders(database, filter),
     sum: (selection, ordersMax) => sumOrders(database, selection, ordersMax),
@@ -126,7 +126,7 @@ async function noteOrder(
   return { ...note, at: isoTime(note.at), orderId }
 }
 
-/** Asked of the chains themselves: a payment may have reached us a moment ago, and be in no book yet. */
+/** Asked of the chains themselves: a payment may have reached us a moment ago, and be recorded nowhere yet. */
 async function onChain({ tills, clock }: ReconcileContext, transaction: string): Promise<JsonObject | null> {
   for (const till of tills) {
     const [transfer] = await till.transfersOf(transaction as Hash).catch(() => [])

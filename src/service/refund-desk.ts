@@ -41,7 +41,7 @@ export function createRefundDesk(parts: DeskParts, checkout: Checkout): RefundDe
   const desk = { parts, checkout }
   return {
     refund: (orderId, asked) => refundByOperator(desk, orderId, asked),
-    decideArrival: (id, decided) => decideStray(desk, id, decided),
+    decideArrival: (id, decided) => decideOnArrival(desk, id, decided),
     decideDelivery: (order, decided) => decideDelivery(desk, order, decided),
     decideObjection: (order) => decideObjection(desk, order),
     approve: (doer, approval) => approve(desk, doer, approval),
@@ -60,7 +60,7 @@ async function approve(desk: Desk, doer: Doer, approval: Approval): Promise<Json
       return told.present(viewOf(told, order))
     }
     case 'arrival.refund':
-      return decideStray(desk, about, { decision: 'refund', reason, doer, finish: 'now', approval })
+      return decideOnArrival(desk, about, { decision: 'refund', reason, doer, finish: 'now', approval })
     case 'order.decide': {
       const order = await desk.checkout.orders.byId(about)
       const outcome = request.outcome as GameVerdict
@@ -92,7 +92,7 @@ async function refundByOperator(
   return refundOrder(checkout, orderId, { ...request, alongside })
 }
 
-async function decideStray(
+async function decideOnArrival(
   { parts }: Desk,
   id: string,
   { decision, reason, doer, finish, approval }: Approved<DecidedArrival>,

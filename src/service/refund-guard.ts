@@ -6,7 +6,7 @@ import { FIRST_ADMIN, mayAct, type Role } from '../domain/operator.ts'
 import type { Alongside, Database, Queryable, Transaction } from '../store/db.ts'
 import { type Deed, type Doer, recordDeeds } from '../store/deeds.ts'
 import { type Approval, aboutApproval, askApproval, decideApproval } from '../store/people/approvals.ts'
-import { findPerson, holdPerson } from '../store/people/operators.ts'
+import { findPerson, lockPerson } from '../store/people/operators.ts'
 import { spend } from '../store/people/spending.ts'
 import { areTied } from '../store/people/tokens.ts'
 
@@ -57,7 +57,7 @@ function spenderOf({ id, role }: { readonly id: string; readonly role: Role }): 
 /** Whose budget it comes from. Between two of support it is that of the one who asked. */
 async function approve(tx: Transaction, doer: Doer, approval: Approval): Promise<string | null> {
   // Nobody is demoted or revoked between this look and the money.
-  const [asker, approver] = [await held(tx, approval.asked), await held(tx, doer.who)]
+  const [asker, approver] = [await lockedRole(tx, approval.asked), await lockedRole(tx, doer.who)]
   if (!mayAct(approver, 'support')) throw refused('You may not approve anything any more.')
   const objection = await objectionTo(tx, doer, approval)
   if (objection !== null) throw refused(objection)
@@ -66,8 +66,8 @@ async function approve(tx: Transaction, doer: Doer, approval: Approval): Promise
   return mayAct(doer.who.role, 'admin') || asker === null ? null : spenderOf({ id: approval.asked.id, role: asker })
 }
 
-async function held(tx: Transaction, { id }: { readonly id: string }): Promise<Role | null> {
-  return id === FIRST_ADMIN.id ? FIRST_ADMIN.role : ((await holdPerson(tx, id))?.role ?? null)
+async function lockedRole(tx: Transaction, { id }: { readonly id: string }): Promise<Role | null> {
+  return id === FIRST_ADMIN.id ? FIRST_ADMIN.role : ((await lockPerson(tx, id))?.role ?? null)
 }
 
 /** As they are now: somebody who was revoked meanwhile asks for nothing any more. */

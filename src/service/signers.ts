@@ -92,14 +92,14 @@ async function countOf(
   const any = signers.find(({ sender }) => sender.chainId === chainId)
   if (!any) return null
   const counted = await any.sender.counted(signer, known)
-  return { chainId, signer, counted, isBeyond: known !== null && counted > known && isWitness(signers, key, keys) }
+  return { chainId, signer, counted, isBeyond: known !== null && counted > known && isProof(signers, key, keys) }
 }
 
 /**
  * A key that was replaced tells of a store that does not know of that yet. Once its successor was at work here, what it sends is somebody's
  * who emptied it, or who has stolen it.
  */
-function isWitness(signers: readonly RoleSigner[], key: KnownKey, keys: readonly KnownKey[]): boolean {
+function isProof(signers: readonly RoleSigner[], key: KnownKey, keys: readonly KnownKey[]): boolean {
   const here = signers.filter(({ sender }) => sender.chainId === key.chainId)
   if (here.some(({ sender }) => sender.address === key.signer)) return true
   const successors = here.filter(({ role }) => key.roles.includes(role)).map(({ sender }) => sender.address)

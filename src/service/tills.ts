@@ -1,11 +1,11 @@
 import { type Address, sameAddress } from '../base/address.ts'
 import type { Log } from '../base/log.ts'
 import { isProblem } from '../base/problem.ts'
-import { isAgreed, mayHaveSucceeded } from '../chain/agreed.ts'
 import { isContractCode, readCode } from '../chain/code.ts'
 import { blockBefore, blockTime, newestBlocks } from '../chain/head.ts'
+import { isAgreed, mayHaveSucceeded } from '../chain/node-agreement.ts'
 import { readReceipt } from '../chain/receipt.ts'
-import { transfersByAny, transfersByWitnesses, transfersIn } from '../chain/transfers.ts'
+import { transfersByAny, transfersByRemembering, transfersIn } from '../chain/transfers.ts'
 import { watchSends } from '../chain/watch.ts'
 import type { Till, Transfer } from '../domain/till.ts'
 import { isConfirmed } from '../rails/confirmations.ts'
@@ -50,7 +50,7 @@ function tillsOf(parts: TillParts, { rail, chain, confirmations, sinceBlock }: O
     sinceBlock,
     newestBlocks: () => newestBlocks(rpc),
     transfers: (from, to) => transfersByAny(rpc, { token: asset, to: payTo }, from, to),
-    earlierTransfers: (from, to) => transfersByWitnesses(rpc, { token: asset, to: payTo }, from, to),
+    earlierTransfers: (from, to) => transfersByRemembering(rpc, { token: asset, to: payTo }, from, to),
     async transfersOf(transaction) {
       const receipt = await readReceipt(rpc, transaction)
       return receipt?.succeeded ? transfersIn(receipt, asset, [payTo]) : []

@@ -1,8 +1,8 @@
 import type { Hex } from '../base/hex.ts'
 import { RpcError } from '../chain/rpc.ts'
-import type { Crew } from './carry-out.ts'
 import { SetupFault } from './fault.ts'
 import type { Step } from './step.ts'
+import type { Crew } from './step-runner.ts'
 
 /** A call of a contract that is not there yet cannot be estimated; a role costs about 50,000. */
 const GAS_OF_CALL = 80_000n

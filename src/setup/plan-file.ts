@@ -52,7 +52,7 @@ export function readPlan(path: string): Plan | null {
 }
 
 /** A plan that is there already must be the same. */
-export function keepPlan(path: string, terms: DeploymentTerms): Plan {
+export function savePlan(path: string, terms: DeploymentTerms): Plan {
   const known = readPlan(path)
   if (known && canonical(known.terms) === canonical(terms)) return known
   if (known)

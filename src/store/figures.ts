@@ -20,7 +20,7 @@ export type Figures = {
   readonly liabilities: readonly Liability[]
   /** Troubles that have not ended, by kind. */
   readonly troubles: readonly { readonly kind: TroubleKind; readonly count: number }[]
-  readonly strayArrivals: readonly { readonly state: ArrivalState; readonly count: number }[]
+  readonly orphanedPayments: readonly { readonly state: ArrivalState; readonly count: number }[]
   readonly missingSettlements: readonly { readonly state: string; readonly count: number }[]
 }
 
@@ -82,7 +82,7 @@ export async function readFigures(queryable: Queryable): Promise<Figures> {
     openOrders: orders.rows.map(({ status, count, oldest }) => ({ status, count, oldestSeconds: oldest })),
     unknownOutcomes: orders.rows.reduce((sum, { doubtful }) => sum + doubtful, 0),
     refundsOpen: refunds.rows[0]!.count,
-    strayArrivals: arrivals.rows,
+    orphanedPayments: arrivals.rows,
     missingSettlements: missing.rows,
     liabilities: owed,
     troubles,

@@ -39,12 +39,12 @@ const REFUSE = statement<{ is_void: boolean }>(`
 export type Refusal = {
   readonly identities: readonly string[]
   /** The promise and the request that it was shown for. */
-  readonly promisedFor: string
+  readonly shownForDigest: string
   readonly code: ProblemCode
 }
 
 /** False where there is no room for one more, so that it must not be called refused. What was taken meanwhile is not asked here. */
-export async function refusePayment(db: Queryable, { identities, promisedFor, code }: Refusal): Promise<boolean> {
-  const { rows } = await db.query(REFUSE, [identities, code, promisedFor])
+export async function refusePayment(db: Queryable, { identities, shownForDigest, code }: Refusal): Promise<boolean> {
+  const { rows } = await db.query(REFUSE, [identities, code, shownForDigest])
   return rows.every(({ is_void }) => is_void)
 }

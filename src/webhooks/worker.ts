@@ -1,7 +1,7 @@
 import { createWakeSignal, type WakeSignal } from '../base/wake-signal.ts'
 import { claim, type Job } from '../store/jobs.ts'
-import { type Endpoint, laneKind, listEndpoints } from '../store/webhooks/endpoints.ts'
-import { enabledEndpoint, type LaneParts, LEASE_SECONDS, workLane } from './lane.ts'
+import { type Endpoint, listEndpoints, queueKind } from '../store/webhooks/endpoints.ts'
+import { enabledEndpoint, LEASE_SECONDS, type QueueParts, workQueue } from './endpoint-queue.ts'
 import { pumpEvents } from './pump.ts'
 
 /** Tells the outside world what happened: places events in the log, and delivers them to the endpoints. */
@@ -14,7 +14,7 @@ export type WebhookWorker = {
   stop(): Promise<void>
 }
 
-type WebhookWorkerOptions = LaneParts & {
+type WebhookWorkerOptions = QueueParts & {
   /** Called when new events are in the log. */
   onPlaced(): void
 }
@@ -82,7 +82,7 @@ export function startWebhookWorker(options: WebhookWorkerOptions): WebhookWorker
   }
 }
 
-async function serve(parts: LaneParts, endpointId: string, wakeSignal: WakeSignal, stop: AbortSignal): Promise<void> {
+async function serve(parts: QueueParts, endpointId: string, wakeSignal: WakeSignal, stop: AbortSignal): Promise<void> {
   const { db, log } = parts
   const atWork = new Set<Promise<void>>()
 
@@ -90,14 +90,14 @@ async function serve(parts: LaneParts, endpointId: string, wakeSignal: WakeSigna
     const endpoint = await enabledEndpoint(db, endpointId)
     if (!endpoint) return 'gone'
     const free = CONCURRENT_MAX - atWork.size
-    const jobs = await claim(db, { kinds: [laneKind(endpointId)], limit: free, leaseSeconds: LEASE_SECONDS })
+    const jobs = await claim(db, { kinds: [queueKind(endpointId)], limit: free, leaseSeconds: LEASE_SECONDS })
     for (const job of jobs) begin(endpoint, job)
     return jobs.length
   }
 
   function begin(endpoint: Endpoint, job: Job): void {
-    const task = workLane(parts, endpoint, job, stop)
-      .catch((error) => log.error('webhook lane could not be worked on', { endpointId, subject: job.key, error }))
+    const task = workQueue(parts, endpoint, job, stop)
+      .catch((error) => log.error('webhook queue could not be worked on', { endpointId, subject: job.key, error }))
       .finally(() => {
         atWork.delete(task)
         // What was put back may be due at once.
@@ -108,7 +108,7 @@ async function serve(parts: LaneParts, endpointId: string, wakeSignal: WakeSigna
 
   while (!stop.aborted) {
     const taken = await takeMore().catch((error) => {
-      log.warn('webhook lanes could not be claimed', { endpointId, error })
+      log.warn('webhook queues could not be claimed', { endpointId, error })
       return 0
     })
     if (taken === 'gone') break

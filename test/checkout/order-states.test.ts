@@ -17,7 +17,7 @@ import type { Payment } from '../../src/domain/rail.ts'
 import { claim } from '../../src/store/jobs.ts'
 import { lookAtStore } from '../../src/store/lineage.ts'
 import type { OrderChange } from '../../src/store/orders/change.ts'
-import { createHoldBook } from '../../src/store/orders/holds.ts'
+import { createHoldReader } from '../../src/store/orders/holds.ts'
 import type { Opening } from '../../src/store/orders/opening.ts'
 import { createOrders, type Orders } from '../../src/store/orders/orders.ts'
 import { createJournal } from '../../src/store/sends/journal.ts'
@@ -72,7 +72,7 @@ for (const engine of engines) {
         good: 'saleLot',
         rail: 'x402',
         requestDigest,
-        promisedFor: requestDigest,
+        shownForDigest: requestDigest,
         input: {},
         plan: {},
         holds,
@@ -292,7 +292,7 @@ for (const engine of engines) {
         ...more,
       })
       const heldOf = async (resource: string) =>
-        (await createHoldBook(store.db).held([resource])).reduce((sum, { quantity }) => sum + quantity, 0n)
+        (await createHoldReader(store.db).held([resource])).reduce((sum, { quantity }) => sum + quantity, 0n)
 
       test('F-03: the last five of a thing go to five of a hundred', async () => {
         lastResource++
@@ -332,14 +332,14 @@ for (const engine of engines) {
           const sold = hold(9n, { keptWhenDelivered: true })
           const locked = hold(9n, { resource: `lock:${lastResource}` })
           const held = await opened({}, { holds: [sold, locked] })
-          const [before] = [...(await createHoldBook(store.db).versions([locked.resource])).values()]
+          const [before] = [...(await createHoldReader(store.db).versions([locked.resource])).values()]
           const path = pathTo[ending]
           const almost = await walk(held, path.slice(0, -1))
           const release = ending === 'confirmed' ? 'unkept' : 'all'
           await apply(almost, { ...changeTo(ending), release, isLast: isFinal(ending) })
           assert.equal(await heldOf(sold.resource), left)
           assert.equal(await heldOf(locked.resource), 0n)
-          const [after] = [...(await createHoldBook(store.db).versions([locked.resource])).values()]
+          const [after] = [...(await createHoldReader(store.db).versions([locked.resource])).values()]
           assert.equal(after! - before!, 1n)
         })
       }

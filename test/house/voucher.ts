@@ -108,7 +108,7 @@ function open({ network, asset, currency, treasuryKey }: Money, { rpc, sender }:
       funds: raw === undefined ? 'captured' : 'authorized',
       content: parsed.data,
       askedAt: null,
-      promiseDigest: slipIn(slip) && sha256Hex(signature),
+      signedDigest: slipIn(slip) && sha256Hex(signature),
       shownBy: async () => (slipIn(slip) ? 'buyer' : 'nobody'),
     }
   }
@@ -170,7 +170,7 @@ function open({ network, asset, currency, treasuryKey }: Money, { rpc, sender }:
       if (!paid) return { kind: 'unseen', transaction }
       if (isOurs && payer !== null && sameAddress(payer, paid.sender) && paid.amount === credential.amount)
         return { kind: 'pays', payment: paymentOf(credential, payer) }
-      return { kind: 'astray', transaction, detail: 'That voucher buys nothing here.', mayBeAnothers: false }
+      return { kind: 'orphaned', transaction, detail: 'That voucher buys nothing here.', mayBeAnothers: false }
     },
 
     async settle({ authorization, payer, amount }) {
@@ -187,7 +187,7 @@ function open({ network, asset, currency, treasuryKey }: Money, { rpc, sender }:
     identityOf: async ({ transaction }) => identityOf(transaction),
     namesOf: async ({ identities }) => identities,
 
-    isWitnessed: async () => true,
+    isConfirmedByNodes: async () => true,
     isOver: async () => false,
     async landed({ content }) {
       const hash = (content as Voucher).hash as Hash

@@ -50,7 +50,7 @@ for (const [name, come] of [
   ['x402', x402Stranger],
   ['mpp', mppStranger],
 ] as const)
-  describe(`stray money on ${name}`, () => {
+  describe(`orphaned money on ${name}`, () => {
     let stranger: Stranger
     before(async () => {
       stranger = await come(shop)

@@ -234,7 +234,7 @@ describe('the desk', () => {
 
   test('what needs a person is told with its sum, and many are decided with one word', async () => {
     assert.deepEqual((await ask<{ items: Json[] }>('/operator/attention')).items, [])
-    const { till } = await strayMoney(3)
+    const { till } = await orphanedPayments(3)
     const { items } = await ask<{ items: Json[] }>('/operator/attention')
     assert.equal(items.length, 1)
     const { kind, severity, count, amount, currency, actions, role } = items[0]!
@@ -267,7 +267,7 @@ describe('the desk', () => {
   })
 
   /** Transfers to the till that nobody presents, held for a person. */
-  async function strayMoney(count: number): Promise<{ till: string }> {
+  async function orphanedPayments(count: number): Promise<{ till: string }> {
     const { asset, payTo } = shop.config.x402!
     const data =
       `0xa9059cbb${payTo.slice(2).toLowerCase().padStart(64, '0')}${(1_250_000).toString(16).padStart(64, '0')}` as const

@@ -199,9 +199,9 @@ describe('every word by which money goes back', () => {
     eve = await joined(shop, 'Eve', 'support')
   })
 
-  test('passes the same guard: stray money, and a delivery that is said not to have happened', async () => {
+  test('passes the same guard: orphaned money, and a delivery that is said not to have happened', async () => {
     verifies('D17.10', 'O-12')
-    const [arrival] = await stray(1_500_000n)
+    const [arrival] = await orphanedPayment(1_500_000n)
     const path = `/operator/arrivals/${arrival}`
     const one = (await (await carl.call('POST', path, { decision: 'refund' })).json()) as Asked
     const many = await carl.call('POST', '/operator/arrivals/decide', {
@@ -238,7 +238,7 @@ describe('every word by which money goes back', () => {
 })
 
 describe('whoever asked', () => {
-  test('must still be who may ask for it when another approves: as admin for stray money, as support for orders', async () => {
+  test('must still be who may ask for it when another approves: as admin for orphaned money, as support for orders', async () => {
     verifies('D17.10', 'O-20')
     const approver = await joined(shop, 'Approver', 'admin')
     const become = (id: string, role: string) =>
@@ -246,7 +246,7 @@ describe('whoever asked', () => {
     const approve = (id: string) => approver.call('POST', `/operator/approvals/${id}/approve`, {}).then(codeOf)
 
     let boss = await joined(shop, 'Demoted boss', 'admin')
-    const [arrival] = await stray(1_600_000n)
+    const [arrival] = await orphanedPayment(1_600_000n)
     const path = `/operator/arrivals/${arrival}`
     const { approval } = (await (await boss.call('POST', path, { decision: 'refund' })).json()) as Asked
     await become(boss.id, 'support')
@@ -581,14 +581,14 @@ async function deedsOf(shop: TestShop): Promise<Readonly<Record<string, Act>>> {
       to(`/operator/orders/${await inDoubt(1)}/decide`, { outcome: 'delivered' }),
     'POST /operator/orders/{id}/notes': async () => to(`/operator/orders/${await bought()}/notes`, { text: 'seen' }),
     'POST /operator/arrivals/{id}': async () =>
-      to(`/operator/arrivals/${(await stray(500_000n))[0]}`, { decision: 'keep' }),
+      to(`/operator/arrivals/${(await orphanedPayment(500_000n))[0]}`, { decision: 'keep' }),
     'POST /operator/arrivals/decide': async () =>
-      to('/operator/arrivals/decide', { ids: await stray(510_000n), decision: 'keep', reason: 'ours' }),
+      to('/operator/arrivals/decide', { ids: await orphanedPayment(510_000n), decision: 'keep', reason: 'ours' }),
   }
 }
 
 /** Money that nobody bought anything with, held for a person. */
-async function stray(amount: bigint): Promise<readonly string[]> {
+async function orphanedPayment(amount: bigint): Promise<readonly string[]> {
   const stranger = await x402Stranger(shop)
   const transaction = await stranger.give(amount)
   await reconcileRail(shop, stranger.rail, { ...AT_ONCE, refundsOrphans: false })

@@ -8,7 +8,7 @@ import { createSandboxPlayers } from '../../src/sandbox/players.ts'
 import { demoAddressOf } from '../../src/sandbox/world.ts'
 import type { Service } from '../../src/service/service.ts'
 import { copyDatabase } from '../../src/store/copy.ts'
-import { doubtBooks } from '../../src/store/tills/books.ts'
+import { doubtTills } from '../../src/store/tills/till-trust.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { openBackup, type TestStore } from '../support/database.ts'
@@ -105,7 +105,7 @@ describe('C-12, M-26: a store restored from an older backup', () => {
     await takeBackup()
     await isQuiet()
     await looksUntouched()
-    await doubtBooks(backup.db)
+    await doubtTills(backup.db)
     const showAgain = await lookUpSinceBackup()
     const restored = await shop.replica({ database: backup.db, configure: impatiently })
     assert.deepEqual(await showAgain(restored), [409, 409])
@@ -113,7 +113,7 @@ describe('C-12, M-26: a store restored from an older backup', () => {
 
   test('under a shop that sells: the next look at the till sets aside what it does not know', async () => {
     const { credential } = await payFor(shop, mppPushUnderTest, buyer)
-    await doubtBooks(shop.store.db)
+    await doubtTills(shop.store.db)
     await reconcileRail(shop, mppPushUnderTest)
     assert.equal((await show(shop.service, mppPushUnderTest, credential)).status, 409)
     await takeBackup()

@@ -10,7 +10,7 @@ import type { PrivateKeyAccount } from 'viem/accounts'
 import type { Address } from '../../src/base/address.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { RECONCILE } from '../../src/checkout/reconcile-context.ts'
-import { type KeptThing, keptThings } from '../../src/domain/retention.ts'
+import { type RetainedThing, retainedThings } from '../../src/domain/retention.ts'
 import type { EngineName } from '../../src/store/backend.ts'
 import { letGoOf, tidyUp } from '../../src/store/retention/step.ts'
 import { createJournal } from '../../src/store/sends/journal.ts'
@@ -241,12 +241,12 @@ function suite(engine: EngineName): void {
     // As if these books had been kept for long.
     await shop.store.db.query(`update tills set alive_at = alive_at + interval '2 hours'`)
     const inAYear = systemClock.now() + 500 * DAY_MS
-    const half = Promise.withResolvers<ReadonlyMap<KeptThing, number>>()
+    const half = Promise.withResolvers<ReadonlyMap<RetainedThing, number>>()
     const end = Promise.withResolvers<void>()
     const deleting = shop.store.db.transaction(
       async (tx) => {
-        const gone = new Map<KeptThing, number>()
-        for (const thing of keptThings) gone.set(thing, await letGoOf(tx, thing, inAYear))
+        const gone = new Map<RetainedThing, number>()
+        for (const thing of retainedThings) gone.set(thing, await letGoOf(tx, thing, inAYear))
         await tidyUp(tx, inAYear)
         half.resolve(gone)
         await end.promise

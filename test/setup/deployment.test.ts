@@ -6,16 +6,16 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { baseSepolia } from 'viem/chains'
 import type { Hex } from '../../src/base/hex.ts'
 import { createWallet } from '../../src/chain/wallet.ts'
-import { carryOut, type SetupPoint } from '../../src/setup/carry-out.ts'
 import { grantStep, pauseStep, type RolePlace, revokeStep } from '../../src/setup/contract-roles.ts'
 import { assertAffordable } from '../../src/setup/cost.ts'
 import { birthsOf, deploymentSteps, placesOf } from '../../src/setup/deployment.ts'
 import { assertFactory } from '../../src/setup/factory.ts'
 import { SetupFault } from '../../src/setup/fault.ts'
-import { keepPlan, markDone, readPlan } from '../../src/setup/plan-file.ts'
+import { markDone, readPlan, savePlan } from '../../src/setup/plan-file.ts'
 import { safeBatchText } from '../../src/setup/safe-batch.ts'
 import { contractFacts } from '../../src/setup/status.ts'
 import type { Step } from '../../src/setup/step.ts'
+import { carryOut, type SetupPoint } from '../../src/setup/step-runner.ts'
 import { type Fact, verifyCode } from '../../src/setup/verify.ts'
 import { type SetupDesk, setupDesk, someAddress } from './desk.ts'
 
@@ -255,14 +255,14 @@ test('other code at the address of a contract is told, and so is a wrong word th
 test('the plan of a deployment is not overwritten, and a different one is refused by what differs', async (t) => {
   const desk = await setupDesk(t)
   const path = `${desk.sendsPath}.plan`
-  keepPlan(path, desk.terms)
+  savePlan(path, desk.terms)
   const before = readFileSync(path, 'utf8')
   assert.throws(
-    () => keepPlan(path, { ...desk.terms, owner: someAddress(), salt: `0x${'00'.repeat(32)}` }),
+    () => savePlan(path, { ...desk.terms, owner: someAddress(), salt: `0x${'00'.repeat(32)}` }),
     /differs in salt, owner; nothing was sent/,
   )
   assert.equal(readFileSync(path, 'utf8'), before)
-  assert.deepEqual(keepPlan(path, desk.terms), { terms: desk.terms, isDone: false })
+  assert.deepEqual(savePlan(path, desk.terms), { terms: desk.terms, isDone: false })
   markDone(path, { terms: desk.terms, isDone: false })
   assert.equal(readPlan(path)?.isDone, true)
 })

@@ -12,9 +12,9 @@ import { createHeadSource } from '../../src/chain/head.ts'
 import { createRpc, providerTransport, type Rpc } from '../../src/chain/rpc.ts'
 import { createWallet } from '../../src/chain/wallet.ts'
 import { createDevChain } from '../../src/devchain/chain.ts'
-import type { Crew } from '../../src/setup/carry-out.ts'
 import type { DeploymentTerms } from '../../src/setup/deployment.ts'
 import { openSendFile } from '../../src/setup/send-file.ts'
+import type { Crew } from '../../src/setup/step-runner.ts'
 
 /** An empty chain, and somebody with a funded key who is about to make contracts on it. */
 export type SetupDesk = {

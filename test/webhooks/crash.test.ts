@@ -47,7 +47,7 @@ for (const engine of engines) {
             [1, 2, 3],
           )
         const repeated = receiver.messages.length - 6
-        // Two lanes are served at once, so up to two messages may be under way when the process dies.
+        // Two queues are served at once, so up to two messages may be under way when the process dies.
         assert.ok(
           waypoint === 'webhook.sent' ? repeated >= 1 && repeated <= 4 : repeated <= 2,
           `${repeated} came twice`,

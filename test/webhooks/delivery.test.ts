@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
-import { RETRY_SECONDS } from '../../src/webhooks/lane.ts'
+import { RETRY_SECONDS } from '../../src/webhooks/endpoint-queue.ts'
 import { engines, openStore, type TestStore } from '../support/database.ts'
 import { tester } from '../support/doer.ts'
 import { until } from '../support/until.ts'

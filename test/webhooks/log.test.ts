@@ -7,8 +7,8 @@ import { copyDatabase } from '../../src/store/copy.ts'
 import type { Database, Queryable } from '../../src/store/db.ts'
 import { lastPosition, readEvents } from '../../src/store/events.ts'
 import { claim, release } from '../../src/store/jobs.ts'
-import { finishLane, nextDeliveries, replayDeliveries } from '../../src/store/webhooks/deliveries.ts'
-import { deleteEndpoint, insertEndpoint, laneKind, setEndpointState } from '../../src/store/webhooks/endpoints.ts'
+import { finishQueue, nextDeliveries, replayDeliveries } from '../../src/store/webhooks/deliveries.ts'
+import { deleteEndpoint, insertEndpoint, queueKind, setEndpointState } from '../../src/store/webhooks/endpoints.ts'
 import { pumpEvents } from '../../src/webhooks/pump.ts'
 import { newWebhookSecret } from '../../src/webhooks/sign.ts'
 import { engines, openStore, type TestStore } from '../support/database.ts'
@@ -130,43 +130,43 @@ for (const engine of engines) {
       assert.deepEqual(await deliveriesOf(db, id), ['1 a delivered', '2 a pending'])
       assert.equal(await replayed(db, id, 'all'), 1)
       assert.deepEqual(await deliveriesOf(db, id), ['1 a pending', '2 a pending'])
-      const [lane] = await claim(db, { kinds: [laneKind(id)], limit: 9, leaseSeconds: 60 })
-      assert.equal(lane?.key, 'a')
+      const [queue] = await claim(db, { kinds: [queueKind(id)], limit: 9, leaseSeconds: 60 })
+      assert.equal(queue?.key, 'a')
     })
 
-    test('what comes while a lane is being finished is not forgotten', async () => {
+    test('what comes while a queue is being finished is not forgotten', async () => {
       const db = await store.replica()
       const pumping = await store.replica()
       const id = await addEndpoint(db)
       for (let round = 1; round <= 20; round++) {
         await insertEvent(db, 'a', round * 2)
         await pumpEvents(db)
-        const [lane] = await claim(db, { kinds: [laneKind(id)], limit: 1, leaseSeconds: 60 })
+        const [queue] = await claim(db, { kinds: [queueKind(id)], limit: 1, leaseSeconds: 60 })
         await db.query(`update webhook_deliveries set state = 'delivered'`)
         await insertEvent(db, 'a', round * 2 + 1)
-        const [isFinished] = await Promise.all([finishLane(db, lane!, lane!.payload), pumpEvents(pumping)])
-        if (!isFinished) await release(db, lane!, 0)
-        const [again] = await claim(db, { kinds: [laneKind(id)], limit: 1, leaseSeconds: 60 })
+        const [isFinished] = await Promise.all([finishQueue(db, queue!, queue!.payload), pumpEvents(pumping)])
+        if (!isFinished) await release(db, queue!, 0)
+        const [again] = await claim(db, { kinds: [queueKind(id)], limit: 1, leaseSeconds: 60 })
         assert.equal((await nextDeliveries(db, id, 'a', 9)).length, 1)
         assert.equal(again?.key, 'a', `round ${round}: something is pending, and nobody is called`)
         await db.query(`update webhook_deliveries set state = 'delivered'`)
-        await finishLane(db, again!, again!.payload)
+        await finishQueue(db, again!, again!.payload)
       }
     })
 
-    test('what is replayed while a lane is being finished is not forgotten', async () => {
+    test('what is replayed while a queue is being finished is not forgotten', async () => {
       const { db } = store
       const id = await addEndpoint(db)
       await insertEvent(db, 'a', 1)
       await pumpEvents(db)
-      const [lane] = await claim(db, { kinds: [laneKind(id)], limit: 1, leaseSeconds: 60 })
+      const [queue] = await claim(db, { kinds: [queueKind(id)], limit: 1, leaseSeconds: 60 })
       await db.query(`update webhook_deliveries set state = 'delivered'`)
       const range = { after: 0n, through: 1_000_000n, which: 'all' } as const
       assert.equal(await db.transaction((tx) => replayDeliveries(tx, id, range)), 1)
-      assert.equal(await finishLane(db, lane!, lane!.payload), false)
+      assert.equal(await finishQueue(db, queue!, queue!.payload), false)
     })
 
-    test('a removed endpoint takes its log and its lanes along', async () => {
+    test('a removed endpoint takes its log and its queues along', async () => {
       const { db } = store
       const id = await addEndpoint(db)
       await insertEvent(db, 'a', 1)
@@ -174,7 +174,7 @@ for (const engine of engines) {
       assert.equal(await db.transaction((tx) => deleteEndpoint(tx, id)), true)
       assert.equal(await db.transaction((tx) => deleteEndpoint(tx, id)), false)
       assert.deepEqual(await deliveriesOf(db, id), [])
-      assert.deepEqual(await claim(db, { kinds: [laneKind(id)], limit: 9, leaseSeconds: 60 }), [])
+      assert.deepEqual(await claim(db, { kinds: [queueKind(id)], limit: 9, leaseSeconds: 60 }), [])
     })
 
     test('a copy of the store goes on with the same positions and the same event ids', async () => {

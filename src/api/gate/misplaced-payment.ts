@@ -2,7 +2,7 @@ import { sameAddress } from '../../base/address.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { isProblem, MAY_HAVE_MOVED, Problem } from '../../base/problem.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
-import type { Misplaced, ShownPayment } from '../../checkout/misplaced.ts'
+import type { MisplacedPayment, ShownPayment } from '../../checkout/misplaced-payment.ts'
 import {
   type Credential,
   declaredRails,
@@ -17,7 +17,7 @@ import type { HttpRequest } from '../http/request.ts'
 import { type PaymentHeader, paymentHeader } from './payment-header.ts'
 
 /** Names a payment that a route cannot take; null when there is none of that kind. */
-type MisplacedFinder = (request: HttpRequest, isPaid: boolean) => Misplaced | null
+type MisplacedFinder = (request: HttpRequest, isPaid: boolean) => MisplacedPayment | null
 
 /**
  * A payment of another protocol, or in the header of another version, is none here. Whoever sends one and hears only "pay" would send it
@@ -74,7 +74,7 @@ function otherProtocol(
     members: { payment: { taken: 'unknown', sent, wanted } },
   })
 
-  return (request: HttpRequest): Misplaced => {
+  return (request: HttpRequest): MisplacedPayment => {
     const payment = shownTo(theirs, { header: request.header, meta: () => undefined })
     return { problem: misplaced, shown: payment && { payment, moved } }
   }
@@ -115,7 +115,7 @@ export function readBy(rail: Rail, incoming: Incoming): Credential | null {
   }
 }
 
-function otherVersion(name: string, what: string, route: PaidRoute): Misplaced {
+function otherVersion(name: string, what: string, route: PaidRoute): MisplacedPayment {
   const { rail } = route.offer
   const wanted = wantedBy(route)
   const problem = new Problem(

@@ -10,11 +10,11 @@ import type { RateLimiter } from '../gate/rate-limit.ts'
 import type { HttpRequest } from '../http/request.ts'
 import { createMcpEndpoint, type McpEndpoint } from './endpoint.ts'
 import { iconsAt } from './icons.ts'
-import { isPaid } from './offered.ts'
 import { createProblemResults } from './problem-result.ts'
 import { prompts } from './prompts.ts'
 import { resourcesOf, templatesOf } from './resources.ts'
 import type { McpServer } from './server.ts'
+import { isPaid } from './tool-rows.ts'
 import { toolsOf } from './tools.ts'
 
 type McpOptions = {

@@ -8,8 +8,8 @@ import { parseWith } from '../http/parse.ts'
 import type { CatalogSchema } from '../shop/catalog.ts'
 import { answered, callRoute } from './free-tool.ts'
 import { inputSchemaOf, listingOf, outputSchemaOf, withArgument } from './listing.ts'
-import { isPaid, type Offered } from './offered.ts'
 import type { McpTool } from './server.ts'
+import { isPaid, type ToolRows } from './tool-rows.ts'
 
 const tool = {
   name: 'list_offers',
@@ -49,7 +49,7 @@ type Service = z.output<typeof service>
 /** The catalog as an agent shops in it: each thing once, beside the tools that quote and sell it, instead of addresses to call. */
 export function offersTool(
   routes: readonly Route[],
-  offered: readonly Offered[],
+  offered: readonly ToolRows[],
   limiter: RateLimiter,
 ): readonly McpTool[] {
   const catalog = routes.find((row): row is FreeRoute => row.kind === 'free' && row.path === '/catalog')
@@ -104,7 +104,7 @@ function toolAt(routes: readonly Route[], surface: string, ending: string): stri
 }
 
 /** A paid tool whose price is the same for everybody. */
-async function serviceOf({ tool, rows }: Offered): Promise<readonly Service[]> {
+async function serviceOf({ tool, rows }: ToolRows): Promise<readonly Service[]> {
   const [first, ...rest] = rows.filter(isPaid)
   if (first?.offer.price.kind !== 'listed') return []
   return [

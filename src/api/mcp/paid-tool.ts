@@ -4,9 +4,9 @@ import { canonical, type JsonObject } from '../../base/json.ts'
 import { isProblem, MAY_HAVE_MOVED, Problem } from '../../base/problem.ts'
 import type { Outcome } from '../../checkout/answer.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
-import type { Misplaced } from '../../checkout/misplaced.ts'
+import type { MisplacedPayment } from '../../checkout/misplaced-payment.ts'
 import { withoutClaim } from '../../checkout/paid-words.ts'
-import { answerFormer, purchase, refuse } from '../../checkout/purchase.ts'
+import { answerRetired, purchase, refuse } from '../../checkout/purchase.ts'
 import type { Challenger, Incoming, Rail, Resource } from '../../domain/rail.ts'
 import type { PaidRoute } from '../../domain/route.ts'
 import type { ToolDescription } from '../../domain/tool-description.ts'
@@ -38,15 +38,15 @@ export type PaidToolOptions = {
 type Sold = PaidRoute & { readonly challenge: Challenger }
 
 /** The same good on a rail that was retired: nobody is asked to pay there any more, but who has paid is owed an answer. */
-type Former = Pick<Sold, 'offer' | 'challenge' | 'body' | 'isRateLimited'>
+type RetiredOffer = Pick<Sold, 'offer' | 'challenge' | 'body' | 'isRateLimited'>
 
 /** A good with all the rails it is offered on, a row for each: all that stays the same from call to call. */
-type Counter = {
+type OfferedTool = {
   readonly tool: ToolDescription
   readonly options: PaidToolOptions
   readonly resource: Resource
   readonly sold: readonly Sold[]
-  readonly former: readonly Former[]
+  readonly retired: readonly RetiredOffer[]
   /** Whoever may know a payment that is attached, switched on or not. */
   readonly readers: readonly Rail[]
   readonly httpCalls: readonly string[]
@@ -68,12 +68,12 @@ type Asked = {
 export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], options: PaidToolOptions): McpTool {
   const { checkout, problemResult, rails } = options
   const resource = { url: `mcp://tool/${tool.name}`, scope: `MCP ${tool.name}`, description: rows[0]!.summary }
-  const counter: Counter = {
+  const offered: OfferedTool = {
     tool,
     options,
     resource,
     sold: rows.map((row) => ({ ...row, challenge: row.offer.rail.challenger(resource) })),
-    former: formerOffers(checkout, rows, rails).map((offer) => ({
+    retired: retiredOffers(checkout, rows, rails).map((offer) => ({
       ...rows[0]!,
       offer,
       challenge: offer.rail.challenger(resource),
@@ -86,12 +86,12 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
     name: tool.name,
     listing: () => paidListing(tool, rows),
     priceMeta: () => priceMeta(rows),
-    call: (input, call) => serve(counter, input, call),
+    call: (input, call) => serve(offered, input, call),
   }
 }
 
-async function serve(counter: Counter, given: JsonObject, call: ToolCall): Promise<ToolResult> {
-  const { tool, options, sold, former, readers } = counter
+async function serve(offered: OfferedTool, given: JsonObject, call: ToolCall): Promise<ToolResult> {
+  const { tool, options, sold, retired, readers } = offered
   const { limiter, random, rails } = options
   const incoming = incomingOf(call)
   // Nothing may be sold by a protocol any more, and yet money has come by it.
@@ -100,63 +100,63 @@ async function serve(counter: Counter, given: JsonObject, call: ToolCall): Promi
   const { input, idempotencyKey } = paidOn ? readPaidInput(tool, given) : readInput(tool, given)
   const body = Object.keys(input).length === 0 ? null : Buffer.from(canonical(input))
   const asked: Asked = { call, incoming, input, body, idempotencyKey, flowId: flowIdOf(call.http, random) }
-  if (!paidOn) return demand(counter, asked, null)
-  const before = former.find(({ offer }) => offer.rail === paidOn)
-  return before ? answerPaidBefore(counter, asked, before) : sell(counter, asked, paidOn)
+  if (!paidOn) return demand(offered, asked, null)
+  const before = retired.find(({ offer }) => offer.rail === paidOn)
+  return before ? answerPaidBefore(offered, asked, before) : sell(offered, asked, paidOn)
 }
 
-async function sell(counter: Counter, asked: Asked, paidOn: Rail): Promise<ToolResult> {
-  const { options, sold, readers, outcomeResult } = counter
+async function sell(offered: OfferedTool, asked: Asked, paidOn: Rail): Promise<ToolResult> {
+  const { options, sold, readers, outcomeResult } = offered
   const { checkout, paymentGate } = options
   const { call, incoming } = asked
   const taker = sold.find(({ offer }) => offer.rail === paidOn)
   const row = taker ?? sold[0]!
   const buy = () =>
     taker
-      ? purchase(checkout, taker.offer, requestOf(counter, asked, taker))
-      : refuse(checkout, row.offer, unpaidRequestOf(counter, asked, row), untakenBy(paidOn, readers, incoming))
+      ? purchase(checkout, taker.offer, requestOf(offered, asked, taker))
+      : refuse(checkout, row.offer, unpaidRequestOf(offered, asked, row), untakenBy(paidOn, readers, incoming))
   try {
     const outcome = await paymentGate.admit(call.http, { route: row, incoming }, buy)
     if (outcome.kind !== 'challenged') return outcomeResult(outcome, paidOn, call)
-    return await demand(counter, asked, outcome.problem, { row, outcome })
+    return await demand(offered, asked, outcome.problem, { row, outcome })
   } catch (error) {
     // Over HTTP this is a 400. Over MCP what cannot be read is answered like any other refused payment: one protocol's transport wants it.
     if (!isProblem(error, 'payment_payload_invalid') || error.status !== 400) throw error
-    return demand(counter, asked, error)
+    return demand(offered, asked, error)
   }
 }
 
-async function answerPaidBefore(counter: Counter, asked: Asked, before: Former): Promise<ToolResult> {
-  const { options, outcomeResult } = counter
+async function answerPaidBefore(offered: OfferedTool, asked: Asked, before: RetiredOffer): Promise<ToolResult> {
+  const { options, outcomeResult } = offered
   const { checkout, paymentGate } = options
   const { call, incoming } = asked
   const { offer } = before
-  const answer = () => answerFormer(checkout, offer, requestOf(counter, asked, before))
+  const answer = () => answerRetired(checkout, offer, requestOf(offered, asked, before))
   const outcome = await paymentGate.admit(call.http, { route: before, incoming }, answer)
   return outcome.kind === 'challenged'
-    ? demand(counter, asked, outcome.problem)
+    ? demand(offered, asked, outcome.problem)
     : outcomeResult(outcome, offer.rail, call)
 }
 
 /** Payment required: a challenge of each rail, by what was refused or, where nothing was, by asking without a payment. */
 async function demand(
-  counter: Counter,
+  offered: OfferedTool,
   asked: Asked,
   refusal: Problem | null,
   refused?: { readonly row: Sold; readonly outcome: Challenged },
 ): Promise<ToolResult> {
-  const { options, sold, httpCalls, resource } = counter
+  const { options, sold, httpCalls, resource } = offered
   const { checkout, rails } = options
   const challenges = await challengesOf(
     sold.map((row) =>
-      row === refused?.row ? refused.outcome : purchase(checkout, row.offer, unpaidRequestOf(counter, asked, row)),
+      row === refused?.row ? refused.outcome : purchase(checkout, row.offer, unpaidRequestOf(offered, asked, row)),
     ),
   )
   const summary = resource.description
   return paymentRequired({ challenges, refusal, rails, summary, httpCalls }, asked.call)
 }
 
-function requestOf({ resource }: Counter, asked: Asked, { challenge, body: schema }: Former) {
+function requestOf({ resource }: OfferedTool, asked: Asked, { challenge, body: schema }: RetiredOffer) {
   const { incoming, input, body, idempotencyKey, flowId } = asked
   return {
     resource,
@@ -171,11 +171,11 @@ function requestOf({ resource }: Counter, asked: Asked, { challenge, body: schem
   }
 }
 
-function unpaidRequestOf(counter: Counter, asked: Asked, row: Former) {
-  return requestOf(counter, { ...asked, incoming: NOTHING_SENT }, row)
+function unpaidRequestOf(offered: OfferedTool, asked: Asked, row: RetiredOffer) {
+  return requestOf(offered, { ...asked, incoming: NOTHING_SENT }, row)
 }
 
-function untakenBy({ name }: Rail, readers: readonly Rail[], incoming: Incoming): Misplaced {
+function untakenBy({ name }: Rail, readers: readonly Rail[], incoming: Incoming): MisplacedPayment {
   const detail = `This tool takes no payment by ${name}.`
   const problem = new Problem('payment_terms_mismatch', detail)
   const theirs = readers.filter((rail) => rail.name === name)
@@ -188,7 +188,7 @@ function untakenBy({ name }: Rail, readers: readonly Rail[], incoming: Incoming)
   return { problem, shown: payment && { payment, moved } }
 }
 
-function formerOffers(
+function retiredOffers(
   { offers }: Checkout,
   rows: readonly PaidRoute[],
   rails: readonly Rail[],

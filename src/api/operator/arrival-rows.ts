@@ -11,12 +11,12 @@ import { type OperatorRoute, operator } from './route.ts'
 import { formatField, isTableAsked, TABLE_PAGE, TABLE_TYPE, tableOf } from './table.ts'
 
 /** Money that came without a purchase, as far as it is only read. */
-type ArrivalBook = {
+type ArrivalListing = {
   listArrivals(filter: ArrivalFilter): Promise<readonly FoundArrival[]>
   arrivalsBy(reference: string): Promise<readonly FoundArrival[]>
 }
 
-type ArrivalDesk = ArrivalBook & {
+type ArrivalDesk = ArrivalListing & {
   readonly now: () => number
   decide(id: string, decided: DecidedArrival): Promise<JsonObject>
 }
@@ -33,7 +33,7 @@ export const ARRIVALS_PAGE_MAX = 500
 /** What is not settled yet: it waits for its payer, for the chain or for a person. */
 const OPEN: readonly ArrivalState[] = ['unclaimed', 'orphaned', 'held', 'refunding']
 /** What came without a purchase, whatever became of it. */
-const STRAY: readonly ArrivalState[] = [...OPEN, 'kept', 'dust', 'refunded']
+const WITHOUT_ORDER: readonly ArrivalState[] = [...OPEN, 'kept', 'dust', 'refunded']
 
 export const arrivalQuery = z.strictObject({
   state: z
@@ -52,9 +52,9 @@ const decision = z.enum(['refund', 'keep'])
 const reason = z.string().min(1).max(300).describe('Why; kept with the deed')
 const by = z.string().min(1).max(100).optional().describe('Who decided it')
 
-export async function arrivalPage({ listArrivals }: ArrivalBook, query: z.output<typeof arrivalQuery>) {
+export async function arrivalPage({ listArrivals }: ArrivalListing, query: z.output<typeof arrivalQuery>) {
   const { state, rail, cursor, limit } = query
-  const states = state === 'open' ? OPEN : state === 'all' ? STRAY : [state]
+  const states = state === 'open' ? OPEN : state === 'all' ? WITHOUT_ORDER : [state]
   const after = cursor === undefined ? undefined : placeOf(cursor)
   const found = await listArrivals({ states, rail, after, limit: limit + 1 })
   const shown = found.slice(0, limit)
@@ -80,11 +80,11 @@ const COLUMNS = [
   'foundAt',
 ]
 
-function arrivalTable(book: ArrivalBook, query: z.output<typeof arrivalQuery>): Promise<AsyncGenerator<string>> {
+function arrivalTable(listing: ArrivalListing, query: z.output<typeof arrivalQuery>): Promise<AsyncGenerator<string>> {
   return tableOf(
     COLUMNS,
     async (cursor) => {
-      const { arrivals, next } = await arrivalPage(book, { ...query, cursor, limit: TABLE_PAGE })
+      const { arrivals, next } = await arrivalPage(listing, { ...query, cursor, limit: TABLE_PAGE })
       return { rows: arrivals.map((row) => ({ ...row, refundTx: row.refund?.['transaction'] ?? null })), next }
     },
     query.cursor,

@@ -53,8 +53,8 @@ async function readItems(desk: AttentionDesk): Promise<JsonObject> {
     desk.currencies(),
   ])
   const single = needs.filter(({ kind }) => kind !== 'held').map((need) => needItem(need, currencyOf))
-  const strays = needs.filter(({ kind }) => kind === 'held')
-  const grouped = held.flatMap((sum) => heldItem(sum, strays, currencyOf))
+  const orphaned = needs.filter(({ kind }) => kind === 'held')
+  const grouped = held.flatMap((sum) => heldItem(sum, orphaned, currencyOf))
   const items = [...single, ...grouped, ...troubles.map(troubleItem)].toSorted(
     (a, b) => Number(a.severity === 'soon') - Number(b.severity === 'soon') || a.since.localeCompare(b.since),
   )
@@ -134,8 +134,12 @@ function needItem(need: Need, currencyOf: Currencies): Item {
 type HeldSum = Awaited<ReturnType<AttentionDesk['held']>>[number]
 
 /** All of one currency together: they are decided together. */
-function heldItem({ network, asset, count, amount }: HeldSum, strays: readonly Need[], currencyOf: Currencies): Item[] {
-  const own = strays.filter(({ money }) => money?.network === network && money.asset === asset)
+function heldItem(
+  { network, asset, count, amount }: HeldSum,
+  orphaned: readonly Need[],
+  currencyOf: Currencies,
+): Item[] {
+  const own = orphaned.filter(({ money }) => money?.network === network && money.asset === asset)
   const oldest = own.toSorted((a, b) => a.since - b.since)[0]
   if (!oldest) return []
   const one = needItem(oldest, currencyOf)

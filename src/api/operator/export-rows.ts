@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { isoTime } from '../../base/clock.ts'
 import type { JsonObject } from '../../base/json.ts'
-import { type Exported, type ExportPlan, type KeptThing, keptThings } from '../../domain/retention.ts'
+import { type Exported, type ExportPlan, type RetainedThing, retainedThings } from '../../domain/retention.ts'
 import type { Doer } from '../../store/deeds.ts'
 import type { ExportPage } from '../../store/retention/export.ts'
 import { type OperatorRoute, operator } from './route.ts'
@@ -11,7 +11,7 @@ type ExportDesk = {
   /** What will be due in so many days: before when things of each kind were written; null for what is kept for ever. */
   plan(days: number): ExportPlan
   page(
-    kind: KeptThing,
+    kind: RetainedThing,
     slice: { readonly before: number; readonly after: string | null; readonly limit: number },
   ): Promise<ExportPage>
   /** The file is written; what is in it may go when its time has come. */
@@ -39,7 +39,7 @@ export function exportRows(desk: ExportDesk): readonly OperatorRoute[] {
     operator('GET /operator/export/{kind}', {
       role: 'admin',
       summary: 'The rows of one kind that will be deleted, page by page',
-      params: z.strictObject({ kind: z.enum(keptThings) }),
+      params: z.strictObject({ kind: z.enum(retainedThings) }),
       query: z.strictObject({ before: time, after: z.string().max(500).optional() }),
       handle: async ({ params, query }) => {
         const slice = { before: query.before, after: query.after ?? null, limit: PAGE }
@@ -60,6 +60,6 @@ export function exportRows(desk: ExportDesk): readonly OperatorRoute[] {
 }
 
 function presentPlan({ asOf, at, before }: ExportPlan): JsonObject {
-  const moments = keptThings.map((kind) => [kind, before[kind] === null ? null : isoTime(before[kind])] as const)
+  const moments = retainedThings.map((kind) => [kind, before[kind] === null ? null : isoTime(before[kind])] as const)
   return { asOf: isoTime(asOf), at: isoTime(at), before: Object.fromEntries(moments) }
 }

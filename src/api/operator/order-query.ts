@@ -33,8 +33,8 @@ export const orderQuery = z.strictObject({
 
 type OrderQuery = z.output<typeof orderQuery>
 
-/** The book of purchases, as far as it is only read. */
-export type OrderBook = {
+/** The listing of purchases, as far as it is only read. */
+export type OrderListing = {
   list(filter: OrderFilter): Promise<readonly ListedOrder[]>
   sum(selection: OrderSelection, ordersMax: number): Promise<readonly OrderTotals[]>
   /** How many still move that are older. */
@@ -43,20 +43,20 @@ export type OrderBook = {
   now(): number
 }
 
-export async function orderPage(book: OrderBook, query: OrderQuery) {
+export async function orderPage(listing: OrderListing, query: OrderQuery) {
   const { limit } = query
   const selection = selectionOf(query)
   const after = query.cursor === undefined ? undefined : placeOf(query.cursor)
-  const asOf = isoTime(book.now())
+  const asOf = isoTime(listing.now())
   // One more than is shown tells whether there is a next page.
   const [found, totals, openBefore] = await Promise.all([
-    book.list({ ...selection, after, limit: limit + 1 }),
-    query.totals === 'true' ? book.sum(selection, TOTALS_ORDERS_MAX) : null,
-    selection.since === undefined || query.totals !== 'true' ? null : book.openBefore(selection.since),
+    listing.list({ ...selection, after, limit: limit + 1 }),
+    query.totals === 'true' ? listing.sum(selection, TOTALS_ORDERS_MAX) : null,
+    selection.since === undefined || query.totals !== 'true' ? null : listing.openBefore(selection.since),
   ])
   const shown = found.slice(0, limit)
   const last = shown.at(-1)
-  const naming = await book.naming(shown.map(({ order }) => order))
+  const naming = await listing.naming(shown.map(({ order }) => order))
   return {
     orders: shown.map(({ order }) => listedOrder(order, naming)),
     next: found.length > limit && last ? cursorOf(last.place) : null,
@@ -66,15 +66,15 @@ export async function orderPage(book: OrderBook, query: OrderQuery) {
 }
 
 /** Page by page, so that neither the store nor the process ever holds more than one. What is wrong is said before the table begins. */
-export async function orderTable(book: OrderBook, query: OrderQuery): Promise<AsyncIterable<string>> {
+export async function orderTable(listing: OrderListing, query: OrderQuery): Promise<AsyncIterable<string>> {
   const selection = selectionOf(query)
-  const pageAfter = (after: OrderFilter['after']) => book.list({ ...selection, after, limit: ORDERS_PAGE_MAX })
+  const pageAfter = (after: OrderFilter['after']) => listing.list({ ...selection, after, limit: ORDERS_PAGE_MAX })
   const first = await pageAfter(query.cursor === undefined ? undefined : placeOf(query.cursor))
-  return tableOf(book, first, pageAfter)
+  return tableOf(listing, first, pageAfter)
 }
 
 async function* tableOf(
-  { naming }: OrderBook,
+  { naming }: OrderListing,
   first: readonly ListedOrder[],
   pageAfter: (after: OrderFilter['after']) => Promise<readonly ListedOrder[]>,
 ): AsyncGenerator<string> {

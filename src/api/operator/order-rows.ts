@@ -6,13 +6,13 @@ import { isFinal, type Order } from '../../domain/order.ts'
 import type { Doer } from '../../store/deeds.ts'
 import type { GameVerdict } from '../../store/game/calls.ts'
 import type { Timeline } from '../../store/orders/timeline.ts'
-import { type OrderBook, orderPage, orderQuery, orderTable } from './order-query.ts'
+import { type OrderListing, orderPage, orderQuery, orderTable } from './order-query.ts'
 import { type ExplorerLink, presentTimeline } from './order-timeline.ts'
 import { type OperatorRoute, operator } from './route.ts'
 import { isTableAsked, TABLE_TYPE } from './table.ts'
 
 /** What operators may see of the book of purchases, what they may hurry, and what only they can know. */
-type OrderContext = OrderBook & {
+type OrderContext = OrderListing & {
   timeline(reference: string): Promise<Timeline | null>
   byId(id: string): Promise<Order | null>
   readonly link: ExplorerLink

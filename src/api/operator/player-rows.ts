@@ -6,7 +6,7 @@ import type { JsonObject } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
 import { addressField, nicknameField } from '../../domain/fields.ts'
 import type { PlayerRow, Players } from '../../store/game/players.ts'
-import type { OrderBook } from './order-query.ts'
+import type { OrderListing } from './order-query.ts'
 import { listedOrder } from './order-view.ts'
 import { type OperatorRoute, operator } from './route.ts'
 import { formatField, isTableAsked, TABLE_PAGE, TABLE_TYPE, tableOf } from './table.ts'
@@ -19,7 +19,7 @@ type PlayerContext = {
   readonly players: Players
   readonly random: Random
   readonly nicknameLengthMax: number
-  readonly book: Pick<OrderBook, 'list' | 'naming' | 'now'>
+  readonly listing: Pick<OrderListing, 'list' | 'naming' | 'now'>
 }
 
 const playerQuery = z.strictObject({
@@ -57,7 +57,7 @@ function playerTable(players: Players, query: z.output<typeof playerQuery>): Pro
 
 /** Players of the embedded game. A studio's own backend keeps its own. */
 export function playerRows(context: PlayerContext): readonly OperatorRoute[] {
-  const { players, random, nicknameLengthMax, book } = context
+  const { players, random, nicknameLengthMax, listing } = context
   const one = z.strictObject({ id: z.string().min(1).max(64) })
   return [
     operator('GET /operator/players', {
@@ -67,7 +67,7 @@ export function playerRows(context: PlayerContext): readonly OperatorRoute[] {
       query: playerQuery,
       handle: async ({ query, header }) => {
         if (isTableAsked({ query, header })) return { body: await playerTable(players, query), contentType: TABLE_TYPE }
-        const asOf = isoTime(book.now())
+        const asOf = isoTime(listing.now())
         return { body: { ...(await playerPage(players, query)), asOf } }
       },
     }),
@@ -105,23 +105,23 @@ async function known(players: Players, id: string): Promise<PlayerRow> {
   return player
 }
 
-async function presentWhole({ players, book }: PlayerContext, player: PlayerRow): Promise<JsonObject> {
+async function presentWhole({ players, listing }: PlayerContext, player: PlayerRow): Promise<JsonObject> {
   const { playerId, nickname, wallets } = player
   const names = [nickname, ...wallets]
   const [{ inventory, discounts }, ...lists] = await Promise.all([
     players.belongings(playerId),
-    ...names.map((name) => book.list({ player: name, limit: PURCHASES_MAX })),
+    ...names.map((name) => listing.list({ player: name, limit: PURCHASES_MAX })),
   ])
   const orders = [...new Map(lists.flat().map(({ order }) => [order.id, order])).values()]
     .toSorted((a, b) => b.createdAt - a.createdAt)
     .slice(0, PURCHASES_MAX)
-  const naming = await book.naming(orders)
+  const naming = await listing.naming(orders)
   return {
     ...presentPlayer(player),
     inventory: inventory.map((one) => ({ ...one })),
     discounts: discounts.map(({ itemId, basisPoints }) => ({ itemId, percent: basisPoints / 100 })),
     purchases: orders.map((order) => listedOrder(order, naming)),
-    asOf: isoTime(book.now()),
+    asOf: isoTime(listing.now()),
   }
 }
 

@@ -11,12 +11,12 @@ import type { ShelfName } from '../../store/shelf-names.ts'
 import type { FoundArrival } from '../../store/tills/arrival-list.ts'
 import type { Endpoint } from '../../store/webhooks/endpoints.ts'
 import { presentFound } from './arrival-rows.ts'
-import type { OrderBook } from './order-query.ts'
+import type { OrderListing } from './order-query.ts'
 import { listedOrder } from './order-view.ts'
 import { receiverHost, receiverUrl } from './receiver-url.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
-type SearchDesk = Pick<OrderBook, 'list' | 'naming'> & {
+type SearchDesk = Pick<OrderListing, 'list' | 'naming'> & {
   ordersBy(reference: string): Promise<readonly FoundOrder[]>
   arrivalsBy(reference: string): Promise<readonly FoundArrival[]>
   arrivalsFrom(sender: string, limit: number): Promise<readonly FoundArrival[]>
@@ -71,8 +71,8 @@ async function search(desk: SearchDesk, who: Operator, text: string, asksChain: 
   ])
   const orders = new Map([...named, ...paid, ...bought].map(({ order }) => [order.id, order]))
   // What paid an order is found as that order.
-  const strays = [...money, ...sent].filter(({ arrival }) => arrival.state !== 'matched')
-  const arrivals = new Map(strays.map((one) => [one.arrival.id, one]))
+  const orphaned = [...money, ...sent].filter(({ arrival }) => arrival.state !== 'matched')
+  const arrivals = new Map(orphaned.map((one) => [one.arrival.id, one]))
   const naming = await desk.naming([...orders.values()])
   const matches: readonly Match[] = [
     ...[...orders.values()].map((order) => orderMatch(order, naming)),

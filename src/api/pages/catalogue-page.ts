@@ -2,7 +2,7 @@ import type { JsonObject } from '../../base/json.ts'
 import type { CatalogItem } from '../../domain/catalog.ts'
 import { type Html, html } from './html.ts'
 import type { Shown } from './page.ts'
-import type { ToldToPeople } from './told.ts'
+import type { PageContent } from './page-content.ts'
 
 type Listed = CatalogItem & { readonly catalogId?: string; readonly surface?: string }
 
@@ -11,7 +11,7 @@ const TEXT_CHARS_MAX = 300
 const ITEMS_MAX = 500
 
 /** What is on the shelves, with pictures, texts and prices. */
-export function cataloguePage({ body, rows, request, facts }: ToldToPeople): Shown {
+export function cataloguePage({ body, rows, request, facts }: PageContent): Shown {
   const items = body['items'] as unknown as readonly Listed[]
   const title = rows[0]?.summary ?? 'On sale'
   const surface = typeof body['surface'] === 'string' ? body['surface'] : null

@@ -1,7 +1,7 @@
 import type { CatalogItem } from '../../domain/catalog.ts'
 import { type Html, html } from './html.ts'
 import type { Shown } from './page.ts'
-import type { ToldToPeople } from './told.ts'
+import type { PageContent } from './page-content.ts'
 
 type Way = {
   readonly protocol: string
@@ -11,7 +11,7 @@ type Way = {
 }
 
 /** One thing on a shelf, and every way to buy it. */
-export function itemPage({ body, request, facts }: ToldToPeople): Shown {
+export function itemPage({ body, request, facts }: PageContent): Shown {
   const { catalogId, displayName, description, price, available, picture, limitPerPlayer, ways } =
     body as unknown as CatalogItem & {
       readonly catalogId: string
@@ -33,7 +33,7 @@ ${available === false ? html`<p class="note">It cannot be bought now, and nobody
   }
 }
 
-function waysSection(ways: readonly Way[], rails: ToldToPeople['facts']['rails']): Html {
+function waysSection(ways: readonly Way[], rails: PageContent['facts']['rails']): Html {
   const links = ways.map(({ protocol, purchaseUrl, body }) => {
     const label = rails.find(({ name }) => name === protocol)?.label ?? protocol
     const query = new URLSearchParams(Object.entries(body).map(([key, value]) => [key, String(value)]))

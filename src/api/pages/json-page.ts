@@ -1,10 +1,10 @@
 import { type Json, stringify } from '../../base/json.ts'
 import { type Html, html } from './html.ts'
 import type { Shown } from './page.ts'
-import type { ToldToPeople } from './told.ts'
+import type { PageContent } from './page-content.ts'
 
 /** An answer that has no page of its own: what it is, and all that it says. */
-export function jsonPage({ rows, body, request }: ToldToPeople): Shown {
+export function jsonPage({ rows, body, request }: PageContent): Shown {
   const [row] = rows
   const title = row?.summary ?? request.path
   return {

@@ -5,12 +5,12 @@ import { priceWords } from '../facts/guidance.ts'
 import { recipeArticle } from './home.ts'
 import { html } from './html.ts'
 import type { Shown } from './page.ts'
+import type { PageContent } from './page-content.ts'
 import { purchaseForm } from './purchase-form.ts'
 import { payScript } from './scripts.ts'
-import type { ToldToPeople } from './told.ts'
 
 /** A route that costs money: what it sells, for how much, and how to pay; by the press of a button where there is a wallet. */
-export function paidPage({ facts, rows, request, status }: ToldToPeople): Shown {
+export function paidPage({ facts, rows, request, status }: PageContent): Shown {
   const route = rows.find((row): row is PaidRoute => row.kind === 'paid')!
   const { rail } = route.offer
   const priced = facts.paid.find((other) => other.route === route) ?? { route, amount: null, range: null }

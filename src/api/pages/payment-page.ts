@@ -4,7 +4,7 @@ import { formatUsd, usd } from '../../base/money.ts'
 import { type Html, html } from './html.ts'
 import { codeBlock } from './json-page.ts'
 import type { Shown } from './page.ts'
-import type { ToldToPeople } from './told.ts'
+import type { PageContent } from './page-content.ts'
 
 /** Of what becomes of a purchase, in the order it happens. */
 const STATES: Readonly<Record<string, readonly [title: string, next: string]>> = {
@@ -25,7 +25,7 @@ const MOVED: Readonly<Record<string, string>> = {
 }
 
 /** A payment by any of its handles: did money move, what was it for, what next. */
-export function paymentPage({ body, status, request, facts }: ToldToPeople): Shown {
+export function paymentPage({ body, status, request, facts }: PageContent): Shown {
   const bound = (body['boundTo'] ?? {}) as JsonObject
   const state = String(body['status'] ?? bound['status'] ?? '')
   const [title, next] = STATES[state] ?? ['This payment', '']
@@ -47,7 +47,7 @@ ${codeBlock('The answer', stringify(body as Json, 2))}`,
 
 type Fact = readonly [what: string, value: string | Html]
 
-function rowsOf(body: JsonObject, state: string, surfaces: ToldToPeople['facts']['surfaces']): readonly Fact[] {
+function rowsOf(body: JsonObject, state: string, surfaces: PageContent['facts']['surfaces']): readonly Fact[] {
   const payment = (body['payment'] ?? {}) as JsonObject
   const bound = (body['boundTo'] ?? {}) as JsonObject
   const refund = (body['refund'] ?? null) as JsonObject | null

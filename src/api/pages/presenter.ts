@@ -3,10 +3,10 @@ import type { Host, Route } from '../../domain/route.ts'
 import type { Facts, FactsSource } from '../facts/facts.ts'
 import { allHeaders, type Headers, type Reply } from '../http/reply.ts'
 import type { HttpRequest } from '../http/request.ts'
+import { wantsPage } from './accept-header.ts'
 import { pageFor } from './chooser.ts'
 import { pageHeaders, printPage, type Shown } from './page.ts'
-import type { ToldToPeople } from './told.ts'
-import { wantsPage } from './wanted.ts'
+import type { PageContent } from './page-content.ts'
 
 /** Shows people what machines are told. */
 type Presenter = {
@@ -59,7 +59,7 @@ export function createPresenter({ routes, factsOf, hostOf, isPaid }: PresenterOp
       if (reply.status < 400 && !rows.some(isTold)) return reply
       const body = JSON.parse(reply.body) as Json
       if (typeof body !== 'object' || body === null || Array.isArray(body)) return reply
-      const told: ToldToPeople = {
+      const told: PageContent = {
         facts: await factsFor(request),
         request,
         rows,

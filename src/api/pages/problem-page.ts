@@ -3,7 +3,7 @@ import { adviceOf, type ProblemCode, problems } from '../../base/problem.ts'
 import type { ProblemKind } from '../../base/problem-kind.ts'
 import { type Html, html } from './html.ts'
 import type { Shown } from './page.ts'
-import type { ToldToPeople } from './told.ts'
+import type { PageContent } from './page-content.ts'
 
 const TAKEN = {
   true: 'Money was taken.',
@@ -12,7 +12,7 @@ const TAKEN = {
 } as const
 
 /** What went wrong, whether money moved, and what to do next. */
-export function problemPage({ body, status, request }: ToldToPeople): Shown {
+export function problemPage({ body, status, request }: PageContent): Shown {
   const title = String(body['title'] ?? 'Something went wrong')
   const code = String(body['code'] ?? '')
   const { taken } = (body['payment'] ?? {}) as { taken?: boolean | 'unknown' }

@@ -4,10 +4,10 @@ import { cheapest } from '../facts/example.ts'
 import type { Facts } from '../facts/facts.ts'
 import { type Html, html } from './html.ts'
 import type { Shown } from './page.ts'
+import type { PageContent } from './page-content.ts'
 import { readyForm } from './purchase-form.ts'
 import { sandboxScript } from './scripts.ts'
 import { table } from './table.ts'
-import type { ToldToPeople } from './told.ts'
 
 type Sandbox = {
   readonly demo: { readonly privateKey: string; readonly address: string; readonly nickname: string }
@@ -18,7 +18,7 @@ type Sandbox = {
 }
 
 /** Everything that somebody needs to try the shop, at hand. */
-export function sandboxPage({ body, facts, request }: ToldToPeople): Shown {
+export function sandboxPage({ body, facts, request }: PageContent): Shown {
   const { demo, players, chains, magic, operatorToken } = body as unknown as Sandbox
   return {
     title: `${facts.config.service.name}: sandbox`,

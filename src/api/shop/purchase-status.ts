@@ -61,7 +61,7 @@ export async function paymentStatus(checkout: Checkout, reference: string): Prom
   if (!found) throw await unclaimed(checkout, reference)
   if (other) throw ambiguous()
   const { order, isOwn } = found
-  const late = order.status === 'expired' ? await checkout.orders.stray(order.id) : null
+  const late = order.status === 'expired' ? await checkout.orders.orphanedPayment(order.id) : null
   if (late) throw reachedUs(checkout, late)
   const told = toldBy(checkout, order)
   const { refund, statusUrl, publicStatusUrl } = viewOf<JsonObject>(told, order)
@@ -115,8 +115,8 @@ async function ordersBy(checkout: Checkout, reference: string): Promise<readonly
   const { orders } = checkout
   const found = REFERENCE.test(reference) ? await orders.byReference(reference) : []
   // Somebody may have called theirs like money of another payer that bought nothing.
-  const stray = found[0]?.isChosen ? await orders.stray(reference) : null
-  if (stray) throw stray.transaction === reference.toLowerCase() ? reachedUs(checkout, stray) : ambiguous()
+  const orphaned = found[0]?.isChosen ? await orders.orphanedPayment(reference) : null
+  if (orphaned) throw orphaned.transaction === reference.toLowerCase() ? reachedUs(checkout, orphaned) : ambiguous()
   return found
 }
 
@@ -133,8 +133,8 @@ const ANY_RAIL = ''
 
 /** Never claimed; but the money may have reached us all the same, and then its payer is told so. */
 async function unclaimed(checkout: Checkout, reference: string): Promise<Problem> {
-  const stray = REFERENCE.test(reference) ? await checkout.orders.stray(reference) : null
-  if (stray) return reachedUs(checkout, stray)
+  const orphaned = REFERENCE.test(reference) ? await checkout.orders.orphanedPayment(reference) : null
+  if (orphaned) return reachedUs(checkout, orphaned)
   const name = reference.slice(0, 80)
   if (!(await mayHaveForgotten(checkout)))
     return new Problem('payment_not_found', `No payment ${name} was ever claimed here.`)
@@ -154,11 +154,11 @@ async function mayHaveForgotten({ isInDoubt, orders, clock }: Checkout): Promise
 }
 
 /** Without a purchase, or after its order had been given up. */
-function reachedUs({ paymentUrl }: Checkout, stray: Arrival): Problem {
-  const isOver = ['refunded', 'kept', 'dust'].includes(stray.state)
-  return new Problem('payment_conflict', `This payment reached us without a purchase. ${wayOf(stray)}`, {
-    ...(isOver ? { action: 'none' } : { action: 'poll', statusUrl: paymentUrl(ANY_RAIL, stray.transaction) }),
-    members: { refund: refundOf(stray) },
+function reachedUs({ paymentUrl }: Checkout, orphaned: Arrival): Problem {
+  const isOver = ['refunded', 'kept', 'dust'].includes(orphaned.state)
+  return new Problem('payment_conflict', `This payment reached us without a purchase. ${wayOf(orphaned)}`, {
+    ...(isOver ? { action: 'none' } : { action: 'poll', statusUrl: paymentUrl(ANY_RAIL, orphaned.transaction) }),
+    members: { refund: refundOf(orphaned) },
   })
 }
 

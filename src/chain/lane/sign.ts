@@ -52,7 +52,7 @@ export async function signAndRecord(lane: Lane, { lease, orderId, step }: Errand
     }
     noteTaken(lane, nonce)
     if (obstacle === null) {
-      tank.promise(call.gas * fees.maxFeePerGas)
+      tank.reserve(call.gas * fees.maxFeePerGas)
       return send
     }
     // Another process took the nonce: the row goes on behind the last that is written down.

@@ -4,11 +4,11 @@ import type { Rpc } from '../rpc.ts'
 
 /** What a key has for gas. Read seldom: between two readings, what is signed is taken off. */
 export type Tank = {
-  /** At least this recent, less what was promised since; null where gas is paid otherwise. */
+  /** At least this recent, less what was reserved since; null where gas is paid otherwise. */
   left(ageMaxMs: number): Promise<bigint | null>
   /** What was read last, without asking anybody. */
   known(): bigint | null
-  promise(wei: bigint): void
+  reserve(wei: bigint): void
   read(): Promise<bigint>
 }
 
@@ -20,7 +20,7 @@ export function createTank(options: {
 }): Tank {
   const { rpc, signer, clock, isFilled } = options
   let reading: { readonly at: number; readonly wei: bigint } | null = null
-  let promised = 0n
+  let reserved = 0n
 
   async function read(): Promise<bigint> {
     return BigInt(await rpc.request<string>('eth_getBalance', [signer, 'latest']))
@@ -29,17 +29,17 @@ export function createTank(options: {
   return {
     read,
     known: () => (isFilled ? (reading?.wei ?? null) : null),
-    promise(wei) {
-      promised += wei
+    reserve(wei) {
+      reserved += wei
     },
     async left(ageMaxMs) {
       if (!isFilled) return null
       if (reading === null || clock.now() - reading.at >= ageMaxMs) {
         const at = clock.now()
         reading = { at, wei: await read() }
-        promised = 0n
+        reserved = 0n
       }
-      return reading.wei - promised
+      return reading.wei - reserved
     },
   }
 }

@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { sameAddress } from '../../base/address.ts'
-import type { Crew } from '../../setup/carry-out.ts'
 import { assertAffordable } from '../../setup/cost.ts'
 import { addressIn, birthsOf, deploymentSteps, placesOf } from '../../setup/deployment.ts'
 import { fillOption } from '../../setup/env-file.ts'
 import { assertFactory } from '../../setup/factory.ts'
 import { SetupFault } from '../../setup/fault.ts'
-import { keepPlan, markDone, type Plan, readPlan } from '../../setup/plan-file.ts'
+import { markDone, type Plan, readPlan, savePlan } from '../../setup/plan-file.ts'
 import { contractFacts } from '../../setup/status.ts'
+import type { Crew } from '../../setup/step-runner.ts'
 import type { Command, CommandCall } from '../command.ts'
 import type { Output } from '../output.ts'
 import { factsJson, factsText } from './facts.ts'
@@ -65,7 +65,7 @@ export const deployContracts: Command = {
 function choosePlan(call: CommandCall, { config }: Workplace, crew: Crew | null, path: string): Plan {
   const known = readPlan(path)
   const deployer = crew?.wallet.address ?? null
-  const plan = known && !hasTerms(call) ? known : keepPlan(path, readTerms(call, config, deployer))
+  const plan = known && !hasTerms(call) ? known : savePlan(path, readTerms(call, config, deployer))
   const { admin, chainId } = plan.terms
   if (chainId !== config.chain.chainId)
     throw new SetupFault(

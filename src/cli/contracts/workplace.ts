@@ -8,11 +8,11 @@ import { createRpc, httpTransport, type Rpc } from '../../chain/rpc.ts'
 import { createWallet } from '../../chain/wallet.ts'
 import { type ContractsConfig, readContractsConfig, readDeployerKey } from '../../config/contracts.ts'
 import { defaultLimits } from '../../config/limits.ts'
-import { type Crew, carryOut, type Done } from '../../setup/carry-out.ts'
 import { SetupFault } from '../../setup/fault.ts'
 import { writeSafeBatch } from '../../setup/safe-batch.ts'
 import { openSendFile } from '../../setup/send-file.ts'
 import type { Step } from '../../setup/step.ts'
+import { type Crew, carryOut, type Done } from '../../setup/step-runner.ts'
 import { type CommandCall, type Option, UsageFault } from '../command.ts'
 
 /** How the transactions of a command come to the chain. */

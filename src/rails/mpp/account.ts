@@ -1,6 +1,6 @@
 import type { ChainAccess } from '../../chain/access.ts'
-import { secondOpinion } from '../../chain/agreed.ts'
 import { contractAt } from '../../chain/contract.ts'
+import { secondOpinion } from '../../chain/node-agreement.ts'
 import { erc20Abi } from '../../chain/tokens.ts'
 import { confirmationsFor, type MppConfig } from '../../config/config.ts'
 import type { Rail } from '../../domain/rail.ts'

@@ -35,8 +35,8 @@ export async function verifyPull(options: PullOptions, credential: MppCredential
   const newest = await head.latest()
   const expiresAt = assertCanLand(credential, transaction, newest, clock.now())
   const fromBlock = newPaymentStart(newest.number).toString()
-  const kept = { raw, hash: hash.toLowerCase() as Hash, memo, fromBlock }
-  return { payer: sender, amount: terms.price, expiresAt, kept }
+  const stored = { raw, hash: hash.toLowerCase() as Hash, memo, fromBlock }
+  return { payer: sender, amount: terms.price, expiresAt, stored }
 }
 
 /** Everything that can be said without a look at the transaction. */

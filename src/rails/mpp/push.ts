@@ -32,7 +32,7 @@ export type PushOptions = {
 type PushVerdict =
   | { readonly kind: 'pays'; readonly seen: Seen }
   | { readonly kind: 'unseen' }
-  | { readonly kind: 'astray'; readonly detail: string; readonly mayBeAnothers: boolean }
+  | { readonly kind: 'orphaned'; readonly detail: string; readonly mayBeAnothers: boolean }
 
 /**
  * The money has moved already, if the payer speaks the truth, and only the chain knows. What it does not show is no payment yet and leaves
@@ -51,16 +51,16 @@ export async function verifyPush(options: PushOptions, credential: MppCredential
     )
   }
   const paid = isGenuine(options.terms, credential, 'then') ? paidFor(receipt, chargeOf(options, credential)) : null
-  if (!paid) return astray(options, credential, receipt)
+  if (!paid) return orphaned(options, credential, receipt)
   if (paid.amount < BigInt(credential.request.amount) && arrived < REFUND_AT_LEAST)
     return {
-      kind: 'astray',
+      kind: 'orphaned',
       detail: 'That is less than was asked for, and too little to be sent back; it buys nothing.',
       mayBeAnothers: false,
     }
   const isByAccessKey = terms.payerActs ? await options.isByAccessKey(receipt.transactionHash) : false
   if (isByAccessKey === null) return { kind: 'unseen' }
-  if (isByAccessKey) return { kind: 'astray', detail: `${OWN_KEY} The money goes back.`, mayBeAnothers: false }
+  if (isByAccessKey) return { kind: 'orphaned', detail: `${OWN_KEY} The money goes back.`, mayBeAnothers: false }
   assertRightPlace(credential, terms)
   return { kind: 'pays', seen: await seenOf(options, credential, terms, { receipt, paid }) }
 }
@@ -91,16 +91,16 @@ function chargeOf({ terms }: PushOptions, { challenge, request }: MppCredential)
 }
 
 /** Whoever sent another challenge's money here by mistake, or on purpose, hears that it goes back, and to whom it came from. */
-function astray({ terms }: PushOptions, { challenge }: MppCredential, receipt: Receipt): PushVerdict {
+function orphaned({ terms }: PushOptions, { challenge }: MppCredential, receipt: Receipt): PushVerdict {
   const memos = memoTransfers(receipt, terms.currency)
   if (memos.some(({ memo }) => isBoundTo(memo, challenge.realm, challenge.id)))
     return {
-      kind: 'astray',
+      kind: 'orphaned',
       detail: 'The money was moved by another account than the one it came from; it buys nothing and goes back there.',
       mayBeAnothers: false,
     }
   return {
-    kind: 'astray',
+    kind: 'orphaned',
     detail: 'That transaction paid this shop, but not this challenge; it buys nothing and goes back to its payer.',
     mayBeAnothers: memos.some(({ memo }) => tagIn(memo) !== null),
   }
@@ -130,7 +130,7 @@ async function seenOf(
     amount: paid.amount,
     // Only for the case that the chain drops it again: then it has this long to come back.
     expiresAt: clock.now() + challengeTtlMs,
-    kept: { raw: null, hash: receipt.transactionHash, memo: paid.memo, fromBlock: receipt.blockNumber.toString() },
+    stored: { raw: null, hash: receipt.transactionHash, memo: paid.memo, fromBlock: receipt.blockNumber.toString() },
     objection: (await objectionTo(options, credential, terms, { receipt, paid })) ?? undefined,
   }
 }

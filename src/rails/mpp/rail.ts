@@ -4,12 +4,12 @@ import type { Random } from '../../base/id.ts'
 import { type JsonObject, stringify } from '../../base/json.ts'
 import { formatUsd, type Usd } from '../../base/money.ts'
 import type { Secret } from '../../base/secret.ts'
+import { isConfirmedByNodes } from '../../chain/paid-transaction.ts'
 import { receiptAround } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import { memoBehind } from '../../chain/tip20.ts'
 import { refundTransfer } from '../../chain/transfer.ts'
-import { isWitnessed } from '../../chain/witness.ts'
 import type { Challenger, Credential, Rail, Resource, Terms, Verified } from '../../domain/rail.ts'
 import { createBalances } from '../balances.ts'
 import { type ConfirmationRule, isIrrevocable } from '../confirmations.ts'
@@ -27,9 +27,9 @@ import {
 import type { ChargeTerms } from './charge.ts'
 import { networksOf, readCredential } from './credential.ts'
 import { documentsOf } from './documents.ts'
-import { landed } from './landed.ts'
 import { tagIn, transferIdentity } from './memo.ts'
 import { nameOf, paymentOf } from './payment.ts'
+import { landed } from './payment-search.ts'
 import { LATE_MS_MAX, type PullOptions, verifyPull } from './pull.ts'
 import { type PushOptions, verifyPush } from './push.ts'
 import type { ChargeSettler } from './settlement.ts'
@@ -89,7 +89,7 @@ export function mppRail(options: MppOptions): Rail {
         { clock, deepTime },
         { expiresAt: Date.parse((content as MppCredential).challenge.expires) + LATE_MS_MAX },
       ),
-    isWitnessed: (order) => isWitnessed(rpc, order),
+    isConfirmedByNodes: (order) => isConfirmedByNodes(rpc, order),
 
     async identityOf(transfer) {
       const memo = memoBehind(await receiptAround(rpc, transfer), asset, transfer.logIndex)
@@ -108,9 +108,9 @@ export function mppRail(options: MppOptions): Rail {
     // The protocol forbids a receipt on anything but a paid success, and has no word for "not yet".
     pendingReceipt: () => ({ headers: {}, meta: {} }),
 
-    refund: ({ id: orderId, payer, amount, asset, settlement }, lease, isOwed) =>
+    refund: ({ id: orderId, payer, amount, asset, settlement }, lease, stillOwed) =>
       refundTransfer(
-        { rpc, sender: treasury, orderId, lease, isOwed },
+        { rpc, sender: treasury, orderId, lease, stillOwed },
         { token: asset, to: payer, amount, since: settlement?.transaction },
       ),
 

@@ -2,7 +2,7 @@ import { type Address, type Hash, sameAddress } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import type { Log } from '../../base/log.ts'
 import type { Waypoint } from '../../base/waypoint.ts'
-import { mayHaveSucceeded } from '../../chain/agreed.ts'
+import { mayHaveSucceeded } from '../../chain/node-agreement.ts'
 import { pollUntil, type Receipt, readReceipt, recallReceipt } from '../../chain/receipt.ts'
 import { type Rpc, RpcError } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
@@ -13,7 +13,7 @@ import { foundByAny, isOver, isRemembered, lastSearchFrom } from '../last-look.t
 import { isBoundTo } from './memo.ts'
 
 /** What an open order keeps of its payment: enough to send it again, or to find it. Wiped as soon as the outcome is known. */
-export type KeptPayment = {
+export type StoredPayment = {
   readonly challengeId: string
   /** The name that the shop had when it issued the challenge. */
   readonly realm: string
@@ -68,19 +68,19 @@ export function createChargeSettler(options: SettlerOptions): ChargeSettler {
   return {
     async settle(order) {
       const isLast = await isOver(options, order)
-      const kept = await searched(options, order, isLast)
-      const known = order.inDoubt ? await find(options, order, kept, isLast) : null
+      const stored = await searched(options, order, isLast)
+      const known = order.inDoubt ? await find(options, order, stored, isLast) : null
       if (known) return known
-      const maySend = kept.raw !== null && clock.now() < order.expiresAt
-      const refusal = maySend ? await broadcast(options, order, kept.raw!) : null
+      const maySend = stored.raw !== null && clock.now() < order.expiresAt
+      const refusal = maySend ? await broadcast(options, order, stored.raw!) : null
       await waypoint('send.broadcast')
-      const receipt = await pollUntil(clock, refusal ? 0 : waitMs, () => readReceipt(rpc, kept.hash), rpc.heads)
+      const receipt = await pollUntil(clock, refusal ? 0 : waitMs, () => readReceipt(rpc, stored.hash), rpc.heads)
       const outcome =
-        (receipt && (await judge(options, order, receipt))) ?? (await byMemo(options, order, kept, isLast))
+        (receipt && (await judge(options, order, receipt))) ?? (await byMemo(options, order, stored, isLast))
       if (outcome) return outcome
       // Mined, and it paid nothing. A block that is not deep may be replaced by one in which it does.
       if (receipt && !(await isIrrevocable(options, receipt, order.amount)))
-        return { kind: 'unknown', detail: NOT_DEEP, transaction: kept.hash, hasFailed: true }
+        return { kind: 'unknown', detail: NOT_DEEP, transaction: stored.hash, hasFailed: true }
       if (receipt)
         return {
           kind: 'refused',
@@ -90,20 +90,20 @@ export function createChargeSettler(options: SettlerOptions): ChargeSettler {
         }
       // Only the very first send can be refused for good: after one whose answer was lost, the bytes may be in some pool.
       if (refusal && !order.inDoubt) return { kind: 'refused', ...refusalOf(refusal) }
-      return absent(options, order, kept, isLast)
+      return absent(options, order, stored, isLast)
     },
   }
 }
 
-async function searched({ rpc }: SettlerOptions, order: PaidOrder, isLast: boolean): Promise<KeptPayment> {
-  const kept = keptPayment(order)
-  if (!isLast) return kept
-  return { ...kept, fromBlock: (await lastSearchFrom(rpc, order, BigInt(kept.fromBlock))).toString() }
+async function searched({ rpc }: SettlerOptions, order: PaidOrder, isLast: boolean): Promise<StoredPayment> {
+  const stored = storedPayment(order)
+  if (!isLast) return stored
+  return { ...stored, fromBlock: (await lastSearchFrom(rpc, order, BigInt(stored.fromBlock))).toString() }
 }
 
 /** What a transaction means for an order. Null: it is not this order's money. */
 async function judge(options: SettlerOptions, order: PaidOrder, receipt: Receipt): Promise<SettleOutcome | null> {
-  const { challengeId, realm } = keptPayment(order)
+  const { challengeId, realm } = storedPayment(order)
   const { asset: currency, payTo: recipient, amount } = order
   const paid = paidFor(receipt, { challengeId, realm, currency, recipient, amount })
   if (!paid || paid.amount !== amount || !sameAddress(paid.from, order.payer)) return null
@@ -129,7 +129,7 @@ async function broadcast({ rpc, log }: SettlerOptions, order: PaidOrder, raw: He
 async function byMemo(
   options: SettlerOptions,
   order: PaidOrder,
-  { memo, fromBlock }: KeptPayment,
+  { memo, fromBlock }: StoredPayment,
   isLast: boolean,
 ): Promise<SettleOutcome | null> {
   if (memo === null) return null
@@ -159,11 +159,11 @@ async function byMemo(
 async function find(
   options: SettlerOptions,
   order: PaidOrder,
-  kept: KeptPayment,
+  stored: StoredPayment,
   isLast: boolean,
 ): Promise<SettleOutcome | null> {
-  const receipt = await receiptOf(options.rpc, kept.hash, isLast)
-  return (receipt && (await judge(options, order, receipt))) ?? byMemo(options, order, kept, isLast)
+  const receipt = await receiptOf(options.rpc, stored.hash, isLast)
+  return (receipt && (await judge(options, order, receipt))) ?? byMemo(options, order, stored, isLast)
 }
 
 /** Whoever looks for the last time may do so after hours. */
@@ -178,7 +178,7 @@ const FORGOTTEN =
 async function absent(
   { rpc }: SettlerOptions,
   order: PaidOrder,
-  { hash, memo, fromBlock }: KeptPayment,
+  { hash, memo, fromBlock }: StoredPayment,
   isLast: boolean,
 ): Promise<SettleOutcome> {
   if (!isLast)
@@ -198,9 +198,9 @@ async function absent(
   }
 }
 
-function keptPayment(order: PaidOrder): KeptPayment {
+function storedPayment(order: PaidOrder): StoredPayment {
   if (order.authorization === null) throw new TypeError(`order ${order.id} has no payment to settle`)
-  return order.authorization as unknown as KeptPayment
+  return order.authorization as unknown as StoredPayment
 }
 
 function refusalOf({ message }: RpcError): {

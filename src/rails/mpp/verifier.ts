@@ -35,11 +35,11 @@ export type TransactionVerifier = {
   /** What the chain calls a signed transaction. */
   hashOf(raw: Hex): Promise<Hash>
   /** What its payer can be found by on the chain, whether it pays or not. Null: nobody can read it, so it never landed. */
-  promiseIn(credential: MppCredential): Promise<Promised | null>
+  signedTransferIn(credential: MppCredential): Promise<SignedTransfer | null>
 }
 
 /** Null for what it does not show. */
-type Promised = { readonly hash: Hash; readonly memo: Hex | null; readonly sender: Address | null }
+type SignedTransfer = { readonly hash: Hash; readonly memo: Hex | null; readonly sender: Address | null }
 
 /**
  * mppx as verifier: it decodes the calls, holds them against the challenge and simulates them. Whether there is still time to pay is for
@@ -88,7 +88,7 @@ export function createTransactionVerifier(options: {
     }
   }
 
-  async function promiseIn({ challenge, proof }: MppCredential): Promise<Promised | null> {
+  async function signedTransferIn({ challenge, proof }: MppCredential): Promise<SignedTransfer | null> {
     if (proof.mode !== 'pull') throw new TypeError('only a signed transaction is a promise')
     const canonical = readable(proof.raw)
     if (canonical === null) return null
@@ -101,7 +101,7 @@ export function createTransactionVerifier(options: {
     return { hash, memo, sender: proven && checksumAddress(proven.sender) }
   }
 
-  return { verify, promiseIn, hashOf: async (signed) => canonicalOf(signed).hash }
+  return { verify, signedTransferIn, hashOf: async (signed) => canonicalOf(signed).hash }
 
   async function validate(credential: unknown, request: unknown): Promise<{ sender: Address }> {
     try {

@@ -1,5 +1,5 @@
 import type { ChainAccess } from '../../chain/access.ts'
-import { secondOpinion } from '../../chain/agreed.ts'
+import { secondOpinion } from '../../chain/node-agreement.ts'
 import { confirmationsFor, type X402Config } from '../../config/config.ts'
 import type { Rail } from '../../domain/rail.ts'
 import type { RailAccount, RailParts } from '../kind.ts'

@@ -41,7 +41,7 @@ export function createCredentialReader(options: {
       askedAt: (Number(authorization.validBefore) + 1 - money.maxTimeoutSeconds) * 1000,
       funds: 'authorized',
       content: payload,
-      promiseDigest: sha256Hex(signature.toLowerCase()),
+      signedDigest: sha256Hex(signature.toLowerCase()),
       // Authorization and signature are calldata of the settlement: whoever reads the chain has them too.
       async shownBy() {
         const digest = authorizationDigest(domain, authorization)

@@ -26,7 +26,7 @@ import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
 import { NOT_DEEP } from '../confirmations.ts'
 import { unknownPaymentStart } from '../search-start.ts'
 import type { Facilitator } from './facilitator.ts'
-import { keptPayment, type SettlementReader, type SettlementRefusal, USED_UNSEEN } from './settlement.ts'
+import { type SettlementReader, type SettlementRefusal, storedPayment, USED_UNSEEN } from './settlement.ts'
 
 // A fixed limit instead of an estimate saves a call; FiatToken needs about 75,000. A contract wallet may burn more, and no more than this.
 const GAS_OF_KEY = 150_000n
@@ -78,8 +78,8 @@ async function verify(options: InprocOptions, payment: Payment): Promise<void> {
 
 async function settle(options: InprocOptions, order: PaidOrder, lease: Lease): Promise<SettleOutcome> {
   const { rpc, asset, settler, reader } = options
-  const kept = keptPayment(order)
-  const call = callOf(asset, kept)
+  const stored = storedPayment(order)
+  const call = callOf(asset, stored)
   const state = await sent(options, order, { call, lease })
   if (state?.state === 'mined') {
     const outcome = await reader.judge(order, state.receipt)
@@ -87,7 +87,7 @@ async function settle(options: InprocOptions, order: PaidOrder, lease: Lease): P
   }
   // Reverted, or not there yet: somebody else may have brought the same payment to the chain first, and then we are paid.
   const found = await reader.find(order)
-  if (found) return heldToAccount(options, order, call, { outcome: found, state })
+  if (found) return withPayersFault(options, order, call, { outcome: found, state })
   if (state?.state !== 'mined') return reader.absent(order, null, state?.state === 'pending' ? state.hash : undefined)
   // The same transaction may be mined anew, in a block that replaces this one, and take the money then: its time was not over in that block.
   if (!(await reader.isIrrevocable(order, state.receipt))) {
@@ -102,7 +102,7 @@ async function settle(options: InprocOptions, order: PaidOrder, lease: Lease): P
   // The node that was just asked may be behind the one that showed the receipt; as of that one's block, or a later one, there is no doubt. And as of
   // one that two nodes have: of a block that it has not got the other one would never say anything.
   const number = await newestShared(rpc)
-  const isUsed = async (block?: bigint) => isUsedByAny(rpc, asset, kept.authorization, block)
+  const isUsed = async (block?: bigint) => isUsedByAny(rpc, asset, stored.authorization, block)
   if (number === null || number < state.receipt.blockNumber || (await isUsed(number))) return USED
   const refusal = await whyReverted(options, order, call, state.receipt)
   // Somebody may have brought it to the chain meanwhile: the next look will find it.
@@ -147,7 +147,7 @@ async function wasCancelled(
 }
 
 /** Whoever burned our gas may cancel the payment afterwards, or spend it elsewhere: that is why it cannot land any more, and not what it cost us. */
-async function heldToAccount(
+async function withPayersFault(
   options: InprocOptions,
   order: PaidOrder,
   call: Call,
@@ -171,7 +171,7 @@ async function burnedBy(
   { receipt: { gasUsed }, isCodes }: { readonly receipt: Receipt; readonly isCodes: boolean },
 ): Promise<Pick<SettlementRefusal, 'hasBurned' | 'suspects'>> {
   if (!isCodes) return { hasBurned: gasUsed * 10n > call.gas * 9n, suspects: [] }
-  const bytes = BigInt(keptPayment(order).signature.length / 2)
+  const bytes = BigInt(storedPayment(order).signature.length / 2)
   const hasBurned = gasUsed > GAS_WITHOUT_CODE + GAS_OF_BYTE * bytes
   return { hasBurned, suspects: hasBurned ? codeSuspects(await readCode(rpc, order.payer)) : [] }
 }

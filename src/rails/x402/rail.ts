@@ -5,11 +5,11 @@ import type { JsonObject } from '../../base/json.ts'
 import { formatUsd, type Usd } from '../../base/money.ts'
 import { authorizationBehind } from '../../chain/eip3009.ts'
 import type { HeadSource } from '../../chain/head.ts'
+import { isConfirmedByNodes } from '../../chain/paid-transaction.ts'
 import { receiptAround } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import { refundTransfer } from '../../chain/transfer.ts'
-import { isWitnessed } from '../../chain/witness.ts'
 import type { Rail, Wire } from '../../domain/rail.ts'
 import { createBalances } from '../balances.ts'
 import { createCredentialReader } from './credential.ts'
@@ -78,7 +78,7 @@ export function x402Rail(options: X402Options): Rail {
     landed: ({ content }, word) => reader.landed((content as Payload).payload.authorization, word),
     isOver: ({ content }) =>
       reader.isOver({ expiresAt: Number((content as Payload).payload.authorization.validBefore) * 1000 }),
-    isWitnessed: (order) => isWitnessed(rpc, order),
+    isConfirmedByNodes: (order) => isConfirmedByNodes(rpc, order),
     settle: (order, lease) => facilitator.settle(order, lease),
     receipt: ({ transaction, network, payer }) => response({ success: true, transaction, network, payer }),
 
@@ -88,9 +88,9 @@ export function x402Rail(options: X402Options): Rail {
         ? response({ success: true, transaction: settlement.transaction, network, payer })
         : response({ success: false, errorReason: 'settlement_pending', transaction: '', network, payer }),
 
-    refund: ({ id: orderId, payer, amount, asset, settlement }, lease, isOwed) =>
+    refund: ({ id: orderId, payer, amount, asset, settlement }, lease, stillOwed) =>
       refundTransfer(
-        { rpc, sender: treasury, orderId, lease, isOwed },
+        { rpc, sender: treasury, orderId, lease, stillOwed },
         { token: asset, to: payer, amount, since: settlement?.transaction },
       ),
 

@@ -9,7 +9,7 @@ import { readReceipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { PaidOrder } from '../../domain/rail.ts'
 import type { Facilitator } from './facilitator.ts'
-import { keptPayment, type SettlementReader, type SettlementRefusal } from './settlement.ts'
+import { type SettlementReader, type SettlementRefusal, storedPayment } from './settlement.ts'
 import type { Payload, Requirements } from './wire.ts'
 
 /** Reasons after which nothing was sent. Every other refusal leaves the outcome to the chain (CDP: `success: false` is no proof). */
@@ -73,7 +73,7 @@ export function remoteFacilitator(options: RemoteOptions): Facilitator {
     },
 
     async settle(order) {
-      const { remote } = keptPayment(order)
+      const { remote } = storedPayment(order)
       const before = await reader.find(order)
       if (before) return before
       const answer = await settle(options, remote as unknown as Asked)

@@ -15,13 +15,13 @@ import {
 import { type Receipt, readReceipt, recallReceipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
-import type { NodeWord, PaidOrder, SettleOutcome } from '../../domain/rail.ts'
+import type { NodeQuorum, PaidOrder, SettleOutcome } from '../../domain/rail.ts'
 import { type ConfirmationRule, isIrrevocable, NOT_DEEP, settledOnceConfirmed } from '../confirmations.ts'
 import { foundByAny, isOver, isRemembered, lastSearchFrom } from '../last-look.ts'
 import { unknownPaymentStart } from '../search-start.ts'
 
 /** What an open order keeps of its payment. Wiped as soon as the outcome is known. */
-export type KeptPayment = {
+export type StoredPayment = {
   readonly authorization: Authorization
   readonly signature: Hex
   /** A block from before the payment could have landed: where a search begins. */
@@ -36,7 +36,7 @@ export type SettlementReader = {
   /** Judges one receipt: only logs of the token itself count, never what somebody answered. */
   judge(order: PaidOrder, receipt: Receipt): Promise<SettleOutcome | null>
   /** The transaction in which this authorization moved its money, if it did. */
-  landed(authorization: Authorization, word: NodeWord): Promise<Hash | null>
+  landed(authorization: Authorization, quorum: NodeQuorum): Promise<Hash | null>
   /** Will the chain never say anything else about this order's payment than this receipt? */
   isIrrevocable(order: PaidOrder, receipt: Receipt): Promise<boolean>
   /** Is its time over for good? The chain's own counts: ours may be wrong, and only a node that has passed the end can say that a payment never came. */
@@ -49,9 +49,9 @@ export type SettlementRefusal = Omit<SettleOutcome & { readonly kind: 'refused' 
 
 export const USED_UNSEEN = 'The payment was used on the chain; its transfer is not visible yet.'
 
-export function keptPayment(order: PaidOrder): KeptPayment {
+export function storedPayment(order: PaidOrder): StoredPayment {
   if (order.authorization === null) throw new TypeError(`order ${order.id} has no payment to settle`)
-  return order.authorization as unknown as KeptPayment
+  return order.authorization as unknown as StoredPayment
 }
 
 type ReaderOptions = ConfirmationRule &
@@ -61,7 +61,7 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
   const { rpc, asset } = options
 
   async function judge(order: PaidOrder, receipt: Receipt): Promise<SettleOutcome | null> {
-    const { authorization } = keptPayment(order)
+    const { authorization } = storedPayment(order)
     if (!paidBy(receipt, asset, authorization)) return null
     return settledOnceConfirmed(options, order, receipt, order.payer)
   }
@@ -72,7 +72,7 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
     isIrrevocable: (order, receipt) => isIrrevocable(options, receipt, order.amount),
 
     async find(order) {
-      const { authorization, fromBlock } = keptPayment(order)
+      const { authorization, fromBlock } = storedPayment(order)
       if (!(await isAuthorizationUsed(rpc, asset, authorization))) return null
       const isLast = await isOver(options, order)
       const since = isLast ? await lastSearchFrom(rpc, order, BigInt(fromBlock)) : BigInt(fromBlock)
@@ -114,13 +114,13 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
       }
     },
 
-    landed: (authorization, word) => landed(options, authorization, word),
+    landed: (authorization, quorum) => landed(options, authorization, quorum),
 
     async absent(order, refusal, transaction) {
       if (refusal) return { kind: 'refused', ...refusal }
       if (!(await isOver(options, order)))
         return { kind: 'unknown', detail: 'The chain has not said yet whether the payment landed.', transaction }
-      if (await isUsedByAny(rpc, asset, keptPayment(order).authorization))
+      if (await isUsedByAny(rpc, asset, storedPayment(order).authorization))
         return { kind: 'unknown', detail: USED_UNSEEN, transaction }
       return {
         kind: 'refused',
@@ -131,9 +131,9 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
   }
 }
 
-async function landed(options: ReaderOptions, authorization: Authorization, word: NodeWord): Promise<Hash | null> {
+async function landed(options: ReaderOptions, authorization: Authorization, quorum: NodeQuorum): Promise<Hash | null> {
   const { rpc, head, asset } = options
-  const isUsed = word === 'one' ? isAuthorizationUsed : isUsedByAny
+  const isUsed = quorum === 'one' ? isAuthorizationUsed : isUsedByAny
   if (!(await isUsed(rpc, asset, authorization))) return null
   const { number } = await head.fresh()
   const fromBlock = unknownPaymentStart(number)

@@ -9,7 +9,7 @@ import type { Credential, Payment, Terms } from '../../domain/rail.ts'
 import { newPaymentStart } from '../search-start.ts'
 import type { CredentialReader } from './credential.ts'
 import type { Facilitator } from './facilitator.ts'
-import type { KeptPayment } from './settlement.ts'
+import type { StoredPayment } from './settlement.ts'
 import { signatureFault } from './signed-domain.ts'
 import {
   assertNonceCommitment,
@@ -59,7 +59,7 @@ export async function verifyPayment(options: VerifyOptions, credential: Credenti
   }
   await facilitator.verify(payload, requirements)
   const { number } = await head.latest()
-  const kept: KeptPayment = {
+  const stored: StoredPayment = {
     authorization,
     signature,
     fromBlock: newPaymentStart(number).toString(),
@@ -67,7 +67,7 @@ export async function verifyPayment(options: VerifyOptions, credential: Credenti
   }
   return {
     ...paymentOf(credential, money),
-    authorization: kept as unknown as JsonObject,
+    authorization: stored as unknown as JsonObject,
     idempotencyKey: paymentIdentifier(payload),
     suspects: codeSuspects(code),
   }

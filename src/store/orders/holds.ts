@@ -130,14 +130,14 @@ async function isStale(tx: Transaction, { resource, seenVersion }: Hold): Promis
 
 type HeldQuantity = { readonly resource: string; readonly orderId: string; readonly quantity: bigint }
 
-export type HoldBook = {
+export type HoldReader = {
   /** How much was ever given back of each. Read before a limit is read from outside, and handed in with the hold. */
   versions(resources: readonly string[]): Promise<ReadonlyMap<string, bigint>>
   /** What is set aside of these resources now, and by which orders. */
   held(resources: readonly string[]): Promise<readonly HeldQuantity[]>
 }
 
-export function createHoldBook(db: Database): HoldBook {
+export function createHoldReader(db: Database): HoldReader {
   return {
     async versions(resources) {
       const { rows } = await db.query(VERSIONS, [resources])

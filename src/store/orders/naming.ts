@@ -1,5 +1,5 @@
-import { itemOf } from '../../domain/bought.ts'
 import type { Order } from '../../domain/order.ts'
+import { itemOf } from '../../domain/purchase-summary.ts'
 import type { Queryable } from '../db.ts'
 import { readShelfNames, type ShelfNames } from '../shelf-names.ts'
 import { type Currencies, readCurrencies } from '../shop-terms.ts'

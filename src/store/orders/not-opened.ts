@@ -7,7 +7,7 @@ import type { Database } from '../db.ts'
 import { lookAtStore } from '../lineage.ts'
 import { isPausedRail } from '../sales-pauses.ts'
 import { statement } from '../statement.ts'
-import { mayHaveForgotten } from '../tills/books.ts'
+import { mayHaveForgotten } from '../tills/till-trust.ts'
 import { type Exposure, type TooExposed, tooExposed } from './exposure.ts'
 import { type HoldRefusal, holdRefusal } from './holds.ts'
 import { findByIdentities, firstOrder } from './known-payments.ts'
@@ -18,7 +18,7 @@ export type Presented = {
   readonly rail: RailName
   readonly requestDigest: string
   /** The promise and the request, as a refusal names them. */
-  readonly promisedFor: string
+  readonly shownForDigest: string
   readonly holds: readonly Hold[]
   readonly payment: Payment
   readonly idempotencyKey: string | null
@@ -106,9 +106,9 @@ export async function whyNotOpened(db: Database, presented: Presented): Promise<
 /** This payment was set aside or refused, or another one for the same is known. */
 async function earlierPayment(
   db: Database,
-  { payment, requestDigest, promisedFor, idempotencyKey }: Presented,
+  { payment, requestDigest, shownForDigest, idempotencyKey }: Presented,
 ): Promise<NotOpened | null> {
-  const [spent] = (await db.query(SPENT, [payment.identities, promisedFor, payment.funds])).rows
+  const [spent] = (await db.query(SPENT, [payment.identities, shownForDigest, payment.funds])).rows
   if (spent) return spent.refusal === null ? { kind: 'spent' } : { kind: 'refused', code: spent.refusal }
   const sameKey = idempotencyKey === null ? null : await firstOrder(db, BY_KEY, [payment.payer, idempotencyKey])
   if (sameKey) return { kind: 'same_key', order: sameKey }

@@ -12,7 +12,7 @@ import { ofLineage } from '../lineage.ts'
 import { NOT_REFUSED } from '../refusals.ts'
 import { isPausedRail } from '../sales-pauses.ts'
 import { statement } from '../statement.ts'
-import { mayBeForgotten } from '../tills/books.ts'
+import { mayBeForgotten } from '../tills/till-trust.ts'
 import { liabilities, refundsToday, struckUntil } from './exposure.ts'
 import { begunBy, type HoldParameters, holdValues, inOrder, takenBy } from './holds.ts'
 import { type NotOpened, type Presented, UNRESOLVED, whyNotOpened } from './not-opened.ts'
@@ -201,7 +201,7 @@ async function insert(queryable: Queryable, opening: Opening, manner: Manner): P
     ...holdValues(opening.holds),
     inOrder(opening.holds).map(({ keptWhenDelivered = false }) => keptWhenDelivered),
     opening.lineage,
-    opening.promisedFor,
+    opening.shownForDigest,
     opening.askedAt,
   ])
   const [row] = rows

@@ -8,12 +8,12 @@ import type { Database } from '../db.ts'
 import { refundedToday } from '../refund-budget.ts'
 import { type Refusal, refusePayment } from '../refusals.ts'
 import { statement } from '../statement.ts'
-import { strayArrival } from '../tills/arrival-list.ts'
-import { mayHaveForgotten } from '../tills/books.ts'
+import { orphanedPayment } from '../tills/arrival-list.ts'
 import { missingOf } from '../tills/missing-settlements.ts'
+import { mayHaveForgotten } from '../tills/till-trust.ts'
 import { countAttempt, markInDoubt, noteTry } from './attempts.ts'
 import { changeOrder, changeRefund, type OrderChange, type RefundChange } from './change.ts'
-import { findByIdentities, isAnyHandleKnown, isSetAside } from './known-payments.ts'
+import { findByIdentities, isAnyHandleKnown, isQuarantined } from './known-payments.ts'
 import { type Opening, type OpenOutcome, openOrder } from './opening.ts'
 import { letGo, type PlanOutcome, setPlan } from './plan.ts'
 import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './row.ts'
@@ -29,7 +29,7 @@ export type Orders = {
   byId(id: string): Promise<Order | null>
   byIdentities(identities: readonly string[]): Promise<Order | null>
   /** Has money come by one of these names that bought nothing, and that nothing can be bought with any more? */
-  isSetAside(identities: readonly string[]): Promise<boolean>
+  isQuarantined(identities: readonly string[]): Promise<boolean>
   /** The same for what is only known by the last part of its names, whether it bought or not. */
   isAnyHandleKnown(handles: readonly string[]): Promise<boolean>
   /** May what somebody was asked for then have bought already, in a purchase that is not in this book any more? */
@@ -40,7 +40,7 @@ export type Orders = {
    */
   byReference(reference: string): Promise<readonly FoundOrder[]>
   /** Money that reached us, by whatever names it, and that no order has. */
-  stray(reference: string): Promise<Arrival | null>
+  orphanedPayment(reference: string): Promise<Arrival | null>
   change(leased: LeasedOrder, change: OrderChange, event: ToldEvent): Promise<Order | null>
   changeRefund(leased: LeasedOrder, change: RefundChange, event: ToldEvent): Promise<Order | null>
   /** What went back to payers within a day without anybody having decided it, orphans included. */
@@ -111,7 +111,7 @@ export function createOrders(db: Database): Orders {
       return rows[0] ? fromOrderRow(rows[0]) : null
     },
     byIdentities: (identities) => findByIdentities(db, identities),
-    isSetAside: (identities) => isSetAside(db, identities),
+    isQuarantined: (identities) => isQuarantined(db, identities),
     isAnyHandleKnown: (handles) => isAnyHandleKnown(db, handles),
     mayHaveForgotten: (askedAt) => mayHaveForgotten(db, askedAt),
     async byReference(reference) {
@@ -122,7 +122,7 @@ export function createOrders(db: Database): Orders {
         isOwn: row.id === reference || identities.some((identity) => identity !== null && isPrivateIdentity(identity)),
       }))
     },
-    stray: (reference) => strayArrival(db, reference),
+    orphanedPayment: (reference) => orphanedPayment(db, reference),
     change: (leased, change, event) => changeOrder(db, leased, change, event),
     changeRefund: (leased, change, event) => changeRefund(db, leased, change, event),
     refundedToday: () => refundedToday(db),

@@ -4,7 +4,7 @@ import type { Database } from '../db.ts'
 import { type SignedSend, sendsOf } from '../sends/journal.ts'
 import { statement } from '../statement.ts'
 import type { DeliveryState, LoggedDelivery } from '../webhooks/deliveries.ts'
-import { laneKind } from '../webhooks/endpoints.ts'
+import { queueKind } from '../webhooks/endpoints.ts'
 import { type OrderNote, readNotes } from './notes.ts'
 import { createOrders } from './orders.ts'
 import { type NextTry, readTries, type Try } from './tries.ts'
@@ -65,7 +65,7 @@ const TOLD = statement<{
   join webhook_endpoints w on w.id = d.endpoint_id
   join events e on e.id = d.event_id
   left join jobs j
-    on j.kind = '${laneKind('')}' || d.endpoint_id
+    on j.kind = '${queueKind('')}' || d.endpoint_id
    and j.key = d.subject
    and d.state = 'pending'
   where d.subject = $1

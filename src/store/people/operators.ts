@@ -83,7 +83,7 @@ const HOLD = statement<Row>(`
   for share`)
 
 /** As they are, and as they stay until the transaction ends. Null: unknown, or revoked. */
-export async function holdPerson(tx: Transaction, id: string): Promise<Person | null> {
+export async function lockPerson(tx: Transaction, id: string): Promise<Person | null> {
   const { rows } = await tx.query(HOLD, [id])
   return rows[0]?.state === 'active' ? fromRow(rows[0]) : null
 }

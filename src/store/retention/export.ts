@@ -1,6 +1,6 @@
 import { isoTime } from '../../base/clock.ts'
 import { type JsonObject, stringify } from '../../base/json.ts'
-import type { Exported, KeptThing } from '../../domain/retention.ts'
+import type { Exported, RetainedThing } from '../../domain/retention.ts'
 import type { Database, Queryable } from '../db.ts'
 import { type Doer, recordDeeds } from '../deeds.ts'
 import { statement } from '../statement.ts'
@@ -78,7 +78,7 @@ export type ExportPage = {
 
 export async function readExport(
   queryable: Queryable,
-  thing: KeptThing,
+  thing: RetainedThing,
   { before, after, limit }: { readonly before: number; readonly after: string | null; readonly limit: number },
 ): Promise<ExportPage> {
   const { rows } = await queryable.query(PAGES[thing], [new Date(before), after, limit])
@@ -114,6 +114,6 @@ export async function readExported(queryable: Queryable): Promise<Exported | nul
 }
 
 /** One line of the file: what it was, and the row as the store had it. */
-export function exportLine(thing: KeptThing, row: JsonObject): string {
+export function exportLine(thing: RetainedThing, row: JsonObject): string {
   return `${stringify({ kind: thing, row })}\n`
 }

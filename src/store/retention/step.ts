@@ -1,4 +1,4 @@
-import type { KeptThing } from '../../domain/retention.ts'
+import type { RetainedThing } from '../../domain/retention.ts'
 import type { Queryable } from '../db.ts'
 import { HAS_ITS_NONCE } from '../sends/journal.ts'
 import { statement } from '../statement.ts'
@@ -261,7 +261,7 @@ const STEPS = {
 }
 
 /** Lets go of a few things that are older than the cutoff. Returns how many it came across; none, and it is through. */
-export async function letGoOf(queryable: Queryable, thing: KeptThing, before: number): Promise<number> {
+export async function letGoOf(queryable: Queryable, thing: RetainedThing, before: number): Promise<number> {
   return (await queryable.query(STEPS[thing], [new Date(before)])).rows[0]!.gone
 }
 
@@ -270,7 +270,7 @@ const TROUBLES = statement(`
   where id in (select id from troubles where ended_at < $1 order by ended_at limit ${STEP_ROWS})`)
 
 // Who has promised nothing is as good as unknown. Somebody who opens an order at this moment holds the row, and it is skipped.
-const PROMISES = statement(`
+const IDLE_EXPOSURES = statement(`
   delete from exposures
   where (payer, network) in (
     select payer, network from exposures where open_orders = 0 limit ${STEP_ROWS} for update skip locked)
@@ -279,5 +279,5 @@ const PROMISES = statement(`
 /** Small things that nobody asks for: troubles that are over, and payers who owe nothing. */
 export async function tidyUp(queryable: Queryable, before: number): Promise<void> {
   await queryable.query(TROUBLES, [new Date(before)])
-  await queryable.query(PROMISES)
+  await queryable.query(IDLE_EXPOSURES)
 }

@@ -29,10 +29,10 @@ const BLOCKS = statement<{ landed_block: string; landed_block_hash: Hash }>(`
   order by s.landed_block
   limit $6`)
 
-const MINED_IN = statement<SendRow & Pick<WatchedSend, 'payment'> & { amount: string; stray_tx: Hash | null }>(`
+const MINED_IN = statement<SendRow & Pick<WatchedSend, 'payment'> & { amount: string; arrival_tx: Hash | null }>(`
   select s.*,
          coalesce(o.amount, a.amount) as amount,
-         a.transaction as stray_tx,
+         a.transaction as arrival_tx,
          coalesce(
            (select case m.state when 'lost' then 'lost' else 'missing' end
             from missing_settlements m
@@ -88,9 +88,9 @@ export function createSendWatch(db: Queryable, { till, network, asset, payTo }: 
     },
     async minedIn(chainId, blockHashes, limit) {
       const { rows } = await db.query(MINED_IN, [chainId, ...scope, blockHashes, limit])
-      return rows.map(({ amount, payment, stray_tx, ...row }): WatchedSend => {
+      return rows.map(({ amount, payment, arrival_tx, ...row }): WatchedSend => {
         const send = sendOf(row)
-        return { ...send, landing: send.landing!, amount: BigInt(amount), payment, strayTx: stray_tx }
+        return { ...send, landing: send.landing!, amount: BigInt(amount), payment, arrivalTx: arrival_tx }
       })
     },
     async bury(chainId, blockHashes) {

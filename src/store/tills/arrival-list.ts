@@ -119,7 +119,7 @@ export async function arrivalsFrom(
 }
 
 /** Money that a payer may be looking for: it reached us, and no order has it. */
-export async function strayArrival(queryable: Queryable, reference: string): Promise<Arrival | null> {
+export async function orphanedPayment(queryable: Queryable, reference: string): Promise<Arrival | null> {
   const all = await arrivalsBy(queryable, reference)
   return all.find(({ arrival }) => arrival.state !== 'matched')?.arrival ?? null
 }

@@ -130,7 +130,7 @@ const MISSING = statement<{ payer: string; amount: string }>(`
   limit $2`)
 
 // In two statements, and by a set, as above. `not in` is for the index of what has no order yet.
-const STRAYS = statement<ArrivalRow>(`
+const LIKE_MISSING = statement<ArrivalRow>(`
   select *
   from (
     select a.*,
@@ -146,15 +146,15 @@ const STRAYS = statement<ArrivalRow>(`
 
 const MISSING_MAX = 1_000
 /** Each is a question to a node, and its payer says how many there are. What lies behind them is told by its name when it is looked into. */
-const STRAYS_MAX = 10
+const LIKE_MISSING_MAX = 10
 
 /** Transfers that may be a missing payment, brought by another transaction than its order counts on. Only their names can tell. */
-export async function straysLikeMissing(queryable: Queryable, till: string): Promise<readonly Arrival[]> {
+export async function arrivalsLikeMissing(queryable: Queryable, till: string): Promise<readonly Arrival[]> {
   const { rows: missing } = await queryable.query(MISSING, [till, MISSING_MAX])
   if (missing.length === 0) return []
   const payers = missing.map(({ payer }) => payer)
   const amounts = missing.map(({ amount }) => amount)
-  return (await queryable.query(STRAYS, [till, payers, amounts, STRAYS_MAX])).rows.map(fromArrivalRow)
+  return (await queryable.query(LIKE_MISSING, [till, payers, amounts, LIKE_MISSING_MAX])).rows.map(fromArrivalRow)
 }
 
 const MATCH_ANY = statement<{ order_id: string }>(`

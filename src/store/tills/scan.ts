@@ -88,7 +88,7 @@ const MAY_MOVE = (since: string) =>
   `(arrivals.block_number >= ${since} or arrivals.state in ('dropped', 'refunding', 'refunded'))`
 
 /** Why money is set aside that a store may have forgotten the purchase of. */
-export const SET_ASIDE = 'It arrived while the books were not kept; it may have been spent already.'
+export const QUARANTINE_REASON = 'It arrived while the books were not kept; it may have been spent already.'
 
 // What the chain shows again is as it was: what a person kept stays, and what may have been spent waits for one.
 const INSERT = statement<{ id: string }>(`
@@ -216,7 +216,7 @@ async function record(tx: Transaction, till: string, shown: Shown, random: Rando
     transfers.map(({ blockNumber }) => blockNumber.toString()),
     transfers.map(({ sender }) => sender),
     transfers.map(({ amount }) => amount.toString()),
-    SET_ASIDE,
+    QUARANTINE_REASON,
     mayMoveFrom.toString(),
   ])
 }

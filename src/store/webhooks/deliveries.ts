@@ -5,10 +5,10 @@ import type { Queryable, Transaction } from '../db.ts'
 import { type EventRow, fromEventRow, type LoggedEvent } from '../events.ts'
 import { leaseHeld } from '../jobs.ts'
 import { statement } from '../statement.ts'
-import { laneKind } from './endpoints.ts'
+import { queueKind } from './endpoints.ts'
 
-// One row per event and endpoint; one job ("lane") per endpoint and object, which sends what is pending, oldest first. The job's payload
-// says through which position there is something to send: whoever finishes the lane must have seen that far.
+// One row per event and endpoint; one job ("queue") per endpoint and object, which sends what is pending, oldest first. The job's payload
+// says through which position there is something to send: whoever finishes the queue must have seen that far.
 
 /** One try, as the log keeps it. */
 export type WebhookAnswer = {
@@ -39,10 +39,10 @@ export type LoggedDelivery = {
   }[]
 }
 
-/** Gives each lane that has something new a job, or tells its job how far there is something to send. Reads `queued`. */
-const queueLanes = (mark = '') => `
+/** Gives each queue that has something new a job, or tells its job how far there is something to send. Reads `queued`. */
+const fillQueues = (mark = '') => `
   insert into jobs (kind, key, payload)
-  select '${laneKind('')}' || endpoint_id, subject, jsonb_build_object('through', max(position)::text)
+  select '${queueKind('')}' || endpoint_id, subject, jsonb_build_object('through', max(position)::text)
   from queued
   group by endpoint_id, subject
   order by endpoint_id, subject
@@ -50,9 +50,9 @@ const queueLanes = (mark = '') => `
   set payload = jobs.payload
         || jsonb_build_object('through', greatest((jobs.payload ->> 'through')::bigint, (excluded.payload ->> 'through')::bigint)::text)${mark}`
 
-export const QUEUE_LANES = queueLanes()
+export const FILL_QUEUES = fillQueues()
 
-// Whoever is about to finish the lane has seen these as told: it must not look to them as if nothing had come.
+// Whoever is about to finish the queue has seen these as told: it must not look to them as if nothing had come.
 const REPLAYED = ` || jsonb_build_object('replays', coalesce((jobs.payload ->> 'replays')::int, 0) + 1)`
 
 const REPLAY = statement<{ endpoint_id: string; position: string; subject: string }>(`
@@ -79,7 +79,7 @@ const REQUEUE = statement(`
     select $1 as endpoint_id, position, subject
     from unnest($2::bigint[], $3::text[]) as q (position, subject)
   )
-  ${queueLanes(REPLAYED)},
+  ${fillQueues(REPLAYED)},
       run_at = least(jobs.run_at, case when jobs.lease is null then now() else jobs.run_at end)`)
 
 export type ReplayRange = {
@@ -108,7 +108,7 @@ const NEXT = statement<EventRow & { event_id: string; attempts: number }>(`
   order by d.position
   limit $3`)
 
-/** What a lane has to send now, oldest first. */
+/** What a queue has to send now, oldest first. */
 export async function nextDeliveries(
   queryable: Queryable,
   endpointId: string,
@@ -133,7 +133,7 @@ const RECORD = statement<{ state: DeliveryState }>(`
     and ${leaseHeld({ kind: '$1', key: '$2', lease: '$3::uuid' })}
   returning state`)
 
-/** Writes down what a receiver said. False when the lane is somebody else's by now. */
+/** Writes down what a receiver said. False when the queue is somebody else's by now. */
 export async function recordDelivery(
   queryable: Queryable,
   lease: Lease,
@@ -157,16 +157,16 @@ export async function recordDelivery(
   return rows.length === 1
 }
 
-const FINISH_LANE = statement(`
+const FINISH_QUEUE = statement(`
   delete from jobs
   where kind = $1
     and key = $2
     and lease = $3
     and payload = $4::jsonb`)
 
-/** The lane is empty as far as it was seen. False when more came meanwhile, or somebody else has it: it is then left as it is. */
-export async function finishLane(queryable: Queryable, lease: Lease, payload: JsonObject): Promise<boolean> {
-  const { rowCount } = await queryable.query(FINISH_LANE, [lease.kind, lease.key, lease.lease, stringify(payload)])
+/** The queue is empty as far as it was seen. False when more came meanwhile, or somebody else has it: it is then left as it is. */
+export async function finishQueue(queryable: Queryable, lease: Lease, payload: JsonObject): Promise<boolean> {
+  const { rowCount } = await queryable.query(FINISH_QUEUE, [lease.kind, lease.key, lease.lease, stringify(payload)])
   return rowCount === 1
 }
 

@@ -39,7 +39,7 @@ const COLUMNS = `
 export const GONE_REASON = 'The receiver answered 410: it is gone.'
 
 /** Queue of an endpoint in the table of jobs: one job for each object that has something to tell. */
-export function laneKind(endpointId: string): string {
+export function queueKind(endpointId: string): string {
   return `webhook/${endpointId}`
 }
 
@@ -119,14 +119,14 @@ const DELETE = statement(`
   delete from webhook_endpoints
   where id = $1`)
 
-const DELETE_LANES = statement(`
+const DELETE_QUEUES = statement(`
   delete from jobs
   where kind = $1`)
 
 /** Its log and whatever was pending go with it. False when there is none. */
 export async function deleteEndpoint(tx: Transaction, id: string): Promise<boolean> {
   const { rowCount } = await tx.query(DELETE, [id])
-  await tx.query(DELETE_LANES, [laneKind(id)])
+  await tx.query(DELETE_QUEUES, [queueKind(id)])
   return rowCount === 1
 }
 

@@ -1,7 +1,7 @@
 import type { Queryable } from '../db.ts'
 import { isSilent, isTransient } from '../fault.ts'
 import { statement } from '../statement.ts'
-import { QUEUE_LANES } from './deliveries.ts'
+import { FILL_QUEUES } from './deliveries.ts'
 
 type Placing = { readonly placed: number; readonly were_waiting: boolean }
 
@@ -39,7 +39,7 @@ const PLACE = statement<Placing>(`
      and (w.event_types is null or p.type = any (w.event_types))
     on conflict (endpoint_id, event_id) do nothing
     returning endpoint_id, position, subject
-  ), lanes as (${QUEUE_LANES})
+  ), queues as (${FILL_QUEUES})
   select (select count(*)::int from placed) as placed,
          exists (select from events where position is null) as were_waiting,
          set_config('synchronous_commit', 'off', true)`)

@@ -10,7 +10,7 @@ import type { HeadSource } from '../../chain/head.ts'
 import type { Sender } from '../../chain/sender.ts'
 import type { Limits } from '../../config/limits.ts'
 import type { Buyer, Delivery, Finding } from '../../domain/good.ts'
-import type { HoldBook } from '../../store/orders/holds.ts'
+import type { HoldReader } from '../../store/orders/holds.ts'
 import type { KeyRight, PayerProblem } from '../surface.ts'
 import type { Controller } from './controller.ts'
 import { refusalOf } from './refusal.ts'
@@ -21,7 +21,7 @@ export type Craft = {
   /** The key with the controller's operator role. Users approve the controller, never this key. */
   readonly crafter: Sender
   readonly head: HeadSource
-  readonly holds: HoldBook
+  readonly holds: HoldReader
   readonly clock: Clock
   readonly delivery: Limits['delivery']
   readonly alarm: Alarm

@@ -14,7 +14,7 @@ type Means = {
   /** What the chain shows. */
   readonly onChain: bigint
   /** What open orders have set aside and not charged yet. */
-  readonly promised: bigint
+  readonly reserved: bigint
   /** What the chain shows, and what was charged for orders whose hold is still open. */
   readonly limit: bigint
 }
@@ -55,12 +55,12 @@ export async function readSpendingLimits({ controller, holds, head }: Craft, use
   )
   const isCharged = (index: number) => actions[index]?.[2] === true
   const charged = sum(open.filter((_, index) => isCharged(index)))
-  const promised = sum(open) - charged
+  const reserved = sum(open) - charged
   const meansOf = (resource: string, onChain: bigint | null): Means => ({
     resource,
     version: versions.get(resource) ?? 0n,
     onChain: onChain ?? 0n,
-    promised,
+    reserved,
     limit: (onChain ?? 0n) + charged,
   })
   return {
@@ -92,9 +92,9 @@ function holdOf(
 }
 
 export function balanceFinding({ balance }: SpendingLimits, amount: bigint): Finding {
-  const { onChain, promised } = balance
-  if (promised + amount <= onChain) return { check: 'balance', problem: null }
-  const detail = `The user has ${onChain} atomic units of the craft token${setAside(promised)}; ${amount} are needed.`
+  const { onChain, reserved } = balance
+  if (reserved + amount <= onChain) return { check: 'balance', problem: null }
+  const detail = `The user has ${onChain} atomic units of the craft token${reservedNote(reserved)}; ${amount} are needed.`
   return { check: 'balance', problem: new Problem('balance_insufficient', detail) }
 }
 
@@ -104,19 +104,19 @@ export async function allowanceFinding(
   { allowance }: SpendingLimits,
   amount: bigint,
 ): Promise<Finding> {
-  const { onChain, promised } = allowance
-  if (promised + amount <= onChain) return { check: 'allowance', problem: null }
+  const { onChain, reserved } = allowance
+  if (reserved + amount <= onChain) return { check: 'allowance', problem: null }
   const token = await controller.token()
-  const needed = promised + amount
+  const needed = reserved + amount
   const fix = {
     to: token.address,
     data: token.encode('approve', [controller.address, needed]),
     description: `approve(${controller.address}, ${needed}): lets the craft controller charge this amount`,
   }
-  const detail = `The craft controller may charge ${onChain} atomic units${setAside(promised)}; ${amount} are needed.`
+  const detail = `The craft controller may charge ${onChain} atomic units${reservedNote(reserved)}; ${amount} are needed.`
   return { check: 'allowance', problem: new Problem('allowance_insufficient', detail, { members: { fix } }), fix }
 }
 
-function setAside(promised: bigint): string {
-  return promised === 0n ? '' : `, of which ${promised} are set aside for open actions`
+function reservedNote(reserved: bigint): string {
+  return reserved === 0n ? '' : `, of which ${reserved} are set aside for open actions`
 }

@@ -4,7 +4,7 @@ import { parseUsd } from '../../base/money.ts'
 import { PLACEHOLDER_ADDRESS } from '../../base/placeholder.ts'
 import type { PriceTag } from '../../domain/good.ts'
 import type { RailName } from '../../domain/rail.ts'
-import { createHoldBook } from '../../store/orders/holds.ts'
+import { createHoldReader } from '../../store/orders/holds.ts'
 import { type OpenSurface, type Surface, type SurfaceParts, toldGood } from '../surface.ts'
 import { accelerateGood } from './accelerate.ts'
 import { assertReady, assertRole, type Craft, crafterRight, pausedFinding } from './action.ts'
@@ -32,7 +32,7 @@ function open(parts: SurfaceParts): OpenSurface | null {
     controller,
     crafter: sender(settings.crafterKey),
     head,
-    holds: createHoldBook(database),
+    holds: createHoldReader(database),
     clock,
     delivery: config.limits.delivery,
     alarm: createAlarm(log, clock),

@@ -13,12 +13,12 @@ const price = { kind: 'fixed', amount: parseUsd('0.001') } as const satisfies Pr
 const isSoldOn = ({ privileges }: Rail) => privileges.hasProbes
 
 /** A report waits no longer than this for the chains; it is recorded whatever they say. */
-const WITNESS_MS = 2_000
+const LOOKUP_MS = 2_000
 
 function open(parts: SurfaceParts): OpenSurface {
   const { networks, clock, random, log, database, chainOf, offersOn, payerProblem } = parts
   const chains = networks.map(({ network, chain }) => ({ network, rpc: chainOf(chain).rpc }))
-  const transactions = createTransactionLookup({ chains, clock, log, waitMs: WITNESS_MS })
+  const transactions = createTransactionLookup({ chains, clock, log, waitMs: LOOKUP_MS })
   const health = healthProbe({ payerProblem })
   const report = txReport({ reports: createReports(database), transactions, clock, random, payerProblem })
   const counter: GatewayCounter = {

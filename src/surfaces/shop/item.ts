@@ -6,7 +6,7 @@ import type { Recipient } from '../../domain/catalog.ts'
 import type { Finding, Good, Hold, LivePrice } from '../../domain/good.ts'
 import { recipientOf } from '../../domain/recipient.ts'
 import { limitResource } from '../../store/game/items.ts'
-import type { HoldBook } from '../../store/orders/holds.ts'
+import type { HoldReader } from '../../store/orders/holds.ts'
 import type { PayerProblem } from '../surface.ts'
 import type { GameBackend, Item, PersonalOffer } from './game.ts'
 import { findRecipient, recipientMissing } from './recipient.ts'
@@ -14,7 +14,7 @@ import type { ShopBuy } from './schema.ts'
 
 type ShopItemOptions = {
   readonly game: GameBackend
-  readonly holds: HoldBook
+  readonly holds: HoldReader
   /** How long delivery is tried before the money goes back. */
   readonly gameMs: number
   /** What speaks against this payer, whatever they buy. */

@@ -4,7 +4,7 @@ import type { RailName } from '../../domain/rail.ts'
 import { createGameCalls } from '../../store/game/calls.ts'
 import { createItems } from '../../store/game/items.ts'
 import { createPlayers } from '../../store/game/players.ts'
-import { createHoldBook } from '../../store/orders/holds.ts'
+import { createHoldReader } from '../../store/orders/holds.ts'
 import { type OpenSurface, type Surface, type SurfaceParts, toldGood } from '../surface.ts'
 import { embeddedGame } from './embedded-game.ts'
 import type { GameBackend } from './game.ts'
@@ -24,7 +24,7 @@ function open(parts: SurfaceParts): OpenSurface {
   const { gameMs } = config.limits.delivery
   const { examples } = config.game
   const game = createGame(parts)
-  const item = shopItem({ game, holds: createHoldBook(database), gameMs, payerProblem })
+  const item = shopItem({ game, holds: createHoldReader(database), gameMs, payerProblem })
   const price = shopPrice(game)
   const lookup = playerLookup({ game, clock, gameMs, payerProblem })
   const counter: ShopCounter = {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Hash } from '../../../src/base/address.ts'
 import { systemRandom } from '../../../src/base/id.ts'
 import type { Transfer } from '../../../src/domain/till.ts'
-import { matchArrivals, straysLikeMissing } from '../../../src/store/tills/matching.ts'
+import { arrivalsLikeMissing, matchArrivals } from '../../../src/store/tills/matching.ts'
 import { findMissing } from '../../../src/store/tills/missing-settlements.ts'
 import { openTill, recordScan } from '../../../src/store/tills/scan.ts'
 import { openStore } from '../../support/database.ts'
@@ -126,5 +126,5 @@ test('E56: what may be a missing payment is found among thousands, whatever the 
   await lose(1, 'first')
   await db.query('analyze arrivals, orders, missing_settlements')
   await lose(1_000, 'each')
-  assert.equal((await straysLikeMissing(db, TILL)).length, 10)
+  assert.equal((await arrivalsLikeMissing(db, TILL)).length, 10)
 })

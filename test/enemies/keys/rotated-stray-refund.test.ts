@@ -17,7 +17,7 @@ const AMOUNT = 700_000n
 /** `transfer(address,uint256)`: tried out just before it is signed, after all looks at what others have signed. */
 const TRANSFER = '0xa9059cbb'
 
-test('E86: stray money that a person sends back while another replica keeps the books goes back once, by the old key or by the new one', async (t) => {
+test('E86: orphaned money that a person sends back while another replica keeps the books goes back once, by the old key or by the new one', async (t) => {
   const rail = x402UnderTest
   let tried = async (): Promise<void> => {}
   const shop = await startShop({

@@ -34,7 +34,7 @@ async function start(limits: object = {}, more: Parameters<typeof startShop>[0] 
 
 const buyUrl = (shop: { url: string }, rail: 'x402' | 'mpp') => `${shop.url}/agentic/${rail}/buy`
 
-describe('E14: a wallet that promises the same money many times', () => {
+describe('E14: a wallet that authorizes the same money many times', () => {
   let shop: TestShop
   let other: { url: string }
   before(async () => {

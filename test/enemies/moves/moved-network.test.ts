@@ -30,7 +30,7 @@ import {
 // The rails move to other networks, as `docs/operating/catalog.md` says. Whoever paid on the earlier one, heard 202 and sends the same request again,
 // as they are told to, shows it at an address that takes payments of the new network by now.
 
-const PROMISES: readonly RailUnderTest[] = [x402UnderTest, mppPullUnderTest]
+const AUTHORIZATIONS: readonly RailUnderTest[] = [x402UnderTest, mppPullUnderTest]
 const NEW = { x402: 8453, mpp: 4217 } as const
 
 /** Other chains altogether, on which nothing of this shop has happened. */
@@ -99,7 +99,7 @@ describe('E53: a rail that has moved to another network, and knows the earlier o
   const tool = ({ url }: Pick<Service, 'url'>, input: JsonObject, meta: JsonObject = {}) =>
     callTool(`${url}/mcp`, 'buy_sale_lot', input, { meta })
 
-  for (const rail of PROMISES) {
+  for (const rail of AUTHORIZATIONS) {
     test(`E53: answers for what was paid there by ${rail.name}`, async () => {
       const till = await rail.till(shop)
       const buyer = await fundedWallet(shop)
@@ -243,7 +243,7 @@ describe('E53: a replica that knows nothing of the network that a payment is of'
     await elsewhere.close()
   })
 
-  for (const rail of PROMISES) {
+  for (const rail of AUTHORIZATIONS) {
     test(`E53: tells of what was bought there by ${rail.name}`, async () => {
       const buyer = await fundedWallet(shop)
       const { response, credential } = await buy(shop, rail, buyer)

@@ -72,7 +72,7 @@ const AMOUNT = 700_000n
 /** More than any look goes back. */
 const BLOCKS_AWAY = 2_300
 
-test('E133: stray money goes back though the only node has thrown its block away while the shop was, and says that nothing is in it', async (t) => {
+test('E133: orphaned money goes back though the only node has thrown its block away while the shop was, and says that nothing is in it', async (t) => {
   const rail: RailUnderTest = mppPullUnderTest
   const meddler = createMeddler()
   const shop = await startShop({ wrapTransport: meddler.wrap, withoutWorker: true })

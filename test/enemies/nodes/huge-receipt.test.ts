@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { readReceipt } from '../../../src/chain/receipt.ts'
 import { AnswerTooLarge } from '../../../src/chain/rpc.ts'
 import { TooLarge } from '../../../src/chain/transport.ts'
-import { doubtBooks } from '../../../src/store/tills/books.ts'
+import { doubtTills } from '../../../src/store/tills/till-trust.ts'
 import { orderCount, said } from '../../checkout/counter.ts'
 import { createMeddler } from '../../checkout/meddler.ts'
 import { challengeOf, credentialOf } from '../../checkout/mpp-wallet.ts'
@@ -67,7 +67,7 @@ describe('E39: a receipt that is too large to be read', () => {
     const stranger = await mppStranger(shop)
     const hash = await stranger.give(1n)
     t.after(enlarge(hash))
-    await doubtBooks(shop.store.db)
+    await doubtTills(shop.store.db)
     await assert.rejects(reconcileRail(shop, stranger.rail), AnswerTooLarge)
     await shop.store.db.query(`update arrivals set found_at = found_at - interval '1 hour'`)
     await reconcileRail(shop, stranger.rail)

@@ -6,7 +6,7 @@ import { AT_ONCE, reconcileRail, TOMORROW } from '../../operations/desk.ts'
 import { mppStranger } from '../../operations/strangers.ts'
 import { startBetweenNodes } from '../support/stepped-shop.ts'
 
-// Stray money waits, further back than any look goes. One of two nodes shows it in a block of today, and then no more.
+// Orphaned money waits, further back than any look goes. One of two nodes shows it in a block of today, and then no more.
 
 const AMOUNT = 700_000n
 /** More than any look goes back. */
@@ -20,7 +20,7 @@ const cases = (['meddler', 'other'] as const).flatMap((liar) => [
 ])
 
 for (const { liar, title, moved } of cases)
-  test(`E143: stray money that the ${liar === 'other' ? 'second' : 'first'} of two nodes shows ${title} goes back all the same`, async (t) => {
+  test(`E143: orphaned money that the ${liar === 'other' ? 'second' : 'first'} of two nodes shows ${title} goes back all the same`, async (t) => {
     const nodes = await startBetweenNodes(t)
     const { shop } = nodes
     const { tempo } = shop.chains

@@ -41,7 +41,7 @@ async function missingIn({ store }: TestShop): Promise<readonly string[]> {
   return rows.map(({ state }) => state)
 }
 
-test('E120: stray money goes back though the only node says of its block, when it is read once more, that nothing is in it', async (t) => {
+test('E120: orphaned money goes back though the only node says of its block, when it is read once more, that nothing is in it', async (t) => {
   const { shop, forget } = await startForgetful(t)
   const stranger = await mppStranger(shop)
   await reconcileRail(shop, rail, TOMORROW)

@@ -51,7 +51,7 @@ for (const rail of [x402UnderTest, mppPushUnderTest])
     }
   })
 
-test('E6: strays that arrive together do not use up the refunds of a day one by one', async () => {
+test('E6: orphaned payments that arrive together do not use up the refunds of a day one by one', async () => {
   const shop = await startShop({
     env: { SUTLER_RECONCILE_SECONDS: '1', SUTLER_ORPHAN_AFTER_SECONDS: '0', SUTLER_ORPHAN_REFUND_SECONDS: '0' },
     configure: (config) => ({ ...config, limits: { ...config.limits, refundsPerDay: 1_000_000_000n } }),

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { usd } from '../../../src/base/money.ts'
 import type { EvmLog } from '../../../src/chain/receipt.ts'
 import type { Config } from '../../../src/config/config.ts'
-import { doubtBooks } from '../../../src/store/tills/books.ts'
+import { doubtTills } from '../../../src/store/tills/till-trust.ts'
 import { createMeddler } from '../../checkout/meddler.ts'
 import { challengeOf, credentialOf, type MppWallet, mppWallet, payingCall } from '../../checkout/mpp-wallet.ts'
 import { AT_ONCE, asOperator, buyUrl, LOT, LOT_PRICE, reconcileRail, TOMORROW } from '../../operations/desk.ts'
@@ -139,7 +139,7 @@ describe('E32: a payment whose receipt is not shown at the moment', () => {
 
   test('buys nothing when it was set aside', async () => {
     await pay()
-    await doubtBooks(shop.store.db)
+    await doubtTills(shop.store.db)
     const show = hideReceipt(hash)
     await reconcileRail(shop, rail).catch(() => {})
     show()
@@ -176,7 +176,7 @@ for (const [name, come] of [
 
     test('waits for a person when it may have been spent already', async () => {
       const hash = await stranger.give(DOLLAR)
-      await doubtBooks(shop.store.db)
+      await doubtTills(shop.store.db)
       await reconcileRail(shop, stranger.rail)
       assert.equal((await stateOf(hash))[0]!.state, 'held')
       const before = await stranger.rail.balance(shop, stranger.address)

@@ -81,7 +81,7 @@ test('E95: a refund that waited for the treasury does not go out when the chain 
   assert.deepEqual({ paid, sentBack: await sentBack() }, { paid: 0n, sentBack: [] })
 })
 
-test('E95: stray money that the chain has taken back is not sent back when the treasury is filled, with one node too', async (t) => {
+test('E95: orphaned money that the chain has taken back is not sent back when the treasury is filled, with one node too', async (t) => {
   const { shop, empty, pay, takeBack, sentBack } = await startWithLoan(t)
   await reconcileRail(shop, rail, AT_ONCE)
   const till = await rail.till(shop)
@@ -98,7 +98,7 @@ test('E95: stray money that the chain has taken back is not sent back when the t
   )
 })
 
-test('E105: stray money does not go back once more when the chain drops its way back, and its transaction is mined again and pays nothing', async (t) => {
+test('E105: orphaned money does not go back once more when the chain drops its way back, and its transaction is mined again and pays nothing', async (t) => {
   const { shop, fill, payCarelessly, takeBack, sentBack } = await startWithLoan(t)
   await fill()
   await reconcileRail(shop, rail, AT_ONCE)

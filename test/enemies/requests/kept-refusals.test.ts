@@ -154,7 +154,7 @@ for (const engine of engines)
   test(`a payment that was refused is none that a store was seen to have, on the ${engine} engine`, async (t) => {
     const { db, drop } = await openStore(engine)
     t.after(drop)
-    await refusePayment(db, { identities: ['x402:1/2/a'], promisedFor: 'one', code: 'payment_expired' })
+    await refusePayment(db, { identities: ['x402:1/2/a'], shownForDigest: 'one', code: 'payment_expired' })
     assert.equal((await lookAtStore(db, ['x402:1/2/a'])).known, 0)
   })
 

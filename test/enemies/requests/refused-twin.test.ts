@@ -74,8 +74,8 @@ for (const engine of engines)
   test(`a refusal is kept for an hour, on the ${engine} engine`, async (t) => {
     const { db, drop } = await openStore(engine)
     t.after(drop)
-    const refuse = (name: string, promisedFor = 'one') =>
-      refusePayment(db, { identities: [`x402:1/2/${name}`], promisedFor, code: 'payment_expired' })
+    const refuse = (name: string, shownForDigest = 'one') =>
+      refusePayment(db, { identities: [`x402:1/2/${name}`], shownForDigest, code: 'payment_expired' })
     const names = async () =>
       (
         await db.query<{ said: string }>(`select handle || ' ' || refused_for::text as said from payment_identities`)

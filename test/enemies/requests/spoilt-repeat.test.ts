@@ -68,8 +68,8 @@ test('E142: nor who repeats a pull that a store has forgotten, and that was set 
     fetch(buyUrl(shop, pull).replace(shop.url, at.url), post(request, { [pull.header]: shown }))
   assert.equal((await show(shop, credential)).status, 200)
   const restored = await shop.replica({ database: backup, configure: impatiently })
-  const isSetAside = async () => (await said(await show(restored, credential))).code === 'payment_conflict'
-  await until(isSetAside)
+  const isQuarantined = async () => (await said(await show(restored, credential))).code === 'payment_conflict'
+  await until(isQuarantined)
   const answer = await show(restored, spoilt(pull, credential))
   assert.deepEqual([answer.status, (await said(answer)).payment.taken], [409, 'unknown'])
 })

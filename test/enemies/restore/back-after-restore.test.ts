@@ -47,7 +47,7 @@ for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest])
   })
 
 for (const rail of [x402UnderTest, mppPullUnderTest])
-  test(`E146: a promise by ${rail.name} that was asked for before a restore is not taken once more`, async (t) => {
+  test(`E146: an authorization by ${rail.name} that was asked for before a restore is not taken once more`, async (t) => {
     const { shop, service, buyer, showAgain, delivered } = await forget(t, rail)
     const { status, code } = await showAgain()
     assert.deepEqual([status, code], [409, 'payment_conflict'])

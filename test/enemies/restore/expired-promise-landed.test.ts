@@ -47,7 +47,7 @@ const REASONS: Readonly<Record<string, (rail: RailUnderTest, late: Late) => Prom
 
 for (const rail of [x402UnderTest, mppPullUnderTest])
   for (const [where, show] of Object.entries(REASONS))
-    test(`E155: a promise by ${rail.name} that landed once more after a restore is not said to be free when it is shown late ${where}`, async (t) => {
+    test(`E155: an authorization by ${rail.name} that landed once more after a restore is not said to be free when it is shown late ${where}`, async (t) => {
       const answer = await show(rail, await startLate(t, rail))
       assert.deepEqual([answer.status, (await said(answer)).payment.taken], [409, true])
     })

@@ -25,7 +25,7 @@ test('E87: a spent payment that the first of two nodes does not find does not bu
 })
 
 for (const strangerOf of [x402Stranger, mppStranger])
-  test(`E87: stray money that the first of two nodes does not find goes back (${strangerOf.name})`, async (t) => {
+  test(`E87: orphaned money that the first of two nodes does not find goes back (${strangerOf.name})`, async (t) => {
     const { shop, meddler } = await startBetweenNodes(t)
     const stranger = await strangerOf(shop)
     const { rail } = stranger
@@ -38,7 +38,7 @@ for (const strangerOf of [x402Stranger, mppStranger])
     assert.deepEqual(await transfers(shop, rail, demoAddressOf('treasury'), stranger.address), [AMOUNT])
   })
 
-test('E116: stray money that the only node does not find for minutes, though it names the blocks, goes back', async (t) => {
+test('E116: orphaned money that the only node does not find for minutes, though it names the blocks, goes back', async (t) => {
   const meddler = createMeddler()
   const shop = await startShop({ wrapTransport: meddler.wrap })
   t.after(() => shop.stop())

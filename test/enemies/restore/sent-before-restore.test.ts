@@ -27,7 +27,7 @@ const TIME_OVER_MS = 900_000
 type Place = { readonly at?: 'x402' | 'mpp'; readonly configure?: (config: Config) => Config }
 
 function shown(rail: RailUnderTest, where: string, { at, configure }: Place): void {
-  test(`E147: of a promise by ${rail.name} that was sent before a restore, and is shown ${where}, nobody says that it was not taken`, async (t) => {
+  test(`E147: of an authorization by ${rail.name} that was sent before a restore, and is shown ${where}, nobody says that it was not taken`, async (t) => {
     const { shop, open, bringAgain, showAgain } = await forgetPurchase(t, rail)
     const service = await open(configure)
     const till = await rail.till(shop)
@@ -49,7 +49,7 @@ for (const rail of [x402UnderTest, mppPullUnderTest]) {
 shown(x402UnderTest, 'when its protocol has moved to another network', { configure: moved })
 
 for (const rail of [x402UnderTest, mppPullUnderTest])
-  test(`E147: when the time of such a promise by ${rail.name} is over on the chain, its payer is asked anew`, async (t) => {
+  test(`E147: when the time of such an authorization by ${rail.name} is over on the chain, its payer is asked anew`, async (t) => {
     const { chain, open, showAgain } = await forgetPurchase(t, rail)
     const clock = movableClock()
     const service = await open(undefined, clock)

@@ -43,7 +43,7 @@ async function heard(t: TestContext, rail: RailUnderTest, { laterMs = 0, isDeaf 
 const MAY_BE_TAKEN = { taken: LOT_PRICE, isAsked: false, said: 'unknown' }
 
 for (const rail of [x402UnderTest, mppPullUnderTest]) {
-  test(`E153: a promise by ${rail.name} that was sent before a restore is not said to be free by a shop that cannot look for it`, async (t) => {
+  test(`E153: an authorization by ${rail.name} that was sent before a restore is not said to be free by a shop that cannot look for it`, async (t) => {
     assert.deepEqual(await heard(t, rail, {}), MAY_BE_TAKEN)
   })
 

@@ -25,7 +25,7 @@ async function showSpoilt(t: TestContext, rail: RailUnderTest, at: string, later
 
 for (const rail of [x402UnderTest, mppPullUnderTest])
   for (const at of ['x402', 'mpp'])
-    test(`E151: of a promise by ${rail.name} that was sent before a restore, and of which a part is lost, nobody says at a route of ${at} that it was not taken`, async (t) => {
+    test(`E151: of an authorization by ${rail.name} that was sent before a restore, and of which a part is lost, nobody says at a route of ${at} that it was not taken`, async (t) => {
       assert.deepEqual(await showSpoilt(t, rail, at), { moved: LOT_PRICE, status: 409, taken: 'unknown' })
     })
 

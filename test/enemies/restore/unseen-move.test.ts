@@ -70,7 +70,7 @@ const PLACES: Readonly<Record<string, (rail: RailUnderTest, moved: Moved) => Pro
 
 for (const rail of [x402UnderTest, mppPullUnderTest])
   for (const [where, show] of Object.entries(PLACES))
-    test(`E154: a promise by ${rail.name} that is shown ${where} in the moment in which the store has moved is not called free`, async (t) => {
+    test(`E154: an authorization by ${rail.name} that is shown ${where} in the moment in which the store has moved is not called free`, async (t) => {
       assert.deepEqual(await heard(t, rail, (moved) => show(rail, moved)), MAY_BE_TAKEN)
     })
 

@@ -6,7 +6,7 @@ import type { Database } from '../store/db.ts'
 import { type Job, release } from '../store/jobs.ts'
 import {
   type DeliveryState,
-  finishLane,
+  finishQueue,
   nextDeliveries,
   type PendingDelivery,
   recordDelivery,
@@ -15,7 +15,7 @@ import { type Endpoint, findEndpoint, GONE_REASON, setEndpointState } from '../s
 import { type Post, sendTo } from './post.ts'
 import { bodyOf } from './sign.ts'
 
-export type LaneParts = {
+export type QueueParts = {
   readonly db: Database
   readonly post: Post
   readonly clock: Clock
@@ -45,7 +45,7 @@ export const RETRY_SECONDS: readonly number[] = [
   20 * HOUR,
 ]
 
-/** A lane is held no longer than this before others have their turn; with one answer that takes its full time it is still leased. */
+/** A queue is held no longer than this before others have their turn; with one answer that takes its full time it is still leased. */
 const TURN_MS = 10_000
 const TURN_DELIVERIES = 10
 export const LEASE_SECONDS = 30
@@ -55,9 +55,9 @@ const GONE = 410
 
 /**
  * Sends what one endpoint has to hear of one object, oldest first, and stops at the first that fails: a later change is never told before
- * an earlier one. Killed anywhere, the lane becomes due again and repeats at most the message whose answer was not written down.
+ * an earlier one. Killed anywhere, the queue becomes due again and repeats at most the message whose answer was not written down.
  */
-export async function workLane(parts: LaneParts, endpoint: Endpoint, job: Job, stop: AbortSignal): Promise<void> {
+export async function workQueue(parts: QueueParts, endpoint: Endpoint, job: Job, stop: AbortSignal): Promise<void> {
   const { db, clock } = parts
   const until = clock.now() + TURN_MS
   const pending = await nextDeliveries(db, endpoint.id, job.key, TURN_DELIVERIES)
@@ -68,18 +68,18 @@ export async function workLane(parts: LaneParts, endpoint: Endpoint, job: Job, s
     if (typeof verdict === 'object') return giveBack(parts, job, verdict.pauseSeconds)
   }
   const isEmpty = pending.length < TURN_DELIVERIES
-  if (!isEmpty || !(await finishLane(db, job, job.payload))) await giveBack(parts, job, 0)
+  if (!isEmpty || !(await finishQueue(db, job, job.payload))) await giveBack(parts, job, 0)
 }
 
-async function giveBack({ db }: LaneParts, job: Job, pauseSeconds: number): Promise<void> {
+async function giveBack({ db }: QueueParts, job: Job, pauseSeconds: number): Promise<void> {
   await release(db, job, pauseSeconds)
 }
 
-/** `told`: on to the next one. A pause: the lane waits. `lost`: somebody else has the lane. */
+/** `told`: on to the next one. A pause: the queue waits. `lost`: somebody else has the queue. */
 type Verdict = 'told' | 'lost' | { readonly pauseSeconds: number }
 
 type Turn = {
-  readonly parts: LaneParts
+  readonly parts: QueueParts
   readonly endpoint: Endpoint
   readonly job: Job
   readonly stop: AbortSignal

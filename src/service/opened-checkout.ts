@@ -33,7 +33,7 @@ import { chainKeys, type RoleSigner, recordedSigners } from './signers.ts'
 import { createTally, type Tally } from './tally.ts'
 import { createTelling, type Telling } from './telling.ts'
 
-export type Counter = {
+export type OpenedCheckout = {
   readonly checkout: Checkout
   readonly operations: Operations
   readonly meter: ShopMeter
@@ -46,7 +46,7 @@ export type Counter = {
 }
 
 /** Rails, goods and books: what sells, whoever asks and however. Each part is made of those above it. */
-export async function openCounter(config: Config, ground: Ground): Promise<Counter> {
+export async function openCheckout(config: Config, ground: Ground): Promise<OpenedCheckout> {
   const later: Later = { shelves: () => [], wake: () => {} }
   const figures = openFigures(ground, later)
   const chains = openChains(config, ground, figures)
@@ -57,7 +57,7 @@ export async function openCounter(config: Config, ground: Ground): Promise<Count
   const operations = openOperations(config, ground, { figures, chains, payments, goods, books })
   later.wake = operations.wake
   await assertAllReturnable(ground.patient, operations.reconcileContext)
-  const checkout = openCheckout(config, ground, { figures, payments, goods, books, operations })
+  const checkout = createCheckout(config, ground, { figures, payments, goods, books, operations })
   const { accounts, selling, rails, hostOf } = payments
   return {
     checkout,
@@ -235,7 +235,7 @@ function openOperations(config: Config, ground: Ground, { figures, chains, payme
   })
 }
 
-function openCheckout(
+function createCheckout(
   { limits, http, receipts }: Config,
   { clock, random, log, waypoint, database }: Ground,
   made: Omit<Made, 'chains'> & { readonly operations: Operations },
@@ -272,7 +272,7 @@ function openCheckout(
     meter: figures.meter,
     isBlocked: rules.isBlocked,
     isNeverServed: rules.isNeverServed,
-    sendBack: (rail, astray) => sendBack(operations.reconcileContext, rail, astray),
+    sendBack: (rail, orphaned) => sendBack(operations.reconcileContext, rail, orphaned),
     paymentUrl: (rail, reference) => `${payments.hostOf(rail)}/payments/${reference}`,
     enterWaitingRoom: createWaitingRoom(limits.waitingMax),
     strike: (strike) => addStrike(database, strike),

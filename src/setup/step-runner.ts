@@ -100,7 +100,7 @@ async function settle(crew: Crew, step: Step, first: InFlight): Promise<Receipt 
   const early = await receiptOf(rpc, sent)
   if (early) return early
   if (await isNonceTaken(rpc, sent)) return receiptOf(rpc, sent)
-  sent = await keptAlive(crew, step, sent)
+  sent = await raisedIfStale(crew, step, sent)
   await broadcast(crew, step, sent)
   crew.reached?.('broadcast')
   const receipt = await pollUntil(clock, waitMs, () => receiptOf(rpc, sent))
@@ -126,7 +126,7 @@ async function isNonceTaken(rpc: Rpc, { signer, nonce }: InFlight): Promise<bool
 }
 
 /** Of an earlier run: what no block takes any more is signed again for more, at the same nonce. */
-async function keptAlive(crew: Crew, step: Step, sent: InFlight): Promise<InFlight> {
+async function raisedIfStale(crew: Crew, step: Step, sent: InFlight): Promise<InFlight> {
   const { rpc, fees, wallet, sends } = crew
   if (sent.signer !== wallet.address)
     throw new SetupFault(

@@ -12,7 +12,7 @@ const TRUST = statement(`
     and birth is distinct from ${bornIn('$2')}`)
 
 /** They are as they were left. */
-export async function trustBooks(db: Database, id: string): Promise<void> {
+export async function trustTill(db: Database, id: string): Promise<void> {
   await db.query(TRUST, [id, db.filesBornAt])
 }
 
@@ -23,18 +23,18 @@ const TRUST_AGAIN = statement(`
   where id = $1`)
 
 /** Whatever the store may have forgotten of this till was set aside, as far as the chain shows it. */
-export async function trustAgain(db: Database, id: string): Promise<void> {
+export async function trustAfterQuarantine(db: Database, id: string): Promise<void> {
   await db.query(TRUST_AGAIN, [id, db.filesBornAt])
 }
 
-const SET_ASIDE_AT = statement<{ set_aside_at: Date | null }>(`
+const QUARANTINED_AT = statement<{ set_aside_at: Date | null }>(`
   select set_aside_at
   from tills
   where id = $1`)
 
 /** When this till was last trusted again; 0, if never. */
-export async function setAsideAt(queryable: Queryable, id: string): Promise<number> {
-  return (await queryable.query(SET_ASIDE_AT, [id])).rows[0]?.set_aside_at?.getTime() ?? 0
+export async function quarantinedAt(queryable: Queryable, id: string): Promise<number> {
+  return (await queryable.query(QUARANTINED_AT, [id])).rows[0]?.set_aside_at?.getTime() ?? 0
 }
 
 const SET_ASIDE_SINCE = statement(`
@@ -73,7 +73,7 @@ const TRUSTED = statement<{ id: string }>(`
 /** For whoever has copied a store that nobody sold from meanwhile: what could be trusted there can be trusted in the copy. */
 export async function carryTrust(source: Database, target: Database): Promise<void> {
   const { rows } = await source.query(TRUSTED, [source.filesBornAt])
-  for (const { id } of rows) await trustBooks(target, id)
+  for (const { id } of rows) await trustTill(target, id)
 }
 
 const DOUBT_SILENT = statement(`
@@ -107,7 +107,7 @@ const KEPT = statement<{ kept_until: Date | null; is_doubted: boolean | null }>(
   from known`)
 
 /** When books were last kept in this store, and whether they may be older than it seems, by what these tills show. Null: there are none. */
-export async function booksKept(
+export async function tillsLastRead(
   db: Database,
   tills: readonly string[],
   silenceSecondsMax: number,
@@ -122,7 +122,7 @@ const ADD_DOUBTED = statement(`
   on conflict (id) do nothing`)
 
 /** A till that this store has never seen, and perhaps only because it is an older copy: it is doubted from the first, and its books end where the others do. */
-export async function addDoubted(
+export async function addDoubtedTill(
   queryable: Queryable,
   id: string,
   { after, until }: { readonly after: bigint; readonly until: number },
@@ -138,6 +138,6 @@ export async function isTillKnown(queryable: Queryable, id: string): Promise<boo
 }
 
 /** Somebody says that the store was put back, where nothing shows it. Returns the tills that will be held against the chain. */
-export async function doubtBooks(queryable: Queryable): Promise<readonly string[]> {
+export async function doubtTills(queryable: Queryable): Promise<readonly string[]> {
   return (await queryable.query(DOUBT)).rows.map(({ id }) => id)
 }

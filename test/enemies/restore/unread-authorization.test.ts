@@ -39,7 +39,7 @@ const PLACES: Readonly<Record<string, (rail: RailUnderTest, forgotten: Forgotten
 
 for (const rail of [x402UnderTest, mppPullUnderTest])
   for (const [where, show] of Object.entries(PLACES))
-    test(`E150: a promise by ${rail.name} that is shown ${where} before the books are read is not called free`, async (t) => {
+    test(`E150: an authorization by ${rail.name} that is shown ${where} before the books are read is not called free`, async (t) => {
       assert.deepEqual(await heard(t, rail, (forgotten) => show(rail, forgotten)), MAY_BE_TAKEN)
     })
 

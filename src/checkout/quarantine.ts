@@ -3,9 +3,9 @@ import { NotShown } from '../chain/receipt.ts'
 import { AnswerTooLarge } from '../chain/rpc.ts'
 import type { Arrival, Till } from '../domain/till.ts'
 import { claimantOf, listArrivals } from '../store/tills/arrivals.ts'
-import { trustAgain } from '../store/tills/books.ts'
-import { SET_ASIDE } from '../store/tills/scan.ts'
-import { holdArrival } from './arrival-change.ts'
+import { QUARANTINE_REASON } from '../store/tills/scan.ts'
+import { trustAfterQuarantine } from '../store/tills/till-trust.ts'
+import { quarantineArrival } from './arrival-change.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
 
 const PAGE = 1_000
@@ -16,7 +16,7 @@ const BEHIND_MS_MAX = 3_600_000
  * All money without an order: perhaps it had bought something that this store no longer remembers, and it must neither buy again nor go back by
  * itself. A person decides what happens to it.
  */
-export async function setAside(
+export async function quarantine(
   context: ReconcileContext,
   till: Till,
   { isReadToHead }: { readonly isReadToHead: boolean },
@@ -28,15 +28,15 @@ export async function setAside(
       'chain_unavailable',
       `The nodes of ${till.rail.network} are too far apart to say what has arrived. Wait for the one that is behind, or take it out of the configuration.`,
     )
-  for await (const arrival of unclaimed(context, till)) {
-    if (till.isOwn(arrival.sender) || arrival.reason === SET_ASIDE) continue
+  for await (const arrival of arrivalsWithoutOrder(context, till)) {
+    if (till.isOwn(arrival.sender) || arrival.reason === QUARANTINE_REASON) continue
     const identity = await nameOf(context, till, arrival)
     const claimant = await claimantOf(db, identity)
     // An order that waits for just this payment goes on with it.
     if (claimant.kind === 'order' && !claimant.isPaid) continue
-    await holdArrival(context, till, arrival, { reason: SET_ASIDE, identity })
+    await quarantineArrival(context, till, arrival, { reason: QUARANTINE_REASON, identity })
   }
-  await trustAgain(db, till.id)
+  await trustAfterQuarantine(db, till.id)
 }
 
 /** Without its name it could buy once more, so whoever sets it aside waits for a node that is behind. None shows everything for ever, or whatever its size. */
@@ -51,7 +51,7 @@ async function nameOf({ clock }: ReconcileContext, till: Till, arrival: Arrival)
 }
 
 /** Dust too: most of what is sold costs less than anybody would send back. */
-async function* unclaimed({ db }: ReconcileContext, till: Till): AsyncGenerator<Arrival> {
+async function* arrivalsWithoutOrder({ db }: ReconcileContext, till: Till): AsyncGenerator<Arrival> {
   for (let after = ''; ; ) {
     const page = await listArrivals(db, till.id, { states: ['unclaimed', 'orphaned', 'dust'], after, limit: PAGE })
     yield* page

@@ -1,16 +1,16 @@
 import type { JsonObject } from '../base/json.ts'
 import { Problem } from '../base/problem.ts'
-import type { Astray } from '../domain/rail.ts'
+import type { OrphanedPayment } from '../domain/rail.ts'
 import type { PaidCall } from './paid-call.ts'
 
 /** It reached us and buys nothing: its way back begins now, and whoever showed it is told. */
-export async function sentBack<Input extends JsonObject>(
+export async function returnPayment<Input extends JsonObject>(
   { checkout, offer }: Pick<PaidCall<Input>, 'checkout' | 'offer'>,
-  astray: Astray,
+  orphaned: OrphanedPayment,
 ): Promise<Problem> {
-  const { transaction: paymentTx, detail } = astray
+  const { transaction: paymentTx, detail } = orphaned
   const statusUrl = checkout.paymentUrl(offer.rail.name, paymentTx)
-  const sent = await checkout.sendBack(offer.rail.name, astray)
+  const sent = await checkout.sendBack(offer.rail.name, orphaned)
   switch (sent.kind) {
     case 'returning':
       return new Problem('payment_returned', detail, { statusUrl, members: { refund: sent.refund, paymentTx } })

@@ -1,10 +1,10 @@
 import type { JsonObject } from '../base/json.ts'
 import { MAY_HAVE_MOVED, Problem } from '../base/problem.ts'
 import type { Outcome } from './answer.ts'
-import { sentBack } from './astray.ts'
-import { landedInTime } from './in-time.ts'
-import { mayBeUnderWay } from './misplaced.ts'
+import { mayBeUnderWay } from './misplaced-payment.ts'
 import { callWhere, type PaidCall } from './paid-call.ts'
+import { landedInTime } from './payment-lookup.ts'
+import { returnPayment } from './payment-return.ts'
 
 /** A payment in what this rail was paid in before is looked for there; it is never weighed against what the rail asks for now. */
 export function whereMeant<Input extends JsonObject>(call: PaidCall<Input>): PaidCall<Input> {
@@ -13,7 +13,7 @@ export function whereMeant<Input extends JsonObject>(call: PaidCall<Input>): Pai
 }
 
 /** What becomes of a payment that has bought nothing, and that nothing is sold for any more. */
-export async function refuseFormer<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
+export async function refuseRetired<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
   const meant = whereMeant(call)
   const { checkout, offer, credential } = meant
   const { label, currency, network } = offer.rail
@@ -22,8 +22,8 @@ export async function refuseFormer<Input extends JsonObject>(call: PaidCall<Inpu
   // A promise may have been kept by somebody else than us.
   const transaction = await landedInTime(meant, 'all')
   if (transaction) {
-    const astray = { transaction, detail: `${why} it goes back to its sender.`, mayBeAnothers: isCaptured }
-    throw await sentBack({ checkout, offer }, astray)
+    const orphaned = { transaction, detail: `${why} it goes back to its sender.`, mayBeAnothers: isCaptured }
+    throw await returnPayment({ checkout, offer }, orphaned)
   }
   const detail = `${why} what has reached the shop goes back to its sender.`
   // What a forgotten purchase has sent may land yet.

@@ -1,13 +1,13 @@
 import { type Hash, sameAddress } from '../base/address.ts'
 import type { PaidOrder } from '../domain/rail.ts'
 import type { Transfer } from '../domain/till.ts'
-import { isAgreed } from './agreed.ts'
+import { isAgreed } from './node-agreement.ts'
 import { type Receipt, readReceipt } from './receipt.ts'
 import type { Rpc } from './rpc.ts'
 import { transfersIn } from './transfers.ts'
 
 /** Does the chain show what an order was paid with, by two nodes where there are two? That its transaction is there does not say that it paid. */
-export async function isWitnessed(rpc: Rpc, order: Omit<PaidOrder, 'authorization'>): Promise<boolean> {
+export async function isConfirmedByNodes(rpc: Rpc, order: Omit<PaidOrder, 'authorization'>): Promise<boolean> {
   const receipt = order.settlement && (await paidIn(rpc, order.settlement.transaction, order))
   if (!receipt) return false
   return rpc.second === null || isAgreed(rpc, receipt, 1n)

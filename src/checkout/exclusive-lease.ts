@@ -9,18 +9,18 @@ const LEASE_SECONDS = 120
 const ABANDONED_MAX = 100
 
 /** A deed that somebody asks for and that no job is about: it gets a lease of its own, for as long as it takes. */
-export async function underLease<Result>(
+export async function withLease<Result>(
   context: ReconcileContext,
   work: (lease: Lease) => Promise<Result>,
 ): Promise<Result> {
   const key = newId('job', context.random)
-  const done = await alone(context, key, work)
+  const done = await withExclusiveLease(context, key, work)
   if (!done) throw new TypeError(`job ${key} exists already`)
   return done.result
 }
 
 /** The same, for what only one may be at, whoever asked for it and wherever. Null: somebody is. */
-export async function alone<Result>(
+export async function withExclusiveLease<Result>(
   context: ReconcileContext,
   key: string,
   work: (lease: Lease) => Promise<Result>,
@@ -28,7 +28,7 @@ export async function alone<Result>(
   const lease = await enqueueLeased(context.db, { kind: KIND, key, leaseSeconds: LEASE_SECONDS })
   if (!lease) return null
   try {
-    return { result: await whileHeld(context, lease, LEASE_SECONDS, () => work(lease)) }
+    return { result: await renewingLease(context, lease, LEASE_SECONDS, () => work(lease)) }
   } finally {
     await forget(context.db, lease).catch((error: unknown) =>
       context.log.warn('lease could not be released', { key, error }),
@@ -37,7 +37,7 @@ export async function alone<Result>(
 }
 
 /** Renews a lease while the work under it takes its time. Whoever loses it all the same can sign nothing more. */
-export async function whileHeld<Result>(
+export async function renewingLease<Result>(
   { db, clock, log }: Pick<ReconcileContext, 'db' | 'clock' | 'log'>,
   lease: Lease,
   leaseSeconds: number,
@@ -63,7 +63,7 @@ export async function whileHeld<Result>(
 }
 
 /** Leases of processes that died in the middle: nobody goes on with such a deed, and nobody has to. */
-export async function forgetAbandoned(db: Queryable): Promise<void> {
+export async function forgetAbandonedLeases(db: Queryable): Promise<void> {
   for (const job of await claim(db, { kinds: [KIND], limit: ABANDONED_MAX, leaseSeconds: LEASE_SECONDS }))
     await forget(db, job)
 }

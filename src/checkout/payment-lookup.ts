@@ -2,7 +2,7 @@ import type { Hash } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
 import { isProblem, Problem } from '../base/problem.ts'
 import { RpcError } from '../chain/rpc.ts'
-import type { Credential, NodeWord, Rail } from '../domain/rail.ts'
+import type { Credential, NodeQuorum, Rail } from '../domain/rail.ts'
 import type { Checkout } from './checkout.ts'
 import { unsure } from './refusal.ts'
 
@@ -14,7 +14,7 @@ type Shown = {
 }
 
 /** What comes in time; else null, and whoever is at work goes on. */
-export async function within<Result>(clock: Clock, ms: number, work: Promise<Result>): Promise<Result | null> {
+export async function withinTime<Result>(clock: Clock, ms: number, work: Promise<Result>): Promise<Result | null> {
   const timer = new AbortController()
   const timeUp = clock.sleep(ms, timer.signal).then(() => null)
   try {
@@ -28,10 +28,10 @@ export async function within<Result>(clock: Clock, ms: number, work: Promise<Res
  * Where a payment is on the chain, if it is. A node may search for minutes; its payer does not wait as long, and hears that nobody knows. So
  * they do when nodes have thrown away the blocks in which it may be, and when none answers: it is looked for only where it may have landed.
  */
-export async function landedInTime({ checkout, offer, credential }: Shown, word: NodeWord): Promise<Hash | null> {
+export async function landedInTime({ checkout, offer, credential }: Shown, quorum: NodeQuorum): Promise<Hash | null> {
   const { clock, limits } = checkout
-  const look = offer.rail.landed(credential, word).then((transaction) => ({ transaction }))
-  const seen = await within(clock, limits.lookMsMax, look).catch((error: unknown) => {
+  const look = offer.rail.landed(credential, quorum).then((transaction) => ({ transaction }))
+  const seen = await withinTime(clock, limits.lookMsMax, look).catch((error: unknown) => {
     if (!(error instanceof RpcError)) throw isProblem(error) ? unsure(error, false) : error
     throw new Problem(
       'payment_conflict',
