@@ -1,4 +1,4 @@
-// Every bench in one go, or those that are named, each beside what it is held against.
+// Every bench in one go, or those that are named, each beside what it is compared with.
 //   npm run bench -- [checkout] [mcp] [documents] [devchain] [floods] [load] [start] [growth] [console] [soak] [--shots=5000] [--rounds=5] [--paid=120] [--requests=500] [--count=500] [--buyers=50] [--orders=1000000] [--minutes=60] [--rate=100]
 // Servers are measured by the CPU time of their own processes, turn by turn, so a busy machine moves the figures more than the ratios.
 // `growth` fills a store for a quarter of an hour first, `soak` takes as long as it is told; they run only when they are named.

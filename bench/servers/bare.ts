@@ -1,4 +1,4 @@
-// The floor everything is held against: the platform's own server, and Hono on it, answering a short JSON document.
+// The floor that everything is compared with: the platform's own server, and Hono on it, answering a short JSON document.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { serve } from '@hono/node-server'

@@ -63,9 +63,7 @@ export function createHeadListener({ chainId, clock, log }: ListenerOptions): He
     next: bell.next,
     listen(open, stop) {
       isUsed = true
-      keepHearing(open, stop).catch((error: unknown) =>
-        log.error('new blocks are not listened for', { chainId, error }),
-      )
+      keepHearing(open, stop).catch((error: unknown) => log.error('block subscription failed', { chainId, error }))
     },
   }
 }
@@ -79,14 +77,14 @@ function createTeller(log: Log, clock: Clock): Teller {
   return {
     heard() {
       isLost = false
-      log.info('new blocks are listened for')
+      log.info('block subscription established')
     },
     lost({ kind, reason }) {
       if (kind === 'other_chain')
         return alarm(kind, 'a listening address leads to another chain and is not used; correct its _LISTEN_URL', {
           reason,
         })
-      if (!isLost) log.warn('new blocks are not told of; receipts are asked for by the clock meanwhile', { reason })
+      if (!isLost) log.warn('block subscription lost; polling for receipts', { reason })
       isLost = true
     },
   }

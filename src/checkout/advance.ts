@@ -20,7 +20,7 @@ import { refundByItself, sendRefund } from './refund-steps.ts'
 
 /**
  * Carries an order one step further, from whatever state a request, a crash or another process left it in. The request that opened the
- * order calls it first; the worker calls the very same function for any order that nobody holds. Recovery is not a second path.
+ * order calls it first; the worker calls the very same function for any order without a lease. Recovery is not a second path.
  */
 export async function advance(checkout: Checkout, inHand: OrderInHand): Promise<OrderStep> {
   const { order, lease } = inHand
@@ -39,13 +39,13 @@ export async function advance(checkout: Checkout, inHand: OrderInHand): Promise<
     case 'confirmed':
     case 'refunded':
     case 'expired':
-      // Somebody took it up again, and died before anything came of it.
+      // A process took it up again, and died before it changed anything.
       await checkout.jobs.forget(lease)
       return { kind: 'ended', order }
   }
 }
 
-/** As much of an order's offer as there is. */
+/** The order's offer; of one that is not configured any more, what the records tell. */
 export function toldBy(checkout: Checkout, order: Order): Told {
   return checkout.offers.get(offerKey(order)) ?? checkout.byRecords(order)
 }
@@ -68,7 +68,7 @@ async function settle(run: OrderRun): Promise<OrderStep> {
       const { transaction, settledAt } = outcome.settlement
       const next = await move(run, { to: 'settled', paymentTx: transaction, settledAt })
       await waypoint('order.settled')
-      // Until this moment it was not paid, so nobody can have begun to deliver it; from now on only the holder of this lease can.
+      // Until this moment it was not paid, so no replica can have begun to deliver it; from now on only the holder of this lease can.
       return next.kind === 'moved' ? { ...next, isUntried: true } : next
     }
     case 'refused': {
@@ -95,12 +95,13 @@ async function stillSettling(run: OrderRun, outcome: SettleOutcome & { kind: 'un
   return next ? { kind: 'waiting', order: next, waitMs: backOff(age), detail: outcome.detail } : { kind: 'lost' }
 }
 
-/** Payments that pass every check and then fail on the chain cost gas, or keep goods from others; after a few, their payer waits. */
+/** Payments that pass every check and then fail on the chain cost gas, or keep goods from other buyers; after a few, their payer has to wait. */
 const STRIKE_SECONDS = 600
 
 /**
- * A wallet whose check takes the trial and burns the gas of the real thing does so on purpose, and as often as it likes: a key has to move its
- * money each time, such a check only has to look at the number of the block. Once is enough, for a day; its code others may have too.
+ * A wallet contract that accepts the simulation and burns the gas of the real transaction does so on purpose, and can repeat it for free: a plain
+ * key has to move its money each time, such a contract only has to look at the block number. So once blocks the payer for a day; not its code,
+ * which other payers may have too.
  */
 async function struck(
   { checkout, order }: OrderRun,
@@ -111,16 +112,16 @@ async function struck(
   if (hasBurned) await checkout.strike({ subjects: [payer], points: STRIKE_POINTS_MAX, seconds: REVERT_SECONDS })
 }
 
-/** Whatever went wrong on the way, money may have moved: only a later look can tell. */
+/** Whatever the error was, money may have moved: only a later attempt can tell. */
 function unknownOutcome(checkout: Checkout, order: Order, error: unknown): SettleOutcome & { kind: 'unknown' } {
   checkout.log.warn('settlement attempt ended without an answer', { orderId: order.id, error: paidError(error) })
   return { kind: 'unknown', detail: reasonOf(error) }
 }
 
-/** So long money that came first waits for a shop that cannot deliver; then it goes back. */
+/** So long captured money waits for a shop that cannot deliver; then it goes back. */
 const PLAN_MS_MAX = 30 * 60_000
 
-/** For money that was there before anybody asked whether it can be delivered: now ask, and send it back when not. */
+/** For captured money, which came before `check` could be asked: asks now, and sends it back when the answer is no. */
 async function plan(run: OrderRun): Promise<OrderStep> {
   const { checkout, offer, order } = run
   if (order.objection) return fail(run, order.objection)
@@ -134,7 +135,7 @@ async function plan(run: OrderRun): Promise<OrderStep> {
     if (outcome.isStale) return { kind: 'moved', order, isUntried }
     return (await handedOver(run)) ?? fail(run, outcome.hold.refusal)
   } catch (error) {
-    // A refusal is final; an outage is not, but nobody waits for ever for the end of one.
+    // A refusal is final; an outage is not, but the payer is not made to wait for ever for its end.
     if (!isProblem(error) || error.status >= 500) {
       if (checkout.clock.now() - (order.settlement?.settledAt ?? order.createdAt) < PLAN_MS_MAX) throw error
       return fail(run, { code: 'fulfilment_failed', detail: 'The shop could not deliver it in time.' })
@@ -143,7 +144,7 @@ async function plan(run: OrderRun): Promise<OrderStep> {
   }
 }
 
-/** A store that was put back has forgotten deliveries that the chain and the game remember. Null: there was none. */
+/** A restored store has forgotten deliveries that the chain and the game remember. Null: there was none. */
 async function handedOver(run: OrderRun): Promise<OrderStep | null> {
   const { checkout, offer, order } = run
   const plan = (await offer.good.recall?.(order.input, order.id)) ?? null
@@ -187,7 +188,7 @@ async function stillDelivering(run: OrderRun, delivery: Delivery & { state: 'pen
   return next.kind === 'moved' ? { kind: 'waiting', order: next.order, waitMs, detail } : next
 }
 
-/** A delivery that threw may have happened; it is idempotent, so it is simply tried again. */
+/** A delivery that threw may have happened; it is idempotent, so it is tried again. */
 function undelivered(checkout: Checkout, order: Order, error: unknown): Delivery {
   const { id: orderId, attempts } = order
   checkout.log.warn('delivery attempt ended without an answer', { orderId, attempts, error: paidError(error) })
@@ -201,8 +202,9 @@ function undelivered(checkout: Checkout, order: Order, error: unknown): Delivery
 const REVERT_SECONDS = 86_400
 
 /**
- * What was mined and reverted has cost gas. A contract that takes a trial and refuses the real thing does so on purpose, and for a day whoever
- * has the same code buys nothing; a payer may once or twice have parted with what was to be taken from them.
+ * A delivery that was mined and reverted has cost gas. A receiving contract that accepts the simulation and reverts the real transaction does so
+ * on purpose: for a day no receiver with the same code buys anything. A payer gets one point only: once or twice they may simply have given away
+ * what was to be taken from them.
  */
 async function giveUp(run: OrderRun, delivery: Delivery & { state: 'impossible' }): Promise<OrderStep> {
   const { code, detail, proof, suspects = [] } = delivery

@@ -5,10 +5,10 @@ import { type Offer, viewOf } from '../domain/offer.ts'
 import type { Answer, Order } from '../domain/order.ts'
 import type { ChallengeWire, Wire } from '../domain/rail.ts'
 
-/** Why somebody is asked to pay: they asked for the price, they sent no payment, or theirs was no good. */
+/** Why a client is asked to pay: it asked for the price, it sent no payment, or its payment was refused. */
 export type ChallengeReason = 'probe' | 'unpaid' | 'refused'
 
-/** The problems that are the same for everybody who has not paid, and are told more often than all others together. */
+/** The problems of a request without a payment: always the same, and sent more often than all others together. */
 export const ASKED: Readonly<Record<Exclude<ChallengeReason, 'refused'>, Problem>> = {
   probe: new Problem(
     'payment_required',
@@ -42,7 +42,7 @@ export type Outcome =
       readonly wire: Wire
       readonly retryAfterSeconds: number
     }
-  /** 200 or 202: no more than the chain shows, for whoever shows no more than that. */
+  /** 200 or 202: no more than the chain shows, for a caller whose proof is no more than that. */
   | { readonly kind: 'public'; readonly order: Order; readonly body: JsonObject; readonly wire: Wire }
   /** 409: paid, and the money goes back. */
   | { readonly kind: 'failed'; readonly order: Order; readonly problem: Problem; readonly wire: Wire }
@@ -50,19 +50,19 @@ export type Outcome =
 const RETRY_AFTER_SECONDS = 2
 const NOTHING: Wire = { headers: {}, meta: {} }
 
-/** The bytes of a delivered purchase. Made once, stored with the state, and repeated for as long as the payment is shown again. */
+/** The bytes of a delivered purchase. Made once, stored with the state, and repeated whenever the payment is shown again. */
 export function answerOf(offer: Offer, order: Order): Answer {
   const { headers } = receiptOf(offer, order)
   return { status: 200, headers, body: stringify(offer.present(viewOf(offer, order))) }
 }
 
-/** Where an order stands, said to its payer. An expired one has no outcome of its own: it is asked to pay again. */
+/** The state of an order, as its payer reads it. Null for an expired one: its payer is asked to pay again. */
 export function outcomeOf(offer: Offer, order: Order, isReplay: boolean): Outcome | null {
   switch (order.status) {
     case 'expired':
       return null
     case 'confirmed':
-      // The bytes are kept for a while; what they were made of is kept for ever, and makes the same answer.
+      // The bytes are stored for a while; what they were made from is stored for ever, and gives the same answer.
       return {
         kind: 'delivered',
         order,
@@ -85,7 +85,7 @@ export function outcomeOf(offer: Offer, order: Order, isReplay: boolean): Outcom
   }
 }
 
-/** The same, for somebody who may be anybody. */
+/** The same for a caller who has not proved to be the buyer. */
 export function publicOutcomeOf(offer: Offer, order: Order): Outcome | null {
   const outcome = outcomeOf(offer, order, true)
   switch (outcome?.kind) {

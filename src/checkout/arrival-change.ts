@@ -4,7 +4,7 @@ import type { ReconcileContext } from './reconcile-context.ts'
 
 type Step = Omit<ArrivalChange, 'event'> & { readonly type: NonNullable<ArrivalChange['event']>['type'] }
 
-/** Money that nobody claimed changes its state, and the world outside hears of it in the same transaction. Null: somebody was first. */
+/** Changes the state of an orphaned payment and writes its event, in one transaction. Null: another replica or a buyer was first. */
 export async function changeAndTell(
   context: ReconcileContext,
   till: Till,
@@ -25,8 +25,8 @@ export async function changeAndTell(
 }
 
 /**
- * Takes money out of circulation until a person has decided: its name is taken, so that it cannot buy anything. Too little to open a case
- * for loses its name all the same.
+ * Puts an arrival into quarantine until an operator has decided: its name is taken, so that it cannot buy anything. Dust, which no operator is
+ * asked about, loses its name all the same.
  */
 export async function quarantineArrival(
   context: ReconcileContext,
@@ -40,7 +40,7 @@ export async function quarantineArrival(
   return changeAndTell(context, till, arrival, { to: 'held', reason, claim, type: 'payment.orphaned' })
 }
 
-/** The name of a payment that nobody has taken yet. */
+/** The name of a payment, where no order and no arrival has taken it yet; else null. */
 export async function freeName({ db }: ReconcileContext, identity: string | null): Promise<string | null> {
   return (await claimantOf(db, identity)).kind === 'nobody' ? identity : null
 }

@@ -6,15 +6,15 @@ import { freeName } from './arrival-change.ts'
 import { beginReturn, finishReturn } from './arrival-return.ts'
 import { RECONCILE, type ReconcileContext } from './reconcile-context.ts'
 
-/** What a person says about money that nobody claimed. */
+/** What an operator decides about an orphaned payment. */
 type ArrivalDecision = Pick<ArrivalChange, 'alongside'> & {
   readonly decision: 'refund' | 'keep'
   readonly by: string
-  /** `later`: whoever keeps the books sends it, soon; whoever decided does not wait for the chain. */
+  /** `later`: the reconciler sends it soon, and the operator does not wait for the chain. */
   readonly finish: 'now' | 'later'
 }
 
-/** A person decides about money that nobody claimed: back to its sender, or it stays. */
+/** Carries out what an operator decided about an orphaned payment: back to its sender, or it stays. */
 export async function decideArrival(
   context: ReconcileContext,
   arrivalId: string,

@@ -7,11 +7,11 @@ import { changeAndTell } from './arrival-change.ts'
 import { withExclusiveLease } from './exclusive-lease.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
 
-/** The person who decided that it goes back, and what is written together with it. Nobody: by itself, within what a day may cost. */
+/** The operator who decided that it goes back, and what is written with it. Without one it goes back automatically, within the budget of a day. */
 type Decided = Pick<ArrivalChange, 'alongside'> & { readonly by: string }
 
 /**
- * The name of the payment is taken in the same transaction: from then on it cannot buy anything, and whoever presents it a moment before
+ * Takes the name of the payment in the same transaction: from then on it cannot buy anything. A payer who presents it a moment before
  * has bought, and nothing goes back.
  */
 export async function beginReturn(
@@ -42,8 +42,8 @@ export async function beginReturn(
 }
 
 /**
- * Journaled under the arrival's own id: however often this runs, one transfer leaves. While a key is rotated two may have a key each, and what one of
- * them signs the other must see: so one at a time, a person or whoever keeps the books.
+ * Journaled under the arrival's own id: however often this runs, one transfer leaves. While a key is rotated, two replicas may sign with a key each,
+ * and each has to see what the other signed: so the operator's call and the reconciler take turns, by an exclusive lease.
  */
 export async function finishReturn(context: ReconcileContext, till: Till, arrival: Arrival): Promise<Arrival> {
   const { rail } = till
@@ -53,7 +53,7 @@ export async function finishReturn(context: ReconcileContext, till: Till, arriva
   )
   const outcome = sent?.result ?? { kind: 'pending', detail: 'Somebody is at work on it right now.' }
   if (outcome.kind === 'pending') {
-    context.log.warn('refund of an orphaned payment is not through yet', {
+    context.log.warn('refund of an orphaned payment is pending', {
       arrivalId: arrival.id,
       detail: outcome.detail,
     })

@@ -16,17 +16,17 @@ import type { Strike } from '../store/orders/strikes.ts'
 import type { ReceiptSigner } from './receipt.ts'
 import type { StoreMemory } from './store-memory.ts'
 
-/** What every purchase needs, whatever is bought and however it is paid. */
+/** What every purchase needs, for any good and any rail. */
 export type Checkout = {
   readonly orders: Orders
   readonly jobs: OrderJobs
-  /** What is sold, and what was sold on rails and surfaces that sell no longer. */
+  /** The offers that are sold, and those of retired rails and surfaces. */
   readonly offers: ReadonlyMap<OfferKey, Offer>
-  /** How an order is told whose offer is gone altogether. */
+  /** Presents an order whose offer is not configured any more. */
   byRecords(order: Order): Told
   /** Refuses before money moves when the store has no room left. */
   readonly ensureRoom: () => void
-  /** Throws what is known to keep these goods from being sold this way right now. */
+  /** Throws the known reason why these goods cannot be sold on this rail right now. */
   assertSelling(surface: SurfaceName, rail: RailName): void | Promise<void>
   readonly clock: Clock
   readonly random: Random
@@ -34,27 +34,27 @@ export type Checkout = {
   readonly waypoint: Waypoint
   readonly limits: CheckoutLimits
   readonly memory: Pick<StoreMemory, 'lineage' | 'remember'>
-  /** Until it is known what the store has forgotten nobody says of a payment that it was not taken. */
+  /** May the store have forgotten purchases that have not been looked for yet? Then no payment is said not to have been taken. */
   isInDoubt(): Promise<boolean>
   readonly receipts: ReceiptSigner
   readonly meter: Meter
-  /** Payers that nothing is sold to, and that money is sent back to only on a person's word. */
+  /** Payers to whom the shop sells nothing, and refunds only when an operator decides so. */
   isBlocked(payer: Address): Promise<boolean>
-  /** The same for those of the configuration, at once; the store refuses the others when an order is opened. */
+  /** The same for the payers that the configuration names, without a query; the store refuses the others when an order is opened. */
   isNeverServed(payer: Address): boolean
-  /** Money that reached us and buys nothing: written down, and on its way back unless a person must decide. */
+  /** Records an orphaned payment, and begins its refund unless an operator must decide. */
   sendBack(rail: RailName, orphaned: OrphanedPayment): Promise<SentBack>
-  /** Where anybody can ask what became of a payment. */
+  /** The public address that tells what became of a payment. */
   paymentUrl(rail: RailName, reference: string): string
   /** A place for a request that waits for its payer's transaction to show. Null: all are taken. Call what is returned to leave. */
   enterWaitingRoom(): (() => void) | null
-  /** Somebody made us spend for nothing. */
+  /** Counts a payer, receiver or code that made the shop spend gas for nothing. */
   strike(strike: Strike): Promise<void>
   /** Orders that this process works on right now, so that a twin request can wait for the same end. */
   readonly running: Map<string, Promise<Order>>
 }
 
-/** Counts what happens, for whoever looks at the figures. Never in the way: it neither waits nor fails. */
+/** Counts what happens, for metrics and statistics. It neither waits nor fails. */
 export type Meter = {
   /** A request was asked to pay: what the funnel begins with. */
   challenged(surface: SurfaceName, rail: RailName, code: ProblemCode, detail: string): void
@@ -65,13 +65,13 @@ export type Meter = {
 }
 
 export type SentBack =
-  /** On its way; `refund` as it is shown to whoever asks. */
+  /** On its way; `refund` is what the caller reads of it. */
   | { readonly kind: 'returning'; readonly refund: JsonObject }
-  /** It waits for a person, or is too little to be sent. */
+  /** It waits for an operator, or is too little to be sent. */
   | { readonly kind: 'kept_for_now' }
-  /** A person decided that it stays. */
+  /** An operator decided that it stays. */
   | { readonly kind: 'kept' }
-  /** A purchase has it, and nothing goes back. */
+  /** It belongs to a purchase, and nothing goes back. */
   | { readonly kind: 'claimed' }
 
 type CheckoutLimits = {
@@ -79,29 +79,29 @@ type CheckoutLimits = {
   readonly challengeTtlMs: number
   /** Orders of one payer whose payment has not landed yet. */
   readonly openOrdersPerPayer: number
-  /** Automatic refunds to one payer within a day; after that nothing is sold to them. */
+  /** Automatic refunds to one payer within a day; after that the shop sells nothing to them. */
   readonly refundsPerPayer: number
-  /** Automatic refunds of a day, in atomic units; what goes beyond waits for a person. */
+  /** Automatic refunds of a day, in atomic units; what goes beyond waits for an operator. */
   readonly refundsPerDay: bigint
-  /** So long a payment that does not land keeps goods from others. */
+  /** So long the goods of a payment that does not land stay reserved. */
   readonly holdMsMax: number
   /** A request is answered within this time, finished or not. */
   readonly waitMsMax: number
-  /** And the chain is asked for this long whether a payment landed. */
+  /** The chain is asked for at most this long whether a payment landed. */
   readonly lookMsMax: number
   /** After this long without a sign of life, another process takes over an order. */
   readonly leaseSeconds: number
 }
 
-/** Who may work on which order. */
+/** The leases of orders: which process may work on which. */
 export type OrderJobs = {
-  /** Takes up an order that had ended. Null when somebody works on it already. */
+  /** Takes up an order that had ended. Null when a process works on it already. */
   begin(orderId: string, leaseSeconds: number): Promise<Lease | null>
-  /** Nothing is to be done for the order after all. */
+  /** Deletes the job: nothing is left to do for the order. */
   forget(lease: Lease): Promise<boolean>
   claim(limit: number, leaseSeconds: number): Promise<readonly Lease[]>
   /** False when the lease was lost. */
   extend(lease: Lease, leaseSeconds: number): Promise<boolean>
-  /** Lets go of an order; it is due again after the delay. */
+  /** Gives the lease back; the order is due again after the delay. */
   release(lease: Lease, delaySeconds: number, priority: Priority): Promise<boolean>
 }

@@ -8,7 +8,7 @@ const KIND = 'arrival'
 const LEASE_SECONDS = 120
 const ABANDONED_MAX = 100
 
-/** A deed that somebody asks for and that no job is about: it gets a lease of its own, for as long as it takes. */
+/** Runs work that has no job, such as a command: it gets a lease of its own for as long as it takes. */
 export async function withLease<Result>(
   context: ReconcileContext,
   work: (lease: Lease) => Promise<Result>,
@@ -19,7 +19,7 @@ export async function withLease<Result>(
   return done.result
 }
 
-/** The same, for what only one may be at, whoever asked for it and wherever. Null: somebody is. */
+/** The same under a shared key, so that one process at a time does this work. Null: another one is doing it. */
 export async function withExclusiveLease<Result>(
   context: ReconcileContext,
   key: string,
@@ -36,7 +36,7 @@ export async function withExclusiveLease<Result>(
   }
 }
 
-/** Renews a lease while the work under it takes its time. Whoever loses it all the same can sign nothing more. */
+/** Renews a lease while the work under it runs. A process that loses it all the same can sign nothing more. */
 export async function renewingLease<Result>(
   { db, clock, log }: Pick<ReconcileContext, 'db' | 'clock' | 'log'>,
   lease: Lease,
@@ -62,7 +62,7 @@ export async function renewingLease<Result>(
   }
 }
 
-/** Leases of processes that died in the middle: nobody goes on with such a deed, and nobody has to. */
+/** Deletes the leases of processes that died in the middle: such work is not taken up by others, and need not be. */
 export async function forgetAbandonedLeases(db: Queryable): Promise<void> {
   for (const job of await claim(db, { kinds: [KIND], limit: ABANDONED_MAX, leaseSeconds: LEASE_SECONDS }))
     await forget(db, job)

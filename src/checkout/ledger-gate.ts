@@ -19,23 +19,23 @@ import { scanTill } from './reconcile.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
 import { moveOf, type StoreMemory } from './store-memory.ts'
 
-/** Until the chain has been read, nobody can say which payments were spent: no credential is taken before. */
+/** Closed until the chain has been read: before that it is not known which payments were spent, and no credential is taken. */
 export type LedgerGate = {
-  /** Throws 503 while the books may be behind the chain. */
+  /** Throws 503 while the store may be behind the chain. */
   assertOpen(): void
-  /** Tries to open it: once now, then again and again until it works or the signal says stop. */
+  /** Tries to open it: once now, then repeatedly until it works or `stop` is aborted. */
   open(stop: AbortSignal): Promise<void>
-  /** Closes it again, until the chain has been read, whenever this is no longer the store that it was. */
+  /** Closes it again, until the chain has been read, whenever the store turns out to be another one. */
   watch(stop: AbortSignal): void
-  /** Nothing more is written by this process. */
+  /** Signs off: this process writes nothing more. */
   leave(): Promise<void>
 }
 
 type GateParts = {
-  /** What our keys have sent. One that sent more than we know of is proof that the store is an older copy of itself. */
+  /** What the keys of the shop have sent. A key that sent more than the journal knows is proof that the store is an older copy of itself. */
   countSends(): Promise<readonly KeyCount[]>
   readonly memory: StoreMemory
-  /** So long others are given to hold their own memory against a store that moved; then they count as dead. */
+  /** So long other replicas are given to compare their memory with a store that moved; then they count as dead. */
   readonly patienceMs: number
 }
 
@@ -44,13 +44,13 @@ const RETRY_MS = 2_000
 const CLOCKS_APART_MS = 600_000
 const WATCH_MS = 1_000
 const ROLL_MS = 250
-/** A word now and then, so that nobody waits for those who are gone. */
+/** A heartbeat with every so many looks, so that other replicas do not wait for one that is gone. */
 const LOOKS_PER_WORD = 5
 
 /**
- * Closed at the start, and whenever the store turns out to be another: a standby that was promoted, a server restored to an earlier moment.
- * Then everybody who sells says whether what they wrote is there. If somebody misses something, or cannot be asked, money without an order may
- * have been spent; without such doubt, a store that nobody has kept for a while may be an older copy of itself as well.
+ * Closed at the start, and whenever the store turns out to be another one: a standby that was promoted, a server restored to an earlier moment.
+ * Then every replica that sells says whether what it wrote is there. If one misses something, or does not answer, orphaned payments may have been
+ * spent before. Without such proof, a store whose tills were not read for a while may be an older copy of itself as well.
  */
 export function createLedgerGate(context: ReconcileContext, parts: GateParts): LedgerGate {
   const { db, clock, log, random } = context
@@ -68,11 +68,11 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
     await testify(db, { id, lineage, hasLost: false })
     await dismissSilent(db, lineage)
     memory.accept(lineage, hasLost ? recent : [])
-    if (state === 'moved') log.warn('the store moved, and the shop sells again', { isWhole, hasProof })
+    if (state === 'moved') log.warn('the store moved; the chain was read and sales go on', { isWhole, hasProof })
     state = 'open'
   }
 
-  /** Is it still the store that it was? */
+  /** Closes the gate if this is not the store that it was. */
   async function look(): Promise<void> {
     const move = await moveOf(db, memory)
     if (move === null) return
@@ -93,8 +93,8 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
     for (let looks = 1; ; looks++) {
       await clock.sleep(WATCH_MS, stop)
       if (stop.aborted) return
-      // A store that cannot be asked sells nothing either.
-      if (state === 'open') await look().catch((error) => log.debug('the store could not be looked at', { error }))
+      // A store that does not answer sells nothing either.
+      if (state === 'open') await look().catch((error) => log.debug('store check failed', { error }))
       if (state === 'moved')
         await learn().catch((error) => log.warn('the store moved, and nothing is sold yet', { error }))
       else if (looks % LOOKS_PER_WORD === 0) await stillHere()
@@ -104,7 +104,9 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
   async function stillHere(): Promise<void> {
     const lineage = memory.lineage()
     if (lineage === null) return
-    await testify(db, { id, lineage, hasLost: false }).catch((error) => log.debug('no word to the store', { error }))
+    await testify(db, { id, lineage, hasLost: false }).catch((error) =>
+      log.debug('replica heartbeat failed', { error }),
+    )
   }
 
   return {
@@ -116,7 +118,7 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
       if (state === 'starting') void retry(stop)
     },
     watch(stop) {
-      // One process alone has the embedded store, and nobody can change it under its hands.
+      // The embedded store belongs to this process alone: nothing else can replace it.
       if (db.engine === 'postgres') void keepWatch(stop)
     },
     leave: () => leave(db, id),
@@ -135,7 +137,7 @@ function closedProblem(state: 'starting' | 'moved'): Problem {
   )
 }
 
-/** Does everybody who sold here find what they wrote? Whoever says nothing in time cannot be asked any more. */
+/** Does every replica that sold here find what it wrote? One that does not answer in time counts as dead, and then the answer is no. */
 async function isVouchedFor(
   { db, clock, log }: ReconcileContext,
   lineage: string,
@@ -145,12 +147,14 @@ async function isVouchedFor(
     const { silent, lost } = await callRoll(db, lineage)
     if (silent === 0) return lost === 0
     if (clock.now() < until) continue
-    log.warn('the store moved, and some who sold are gone: nobody can say whether it has all they wrote', { silent })
+    log.warn('the store moved, and replicas that sold do not answer: whether it has all they wrote is unknown', {
+      silent,
+    })
     return false
   }
 }
 
-/** Was there proof that the books are behind the chain? */
+/** Reads every till. True: there was proof that the store is behind the chain. */
 async function learnTills(
   context: ReconcileContext,
   { countSends }: Pick<GateParts, 'countSends'>,
@@ -158,16 +162,16 @@ async function learnTills(
 ): Promise<boolean> {
   const counts = await countSends()
   const hasProof = !isWhole || counts.some(({ isBeyond }) => isBeyond)
-  // Other replicas may have other tills, and find no proof any more: whoever has one holds it against the chain.
+  // Other replicas may have other tills, and find no proof any more: a replica that has a till compares it with the chain.
   if (hasProof) await doubtTills(context.db)
   await addYoungerTills(context)
   for (const till of context.tills) await learnTill(context, till, hasProof)
-  // Only now: it is proof until all money without an order is set aside, and not for ever. Whoever replaces a key empties the old one by hand.
+  // Only now: the counts are proof until all orphaned payments are in quarantine, not for ever. An operator who replaces a key empties the old one by hand.
   await noteCounts(context.db, counts)
   return hasProof
 }
 
-/** A copy that is older than a till has no books of it. What came there since the others were last kept may have been spent too. */
+/** A copy that is older than a till does not know it. Payments that arrived there since the other tills were last read may have been spent too. */
 async function addYoungerTills({ db, tills, policy }: ReconcileContext): Promise<void> {
   const ids = tills.map(({ id }) => id)
   const last = await tillsLastRead(db, ids, policy.silenceSecondsMax)
@@ -179,7 +183,7 @@ async function addYoungerTills({ db, tills, policy }: ReconcileContext): Promise
 }
 
 /**
- * Reads what arrived since the books were last kept. If they may have lost something, all money without an order is set aside.
+ * Reads what arrived since the till was last read. If the store may have forgotten purchases, all orphaned payments go into quarantine.
  */
 async function learnTill(context: ReconcileContext, till: Till, hasProof: boolean): Promise<void> {
   const { db, policy, log } = context
@@ -192,5 +196,5 @@ async function learnTill(context: ReconcileContext, till: Till, hasProof: boolea
   // Another replica has done so meanwhile, and sells: what was asked for and came since belongs to its buyers.
   if (await isSetAsideSince(db, till.id, lastSetAside)) return
   await quarantine(context, till, scan)
-  log.warn('the store was behind the chain: payments without an order were set aside', { till: till.id, hasProof })
+  log.warn('the store was behind the chain: payments without an order are held', { till: till.id, hasProof })
 }

@@ -4,8 +4,8 @@ import { arrivalsLikeMissing, matchArrivals, matchNamed, matchUnnamed, type Twin
 import type { ReconcileContext } from './reconcile-context.ts'
 
 /**
- * Finds the order of every transfer that has none yet. One transaction may hold several transfers of one payer and amount, each for another
- * purchase, and only their names tell which of them was presented: the others may still buy, so none may stand in for another.
+ * Finds the order of every transfer that has none yet. One transaction may contain several transfers of one payer and amount, each for another
+ * purchase, and only their names tell which of them was presented: the others may still buy, so none may be matched in place of another.
  */
 export async function matchTill(context: ReconcileContext, till: Till): Promise<void> {
   for (const twins of await matchArrivals(context.db, till.id)) await tellApart(context, till, twins)
@@ -20,7 +20,7 @@ export async function matchMissing({ db, log }: ReconcileContext, till: Till): P
       if (await matchNamed(db, arrival, await till.rail.identityOf(arrival)))
         log.warn('another transaction has paid an order whose payment was missing', { arrivalId, paymentTx })
     } catch (error) {
-      log.warn('a payment could not be held against those that are missing', { arrivalId, error })
+      log.warn('a payment could not be compared with missing payments', { arrivalId, error })
     }
   }
 }
@@ -29,14 +29,14 @@ async function tellApart({ db, log }: ReconcileContext, till: Till, { arrivals, 
   const unnamed = []
   let unpaid = orders
   for (const twin of arrivals) {
-    // Each look at a transfer is a question to a node, and a stranger says how many there are.
+    // Each look at a transfer is a question to a node, and a stranger decides how many transfers there are.
     if (unpaid === 0) return
     try {
       const identity = await till.rail.identityOf(twin)
       if (await matchNamed(db, twin, identity)) unpaid--
       else unnamed.push({ twin, identity })
     } catch (error) {
-      log.warn('a payment could not be told from another one', { arrivalId: twin.id, error })
+      log.warn('a payment could not be identified', { arrivalId: twin.id, error })
     }
   }
   for (const { twin, identity } of unnamed)

@@ -6,24 +6,25 @@ import { isSurelyOver, landedInTime } from './payment-lookup.ts'
 /** A payment as it was read, or what names it. */
 export type ShownPayment = { readonly rail: Rail; readonly credential: Credential } | SpoiltPayment
 
-/** A payment that is shown where it buys nothing, and what its payer hears. */
+/** A payment that is shown where it buys nothing, and how its payer is answered. */
 export type MisplacedPayment = {
-  /** While it is free. */
+  /** The answer while the payment is unspent. */
   readonly problem: Problem
-  /** When its money may have moved. Null: nobody here could read it. */
+  /** The answer when its money may have moved. Null: no rail of this shop can read it. */
   readonly shown: { readonly payment: ShownPayment; readonly moved: Problem } | null
 }
 
 /**
- * Stock clients pay what they are asked for, so nobody is asked whose payment may have been taken: by their own hand, by a purchase, though the store have
- * forgotten it, by the books, or by somebody else who has carried it to the chain. Nor while the store or the chain does not say.
+ * Stock clients pay whatever they are asked for, so a payer whose payment may have been taken is not asked: the payer may have sent it, a purchase may
+ * have taken it (even one that the store has forgotten), it may be in quarantine, or a stranger may have carried it to the chain. Nor is a payer asked
+ * while the store or the chain does not answer.
  */
 export async function refusalOfMisplaced(checkout: Checkout, { problem, shown }: MisplacedPayment): Promise<Problem> {
   if (shown === null) return problem
   return (await mayHaveMoved(checkout, shown.payment)) ? shown.moved : problem
 }
 
-/** The same where it would buy, if all of it were there: whoever repeats what has bought, and has lost a part of it, is not asked to pay. */
+/** The same for a payment in the right place of which a part is missing: a payer who repeats one that has bought is not asked to pay again. */
 export async function refusalOfUnreadable(checkout: Checkout, error: unknown): Promise<unknown> {
   if (!(error instanceof SpoiltPayment) || !(await mayHaveMoved(checkout, error))) return error
   return new Problem(error.code, `${error.message} It may have bought already; send it as it was.`, MAY_HAVE_MOVED)
@@ -39,15 +40,15 @@ async function mayHaveMoved(checkout: Checkout, payment: ShownPayment): Promise<
   }
 }
 
-/** Longer after it was asked for no promise lands, by whichever clock. */
+/** No authorization lands longer than this after the shop asked for it, by any clock. */
 const AUTHORIZATION_MS_MAX = 3_600_000
 
-/** When it was asked for may be what is lost of it: whatever is shown so soon after a restore may be what a forgotten purchase has sent. */
+/** The time at which it was asked for may be in the part that is missing. So soon after a restore, it may be what a forgotten purchase has sent. */
 async function hasBought({ orders, clock }: Checkout, { handles }: SpoiltPayment): Promise<boolean> {
   return (await orders.isAnyHandleKnown(handles)) || orders.mayHaveForgotten(clock.now() - AUTHORIZATION_MS_MAX)
 }
 
-/** May a purchase that the store has forgotten have sent this promise, so that the chain may yet show it? */
+/** May a purchase that the store has forgotten have sent this authorization, so that it may land yet? */
 export async function mayBeUnderWay(checkout: Checkout, rail: Rail, credential: Credential): Promise<boolean> {
   if (await checkout.isInDoubt()) return true
   return (await checkout.orders.mayHaveForgotten(credential.askedAt)) && !(await isSurelyOver(rail, credential))

@@ -10,16 +10,16 @@ import type { Exposure } from '../store/orders/exposure.ts'
 import { asOpened, type Opening, type OpenOutcome } from '../store/orders/opening.ts'
 import type { PaidCall } from './paid-call.ts'
 
-/** Written, or perhaps written: the store did not say. */
+/** What opening an order came to; `unsure`: the store did not answer, and may have written it. */
 export type Written = OpenOutcome | { readonly kind: 'unsure'; readonly order: Order }
 
-/** A limit that was read before somebody else's hold ended is read again; readings go stale only while others finish. */
+/** A limit that was read before another order's hold ended is read again, so often; readings go stale only while other orders finish. */
 const CHECKS_MAX = 5
 
 /** What is written down: a call, what it asks for, and the payment that passed every check. */
 type Purchase<Input extends JsonObject> = PaidCall<Input> & { readonly input: Input; readonly payment: Payment }
 
-/** One transaction before money moves. Money that has moved is written down first and judged afterwards; a refusal then sends it back. */
+/** One transaction before money moves. Captured money is recorded first and checked afterwards; a refusal then sends it back. */
 export async function open<Input extends JsonObject>(
   call: PaidCall<Input>,
   input: Input,
@@ -47,7 +47,7 @@ async function openCaptured<Input extends JsonObject>(purchase: Purchase<Input>)
   return write({ ...purchase, request, payment }, null, null)
 }
 
-/** What a payer has is asked for only when they have promised other money: then it must cover all of it. */
+/** The payer's balance is asked for only when other authorizations of theirs are open: then it must cover all of them. */
 async function writeWithMeans<Input extends JsonObject>(purchase: Purchase<Input>, checked: Checked): Promise<Written> {
   const opened = await write(purchase, checked, null)
   if (opened.kind !== 'means_needed') return opened
@@ -87,8 +87,8 @@ async function write<Input extends JsonObject>(
   const event = { type: eventTypeOf(good.subject, 'settling'), data: offer.present(viewOf(offer, order)) }
   const written = await orders.open({ ...opening, event }).catch((error: unknown): Written => {
     if (!isProblem(error, 'store_unavailable')) throw error
-    // The commit may have happened, and the worker would then settle it. It is known by its payment's own name: whether there is an
-    // order, and which, only a later look can tell.
+    // The commit may have happened, and the worker would then settle it. The payer is given the payment's own name to ask by: whether there
+    // is an order, and which, only a later look can tell.
     log.warn('no answer from the store: order may or may not be written', { orderId: order.id, error })
     return { kind: 'unsure', order: { ...order, id: handleOf(payment) } }
   })
@@ -112,17 +112,17 @@ async function exposureOf<Input extends JsonObject>(
   }
 }
 
-/** The part of its first name that a payer knows a payment by: the authorization's nonce, the challenge's id. */
+/** The part of a payment's first name that its payer knows: the authorization's nonce, or the challenge's id. */
 function handleOf({ identities }: Payment): string {
   return identities[0]!.split('/').at(-1)!
 }
 
-/** Equal digests are the same promise, for equal requests. */
+/** Equal digests: the same authorization, shown for equal requests. */
 export function digestShownFor({ signedDigest }: Credential, requestDigest: string): string {
   return sha256Hex(`${requestDigest} ${signedDigest}`)
 }
 
-/** Equal digests are equal requests. */
+/** Equal digests: equal requests. */
 export function digestOf<Input extends JsonObject>({ good, rail }: Offer<Input>, input: Input): string {
   return sha256Hex(canonical({ good: good.name, rail: rail.name, input }))
 }

@@ -6,19 +6,19 @@ import { changed, type OrderChange, type RefundChange } from '../store/orders/ch
 import { answerOf } from './answer.ts'
 import type { Checkout } from './checkout.ts'
 
-/** An order in the hands of whoever works on it, and what they have just seen of it. */
+/** An order with its lease, and what the previous step of this process learned about it. */
 export type OrderInHand = LeasedOrder & Pick<Buyer, 'isUntried'>
 
-/** An order, and what it takes to carry it one step further. */
+/** An order, and everything that a step of it needs. */
 export type OrderRun = OrderInHand & { readonly checkout: Checkout; readonly offer: Offer }
 
 export type OrderStep =
-  /** `isUntried` is for the very next step, and for one after it only by the word of that one. */
+  /** `isUntried` holds for the next step only; that step has to say it again for the one after it. */
   | ({ readonly kind: 'moved'; readonly order: Order } & Pick<Buyer, 'isUntried'>)
   /** Nothing to do before `waitMs` have passed. */
   | { readonly kind: 'waiting'; readonly order: Order; readonly waitMs: number; readonly detail: string }
   | { readonly kind: 'ended'; readonly order: Order }
-  /** Somebody else works on it now. */
+  /** The lease is lost: another process works on it now. */
   | { readonly kind: 'lost' }
 
 type Move = Omit<OrderChange, 'at' | 'release' | 'isLast'>

@@ -14,10 +14,10 @@ import { beginReturn, finishReturn } from './arrival-return.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
 
 const PAGE = 100
-/** One look at a till takes no longer than this; the rest comes first next time. */
+/** One round over a till takes no longer than this; the rest comes first next time. */
 const WORK_MS_MAX = 60_000
 
-/** Money that reached a till and that no order claims: looked into when it is old enough, and sent back when it stays so. */
+/** Looks into arrivals that no order has claimed for long enough, and sends back those that stay orphaned. */
 export async function workOrphans(context: ReconcileContext, till: Till): Promise<void> {
   await sweepDust(context.db, till.id, context.policy)
   const end = context.clock.now() + WORK_MS_MAX
@@ -34,7 +34,7 @@ export async function workOrphans(context: ReconcileContext, till: Till): Promis
   }
 }
 
-/** One of them must not keep the others from being looked at. */
+/** An arrival that fails must not keep the others from being worked on. */
 async function workOn(context: ReconcileContext, till: Till, arrival: Arrival): Promise<void> {
   const hasMoved = await step(context, till, arrival).catch((error) => {
     context.log.warn('orphaned payment could not be checked', { arrivalId: arrival.id, error })
@@ -50,13 +50,13 @@ async function step(context: ReconcileContext, till: Till, arrival: Arrival): Pr
   return refunding !== null && (await finishReturn(context, till, refunding)).state === 'refunded'
 }
 
-/** Nobody has claimed it. Says so to the outside world, and whether it goes back by itself. Null: not yet. */
+/** Declares an unclaimed arrival orphaned, with an event, and decides whether it goes back automatically or waits for an operator. Null: not yet. */
 async function judge(context: ReconcileContext, till: Till, arrival: Arrival): Promise<Arrival | null> {
   if (till.isOwn(arrival.sender)) return changeArrival(context.db, arrival, { to: 'own', reason: null, event: null })
   const identity = await till.rail.identityOf(arrival)
   const claimant = await claimantOf(context.db, identity)
   if (claimant.kind === 'order' && isAboutToMatch(claimant, arrival)) return null
-  // Its order counts on another transaction, which carried the same payment and did not land, or not for good.
+  // Its order names another transaction, which carried the same payment and did not land, or not for good.
   if (claimant.kind === 'order' && (await matchNamed(context.db, arrival, identity))) return arrival
   const { reason, orderId } = explained(claimant, arrival)
   const obstacle = await obstacleTo(context, till, arrival, claimant)
@@ -68,7 +68,7 @@ async function judge(context: ReconcileContext, till: Till, arrival: Arrival): P
   })
 }
 
-/** Its order has it, or is about to: the next look at the till puts them together. */
+/** Is its order settling, or about to be matched? The next scan of the till puts them together. */
 function isAboutToMatch(
   { status, paymentTx, isPaid }: Claimant & { kind: 'order' },
   { transaction }: Arrival,
@@ -84,7 +84,7 @@ function explained(claimant: Claimant, arrival: Arrival): { reason: string; orde
   return { reason: `It was paid beside what paid order ${claimant.orderId} in ${arrival.transaction}.` }
 }
 
-/** Why it must not go back by itself. */
+/** Why it must not go back automatically; null: it may. */
 async function obstacleTo(
   context: ReconcileContext,
   till: Till,
@@ -99,7 +99,7 @@ async function obstacleTo(
   return obstacleToReturn(context, till, arrival)
 }
 
-/** The same, as far as it can be said without asking who claims it. */
+/** The same without asking who claims its name. */
 export async function obstacleToReturn(
   context: ReconcileContext,
   till: Till,
@@ -117,10 +117,10 @@ export async function obstacleToReturn(
   return null
 }
 
-/** What the chain had taken back and somebody brings to it again comes soon. */
+/** A transaction that the chain dropped, and that a node brings back, comes back within this time. */
 const AGAIN_MS_MAX = 3_600_000
 
-/** A payment that had bought, and that the chain did not show when the books were read again, looks like any other when it is back. */
+/** Did it arrive so soon after a quarantine that it may have bought before? A payment that the chain did not show at that moment looks like any other when it is back. */
 async function isAfterQuarantine({ db }: ReconcileContext, { till, foundAt }: Arrival): Promise<boolean> {
   return foundAt < (await quarantinedAt(db, till)) + AGAIN_MS_MAX
 }

@@ -7,7 +7,7 @@ import type { Checkout } from './checkout.ts'
 /** One call of a paid route or tool, as its carrier hands it over. */
 export type PurchaseRequest<Input> = {
   readonly resource: Resource
-  /** How the rail asks for it. */
+  /** Makes the rail's challenge for it. */
   readonly challenge: Challenger
   readonly incoming: Incoming
   /** The body's bytes as sent; null when there is none, or it is `{}`. */
@@ -30,8 +30,8 @@ export type PaidCall<Input extends JsonObject> = {
 }
 
 /**
- * The same call where this token is paid: here, or where the same was sold for it before. Null where this shop has nothing of that any
- * more. Only there can be found out what became of a payment, and nowhere but here is anything sold.
+ * The same call at the offer that takes this token: this offer, or a retired one of the same good. Null: this shop has none any more. Only that
+ * offer can find out what became of the payment; only this one sells.
  */
 export function callWhere<Input extends JsonObject>(
   call: PaidCall<Input>,

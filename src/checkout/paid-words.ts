@@ -1,19 +1,19 @@
 import { redact } from '../base/log.ts'
 import { isProblem, Problem } from '../base/problem.ts'
 
-// The same words are said before anything was paid and after. Before, "nothing was taken" is what a buyer most wants to know; after, it is not true.
+// The same problem texts are used before and after a payment. Before it, "nothing was taken" is what a buyer most wants to know; after it, that is not true.
 
 const NOTHING_TAKEN =
   /[;,]?\s*(?:so )?(?:nothing was (?:taken|charged)|this (?:payment|one) was not taken)(?: for this order)?/gi
 
-/** A sentence as it may be said of an order whose money has moved, or may have. */
+/** The text without "nothing was taken", for an order whose money has moved or may have. */
 export function paidWords(text: string): string {
   const said = text.replace(NOTHING_TAKEN, '').trim()
-  // A sentence that was nothing but the promise leaves its full stop behind.
+  // A sentence that said nothing else leaves its full stop behind.
   return said.replace(/(^|[.!?])\s*\.(?=\s|$)/g, '$1').trim()
 }
 
-/** A refusal of which nobody knows whether money has moved. */
+/** The same problem for a payment of which it is not known whether money has moved. */
 export function withoutClaim({ code, message, extra }: Problem): Problem {
   return new Problem(code, paidWords(message), { ...extra, taken: 'unknown' })
 }
@@ -27,7 +27,7 @@ export function paidError(error: unknown): unknown {
 
 const CAUSES_MAX = 3
 
-/** Why a try came to nothing, in one line for whoever looks into it: the error, and what it was caused by. */
+/** Why a try failed, in one line for the operator: the error and its causes. */
 export function reasonOf(error: unknown): string {
   const parts: string[] = []
   for (let at = error; at instanceof Error && parts.length <= CAUSES_MAX; at = at.cause) {

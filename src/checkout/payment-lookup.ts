@@ -6,14 +6,14 @@ import type { Credential, NodeQuorum, Rail } from '../domain/rail.ts'
 import type { Checkout } from './checkout.ts'
 import { unsure } from './refusal.ts'
 
-/** A payment, and where it is to be looked for. */
+/** A payment, and the rail on which it is looked for. */
 type Shown = {
   readonly checkout: Checkout
   readonly offer: { readonly rail: Rail }
   readonly credential: Credential
 }
 
-/** What comes in time; else null, and whoever is at work goes on. */
+/** The result, if it comes in time; else null, and the work goes on. */
 export async function withinTime<Result>(clock: Clock, ms: number, work: Promise<Result>): Promise<Result | null> {
   const timer = new AbortController()
   const timeUp = clock.sleep(ms, timer.signal).then(() => null)
@@ -25,8 +25,9 @@ export async function withinTime<Result>(clock: Clock, ms: number, work: Promise
 }
 
 /**
- * Where a payment is on the chain, if it is. A node may search for minutes; its payer does not wait as long, and hears that nobody knows. So
- * they do when nodes have thrown away the blocks in which it may be, and when none answers: it is looked for only where it may have landed.
+ * The transaction of a payment that landed; null: it did not. A node may search for minutes, and the payer does not wait as long: then the answer
+ * is that it is not known. So it is when nodes have thrown away the blocks in which it may be, or when none answers, because this is asked only
+ * of payments that may have landed.
  */
 export async function landedInTime({ checkout, offer, credential }: Shown, quorum: NodeQuorum): Promise<Hash | null> {
   const { clock, limits } = checkout
@@ -47,7 +48,7 @@ export async function landedInTime({ checkout, offer, credential }: Shown, quoru
   )
 }
 
-/** Is the time of a promise over, by the chain? While nobody tells, it is not, and it may land yet. */
+/** Has the authorization expired, by the clock of the chain? While no node answers it counts as valid, and may land yet. */
 export async function isSurelyOver(rail: Rail, credential: Credential): Promise<boolean> {
   try {
     return await rail.isOver(credential)

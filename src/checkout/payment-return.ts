@@ -3,7 +3,7 @@ import { Problem } from '../base/problem.ts'
 import type { OrphanedPayment } from '../domain/rail.ts'
 import type { PaidCall } from './paid-call.ts'
 
-/** It reached us and buys nothing: its way back begins now, and whoever showed it is told. */
+/** Begins the refund of a payment that buys nothing, and returns the answer for the caller who showed it. */
 export async function returnPayment<Input extends JsonObject>(
   { checkout, offer }: Pick<PaidCall<Input>, 'checkout' | 'offer'>,
   orphaned: OrphanedPayment,

@@ -27,7 +27,7 @@ import { refuseRetired, whereMeant } from './retired-rail.ts'
 import { runShared, waitFor } from './run.ts'
 
 /**
- * One purchase, top to bottom. Every line only reads, or is safe to run again after a crash. Whatever ends in a 402 carries a fresh
+ * One purchase, top to bottom. Every line only reads, or is safe to run again after a crash. Every 402 carries a fresh
  * challenge; once a payment may have been taken, nothing here ends in a 402 any more.
  */
 export async function purchase<Input extends JsonObject>(
@@ -38,7 +38,7 @@ export async function purchase<Input extends JsonObject>(
   return (await answerPaid({ checkout, offer, request }, buyOrSendBack)) ?? ask(checkout, offer, request)
 }
 
-/** For what is not sold on this rail any more: whoever bought it is answered for it, and nobody else buys. */
+/** For a retired offer: a payer who bought there gets the answer, and no new payment buys. */
 export async function answerRetired<Input extends JsonObject>(
   checkout: Checkout,
   offer: Offer<Input>,
@@ -47,7 +47,7 @@ export async function answerRetired<Input extends JsonObject>(
   return (await answerPaid({ checkout, offer, request }, refuseRetired)) ?? ask(checkout, offer, request)
 }
 
-/** What a call without a payment is answered. At once where the price is known: nothing is asked of a shop more often. */
+/** Answers a call without a payment. Without a promise where the price is known: nothing is asked of a shop more often. */
 export function ask<Input extends JsonObject>(
   checkout: Checkout,
   offer: Offer<Input>,
@@ -68,7 +68,7 @@ export function ask<Input extends JsonObject>(
   }
 }
 
-/** What a call is answered whose payment this offer cannot even read, because it is meant for something else. */
+/** Answers a call whose payment this offer cannot read, because it was made for another one. */
 export async function refuse<Input extends JsonObject>(
   checkout: Checkout,
   offer: Offer<Input>,
@@ -76,12 +76,12 @@ export async function refuse<Input extends JsonObject>(
   misplaced: MisplacedPayment,
 ): Promise<Outcome> {
   const problem = await refusalOfMisplaced(checkout, misplaced)
-  // After money may have moved nothing is asked for, at whichever address it is shown.
+  // Once money may have moved the client is not asked to pay, at whichever address the payment is shown.
   if (problem.status !== 402) throw problem
   return challenge({ checkout, offer, request }, await priceShown(offer, request), { why: 'refused', problem })
 }
 
-/** What becomes of a payment that nobody has seen before. */
+/** What to do with a payment that no order and no arrival has. */
 type OnNewPayment = <Input extends JsonObject>(call: PaidCall<Input>) => Promise<Outcome>
 
 async function answerPaid<Input extends JsonObject>(
@@ -102,7 +102,7 @@ async function answerPaid<Input extends JsonObject>(
   }
 }
 
-/** For the figures. What only waits, as 202 does, is no refusal. */
+/** Counts a refusal, and returns the error. A 202, which only waits, is no refusal. */
 function noted<Input extends JsonObject>(
   { checkout, offer }: Pick<PaidCall<Input>, 'checkout' | 'offer'>,
   error: unknown,
@@ -115,20 +115,20 @@ function noted<Input extends JsonObject>(
 async function sellOrReplay<Input extends JsonObject>(call: PaidCall<Input>, onNew: OnNewPayment): Promise<Outcome> {
   const { checkout, credential } = call
   const isCaptured = credential.funds === 'captured'
-  // By an earlier request, or by the payer's own hand: then a refusal must not say that nothing was taken.
+  // By an earlier request, or because the payer sent it: then a refusal must not say that nothing was taken.
   let mayBeTaken = true
   try {
-    // Before anything else: a spent payment fails every check, and yet its payer is owed the answer.
+    // Before anything else: a spent payment fails every check, and yet its payer gets the stored answer.
     const seen = await checkout.orders.byIdentities(credential.identities)
     if (seen) return await replay(call, seen)
     mayBeTaken = isCaptured
     return await onNew(call).catch(async (error: unknown) => {
-      // A twin of this call may have been faster: what it took is what made this one fail, and its answer is owed here too.
+      // A twin of this call may have been faster: then its success made this one fail, and this one gets the same answer.
       mayBeTaken = true
       if (isProblem(error) && error.status === 402 && !isCaptured) await makeVoid(call, error)
       const twin = await checkout.orders.byIdentities(credential.identities)
       if (twin) return replay(call, twin)
-      // Money that came and was set aside fails every check too, and whoever paid it must not be asked to pay again.
+      // A payment in quarantine fails every check too, and its payer must not be asked to pay again.
       if (await checkout.orders.isQuarantined(await call.offer.rail.namesOf(credential))) throw quarantinedBefore()
       mayBeTaken = isCaptured
       throw error
@@ -139,9 +139,9 @@ async function sellOrReplay<Input extends JsonObject>(call: PaidCall<Input>, onN
 }
 
 /**
- * Whoever is asked again pays again, so what they promised for this request is void: a twin of this call, on a replica whose clock or node
- * says otherwise, must not take it afterwards. That is written down before it is said. Whether anybody signed it is not asked: of a contract
- * wallet only a node can tell.
+ * A payer who reads 402 pays again, so the authorization is void for this request from here on: a twin of this call, on a replica whose clock or
+ * node judges it otherwise, must not take it afterwards. That is stored before the 402 is sent. Whether the signature is good is not asked: for
+ * a contract wallet only a node can tell.
  */
 async function makeVoid<Input extends JsonObject>(call: PaidCall<Input>, { code }: Problem): Promise<void> {
   const { checkout, offer, request, credential } = call
@@ -165,21 +165,21 @@ function challenge<Input extends JsonObject>(
 
 /**
  * A price may be shown for a moment after it was replaced: replicas keep a reading for two seconds, an import commits a moment after it
- * wrote, and the clock of the store is not ours. Whoever was quoted in that moment is owed the whole life of the quote.
+ * wrote, and the clock of the store is not ours. A payer who was quoted in that moment gets the whole life of the quote.
  */
 const PRICE_LAG_MS = 10_000
 
-/** A payment that nobody has seen before. One that somebody else has carried to the chain fails every check, and its payer must not be asked to pay again. */
+/** Takes a new payment. One that a stranger has carried to the chain fails every check; its payer must not be asked to pay again, so it is sent back. */
 async function buyOrSendBack<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
   return verifyAndTake(call).catch(async (error: unknown) => {
     const { checkout, offer, credential } = call
     if (!isProblem(error) || credential.funds === 'captured') throw error
-    // Neither that it was not taken nor that it has bought nothing can be said by a store that may be an older copy of itself.
+    // A store that may be an older copy of itself can say neither that it was not taken nor that it has bought nothing.
     if (await checkout.isInDoubt()) throw error.status === 402 ? notLearned(error) : unsure(error, false)
     const isForgotten = await checkout.orders.mayHaveForgotten(credential.askedAt)
-    // Whatever speaks against it: a purchase that is forgotten may have sent it, and until its time is over it may land yet.
+    // Whatever the error is: a forgotten purchase may have sent the payment, and until it expires it may land yet.
     if (isForgotten && !(await isSurelyOver(offer.rail, credential))) throw await notSold(call, MAY_HAVE_BOUGHT)
-    // Nobody asks the chain for a request that buys nothing, unless we may have sent it ourselves.
+    // The chain is not asked about a request that could buy nothing anyway, unless the shop itself may have sent the payment.
     const mayHaveLanded = isForgotten || error.status === 402
     const transaction = mayHaveLanded ? await landedInTime(call, isForgotten ? 'all' : 'one') : null
     if (!transaction) throw error
@@ -214,21 +214,21 @@ async function take<Input extends JsonObject>(call: PaidCall<Input>, input: Inpu
   if (payment.funds === 'captured' && checkout.isNeverServed(payment.payer)) throw await notSold(call, NOT_SERVED)
   checkout.ensureRoom()
   const opened = await open(call, input, payment)
-  // Asked of the store, with the order: another replica may have found out, or this one while it waited for the chain.
+  // The store decides this with the order: another replica may have found out, or this one while it waited for the chain.
   if (opened.kind === 'forgotten') throw await notSold(call, MAY_HAVE_BOUGHT)
   if (opened.kind === 'blocked' && payment.funds === 'captured') throw await notSold(call, NOT_SERVED)
   return answer(call, opened)
 }
 
 const NOT_SERVED = 'This payer is not served here.'
-/** The chain would show what it has paid, unless it has taken that back. */
+/** Unless the chain dropped it, the payment would be seen there. */
 const MAY_HAVE_BOUGHT = 'It may have bought before the books of this shop were put back.'
 
-/** Money that has moved, or may yet, cannot be refused; a person decides where it goes. */
+/** The answer for a payment that is not sold to, though its money has moved or may yet: what is on the chain goes back, or an operator decides. */
 async function notSold<Input extends JsonObject>(call: PaidCall<Input>, detail: string): Promise<Problem> {
   const { offer, credential } = call
   const isCaptured = credential.funds === 'captured'
-  // Before the look: what has landed until then is seen by it.
+  // Before the look: a payment that landed before it expired is then seen by it.
   const isOver = !isCaptured && (await isSurelyOver(offer.rail, credential))
   const transaction = await landedInTime(call, 'all')
   if (transaction) return returnPayment(call, { transaction, detail, mayBeAnothers: false })
@@ -238,7 +238,7 @@ async function notSold<Input extends JsonObject>(call: PaidCall<Input>, detail: 
 
 const UNSEEN_SECONDS = 2
 
-/** Money that its payer has sent may take a moment to show. A few may wait for it; nothing of it is written down before it is there. */
+/** A payment that its payer sends may take a moment to show on the chain. A few requests may wait for that; nothing is stored before it shows. */
 async function verify<Input extends JsonObject>(
   { checkout, offer, credential }: PaidCall<Input>,
   terms: Terms,
@@ -272,7 +272,7 @@ async function answer<Input extends JsonObject>(
       meter.moved(opened.order)
       await waypoint('order.opened')
       const until = clock.now() + limits.waitMsMax
-      // A step may take longer than the caller is made to wait; the work goes on then, and the answer is 202.
+      // A step may take longer than the caller waits; then the work goes on, and the answer is 202.
       void runShared(checkout, opened, { untilMs: until })
       const end = await waitFor(checkout, opened.order, until)
       await waypoint('answer.ready')

@@ -9,12 +9,12 @@ import { quarantineArrival } from './arrival-change.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
 
 const PAGE = 1_000
-/** No node that answers is further behind. */
+/** No node that answers is further behind than this. */
 const BEHIND_MS_MAX = 3_600_000
 
 /**
- * All money without an order: perhaps it had bought something that this store no longer remembers, and it must neither buy again nor go back by
- * itself. A person decides what happens to it.
+ * Holds all orphaned payments of a till: perhaps they had bought something that this store no longer remembers, so they must neither buy again nor
+ * go back automatically. An operator decides about each.
  */
 export async function quarantine(
   context: ReconcileContext,
@@ -22,7 +22,7 @@ export async function quarantine(
   { isReadToHead }: { readonly isReadToHead: boolean },
 ): Promise<void> {
   const { db } = context
-  // What lies in blocks that one of two nodes has not got, or makes up, would be trusted unread.
+  // Payments in blocks that one of two nodes does not have, or makes up, would be trusted unread.
   if (!isReadToHead)
     throw new Problem(
       'chain_unavailable',
@@ -39,7 +39,7 @@ export async function quarantine(
   await trustAfterQuarantine(db, till.id)
 }
 
-/** Without its name it could buy once more, so whoever sets it aside waits for a node that is behind. None shows everything for ever, or whatever its size. */
+/** The name of the payment, so that it cannot buy once more; while a node may be behind, this throws. Null: no node will show it, for its age or its size. */
 async function nameOf({ clock }: ReconcileContext, till: Till, arrival: Arrival): Promise<string | null> {
   try {
     return await till.rail.identityOf(arrival)
@@ -50,7 +50,7 @@ async function nameOf({ clock }: ReconcileContext, till: Till, arrival: Arrival)
   }
 }
 
-/** Dust too: most of what is sold costs less than anybody would send back. */
+/** Arrivals without an order, dust too: most goods cost less than what is worth sending back. */
 async function* arrivalsWithoutOrder({ db }: ReconcileContext, till: Till): AsyncGenerator<Arrival> {
   for (let after = ''; ; ) {
     const page = await listArrivals(db, till.id, { states: ['unclaimed', 'orphaned', 'dust'], after, limit: PAGE })

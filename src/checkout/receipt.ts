@@ -4,9 +4,9 @@ import { type Jwks, type SigningKey, verifyJws } from '../base/jws.ts'
 import { type Offer, viewOf } from '../domain/offer.ts'
 import type { Order } from '../domain/order.ts'
 
-/** Signs what was paid for and handed over, so that the buyer can show it to anybody, without asking us. */
+/** Signs what was paid for and delivered, so that the buyer can prove it to others without the shop. */
 export type ReceiptSigner = {
-  /** Each call makes other bytes: called once per order, and the result is kept. */
+  /** Each call makes other bytes: called once per order, and the result is stored. */
   sign(offer: Offer, order: Order): string
   readonly jwks: Jwks
 }
@@ -26,8 +26,8 @@ export function createReceiptSigner(options: {
 }
 
 /**
- * Whoever sees the receipt sees no more than the chain shows: what was handed over is printed as the public may see it, and bound as a
- * whole by its digest, for the buyer who wants to prove the rest.
+ * A reader of the receipt sees no more than the chain shows: the delivery is printed as the public may see it, and the digest covers all of it,
+ * for a buyer who wants to prove the rest.
  */
 function claimsOf(issuer: string, offer: Offer, order: Order): JsonObject {
   const { settlement, result } = order

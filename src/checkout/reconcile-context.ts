@@ -6,10 +6,10 @@ import type { Till } from '../domain/till.ts'
 import type { Database } from '../store/db.ts'
 import type { StoreMemory } from './store-memory.ts'
 
-/** The job that looks after a till. */
+/** Kind of the job that reconciles a till. */
 export const RECONCILE = 'reconcile'
 
-/** What is needed to hold the books against the chain. */
+/** What is needed to compare the books with the chain. */
 export type ReconcileContext = {
   readonly db: Database
   readonly tills: readonly Till[]
@@ -18,27 +18,27 @@ export type ReconcileContext = {
   readonly log: Log
   readonly policy: ReconcilePolicy
   readonly memory: Pick<StoreMemory, 'isInDoubt' | 'lineage' | 'recent'>
-  /** Payers that money is never sent back to without a person's word. */
+  /** Payers to whom money is sent back only when an operator decides so. */
   isBlocked(payer: Address): Promise<boolean>
-  /** What went back today without anybody having decided it. */
+  /** The sum of the automatic refunds of this day. */
   refundedToday(): Promise<bigint>
 }
 
 export type ReconcilePolicy = {
-  /** How long a payer may take to present what they paid, before the money counts as an orphan. */
+  /** How long a payer may take to present a payment before it counts as orphaned. */
   readonly orphanAfterSeconds: number
-  /** How long after its arrival an orphan is sent back. */
+  /** How long after its arrival an orphaned payment is sent back. */
   readonly refundAfterSeconds: number
-  /** False: every orphan waits for a person. An address that other shops are paid at too must not send their money back. */
+  /** False: every orphaned payment waits for an operator. A shop must not send back the money of others that are paid at the same address. */
   readonly refundsOrphans: boolean
-  /** Smaller sums are not sent back by themselves: it would cost more than it returns, and strangers could make us spend it. */
+  /** Smaller sums are not sent back automatically: it would cost more than it returns, and strangers could make the shop spend it. */
   readonly refundAtLeast: bigint
-  /** Automatic refunds of a day; what goes beyond waits for a person. */
+  /** Automatic refunds of a day; what goes beyond waits for an operator. */
   readonly refundsPerDay: bigint
-  /** So many blocks are read again each time, because the chain may have changed its mind about them. */
+  /** So many blocks are read again each time, because the chain may have reorganised them. */
   readonly rescanBlocks: bigint
-  /** And so many now and then: a node may name blocks long before it can search them. */
+  /** So many are read again now and then: a node may name blocks long before it can search them. */
   readonly lookBackBlocks: bigint
-  /** The books were not kept for longer than this: whatever arrived meanwhile may have been spent already. */
+  /** If a till was not read for longer than this, payments that arrived meanwhile may have been spent already. */
   readonly silenceSecondsMax: number
 }

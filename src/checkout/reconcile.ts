@@ -18,7 +18,7 @@ import type { ReconcileContext } from './reconcile-context.ts'
 import { type ScanStep, scanSteps } from './scan-steps.ts'
 import { isInDoubt } from './store-memory.ts'
 
-/** What one look at a till found. */
+/** What one scan of a till found. */
 export type TillReport = {
   readonly till: string
   readonly network: string
@@ -28,7 +28,7 @@ export type TillReport = {
   readonly blocks: { readonly from: bigint; readonly to: bigint }
   /** Transfers in these blocks. */
   readonly arrived: { readonly count: number; readonly amount: bigint }
-  /** What the chain shows and the books do not, less what the books have and the chain does not show. Each item is named. */
+  /** What the chain shows and the store does not, less what the store has and the chain does not show. Each item is named. */
   readonly difference: bigint
   readonly items: readonly ReportItem[]
 }
@@ -44,14 +44,14 @@ type ReportItem = {
 }
 
 const ITEMS_MAX = 1_000
-/** What the chain shows and no order, person or rule has accounted for yet. */
+/** States of arrivals that no order, operator or rule has accounted for yet. */
 const OPEN_STATES: readonly ArrivalState[] = ['unclaimed', 'orphaned', 'held', 'refunding']
-/** Written down after so many blocks, so that a long search continues where it was interrupted. */
+/** Progress is stored after so many blocks, so that a long search continues where it was interrupted. */
 const BLOCKS_PER_STEP = 10_000n
-/** Orders of this long before the last look are looked at again. */
+/** Orders of this long before the last scan are checked again. */
 const OVERLAP_SECONDS = 600
 
-/** Compares every till with the books, and does what can be done about each difference. Safe to run at any time, anywhere, twice. */
+/** Compares every till with the store, and mends each difference as far as possible. Safe to run at any time, on any replica, twice. */
 export async function reconcile(context: ReconcileContext): Promise<readonly TillReport[]> {
   const reports: TillReport[] = []
   for (const till of context.tills)
@@ -63,7 +63,7 @@ export async function reconcileTill(context: ReconcileContext, till: Till, lease
   const begunAt = context.clock.now()
   await assertLearned(context)
   const scan = await scanTill(context, till)
-  // Whoever starts sets it aside before they sell; this is for a store that was put back under a shop that sells.
+  // A replica that starts does this before it sells; here it is for a store that was restored under a shop that sells.
   if (scan.mark.isDoubted) await quarantine(context, till, scan)
   await workOrphans(context, till)
   await workMissing(context, till, { mark: scan.mark, begunAt, lease })
@@ -71,8 +71,8 @@ export async function reconcileTill(context: ReconcileContext, till: Till, lease
 }
 
 /**
- * A store that was put back has forgotten purchases, and whoever starts finds that out before anybody keeps its books: else what has bought would go back, and
- * whoever looks at a till ends the silence that tells of it.
+ * A restored store has forgotten purchases, and a replica that starts finds that out before any till is reconciled: else payments that have bought
+ * would go back, and a scan would end the silence by which a restore is recognised.
  */
 export async function assertLearned({ db, memory }: ReconcileContext): Promise<void> {
   if (await isInDoubt(db, memory))
@@ -84,10 +84,10 @@ export async function assertLearned({ db, memory }: ReconcileContext): Promise<v
 }
 
 type TillScan = {
-  /** Where the reading stood before. */
+  /** The position of the till before this scan. */
   readonly mark: TillMark
   readonly blocks: { readonly from: bigint; readonly to: bigint }
-  /** Nobody has blocks that were not read. */
+  /** No node has blocks that were not read. */
   readonly isReadToHead: boolean
   readonly arrived: { readonly count: number; readonly amount: bigint }
 }
@@ -97,10 +97,10 @@ export async function scanTill(context: ReconcileContext, till: Till): Promise<T
   const { db, policy, random, log } = context
   const { rescanBlocks: again, lookBackBlocks: seldom } = policy
   const { lower, higher } = await till.newestBlocks()
-  // A height that one of two nodes makes up must not be where the next look begins: what is beyond the other's is read again by then.
+  // A height that one of two nodes makes up must not become the start of the next scan: blocks beyond the other node's height are read again then.
   const head = higher - lower > again ? lower + again : higher
   const mark = await openTill(db, till.id, { after: () => beginning(context, till), again, seldom })
-  // After longer than the chain takes to change its mind, what nobody shows any more is neither dropped nor passed over: it waits for a node that has it.
+  // In blocks older than any reorganisation, a transfer that no node shows any more is neither dropped nor skipped: the scan waits for a node that has them.
   const recent = head - 2n * again
   const read: Till['transfers'] = (from, to) => (from < recent ? till.earlierTransfers : till.transfers)(from, to)
   const { to, ...arrived } = await readBlocks(read, mark.fromBlock, head, async (step) => {
@@ -112,7 +112,7 @@ export async function scanTill(context: ReconcileContext, till: Till): Promise<T
   return { mark, blocks: { from: mark.fromBlock, to }, isReadToHead: to === higher, arrived }
 }
 
-/** As far as anybody can read: what lies beyond is neither dropped nor read. */
+/** Reads as far as a node has blocks: what lies beyond is neither dropped nor read. */
 async function readBlocks(
   read: Till['transfers'],
   from: bigint,
@@ -134,9 +134,9 @@ async function readBlocks(
 }
 
 /**
- * A node may name its newest block and search as of minutes ago: what it did not show then would never be asked for again, and money without an order
- * has no other name. Nothing depends on it: nodes that have thrown these blocks away refuse, or say that nothing is in them. So what is found is added,
- * and nothing is dropped: the chain does not change its mind so far back, and no later look would find it again.
+ * A node may name its newest block and yet search as of minutes ago: a transfer that it did not show then would never be asked for again, and an
+ * orphaned payment is found in no other way. So old blocks are read once more now and then. Nodes that have thrown them away refuse, or say that they
+ * are empty; so transfers that are found are added, and none is dropped: the chain does not reorganise so far back, and no later scan would find it again.
  */
 async function lookBack(
   { db, random, log }: ReconcileContext,
@@ -150,11 +150,11 @@ async function lookBack(
     )
   } catch (error) {
     if (!isProblem(error) && !(error instanceof RpcError)) throw error
-    log.warn('earlier blocks could not be read once more', { till: till.id, error })
+    log.warn('earlier blocks could not be read again', { till: till.id, error })
   }
 }
 
-/** Whoever was asked to pay before anybody could read the chain has paid us all the same. What came before that did not come for this shop. */
+/** The block after which the first scan begins: a payer may have paid before the shop could read the chain, but not before it first asked to be paid there. */
 async function beginning({ db, policy }: ReconcileContext, till: Till): Promise<bigint> {
   if (till.sinceBlock !== null) return till.sinceBlock - 1n
   const { network, asset } = till.rail
@@ -162,16 +162,16 @@ async function beginning({ db, policy }: ReconcileContext, till: Till): Promise<
   const { lower: newest } = await till.newestBlocks()
   if (asked === null) return newest
   const { at, agoMs } = asked
-  // The clock of the store may be ahead of the chain's: so long ago it was by either.
+  // The clock of the store may be ahead of the chain's: the earlier of both is taken.
   const since = Math.min(at, (await till.timeOf({ blockNumber: newest })) - agoMs)
-  // Blocks bear whole seconds: one of this very second may be later.
+  // Block times are whole seconds: a block of this very second may be later.
   const after = await till.blockBefore(since - 1_000)
-  // Its books were not kept for long, as those of any other till: what came is found, and a person decides about it.
+  // Not read for long, like any other till after a silence: payments that came are found, and an operator decides about them.
   if (agoMs > policy.silenceSecondsMax * 1_000) await addDoubtedTill(db, till.id, { after, until: at })
   return after
 }
 
-/** Orders that count as paid although the chain does not show it. Their own bytes are sent again; when nothing helps, people are told. */
+/** Orders that count as paid although the chain does not show the payment: their stored bytes are sent again; when that does not help, operators are told. */
 async function workMissing(
   context: ReconcileContext,
   till: Till,
@@ -185,19 +185,19 @@ async function workMissing(
   await matchMissing(context, till)
   let isAwaited = false
   for (const missing of await listMissing(db, till.id, ITEMS_MAX)) {
-    // One of them must not keep the others, nor what was delivered and sent back, from being looked at.
+    // An order that fails must not keep the others, nor the deliveries and refunds of the till, from being checked.
     const isOpen = await workOne(context, till, missing, lease).catch((error) => {
       if (error instanceof LeaseLost) throw error
-      log.warn('a missing payment could not be looked at', { orderId: missing.orderId, error })
+      log.warn('a missing payment could not be checked', { orderId: missing.orderId, error })
       return false
     })
     if (isOpen) isAwaited = true
   }
-  // What was sent again or found just now may have its order already.
+  // A payment that was sent again or found just now may match its order already.
   if (isAwaited) await scanTill(context, till)
 }
 
-/** False: there is nothing to wait for. What counts as lost is looked for all the same: whoever said so may have been behind, and its payer may bring it back. */
+/** False: there is nothing to wait for. A lost payment is looked for all the same: the node that did not show it may have been behind, and its payer may bring it back. */
 async function workOne(
   { db, random, log }: ReconcileContext,
   till: Till,
@@ -205,7 +205,7 @@ async function workOne(
   lease: Lease,
 ): Promise<boolean> {
   if (await till.shows(transaction)) {
-    // Its block was read from a node that was behind, and is not read again.
+    // Its block was read from a node that was behind, and is not scanned again.
     const transfers = await till.transfersOf(transaction)
     await recordArrivals(db, till.id, { transfers, mayMoveFrom: 0n }, random)
     return true
@@ -248,7 +248,7 @@ async function report(
       amount,
       detail,
     })),
-    // They were paid from elsewhere, and make no difference to the till.
+    // They left from other addresses, and make no difference to the till.
     ...missingSends.map((missed) => ({ ...missed, id: missed.orderId })),
   ]
   const unbooked = await sumOfArrivals(context.db, till.id, OPEN_STATES)

@@ -9,15 +9,15 @@ export type Reconciler = { stop(): Promise<void> }
 const LEASE_SECONDS = 120
 const POLL_MS_MAX = 5_000
 
-/** Holds the books against the chain, till by till, every so often; one replica at a time. */
+/** Compares the books with the chain, till by till, every so often; one replica at a time. */
 export function startReconciler(context: ReconcileContext, everySeconds: number): Reconciler {
   const { db, tills, clock, log } = context
   const stopping = new AbortController()
 
-  /** One till must not keep the others from being looked at. */
+  /** A till that fails must not keep the others from being reconciled. */
   async function work(job: Job): Promise<void> {
     const till = tills.find(({ id }) => id === job.key)
-    // Whoever has it queues it again, and is not kept waiting by those that have not.
+    // A replica that has this till enqueues it again, and does not wait for replicas that have not.
     if (!till) return void (await forget(db, job))
     try {
       const report = await renewingLease(context, job, LEASE_SECONDS, () => reconcileTill(context, till, job))

@@ -5,11 +5,12 @@ import { type RefundBudget, RefundsUsedUp } from '../store/refund-budget.ts'
 import { backOff, moveRefund, type OrderRun, type OrderStep, POLL_MS_MAX } from './order-step.ts'
 import { paidWords } from './paid-words.ts'
 
-/** What waits for a person is looked at again after so long; whoever decides does not wait for it. */
+/** An order that waits for an operator is looked at again after so long; a decision makes it due at once. */
 const PERSON_MS = 3_600_000
 
 /**
- * Nobody asked for it, so it has bounds: a blocked payer, money that the chain took back, or more than a day may cost, is for a person to decide.
+ * No operator asked for this refund, so it has bounds: an operator decides when the payer is blocked, when the chain took the payment back, or
+ * when the refunds of a day are used up.
  */
 export async function refundByItself(run: OrderRun): Promise<OrderStep> {
   const { checkout, offer, order } = run
@@ -21,7 +22,7 @@ export async function refundByItself(run: OrderRun): Promise<OrderStep> {
   if (!(await offer.rail.isConfirmedByNodes(order)))
     return postpone(run, 'The chain, and each of two nodes, has to show its payment before it goes back.', POLL_MS_MAX)
   const { refundsPerDay: perDay, refundsPerPayer: count } = checkout.limits
-  // Money that its payer moved cannot be refused beforehand, so whoever is refunded too often waits here.
+  // Captured money cannot be refused beforehand, so a payer who is refunded too often waits here.
   const perPayer = order.funds === 'captured' ? { payer: order.payer, count } : null
   const reason = order.failure?.detail ?? 'delivery failed'
   try {
@@ -34,7 +35,11 @@ export async function refundByItself(run: OrderRun): Promise<OrderStep> {
 
 async function forAPerson(run: OrderRun, detail: string): Promise<OrderStep> {
   const { checkout, order } = run
-  checkout.log.error('a refund waits for a person', { orderId: order.id, amount: order.amount, reason: detail })
+  checkout.log.error('refund waits for an operator to decide', {
+    orderId: order.id,
+    amount: order.amount,
+    reason: detail,
+  })
   return postpone(run, detail, PERSON_MS)
 }
 
@@ -82,7 +87,7 @@ export async function sendRefund(run: OrderRun): Promise<OrderStep> {
   await waypoint('refund.done')
   if (outcome.kind === 'pending') {
     const { detail } = outcome
-    log.warn('refund is not through yet', { orderId: order.id, detail })
+    log.warn('refund is pending', { orderId: order.id, detail })
     const counted = await orders.countAttempt(run, paidWords(detail))
     const waitMs = backOff(clock.now() - order.refund.createdAt)
     return counted ? { kind: 'waiting', order: counted, waitMs, detail } : { kind: 'lost' }

@@ -10,23 +10,23 @@ import { beginRefund } from './refund-steps.ts'
 import { runShared } from './run.ts'
 
 type RefundRequest = Pick<RefundChange, 'alongside'> & {
-  /** Told to the buyer. */
+  /** The buyer reads it. */
   readonly reason: string
-  /** Who decided it. */
+  /** The operator who decided it. */
   readonly by: string
-  /** The same key again is the same request: it is answered with the refund that it began. */
+  /** A request with the same key again is answered with the refund that the first one began. */
   readonly key?: string | null
-  /** What whoever decided saw. If it is otherwise by now, nothing is sent. */
+  /** What the operator saw. If the order is different by now, nothing is sent. */
   readonly expect?: RefundFacts | undefined
 }
 
-/** What a person is shown before they say yes. */
+/** What an operator is shown before they confirm. */
 export type RefundFacts = { readonly status: OrderStatus; readonly amount: string; readonly to: string }
 
 /**
- * An operator sends the money of an order back that was delivered, or that failed and waits for a person: all of it, in the asset and on the chain it came from, to the payer that was
- * verified. An order that is still moving is refused: until delivery has ended nobody knows that the goods will not come as well, and
- * one that fails is refunded without anybody asking. Returns the order as far as it came; the worker brings it to its end.
+ * An operator refunds an order that was delivered, or that failed and waits for a decision: all of it, in the asset and on the chain it came from, to
+ * the payer that was verified. An order that is still moving is refused: until delivery has ended the goods may come as well, and an order that fails
+ * is refunded automatically. Returns the order as far as it came; the worker brings it to its end.
  */
 export async function refundOrder(checkout: Checkout, orderId: string, request: RefundRequest): Promise<Order> {
   const { orders, jobs, limits, clock } = checkout
@@ -44,7 +44,7 @@ export async function refundOrder(checkout: Checkout, orderId: string, request: 
     if (order.status === 'confirmed') await jobs.forget(lease)
   }
   const step = await beginRefund({ checkout, offer, order, lease }, request).catch(async (error: unknown) => {
-    // It was not to begin: nobody waits for the lease to run out.
+    // The refund did not begin: the lease is given back, so that nothing waits until it runs out.
     await letGo()
     throw error
   })
@@ -59,7 +59,7 @@ function isSame({ refund }: Order, { key }: RefundRequest): boolean {
   return key != null && refund?.key === key
 }
 
-/** Somebody is at it this moment. When that is the same request, sent twice, it is answered alike. */
+/** Another request has the lease. When it is the same one, sent twice, both get the same answer. */
 async function twinOf({ clock, limits, orders }: Checkout, order: Order, request: RefundRequest): Promise<Order> {
   const seen =
     request.key == null
@@ -89,7 +89,7 @@ function factsOf({ status, amount, payer }: Order): RefundFacts {
 export function refundObjection({ status, refund }: Order): string | null {
   switch (status) {
     case 'confirmed':
-    // It waits for a person, or its refund begins this very moment and the lease is taken.
+    // It waits for an operator; or its automatic refund begins at this moment, and then the lease is taken.
     case 'failed':
       return null
     case 'refunded':

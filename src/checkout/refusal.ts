@@ -3,7 +3,7 @@ import type { Offer } from '../domain/offer.ts'
 import type { Written } from './opening.ts'
 import { withoutClaim } from './paid-words.ts'
 
-/** Why no order was opened, to whoever paid. */
+/** Why no order was opened, as the payer reads it. */
 export function refusalOfOpening(
   offer: Pick<Offer<never>, 'statusUrl'>,
   opened: Exclude<Written, { kind: 'opened' | 'unsure' | 'known' | 'same_key' | 'forgotten' }>,
@@ -45,7 +45,7 @@ export function refusalOfOpening(
   }
 }
 
-/** Whoever paid it must not be asked to pay again. */
+/** For a payment in quarantine: its payer must not be asked to pay again. */
 export function quarantinedBefore(): Problem {
   return new Problem(
     'payment_conflict',
@@ -54,7 +54,7 @@ export function quarantinedBefore(): Problem {
   )
 }
 
-/** For money that has moved, as far as anybody can tell now. */
+/** For captured money that cannot be found or looked at now. */
 export function cannotLookNow(cause?: unknown): Problem {
   return new Problem('payment_pending', 'The shop cannot look at this payment now; send the same request again.', {
     action: 'wait_same_credential',
@@ -62,7 +62,7 @@ export function cannotLookNow(cause?: unknown): Problem {
   })
 }
 
-/** While nobody can say yet what the store has forgotten. Nothing is sold then either, so nobody is asked to pay. */
+/** While it is not known yet what the store has forgotten. Nothing is sold then either, so no client is asked to pay. */
 export function notLearned(cause: unknown): Problem {
   return new Problem(
     'chain_unavailable',
@@ -71,7 +71,7 @@ export function notLearned(cause: unknown): Problem {
   )
 }
 
-/** For a promise that may have been sent by a purchase which the store has forgotten: nobody can say any more that it will not be kept. */
+/** For an authorization that a forgotten purchase may have sent: it may land yet. */
 export function mayStillLand(): Problem {
   return new Problem(
     'payment_conflict',
@@ -80,17 +80,17 @@ export function mayStillLand(): Problem {
   )
 }
 
-/** The same when its time is over, and no node shows it. */
+/** The same when it has expired, and no node shows it. */
 export function ranOut(): Problem {
   return new Problem('payment_expired', 'This payment has run out and paid nothing; pay the challenge in this answer.')
 }
 
-/** Nobody foresaw it, so nobody knows how far it came; whichever carrier brought the payment. */
+/** For an unexpected error, after which it is not known how far the purchase came; for HTTP and MCP alike. */
 export function failedUnseen(cause: unknown): Problem {
   return new Problem('internal_error', 'The shop failed; send the same payment again.', { taken: 'unknown', cause })
 }
 
-/** Nobody may be told that nothing was taken when the money may have moved. What failed here may work in a moment. */
+/** The error without "nothing was taken", for money that may have moved. A failure of the shop may be gone in a moment, so its payer is told to wait. */
 export function unsure(error: unknown, isCaptured: boolean): unknown {
   if (isCaptured && (!isProblem(error) || error.status >= 500)) return cannotLookNow(error)
   if (!isProblem(error)) return failedUnseen(error)

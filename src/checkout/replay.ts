@@ -11,8 +11,8 @@ import { returnPayment } from './payment-return.ts'
 import { waitFor } from './run.ts'
 
 /**
- * The same payment again. Its answer is given only to the buyer, who asks the same thing and shows what no chain shows. Whoever rebuilt the
- * payment from the chain hears what the chain tells; anybody else learns nothing but that it is taken.
+ * The same payment again. Only the buyer, who sends the same request with a proof that no chain shows, gets the stored answer. A caller who rebuilt
+ * the payment from the chain reads what the chain tells; every other caller learns only that it is taken.
  */
 export async function replay<Input extends JsonObject>(shown: PaidCall<Input>, order: Order): Promise<Outcome> {
   const paid = callWhere(shown, order)
@@ -31,12 +31,12 @@ export async function replay<Input extends JsonObject>(shown: PaidCall<Input>, o
   return shownBy === 'buyer' ? saidBefore(offer, end, true) : saidToAnybody(offer, end)
 }
 
-/** By what the caller has shown, and nothing else: it tells nobody more than they brought. */
+/** The name that the caller has shown: it tells them no more than they know. */
 function shownName({ identities }: Credential): string {
   return encodeURIComponent(identities[0]!.split('/').at(-1)!)
 }
 
-/** The caller's own key, with a new payment of the same payer: the first purchase is answered, and the new payment is not taken. */
+/** The caller's own idempotency key, with a new payment of the same payer: the answer is that of the first purchase, and the new payment is not taken. */
 export async function sameKey<Input extends JsonObject>(call: PaidCall<Input>, order: Order): Promise<Outcome> {
   if (!isSameRequest(call, order))
     throw new Problem(
@@ -52,7 +52,7 @@ function waited<Input extends JsonObject>({ checkout }: PaidCall<Input>, order: 
   return waitFor(checkout, order, clock.now() + limits.waitMsMax)
 }
 
-/** The order was given up; before anybody is told to pay again, the chain is asked once more. */
+/** The order was given up; before the payer is told to pay again, the chain is asked once more. */
 async function assertNeverLanded<Input extends JsonObject>(call: PaidCall<Input> | null): Promise<void> {
   if (!call)
     throw new Problem(

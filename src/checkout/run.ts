@@ -10,12 +10,12 @@ import { withinTime } from './payment-lookup.ts'
 /** More than any order takes from its first state to its last. */
 const STEPS_MAX = 50
 
-/** How long an order is driven: what would have to wait beyond `untilMs`, or after `halt`, is let go of. */
+/** How long an order is driven: one that would have to wait beyond `untilMs`, or after `halt`, is released. */
 type Patience = { readonly untilMs: number; readonly halt?: AbortSignal }
 
 /**
- * Drives an order until it ends, the time is up or `halt` is called, then lets go of it for the worker. While it drives, the lease is renewed; when the
- * lease is lost, another process has the order, and nothing done here counts any more.
+ * Drives an order until it ends, the time is up or `halt` is aborted, then gives its lease back for the worker. While it drives, the lease is renewed;
+ * when the lease is lost, another process has the order, and nothing done here counts any more.
  */
 async function run(
   checkout: Checkout,
@@ -40,7 +40,7 @@ async function run(
       const waitMs = step.kind === 'waiting' ? step.waitMs : 0
       const isPatient = waitMs === 0 ? steps < STEPS_MAX : !halt.aborted && clock.now() + waitMs < untilMs
       if (!isPatient) {
-        // An order that cannot be let go of now is free when its lease has run out.
+        // An order that cannot be released now is free when its lease has run out.
         await jobs.release(lease, waitMs / 1000, priorityOf(order)).catch((error: unknown) => {
           log.warn('order could not be released', { orderId: order.id, error })
         })
@@ -54,7 +54,7 @@ async function run(
   }
 }
 
-/** Nobody foresaw it, or the store is down: it is told to whoever looks, where that can be written, and tried again. */
+/** An unexpected error, or the store is down: it is logged, noted at the order where that can be written, and tried again. */
 async function stumbled(checkout: Checkout, leased: LeasedOrder, error: unknown): Promise<OrderStep> {
   const { limits, log, orders, random } = checkout
   const { order } = leased
@@ -65,12 +65,12 @@ async function stumbled(checkout: Checkout, leased: LeasedOrder, error: unknown)
   return { kind: 'waiting', order: doubted(order), waitMs, detail: 'error' }
 }
 
-/** Whose money is here goes before whose money may never come. */
+/** Orders whose money is here go before those whose money may never come. */
 function priorityOf({ status }: Order): Priority {
   return status === 'settling' ? 'usual' : 'urgent'
 }
 
-/** A try that ended without a word may have sent the payment: from then on a refusal of the chain proves nothing. */
+/** A try that ended without an answer may have sent the payment: from then on a refusal of the chain proves nothing. */
 export function doubted(order: Order): Order {
   return order.status === 'settling' ? { ...order, inDoubt: true } : order
 }
@@ -102,10 +102,10 @@ const POLL_MS_FIRST = 20
 const LAST_LOOK_MS = 250
 const POLL_MS_MAX = 250
 
-/** Waits for an order that somebody works on, here or elsewhere, and returns it as it then is, as far as the store can tell. */
+/** Waits for an order that this or another process works on, and returns it as it then is, as far as the store can tell. */
 export async function waitFor(checkout: Checkout, order: Order, untilMs: number): Promise<Order> {
   const { clock, orders, running } = checkout
-  // A store that does not answer must not keep the caller longer than anybody is made to wait.
+  // A store that does not answer must not keep the caller longer than `untilMs`.
   const look = async (last: Order): Promise<Order> => {
     const read = orders.byId(last.id).catch(() => null)
     return (await withinTime(clock, Math.max(LAST_LOOK_MS, untilMs - clock.now()), read)) ?? last
@@ -123,7 +123,7 @@ export async function waitFor(checkout: Checkout, order: Order, untilMs: number)
   return seen
 }
 
-/** Ended, or on the way to a refund: the payer can be told now. */
+/** Ended, or on the way to a refund: then the payer can be answered. */
 function hasAnswer({ status }: Order): boolean {
   return isFinal(status) || status === 'failed' || status === 'refunding'
 }

@@ -9,12 +9,12 @@ import { obstacleToReturn } from './orphans.ts'
 import { assertLearned } from './reconcile.ts'
 import { RECONCILE, type ReconcileContext } from './reconcile-context.ts'
 
-/** Whoever paid presents it within seconds; until then a stranger's word changes nothing. */
+/** The payer presents a payment within seconds; until then a stranger who shows it changes nothing. */
 const RIVAL_SECONDS = 20
 
 /**
- * Somebody showed a payment that reached us and buys nothing. It is written down like any other money without a purchase, and its way
- * back begins now instead of after the usual wait.
+ * A caller showed a payment that reached the till and buys nothing. It is recorded like any other arrival, and its refund begins now instead of
+ * after the usual wait.
  */
 export async function sendBack(
   context: ReconcileContext,
@@ -22,7 +22,7 @@ export async function sendBack(
   orphaned: OrphanedPayment,
 ): Promise<SentBack> {
   const { transaction, detail: reason } = orphaned
-  // That it has bought nothing is the word of a store that may have forgotten what it bought.
+  // The store says that it has bought nothing, and may have forgotten what it bought.
   await assertLearned(context)
   for (const till of context.tills.filter((one) => one.rail.name === rail)) {
     const transfers = await till.transfersOf(transaction)

@@ -3,17 +3,17 @@ import type { Queryable } from '../store/db.ts'
 import { lookAtStore } from '../store/lineage.ts'
 
 /**
- * What this process knows to be in the store. A standby that is promoted, or a backup that is put back under a running shop, may have forgotten
- * the last of it; nothing but a memory outside the store can tell.
+ * What this process knows to be in the store. A standby that is promoted, or a backup that is restored under a running shop, may have forgotten
+ * the last of it; only a memory outside the store can tell.
  */
 export type StoreMemory = {
-  /** The history that sales are written to; null until the gate has opened for the first time. Sales name it, and are void in any other. */
+  /** The history of the store that sales are written to; null until the gate has opened for the first time. Sales name it, and are void in any other. */
   lineage(): string | null
-  /** This payment was written down, and the store has said so. */
+  /** Remembers a payment that the store has confirmed to have written. */
   remember(identity: string): void
-  /** The newest that were remembered. */
+  /** The newest remembered payments. */
   recent(): readonly string[]
-  /** Until the chain has been read, at the start and whenever the store turns out to be another one, nobody can say what it has forgotten. */
+  /** True from the start, and whenever the store turns out to be another one, until the chain has been read: what it has forgotten is not known. */
   isInDoubt(): boolean
   doubt(): void
   /** From now on this is the history that counts, and these payments are no longer expected in it. */
@@ -23,7 +23,7 @@ export type StoreMemory = {
 /** How a store differs from the one that is remembered. */
 type Move = { readonly lineage: string; readonly missing: number }
 
-/** Null: it is the one that was read, with all that was written to it. */
+/** Null: it is still the same store, with all that this process wrote to it. */
 export async function moveOf(
   queryable: Queryable,
   memory: Pick<StoreMemory, 'lineage' | 'recent'>,
@@ -35,8 +35,8 @@ export async function moveOf(
 }
 
 /**
- * May the store have forgotten something that nobody knows of yet? It is asked itself: whoever watches it looks now and then, and what is said in between is
- * said for ever. One that does not answer may have moved.
+ * May the store have forgotten something that no replica has noticed yet? It is queried each time: the watch looks only once a second, and an answer
+ * that is given in between cannot be taken back. A store that does not answer may have moved.
  */
 export async function isInDoubt(
   queryable: Queryable,
@@ -51,7 +51,7 @@ export async function isInDoubt(
   }
 }
 
-/** More than one process has under way at once: whatever was written before the oldest of them is there if it is. */
+/** More than a single process has under way at once: if the oldest of them is in the store, so is everything that was written before it. */
 const REMEMBERED = 64
 
 export function createStoreMemory(): StoreMemory {
@@ -72,7 +72,7 @@ export function createStoreMemory(): StoreMemory {
     accept(accepted, missed) {
       lineage = accepted
       isInDoubt = false
-      // What was remembered since is not among them: it has not been looked for yet.
+      // Payments remembered since stay: they have not been looked for yet.
       recent = recent.filter((identity) => !missed.includes(identity))
     },
   }

@@ -2,9 +2,9 @@ import type { Lease } from '../domain/lease.ts'
 import type { Checkout } from './checkout.ts'
 import { doubted, runShared } from './run.ts'
 
-/** Finds orders that nobody works on, after a crash, an outage or a long wait, and drives them on. */
+/** Finds orders without a lease, after a crash, an outage or a long wait, and drives them on. */
 type Worker = {
-  /** Resolves when the work at hand has been put down, that of answered requests too; other processes go on with the rest. */
+  /** Resolves when this process has stopped its work on all orders, those of answered requests too; other processes go on with the rest. */
   stop(): Promise<void>
 }
 
@@ -19,7 +19,7 @@ export function startWorker(checkout: Checkout): Worker {
   async function work(lease: Lease): Promise<void> {
     const order = await checkout.orders.byId(lease.key)
     if (!order) throw new Error(`job ${lease.key} has no order`)
-    // Whoever had it before may have sent its payment and died. An order that has to wait is let go of: nobody else waits for it.
+    // The process that had it before may have sent its payment and died. An order that has to wait is released: no request waits for it here.
     await runShared(checkout, { order: doubted(order), lease }, { untilMs: clock.now(), halt: stopping.signal })
   }
 
@@ -27,7 +27,7 @@ export function startWorker(checkout: Checkout): Worker {
     const leases = await jobs.claim(CONCURRENT_MAX - atWork.size, limits.leaseSeconds)
     for (const lease of leases) {
       const task = work(lease)
-        .catch((error) => log.error('order could not be worked on', { orderId: lease.key, error }))
+        .catch((error) => log.error('order could not be processed', { orderId: lease.key, error }))
         .finally(() => atWork.delete(task))
       atWork.add(task)
     }

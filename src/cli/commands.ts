@@ -104,7 +104,7 @@ export const commands: readonly Entry[] = [
   },
   {
     name: 'reconcile',
-    summary: 'Hold the books against the chain, and name every difference',
+    summary: 'Compare the books with the chain, and name every difference',
     load: () => import('./reconcile.ts').then(({ reconcileCommand }) => reconcileCommand),
   },
   {

@@ -12,9 +12,9 @@ export function logLastWords(level: LogLevel): void {
   // Written before anything else happens: a stream may not get to it any more.
   const log = createLog({ level, clock: systemClock, write: (line) => void writeSync(STDERR, line) })
   process.removeAllListeners('warning')
-  process.on('warning', (warning) => log.warn('Node warns', { error: warning }))
+  process.on('warning', (warning) => log.warn('Node.js warning', { error: warning }))
   process.on('uncaughtException', (error, origin) => {
-    log.error('the process ends: nobody caught this', { origin, error })
+    log.error('uncaught exception, exiting', { origin, error })
     process.exit(1)
   })
 }

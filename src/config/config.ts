@@ -141,7 +141,7 @@ export type OperationsConfig = {
   readonly webhookLoopback: boolean
   /** How long a process that is told to stop says so at `/health/ready` before it takes no more connections. */
   readonly drainSeconds: number
-  /** How often the books are held against the chain. */
+  /** How often the books are compared with the chain. */
   readonly reconcileSeconds: number
   /** `hold`: an address that others are paid at too, where unclaimed money may be theirs. */
   readonly orphans: 'refund' | 'hold'

@@ -54,7 +54,7 @@ export type Limits = {
   readonly refundsPerPayer: number
   /** In atomic units. */
   readonly refundsPerDay: bigint
-  /** So long a payment that does not land keeps goods from others. */
+  /** So long the goods of a payment that does not land stay reserved. */
   readonly holdMsMax: number
   /** Requests that wait for their payer's transaction to show; more are told to come back. */
   readonly waitingMax: number

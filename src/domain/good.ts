@@ -14,19 +14,19 @@ export type GoodName = string
 /** What the events of a purchase speak of. */
 export type EventSubject = 'order' | 'craft.action'
 
-/** What a request costs: the same for all, or found out from the request against live data. */
+/** What a request costs: the same for every request, or read from live data for this one. */
 export type Price<Input> = ListedPrice | LivePrice<Input>
 
-/** How a surface says what its good costs. A fixed amount is what it costs until an operator sets another. */
+/** How a surface declares the price of its good. A fixed amount holds until an operator sets another. */
 export type PriceTag<Input> = { readonly kind: 'fixed'; readonly amount: Usd } | LivePrice<Input>
 
 /** The same for every request. */
 export type ListedPrice = {
   readonly kind: 'listed'
-  /** Where nobody has set another. */
+  /** The price while no operator has set another. */
   readonly usual: Usd
   now(): Usd | Promise<Usd>
-  /** Is it the price, or was it at any moment since? Asked of the truth itself, not of a copy. */
+  /** Is it the price, or was it at any moment since? Asked of the store, not of a cached copy. */
   was(price: Usd, since: number): Promise<boolean>
 }
 
@@ -45,11 +45,11 @@ export type Hold = {
   readonly resource: string
   readonly quantity: bigint
   readonly limit: bigint
-  /** How much is known to be used already, whatever our own rows say (a store restored from an older backup). */
+  /** How much is known to be used already, whatever the rows of the store say (it may have been restored from an older backup). */
   readonly used?: bigint
   /**
-   * The resource's version before the limit was read. A limit read from outside is true only until somebody else's hold ends: what that
-   * hold was for may have used up a part of it. So whatever was given back since counts as held, and when it does not fit because of
+   * The resource's version before the limit was read. A limit read from outside is true only until the hold of another order ends: that
+   * order may have used up a part of it. So quantities given back since count as held, and when this hold does not fit because of
    * that, the reading is stale and `check` runs again.
    */
   readonly seenVersion?: bigint | undefined
@@ -72,7 +72,7 @@ export type Checked = {
   readonly findings: readonly Finding[]
   readonly plan: JsonObject
   readonly holds: readonly Hold[]
-  /** Whose earlier failures count against this purchase, beside the payer's own: the receiver of a token, and its code. */
+  /** Addresses or code whose earlier failures count against this purchase, beside the payer: the receiver of a token, and its code. */
   readonly suspects?: readonly string[]
 }
 
@@ -94,7 +94,7 @@ export type Buyer = {
   readonly attempts: number
   /** The right to work on the order now. Whatever delivery signs is written down only while it is held. */
   readonly lease: Lease
-  /** Nothing was ever signed to deliver it, and whoever says so has held the lease since: there is nothing to look up. */
+  /** Nothing was ever signed to deliver it: this process settled it and has had the lease since, so there is nothing to look up. */
   readonly isUntried?: boolean | undefined
 }
 
@@ -103,7 +103,7 @@ export type Delivery =
       readonly state: 'delivered'
       readonly result: JsonObject
       readonly transaction?: Hash | undefined
-      /** The transaction of ours that did it. It is written down with the order's new state, and watched from then on. */
+      /** The transaction that delivered it. It is written with the order's new state, and watched from then on. */
       readonly landed?: LandedStep | undefined
     }
   /** On its way. `transaction` once something is on the chain; the order then shows as `submitted`. */
@@ -119,11 +119,11 @@ export type Delivery =
       readonly code: ProblemCode
       readonly detail: string
       /**
-       * What the journal had of this order when this was said: so many transactions beside settlement and refund. Whoever gives the order up
-       * holds it against the journal in the same statement; one more means that somebody else is delivering.
+       * How many transactions the journal had for this order at that moment, beside settlement and refund. The statement that gives the order
+       * up compares this with the journal; one more means that another replica is delivering.
        */
       readonly proof?: { readonly sends: number } | undefined
-      /** It was sent, mined and reverted, and has cost us gas: whose doing that may have been. */
+      /** It was sent, mined and reverted, and has cost the shop gas: the addresses or code that may have caused it. */
       readonly suspects?: readonly string[] | undefined
     }
 
@@ -131,7 +131,7 @@ export type Delivery =
 export type Good<Input> = {
   readonly name: GoodName
   readonly surface: SurfaceName
-  /** Who pays is who acts: a key that may only spend an account's money does not do. */
+  /** The payer itself must act: a key that may only spend the money of the payer's account is refused. */
   readonly payerActs?: boolean
   /** What an order for it is called in events. */
   readonly subject: EventSubject
@@ -141,8 +141,8 @@ export type Good<Input> = {
    */
   check(input: Input, payer: Address | null): Promise<Checked>
   /**
-   * Was it handed over under this order already, whatever our store remembers? What was taken or used up for it fails every check. Returns what
-   * `deliver` needs to find it again; null when it was not.
+   * Was it handed over under this order already, though the store does not remember? Then `check` would fail, because the goods are used up.
+   * Returns what `deliver` needs to find the delivery again; null when there was none.
    */
   recall?(input: Input, orderId: string): Promise<JsonObject | null>
   /** Hands the good over. Runs at least once per order, so it is idempotent by `orderId`. */

@@ -56,7 +56,7 @@ export type RoleKey = Pick<Send, 'chainId' | 'signer'> & { readonly role: string
 export type KnownKey = Pick<Send, 'chainId' | 'signer'> & {
   readonly known: number | null
   readonly roles: readonly string[]
-  /** Were the books ever held against the chain while it was ours? */
+  /** Were the books ever compared with the chain while it was ours? */
   readonly isCounted: boolean
 }
 

@@ -31,7 +31,7 @@ async function lowestPrice<Input>(price: LivePrice<Input>): Promise<Usd> {
 }
 
 /**
- * What this payment is held against: the price now, or the one that the payer was quoted, if it was the price at some moment since then.
+ * What this payment is compared with: the price now, or the one that the payer was quoted, if it was the price at some moment since then.
  * Where nothing can be asked for the request any more, money that has moved already is taken down all the same, with what speaks against
  * it.
  */

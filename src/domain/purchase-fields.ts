@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { statuses } from './order.ts'
 import { railNameSchema } from './rail.ts'
 
-// What the answers of all purchases have in common, once, for the documents and for the tests that hold live answers against them.
+// What the answers of all purchases have in common, once, for the documents and for the tests that compare live answers with them.
 
 const priceSchema = z
   .object({ amount: z.string().describe('Decimal dollars'), currency: z.string(), atomic: z.string() })

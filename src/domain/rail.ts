@@ -26,7 +26,7 @@ export function declaredRails(): readonly RailTraits[] {
 /** Made when it is first asked for: by then all of them are declared. */
 export const railNameSchema = z.lazy(() => z.enum(declared.map(({ name }) => name)))
 
-/** What is to be known of a protocol before anybody opens it. */
+/** What is known of a protocol without opening it. */
 export type RailTraits = {
   readonly name: RailName
   /** As people read it. */
@@ -43,7 +43,7 @@ export type RailHeaders = {
   readonly credential: { readonly name: string; readonly scheme: string | null }
   /** What else its clients send. */
   readonly alsoSent: readonly string[]
-  /** Headers that look like a payment of this protocol and are none, such as those of an earlier version: whoever sends one is told so. */
+  /** Headers that look like a payment of this protocol and are none, such as those of an earlier version: a client that sends one is told so. */
   readonly mistaken?: readonly { readonly name: string; readonly what: string }[]
   readonly challenge: string
   readonly receipt: string
@@ -66,11 +66,11 @@ export type McpBinding = {
   receiptFor(receipt: Wire['meta'], sent: Wire['meta']): Wire['meta']
 }
 
-/** Where the published interface treats the rails differently. Every other good is sold on every rail. */
+/** Where the published interface treats rails differently. All other goods are sold on every rail. */
 type RailPrivileges = {
   /** The gateway's paid probes are sold on it. */
   readonly hasProbes: boolean
-  /** A request may name whoever pays it as the one who is served, and the player behind them is looked up. */
+  /** A request may name its payer as the one who is served, and the player with that wallet is looked up. */
   readonly servesPayer: boolean
   /** Its catalog entry of the sale carries the lots (contract 2.3.7). */
   readonly listsLots: boolean
@@ -91,7 +91,7 @@ export type Resource = {
   readonly discovery?: (() => JsonObject) | undefined
 }
 
-/** What a payer must agree to. Computed by us for each request; nothing of it is read from the client. */
+/** What a payer must agree to. The shop computes it for each request; nothing of it is read from the client. */
 export type Terms = {
   readonly price: Usd
   readonly resource: Resource
@@ -117,9 +117,9 @@ export type Wire = {
   readonly meta: Readonly<Record<string, unknown>>
 }
 
-/** A 402. It is what a shop says most, so what goes into its body comes as text: hardly any of it changes between two of them. */
+/** A 402. The shop sends nothing more often, so what goes into its body comes as text: hardly any of it changes between two of them. */
 export type ChallengeWire = Pick<Wire, 'headers'> & {
-  /** Made only when it is asked for: MCP wants the challenge as a document, and HTTP has no use for it. `error` says there why it is asked. */
+  /** Made only when it is asked for: MCP wants the challenge as a document, and HTTP has no use for it. `error` says there why the client has to pay. */
   meta(error: string): Wire['meta']
   /** Members of a JSON object, without its braces; they come first in the body. */
   readonly members: string
@@ -127,17 +127,17 @@ export type ChallengeWire = Pick<Wire, 'headers'> & {
   readonly problemType: string | null
 }
 
-/** Asks for money for one resource. What two of its challenges have in common is written once, when it is made. `reason` says why somebody is asked. */
+/** Asks for money for one resource. What two of its challenges have in common is written once, when it is made. `reason` says why the client has to pay. */
 export type Challenger = (terms: Terms, reason: Problem) => ChallengeWire
 
-/** Can the money still be refused, or has it moved before we heard of it? */
+/** `authorized`: the payer has signed, and the shop may still refuse the money. `captured`: it moved before the shop heard of it. */
 export type Funds = 'authorized' | 'captured'
 
 /** A credential that passed every check that moves no money. */
 export type Payment = {
-  /** Who this payment is, for ever: unique in the store. The first is the one shown to people. */
+  /** The names of this payment, for ever: unique in the store. The first is the one shown to people. */
   readonly identities: readonly string[]
-  /** Digest of the credential's proof: an equal one may read the stored answer without any cryptography. */
+  /** Digest of the credential's proof: a caller with an equal one may read the stored answer without any cryptography. */
   readonly proofDigest: string
   readonly payer: Address
   readonly amount: bigint
@@ -153,13 +153,13 @@ export type Payment = {
   readonly idempotencyKey?: string | undefined
   /** The flow the challenge was issued under, where the credential echoes it. */
   readonly flowId?: string | undefined
-  /** Whose earlier failures count against it, beside the payer's own: the code of a contract wallet. */
+  /** Addresses or code whose earlier failures count against it, beside the payer: the code of a contract wallet. */
   readonly suspects?: readonly string[] | undefined
-  /** Money that has moved cannot be refused; what speaks against the purchase sends it back instead. */
+  /** Why money that has moved buys nothing: it cannot be refused, so it is sent back. */
   readonly objection?: Problem | undefined
 }
 
-/** Money moved, and we saw it on the chain. */
+/** Money moved, and the shop saw it on the chain. */
 type Settlement = {
   readonly transaction: Hash
   readonly network: string
@@ -167,39 +167,40 @@ type Settlement = {
   readonly settledAt: number
 }
 
-/** What came of a look at a credential. Nothing has been written and nothing moved by us. */
+/** What the rail found about a credential. It has written nothing and moved nothing. */
 export type Verified =
   | { readonly kind: 'pays'; readonly payment: Payment }
-  /** Only money that its payer moves: the chain does not show it yet, and may never. */
+  /** Only for money that its payer sends: the chain does not show it yet, and may never. */
   | { readonly kind: 'unseen'; readonly transaction: Hash }
-  /** It reached us and buys nothing here: it goes back to where it came from. */
+  /** It reached the till and buys nothing here: it goes back to its sender. */
   | ({ readonly kind: 'orphaned' } & OrphanedPayment)
 
+/** A payment that is on the chain and has no order. */
 export type OrphanedPayment = {
   readonly transaction: Hash
-  /** Told to whoever showed it. */
+  /** What the caller who showed it reads. */
   readonly detail: string
-  /** Whoever showed it may not be who paid: a hash is public, and the payment of another challenge must not go back on a stranger's word. */
+  /** The caller may not be its payer: a hash is public, and the payment of another challenge must not go back because a stranger shows it. */
   readonly mayBeAnothers: boolean
 }
 
 export type SettleOutcome =
   | { readonly kind: 'settled'; readonly settlement: Settlement }
-  /** Proof that this payment did not move and that we will not move it. */
+  /** Proof that this payment did not move, and that the shop will not move it. */
   | {
       readonly kind: 'refused'
       readonly code: ProblemCode
       readonly detail: string
-      /** It passed every check and failed on the chain all the same, and that was nobody's doing but the payer's. */
+      /** It passed every check and failed on the chain all the same, and only its payer can have caused that. */
       readonly isPayersFault?: boolean
-      /** Its payer's own check has cost us more than any failure of a key can. */
+      /** The check of the payer's own wallet contract has cost the shop more gas than any failure of a plain key can. */
       readonly hasBurned?: boolean
-      /** Beside the payer: the code of a wallet that others may have too. */
+      /** Beside the payer: the code of its wallet, which other payers may have too. */
       readonly suspects?: readonly string[]
     }
   /**
-   * Nobody knows yet. Ask again; never ask for another payment. `isSeen`: it is on the chain, and not deep enough. `hasFailed`: it was mined and
-   * took nothing, and only a block that replaces that one could change it; it keeps goods from nobody.
+   * Not known yet: settle again, and never ask the payer for another payment. `isSeen`: it is on the chain, and not deep enough. `hasFailed`: it
+   * was mined and took nothing, and only a block that replaces that one could change it; it keeps goods from no other payer.
    */
   | {
       readonly kind: 'unknown'
@@ -229,10 +230,10 @@ export type RefundOutcome =
   | { readonly kind: 'refunded'; readonly transaction: Hash }
   | { readonly kind: 'pending'; readonly transaction?: Hash | undefined; readonly detail: string }
 
-/** Is there still what a refund is for? */
+/** Does the chain still show the payment that a refund gives back? */
 export type StillOwed = () => Promise<boolean>
 
-/** On whose word something counts. */
+/** How many nodes have to say it: any `one`, or `all` that answer, and these must be enough. */
 export type NodeQuorum = 'one' | 'all'
 
 /** A payment protocol, open for business. The core knows nothing else of it; another one is a folder, and a line in `rails/rails.ts`. */
@@ -244,9 +245,9 @@ export type Rail = RailTraits & {
   readonly currency: string
   readonly asset: Address
   readonly payTo: Address
-  /** Who tells of blocks of its chain, in which a payment that was not there may be. */
+  /** Tells of new blocks of its chain: a payment that was not there before may be in one. */
   readonly heads?: NewHeads
-  /** Loads what its first payment would load otherwise. */
+  /** Loads beforehand what its first payment would have to wait for. */
   warmUp?(): Promise<void>
   /** Made once for each resource that is sold; each call of it is a fresh 402. */
   challenger(resource: Resource): Challenger
@@ -254,30 +255,30 @@ export type Rail = RailTraits & {
   read(incoming: Incoming): Credential | null
   /** Moves nothing. Throws Problem when this credential does not pay these terms, and nothing was taken by it. */
   verify(credential: Credential, terms: Terms): Promise<Verified>
-  /** The name that the payment behind a transfer to us goes by; null when it has none. Throws Problem while the chain does not show it. */
+  /** The name of the payment behind a transfer to the till; null when it has none. Throws Problem while the chain does not show the transfer. */
   identityOf(transfer: { readonly transaction: Hash; readonly logIndex: number }): Promise<string | null>
-  /** Every name that the chain may show this payment by, also those that take work to find out. Asks nobody. */
+  /** Every name that the chain may show this payment by, also those that take work to compute. Asks no node. */
   namesOf(credential: Credential): Promise<readonly string[]>
   /**
-   * Has this payment reached us after all? Asked before anybody is told that an order was given up and nothing was taken: of `all` nodes, and it
-   * throws Problem where too few of them answer; or of `one`, for what was never taken on and fails by itself.
+   * The transaction by which this payment reached the till after all; null: there is none. Asked before a payer is told that nothing was taken: of
+   * `all` nodes when an order was given up, and then it throws Problem where too few answer; of `one` for a payment that never had an order.
    */
-  landed(credential: Credential, word: NodeQuorum): Promise<Hash | null>
-  /** Is the time of a promise over for good, by the chain's own clock, so that nobody can bring it there any more? */
+  landed(credential: Credential, quorum: NodeQuorum): Promise<Hash | null>
+  /** Has the authorization expired for good, by the chain's own clock, so that neither the shop nor a stranger can settle it any more? */
   isOver(credential: Credential): Promise<boolean>
-  /** Does the chain show what this order was paid with, and two nodes the same where there are two? Asked before anything goes back that nobody decided about. */
+  /** Does the chain show the payment of this order, and do two nodes show the same where there are two? Asked before an automatic refund. */
   isConfirmedByNodes(order: PaidOrder): Promise<boolean>
-  /** What a payer could pay with now: held against all that they have promised and not paid yet. */
+  /** What a payer could pay with now: compared with all that they have authorized and not paid yet. */
   meansOf(payer: Address): Promise<bigint>
-  /** What is there to send back, at most some seconds old: more is not sold than could be refunded. */
+  /** What the treasury could send back, at most some seconds old: the shop sells no more than it could refund. */
   float(): Promise<bigint>
   /** Moves the money, or finds out whether it moved. Safe to run again at any time. What is signed is written down only under the lease. */
   settle(order: PaidOrder, lease: Lease): Promise<SettleOutcome>
   /** What proves the payment to the payer. The same bytes each time for the same settlement. */
   receipt(settlement: Settlement, orderId: string): Wire
-  /** What an order that is still settling can say, where the protocol has a word for it. */
+  /** What the protocol can say of an order that is still settling; nothing where it has no form for that. */
   pendingReceipt(order: PaidOrder): Wire
-  /** Sends the full amount back to the verified payer. Journaled, under the lease; safe to run again. Nothing is signed that is not owed any more. */
+  /** Sends the full amount back to the verified payer. Journaled, under the lease; safe to run again. It signs nothing when `stillOwed` says no. */
   refund(order: PaidOrder, lease: Lease, stillOwed: StillOwed): Promise<RefundOutcome>
   /** Terms of this rail for machine-readable documents. */
   describe(price: Usd | null): JsonObject
@@ -290,8 +291,8 @@ export type Token = { readonly network: string; readonly asset: Address }
 /** A decoded payment header. Only its own rail can look inside `content`. */
 export type Credential = {
   /**
-   * Every name the payment may be known by, read out of the credential: equal however it was encoded. What says that it pays on another
-   * network has the name that it goes by there, too, because others may sell there, or this shop did.
+   * Every name the payment may be known by, read out of the credential: equal however it was encoded. A credential that claims another
+   * network has its name there as well, because other replicas may sell there, or this shop did before.
    */
   readonly identities: readonly string[]
   /** What it says that it pays in: a claim, until it is verified. Null where it says nothing that could be a token. */
@@ -299,27 +300,27 @@ export type Credential = {
   readonly proofDigest: string
   /** What it says that it pays, in atomic units: a claim, until it is verified. */
   readonly amount: bigint
-  /** When its payer was asked for it, by its own word, in milliseconds. Null: it does not say. */
+  /** When the shop asked for it, as the credential itself says, in milliseconds. Null: it does not say. */
   readonly askedAt: number | null
-  /** Read before anything is checked: whatever comes of it, money that has moved is never answered with "nothing was taken". */
+  /** Read before anything is checked, so that money which has moved is never answered with "nothing was taken". */
   readonly funds: Funds
   readonly content: unknown
   /**
-   * Digest of what its payer signed, the same each time that one payment is shown: whoever guessed a payment's name has another one. Null
-   * for what has not even the form of a payment. Whether it is one is not asked here: that takes a node, a clock or a secret, and another
-   * replica may have a better one.
+   * Digest of what the payer signed, the same each time that one payment is shown; a stranger who only guessed its name has another one. Null
+   * for what has not even the form of a payment. Whether it is valid is not asked here: that takes a node, a clock or a secret, and another
+   * replica may have better ones.
    */
   readonly signedDigest: string | null
   /**
-   * Who shows it? The `buyer`, who knows what only the payer and we know; `anybody`, who shows a good proof that the chain shows to all;
-   * or `nobody`, whose proof is none. Asked only on replay, when the digest of the proof differs.
+   * Who shows it? `buyer`: the caller knows what only the payer and the shop know. `anybody`: the proof is good, but the chain shows it to all.
+   * `nobody`: the proof is false. Asked only on replay, when the digest of the proof differs.
    */
   shownBy(): Promise<'buyer' | 'anybody' | 'nobody'>
 }
 
-/** A payment that cannot be read whole. What names it is there all the same, and it may have bought when nothing of it was lost. */
+/** A payment of which only a part can be read. It still has a name, and may have bought when it was shown whole. */
 export class SpoiltPayment extends Problem {
-  /** The last part of each of its names that is left, whichever network and token it is for. */
+  /** The last part of each of its names that can still be read, whichever network and token it is for. */
   readonly handles: readonly string[]
   constructor({ code, message, extra }: Problem, handles: readonly string[]) {
     super(code, message, extra)
@@ -327,7 +328,7 @@ export class SpoiltPayment extends Problem {
   }
 }
 
-/** A name that only the payer and we know: no chain shows it. Whoever asks by it is the buyer. */
+/** A name that only the payer and the shop know: no chain shows it. A caller who asks by it is the buyer. */
 export function isPrivateIdentity(identity: string): boolean {
   return identity.includes('/challenge/')
 }

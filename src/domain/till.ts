@@ -6,7 +6,7 @@ import type { Lease } from './lease.ts'
 import { type Rail, railNameSchema } from './rail.ts'
 import type { MissingSend } from './send-watch.ts'
 
-/** Money that bought nothing, and is less than this, is not sent back by itself: strangers could make us spend more than they do. */
+/** An orphaned payment of less than this is not sent back automatically: strangers could make the shop spend more than they do. */
 export const REFUND_AT_LEAST = 100_000n
 
 /** A transfer to a till, as the chain shows it. */
@@ -18,13 +18,13 @@ export type Transfer = {
   readonly amount: bigint
 }
 
-/** A number as two nodes tell it, where two answer; the same where one alone does. */
+/** A number as two nodes tell it; twice the same where only one answers. */
 export type NodeRange = { readonly lower: bigint; readonly higher: bigint }
 
-/** What was found in some blocks, and the last of them that somebody has read. */
+/** The transfers of some blocks, and the last block that a node could be read up to. */
 export type TillReading = { readonly transfers: readonly Transfer[]; readonly toBlock: bigint }
 
-/** One asset at one address of ours: where the payments of a rail arrive. The books are compared with the chain till by till. */
+/** One asset at one address of the shop: where the payments of a rail arrive. The store is compared with the chain till by till. */
 export type Till = {
   /** Network, asset and address, lower case. */
   readonly id: string
@@ -33,9 +33,9 @@ export type Till = {
   readonly payTo: Address
   /** The newest block that each of two nodes has, where there are two. */
   newestBlocks(): Promise<NodeRange>
-  /** Every transfer to the till in these blocks, both included, as far as anybody can read them now. */
+  /** Every transfer to the till in these blocks, both included, as far as a node has them now. */
   transfers(fromBlock: bigint, toBlock: bigint): Promise<TillReading>
-  /** The same, of long ago: by nodes only that still have it. Some say of what they have thrown away that there was nothing. */
+  /** The same for old blocks: only from nodes that still have them. Some nodes answer for blocks they have thrown away that nothing was there. */
   earlierTransfers(fromBlock: bigint, toBlock: bigint): Promise<TillReading>
   /** The transfers to the till in one transaction. */
   transfersOf(transaction: Hash): Promise<readonly Transfer[]>
@@ -47,17 +47,17 @@ export type Till = {
   blockBefore(time: number): Promise<bigint>
   /** Does the chain show this transaction, and did it succeed? */
   shows(transaction: Hash): Promise<boolean>
-  /** Will it never come, as it seems? A block that is later than this, in milliseconds, lies deep, and no node shows it. */
+  /** Has it gone for good, as far as can be seen? A block later than `since`, in milliseconds, lies deep, and no node shows the transaction. */
   isGone(transaction: Hash, since: number): Promise<boolean>
-  /** Sends the very bytes of an order's settlement again. `impossible`: none are kept, or they can never land any more. */
+  /** Broadcasts the stored bytes of an order's settlement again. `impossible`: none are stored, or they can never land any more. */
   landAgain(orderId: string, lease: Lease): Promise<'landed' | 'pending' | 'impossible'>
-  /** Looks after what was delivered and sent back for this till: what the chain has dropped is sent again, and named. */
+  /** Checks the deliveries and refunds of this till: one that the chain has dropped is sent again, and reported. */
   watchSends(lease: Lease): Promise<readonly MissingSend[]>
-  /** Money that a contract sent may belong to anybody who used it; it is not sent back to the contract without a person's word. */
+  /** Money that a contract sent may belong to any of its users; it is not sent back to the contract unless an operator decides so. */
   isContract(address: Address): Promise<boolean>
-  /** Transfers between our own addresses are nobody's payment. */
+  /** An address of the shop itself: transfers between those are no payments. */
   isOwn(address: Address): boolean
-  /** Where the first look begins when the store is new; null: when the shop first asked to be paid there. */
+  /** The block at which the first scan begins when the store is new; null: at the moment when the shop first asked to be paid there. */
   readonly sinceBlock: bigint | null
 }
 
@@ -69,11 +69,11 @@ export const arrivalStates = [
   'matched',
   /** Our own money, moved by ourselves. */
   'own',
-  /** Nobody claimed it; it goes back to its sender after a delay. */
+  /** No order claimed it; it goes back to its sender after a delay. */
   'orphaned',
-  /** Nobody claimed it, and a person must decide. */
+  /** No order claimed it, and an operator must decide. */
   'held',
-  /** A person decided that it stays. */
+  /** An operator decided that it stays. */
   'kept',
   /** Too little to open a case for. It stays. */
   'dust',
@@ -89,7 +89,7 @@ export type Arrival = Transfer & {
   readonly id: string
   readonly till: string
   readonly state: ArrivalState
-  /** Why nobody claimed it, or why a person must decide. */
+  /** Why no order claimed it, or why an operator must decide. */
   readonly reason: string | null
   /** The order that it paid; or, for money that came too late, the order that had given it up. */
   readonly orderId: string | null
@@ -119,7 +119,7 @@ export const arrivalSchema = z
   })
   .meta({ id: 'Arrival', description: 'Money that came without a purchase' })
 
-/** What its payer is told of the way back; null while it is not on it. */
+/** What its payer is told of the refund; null while none has begun. */
 export function refundOf({ state, sender, refundTx }: Arrival): JsonObject | null {
   if (state === 'refunded') return { status: state, to: sender, transaction: refundTx }
   return state === 'orphaned' || state === 'refunding'

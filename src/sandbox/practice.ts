@@ -11,7 +11,7 @@ import type { DevChain } from '../devchain/chain.ts'
 import { free, type Route } from '../domain/route.ts'
 import { demoAddressOf, giveGas, type World } from './world.ts'
 
-// A bad day, on purpose: an operator takes a chain away, empties a wallet or sends money astray, and sees what the shop makes of it.
+// A bad day, on purpose: an operator takes a chain away, empties a wallet or sends money without an order, and sees what the shop makes of it.
 
 /** The same chain as the shop sees it: while it is away, nothing answers. The faucet and wallets outside still reach it. */
 export function withOutages(chain: DevChain, outages: ReadonlySet<number>): Pick<DevChain, 'request'> {

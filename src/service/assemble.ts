@@ -67,7 +67,7 @@ export async function assemble(config: Config, parts: Parts = {}): Promise<Assem
       const halted = Promise.all([worker?.stop(), operations.stop(), limiter.stop()])
       await answered()
       await Promise.all([halted, ...checkout.running.values()])
-      await operations.gate.leave().catch((error: unknown) => log.debug('the store heard no good-bye', { error }))
+      await operations.gate.leave().catch((error: unknown) => log.debug('replica could not sign off', { error }))
     },
   }
 }

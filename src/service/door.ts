@@ -112,7 +112,7 @@ function openOffice(
   const operatorRoutes = isRun ? operations.operatorRoutes(checkout, admission) : []
   const record = (doer: Doer, deed: Deed) =>
     recordDeed(database, doer, deed).catch((error) =>
-      log.error('a call of an operator is missing in the audit log', { ...deed, by: doer.by, error }),
+      log.error('audit entry could not be written', { ...deed, by: doer.by, error }),
     )
   const handlers = operatorHandlers({ routes: operatorRoutes, admission, limits, clock, random, record })
   const shop = operators.console ? consoleShop(config, rails) : null

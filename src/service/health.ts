@@ -177,7 +177,7 @@ function runChecks(parts: HealthParts): Promise<readonly Found[]> {
 type Finding = Pick<HealthCheck, 'status' | 'detail'>
 type Check = (name: string, severity: 'warn' | 'fail', ask: () => Promise<Finding>) => Promise<Found>
 
-/** Only what was said is held against a buyer. Whoever did not answer in time may be slow because we are. */
+/** Only what a node or signer said counts against a buyer. One that did not answer in time may be slow because we are. */
 function checker(clock: Clock): Check {
   return (name, severity, ask) =>
     within(clock, ask()).then(

@@ -68,7 +68,7 @@ function lastKnown<Value>(
     try {
       known = await read(known)
     } catch (error) {
-      log.warn('the rules of the house could not be read; the last known hold', { error })
+      log.warn('pauses and blocks could not be read; using the last known', { error })
     }
     return known
   })

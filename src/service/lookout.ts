@@ -64,11 +64,11 @@ export function createLookout(parts: LookoutParts): Lookout {
   }
 
   async function loop(): Promise<void> {
-    await parts.report().catch((error: unknown) => log.warn('this replica could not say that it is there', { error }))
+    await parts.report().catch((error: unknown) => log.warn('replica heartbeat failed', { error }))
     while (!stopping.signal.aborted) {
       await clock.sleep(everyMs, stopping.signal)
       if (stopping.signal.aborted) return
-      await look().catch((error: unknown) => log.warn('the shop could not be looked over', { error }))
+      await look().catch((error: unknown) => log.warn('health check loop failed', { error }))
     }
   }
 

@@ -73,10 +73,10 @@ export function createTally({ database, clock, log, shelves }: TallyParts): Tall
       if (clock.now() >= namesAt) {
         namesAt = clock.now() + NAMES_MS
         await noteNames(database, shelves()).catch((error: unknown) =>
-          log.warn('names of goods could not be written down', { error }),
+          log.warn('shelf names could not be saved', { error }),
         )
       }
-      await flush().catch((error: unknown) => log.warn('figures could not be written down', { error }))
+      await flush().catch((error: unknown) => log.warn('statistics could not be saved', { error }))
       await clock.sleep(WRITE_MS, stopping.signal)
     }
   }

@@ -39,7 +39,7 @@ const REFUNDS = statement<{ count: number }>(`
   from refunds
   where completed_at is null`)
 
-// The same as is held against the float before more is sold.
+// The same as is compared with the float before more is sold.
 const LIABILITIES = statement<{ network: string; asset: string; amount: string }>(`
   select network, asset, sum(amount) as amount
   from orders

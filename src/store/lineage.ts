@@ -65,7 +65,7 @@ const ROLL = statement<{ silent: number; lost: number }>(`
          count(*) filter (where lineage = $1 and lost)::int as lost
   from witnesses`)
 
-/** How many have not yet held their memory against this history, and how many of those who have miss something. */
+/** How many replicas have not yet compared their memory with this history, and how many of those who have miss something. */
 export async function callRoll(
   queryable: Queryable,
   lineage: string,

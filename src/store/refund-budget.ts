@@ -3,13 +3,13 @@ import type { Queryable, Transaction } from './db.ts'
 import { refundsToday } from './orders/exposure.ts'
 import { statement } from './statement.ts'
 
-/** What goes back without anybody having decided it is bounded. Null: no bound of this kind. */
+/** The bounds of automatic refunds. Null: no bound of this kind. */
 export type RefundBudget = {
   readonly perDay: bigint
   readonly perPayer: { readonly payer: string; readonly count: number } | null
 }
 
-/** Whoever begins such a refund waits for whoever is beginning another one: none of them looks at a sum that leaves the others out. */
+/** A transaction that begins such a refund waits for any other that does: none of them reads a sum that leaves the others out. */
 const TURN = statement(`
   select pg_advisory_xact_lock(hashtext('automatic refunds'))`)
 
@@ -30,10 +30,10 @@ const TODAY = statement<{ amount: string }>(`
 const TO_PAYER = statement<{ refunds: number }>(`
   select ${refundsToday('$1')} as refunds`)
 
-/** More than goes back by itself: a person decides. Rolls back whatever was to begin. */
+/** The budget of automatic refunds is used up, and an operator decides. Rolls back the refund that was to begin. */
 export class RefundsUsedUp extends Error {}
 
-/** What went back to payers within a day without anybody having decided it, orphans included. */
+/** The automatic refunds of a day, those of orphaned payments included. */
 export async function refundedToday(queryable: Queryable): Promise<bigint> {
   return BigInt((await queryable.query(TODAY)).rows[0]!.amount)
 }

@@ -2,15 +2,15 @@ import type { ProblemCode } from '../base/problem.ts'
 import type { Queryable } from './db.ts'
 import { statement } from './statement.ts'
 
-/** A name that somebody takes over, or that money comes by, is of a refusal no more. */
+/** A name that an order or arrival takes is no longer that of a refusal. */
 export const NOT_REFUSED = 'refusal = null, refused_for = null, refused_at = null'
 
-/** Nobody who means well shows one payment for so many requests. */
+/** No honest payer shows one payment for so many requests. */
 const REQUESTS_MAX = 20
 
-// It waits for whoever opens an order with this payment at this moment; then that is what counts. The name is kept for as long as anybody may
-// be at work with the payment, and each one that is written takes some old ones away. Replicas that sell on different networks list the names
-// of a payment in different orders; whoever writes several takes them in one order all the same, or two would wait for each other.
+// It waits for a request that opens an order with this payment at this moment; then that order counts. The name is stored for as long as a request
+// may be working with the payment, and each insert deletes some old ones. Replicas that sell on different networks list the names of a payment in
+// different orders; a statement that writes several sorts them, or two would wait for each other.
 const REFUSE = statement<{ is_void: boolean }>(`
   with forgotten as (
     delete from payment_identities
@@ -38,7 +38,7 @@ const REFUSE = statement<{ is_void: boolean }>(`
 
 export type Refusal = {
   readonly identities: readonly string[]
-  /** The promise and the request that it was shown for. */
+  /** Digest of what was signed and of the request that it was shown for. */
   readonly shownForDigest: string
   readonly code: ProblemCode
 }

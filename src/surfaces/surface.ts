@@ -28,7 +28,7 @@ export type Surface = {
   readonly words: readonly string[]
   /** One line about it in contracts. */
   readonly title: string
-  /** Services are told after goods. */
+  /** Documents list services after goods. */
   readonly isService?: boolean
   /** Does it have items of its own in the catalog? */
   readonly hasShelf: boolean
@@ -36,13 +36,13 @@ export type Surface = {
   readonly suitsAnybody?: boolean
   /** How long delivery is tried before the money goes back. */
   deliveryMs(limits: Limits): number
-  /** How the purchases of each of its goods are told, whether the shop sells them or not. */
+  /** How the answers about purchases of each of its goods are written, whether the shop still sells them or not. */
   goods(config: Config): Readonly<Record<GoodName, ToldGood>>
   /** The keys of ours that act on a chain for it. None are needed where a surface says nothing. */
   keys?(config: Config): readonly SurfaceKey[]
-  /** The row by which its purchases are asked for; null where `/payments` is enough. */
+  /** The row at which a buyer asks for a purchase; null where `/payments` is enough. */
   statusRow(context: RowContext, rail: RailName): Route | null
-  /** Null: this shop has none of it. */
+  /** Null: the configuration of this shop has nothing of it. */
   open(parts: SurfaceParts): OpenSurface | null
 }
 
@@ -50,11 +50,11 @@ export type Surface = {
 export type SurfaceKey = { readonly role: string; readonly chain: ChainConfig; readonly key: ChainKey }
 
 export type ToldGood = Pick<Offer, 'present' | 'publish'> & {
-  /** The path at which a purchase is told, before its name. */
+  /** The path at which a purchase can be read, without its reference. */
   place(rail: RailName): string
 }
 
-/** A good takes an input of its own; in a table of all of them it is only known that an order's row has it. */
+/** Each good has an input type of its own; the table of all goods only knows that the row of an order has that input. */
 export function toldGood<Input>(typed: Pick<Offer<Input>, 'present' | 'publish'>, place: ToldGood['place']): ToldGood {
   return { ...(typed as unknown as Pick<Offer, 'present' | 'publish'>), place }
 }
@@ -66,15 +66,15 @@ export type OpenSurface = {
   /** Its rows of the route table on one of them. */
   rows(context: RowContext, rail: RailName): readonly Route[]
   readonly shelf?: Shelf
-  /** What it sells is handed over by a studio's own game backend. */
+  /** A studio's own game backend hands over what it sells. */
   readonly needsGame?: boolean
-  /** Throws a Problem when nothing of it could be delivered now, whoever buys: what the shop itself, or its game, must mend. Reads only. */
+  /** Throws a Problem when it could deliver nothing now to any buyer, because of something that the operator or the game must mend. Reads only. */
   assertSells?(): Promise<void>
-  /** What keys of ours must be allowed to do on a chain for it, and whether they are. Reads only. */
+  /** Which roles the keys of the shop need on a chain for it, and whether they have them. Reads only. */
   rights?(): Promise<readonly KeyRight[]>
 }
 
-/** At once where the list is at hand. */
+/** Not a promise where the list of blocked payers is in memory. */
 export type PayerProblem = Problem | null | Promise<Problem | null>
 
 export type KeyRight = { readonly address: Address; readonly name: string; readonly has: boolean }
@@ -83,9 +83,9 @@ export type KeyRight = { readonly address: Address; readonly name: string; reado
 export type RowContext = {
   /** Public address of a path on the host of a rail. */
   urlOf(rail: RailName, path: string): string
-  /** Which of our public addresses that is. */
+  /** Which of the public hosts of the shop that is. */
   hostOf(rail: RailName): Host
-  /** The address that a shop has for whatever has none of its own. */
+  /** The host of everything that belongs to no rail. */
   readonly mainHost: Host
   purchaseStatus(surface: SurfaceName, rail: RailName, reference: string): Promise<FreeAnswer>
 }
@@ -97,15 +97,15 @@ export type SurfaceParts = {
   readonly random: Random
   readonly log: Log
   readonly waypoint: Waypoint
-  /** How services outside are asked. */
+  /** The HTTP client for services outside. */
   readonly exchange: Exchange
   readonly database: Database
   readonly chainOf: (chain: ChainConfig) => ChainAccess
-  /** The chains that we know, under the names that payments go by. */
+  /** The configured chains, by the network names that payments use. */
   readonly networks: readonly { readonly network: string; readonly chain: ChainConfig }[]
   /**
-   * The good on each rail, or only on those that it is sold on. What is returned is sold; what was sold on a rail that sells no longer is known
-   * to the checkout all the same.
+   * The good on each rail, or only on those that it is sold on. The offers that it returns are sold; those on retired rails are registered with
+   * the checkout all the same, for the orders that they have.
    */
   offersOn<Input extends JsonObject>(
     what: Pick<Offer<Input>, 'good'> & { readonly price: PriceTag<Input> },
@@ -113,6 +113,6 @@ export type SurfaceParts = {
   ): ReadonlyMap<RailName, Offer<Input>>
   /** Where goods must never go: the shop's own tills, tokens and contracts. */
   readonly ownAddresses: readonly Address[]
-  /** What speaks against a payer, whatever they buy. */
+  /** Why the shop sells nothing to this payer; null: it does. */
   payerProblem(payer: Address): PayerProblem
 }

@@ -36,7 +36,7 @@ export function startWebhookWorker(options: WebhookWorkerOptions): WebhookWorker
   async function pump(): Promise<void> {
     while (!stopping.signal.aborted) {
       const placed = await pumpEvents(db).catch((error) => {
-        log.warn('events could not be placed in the log', { error })
+        log.warn('events could not be appended to the event log', { error })
         return 0
       })
       if (placed > 0) {
@@ -97,7 +97,7 @@ async function serve(parts: QueueParts, endpointId: string, wakeSignal: WakeSign
 
   function begin(endpoint: Endpoint, job: Job): void {
     const task = workQueue(parts, endpoint, job, stop)
-      .catch((error) => log.error('webhook queue could not be worked on', { endpointId, subject: job.key, error }))
+      .catch((error) => log.error('webhook queue could not be processed', { endpointId, subject: job.key, error }))
       .finally(() => {
         atWork.delete(task)
         // What was put back may be due at once.

@@ -223,7 +223,7 @@ test('a node that goes away is called again, and whoever waits meanwhile asks by
   assert.equal(server.calls(), 2)
   await clock.pass(2_000)
   await done
-  assert.equal(lines.filter((line) => /are not told of/.test(line)).length, 1)
+  assert.equal(lines.filter((line) => /block subscription lost/.test(line)).length, 1)
 })
 
 test('a stop hangs up at once, though the other side says and reads nothing', async (t) => {

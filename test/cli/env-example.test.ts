@@ -7,7 +7,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import { ConfigFault, type Environment } from '../../src/config/options.ts'
 import { root } from './sutler.ts'
 
-// .env.example is what an operator reads instead of the code, so the code is held against it.
+// .env.example is what an operator reads instead of the code, so the code is compared with it.
 
 const lines = readFileSync(join(root, '.env.example'), 'utf8')
   .split('\n')

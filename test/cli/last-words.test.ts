@@ -19,7 +19,7 @@ for (const [what, code] of [
     const lines = stderr.trimEnd().split('\n')
     assert.equal(lines.length, 1, stderr)
     const { level, message, error } = JSON.parse(lines[0]!)
-    assert.deepEqual([level, message], ['error', 'the process ends: nobody caught this'])
+    assert.deepEqual([level, message], ['error', 'uncaught exception, exiting'])
     assert.match(JSON.stringify(error), /no.*luck/)
   })
 

@@ -11,7 +11,7 @@ import { verifies } from '../support/verifies.ts'
 import { exampleBody, freeAddress, paidRequest, railOf } from './asking.ts'
 import { type Listed, type OpenApi, operationsOf, type Published, published, readJson } from './documents.ts'
 
-// What the contracts promise, held against what the live server takes and gives.
+// What the contracts promise, compared with what the live server takes and gives.
 
 let shop: TestShop
 let buyer: Crafter

@@ -46,7 +46,7 @@ export function operationsOf({ paths }: OpenApi): readonly Listed[] {
   )
 }
 
-/** What a document says about requests and answers, as something that live ones can be held against. */
+/** What a document says about requests and answers, as something that live ones can be checked against. */
 export type Published = {
   request(listed: Listed): ValidateFunction
   response(listed: Listed, status: number, mediaType?: string): ValidateFunction

@@ -20,7 +20,7 @@ import { decodeHeader as readX402, decodeMeta as readX402Meta } from '../../src/
 import { root } from '../cli/sutler.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 
-// docs/signing.md, held against libraries that nobody here wrote, and against our own reading.
+// docs/signing.md, checked against libraries that nobody here wrote, and against our own reading.
 
 const vectors = JSON.parse(readFileSync('docs/signing-vectors.json', 'utf8'))
 const { x402, mpp, mcp } = vectors

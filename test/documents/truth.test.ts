@@ -8,7 +8,7 @@ import { startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
 import { type Listed, type OpenApi, operationsOf, type PaymentInfo, readJson } from './documents.ts'
 
-// What the documents say of money, held against the live 402: the one word that counts.
+// What the documents say of money, compared with the live 402, which is what counts.
 
 let now = systemClock.now()
 let shop: TestShop

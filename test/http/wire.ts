@@ -126,7 +126,7 @@ export function postHead(path: string, length: number): string {
   return `POST ${path} HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: ${length}`
 }
 
-/** Holds an error answer against the contract, and returns its body. */
+/** Checks an error answer against the contract, and returns its body. */
 export function assertProblem(answer: RawAnswer, status: number, code: ProblemCode) {
   assert.equal(answer.status, status, answer.body)
   assert.equal(answer.headers.get('content-type'), 'application/json')

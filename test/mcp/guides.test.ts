@@ -62,7 +62,7 @@ test('every tool has an output schema, and what it answers matches: asked, paid,
   const assertMatches = (tool: string, content: unknown) =>
     assert.ok(validators.get(tool)!(content), `${tool}: ${JSON.stringify(validators.get(tool)!.errors)}`)
   const buyer = await fundedWallet(shop)
-  // The official client holds structured content against the schema by itself, errors included.
+  // The official client checks structured content against the schema by itself, errors included.
   const asked = await client.callTool({ name: 'buy_sale_lot', arguments: { saleId: 392, beneficiary: buyer.address } })
   assert.ok(asked.isError)
   assertMatches('buy_sale_lot', asked['structuredContent'])

@@ -11,7 +11,7 @@ import { verifies } from '../support/verifies.ts'
 import { type Definition, officialFault, type Revision } from './official-schemas.ts'
 import { callTool, type RpcAnswer, rpc } from './rpc.ts'
 
-// What hosts and models see of the shop before anybody pays, held against the protocol's own schemas.
+// What hosts and models see of the shop before anybody pays, checked against the protocol's own schemas.
 
 const BENEFICIARY = '0x00000000000000000000000000000000000000aa'
 
@@ -209,7 +209,7 @@ describe('official schemas', () => {
   })
 })
 
-test('the SDK, which holds every answer of a free tool against its output schema, accepts them all', async () => {
+test('the SDK, which checks every answer of a free tool against its output schema, accepts them all', async () => {
   const client = new ClientV1({ name: 'test', version: '1' })
   await client.connect(new StreamableHTTPClientTransport(new URL(mcp)))
   // The client validates only tools that it has seen in a list.

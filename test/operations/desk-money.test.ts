@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
 import { asOperator, type Bought } from './desk.ts'
 
-// Money, funnel, wallets, webhooks and the log as the console reads them, over two replicas, held against store and chain.
+// Money, funnel, wallets, webhooks and the log as the console reads them, over two replicas, compared with store and chain.
 
 type Rail = 'x402' | 'mpp'
 type Json = Record<string, unknown>

@@ -7,7 +7,7 @@ import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
 import { AT_ONCE, asOperator, type Bought, eventsOf } from './desk.ts'
 
-// What the console reads and does about orders, held against the store, the chain and what the buyer reads.
+// What the console reads and does about orders, compared with the store, the chain and what the buyer reads.
 
 type Rail = 'x402' | 'mpp'
 const CURRENCY: Readonly<Record<Rail, string>> = { x402: 'USDC', mpp: 'pathUSD' }

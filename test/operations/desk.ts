@@ -72,7 +72,7 @@ export const AT_ONCE = { orphanAfterSeconds: 0, refundAfterSeconds: 0 }
 /** Unclaimed money is an orphan at once, and goes back tomorrow. */
 export const TOMORROW = { orphanAfterSeconds: 0, refundAfterSeconds: 86_400 }
 
-/** Holds the books of one rail against the chain. */
+/** Compares the books of one rail with the chain. */
 export async function reconcileRail(
   { service }: Pick<TestShop, 'service'>,
   rail: RailUnderTest,

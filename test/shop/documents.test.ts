@@ -11,7 +11,7 @@ import { recipientKinds, shopBuyFields } from '../../src/surfaces/shop/schema.ts
 
 const wallet = '0x00000000000000000000000000000000000000aa'
 
-/** What a client reads in OpenAPI and MCP, held against the same bodies as the schema that the server asks. */
+/** What a client reads in OpenAPI and MCP, checked against the same bodies as the schema that the server asks. */
 function printed(schema: z.ZodType) {
   const document = z.toJSONSchema(schema, { io: 'input' })
   const validate = new Ajv2020({ strict: false }).compile(document)

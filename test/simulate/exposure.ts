@@ -41,7 +41,7 @@ export type ExposureWatch = {
 /**
  * Looks at every order at the moment at which it was opened: how much is open then, and how much could have to go back. A treasury only
  * pays out, so what it had at the beginning, and got since, is the most that anybody may ever have reckoned with. Money that its payer
- * moved is here already and cannot be refused, so it counts, but is not held against the bound.
+ * moved is here already and cannot be refused, so it counts, but is not counted against the bound.
  */
 export function watchExposure(store: SimStore, { openOrdersPerPayer, float }: Bounds): ExposureWatch {
   const seen: string[] = []

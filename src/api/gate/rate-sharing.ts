@@ -51,7 +51,7 @@ export function createSharing(
         hasMore = await report()
         if (hasMore) await clock.sleep(PAUSE_MS, stopping.signal)
       } catch (error) {
-        log.warn('rate limits are local for now: the store does not take the counts', { error })
+        log.warn('rate limits are per replica for now: counts could not be shared', { error })
         await clock.sleep(PAUSE_MS_AFTER_FAULT, stopping.signal)
       }
     }

@@ -1,7 +1,7 @@
 import type * as z from 'zod'
 import { type FieldError, Problem, type ProblemCode, problems } from '../../base/problem.ts'
 
-/** Holds a value against a schema, and says what is wrong with it in the words of the problem table, field by field. */
+/** Checks a value against a schema, and says what is wrong with it in the words of the problem table, field by field. */
 export function parseWith<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const parsed = schema.safeParse(value)
   if (parsed.success) {

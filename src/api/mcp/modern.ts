@@ -67,7 +67,7 @@ export function modernDialect(server: McpServer, calls: Calls): Dialect {
   }
 }
 
-/** Holds the envelope against the headers that repeat it. */
+/** Compares the envelope with the headers that repeat it. */
 function openEnvelope({ method, params, http }: McpRequest): { meta: Members; clientCapabilities: Members } {
   const meta = isObject(params['_meta']) ? params['_meta'] : {}
   const revision = meta[META.revision]

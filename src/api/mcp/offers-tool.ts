@@ -88,7 +88,7 @@ export function offersTool(
   ]
 }
 
-/** At most one recipient, but beside it any filter: the route itself holds the recipients against its rule. */
+/** At most one recipient, but beside it any filter: the route itself checks the recipients against its rule. */
 function inputOf(query: z.ZodType, { shape }: z.ZodObject): JsonObject {
   const { maxProperties: _maxProperties, ...recipient } = inputSchemaOf(query)
   return Object.entries(shape).reduce<JsonObject>(

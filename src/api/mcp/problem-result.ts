@@ -3,7 +3,7 @@ import { adviceOf, type Problem } from '../../base/problem.ts'
 import { problemBody } from '../http/problem-body.ts'
 import { type ToolResult, text } from './server.ts'
 
-/** Where a machine finds the problem that the text tells of. Not in `structuredContent`: clients hold that against the output schema. */
+/** Where a machine finds the problem that the text tells of. Not in `structuredContent`: clients check that against the output schema. */
 const PROBLEM_META = 'sutler/problem'
 
 export type ProblemResults = (problem: Problem) => ToolResult

@@ -1,7 +1,7 @@
 import type { Visit } from './visit.ts'
 
 // How well a program that reads for a model gets along with the shop. The questions and their weights are those of
-// @vercel/agent-readability, which a test holds these against; a shop does not have that package.
+// @vercel/agent-readability, which a test compares these with; a shop does not have that package.
 
 type Text = { readonly isOk: boolean; readonly status: number; readonly body: string; readonly headers: Headers }
 

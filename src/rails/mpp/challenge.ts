@@ -9,7 +9,7 @@ import type { Secret } from '../../base/secret.ts'
  * these very strings, so any replica with the secret knows its own challenge again without storing it.
  *
  * Issued here rather than by mppx because the 402 is the hot path: mppx spends about 70 microseconds on one, this about 12. A test
- * holds the two against each other, byte for byte.
+ * compares the two, byte for byte.
  */
 export type Challenge = {
   readonly id: string

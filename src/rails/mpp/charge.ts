@@ -7,7 +7,7 @@ import type { MppCredential } from './wire.ts'
 
 /**
  * What a challenge of this shop may say. The keyed digest of a challenge proves that somebody with the secret wrote it; who is paid, in
- * what, and under which name, is held against what the shop itself is, or was when it issued the challenge.
+ * what, and under which name, is compared with what the shop itself is, or was when it issued the challenge.
  */
 export type ChargeTerms = {
   readonly chainId: number

@@ -42,7 +42,7 @@ export type TransactionVerifier = {
 type SignedTransfer = { readonly hash: Hash; readonly memo: Hex | null; readonly sender: Address | null }
 
 /**
- * mppx as verifier: it decodes the calls, holds them against the challenge and simulates them. Whether there is still time to pay is for
+ * mppx as verifier: it decodes the calls, checks them against the challenge and simulates them. Whether there is still time to pay is for
  * the caller to judge. Loading it and `viem/tempo` takes more than a second, in which nothing else happens: production does so before it
  * listens, and a sandbox when the first payment comes.
  */
@@ -89,7 +89,7 @@ export function createTransactionVerifier(options: {
   }
 
   async function signedTransferIn({ challenge, proof }: MppCredential): Promise<SignedTransfer | null> {
-    if (proof.mode !== 'pull') throw new TypeError('only a signed transaction is a promise')
+    if (proof.mode !== 'pull') throw new TypeError('only a signed transaction has a transfer in it')
     const canonical = readable(proof.raw)
     if (canonical === null) return null
     const { transaction, hash } = canonical

@@ -207,7 +207,7 @@ async function reasonAt(
     const { code } = problemOf(refusal ?? '')
     return { code, isCodes: code === 'payment_verification_failed' }
   } catch (error) {
-    // Nodes forget old states. What nobody can tell any more is held against nobody's code.
+    // Nodes forget old states. What no node can tell any more counts against nobody's code.
     if (!isProblem(error, 'chain_unavailable')) throw error
     return { code: 'payment_verification_failed', isCodes: false }
   }

@@ -83,7 +83,7 @@ export function remoteFacilitator(options: RemoteOptions): Facilitator {
       const outcome = (receipt && (await reader.judge(order, receipt))) ?? (await reader.find(order))
       if (outcome) return outcome
       if (answer?.success === true)
-        log.error('facilitator says it settled, and the chain does not know it', { orderId: order.id, transaction })
+        log.error('facilitator reported a settlement that the chain does not show', { orderId: order.id, transaction })
       // Only the first answer can be a refusal: after one that was lost, the payment may be under way, and looks unfunded or spent. And
       // whoever names a transaction has sent it, whatever they say became of it.
       const isFinal = answer !== null && !transaction && !order.inDoubt
@@ -145,7 +145,7 @@ async function settle(options: RemoteOptions, asked: Asked): Promise<Settled | n
       return { success, transaction, errorReason }
     }
     const { transaction, errorReason } = unsettledSchema.parse(answer)
-    // A server that failed is no witness of what it did.
+    // A server that failed cannot say what it did.
     return { success: false, transaction: transaction ?? '', errorReason: (status < 500 && errorReason) || null }
   } catch (error) {
     options.log.warn('facilitator did not answer a settlement', { error })

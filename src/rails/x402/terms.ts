@@ -50,7 +50,7 @@ export function claimIn({ accepted }: Payload): string | null {
 /** CAIP-2. */
 const NETWORK = /^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/
 
-/** What a payment says that it pays in: an echo that nobody signed, held against the terms before anything is taken. */
+/** What a payment says that it pays in: an echo that nobody signed, compared with the terms before anything is taken. */
 export function tokenIn({ accepted: { network, asset } }: Payload): Token | null {
   const isNamed = typeof network === 'string' && NETWORK.test(network) && typeof asset === 'string' && isAddress(asset)
   return isNamed ? { network, asset } : null

@@ -12,7 +12,7 @@ export type GameCall = {
 
 export type GameVerdict = 'delivered' | 'not_delivered'
 
-/** What else is written in the same transaction: whose deed it was. */
+/** What else is written in the same transaction: the audit entry. */
 
 type NewCall = { readonly orderId: string; readonly sentAt: number; readonly seen: GameCall | null }
 

@@ -16,7 +16,7 @@ const MARK_IN_DOUBT = statement<{ id: string }>(`
     and status = 'settling'
   returning id`)
 
-/** With why nobody knows, where that is new. */
+/** Marks an order whose settlement is not known, with the error, where that is new. */
 export async function markInDoubt(
   queryable: Queryable,
   { order, lease }: LeasedOrder,

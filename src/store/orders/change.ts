@@ -32,9 +32,9 @@ export type OrderChange = {
   readonly refund?: Refund | undefined
   /** Holds given back: none, all, or all but what was sold for good. */
   readonly release: 'none' | 'all' | 'unkept'
-  /** True when nobody has to look at this order again. */
+  /** True when this order needs no further work. */
   readonly isLast: boolean
-  /** So many deliveries must be on record, no more: otherwise somebody else is delivering, and the order must not be given up. */
+  /** So many deliveries must be in the journal, no more: otherwise another replica is delivering, and the order must not be given up. */
   readonly sends?: number | undefined
   /** The transaction that delivered it: where it was mined, and where it is watched from now on. */
   readonly landed?: LandedStep | undefined
@@ -42,9 +42,9 @@ export type OrderChange = {
 
 export type RefundChange = OrderChange & {
   readonly refund: Refund
-  /** For a refund that nobody decided; RefundsUsedUp is thrown when it would go beyond. */
+  /** For an automatic refund; throws RefundsUsedUp when it would exceed the budget. */
   readonly budget?: RefundBudget | undefined
-  /** What else is written in the same transaction: whose deed it was. */
+  /** What else is written in the same transaction: the audit entry. */
   readonly alongside?: Alongside | undefined
 }
 
@@ -131,7 +131,7 @@ const CHANGE = statement<{ sequence: number }>(`
   select sequence
   from changed`)
 
-/** Null when the lease is lost, the order has moved on or more was sent for it: somebody else is at work, and this result is void. */
+/** Null when the lease is lost, the order has moved on or more was sent for it: another process is at work, and this result is void. */
 export async function changeOrder(
   queryable: Queryable,
   { order, lease }: LeasedOrder,
@@ -170,7 +170,7 @@ export async function changeOrder(
   return row ? { ...changed(order, change), sequence: row.sequence } : null
 }
 
-/** The table in `domain/order.ts` is the law: whoever asks for anything else has a bug, and is not served. */
+/** The table in `domain/order.ts` is the law: a caller that asks for anything else has a bug. */
 function assertAllowed({ id, status }: Order, { to, refund }: OrderChange): void {
   if (!transitions[status].includes(to)) throw new TypeError(`order ${id} is ${status} and cannot become ${to}`)
   const needsRefund = to === 'refunding' || to === 'refunded'

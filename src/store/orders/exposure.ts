@@ -4,11 +4,11 @@ import type { Queryable } from '../db.ts'
 import { statement } from '../statement.ts'
 import { STRIKE_POINTS_MAX } from './strikes.ts'
 
-/** How far the shop goes with one payer, and with all of them together. Held against what all replicas have opened. */
+/** How far the shop goes with one payer, and with all of them together. Compared with what all replicas have opened. */
 export type Exposure = {
   /** Orders of one payer whose payment has not landed yet. */
   readonly openOrdersMax: number
-  /** What the payer has. Asked for only when they have promised more than this payment; null: not asked. */
+  /** What the payer has. Asked for only when other authorizations of theirs are open; null: not asked. */
   readonly means: bigint | null
   /** What the shop could send back. */
   readonly float: bigint
@@ -20,7 +20,7 @@ export type Exposure = {
 
 /** Why an order is not opened though its payment is good. Nothing was taken. */
 export type TooExposed =
-  /** The payer has promised other money already; what they have must be known first. */
+  /** The payer has other open authorizations; what they have must be known first. */
   | { readonly kind: 'means_needed' }
   /** Nothing is taken from this payer for now. */
   | { readonly kind: 'throttled'; readonly detail: string; readonly afterSeconds: number }
@@ -33,7 +33,7 @@ export type TooExposed =
 export const IS_LIABILITY = `status in ('settling', 'settled', 'submitted', 'failed', 'refunding')
         and (status <> 'settling' or funds = 'captured' or plan is not null)`
 
-/** Money that is here, or on its way. A payment that did not land in time was let go of (its plan is gone), and promises nothing any more. */
+/** Money that is here, or on its way. A payment that did not land in time was let go of (its plan is gone), and counts no more. */
 export function liabilities(network: string, asset: string): string {
   return `(
       select coalesce(sum(amount), 0)
@@ -52,7 +52,7 @@ export function refundsToday(payer: string): string {
         and requested_by = '${AUTOMATIC}')`
 }
 
-/** What others did with the same code does not count against whoever has bought here before: popular wallets share theirs with everybody. */
+/** Strikes against a code do not count against a payer who has bought here before: users of a popular wallet all share its code. */
 export function struckUntil(suspects: string, payer: string): string {
   return `(
       select max(until)

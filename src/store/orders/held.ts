@@ -1,4 +1,4 @@
-/** Locks the job: whoever would take over the order skips it until this statement is through. */
+/** Locks the job: a process that would take over the order skips it until this statement is through. */
 export const HELD = `
     select key
     from jobs

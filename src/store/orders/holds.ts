@@ -23,10 +23,10 @@ function asked({ resources, quantities, ceilings, used, seenVersions }: HoldPara
 }
 
 // What was given back since the limit was read may have been used up first, and then the limit is lower by now; so it counts as if it were
-// still held. Of what nobody ever held there is no row.
+// still held. A resource that was never held has no row.
 const FITS = 'greatest(t.held, h.used) + coalesce(t.version - h.seen_version, 0) + h.quantity <= h.ceiling'
 
-/** SQL that takes holds of what nobody ever held, to be gone on with in the statement that it becomes a part of. */
+/** SQL that takes holds of resources that were never held, for the statement that it becomes a part of. */
 export function begunBy(parameters: HoldParameters): string {
   return `
     insert into hold_totals (resource, held)
@@ -37,7 +37,7 @@ export function begunBy(parameters: HoldParameters): string {
 }
 
 /**
- * SQL that takes holds, to be gone on with in the statement that it becomes a part of. It waits for whoever holds the row, then judges its newest
+ * SQL that takes holds, for the statement that it becomes a part of. It waits for the transaction that has the row locked, then judges its newest
  * state: two buyers of the last piece cannot both get it.
  */
 export function takenBy(parameters: HoldParameters): string {

@@ -127,7 +127,7 @@ const ways: Readonly<Record<Way, (sql: Conditions, limit: string) => string>> = 
   payer: plain,
   player: plain,
   item: plain,
-  // As many of each as could be needed; whoever asks merges them.
+  // As many of each as could be needed; the outer query merges them.
   status: (sql, limit) => `
     select each.*
     from unnest($1::text[]) as wanted (status)

@@ -17,7 +17,7 @@ import { ORDER_COLUMNS, type OrderRow } from './row.ts'
 export type Presented = {
   readonly rail: RailName
   readonly requestDigest: string
-  /** The promise and the request, as a refusal names them. */
+  /** Digest of what was signed and of the request that it was shown for, as in `Refusal`. */
   readonly shownForDigest: string
   readonly holds: readonly Hold[]
   readonly payment: Payment
@@ -34,15 +34,15 @@ export type NotOpened =
   | { readonly kind: 'known'; readonly order: Order }
   /** The caller's key names another order of the same payer. */
   | { readonly kind: 'same_key'; readonly order: Order }
-  /** This payment reached us without an order and was set aside or sent back: it buys nothing any more. */
+  /** This payment reached the till without an order, and is in quarantine or was sent back: it buys nothing any more. */
   | { readonly kind: 'spent' }
-  /** Whoever showed it was told that it was not taken, and may have paid anew. */
+  /** Its payer was told that it was not taken, and may have paid anew. */
   | { readonly kind: 'refused'; readonly code: ProblemCode }
   /** An earlier payment of this payer for this very request is unresolved. */
   | { readonly kind: 'in_doubt'; readonly order: Order }
-  /** This is not the store that the opener knows: it may have forgotten what was spent. */
+  /** This is not the store that this process knows: it may have forgotten which payments were spent. */
   | { readonly kind: 'moved' }
-  /** The payer was asked before the books were put back: it may have bought, and this store have forgotten it. */
+  /** The shop asked for it before the store was restored: it may have bought something that this store has forgotten. */
   | { readonly kind: 'forgotten' }
   | ({ readonly kind: 'held' } & HoldRefusal)
   /** Nothing is sold to this payer; nothing is sold on this rail. */
@@ -84,7 +84,7 @@ const CLOSED = statement<{ is_blocked: boolean; is_paused: boolean }>(`
   select ${isBlockedAddress('$1')} as is_blocked,
          ${isPausedRail('$2')} as is_paused`)
 
-/** Not opened: which of the rules said no? The winner's row is visible now, whoever wrote it. Null: the reason is gone again. */
+/** Not opened: which of the rules said no? If another request was first, its row is visible now. Null: the reason is gone again. */
 export async function whyNotOpened(db: Database, presented: Presented): Promise<NotOpened | null> {
   const { payment } = presented
   const known = await findByIdentities(db, payment.identities)
@@ -92,7 +92,7 @@ export async function whyNotOpened(db: Database, presented: Presented): Promise<
   if (known) return { kind: 'known', order: known }
   if (presented.lineage !== null && (await lookAtStore(db, [])).lineage !== presented.lineage) return { kind: 'moved' }
   if (await mayHaveForgotten(db, presented.askedAt)) return { kind: 'forgotten' }
-  // Whoever's money may have moved hears of that first, whatever else speaks against them. What was pushed is not refused for it.
+  // A payer whose earlier money may have moved reads that first, whatever else speaks against them. Captured money is not refused for it.
   const earlier = payment.funds === 'authorized' ? await earlierPayment(db, presented) : null
   if (earlier) return earlier
   const [closed] = (await db.query(CLOSED, [payment.payer, presented.rail])).rows
@@ -103,7 +103,7 @@ export async function whyNotOpened(db: Database, presented: Presented): Promise<
   return payment.funds === 'captured' ? earlierPayment(db, presented) : tooExposed(db, payment, presented.exposure)
 }
 
-/** This payment was set aside or refused, or another one for the same is known. */
+/** This payment is in quarantine or was refused, or an earlier payment for the same request is known. */
 async function earlierPayment(
   db: Database,
   { payment, requestDigest, shownForDigest, idempotencyKey }: Presented,

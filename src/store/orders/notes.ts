@@ -2,7 +2,7 @@ import type { Database, Queryable } from '../db.ts'
 import { type Doer, recordDeeds } from '../deeds.ts'
 import { statement } from '../statement.ts'
 
-/** What somebody who runs the shop wrote beside an order. Its buyer does not see it. */
+/** What an operator wrote about an order. Its buyer does not see it. */
 export type OrderNote = { readonly id: string; readonly at: number; readonly by: string; readonly text: string }
 
 const NOTES_MAX = 200

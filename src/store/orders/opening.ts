@@ -35,8 +35,8 @@ export type OpenOutcome =
   { readonly kind: 'opened'; readonly order: Order; readonly lease: Lease } | NotOpened
 
 // Order, identities, holds, event and job in one statement, so in one transaction and one round trip. When one of the identities is taken
-// the order is not inserted, and the foreign key undoes those that were free. The same undoes what was held and promised when another rule
-// says no. Each step waits for the one before: identities, then holds, then what was promised, as in every statement that touches them.
+// the order is not inserted, and the foreign key undoes those that were free. The same undoes holds and exposure when another rule
+// says no. Each step waits for the one before: identities, then holds, then the exposure of the payer, as in every statement that touches them.
 // A payment that was refused for this very request stays so, unless its money has moved all the same.
 const HOLDS: HoldParameters = {
   resources: '$30::text[]',
@@ -135,8 +135,9 @@ export async function openOrder(db: Database, opening: Opening): Promise<OpenOut
 }
 
 /**
- * What others are opening at this moment is in nobody's sum. As long as there is room for many more of the same size that does not matter, and
- * nobody waits for anybody; otherwise orders are opened one after the other, so that the last of the float is promised once.
+ * Orders that other requests are opening at this moment are in no sum yet. As long as there is room for many more of the same size that does not
+ * matter, and requests do not wait for each other (`at_once`); otherwise orders are opened one after the other, so that the last of the float is
+ * counted on once.
  */
 type Manner = 'at_once' | 'in_turn'
 

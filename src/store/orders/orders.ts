@@ -18,32 +18,32 @@ import { type Opening, type OpenOutcome, openOrder } from './opening.ts'
 import { letGo, type PlanOutcome, setPlan } from './plan.ts'
 import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './row.ts'
 
-/** The book of purchases. Every method that changes an order demands its lease. */
+/** All orders. Every method that changes one demands its lease. */
 export type Orders = {
   open(opening: Opening): Promise<OpenOutcome>
   /**
-   * Nobody takes this promise for this request from here on, except who has taken it already: a look by its names tells. False: nothing was
-   * written, for want of room.
+   * From here on no replica takes this authorization for this request, except one that has taken it already: a look by its names tells.
+   * False: nothing was written, for want of room.
    */
   refuse(refusal: Refusal): Promise<boolean>
   byId(id: string): Promise<Order | null>
   byIdentities(identities: readonly string[]): Promise<Order | null>
-  /** Has money come by one of these names that bought nothing, and that nothing can be bought with any more? */
+  /** Is a payment by one of these names in quarantine, so that nothing can be bought with it any more? */
   isQuarantined(identities: readonly string[]): Promise<boolean>
-  /** The same for what is only known by the last part of its names, whether it bought or not. */
+  /** Is any order or arrival known by a name that ends in one of these? */
   isAnyHandleKnown(handles: readonly string[]): Promise<boolean>
-  /** May what somebody was asked for then have bought already, in a purchase that is not in this book any more? */
+  /** May a payment that the shop asked for then have bought something that this store has forgotten? */
   mayHaveForgotten(askedAt: number | null): Promise<boolean>
   /**
    * Anything a payer may hold: order id, payment transaction, authorization nonce, challenge id, idempotency key. Only the orders whose name
-   * is the least in anybody's choice, newest first: whoever calls theirs by the name of another one is not found by it.
+   * could be chosen least freely, newest first: an order whose buyer gave it the name of another one is not found by it.
    */
   byReference(reference: string): Promise<readonly FoundOrder[]>
-  /** Money that reached us, by whatever names it, and that no order has. */
+  /** The orphaned payment that goes by this name: its money reached the till, and no order has it. */
   orphanedPayment(reference: string): Promise<Arrival | null>
   change(leased: LeasedOrder, change: OrderChange, event: ToldEvent): Promise<Order | null>
   changeRefund(leased: LeasedOrder, change: RefundChange, event: ToldEvent): Promise<Order | null>
-  /** What went back to payers within a day without anybody having decided it, orphans included. */
+  /** The automatic refunds of a day, those of orphaned payments included. */
   refundedToday(): Promise<bigint>
   /** Has the chain dropped its payment? `open`: it may come back. */
   missingPayment(id: string): Promise<'open' | 'lost' | null>
@@ -51,7 +51,7 @@ export type Orders = {
   countAttempt(leased: LeasedOrder, error: string): Promise<Order | null>
   /** What was tried and came to nothing, without counting it. */
   noteTry(leased: LeasedOrder, error: string): Promise<Order | null>
-  /** Gives back what was set aside for a payment that does not land. */
+  /** Gives back the holds of an order whose payment does not land. */
   letGo(leased: LeasedOrder): Promise<Order | null>
   setPlan(
     leased: LeasedOrder,
@@ -59,7 +59,7 @@ export type Orders = {
   ): Promise<PlanOutcome>
 }
 
-/** `isOwn`: found by a name that only the buyer and we know. `isChosen`: by one that its buyer could choose, and so could others. */
+/** `isOwn`: found by a name that only the buyer and the shop know. `isChosen`: by one that its buyer could choose, and so could others. */
 export type FoundOrder = { readonly order: Order; readonly isOwn: boolean; readonly isChosen: boolean }
 
 /** So many orders are found by one name at most; there may be more. */
@@ -71,7 +71,7 @@ const BY_ID = statement<OrderRow>(`
   left join refunds r on r.order_id = o.id
   where o.id = $1`)
 
-// An id is ours, and what a transaction is called is the chain's. A nonce is whatever its payer signs, and a key whatever anybody writes.
+// The shop makes ids, and the chain makes transaction hashes. A payer chooses the nonce that they sign, and any client its idempotency key.
 const CHOSEN_FROM = 2
 
 const BY_REFERENCE = statement<OrderRow & { identities: readonly (string | null)[]; rank: number }>(`

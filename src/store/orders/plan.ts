@@ -45,8 +45,8 @@ const LET_GO = statement<{ id: string }>(`
   from unplanned`)
 
 /**
- * A payment that does not land keeps nothing from others: what was set aside for it is given back. If it lands after all, the order is
- * planned again like one whose money came first. Null when the lease is lost.
+ * A payment that does not land keeps no goods from other buyers: its holds are given back. If it lands after all, the order is
+ * planned again like one with captured money. Null when the lease is lost.
  */
 export async function letGo(queryable: Queryable, { order, lease }: LeasedOrder): Promise<Order | null> {
   const { rows } = await queryable.query(LET_GO, [lease.kind, lease.key, lease.lease])
@@ -58,7 +58,7 @@ export type PlanOutcome =
   | { readonly kind: 'lost' }
   | ({ readonly kind: 'held' } & HoldRefusal)
 
-/** A captured payment is on record before anybody asked whether it can be delivered; this adds what `check` found. */
+/** A captured payment is recorded before `check` is asked whether it can be delivered; this adds what `check` found. */
 export async function setPlan(
   db: Database,
   { order, lease }: LeasedOrder,

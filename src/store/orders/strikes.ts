@@ -18,19 +18,19 @@ const FORGET = statement(`
   where until < now()`)
 
 export type Strike = {
-  /** Whose doing it was: `payer:0x…`, `receiver:0x…`, `code:0x…`. */
+  /** What may have caused it: `payer:0x…`, `receiver:0x…`, `code:0x…`. */
   readonly subjects: readonly string[]
   readonly points: number
   readonly seconds: number
 }
 
-/** Somebody made us spend for nothing. Held against them at the next order, by all replicas. */
+/** Counts against a payer, receiver or code that made the shop spend gas for nothing, at the next order on every replica. */
 export async function addStrike(queryable: Queryable, { subjects, points, seconds }: Strike): Promise<void> {
   const lower = [...new Set(subjects.map((subject) => subject.toLowerCase()))]
   if (lower.length > 0) await queryable.query(ADD, [lower, points, seconds])
 }
 
-/** Those that count no more: a table that anybody can fill is emptied by somebody. */
+/** Deletes strikes that count no more: strangers can fill this table. */
 export async function forgetStrikes(queryable: Queryable): Promise<void> {
   await queryable.query(FORGET)
 }

@@ -74,7 +74,7 @@ const FOLD = statement<{ folded: number }>(`
   select count(*)::int as folded
   from taken`)
 
-/** More than this in one go is left to whoever comes next, so that nobody who looks waits for a backlog. */
+/** More moves than this are left for the next call, so that no reader waits for a backlog. */
 const ROUNDS_MAX = 10
 
 /** Adds what has moved since to the sums. Any replica may do it at any time. True: nothing was left. */

@@ -37,10 +37,10 @@ export function triesWith(error: string): string {
       end`
 }
 
-/** What an order waits for: its job, as far as it concerns people. */
+/** What an order waits for: its job, as operators see it. */
 export type NextTry = {
   readonly at: number
-  /** Somebody works on it right now, and has until then. */
+  /** A process works on it right now, and its lease ends then. */
   readonly isRunning: boolean
 }
 

@@ -187,7 +187,7 @@ function inOrder(faults: ReadonlyMap<bigint, AuditFault['kind']>): readonly Audi
   return found.toSorted((a, b) => (a.position < b.position ? -1 : 1))
 }
 
-/** Holds one entry against the one before it. */
+/** Checks one entry against the one before it. */
 function follow(last: AuditPlace, row: Row, faults: Map<bigint, AuditFault['kind']>): AuditPlace {
   const position = BigInt(row.position)
   const place = { position, hash: row.hash }

@@ -269,7 +269,7 @@ const TROUBLES = statement(`
   delete from troubles
   where id in (select id from troubles where ended_at < $1 order by ended_at limit ${STEP_ROWS})`)
 
-// Who has promised nothing is as good as unknown. Somebody who opens an order at this moment holds the row, and it is skipped.
+// A payer who has authorized nothing that is still open is as good as unknown. Whoever opens an order at this moment has the row locked, and it is skipped.
 const IDLE_EXPOSURES = statement(`
   delete from exposures
   where (payer, network) in (

@@ -6,7 +6,7 @@ import { statement } from '../statement.ts'
 import { type ArrivalRow, fromArrivalRow } from './arrivals.ts'
 import { tillIdOf } from './till-id.ts'
 
-/** Where its money arrived, as far as the store alone can tell: null for what no configuration on record asked for. */
+/** An arrival with its rail and currency, as far as the store alone knows them: null for a till of no configuration on record. */
 export type FoundArrival = {
   readonly arrival: Arrival
   readonly rail: RailName | null
@@ -90,8 +90,8 @@ const BY_REFERENCE = statement<FoundRow>(`
   limit 20`)
 
 /**
- * By anything that names money which came without a purchase: its id, its transaction, the one that sent it back, the order that had given
- * it up, and, once it was decided about, the nonce or challenge that it was paid under.
+ * By anything that names an arrival: its id, its transaction, the transaction that sent it back, the order that had given it up, and, once its
+ * name is taken, the nonce or challenge that it was paid under.
  */
 export async function arrivalsBy(queryable: Queryable, reference: string): Promise<readonly FoundArrival[]> {
   return (await queryable.query(BY_REFERENCE, [reference])).rows.map(found)
@@ -118,7 +118,7 @@ export async function arrivalsFrom(
   return (await queryable.query(BY_SENDER, [sender, limit])).rows.map(found)
 }
 
-/** Money that a payer may be looking for: it reached us, and no order has it. */
+/** The orphaned payment that a payer may be looking for: it reached the till, and no order has it. */
 export async function orphanedPayment(queryable: Queryable, reference: string): Promise<Arrival | null> {
   const all = await arrivalsBy(queryable, reference)
   return all.find(({ arrival }) => arrival.state !== 'matched')?.arrival ?? null

@@ -36,7 +36,7 @@ const DUE = statement<ArrivalRow>(`
   order by due_at, id
   limit $2`)
 
-/** What there is to do now, longest untouched first. What waits for a person is not work, and neither is dust. */
+/** The arrivals to work on now, longest untouched first: neither those that wait for an operator, nor dust. */
 export async function dueArrivals(
   queryable: Queryable,
   till: string,
@@ -59,7 +59,7 @@ const SWEEP = statement(`
     and amount < $2
     and (hastened or found_at <= now() - make_interval(secs => $3))`)
 
-/** Too little to open a case for: all of it in one statement, however much there is. If an order claims some of it later, it gets it. */
+/** Turns old small arrivals into dust, all in one statement, however many there are. An order that claims one of them later gets it. */
 export async function sweepDust(
   queryable: Queryable,
   till: string,
@@ -73,7 +73,7 @@ const TOUCH = statement(`
   set due_at = now()
   where id = $1`)
 
-/** Looked at, and nothing could be done yet: others come first. */
+/** Puts an arrival that could not be worked on yet behind the others. */
 export async function touchArrival(queryable: Queryable, { id }: Arrival): Promise<void> {
   await queryable.query(TOUCH, [id])
 }
@@ -88,7 +88,7 @@ const HASTEN = statement<ArrivalRow>(`
     and not hastened
   returning *`)
 
-/** Its payer will hardly come for it: it is looked into soon, and goes back without the usual wait. */
+/** Makes an arrival that its payer will hardly claim due soon, so that it goes back without the usual wait. */
 export async function hastenArrival(
   queryable: Queryable,
   { id }: Arrival,
@@ -180,12 +180,12 @@ export type Claimant =
       readonly isPaid: boolean
     }
 
-/** Who has claimed a payment by this name? Nobody, if it has none. */
+/** The order or arrival that has claimed this name of a payment; `nobody` for a payment without a name. */
 export async function claimantOf(queryable: Queryable, identity: string | null): Promise<Claimant> {
   const { rows } = await queryable.query(CLAIMANT, [identity])
   const [row] = rows
   if (!row) return { kind: 'nobody' }
-  // The order was never paid, and is gone: whatever comes under its name now is nobody's.
+  // The order was never paid and was deleted: a payment that comes under its name now is unclaimed.
   if (row.arrival_id === null && row.order_id === null) return { kind: 'nobody' }
   if (row.arrival_id !== null) return { kind: 'arrival', arrivalId: row.arrival_id }
   const { order_id, status, payment_tx, has_other } = row
@@ -221,12 +221,12 @@ export type ArrivalChange = {
   readonly orderId?: string | undefined
   readonly refundTx?: Hash | undefined
   readonly decidedBy?: string | undefined
-  /** The payment's name, to be taken so that it can never buy anything. */
+  /** The payment's name, which is taken so that it can never buy anything. */
   readonly claim?: string | null | undefined
   readonly event: ToldEvent | null
-  /** For a way back that nobody decided; throws RefundsUsedUp when it would go beyond. */
+  /** For an automatic refund; throws RefundsUsedUp when it would exceed the budget. */
   readonly budget?: RefundBudget | undefined
-  /** What else is written in the same transaction: whose deed it was. */
+  /** What else is written in the same transaction: the audit entry. */
   readonly alongside?: Alongside | undefined
 }
 
@@ -244,8 +244,8 @@ export function changedArrival(arrival: Arrival, change: Omit<ArrivalChange, 'ev
 }
 
 /**
- * State, event and claim together, or nothing. Null when it changed meanwhile, or when its name was taken a moment ago: then somebody
- * presented the payment after all.
+ * State, event and claim together, or nothing. Null when it changed meanwhile, or when its name was taken a moment ago: then its payer
+ * presented it after all.
  */
 export async function changeArrival(db: Database, arrival: Arrival, change: ArrivalChange): Promise<Arrival | null> {
   const { to, reason, orderId, refundTx, decidedBy, claim, event, budget, alongside } = change

@@ -6,7 +6,7 @@ import { type ArrivalRow, fromArrivalRow } from './arrivals.ts'
 import { takeName, unlessNameTaken } from './payment-name.ts'
 import { tillIdOf } from './till-id.ts'
 
-/** What waits for a person may still pay its order: until they have decided, its payer can present it. */
+/** An arrival that waits for an operator may still pay its order: until the decision its payer can present it. */
 const openStates = ['unclaimed', 'orphaned', 'dust', 'held'] as const satisfies readonly ArrivalState[]
 const OPEN = `(${openStates.map((state) => `'${state}'`).join(', ')})`
 
@@ -23,7 +23,7 @@ const UNPAID = (arrival: string) => `
         o.payment_tx = ${arrival}.transaction
     and ${UNFOUND(arrival)}`
 
-// How many transfers a transaction holds, and how many orders it pays, strangers say; statistics may be older than they. So simple
+// Strangers decide how many transfers a transaction has and how many orders it pays; the statistics of the planner may be older than they. So simple
 // statements read both, and they are put together here: as joins these took longer than a statement may.
 const TRANSFERS = statement<ArrivalRow>(`
   select a.*
@@ -86,7 +86,7 @@ function isOpen({ state }: ArrivalRow): boolean {
   return openStates.some((open) => open === state)
 }
 
-// Two transactions may carry one payment, ours and a stranger's, and the chain may change its mind about which of them pays and which reverts.
+// Two transactions may carry one payment, the shop's and a stranger's, and a reorganisation may change which of them pays and which reverts.
 const MATCH_NAMED = statement<{ order_id: string }>(`
   with matched as (
     update arrivals a
@@ -145,7 +145,7 @@ const LIKE_MISSING = statement<ArrivalRow>(`
   where place <= $4`)
 
 const MISSING_MAX = 1_000
-/** Each is a question to a node, and its payer says how many there are. What lies behind them is told by its name when it is looked into. */
+/** Each is a question to a node, and its payer decides how many there are. Those beyond are identified by name when they are worked on. */
 const LIKE_MISSING_MAX = 10
 
 /** Transfers that may be a missing payment, brought by another transaction than its order counts on. Only their names can tell. */
@@ -168,7 +168,7 @@ const MATCH_ANY = statement<{ order_id: string }>(`
     and exists (select from orders o where ${UNPAID('a')})
   returning a.order_id`)
 
-/** For an order whose payment landed under another name than it was known by: what it was paid with must not buy once more. */
+/** For an order whose payment landed under another name than it was known by: that name is taken, so that it cannot buy once more. */
 export async function matchUnnamed(db: Database, { id }: Pick<Arrival, 'id'>, identity: string | null): Promise<void> {
   await unlessNameTaken(db, async (tx) => {
     const [matched] = (await tx.query(MATCH_ANY, [id])).rows

@@ -10,7 +10,7 @@ export type MissingSettlement = {
   /** `open`: it may still come back. `lost`: it cannot, and the money is gone. */
   readonly state: 'open' | 'lost'
   readonly detail: string
-  /** When it was found missing, or later: until then somebody may bring it back, because its own time was not over. In milliseconds. */
+  /** When it was found missing, or when its payment expired, if that was later: until then a node may bring it back. In milliseconds. */
   readonly since: number
 }
 
@@ -65,8 +65,8 @@ export async function findMissing(queryable: Queryable, search: MissingSearch): 
   await queryable.query(FIND, [till, network, asset, payTo, seconds, new Date(before)])
 }
 
-// What was lost is crossed off when nobody is at work on its order: they may have read just now that it is lost, and would come back in an hour.
-// What was sent for it is watched again, whatever this statement's snapshot says of that: it may have been laid to rest a moment ago.
+// A lost payment is crossed off when no process works on its order: one may have read just now that it is lost, and would come back in an hour.
+// Its sends are watched again, whatever the snapshot of this statement says of them: the watch may have been ended a moment ago.
 const LANDED = statement(`
   with arrived as (
     select m.order_id
@@ -101,7 +101,7 @@ const LANDED = statement(`
   set run_at = least(run_at, now())
   where id in (select id from idle)`)
 
-// Those that are open first: what is lost is never fewer again.
+// Those that are open first: lost ones seldom become fewer.
 const LIST = statement<{
   order_id: string
   payment_tx: Hash
@@ -118,7 +118,7 @@ const LIST = statement<{
   order by m.state desc, m.found_at
   limit $2`)
 
-/** What is missing now. What has come back is crossed off first, and a refund that waits for it waits no longer. */
+/** The payments that are missing now. Those that have come back are crossed off first, and their waiting refunds become due. */
 export async function listMissing(
   queryable: Queryable,
   till: string,
@@ -142,7 +142,7 @@ const OF_ORDER = statement<Pick<MissingSettlement, 'state'>>(`
   where order_id = $1
     and state <> 'landed'`)
 
-/** Does the chain no longer show what paid this order? Null: nothing speaks against its payment. */
+/** Is the payment of this order missing on the chain? Null: it is not. */
 export async function missingOf(queryable: Queryable, orderId: string): Promise<MissingSettlement['state'] | null> {
   return (await queryable.query(OF_ORDER, [orderId])).rows[0]?.state ?? null
 }
@@ -156,7 +156,7 @@ const LOSE = statement<{ order_id: string }>(`
     and state = 'open'
   returning order_id`)
 
-/** Nothing can bring it back. True the first time: that is when people are told. */
+/** Marks a payment as lost for good. True the first time: then operators are told. */
 export async function writeOff(queryable: Queryable, orderId: string, detail: string): Promise<boolean> {
   return (await queryable.query(LOSE, [orderId, detail])).rows.length === 1
 }

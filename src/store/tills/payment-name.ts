@@ -15,10 +15,10 @@ const takeFor = (owner: 'arrival_id' | 'order_id') =>
 
 const TAKE = { arrival: takeFor('arrival_id'), order: takeFor('order_id') }
 
-/** Somebody has it already: what was changed for it is rolled back. */
+/** An order or arrival has it already: the change is rolled back. */
 class NameTaken extends Error {}
 
-/** Takes the name of a payment for its owner, if nobody has it. Only within `unlessNameTaken`. */
+/** Takes the name of a payment for an order or arrival, if it is free. Only inside `unlessNameTaken`. */
 export async function takeName(
   tx: Transaction,
   identity: string,
@@ -27,7 +27,7 @@ export async function takeName(
   if ((await tx.query(TAKE[owner.kind], [identity, owner.id])).rows.length === 0) throw new NameTaken()
 }
 
-/** All of it, or nothing and null when a name that it takes was taken a moment ago: then somebody presented the payment after all. */
+/** The whole change; or nothing, and null, when a name that it takes was taken a moment ago: then the payer presented the payment after all. */
 export function unlessNameTaken<Changed>(
   db: Database,
   change: (tx: Transaction) => Promise<Changed>,

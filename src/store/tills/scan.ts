@@ -11,7 +11,7 @@ const ADD_TILL = statement(`
   values ($1, $2::bigint + 1, $2, ${bornIn('$3')})
   on conflict (id) do nothing`)
 
-/** Once in so many seconds one look goes further back than the others, whoever makes it. */
+/** Once in so many seconds one scan goes further back than the others, on whichever replica. */
 const LOOK_BACK_SECONDS = 300
 const turnAt = (time: string) => `div(extract(epoch from ${time} - created_at), ${LOOK_BACK_SECONDS})`
 
@@ -29,12 +29,12 @@ const TILL = statement<{ from_block: string; back_to_block: string; silent_secon
 export type TillMark = {
   /** Where the next reading begins. */
   readonly fromBlock: bigint
-  /** Before it, what was read long ago is read once more from here on; mostly from nowhere. */
+  /** Older blocks are read once more from here up to `fromBlock`; mostly the two are equal. */
   readonly backToBlock: bigint
-  /** For how long nobody has looked. */
+  /** For how long no replica has read it. */
   readonly silentSeconds: number
   readonly isNew: boolean
-  /** Not the store in which its books were last held against the chain, but a copy; or nobody kept them for long; or somebody says so. */
+  /** The store is a copy of the one in which the till was last compared with the chain; or the till was not read for long; or an operator said so. */
   readonly isDoubted: boolean
 }
 
@@ -59,7 +59,7 @@ export async function openTill(
   }
 }
 
-// An enemy says how many transfers there are, and statistics may be older than they: `not in` and `array` make sets of what was seen, once,
+// An enemy decides how many transfers there are, and the statistics of the planner may be older than they: `not in` and `array` make sets of what was seen, once,
 // whatever the planner expects. As joins they took minutes for two thousand.
 const SEEN = (transactions: string, indexes: string) =>
   `(a.transaction, a.log_index) in (select * from unnest(${transactions}::text[], ${indexes}::int[]))`
@@ -83,14 +83,14 @@ const DROP = statement<{ order_id: string }>(`
   from gone
   where state = 'matched'`)
 
-// What is on its way back, or has gone back, is never dropped: the chain may have dropped it for long, and shows it again.
+// An arrival that is being refunded, or was, is never marked as dropped: so it may have been gone from the chain for long, and is shown again elsewhere.
 const MAY_MOVE = (since: string) =>
   `(arrivals.block_number >= ${since} or arrivals.state in ('dropped', 'refunding', 'refunded'))`
 
-/** Why money is set aside that a store may have forgotten the purchase of. */
+/** The reason of an arrival in quarantine: the store may have forgotten its purchase. */
 export const QUARANTINE_REASON = 'It arrived while the books were not kept; it may have been spent already.'
 
-// What the chain shows again is as it was: what a person kept stays, and what may have been spent waits for one.
+// A transfer that the chain shows again has its old state: one that an operator kept stays, and one in quarantine waits for an operator.
 const INSERT = statement<{ id: string }>(`
   insert into arrivals (id, till, transaction, log_index, block_number, sender, amount, state)
   select id, $1, transaction, log_index, block_number, sender, amount, 'unclaimed'
@@ -150,7 +150,7 @@ const REPORT = statement(`
 
 type TillWord = { readonly difference: bigint; readonly block: bigint }
 
-/** What a look at a till came to, for whoever asks while nobody can look. */
+/** Stores the result of a scan, for requests that come while the chain cannot be read. */
 export async function recordReport(queryable: Queryable, id: string, { difference, block }: TillWord): Promise<void> {
   await queryable.query(REPORT, [id, difference.toString(), block.toString()])
 }
@@ -174,16 +174,16 @@ export async function readReports(
 }
 
 /**
- * `mayMoveFrom`: what was seen before this block is where it was, unless it was dropped or goes back. The chain does not change its mind so far back, and what a node moves from
- * there to blocks of today would count as dropped as soon as it shows it there no more.
+ * `mayMoveFrom`: a transfer seen before this block stays where it was, unless it was dropped or is being refunded. The chain does not reorganise so far
+ * back, and a transfer that a lying node moves from there to a block of today would count as dropped as soon as the node stops showing it.
  */
 type Shown = { readonly transfers: readonly Transfer[]; readonly mayMoveFrom: bigint }
 
 type Scan = Shown & { readonly fromBlock: bigint; readonly toBlock: bigint }
 
 /**
- * Writes down what the chain shows of a range of blocks, and moves the mark on. What was seen there before and is gone now, the chain has
- * dropped; returned are the orders that it had paid, which count as missing from the same moment on.
+ * Records what the chain shows in a range of blocks, and advances the mark. A transfer that was seen there before and is gone now was dropped by the
+ * chain; returns the orders that such transfers had paid, whose payments count as missing from the same moment on.
  */
 export function recordScan(db: Database, till: string, scan: Scan, random: Random): Promise<readonly string[]> {
   const { fromBlock, toBlock, transfers } = scan
@@ -199,7 +199,7 @@ export function recordScan(db: Database, till: string, scan: Scan, random: Rando
   })
 }
 
-/** Writes down all transfers of some transactions, as the chain shows them; what is known already is left as it is. */
+/** Records all transfers of some transactions, as the chain shows them; known ones are left as they are. */
 export function recordArrivals(db: Database, till: string, shown: Shown, random: Random): Promise<void> {
   return db.transaction((tx) => record(tx, till, shown, random))
 }
@@ -221,7 +221,7 @@ async function record(tx: Transaction, till: string, shown: Shown, random: Rando
   ])
 }
 
-/** A transaction that was mined again may have other logs before it: its transfers are the same ones, and what became of them stays. */
+/** A transaction that was mined again may have other logs before it: its transfers are the same ones, and keep their state. */
 async function follow(tx: Transaction, till: string, { transfers, mayMoveFrom }: Shown): Promise<void> {
   const hashes = transfers.map(({ transaction }) => transaction)
   const indexes = transfers.map(({ logIndex }) => logIndex)

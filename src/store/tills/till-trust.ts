@@ -2,8 +2,8 @@ import type { Database, Queryable } from '../db.ts'
 import { bornIn } from '../lineage.ts'
 import { statement } from '../statement.ts'
 
-// May the books of a till be trusted? Column `birth` says which store they were last held against the chain in. Where it names another one, the store is a
-// copy; where it is a word instead (`silence`, `put back`, `younger`), it says why nobody may trust them.
+// May the arrivals of a till be trusted to be complete? Column `birth` names the store in which the till was last compared with the chain. Where it names
+// another store, this one is a copy; where it is a word instead (`silence`, `put back`, `younger`), it says why the till is doubted.
 
 const TRUST = statement(`
   update tills
@@ -11,7 +11,7 @@ const TRUST = statement(`
   where id = $1
     and birth is distinct from ${bornIn('$2')}`)
 
-/** They are as they were left. */
+/** Marks a till as compared with the chain in this store. */
 export async function trustTill(db: Database, id: string): Promise<void> {
   await db.query(TRUST, [id, db.filesBornAt])
 }
@@ -22,7 +22,7 @@ const TRUST_AGAIN = statement(`
       set_aside_at = now()
   where id = $1`)
 
-/** Whatever the store may have forgotten of this till was set aside, as far as the chain shows it. */
+/** The same after a quarantine of everything that the store may have forgotten of this till, as far as the chain shows it. */
 export async function trustAfterQuarantine(db: Database, id: string): Promise<void> {
   await db.query(TRUST_AGAIN, [id, db.filesBornAt])
 }
@@ -32,7 +32,7 @@ const QUARANTINED_AT = statement<{ set_aside_at: Date | null }>(`
   from tills
   where id = $1`)
 
-/** When this till was last trusted again; 0, if never. */
+/** When the last quarantine of this till ended; 0: there was none. */
 export async function quarantinedAt(queryable: Queryable, id: string): Promise<number> {
   return (await queryable.query(QUARANTINED_AT, [id])).rows[0]?.set_aside_at?.getTime() ?? 0
 }
@@ -50,8 +50,8 @@ export async function isSetAsideSince(db: Database, id: string, since: number): 
 }
 
 /**
- * For somebody else's statement: may this store have forgotten what was bought with what somebody was asked for then? The argument is SQL, in
- * milliseconds, and whatever a payer wrote; null is no claim.
+ * SQL for other statements: may this store have forgotten a purchase that was paid with what the shop asked for then? The argument is SQL, in
+ * milliseconds, and whatever the payer wrote; null is no claim.
  */
 export function mayBeForgotten(askedAt: string): string {
   return `exists (select from tills where extract(epoch from set_aside_at) * 1000 > ${askedAt}::float8)`
@@ -70,7 +70,7 @@ const TRUSTED = statement<{ id: string }>(`
   where birth is null
      or birth = ${bornIn('$1')}`)
 
-/** For whoever has copied a store that nobody sold from meanwhile: what could be trusted there can be trusted in the copy. */
+/** After copying a store from which no replica sold meanwhile: tills that could be trusted there can be trusted in the copy. */
 export async function carryTrust(source: Database, target: Database): Promise<void> {
   const { rows } = await source.query(TRUSTED, [source.filesBornAt])
   for (const { id } of rows) await trustTill(target, id)
@@ -82,7 +82,7 @@ const DOUBT_SILENT = statement(`
   where id = $1
     and alive_at < now() - make_interval(secs => $2)`)
 
-/** Nobody has looked for so long that it may be an older copy of itself. Written down, because the next look ends the silence. */
+/** Doubts a till that was not read for so long that the store may be an older copy of itself. Stored, because the next scan ends the silence. */
 export async function doubtAfterSilence(queryable: Queryable, id: string, secondsMax: number): Promise<void> {
   await queryable.query(DOUBT_SILENT, [id, secondsMax])
 }
@@ -92,8 +92,8 @@ const DOUBT = statement<{ id: string }>(`
   set birth = 'put back'
   returning id`)
 
-// Of those that are doubted: whoever has looked at the others since tells nothing of where the copy ends. A store without any of these tills is asked for
-// the last word there is.
+// Of those that are doubted: a replica that has read the other tills since does not tell where the copy ends. For a store without any of these tills the
+// latest time of all counts.
 const KEPT = statement<{ kept_until: Date | null; is_doubted: boolean | null }>(`
   with known as (
     select alive_at,
@@ -106,7 +106,7 @@ const KEPT = statement<{ kept_until: Date | null; is_doubted: boolean | null }>(
          bool_and(is_silent) or bool_or(is_own and (is_silent or is_other)) as is_doubted
   from known`)
 
-/** When books were last kept in this store, and whether they may be older than it seems, by what these tills show. Null: there are none. */
+/** When tills were last read in this store, and whether the store may be older than that, by what these tills show. Null: it has no tills. */
 export async function tillsLastRead(
   db: Database,
   tills: readonly string[],
@@ -121,7 +121,7 @@ const ADD_DOUBTED = statement(`
   values ($1, $2::bigint + 1, $2, 'younger', $3)
   on conflict (id) do nothing`)
 
-/** A till that this store has never seen, and perhaps only because it is an older copy: it is doubted from the first, and its books end where the others do. */
+/** Adds a till that this store does not know, perhaps only because it is an older copy: doubted from the start, and last read when the others were. */
 export async function addDoubtedTill(
   queryable: Queryable,
   id: string,
@@ -137,7 +137,7 @@ export async function isTillKnown(queryable: Queryable, id: string): Promise<boo
   return (await queryable.query(IS_KNOWN, [id])).rows[0]!.is_known
 }
 
-/** Somebody says that the store was put back, where nothing shows it. Returns the tills that will be held against the chain. */
+/** Doubts all tills, because an operator or a replica knows that the store was restored. Returns those that will be compared with the chain. */
 export async function doubtTills(queryable: Queryable): Promise<readonly string[]> {
   return (await queryable.query(DOUBT)).rows.map(({ id }) => id)
 }

@@ -20,7 +20,7 @@ type Means = {
 }
 
 /**
- * Reads allowance and balance so that they can be held against the holds of the store, whatever other orders of the same user do
+ * Reads allowance and balance so that they can be compared with the holds of the store, whatever other orders of the same user do
  * meanwhile. An order lives through three moments: its hold is taken, its charge is mined, its hold ends. A charge that is mined while
  * its hold counts would count twice, once in the lower allowance and once in the hold; so it is added back. To be exact, and never to
  * allow too much, the readings go in this order:

@@ -14,7 +14,7 @@ import { x402UnderTest } from '../../support/credentials.ts'
 import { erc20Balance, startShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 
-// What a shop could send back is a bound on what it sells. Promises that will never be kept must not use it up.
+// What a shop could send back is a bound on what it sells. Authorizations that will never land must not use it up.
 
 const RARE = 77
 
@@ -63,7 +63,7 @@ test('E8: payments whose nonce their payer spends elsewhere do not close the sho
   }
 })
 
-test('E6: what could be sent back is promised once, however many ask for it at the same moment', async () => {
+test('E6: what could be sent back is counted on once, however many ask for it at the same moment', async () => {
   const BUYERS = 8
   const meeting = Promise.withResolvers<void>()
   const end = Promise.withResolvers<void>()

@@ -127,7 +127,7 @@ describe('E53: a rail that has moved to another network, and knows the earlier o
       assert.doesNotMatch(again, /nothing was taken/)
     })
 
-    test(`E53: refuses what was promised there by ${rail.name} and bought nothing, and nobody takes it afterwards`, async () => {
+    test(`E53: refuses what was authorized there by ${rail.name} and bought nothing, and nobody takes it afterwards`, async () => {
       const [till, orders] = [await rail.till(shop), await orderCount(shop)]
       const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))
       const init = post(request, { [rail.header]: credential })

@@ -253,7 +253,7 @@ describe('a payment that was dropped before the delivery failed', () => {
     assert.deepEqual(await refunds(rail, buyer), [])
     const { id, tries } = await failed()
     assert.match(tries, /dropped its payment for good/)
-    assert.ok(logged.some((line) => line.includes('a refund waits for a person') && line.includes(id)))
+    assert.ok(logged.some((line) => line.includes('refund waits for an operator to decide') && line.includes(id)))
     assert.equal((await refundOrder(shop.service.checkout, id, { reason: 'good will', by: 'ada' })).status, 'refunded')
     assert.equal((await refunds(rail, buyer)).length, 1)
   })

@@ -60,7 +60,7 @@ async function waiting(response: Response): Promise<Said> {
   return said(response)
 }
 
-test('E45: a payment that was good for seconds, and reverted, is held against its payer when that lies deep', async (t) => {
+test('E45: a payment that was good for seconds, and reverted, counts against its payer when that lies deep', async (t) => {
   const { shop, clock, wait } = await startDeep(t)
   const payer = await fundedWallet(shop)
   const required = requiredOf(await fetch(url(shop), post(ASKED)))

@@ -13,7 +13,7 @@ import { productionEnv } from '../../support/production.ts'
 import { erc20Balance, startShop, type TestShop } from '../../support/shop.ts'
 import { verifies } from '../../support/verifies.ts'
 
-// Recipient, asset, chain, amount and realm are held against the shop's own; a keyed digest proves only that somebody had the secret.
+// Recipient, asset, chain, amount and realm are compared with the shop's own; a keyed digest proves only that somebody had the secret.
 
 let shop: TestShop
 before(async () => {

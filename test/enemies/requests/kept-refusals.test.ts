@@ -130,7 +130,7 @@ test('whoever knows the name of a payment and has no signature cannot have it re
   assert.equal((await show(payment)).status, 200)
 })
 
-test('money that has come is not answered 402 because a promise under the same challenge was', async () => {
+test('money that has come is not answered 402 because an authorization under the same challenge was', async () => {
   verifies('D5.16')
   const payer = await fundedWallet(shop)
   const url = `${shop.url}/agentic/mpp/buy`

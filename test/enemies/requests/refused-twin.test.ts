@@ -64,7 +64,7 @@ for (const rail of [x402UnderTest, mppPullUnderTest])
     assert.deepEqual([late.status, code, payment.taken], [402, 'insufficient_funds', false])
     assert.deepEqual([await rail.till(shop), await orderCount(shop)], [till, orders])
 
-    // Money that its payer sends all the same is not lost: what was refused is the promise.
+    // Money that its payer sends all the same is not lost: what was refused is the authorization.
     if (rail.rail !== 'mpp') return
     const pushed = await mppPushUnderTest.pay(shop, buyer, unpaid)
     assert.equal((await fetch(url, post(body, { [rail.header]: pushed }))).status, 200)

@@ -7,11 +7,11 @@ import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../../suppo
 import { BURIAL } from '../support/stepped-shop.ts'
 import { forgetPurchase } from './forgotten-purchase.ts'
 
-// E147 ends when the time of a promise is over: then the chain is asked whether it came once more. Whoever is refused for another reason is not told before that.
+// E147 ends when the time of an authorization is over: then the chain is asked whether it came once more. Whoever is refused for another reason is not told before that.
 
 const TIME_OVER_MS = 900_000
 
-/** A promise that a forgotten purchase had sent, that landed once more after the restore, and whose time is over. Nobody has kept the books since. */
+/** An authorization that a forgotten purchase had sent, that landed once more after the restore, and whose time is over. Nobody has kept the books since. */
 async function startLate(t: TestContext, rail: RailUnderTest) {
   const forgotten = await forgetPurchase(t, rail)
   const { chain, open, shop, bringAgain } = forgotten

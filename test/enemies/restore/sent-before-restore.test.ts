@@ -7,7 +7,7 @@ import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../../suppo
 import { BURIAL } from '../support/stepped-shop.ts'
 import { forgetPurchase } from './forgotten-purchase.ts'
 
-// A promise was sent to the chain by a purchase that the store has forgotten. The chain has taken it back, and every node that had it may bring it again: whoever
+// An authorization was sent to the chain by a purchase that the store has forgotten. The chain has taken it back, and every node that had it may bring it again: whoever
 // is told that nothing was taken, or asked to pay anew, pays twice.
 
 const RETIRED = {

@@ -7,7 +7,7 @@ import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../../suppo
 import { forgetPurchase } from './forgotten-purchase.ts'
 import { startHearing } from './unreachable-chain.ts'
 
-// E147, and the chain of the promise itself does not answer: whoever cannot look says so with 503, which says by itself that nothing was taken.
+// E147, and the chain of the authorization itself does not answer: whoever cannot look says so with 503, which says by itself that nothing was taken.
 
 const TIME_OVER_MS = 900_000
 
@@ -24,7 +24,7 @@ type Circumstances = {
   readonly laterMs?: number
 }
 
-/** What a promise hears that a forgotten purchase has sent, when nobody can look for it; and what the chain takes by it afterwards. */
+/** What the payer of an authorization hears that a forgotten purchase has sent, when nobody can look for it; and what the chain takes by it afterwards. */
 async function heard(t: TestContext, rail: RailUnderTest, { laterMs = 0, isDeaf = false, ...rest }: Circumstances) {
   const forgotten = await forgetPurchase(t, rail)
   const { shop, showAgain, bringAgain } = forgotten

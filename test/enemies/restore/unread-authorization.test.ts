@@ -13,7 +13,7 @@ import { startDeaf } from './unreachable-chain.ts'
 
 type Forgotten = Awaited<ReturnType<typeof forgetPurchase>> & { readonly url: string }
 
-/** What a promise hears that a forgotten purchase has sent, and what the chain takes by it afterwards. */
+/** What the payer of an authorization hears that a forgotten purchase has sent, and what the chain takes by it afterwards. */
 async function heard(t: TestContext, rail: RailUnderTest, show: (forgotten: Forgotten) => Promise<Response>) {
   const forgotten = await forgetPurchase(t, rail)
   const { shop, bringAgain } = forgotten

@@ -143,7 +143,7 @@ test('E28: code that somebody abused stops strangers who receive with it, and no
   assert.equal((await buyFor(known, popular.address)).status, 200)
 })
 
-test('E28: a payment that we brought to the chain too late is not held against its payer', async () => {
+test('E28: a payment that we brought to the chain too late does not count against its payer', async () => {
   const own = await startShop({
     waypoint: async (name) => {
       if (name === 'settle.begun') await own.chains.native.request({ method: 'evm_increaseTime', params: [600] })
