@@ -4,14 +4,15 @@ import { encodeDeployData, getContractAddress, type Hex } from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount, privateKeyToAddress } from 'viem/accounts'
 import { saleLots } from '../../src/artifacts/SaleLots.ts'
 import { ZERO_ADDRESS } from '../../src/base/address.ts'
-import { noWaypoint, type Waypoint, type WaypointName } from '../../src/base/waypoint.ts'
 import { invocation } from '../../src/chain/act.ts'
 import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { deafReceiver } from '../artifacts/DeafReceiver.ts'
 import { rejectingReceiver } from '../artifacts/RejectingReceiver.ts'
 import { nftsOf, transfers } from '../crash/flows.ts'
-import { fundedWallet, post } from '../support/buyers.ts'
+import { fundedWallet, lotFor, post } from '../support/buyers.ts'
+import { nativeCall } from '../support/chain-reads.ts'
 import { x402UnderTest } from '../support/credentials.ts'
+import { scriptedWaypoint } from '../support/scripted-waypoint.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
@@ -26,14 +27,14 @@ const CLOSING = 77
 const PRICE = 250_000n
 
 const meddler = createMeddler()
-let waypoint: Waypoint = noWaypoint
+const { waypoint, when, clear } = scriptedWaypoint()
 let shop: TestShop
 /** The same shop, which gives up on a mint after a second and a half: long enough to send one on a busy machine. */
 let hasty: string
 before(async () => {
   shop = await startShop({
     wrapTransport: meddler.wrap,
-    waypoint: (name) => waypoint(name),
+    waypoint,
     configure: (config) => ({
       ...config,
       limits: { ...config.limits, receiptWaitMs: 300, waitMsMax: 20_000 },
@@ -43,7 +44,6 @@ before(async () => {
 })
 after(() => shop.stop())
 
-const native = (method: string, ...params: unknown[]) => shop.chains.native.request({ method, params })
 const sale = () => shop.world.contracts.sale
 
 async function buy(buyer: PrivateKeyAccount, body: object, at = shop.url): Promise<Response> {
@@ -61,21 +61,12 @@ async function books(buyer: { address: `0x${string}` }) {
 
 const delivered = { paid: [PRICE], refunded: [], tokens: 1 }
 const sentBack = { paid: [PRICE], refunded: [PRICE], tokens: 0 }
-const lot = (buyer: { address: string }) => ({ saleId: 392, beneficiary: buyer.address })
-
-function when(name: WaypointName, act: () => Promise<unknown>): void {
-  waypoint = async (reached) => {
-    if (reached !== name) return
-    waypoint = noWaypoint
-    await act()
-  }
-}
 
 describe('F-01, F-02: a mint that reverts', () => {
   test('although its trial went well is given up at once, and the money goes back: it costs us gas only once', async () => {
     const buyer = await fundedWallet(shop)
-    await native('dev_fault', { kind: 'revert', to: sale() })
-    const response = await buy(buyer, lot(buyer))
+    await nativeCall(shop, 'dev_fault', { kind: 'revert', to: sale() })
+    const response = await buy(buyer, lotFor(buyer))
     const { code, refund, payment } = await said(response)
     assert.deepEqual([response.status, code, payment.taken], [409, 'fulfilment_failed', true])
     assert.equal(refund?.status, 'refunded')
@@ -94,7 +85,7 @@ describe('F-01, F-02: a mint that reverts', () => {
       await act('pause')
       before = looks()
     })
-    const bought = buy(buyer, lot(buyer))
+    const bought = buy(buyer, lotFor(buyer))
     await until(async () => looks() > before + 4)
     await act('unpause')
     assert.equal((await bought).status, 200)
@@ -106,7 +97,7 @@ describe('F-01, F-02: a mint that reverts', () => {
     const act = (name: 'pause' | 'unpause') => shop.world.deployer.act(invocation(sale(), saleLots.abi, name, []))
     // The trial went well; the settlement was the first signature, the mint is the second.
     when('order.settled', async () => when('send.signed', () => act('pause')))
-    const bought = buy(buyer, lot(buyer))
+    const bought = buy(buyer, lotFor(buyer))
     await until(async () => (await mintsOf(buyer)) === 1)
     const looks = () => meddler.seen('eth_call').length
     const before = looks()
@@ -140,22 +131,22 @@ describe('the time for a mint is over', () => {
 
   test('while its transaction hangs: it is cancelled first, then refunded, and never lands', async () => {
     const buyer = await fundedWallet(shop)
-    await native('dev_fault', { kind: 'stick', to: sale() })
-    const response = await buy(buyer, lot(buyer), hasty)
+    await nativeCall(shop, 'dev_fault', { kind: 'stick', to: sale() })
+    const response = await buy(buyer, lotFor(buyer), hasty)
     assert.equal(response.status, 409)
     assert.equal((await ended(shop, 'x402', (await said(response)).orderId)).status, 'refunded')
-    await native('dev_clearFaults')
+    await nativeCall(shop, 'dev_clearFaults')
     assert.deepEqual(await books(buyer), sentBack)
     // The key is not blocked by what it cancelled, for whoever has more patience.
     const next = await fundedWallet(shop)
     // A replica that saw the key jammed looks again after two seconds.
-    await until(async () => (await fetch(`${shop.url}/agentic/x402/buy`, post(lot(next)))).status === 402)
-    assert.equal((await buy(next, lot(next))).status, 200)
+    await until(async () => (await fetch(`${shop.url}/agentic/x402/buy`, post(lotFor(next)))).status === 402)
+    assert.equal((await buy(next, lotFor(next))).status, 200)
   })
 
   test('and it lands in the moment it is cancelled: delivered, and not refunded', async () => {
     const buyer = await fundedWallet(shop)
-    await native('dev_fault', { kind: 'stick', to: sale() })
+    await nativeCall(shop, 'dev_fault', { kind: 'stick', to: sale() })
     let raws = new Set<string>()
     const stop = meddler.meddle('eth_sendRawTransaction', async ([raw = ''], ask, chainId) => {
       if (chainId !== 84532) return ask()
@@ -163,10 +154,10 @@ describe('the time for a mint is over', () => {
       raws = raws.add(raw)
       // The settlement, the mint, and then the transaction that is to cancel it, which never arrives.
       if (raws.size < 3 || !isNew) return ask()
-      await native('dev_clearFaults')
+      await nativeCall(shop, 'dev_clearFaults')
       return `0x${'0'.repeat(64)}`
     })
-    const response = await buy(buyer, lot(buyer), hasty)
+    const response = await buy(buyer, lotFor(buyer), hasty)
     stop()
     assert.equal(response.status, 200)
     assert.deepEqual(await books(buyer), delivered)
@@ -174,13 +165,13 @@ describe('the time for a mint is over', () => {
 })
 
 describe('a refund', () => {
-  const fail = async () => native('dev_fault', { kind: 'revert', to: sale() })
+  const fail = async () => nativeCall(shop, 'dev_fault', { kind: 'revert', to: sale() })
 
   test('whose answer is lost is sent once', async () => {
     const buyer = await fundedWallet(shop)
     await fail()
-    when('refund.created', () => native('dev_fault', { kind: 'lose', method: 'eth_sendRawTransaction' }))
-    const response = await buy(buyer, lot(buyer))
+    when('refund.created', () => nativeCall(shop, 'dev_fault', { kind: 'lose', method: 'eth_sendRawTransaction' }))
+    const response = await buy(buyer, lotFor(buyer))
     assert.equal((await ended(shop, 'x402', (await said(response)).orderId)).status, 'refunded')
     assert.deepEqual(await books(buyer), sentBack)
   })
@@ -188,8 +179,8 @@ describe('a refund', () => {
   test('that the chain forgot is sent again, and arrives once', async () => {
     const buyer = await fundedWallet(shop)
     await fail()
-    when('refund.created', () => native('dev_fault', { kind: 'drop', to: shop.config.x402!.asset }))
-    const response = await buy(buyer, lot(buyer))
+    when('refund.created', () => nativeCall(shop, 'dev_fault', { kind: 'drop', to: shop.config.x402!.asset }))
+    const response = await buy(buyer, lotFor(buyer))
     assert.equal((await ended(shop, 'x402', (await said(response)).orderId)).status, 'refunded')
     assert.deepEqual(await books(buyer), sentBack)
   })
@@ -201,14 +192,14 @@ describe('a refund', () => {
     const filling = await erc20Balance(shop.chains.native, asset, treasury)
     const thief = await fundedWallet(shop)
     await fail()
-    when('refund.created', () => native('dev_systemCall', asset, emptied(treasury)))
-    const bought = buy(buyer, lot(buyer))
+    when('refund.created', () => nativeCall(shop, 'dev_systemCall', asset, emptied(treasury)))
+    const bought = buy(buyer, lotFor(buyer))
     await until(async () => (await refunding(buyer)) === 'refunding')
     const looks = () => meddler.seen('eth_call').length
     const before = looks()
     await until(async () => looks() > before + 3)
     assert.deepEqual((await books(buyer)).refunded, [])
-    await native('dev_systemCall', asset, unblacklisted(treasury))
+    await nativeCall(shop, 'dev_systemCall', asset, unblacklisted(treasury))
     const response = await bought
     assert.equal((await ended(shop, 'x402', (await said(response)).orderId)).status, 'refunded')
     assert.deepEqual(await books(buyer), sentBack)
@@ -249,7 +240,7 @@ test('F-03: of forty buyers of the last five, five are charged and served', asyn
 describe('F-05: who cannot receive', () => {
   async function deployed(artifact: { abi: readonly unknown[]; bytecode: Hex }): Promise<`0x${string}`> {
     const deployer = privateKeyToAccount(generatePrivateKey())
-    await native('dev_setBalance', deployer.address, '0xde0b6b3a7640000')
+    await nativeCall(shop, 'dev_setBalance', deployer.address, '0xde0b6b3a7640000')
     const raw = await deployer.signTransaction({
       type: 'eip1559',
       chainId: 84532,
@@ -259,7 +250,7 @@ describe('F-05: who cannot receive', () => {
       maxFeePerGas: 20_000_000_000n,
       maxPriorityFeePerGas: 1_000_000n,
     })
-    await native('eth_sendRawTransaction', raw)
+    await nativeCall(shop, 'eth_sendRawTransaction', raw)
     return getContractAddress({ from: deployer.address, nonce: 0n })
   }
 
@@ -289,13 +280,13 @@ describe('F-05: who cannot receive', () => {
 test('M-11: a caller who hangs up in the middle finds the purchase made, and pays once', async () => {
   const buyer = await fundedWallet(shop)
   const url = `${shop.url}/agentic/x402/buy`
-  const payment = await paymentFor(buyer, requiredOf(await fetch(url, post(lot(buyer)))))
-  const init = post(lot(buyer), { 'payment-signature': encoded(payment) })
+  const payment = await paymentFor(buyer, requiredOf(await fetch(url, post(lotFor(buyer)))))
+  const init = post(lotFor(buyer), { 'payment-signature': encoded(payment) })
   for (const point of ['order.opened', 'settle.done', 'deliver.done', 'answer.ready'] as const) {
     const hangUp = new AbortController()
     when(point, async () => hangUp.abort())
     await fetch(url, { ...init, signal: hangUp.signal }).catch(() => {})
-    waypoint = noWaypoint
+    clear()
   }
   const response = await fetch(url, init)
   assert.equal(response.status, 200)
@@ -319,10 +310,10 @@ test('M-23: a quantity out of range is refused before it is priced', async () =>
 test('F-17: a lot that is closed while an order is open still owes its token, and nobody else is sold one', async () => {
   const url = `${shop.url}/agentic/x402/buy`
   const [buyer, late] = [await fundedWallet(shop), await fundedWallet(shop)]
-  const body = { ...lot(late), saleId: CLOSING }
+  const body = { ...lotFor(late), saleId: CLOSING }
   const credential = encoded(await paymentFor(late, requiredOf(await fetch(url, post(body)))))
   when('order.settled', () => setLot(shop, CLOSING, { price: '0.25', supply: 5n, closesAt: 1n }))
-  assert.equal((await buy(buyer, { ...lot(buyer), saleId: CLOSING })).status, 200)
+  assert.equal((await buy(buyer, { ...lotFor(buyer), saleId: CLOSING })).status, 200)
   assert.deepEqual(await books(buyer), delivered)
   const refused = await fetch(url, post(body, { 'payment-signature': credential }))
   assert.deepEqual([refused.status, ((await refused.json()) as { code: string }).code], [409, 'sale_not_active'])

@@ -6,11 +6,11 @@ import { encodeFunctionData, type Hex, keccak256, maxUint256, toHex } from 'viem
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { testTip20 } from '../../src/artifacts/TestTip20.ts'
 import { Secret } from '../../src/base/secret.ts'
-import { noWaypoint, type Waypoint, type WaypointName } from '../../src/base/waypoint.ts'
 import { PATH_USD_ADDRESS } from '../../src/devchain/rules.ts'
 import { signTempo, signUnsponsored } from '../devchain/tempo-signing.ts'
-import { fundedWallet, post } from '../support/buyers.ts'
+import { fundedWallet, lotFor, post } from '../support/buyers.ts'
 import { edited } from '../support/credentials.ts'
+import { scriptedWaypoint } from '../support/scripted-waypoint.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
 import { assertFree402, ended, hastyReplica, orderCount, said, verdict } from './counter.ts'
@@ -23,12 +23,12 @@ const TEMPO = 42431
 const PRICE = 250_000n
 
 const meddler = createMeddler()
-let waypoint: Waypoint = noWaypoint
+const { waypoint, when } = scriptedWaypoint()
 let shop: TestShop
 before(async () => {
   shop = await startShop({
     wrapTransport: meddler.wrap,
-    waypoint: (name) => waypoint(name),
+    waypoint,
     configure: (config) => ({
       ...config,
       limits: { ...config.limits, receiptWaitMs: 200, leaseSeconds: 2 },
@@ -38,7 +38,6 @@ before(async () => {
 after(() => shop.stop())
 
 const url = () => `${shop.url}/agentic/mpp/buy`
-const lot = (wallet: { address: string }, more: object = {}) => ({ saleId: 392, beneficiary: wallet.address, ...more })
 const ask = async (body: object): Promise<Asked> => challengeOf(await fetch(url(), post(body)))
 const show = (body: object, credential: string, at = url()) => fetch(at, post(body, { authorization: credential }))
 const pulled = (challenge: Asked, raw: Hex, source?: string) =>
@@ -53,14 +52,6 @@ function onTempo(t: Pick<TestContext, 'after'>, method: string, answer: Answer):
   )
   t.after(stop)
   return stop
-}
-
-function when(name: WaypointName, act: () => Promise<unknown> | unknown): void {
-  waypoint = async (reached) => {
-    if (reached !== name) return
-    waypoint = noWaypoint
-    await act()
-  }
 }
 
 /** The price reached the till so often while `work` ran. */
@@ -93,26 +84,26 @@ describe('a challenge that is not ours', () => {
     ['scope', (c) => ({ opaque: repacked(c['opaque']!, { scope: 'POST /shop/mpp/buy' }) })],
   ] satisfies readonly (readonly [string, (challenge: Record<string, string>) => object])[]) {
     test(`M-13: ${field} changed`, async () => {
-      const challenge = await ask(lot(wallet))
+      const challenge = await ask(lotFor(wallet))
       const honest = pulled(challenge, wallet.sign([payingCall(challenge)]))
       const forged = edited(honest, (value) => {
         const echoed = value['challenge'] as unknown as Record<string, string>
         return { ...value, challenge: { ...echoed, ...change(echoed) } }
       })
-      await assertFree402(shop, await show(lot(wallet), forged), 'invalid_challenge', await orderCount(shop))
-      assert.equal((await show(lot(wallet), honest)).status, 200)
+      await assertFree402(shop, await show(lotFor(wallet), forged), 'invalid_challenge', await orderCount(shop))
+      assert.equal((await show(lotFor(wallet), honest)).status, 200)
     })
   }
 
   test('M-03: a challenge of one route buys nothing at another', async () => {
-    const challenge = await ask(lot(wallet))
+    const challenge = await ask(lotFor(wallet))
     const credential = pulled(challenge, wallet.sign([payingCall(challenge)]))
     const other = await fetch(`${shop.url}/shop/mpp/player-lookup`, {
       method: 'POST',
       headers: { authorization: credential },
     })
     assert.deepEqual(await verdict(other), [402, 'invalid_challenge'])
-    assert.equal((await show(lot(wallet), credential)).status, 200)
+    assert.equal((await show(lotFor(wallet), credential)).status, 200)
     const again = await fetch(`${shop.url}/shop/mpp/player-lookup`, {
       method: 'POST',
       headers: { authorization: credential },
@@ -132,7 +123,7 @@ describe('a challenge that is not ours', () => {
     }
     const [rotated, forgetful] = [await at([fresh, current]), await at([fresh])]
     const paidAt = async (issuer: string) => {
-      const challenge = challengeOf(await fetch(issuer, post(lot(wallet))))
+      const challenge = challengeOf(await fetch(issuer, post(lotFor(wallet))))
       return pulled(challenge, wallet.sign([payingCall(challenge)]))
     }
     // What one of them has refused is void for all, so each way is gone by a payment of its own.
@@ -140,11 +131,11 @@ describe('a challenge that is not ours', () => {
       [url(), rotated, forgetful],
       [rotated, forgetful, url()],
     ] as const) {
-      assert.deepEqual(await verdict(await show(lot(wallet), await paidAt(issuer), knowsNot)), [
+      assert.deepEqual(await verdict(await show(lotFor(wallet), await paidAt(issuer), knowsNot)), [
         402,
         'invalid_challenge',
       ])
-      assert.equal((await show(lot(wallet), await paidAt(issuer), knows)).status, 200)
+      assert.equal((await show(lotFor(wallet), await paidAt(issuer), knows)).status, 200)
     }
   })
 
@@ -152,7 +143,7 @@ describe('a challenge that is not ours', () => {
     verifies('D1.6')
     const { port } = new URL(shop.url)
     const challenge = await new Promise<string>((resolve, reject) => {
-      const body = JSON.stringify(lot(wallet))
+      const body = JSON.stringify(lotFor(wallet))
       const headers = { host: 'evil.example', 'content-type': 'application/json', 'x-forwarded-host': 'evil.example' }
       const call = request(
         { port, host: '127.0.0.1', path: '/agentic/mpp/buy', method: 'POST', headers },
@@ -186,26 +177,26 @@ describe('M-13: a transaction that does not pay the challenge is never sent', ()
   ] satisfies readonly (readonly [string, (c: Asked, own: `0x${string}`) => Parameters<MppWallet['sign']>[0]])[]) {
     test(what, async () => {
       const wallet = await mppWallet(shop)
-      const challenge = await ask(lot(wallet))
+      const challenge = await ask(lotFor(wallet))
       const before = await orderCount(shop)
       const sent = meddler.seen('eth_sendRawTransaction').length
       const credential = pulled(challenge, wallet.sign(calls(challenge, wallet.address)))
-      await assertFree402(shop, await show(lot(wallet), credential), 'payment_verification_failed', before)
+      await assertFree402(shop, await show(lotFor(wallet), credential), 'payment_verification_failed', before)
       assert.equal(meddler.seen('eth_sendRawTransaction').length, sent)
     })
   }
 
   test('a small transfer under the same memo beside the real one does not hide it', async () => {
     const wallet = await mppWallet(shop)
-    const challenge = await ask(lot(wallet))
+    const challenge = await ask(lotFor(wallet))
     const raw = wallet.sign([payingCall(challenge, { amount: 1n }), payingCall(challenge)])
-    assert.equal((await show(lot(wallet), pulled(challenge, raw))).status, 200)
+    assert.equal((await show(lotFor(wallet), pulled(challenge, raw))).status, 200)
   })
 
   test('M-24: nobody’s fee is paid by us: an unsponsored transaction is refused', async () => {
     const key = generatePrivateKey()
     const wallet = { address: privateKeyToAddress(key) }
-    const challenge = await ask(lot(wallet))
+    const challenge = await ask(lotFor(wallet))
     const fields = {
       calls: [payingCall(challenge)],
       nonceKey: maxUint256,
@@ -215,7 +206,7 @@ describe('M-13: a transaction that does not pay the challenge is never sent', ()
     const raw = TxEnvelopeTempo.serialize(signUnsponsored(key, fields) as never)
     const before = await orderCount(shop)
     const sent = meddler.seen('eth_sendRawTransaction').length
-    const response = await show(lot(wallet), pulled(challenge, raw))
+    const response = await show(lotFor(wallet), pulled(challenge, raw))
     assert.equal(response.status, 402)
     assert.equal(await orderCount(shop), before)
     assert.equal(meddler.seen('eth_sendRawTransaction').length, sent)
@@ -232,9 +223,9 @@ describe('M-13: a transaction that does not pay the challenge is never sent', ()
   ] as const) {
     test(`M-10: a transaction that ${what}`, async () => {
       const wallet = await mppWallet(shop)
-      const challenge = await ask(lot(wallet))
+      const challenge = await ask(lotFor(wallet))
       const raw = wallet.sign([payingCall(challenge)], fields() as never)
-      await assertFree402(shop, await show(lot(wallet), pulled(challenge, raw)), code, await orderCount(shop))
+      await assertFree402(shop, await show(lotFor(wallet), pulled(challenge, raw)), code, await orderCount(shop))
     })
   }
 })
@@ -243,19 +234,19 @@ describe('the payer', () => {
   test('A-02: is who signed, whatever the credential says', async () => {
     verifies('D5.15')
     const [wallet, victim] = [await mppWallet(shop), await fundedWallet(shop)]
-    const challenge = await ask(lot(wallet))
+    const challenge = await ask(lotFor(wallet))
     const raw = wallet.sign([payingCall(challenge)])
     const credential = pulled(challenge, raw, `did:pkh:eip155:42431:${victim.address}`)
-    assert.equal((await said(await show(lot(wallet), credential))).payer, wallet.address)
+    assert.equal((await said(await show(lotFor(wallet), credential))).payer, wallet.address)
   })
 
   test('without money is told so', async () => {
     const wallet = await mppWallet(shop, 0n)
-    const challenge = await ask(lot(wallet))
+    const challenge = await ask(lotFor(wallet))
     const raw = wallet.sign([payingCall(challenge)])
     await assertFree402(
       shop,
-      await show(lot(wallet), pulled(challenge, raw)),
+      await show(lotFor(wallet), pulled(challenge, raw)),
       'insufficient_funds',
       await orderCount(shop),
     )
@@ -268,7 +259,7 @@ describe('the payer', () => {
       method: 'dev_mintToken',
       params: [PATH_USD_ADDRESS, wallet.address, toHex(PRICE)],
     })
-    const challenge = await ask(lot(wallet))
+    const challenge = await ask(lotFor(wallet))
     const raw = signTempo(key, {
       calls: [payingCall(challenge)],
       nonceKey: maxUint256,
@@ -277,7 +268,7 @@ describe('the payer', () => {
     })
     await assertFree402(
       shop,
-      await show(lot(wallet), pulled(challenge, raw)),
+      await show(lotFor(wallet), pulled(challenge, raw)),
       'insufficient_funds',
       await orderCount(shop),
     )
@@ -285,7 +276,7 @@ describe('the payer', () => {
 
   test('who empties the wallet between check and sending pays nothing and gets nothing', async () => {
     const wallet = await mppWallet(shop)
-    const challenge = await ask(lot(wallet))
+    const challenge = await ask(lotFor(wallet))
     const raw = wallet.sign([payingCall(challenge)])
     when('settle.begun', async () => {
       const rest = (await money(wallet.address)) - 100_000n
@@ -293,7 +284,7 @@ describe('the payer', () => {
       const data = encodeFunctionData({ abi: testTip20.abi, functionName: 'transfer', args })
       await wallet.send(wallet.sign([{ to: PATH_USD_ADDRESS, data }]))
     })
-    const response = await show(lot(wallet), pulled(challenge, raw))
+    const response = await show(lotFor(wallet), pulled(challenge, raw))
     assert.equal(response.status, 402)
     const { code } = await said(response)
     assert.ok(code === 'insufficient_funds' || code === 'payment_verification_failed')
@@ -306,8 +297,8 @@ test('M-08 pull: what a price question was answered with buys nothing that costs
   const sent = meddler.seen('eth_sendRawTransaction').length
   const before = await orderCount(shop)
   for (const [asked, wanted, code] of [
-    [{}, lot(wallet, { quantity: 2 }), 'payment_insufficient'],
-    [lot(wallet, { quantity: 2 }), lot(wallet), 'payment_amount_mismatch'],
+    [{}, lotFor(wallet, { quantity: 2 }), 'payment_insufficient'],
+    [lotFor(wallet, { quantity: 2 }), lotFor(wallet), 'payment_amount_mismatch'],
   ] as const) {
     const challenge = await ask(asked)
     const credential = pulled(challenge, wallet.sign([payingCall(challenge)]))
@@ -319,30 +310,30 @@ test('M-08 pull: what a price question was answered with buys nothing that costs
 test('M-05 pull: another body is refused with a fresh challenge, and the original one still buys', async () => {
   verifies('D5.9')
   const wallet = await mppWallet(shop)
-  const challenge = await ask(lot(wallet))
+  const challenge = await ask(lotFor(wallet))
   const credential = pulled(challenge, wallet.sign([payingCall(challenge)]))
-  const other = lot(wallet, { beneficiary: shop.world.deployer.address })
+  const other = lotFor(wallet, { beneficiary: shop.world.deployer.address })
   const sent = meddler.seen('eth_sendRawTransaction').length
   await assertFree402(shop, await show(other, credential), 'request_body_mismatch', await orderCount(shop))
   assert.equal(meddler.seen('eth_sendRawTransaction').length, sent)
-  assert.equal((await show(lot(wallet), credential)).status, 200)
+  assert.equal((await show(lotFor(wallet), credential)).status, 200)
 })
 
 describe('M-14: a broadcast whose outcome is not known is never answered with 402', () => {
   test('the answer was lost after the node took it', async (t) => {
     const wallet = await mppWallet(shop)
-    const challenge = await ask(lot(wallet))
+    const challenge = await ask(lotFor(wallet))
     const credential = pulled(challenge, wallet.sign([payingCall(challenge)]))
     onTempo(t, 'eth_sendRawTransaction', async (_params, askChain) => {
       await askChain()
       throw new Error('socket hang up')
     })
-    assert.equal(await payments(async () => assert.equal((await show(lot(wallet), credential)).status, 200)), 1n)
+    assert.equal(await payments(async () => assert.equal((await show(lotFor(wallet), credential)).status, 200)), 1n)
   })
 
   test('a gateway gave up after it had passed the bytes on', async (t) => {
     const wallet = await mppWallet(shop)
-    const challenge = await ask(lot(wallet))
+    const challenge = await ask(lotFor(wallet))
     const raw = wallet.sign([payingCall(challenge)])
     const reveal = onTempo(t, 'eth_getTransactionReceipt', () => null)
     const hideLogs = onTempo(t, 'eth_getLogs', () => [])
@@ -351,7 +342,7 @@ describe('M-14: a broadcast whose outcome is not known is never answered with 40
       throw new Refused({ code: -32603, message: 'Internal error' })
     })
     const hasty = `${await hastyReplica(shop)}/agentic/mpp/buy`
-    const response = await show(lot(wallet), pulled(challenge, raw), hasty)
+    const response = await show(lotFor(wallet), pulled(challenge, raw), hasty)
     assert.equal(response.status, 202)
     for (const mend of [reveal, hideLogs, stop]) mend()
     assert.equal((await ended(shop, 'mpp', (await said(response)).orderId)).status, 'confirmed')

@@ -121,3 +121,8 @@ export async function sendFrom(
   })
   return (await ask('eth_sendRawTransaction', raw)) as Hex
 }
+
+/** Signed by nobody's key: only a contract wallet that takes every signature accepts it. */
+export function signedByWallet({ payload, ...payment }: X402Payment): X402Payment {
+  return { ...payment, payload: { ...payload, signature: `0x${'5c'.repeat(64)}1b` } }
+}

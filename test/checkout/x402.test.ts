@@ -6,10 +6,10 @@ import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 
 import { testUsdc } from '../../src/artifacts/TestUsdc.ts'
 import { checksumAddress } from '../../src/base/address.ts'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
-import { noWaypoint, type Waypoint, type WaypointName } from '../../src/base/waypoint.ts'
 import { testSmartWallet } from '../artifacts/TestSmartWallet.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
+import { scriptedWaypoint } from '../support/scripted-waypoint.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
@@ -20,13 +20,13 @@ import { encoded, paymentFor, preempt, type Required, requiredOf, sendFrom, type
 // An authorization is a bearer cheque: whoever sees it can bring it to the chain, its signer can take it back, and we are not always the first.
 
 const meddler = createMeddler()
-let waypoint: Waypoint = noWaypoint
+const { waypoint, when } = scriptedWaypoint()
 let shop: TestShop
 let payer: PrivateKeyAccount
 before(async () => {
   shop = await startShop({
     wrapTransport: meddler.wrap,
-    waypoint: (name) => waypoint(name),
+    waypoint,
     configure: (config) => ({ ...config, limits: { ...config.limits, leaseSeconds: 2 } }),
   })
   payer = await fundedWallet(shop)
@@ -40,15 +40,6 @@ const show = (payment: X402Payment | string, body: object = lot(), at = url()) =
   fetch(at, post(body, { 'payment-signature': typeof payment === 'string' ? payment : encoded(payment) }))
 const showHastily = async (payment: X402Payment) => show(payment, lot(), `${await hastyReplica(shop)}/agentic/x402/buy`)
 const till = () => x402UnderTest.till(shop)
-
-/** Does something when the shop gets to a point, once. */
-function when(name: WaypointName, act: () => Promise<unknown>): void {
-  waypoint = async (reached) => {
-    if (reached !== name) return
-    waypoint = noWaypoint
-    await act()
-  }
-}
 
 describe('M-10: the window of a payment', () => {
   // Time stands still, for the shop and for its chain, so that an edge is an edge however long the calls take.

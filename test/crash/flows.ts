@@ -6,6 +6,7 @@ import type { Hex } from '../../src/base/hex.ts'
 import type { DevChains } from '../../src/devchain/chains.ts'
 import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
+import { addressWord } from '../support/hex-words.ts'
 import type { TestShop } from '../support/shop.ts'
 
 /** A purchase that is killed again and again, and the judge who asks only the chain and the game what really happened. */
@@ -28,8 +29,6 @@ export type CrashWorld = Pick<TestShop, 'chains' | 'config' | 'world'> & {
 }
 
 const TRANSFER = keccak256(toBytes('Transfer(address,address,uint256)'))
-const word = (address: Address): Hex => `0x${address.slice(2).toLowerCase().padStart(64, '0')}`
-
 export const rails: readonly RailUnderTest[] = [x402UnderTest, mppPullUnderTest, mppPushUnderTest]
 
 /** The core's own flows: a purchase that is delivered, and one that ends in a refund. */
@@ -56,7 +55,7 @@ export const flows: readonly Flow[] = rails.flatMap((rail): Flow[] => [
 ])
 
 export async function nftsOf({ native }: DevChains, contract: Address, owner: Address): Promise<number> {
-  const data = `0x70a08231${word(owner).slice(2)}`
+  const data = `0x70a08231${addressWord(owner).slice(2)}`
   return Number(await native.request({ method: 'eth_call', params: [{ to: contract, data }, 'latest'] }))
 }
 
@@ -69,7 +68,12 @@ export async function transfers(
 ): Promise<readonly bigint[]> {
   const [chain, token] =
     rail === 'x402' ? [chains.native, config.x402!.asset] : [chains.tempo, config.mpp!.currency.address]
-  const filter = { address: token, fromBlock: '0x0', toBlock: 'latest', topics: [TRANSFER, word(from), word(to)] }
+  const filter = {
+    address: token,
+    fromBlock: '0x0',
+    toBlock: 'latest',
+    topics: [TRANSFER, addressWord(from), addressWord(to)],
+  }
   const logs = (await chain.request({ method: 'eth_getLogs', params: [filter] })) as { data: Hex }[]
   return logs.map(({ data }) => BigInt(data))
 }

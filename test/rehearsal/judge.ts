@@ -6,6 +6,7 @@ import type { Hex } from '../../src/base/hex.ts'
 import type { DevChain } from '../../src/devchain/chain.ts'
 import { nftsOf } from '../crash/flows.ts'
 import { wallet } from '../devchain/support.ts'
+import { addressWord } from '../support/hex-words.ts'
 import { onServer } from '../support/postgres.ts'
 import { type Networks, PATH_USD, USDC } from './networks.ts'
 import { nicknameOf, type Purchase } from './purchases.ts'
@@ -13,7 +14,6 @@ import { nicknameOf, type Purchase } from './purchases.ts'
 // Charged and delivered as the chains and the game have it. Nothing here asks the shop, or reads what it wrote down about its orders.
 
 const TRANSFER = keccak256(toBytes('Transfer(address,address,uint256)'))
-const word = (address: Address): Hex => `0x${address.slice(2).toLowerCase().padStart(64, '0')}`
 const addressIn = (topic: Hex): string => `0x${topic.slice(26)}`
 
 export type Payment = { readonly payer: string; readonly amount: bigint; readonly transaction: Hex }
@@ -31,7 +31,7 @@ export async function payments({ chains }: Networks, till: Address): Promise<rea
 type Transferred = { readonly topics: readonly Hex[]; readonly data: Hex; readonly transactionHash: Hex }
 
 async function transfersTo(chain: DevChain, token: Address, to: Address): Promise<readonly Transferred[]> {
-  const filter = { address: token, fromBlock: '0x0', toBlock: 'latest', topics: [TRANSFER, null, word(to)] }
+  const filter = { address: token, fromBlock: '0x0', toBlock: 'latest', topics: [TRANSFER, null, addressWord(to)] }
   return (await chain.request({ method: 'eth_getLogs', params: [filter] })) as Transferred[]
 }
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { readdirSync, rmSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { startChild } from '../support/child.ts'
-import { copyTree, createDataDir, embeddedTemplate } from '../support/embedded.ts'
+import { copyTree, dataDirFor, embeddedTemplate } from '../support/embedded.ts'
 import { mountMemory } from '../support/mount.ts'
 import type { Voyage } from './children/sinking.ts'
 import type { Found } from './children/writer.ts'
@@ -13,12 +13,6 @@ import type { Found } from './children/writer.ts'
 const KILLS = Number(process.env['TEST_KILLS'] ?? 1)
 const child = (name: string) => join(import.meta.dirname, 'children', name)
 const preload = join(import.meta.dirname, 'faults/disk.ts')
-
-async function dataDirFor(t: TestContext): Promise<string> {
-  const dataDir = await createDataDir()
-  t.after(() => rmSync(dataDir, { recursive: true, force: true }))
-  return dataDir
-}
 
 test(`kill -9 in the middle of writing, ${KILLS} times: every acknowledged entry is there, whole`, async (t) => {
   const dataDir = await dataDirFor(t)

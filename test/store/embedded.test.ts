@@ -13,17 +13,11 @@ import { bornAt } from '../../src/store/embedded/embedded.ts'
 import { StoreFault, type StoreFaultCode } from '../../src/store/fault.ts'
 import { startChild } from '../support/child.ts'
 import { quiet } from '../support/database.ts'
-import { copyTree, createDataDir } from '../support/embedded.ts'
+import { copyTree, createDataDir, dataDirFor } from '../support/embedded.ts'
 import { until } from '../support/until.ts'
 
 const opener = join(import.meta.dirname, 'children/open.ts')
 const fault = (name: string) => join(import.meta.dirname, 'faults', name)
-
-async function dataDirFor(t: TestContext): Promise<string> {
-  const dataDir = await createDataDir()
-  t.after(() => rmSync(dataDir, { recursive: true, force: true }))
-  return dataDir
-}
 
 /** Closes before the folder goes, also when the test fails: an open database keeps the process alive. */
 async function openFor(t: TestContext): Promise<Database> {

@@ -55,6 +55,11 @@ export async function mppxClient(
   })
 }
 
+/** The body of a request to buy from lot 392, for this buyer. */
+export function lotFor({ address }: { readonly address: string }, more: object = {}) {
+  return { saleId: 392, beneficiary: address, ...more }
+}
+
 export function post(body: unknown, headers: Readonly<Record<string, string>> = {}): RequestInit {
   return {
     method: 'POST',

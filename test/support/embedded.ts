@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { constants, cpSync, existsSync, globSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
+import type { TestContext } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { systemClock } from '../../src/base/clock.ts'
 import { systemRandom } from '../../src/base/id.ts'
@@ -18,6 +19,13 @@ export async function createDataDir(): Promise<string> {
   const folder = scratchFolder('data')
   copyTree(await embeddedTemplate(), folder)
   return folder
+}
+
+/** The same for one test; removed after it. */
+export async function dataDirFor(t: Pick<TestContext, 'after'>): Promise<string> {
+  const dataDir = await createDataDir()
+  t.after(() => rmSync(dataDir, { recursive: true, force: true }))
+  return dataDir
 }
 
 /** To optimise the engine takes longer than any test runs it. Other WebAssembly of this process is optimised as far as it has come. */

@@ -12,6 +12,7 @@ import { transfers } from '../../crash/flows.ts'
 import { buy, buyUrl, CURSED_LOT, CURSED_PRICE, LOT } from '../../operations/desk.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
 import { mppPushUnderTest, x402UnderTest } from '../../support/credentials.ts'
+import { addressWord } from '../../support/hex-words.ts'
 import { startShop } from '../../support/shop.ts'
 import { drop, step } from '../support/stepped-shop.ts'
 
@@ -46,8 +47,6 @@ for (const nodes of [1, 2])
     assert.deepEqual({ paid, sentBack }, { paid: 0n, sentBack: [] })
   })
 
-const word = (address: string): Hex => `0x${address.slice(2).toLowerCase().padStart(64, '0')}`
-
 test('E85: a payment that one of two nodes makes up in a transaction that there is does not go back when that node tells the truth', async (t) => {
   const meddler = createMeddler()
   let settled = (): void => {}
@@ -65,7 +64,7 @@ test('E85: a payment that one of two nodes makes up in a transaction that there 
   // From one pocket into the other.
   const own = payingCall(challenge, { to: thief.address, amount: 90_000_000n })
   const hash = await thief.send(thief.sign([own]))
-  const till = word(shop.config.mpp!.recipient)
+  const till = addressWord(shop.config.mpp!.recipient)
   settled = meddler.meddle('eth_getTransactionReceipt', async ([asked], ask) => {
     const receipt = (await ask()) as { logs: { topics: Hex[] }[] }
     if (asked !== hash) return receipt

@@ -13,6 +13,7 @@ import { nftsOf } from '../../crash/flows.ts'
 import { buyUrl, payFor } from '../../operations/desk.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
 import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../../support/credentials.ts'
+import { addressWord, numberWord } from '../../support/hex-words.ts'
 import { AS_FAR_AS_IT_CAN_MS, startShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 
@@ -20,8 +21,6 @@ import { until } from '../../support/until.ts'
 
 const DEAR = 79
 const PRICE = 150_000_000n
-const word = (address: string): Hex => `0x${address.slice(2).toLowerCase().padStart(64, '0')}`
-const number = (value: bigint): Hex => `0x${value.toString(16).padStart(64, '0')}`
 /** `authorizationState(address,bytes32)`. */
 const AUTHORIZATION_STATE = '0xe94a0102'
 const topic = (text: string) => keccak256(toBytes(text))
@@ -68,34 +67,34 @@ function inventPayments({ shop, meddler }: Shop, rail: RailUnderTest, buyer: Pri
       const raw = sent.get(hash)
       if (chain !== chainId || raw === undefined) return ask()
       const at = { address: asset, blockNumber: '0x1', transactionHash: hash }
-      const transfer = [topic('Transfer(address,address,uint256)'), word(buyer.address), word(payTo)]
+      const transfer = [topic('Transfer(address,address,uint256)'), addressWord(buyer.address), addressWord(payTo)]
       const logs =
         rail.rail === 'x402'
           ? [
               {
                 ...at,
-                topics: [topic('AuthorizationUsed(address,bytes32)'), word(buyer.address), nonceIn(raw)],
+                topics: [topic('AuthorizationUsed(address,bytes32)'), addressWord(buyer.address), nonceIn(raw)],
                 data: '0x',
                 logIndex: '0x0',
               },
-              { ...at, topics: transfer, data: number(PRICE), logIndex: '0x1' },
+              { ...at, topics: transfer, data: numberWord(PRICE), logIndex: '0x1' },
             ]
           : [
-              { ...at, topics: transfer, data: number(PRICE), logIndex: '0x0' },
+              { ...at, topics: transfer, data: numberWord(PRICE), logIndex: '0x0' },
               {
                 ...at,
                 topics: [
                   topic('TransferWithMemo(address,address,uint256,bytes32)'),
-                  word(buyer.address),
-                  word(payTo),
+                  addressWord(buyer.address),
+                  addressWord(payTo),
                   memoIn(raw),
                 ],
-                data: number(PRICE),
+                data: numberWord(PRICE),
                 logIndex: '0x1',
               },
             ]
       const from = buyer.address
-      return { transactionHash: hash, status: '0x1', blockNumber: '0x1', blockHash: number(1n), from, logs }
+      return { transactionHash: hash, status: '0x1', blockNumber: '0x1', blockHash: numberWord(1n), from, logs }
     }),
   ]
   return () => {
@@ -141,7 +140,7 @@ describe('E50: what went through, and the first node says that it reverted', () 
       meddler.meddle('eth_getLogs', (_params, ask, chain) => (chain === chainId ? [] : ask())),
       meddler.meddle('eth_call', ([call], ask, chain) => {
         const { data } = call as unknown as { data: string }
-        return chain === chainId && data.startsWith(AUTHORIZATION_STATE) ? number(0n) : ask()
+        return chain === chainId && data.startsWith(AUTHORIZATION_STATE) ? numberWord(0n) : ask()
       }),
     ]
     return () => {

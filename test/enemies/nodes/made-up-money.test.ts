@@ -9,14 +9,13 @@ import { challengeOf, credentialOf, memoOf } from '../../checkout/mpp-wallet.ts'
 import { AT_ONCE, buyUrl, LOT, reconcileRail } from '../../operations/desk.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../../support/credentials.ts'
+import { addressWord, numberWord } from '../../support/hex-words.ts'
 import { startShop } from '../../support/shop.ts'
 import { step } from '../support/stepped-shop.ts'
 
 // The node that is asked first belongs to an enemy, and shows a transfer to the till that nobody made.
 
 const AMOUNT = 150_000_000n
-const word = (address: string): Hex => `0x${address.slice(2).toLowerCase().padStart(64, '0')}`
-const number = (value: bigint): Hex => `0x${value.toString(16).padStart(64, '0')}`
 const TRANSFER = keccak256(toBytes('Transfer(address,address,uint256)'))
 const WITH_MEMO = keccak256(toBytes('TransferWithMemo(address,address,uint256,bytes32)'))
 const MADE_UP = keccak256(toBytes('made up'))
@@ -40,12 +39,12 @@ async function startWithLiar(t: TestContext, rail: RailUnderTest) {
   await reconcileRail(shop, rail, AT_ONCE)
   await chain.request({ method: 'evm_mine', params: [] })
   const blockNumber = (await chain.request({ method: 'eth_blockNumber' })) as Hex
-  const place = { blockNumber, transactionHash: MADE_UP, blockHash: number(1n) }
-  const topics = [TRANSFER, word(thief.address), word(payTo)]
-  const log = { ...place, address, topics, data: number(AMOUNT), logIndex: '0x0' }
+  const place = { blockNumber, transactionHash: MADE_UP, blockHash: numberWord(1n) }
+  const topics = [TRANSFER, addressWord(thief.address), addressWord(payTo)]
+  const log = { ...place, address, topics, data: numberWord(AMOUNT), logIndex: '0x0' }
   meddler.meddle('eth_getLogs', async ([filter], ask, chainId) => {
     const { topics: asked } = filter as unknown as { topics: readonly unknown[] }
-    const isTill = JSON.stringify(asked).toLowerCase().includes(word(payTo))
+    const isTill = JSON.stringify(asked).toLowerCase().includes(addressWord(payTo))
     return chainId === chain.chainId && isTill ? [...((await ask()) as object[]), log] : ask()
   })
   meddler.meddle('eth_getTransactionReceipt', ([hash], ask) =>
@@ -75,13 +74,13 @@ test('E79: a payment that only one of two nodes shows, and that buys nothing, is
   const { tempo } = shop.chains
   const { currency, recipient } = shop.config.mpp!
   const place = { blockNumber: await tempo.request({ method: 'eth_blockNumber' }), transactionHash: MADE_UP }
-  const data = number(90_000_000n)
-  const parties = [word(thief.address), word(recipient)]
+  const data = numberWord(90_000_000n)
+  const parties = [addressWord(thief.address), addressWord(recipient)]
   const logs = [
     { ...place, address: currency.address, topics: [TRANSFER, ...parties], data, logIndex: '0x0' },
     { ...place, address: currency.address, topics: [WITH_MEMO, ...parties, memoOf(challenge)], data, logIndex: '0x1' },
   ]
-  const receipt = { ...place, blockHash: number(1n), status: '0x1', from: thief.address, logs }
+  const receipt = { ...place, blockHash: numberWord(1n), status: '0x1', from: thief.address, logs }
   meddler.meddle('eth_getTransactionReceipt', ([hash], ask) => (hash === MADE_UP ? receipt : ask()))
   const before = await mppPushUnderTest.balance(shop, thief.address)
   const credential = credentialOf(challenge, { type: 'hash', hash: MADE_UP })

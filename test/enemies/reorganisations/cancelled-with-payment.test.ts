@@ -4,9 +4,10 @@ import { generatePrivateKey, type PrivateKeyAccount } from 'viem/accounts'
 import { Secret } from '../../../src/base/secret.ts'
 import { refundOrder } from '../../../src/checkout/refund.ts'
 import { demoAddressOf } from '../../../src/sandbox/world.ts'
-import { nftsOf, transfers } from '../../crash/flows.ts'
+import { transfers } from '../../crash/flows.ts'
 import { buy, LOT_PRICE, letRunOut, reconcileRail, type Sold } from '../../operations/desk.ts'
 import { fundedWallet } from '../../support/buyers.ts'
+import { saleTokensOf } from '../../support/chain-reads.ts'
 import { edited, mppPullUnderTest } from '../../support/credentials.ts'
 import { startShop, type TestShop } from '../../support/shop.ts'
 import { drop, hashOf, withChains } from '../support/stepped-shop.ts'
@@ -24,7 +25,6 @@ after(() => shop.stop())
 
 type Chain = TestShop['chains']['native']
 
-const tokens = (owner: PrivateKeyAccount) => nftsOf(shop.chains, shop.world.contracts.sale, owner.address)
 const refunds = (owner: PrivateKeyAccount) => transfers(shop, rail, demoAddressOf('treasury'), owner.address)
 
 /** So often that a cancellation lies deep at the end. */
@@ -61,7 +61,7 @@ async function buyAndLose(buyer: PrivateKeyAccount): Promise<Sold> {
   await drop(shop.chains.tempo, paymentTx)
   await drop(shop.chains.native, await hashOf(shop, orderId, 'mint'))
   await lose(orderId, shop.chains.native)
-  assert.equal(await tokens(buyer), 0)
+  assert.equal(await saleTokensOf(shop, buyer), 0)
   return sold
 }
 
@@ -75,7 +75,7 @@ test('E55: a delivery that was cancelled with its payment is delivered when that
   const { status } = (await shop.service.checkout.orders.byId(sold.body.orderId))!
   assert.equal(await rail.till(shop), till + LOT_PRICE)
   assert.deepEqual(
-    { tokens: await tokens(buyer), status, named: await named() },
+    { tokens: await saleTokensOf(shop, buyer), status, named: await named() },
     { tokens: 1, status: 'confirmed', named: [] },
   )
 })
@@ -134,5 +134,5 @@ test('E55: a payment that is gone once more takes the second delivery with it', 
   await lose(sold.body.orderId, native)
   await native.request({ method: 'dev_clearFaults' })
   await native.request({ method: 'evm_mine' })
-  assert.deepEqual([await tokens(buyer), await named()], [0, ['lost']])
+  assert.deepEqual([await saleTokensOf(shop, buyer), await named()], [0, ['lost']])
 })

@@ -10,9 +10,10 @@ import { refundOrder } from '../../../src/checkout/refund.ts'
 import { startWorker } from '../../../src/checkout/worker.ts'
 import { sandboxKey } from '../../../src/config/published.ts'
 import { demoAddressOf } from '../../../src/sandbox/world.ts'
-import { nftsOf, transfers } from '../../crash/flows.ts'
+import { transfers } from '../../crash/flows.ts'
 import { buy, LOT_PRICE, letRunOut, reconcileRail } from '../../operations/desk.ts'
 import { fundedWallet } from '../../support/buyers.ts'
+import { nativeCall, saleTokensOf } from '../../support/chain-reads.ts'
 import { edited, mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../../support/credentials.ts'
 import { startShop, type TestShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
@@ -34,8 +35,6 @@ before(async () => {
 after(() => shop.stop())
 
 const chainOf = ({ rail }: RailUnderTest) => (rail === 'mpp' ? shop.chains.tempo : shop.chains.native)
-const native = (method: string, ...params: unknown[]) => shop.chains.native.request({ method, params })
-const tokens = (owner: PrivateKeyAccount) => nftsOf(shop.chains, shop.world.contracts.sale, owner.address)
 const refunds = (rail: RailUnderTest, owner: PrivateKeyAccount) =>
   transfers(shop, rail, demoAddressOf('treasury'), owner.address)
 
@@ -58,19 +57,19 @@ for (const rail of [x402UnderTest, mppPullUnderTest]) {
       assert.equal(response.status, 200)
       const mint = await hashOf(shop, body.orderId, 'mint')
       await drop(shop.chains.native, mint)
-      assert.equal(await tokens(buyer), 0)
+      assert.equal(await saleTokensOf(shop, buyer), 0)
       const { items, difference } = await reconcileRail(shop, rail)
       assert.deepEqual(
         items.map(({ kind, orderId, transaction, amount }) => [kind, orderId, transaction, amount]),
         [['delivery_missing', body.orderId, mint, LOT_PRICE]],
       )
       assert.equal(difference, 0n)
-      assert.equal(await tokens(buyer), 1)
-      assert.ok(await native('eth_getTransactionReceipt', mint))
+      assert.equal(await saleTokensOf(shop, buyer), 1)
+      assert.ok(await nativeCall(shop, 'eth_getTransactionReceipt', mint))
       assert.match(logged.join(''), new RegExp(`dropped a delivery or a refund.*${body.orderId}`))
       // It has landed again, and there is nothing left to say.
       assert.deepEqual((await reconcileRail(shop, rail)).items, [])
-      assert.equal(await tokens(buyer), 1)
+      assert.equal(await saleTokensOf(shop, buyer), 1)
     })
 
     test('E20: whose refund alone is dropped gets its money, once, and is named', async () => {
@@ -103,21 +102,21 @@ describe('a dropped delivery', () => {
     // Somebody with the minter's key is faster than we are.
     await takeNonce()
     for (let look = 0; look < 3; look++) await reconcileRail(shop, x402UnderTest)
-    assert.equal(await tokens(buyer), 1)
+    assert.equal(await saleTokensOf(shop, buyer), 1)
     assert.deepEqual((await reconcileRail(shop, x402UnderTest)).items, [])
     assert.ok(await hashOf(shop, body.orderId, 'mint.2'))
   })
 
   test('that was only mined again in another block is not missing', async () => {
-    const before = await tokens(buyer)
+    const before = await saleTokensOf(shop, buyer)
     await buy(shop, x402UnderTest, buyer)
-    await native('dev_reorg', '0x3')
+    await nativeCall(shop, 'dev_reorg', '0x3')
     assert.deepEqual((await reconcileRail(shop, x402UnderTest)).items, [])
-    assert.equal(await tokens(buyer), before + 1)
+    assert.equal(await saleTokensOf(shop, buyer), before + 1)
   })
 
   test('whose payment was dropped for good as well is named, and not delivered for nothing', async () => {
-    const before = await tokens(buyer)
+    const before = await saleTokensOf(shop, buyer)
     const { body } = await buy(shop, mppPullUnderTest, buyer)
     // Our books of this payment were read before the chain changed its mind.
     await reconcileRail(shop, mppPullUnderTest)
@@ -133,7 +132,7 @@ describe('a dropped delivery', () => {
       .catch(() => {})
     assert.equal((await buy(shop, x402UnderTest, buyer)).response.status, 200)
     for (let look = 0; look < 2; look++) await reconcileRail(shop, mppPullUnderTest)
-    assert.equal(await tokens(buyer), before + 1)
+    assert.equal(await saleTokensOf(shop, buyer), before + 1)
     assert.deepEqual(await kindsOf(), ['lost'])
   })
 
@@ -148,7 +147,7 @@ describe('a dropped delivery', () => {
     }
     await reconcileRail(shop, x402UnderTest)
     assert.ok((await open()) > 0)
-    for (let block = 0; block < 130; block++) await native('evm_mine')
+    for (let block = 0; block < 130; block++) await nativeCall(shop, 'evm_mine')
     await reconcileRail(shop, x402UnderTest)
     assert.equal(await open(), 0)
   })
@@ -173,12 +172,12 @@ describe('what the chain drops after its key was rotated away', () => {
     (await reconcileRail(successor, rail)).items.filter(({ orderId }) => orderId === id).map(({ kind }) => kind)
 
   test('E52: a mint is brought back from the same bytes, and is named', async () => {
-    const before = await tokens(buyer)
+    const before = await saleTokensOf(shop, buyer)
     const { body } = await buy(shop, x402UnderTest, buyer)
     await drop(shop.chains.native, await hashOf(shop, body.orderId, 'mint'))
-    assert.equal(await tokens(buyer), before)
+    assert.equal(await saleTokensOf(shop, buyer), before)
     assert.deepEqual(await named(x402UnderTest, body), ['delivery_missing'])
-    assert.equal(await tokens(buyer), before + 1)
+    assert.equal(await saleTokensOf(shop, buyer), before + 1)
     assert.deepEqual(await named(x402UnderTest, body), [])
   })
 
@@ -206,11 +205,11 @@ describe('what the chain drops after its key was rotated away', () => {
   })
 
   test('E52: and what was only mined again in another block is not missing', async () => {
-    const before = await tokens(buyer)
+    const before = await saleTokensOf(shop, buyer)
     const { body } = await buy(shop, x402UnderTest, buyer)
-    await native('dev_reorg', '0x3')
+    await nativeCall(shop, 'dev_reorg', '0x3')
     assert.deepEqual(await named(x402UnderTest, body), [])
-    assert.equal(await tokens(buyer), before + 1)
+    assert.equal(await saleTokensOf(shop, buyer), before + 1)
   })
 })
 
@@ -310,7 +309,7 @@ describe('a payment that was dropped before the delivery failed', () => {
 /** An empty transaction with the next nonce of the minter, signed by whoever has its key. */
 async function takeNonce(): Promise<void> {
   const wallet = createWallet(sandboxKey('minter'))
-  const nonce = Number(await native('eth_getTransactionCount', wallet.address, 'latest'))
+  const nonce = Number(await nativeCall(shop, 'eth_getTransactionCount', wallet.address, 'latest'))
   const { raw } = await wallet.signVoid(nonce, { maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 1n }, 84532)
-  await native('eth_sendRawTransaction', raw)
+  await nativeCall(shop, 'eth_sendRawTransaction', raw)
 }

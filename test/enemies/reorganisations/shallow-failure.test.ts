@@ -6,7 +6,14 @@ import type { Hash } from '../../../src/base/address.ts'
 import { Secret } from '../../../src/base/secret.ts'
 import { noWaypoint, type Waypoint } from '../../../src/base/waypoint.ts'
 import { movableClock, type Said, said, setLot } from '../../checkout/counter.ts'
-import { encoded, paymentFor, preempt, requiredOf, type X402Payment } from '../../checkout/x402-wallet.ts'
+import {
+  encoded,
+  paymentFor,
+  preempt,
+  requiredOf,
+  signedByWallet,
+  type X402Payment,
+} from '../../checkout/x402-wallet.ts'
 import { buy } from '../../operations/desk.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../../support/credentials.ts'
@@ -139,23 +146,18 @@ test('E47: nor does one that its payer spent elsewhere', async (t) => {
 
 /** A popular wallet: for the test it takes every signature. */
 const WALLET: Hex = `0x7f${'1626ba7e'.padEnd(64, '0')}5f5260205ff3`
-const byWallet = ({ payload, ...payment }: X402Payment): X402Payment => ({
-  ...payment,
-  payload: { ...payload, signature: `0x${'5c'.repeat(64)}1b` },
-})
-
 test('E48: wallets that could not pay, and can again when it is asked why, do not throttle others with the same code', async (t) => {
   const { shop, stage } = await startDeep(t)
   const payer = await fundedWallet(shop, 1n)
   await ask(shop, 'native', 'dev_setCode', payer.address, WALLET)
   const required = requiredOf(await fetch(url(shop), post(ASKED)))
-  const away = byWallet(await paymentFor(payer, required, { authorization: { to: PLAIN, value: '1000000' } }))
+  const away = signedByWallet(await paymentFor(payer, required, { authorization: { to: PLAIN, value: '1000000' } }))
   stage.waypoint = async (name) => {
     if (name !== 'settle.begun') return
     stage.waypoint = noWaypoint
     await preempt(shop, away)
   }
-  const { orderId } = await waiting(await buyWith(shop, byWallet(await paymentFor(payer, required))))
+  const { orderId } = await waiting(await buyWith(shop, signedByWallet(await paymentFor(payer, required))))
   await ask(shop, 'native', 'dev_mintToken', shop.config.x402!.asset, payer.address, '0xf4240')
   await bury(shop, 'native')
   const { status, failure } = await step(shop, orderId)

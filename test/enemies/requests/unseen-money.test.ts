@@ -12,8 +12,9 @@ import {
   mppWallet,
   payingCall,
 } from '../../checkout/mpp-wallet.ts'
-import { post } from '../../support/buyers.ts'
-import { AS_FAR_AS_IT_CAN_MS, erc20Balance, startShop, type TestShop } from '../../support/shop.ts'
+import { lotFor, post } from '../../support/buyers.ts'
+import { pathUsdOf } from '../../support/chain-reads.ts'
+import { AS_FAR_AS_IT_CAN_MS, startShop, type TestShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 import { verifies } from '../../support/verifies.ts'
 
@@ -33,11 +34,9 @@ after(() => shop.stop())
 const PRICE = 250_000n
 const TEMPO = 42431
 const url = () => `${shop.url}/agentic/mpp/buy`
-const lot = ({ address }: { address: string }) => ({ saleId: 392, beneficiary: address })
-const ask = async (wallet: MppWallet): Promise<Asked> => challengeOf(await fetch(url(), post(lot(wallet))))
+const ask = async (wallet: MppWallet): Promise<Asked> => challengeOf(await fetch(url(), post(lotFor(wallet))))
 const show = (wallet: MppWallet, challenge: Asked, hash: string) =>
-  fetch(url(), post(lot(wallet), { authorization: credentialOf(challenge, { type: 'hash', hash }) }))
-const money = (owner: `0x${string}`) => erc20Balance(shop.chains.tempo, shop.config.mpp!.currency.address, owner)
+  fetch(url(), post(lotFor(wallet), { authorization: credentialOf(challenge, { type: 'hash', hash }) }))
 
 /** A shop whose chains share its clock. */
 async function startOwn(t: TestContext, clock: Clock): Promise<TestShop> {
@@ -107,7 +106,7 @@ test('E9: a payment that is shown long before it can be seen is never asked for 
   const clock = movableClock()
   const own = await startOwn(t, clock)
   const wallet = await mppWallet(own)
-  const body = lot(wallet)
+  const body = lotFor(wallet)
   const challenge = challengeOf(await fetch(`${own.url}/agentic/mpp/buy`, post(body)))
   const hash = await wallet.send(wallet.sign([payingCall(challenge)]))
   const reveal = meddler.meddle('eth_getTransactionReceipt', ([asked], chain) => (asked === hash ? null : chain()))
@@ -135,12 +134,12 @@ test('E26: a payment whose log is visible and whose receipt is not is not given 
   const own = await startOwn(t, clock)
   const wallet = await mppWallet(own)
   const address = `${own.url}/agentic/mpp/buy`
-  const challenge = challengeOf(await fetch(address, post(lot(wallet))))
+  const challenge = challengeOf(await fetch(address, post(lotFor(wallet))))
   const authorization = credentialOf(challenge, {
     type: 'transaction',
     signature: wallet.sign([payingCall(challenge)]),
   })
-  const buy = () => fetch(address, post(lot(wallet), { authorization }))
+  const buy = () => fetch(address, post(lotFor(wallet), { authorization }))
   const reveal = meddler.meddle('eth_getTransactionReceipt', (_, chain, id) => (id === TEMPO ? null : chain()))
   t.after(reveal)
   assert.equal((await buy()).status, 202)
@@ -168,22 +167,22 @@ test('E10: a payment without the memo of its challenge goes back at once, and it
   const wallet = await mppWallet(shop)
   const challenge = await ask(wallet)
   const hash = await wallet.send(wallet.sign([payingCall(challenge, { memo: `0x${'00'.repeat(32)}` })]))
-  const paid = await money(wallet.address)
+  const paid = await pathUsdOf(shop, wallet.address)
   const answer = await show(wallet, challenge, hash)
   const { code, payment, retry, refund } = await said(answer)
   assert.deepEqual([answer.status, code, payment.taken, retry.action], [409, 'payment_returned', true, 'poll'])
   assert.equal(refund?.status, 'refunding')
   assert.equal((await fetch(retry.statusUrl!)).status, 409)
   await until(async () => (await said(await fetch(retry.statusUrl!))).refund?.status === 'refunded')
-  assert.equal(await money(wallet.address), paid + PRICE)
+  assert.equal(await pathUsdOf(shop, wallet.address), paid + PRICE)
 })
 
 test('money that another wallet sent to us, shown by a stranger, goes back to the wallet and not to the stranger', async () => {
   const [payer, stranger] = [await mppWallet(shop), await mppWallet(shop)]
   const challenge = await ask(payer)
   const hash = await payer.send(payer.sign([payingCall(challenge, { memo: `0x${'11'.repeat(32)}` })]))
-  const [paid, poor] = [await money(payer.address), await money(stranger.address)]
+  const [paid, poor] = [await pathUsdOf(shop, payer.address), await pathUsdOf(shop, stranger.address)]
   assert.equal((await show(stranger, await ask(stranger), hash)).status, 409)
-  await until(async () => (await money(payer.address)) === paid + PRICE)
-  assert.equal(await money(stranger.address), poor)
+  await until(async () => (await pathUsdOf(shop, payer.address)) === paid + PRICE)
+  assert.equal(await pathUsdOf(shop, stranger.address), poor)
 })

@@ -3,24 +3,17 @@ import { type TestContext, test } from 'node:test'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { silentLog } from '../../../src/base/log.ts'
 import { Secret } from '../../../src/base/secret.ts'
-import { refundOrder } from '../../../src/checkout/refund.ts'
-import type { Config } from '../../../src/config/config.ts'
-import type { Service } from '../../../src/service/service.ts'
 import { copyDatabase } from '../../../src/store/copy.ts'
 import { buy, impatiently, LOT_PRICE } from '../../operations/desk.ts'
 import { fundedWallet } from '../../support/buyers.ts'
+import { withTreasury } from '../../support/configured.ts'
 import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../../support/credentials.ts'
 import { openBackup } from '../../support/database.ts'
+import { refundByOperator } from '../../support/operator-refund.ts'
 import { startShop } from '../../support/shop.ts'
-import { untilAnswered } from '../../support/until.ts'
 
 // C-12: a key that had signed nothing when the backup was made, as every key that was put in a moment ago. What it had sent is looked for before
 // its first refund; is it before its second one?
-
-async function refunded({ checkout }: Service, orderId: string): Promise<void> {
-  await refundOrder(checkout, orderId, { reason: 'late', by: 'bob' })
-  await untilAnswered(async () => ((await checkout.orders.byId(orderId))?.status === 'refunded' ? true : null))
-}
 
 async function startWithBackup(t: TestContext, rail: RailUnderTest) {
   const shop = await startShop({ withoutWorker: true })
@@ -36,9 +29,6 @@ async function startWithBackup(t: TestContext, rail: RailUnderTest) {
   return { shop, backup: backup.db, orderIds: sold.map(({ body }) => body.orderId), buyer: buyers[0], before }
 }
 
-const withTreasury = (treasuryKey: Secret) => (config: Config) =>
-  impatiently({ ...config, x402: { ...config.x402!, treasuryKey }, mpp: { ...config.mpp!, treasuryKey } })
-
 for (const rail of [x402UnderTest, mppPullUnderTest])
   for (const isRotated of [false, true])
     test(`E65: a refund by ${rail.name} that the store has forgotten is found after another one${isRotated ? ', by a key that was put in between' : ''}`, async (t) => {
@@ -48,9 +38,9 @@ for (const rail of [x402UnderTest, mppPullUnderTest])
       await fundedWallet(shop, 1_000n, privateKeyToAccount(key))
       const configure = isRotated ? withTreasury(new Secret(key)) : impatiently
       const lost = isRotated ? await shop.replica({ configure }) : shop.service
-      await refunded(lost, forgotten)
+      await refundByOperator(lost, forgotten)
       const restored = await shop.replica({ database: backup, configure, withoutWorker: false })
-      await refunded(restored, other)
-      await refunded(restored, forgotten)
+      await refundByOperator(restored, other)
+      await refundByOperator(restored, forgotten)
       assert.equal(await rail.balance(shop, buyer.address), before + LOT_PRICE)
     })

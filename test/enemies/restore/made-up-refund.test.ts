@@ -5,23 +5,19 @@ import type { Hex } from '../../../src/base/hex.ts'
 import { silentLog } from '../../../src/base/log.ts'
 import type { RpcTransport } from '../../../src/chain/transport.ts'
 import { refundOrder } from '../../../src/checkout/refund.ts'
-import type { Config } from '../../../src/config/config.ts'
 import { demoAddressOf } from '../../../src/sandbox/world.ts'
 import { copyDatabase } from '../../../src/store/copy.ts'
 import { createMeddler, Refused } from '../../checkout/meddler.ts'
-import { buy, impatiently } from '../../operations/desk.ts'
+import { buy } from '../../operations/desk.ts'
 import { fundedWallet } from '../../support/buyers.ts'
+import { hurried } from '../../support/configured.ts'
 import { x402UnderTest as rail } from '../../support/credentials.ts'
-import { AS_FAR_AS_IT_CAN_MS, plainTransports } from '../../support/shop.ts'
+import { addressWord } from '../../support/hex-words.ts'
+import { plainTransports } from '../../support/shop.ts'
 import { startWithBackup, step } from '../support/stepped-shop.ts'
 
 // A backup was put back that does not know of a refund, so every further one is looked for on the chain first. One of two nodes makes one up.
 
-const hurried = (config: Config): Config => {
-  const { limits, ...rest } = impatiently(config)
-  return { ...rest, limits: { ...limits, waitMsMax: AS_FAR_AS_IT_CAN_MS, receiptWaitMs: 300 } }
-}
-const word = (value: string): Hex => `0x${value.slice(2).toLowerCase().padStart(64, '0')}`
 const hex = (value: number): Hex => `0x${value.toString(16)}`
 /** Most nodes keep the states of the last blocks only. */
 const STATES_KEPT = 10
@@ -60,15 +56,25 @@ async function startLiedTo(t: TestContext, { liar, ahead }: Lie) {
   const counted = Number(await native.request({ method: 'eth_getTransactionCount', params: [treasury, 'latest'] }))
   const newest = Number(await native.request({ method: 'eth_blockNumber' }))
   const place = { blockNumber: hex(newest + 1_000), blockHash: `0x${'8'.repeat(64)}`, transactionHash: MADE_UP }
-  const topics = [keccak256(toBytes('Transfer(address,address,uint256)')), word(treasury), word(buyer.address)]
-  const log = { ...place, address: shop.config.x402!.asset, topics, data: word(hex(Number(amount))), logIndex: '0x0' }
+  const topics = [
+    keccak256(toBytes('Transfer(address,address,uint256)')),
+    addressWord(treasury),
+    addressWord(buyer.address),
+  ]
+  const log = {
+    ...place,
+    address: shop.config.x402!.asset,
+    topics,
+    data: addressWord(hex(Number(amount))),
+    logIndex: '0x0',
+  }
   const ofIt = (shown: object) => (params: readonly string[], ask: () => Promise<unknown>) =>
     params[0] === MADE_UP ? { ...place, from: treasury, ...shown } : ask()
   const lies = [
     meddler.meddle('eth_getLogs', async ([filter], ask) => {
       const wanted = filter as unknown as { topics: readonly unknown[] }
       const logs = (await ask()) as readonly unknown[]
-      return wanted.topics[2] === word(buyer.address) ? [...logs, log] : logs
+      return wanted.topics[2] === addressWord(buyer.address) ? [...logs, log] : logs
     }),
     meddler.meddle('eth_getTransactionByHash', ofIt({ hash: MADE_UP, nonce: hex(counted + ahead) })),
     meddler.meddle('eth_getTransactionReceipt', ofIt({ status: '0x1', logs: [log] })),

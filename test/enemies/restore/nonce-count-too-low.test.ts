@@ -5,17 +5,14 @@ import { silentLog } from '../../../src/base/log.ts'
 import { Secret } from '../../../src/base/secret.ts'
 import type { RpcTransport } from '../../../src/chain/transport.ts'
 import { refundOrder } from '../../../src/checkout/refund.ts'
-import type { Config } from '../../../src/config/config.ts'
 import { demoAddressOf } from '../../../src/sandbox/world.ts'
 import { copyDatabase } from '../../../src/store/copy.ts'
-import { buy, impatiently, LOT_PRICE } from '../../operations/desk.ts'
+import { buy, LOT_PRICE } from '../../operations/desk.ts'
 import { fundedWallet } from '../../support/buyers.ts'
+import { withTreasury } from '../../support/configured.ts'
 import { x402UnderTest } from '../../support/credentials.ts'
 import { openBackup } from '../../support/database.ts'
 import { startShop } from '../../support/shop.ts'
-
-const withTreasury = (treasuryKey: Secret) => (config: Config) =>
-  impatiently({ ...config, x402: { ...config.x402!, treasuryKey }, mpp: { ...config.mpp!, treasuryKey } })
 
 test('E57: one of two nodes that counts too few does not hide a refund that the store has forgotten', async (t) => {
   let counted: string | null = null

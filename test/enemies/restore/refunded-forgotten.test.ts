@@ -4,21 +4,16 @@ import type { Hash } from '../../../src/base/address.ts'
 import { silentLog } from '../../../src/base/log.ts'
 import type { RpcTransport } from '../../../src/chain/transport.ts'
 import { refundOrder } from '../../../src/checkout/refund.ts'
-import type { Config } from '../../../src/config/config.ts'
 import { copyDatabase } from '../../../src/store/copy.ts'
 import { createMeddler, type Meddler, Refused } from '../../checkout/meddler.ts'
-import { buy, impatiently } from '../../operations/desk.ts'
+import { buy } from '../../operations/desk.ts'
+import { hurried } from '../../support/configured.ts'
 import { x402UnderTest as rail } from '../../support/credentials.ts'
-import { AS_FAR_AS_IT_CAN_MS, plainTransports, type TestShop } from '../../support/shop.ts'
+import { plainTransports, type TestShop } from '../../support/shop.ts'
 import { forget } from '../support/pruned-nodes.ts'
 import { startWithBackup, step } from '../support/stepped-shop.ts'
 
 // A backup was put back that does not know of a refund, and that very refund is asked for again. The first of two nodes does not show it.
-
-const hurried = (config: Config): Config => {
-  const { limits, ...rest } = impatiently(config)
-  return { ...rest, limits: { ...limits, waitMsMax: AS_FAR_AS_IT_CAN_MS, receiptWaitMs: 300 } }
-}
 
 async function startRestored(t: TestContext) {
   const { shop, backup, buyer } = await startWithBackup(t)

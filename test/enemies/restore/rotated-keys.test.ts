@@ -9,14 +9,12 @@ import { copyDatabase } from '../../../src/store/copy.ts'
 import { migrate } from '../../../src/store/migrate.ts'
 import { buy, buyUrl, impatiently, LOT, LOT_PRICE, payFor } from '../../operations/desk.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
+import { withTreasury } from '../../support/configured.ts'
 import { mppPullUnderTest, mppPushUnderTest, x402UnderTest } from '../../support/credentials.ts'
 import { untilAnswered } from '../../support/until.ts'
 import { startWithBackup } from '../support/stepped-shop.ts'
 
 // C-12 and E51 together: a backup from before a refund or a delivery, put back after the key that sent it was replaced.
-
-const withTreasury = (treasuryKey: Secret) => (config: Config) =>
-  impatiently({ ...config, x402: { ...config.x402!, treasuryKey }, mpp: { ...config.mpp!, treasuryKey } })
 
 const withMinter = (minterKey: Secret) => (config: Config) =>
   impatiently({ ...config, game: { ...config.game, sale: { ...config.game.sale!, minterKey } } })

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import type { Config } from '../../../src/config/config.ts'
 import { movableClock, said, verdict } from '../../checkout/counter.ts'
 import { LOT_PRICE } from '../../operations/desk.ts'
+import { onAnotherNetwork } from '../../support/configured.ts'
 import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../../support/credentials.ts'
 import { BURIAL } from '../support/stepped-shop.ts'
 import { forgetPurchase } from './forgotten-purchase.ts'
@@ -16,12 +17,6 @@ const RETIRED = {
 } as const
 
 /** One chain plays both networks. */
-const moved = ({ x402, ...config }: Config): Config => ({
-  ...config,
-  x402: { ...x402!, network: 'eip155:8453', payTo: '0x00000000000000000000000000000000005e11e2' },
-  retired: [{ rail: 'x402', config: x402! }],
-})
-
 const TIME_OVER_MS = 900_000
 
 type Place = { readonly at?: 'x402' | 'mpp'; readonly configure?: (config: Config) => Config }
@@ -46,7 +41,7 @@ for (const rail of [x402UnderTest, mppPullUnderTest]) {
   shown(rail, 'at the wrong address', { at })
   shown(rail, 'when its protocol was switched off', { at, configure: RETIRED[rail.rail] })
 }
-shown(x402UnderTest, 'when its protocol has moved to another network', { configure: moved })
+shown(x402UnderTest, 'when its protocol has moved to another network', { configure: onAnotherNetwork })
 
 for (const rail of [x402UnderTest, mppPullUnderTest])
   test(`E147: when the time of such an authorization by ${rail.name} is over on the chain, its payer is asked anew`, async (t) => {

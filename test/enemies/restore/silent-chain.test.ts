@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test'
 import type { Config } from '../../../src/config/config.ts'
 import { movableClock, said } from '../../checkout/counter.ts'
 import { LOT_PRICE } from '../../operations/desk.ts'
+import { onAnotherNetwork } from '../../support/configured.ts'
 import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../../support/credentials.ts'
 import { forgetPurchase } from './forgotten-purchase.ts'
 import { startHearing } from './unreachable-chain.ts'
@@ -12,12 +13,6 @@ import { startHearing } from './unreachable-chain.ts'
 const TIME_OVER_MS = 900_000
 
 /** One chain plays both networks. */
-const moved = ({ x402, ...config }: Config): Config => ({
-  ...config,
-  x402: { ...x402!, network: 'eip155:8453', payTo: '0x00000000000000000000000000000000005e11e2' },
-  retired: [{ rail: 'x402', config: x402! }],
-})
-
 type Circumstances = {
   readonly isDeaf?: boolean
   readonly configure?: (config: Config) => Config
@@ -54,5 +49,5 @@ for (const rail of [x402UnderTest, mppPullUnderTest]) {
 
 for (const isDeaf of [true, false])
   test(`E153: nor is one on a network that the shop has left, ${isDeaf ? 'before' : 'when'} the books were read`, async (t) => {
-    assert.deepEqual(await heard(t, x402UnderTest, { isDeaf, configure: moved }), MAY_BE_TAKEN)
+    assert.deepEqual(await heard(t, x402UnderTest, { isDeaf, configure: onAnotherNetwork }), MAY_BE_TAKEN)
   })

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { silentLog } from '../../../src/base/log.ts'
-import type { Config } from '../../../src/config/config.ts'
 import { copyDatabase } from '../../../src/store/copy.ts'
 import { said } from '../../checkout/counter.ts'
 import { buy, LOT } from '../../operations/desk.ts'
 import { post } from '../../support/buyers.ts'
+import { onAnotherNetwork } from '../../support/configured.ts'
 import { x402UnderTest } from '../../support/credentials.ts'
 import { startWithBackup } from '../support/stepped-shop.ts'
 import { startHearing } from './unreachable-chain.ts'
@@ -13,18 +13,15 @@ import { startHearing } from './unreachable-chain.ts'
 // E150 on a network that the shop has left since: what landed there has bought, as far as anybody knows.
 
 /** One chain plays both networks. */
-const moved = ({ x402, ...config }: Config): Config => ({
-  ...config,
-  x402: { ...x402!, network: 'eip155:8453', payTo: '0x00000000000000000000000000000000005e11e2' },
-  retired: [{ rail: 'x402', config: x402! }],
-})
-
 test('E156: whoever has bought on a network that the shop has left is not promised their money back before the books are read', async (t) => {
   const { shop, backup, buyer } = await startWithBackup(t)
   await copyDatabase(shop.store.db, backup, silentLog)
   const { response, credential } = await buy(shop, x402UnderTest, buyer)
   assert.equal(response.status, 200)
-  const { service } = await startHearing({ shop, backup }, { chain: 'tempo', isDeaf: true, configure: moved })
+  const { service } = await startHearing(
+    { shop, backup },
+    { chain: 'tempo', isDeaf: true, configure: onAnotherNetwork },
+  )
   const paid = post({ ...LOT, beneficiary: buyer.address }, { [x402UnderTest.header]: credential })
   const answer = await fetch(`${service.url}/agentic/x402/buy`, paid)
   const { code, payment, refund } = await said(answer)

@@ -7,6 +7,7 @@ import { noWaypoint, type Waypoint } from '../../../src/base/waypoint.ts'
 import { said, verdict } from '../../checkout/counter.ts'
 import { encoded, paymentFor, preempt, requiredOf, sendFrom, type X402Payment } from '../../checkout/x402-wallet.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
+import { nativeCall } from '../../support/chain-reads.ts'
 import { startShop, type TestShop } from '../../support/shop.ts'
 
 // A wallet's check runs on our gas. What its code has burned stays its doing, whatever becomes of the payment afterwards.
@@ -21,7 +22,6 @@ beforeEach(() => {
   waypoint = noWaypoint
 })
 
-const native = (method: string, ...params: unknown[]) => shop.chains.native.request({ method, params })
 const anybody = () => privateKeyToAccount(generatePrivateKey())
 const PLAIN = anybody().address
 
@@ -33,7 +33,7 @@ const SAYS_NO = '00'
 
 async function walletWith(code: Hex): Promise<PrivateKeyAccount> {
   const account = await fundedWallet(shop, 1n)
-  await native('dev_setCode', account.address, code)
+  await nativeCall(shop, 'dev_setCode', account.address, code)
   return account
 }
 const turn = ({ address }: PrivateKeyAccount) => sendFrom(shop.chains.native, anybody(), address, '0x')
@@ -118,7 +118,7 @@ test('E158: nor do wallets with a dear check that have no money any more', async
 /** A key that delegates to such code (EIP-7702). */
 async function delegating(code: Hex): Promise<Hex> {
   const { address } = anybody()
-  await native('dev_setCode', address, code)
+  await nativeCall(shop, 'dev_setCode', address, code)
   return `0xef0100${address.slice(2).toLowerCase()}`
 }
 

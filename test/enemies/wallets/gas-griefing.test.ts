@@ -16,6 +16,7 @@ import { orderCount, said } from '../../checkout/counter.ts'
 import { encoded, paymentFor, requiredOf, sendFrom } from '../../checkout/x402-wallet.ts'
 import { transfers } from '../../crash/flows.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
+import { nativeCall } from '../../support/chain-reads.ts'
 import { x402UnderTest } from '../../support/credentials.ts'
 import { startShop, type TestShop } from '../../support/shop.ts'
 
@@ -37,29 +38,28 @@ beforeEach(() => {
   waypoint = noWaypoint
 })
 
-const native = <Answer>(method: string, ...params: unknown[]) =>
-  shop.chains.native.request({ method, params }) as Promise<Answer>
-
 async function deployed(artifact: { readonly abi: Abi; readonly bytecode: Hex }): Promise<Address> {
   const deployer = privateKeyToAccount(generatePrivateKey())
-  await native('dev_setBalance', deployer.address, '0xde0b6b3a7640000')
+  await nativeCall(shop, 'dev_setBalance', deployer.address, '0xde0b6b3a7640000')
   const terms = { type: 'eip1559', chainId: 84532, nonce: 0, gas: 2_000_000n } as const
   const fees = { maxFeePerGas: 20_000_000_000n, maxPriorityFeePerGas: 1_000_000n }
   const data = encodeDeployData({ ...artifact, args: [] } as never)
-  await native('eth_sendRawTransaction', await deployer.signTransaction({ ...terms, ...fees, data }))
+  await nativeCall(shop, 'eth_sendRawTransaction', await deployer.signTransaction({ ...terms, ...fees, data }))
   return checksumAddress(getContractAddress({ from: deployer.address, nonce: 0n }))
 }
 
 /** The gas that one of our keys pays while something happens, and how many transactions it took. */
 async function gasOf(role: 'minter' | 'settler', work: () => Promise<void>): Promise<{ gas: bigint; sent: number }> {
   const read = async () => ({
-    wei: BigInt(await native<Hex>('eth_getBalance', demoAddressOf(role), 'latest')),
-    nonce: Number(await native('eth_getTransactionCount', demoAddressOf(role), 'latest')),
+    wei: BigInt(await nativeCall<Hex>(shop, 'eth_getBalance', demoAddressOf(role), 'latest')),
+    nonce: Number(await nativeCall(shop, 'eth_getTransactionCount', demoAddressOf(role), 'latest')),
   })
   const before = await read()
   await work()
   const after = await read()
-  const price = BigInt(await native<Hex>('eth_gasPrice')) - BigInt(await native<Hex>('eth_maxPriorityFeePerGas'))
+  const price =
+    BigInt(await nativeCall<Hex>(shop, 'eth_gasPrice')) -
+    BigInt(await nativeCall<Hex>(shop, 'eth_maxPriorityFeePerGas'))
   return { gas: (before.wei - after.wei) / price, sent: after.nonce - before.nonce }
 }
 
@@ -184,7 +184,7 @@ describe('E25: a wallet whose signature costs more to check than a settlement ma
     test(`is refused, ${what}, before anything is sent`, async () => {
       const wallet = await deployed(heavyWallet)
       const { asset } = shop.config.x402!
-      await native('dev_mintToken', asset, wallet, '0xf4240')
+      await nativeCall(shop, 'dev_mintToken', asset, wallet, '0xf4240')
       const url = `${shop.url}/agentic/x402/buy`
       const body = { saleId: 392, beneficiary: buyer.address }
       const required = requiredOf(await fetch(url, post(body)))

@@ -5,8 +5,9 @@ import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 
 import type { Address } from '../../../src/base/address.ts'
 import { noWaypoint, type Waypoint } from '../../../src/base/waypoint.ts'
 import { orderCount, said } from '../../checkout/counter.ts'
-import { encoded, paymentFor, preempt, requiredOf, type X402Payment } from '../../checkout/x402-wallet.ts'
+import { encoded, paymentFor, preempt, requiredOf, signedByWallet } from '../../checkout/x402-wallet.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
+import { nativeCall } from '../../support/chain-reads.ts'
 import { startShop, type TestShop } from '../../support/shop.ts'
 
 // Strikes are for whoever made us spend. Nobody else is throttled by them: not those who use the same wallet, and not those whom we served late.
@@ -21,8 +22,6 @@ beforeEach(() => {
   waypoint = noWaypoint
 })
 
-const native = (method: string, ...params: unknown[]) => shop.chains.native.request({ method, params })
-
 /** Answers every call with one word. */
 const answering = (selector: string): Hex => `0x7f${selector.padEnd(64, '0')}5f5260205ff3`
 /** A popular wallet: for the test it takes every signature. */
@@ -32,21 +31,17 @@ const REFUSER: Hex = '0x5f5ffd'
 
 async function popularWallet(dollars: bigint, code: Hex): Promise<PrivateKeyAccount> {
   const account = await fundedWallet(shop, dollars)
-  await native('dev_setCode', account.address, code)
+  await nativeCall(shop, 'dev_setCode', account.address, code)
   return account
 }
 
 const url = () => `${shop.url}/agentic/x402/buy`
 async function buy(payer: PrivateKeyAccount): Promise<Response> {
   const body = { saleId: 392, beneficiary: PLAIN }
-  const payment = byWallet(await paymentFor(payer, requiredOf(await fetch(url(), post(body)))))
+  const payment = signedByWallet(await paymentFor(payer, requiredOf(await fetch(url(), post(body)))))
   return fetch(url(), post(body, { 'payment-signature': encoded(payment) }))
 }
 /** Signed as only the wallet itself understands it. */
-const byWallet = ({ payload, ...payment }: X402Payment): X402Payment => ({
-  ...payment,
-  payload: { ...payload, signature: `0x${'5c'.repeat(64)}1b` },
-})
 async function buyFor(payer: PrivateKeyAccount, beneficiary: Address): Promise<Response> {
   const body = { saleId: 392, beneficiary }
   const payment = await paymentFor(payer, requiredOf(await fetch(url(), post(body))))
@@ -61,7 +56,7 @@ async function failToPay(payer: PrivateKeyAccount): Promise<Response> {
   waypoint = async (name) => {
     if (name !== 'settle.begun') return
     waypoint = noWaypoint
-    await preempt(shop, byWallet(away))
+    await preempt(shop, signedByWallet(away))
   }
   return buy(payer)
 }
@@ -72,7 +67,7 @@ for (const [what, codeOf] of [
     'the contract that keys delegate to',
     async () => {
       const { address } = privateKeyToAccount(generatePrivateKey())
-      await native('dev_setCode', address, WALLET)
+      await nativeCall(shop, 'dev_setCode', address, WALLET)
       return `0xef0100${address.slice(2).toLowerCase()}` as Hex
     },
   ],
@@ -92,7 +87,7 @@ test('M-24: a key that delegates pays as the token takes it: through its contrac
   const [taking, refusing] = await Promise.all(
     [WALLET, REFUSER].map(async (code): Promise<Hex> => {
       const { address } = privateKeyToAccount(generatePrivateKey())
-      await native('dev_setCode', address, code)
+      await nativeCall(shop, 'dev_setCode', address, code)
       return `0xef0100${address.slice(2).toLowerCase()}`
     }),
   )
@@ -109,10 +104,10 @@ function refuseOnce({ address }: PrivateKeyAccount, usual: Hex, hostile: Hex): v
     if (name !== 'order.settled') return
     // The settlement is signed first, the mint second.
     waypoint = async (later) => {
-      if (later === 'send.signed') await native('dev_setCode', address, hostile)
+      if (later === 'send.signed') await nativeCall(shop, 'dev_setCode', address, hostile)
       if (later !== 'send.mined') return
       waypoint = noWaypoint
-      await native('dev_setCode', address, usual)
+      await nativeCall(shop, 'dev_setCode', address, usual)
     }
   }
 }
@@ -120,7 +115,7 @@ function refuseOnce({ address }: PrivateKeyAccount, usual: Hex, hostile: Hex): v
 test('E28: a key that delegates elsewhere for a moment does not throttle those who stay with the popular contract', async () => {
   const place = async (code: Hex): Promise<Hex> => {
     const { address } = privateKeyToAccount(generatePrivateKey())
-    await native('dev_setCode', address, code)
+    await nativeCall(shop, 'dev_setCode', address, code)
     return `0xef0100${address.slice(2).toLowerCase()}`
   }
   const [popular, hostile] = [await place(RECEIVER), await place(REFUSER)]

@@ -6,7 +6,8 @@ import { said } from '../../checkout/counter.ts'
 import { challengeOf, credentialOf, type MppWallet, memoOf, mppWallet } from '../../checkout/mpp-wallet.ts'
 import { type Nft, newCrafter, readyCrafter } from '../../craft/workshop.ts'
 import { post } from '../../support/buyers.ts'
-import { erc20Balance, nftOwner, startShop, type TestShop } from '../../support/shop.ts'
+import { pathUsdOf } from '../../support/chain-reads.ts'
+import { nftOwner, startShop, type TestShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 import { verifies } from '../../support/verifies.ts'
 
@@ -19,7 +20,6 @@ before(async () => {
 after(() => shop.stop())
 
 const token = () => shop.config.mpp!.currency.address
-const money = (owner: `0x${string}`) => erc20Balance(shop.chains.tempo, token(), owner)
 
 /** The thief pays with the victim's money, by an allowance that the victim gave for something else. */
 async function payWithAllowance(thief: MppWallet, victim: MppWallet, path: string, body?: object): Promise<Response> {
@@ -69,9 +69,9 @@ test('E1: an allowance of a victim buys nothing for anybody, and goes back to wh
   const [thief, victim] = [await mppWallet(shop), await mppWallet(shop)]
   const body = { saleId: 392, beneficiary: thief.address }
   const answer = await payWithAllowance(thief, victim, '/agentic/mpp/buy', body)
-  const paid = await money(victim.address)
+  const paid = await pathUsdOf(shop, victim.address)
   await assertSentBack(answer.clone())
   const { refund } = await said(answer)
   assert.equal((refund as unknown as { to: string }).to.toLowerCase(), victim.address.toLowerCase())
-  await until(async () => (await money(victim.address)) === paid + 250_000n)
+  await until(async () => (await pathUsdOf(shop, victim.address)) === paid + 250_000n)
 })
