@@ -69,7 +69,14 @@ export async function crafterAtWork(
   const crafter = await readyCrafter(shop, tokens, account)
   const burn = burnOf(crafter, crafter.nfts.slice(0, 1))
   const response = await crafter.pay[protocol](`${shop.url}/craft/${protocol}/burn`, burn)
-  if (response.status !== 200) throw new Error(`no timer could be started: ${await response.text()}`)
+  if (response.status === 200) return crafter
+  const answer = (await response.json()) as { readonly orderId?: string }
+  if (response.status !== 202) throw new Error(`no timer could be started: ${JSON.stringify(answer)}`)
+  // On a busy machine the delivery takes longer than the answer waits.
+  await until(async () => {
+    const { status } = (await (await fetch(`${shop.url}/payments/${answer.orderId}`)).json()) as { status: string }
+    return status === 'confirmed'
+  })
   return crafter
 }
 
