@@ -145,6 +145,12 @@ test(`C-01, C-02: ${KILLS} kills at every waypoint: lost 0, doubled 0, stuck 0`,
   let done = 0
   let kills = 0
   const byWaypoint = new Map<WaypointName, number>()
+  const reached = new Set([...paths.values()].flat())
+  // Said of a run that fails, too: how far it came.
+  t.after(() => {
+    const places = JSON.stringify(Object.fromEntries(byWaypoint))
+    t.diagnostic(`${kills} kills, ${done} purchases, at ${byWaypoint.size} of ${reached.size} waypoints: ${places}`)
+  })
   const mailbox = await openMailbox(store.db)
   t.after(mailbox.stop)
 
@@ -188,9 +194,5 @@ test(`C-01, C-02: ${KILLS} kills at every waypoint: lost 0, doubled 0, stuck 0`,
   const last = await replicas.start()
   const { events, repeated } = await mailbox.judge()
   last.kill()
-  const reached = new Set([...paths.values()].flat())
-  t.diagnostic(
-    `${kills} kills, ${done} purchases, at ${byWaypoint.size} of ${reached.size} waypoints: ${JSON.stringify(Object.fromEntries(byWaypoint))}`,
-  )
   t.diagnostic(`${events} events told to a receiver: lost 0, out of order 0, told twice ${repeated}`)
 })
