@@ -12,6 +12,8 @@ export type OutgoingRequest = {
   readonly timeoutMs: number
   /** What the answer's body may hold. */
   readonly bytesMax: number
+  /** To ask it twice changes nothing. It is asked once more when a connection that was kept turns out to be closed: servers close what is idle without a word. */
+  readonly mayRepeat?: boolean
 }
 
 export type OutgoingAnswer = {
@@ -45,22 +47,15 @@ const clients = {
 }
 
 /**
- * One question and one answer, sent once and never elsewhere: a redirect is a failure, because what we send is meant for whoever was
+ * One question and one answer, and never sent elsewhere: a redirect is a failure, because what we send is meant for whoever was
  * configured, and so are our keys. Nothing is unpacked: nobody was asked to compress, and a few bytes may unpack to gigabytes.
  */
-export const systemExchange: Exchange = ({ url, timeoutMs, bytesMax, ...asked }) =>
+export const systemExchange: Exchange = (asked) =>
   new Promise((resolve, reject) => {
-    const target = new URL(url)
-    const { request, agent } = clients[target.protocol as keyof typeof clients]
-    const { method, body = '' } = asked
-    const length = body === '' ? {} : { 'content-length': String(Buffer.byteLength(body)) }
-    const outgoing = request(target, {
-      method,
-      agent,
-      headers: { 'accept-encoding': 'identity', ...asked.headers, ...length },
-    })
+    const { timeoutMs, mayRepeat = false } = asked
     let isConnected = false
     let isOver = false
+    let outgoing = send(clientOf(asked).agent)
     const timer = setTimeout(() => fail(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs)
 
     function fail(cause: Error): void {
@@ -71,21 +66,43 @@ export const systemExchange: Exchange = ({ url, timeoutMs, bytesMax, ...asked })
       outgoing.destroy()
     }
 
-    outgoing.on('socket', (socket) => {
-      isConnected = !socket.connecting
-      if (socket.connecting)
-        socket.once('connect', () => {
-          isConnected = true
-        })
-    })
-    outgoing.on('response', (response) => {
+    function send(agent: http.Agent | false): http.ClientRequest {
+      const request = requestOf(asked, agent)
+      let hasAnswer = false
+      const isStale = () => mayRepeat && !isOver && !hasAnswer && agent !== false && request.reusedSocket
+      const failed = (cause: Error) => {
+        if (request !== outgoing) return
+        if (isStale()) outgoing = send(false)
+        else fail(cause)
+      }
+      request.on('socket', (socket) => {
+        isConnected = !socket.connecting
+        if (socket.connecting)
+          socket.once('connect', () => {
+            isConnected = true
+          })
+      })
+      request.on('response', (response) => {
+        hasAnswer = true
+        read(response)
+      })
+      request.on('error', failed)
+      // A connection that is to become something else is closed by Node without a word.
+      request.on('close', () => failed(new Error('the connection was closed')))
+      return request.end(asked.body ?? '')
+    }
+
+    function read(response: http.IncomingMessage): void {
       const refusal = refusalOf(response)
-      if (refusal) return fail(refusal)
+      if (refusal) {
+        fail(refusal)
+        return
+      }
       const chunks: Buffer[] = []
       let size = 0
       response.on('data', (chunk: Buffer) => {
         size += chunk.length
-        if (size > bytesMax) fail(new Error(`the answer is larger than ${bytesMax} bytes`))
+        if (size > asked.bytesMax) fail(new Error(`the answer is larger than ${asked.bytesMax} bytes`))
         else chunks.push(chunk)
       })
       response.on('end', () => {
@@ -95,12 +112,20 @@ export const systemExchange: Exchange = ({ url, timeoutMs, bytesMax, ...asked })
         resolve({ status: statusCode, headers, text: Buffer.concat(chunks).toString('utf8') })
       })
       response.on('error', fail)
-    })
-    outgoing.on('error', fail)
-    // A connection that is to become something else is closed by Node without a word.
-    outgoing.on('close', () => fail(new Error('the connection was closed')))
-    outgoing.end(body)
+    }
   })
+
+const clientOf = ({ url }: OutgoingRequest) => clients[new URL(url).protocol as keyof typeof clients]
+
+function requestOf(asked: OutgoingRequest, agent: http.Agent | false): http.ClientRequest {
+  const { url, method, body = '', headers } = asked
+  const length = body === '' ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+  return clientOf(asked).request(new URL(url), {
+    method,
+    agent,
+    headers: { 'accept-encoding': 'identity', ...headers, ...length },
+  })
+}
 
 function refusalOf({ statusCode = 0, headers }: http.IncomingMessage): Error | null {
   if (statusCode >= 300 && statusCode < 400) return new Error(`status ${statusCode}: redirects are not followed`)

@@ -108,6 +108,8 @@ async function ask(
     body: stringify({ x402Version: paymentPayload.x402Version, paymentPayload, paymentRequirements }),
     timeoutMs,
     bytesMax: ANSWER_BYTES_MAX,
+    // A settlement that was sent may be under way, and what is said of a second one would be said of a payment that is spent.
+    mayRepeat: step === 'verify',
   })
   return { status, answer: JSON.parse(text) }
 }
@@ -167,6 +169,7 @@ export async function supportedBy(
     headers: revealed(headers),
     timeoutMs,
     bytesMax: SUPPORTED_BYTES_MAX,
+    mayRepeat: true,
   })
   return { status, kinds: () => (JSON.parse(text) as { kinds: { scheme: string; network: string }[] }).kinds }
 }

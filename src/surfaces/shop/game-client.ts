@@ -78,6 +78,7 @@ export function createGameClient(options: GameClientOptions): GameClient {
       method,
       timeoutMs,
       bytesMax: ANSWER_BYTES_MAX,
+      mayRepeat: method === 'GET',
       headers: {
         'content-type': 'application/json',
         [TIMESTAMP_HEADER]: String(signed.timestamp),

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { describe, type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { systemClock } from '../../../src/base/clock.ts'
@@ -25,14 +25,14 @@ const BYTES_MAX = 10_000
 /** Of an endless answer some is on its way before it is hung up on. */
 const BUFFERED_MAX = 32 << 20
 
-async function far(t: TestContext, answer: (response: ServerResponse) => void): Promise<FarServer> {
+async function far(t: TestContext, answer: Parameters<typeof startFarServer>[0]): Promise<FarServer> {
   const server = await startFarServer(answer)
   t.after(() => server.stop())
   return server
 }
 
-const ask = (url: string, timeoutMs = 5_000) =>
-  exchange({ url, method: 'POST', body: '{}', timeoutMs, bytesMax: BYTES_MAX })
+const ask = (url: string, timeoutMs = 5_000, { mayRepeat = false } = {}) =>
+  exchange({ url, method: 'POST', body: '{}', timeoutMs, bytesMax: BYTES_MAX, mayRepeat })
 
 describe('one question to a stranger', () => {
   test('E22: an answer without end is hung up on when it is larger than it may be', async (t) => {
@@ -95,6 +95,23 @@ describe('one question to a stranger', () => {
       assert.deepEqual([status, headers['x-a'], text], [418, 'b', '{"ä":1}'])
     }
     assert.equal(await server.connections(), 1)
+  })
+
+  /** Closes each connection as soon as it is asked something for the second time. */
+  async function closingServer(t: TestContext) {
+    const asked = new WeakSet<object>()
+    return far(t, (response, { socket }: IncomingMessage) => {
+      if (asked.has(socket)) socket.destroy()
+      else response.end('{}')
+      asked.add(socket)
+    })
+  }
+
+  test('what may be asked twice is asked once more when a kept connection is closed, and nothing else is', async (t) => {
+    const server = await closingServer(t)
+    for (const mayRepeat of [true, true, false]) assert.equal((await ask(server.url, 5_000, { mayRepeat })).status, 200)
+    await assert.rejects(ask(server.url, 5_000, { mayRepeat: false }), OutgoingFailure)
+    assert.equal(server.heard.length, 1 + 2 + 2)
   })
 })
 
