@@ -137,13 +137,13 @@ async function dustOf(db: Database, payer: Address): Promise<number> {
   return rows[0]!.count
 }
 
-/** Every object's changes are numbered from one, without a gap, and placed in that order. */
+/** Every object's changes are numbered from one, without a gap, and placed in that order. Those without a place yet are in any. */
 async function judgeEvents({ store }: Universe): Promise<readonly string[]> {
   const { rows } = await store.db.query<{ subject: string }>(`
     select subject
     from (
       select subject, sequence, row_number() over (partition by subject order by sequence) as nth,
-        row_number() over (partition by subject order by position) as placed
+        row_number() over (partition by subject order by position, sequence) as placed
       from events
     ) as e
     group by subject

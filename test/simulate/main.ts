@@ -16,6 +16,9 @@ import type { Verdict } from './run.ts'
 //   npm run simulate -- --seeds=3,5,3 --digests       these, each with the digest of all its steps
 //   npm run simulate -- --universes=60 --depth=postgres
 //                                                     on PostgreSQL: statements wait for locks, and sessions end with their process
+//   npm run simulate -- --universes=5000 --depth=model
+//                                                     on a model of the store, in about half the time
+//   npm run simulate -- --universes=60 --depth=twin   on the engine and on the model of it, which have to say the same
 //   npm run simulate -- --kept                        those that once found something as well, with the plans that did;
 //                                                     --kept-short leaves out most of them
 //   npm run simulate -- --universes=5000 --without=E15 --until-found
@@ -96,13 +99,15 @@ async function work(): Promise<Tally> {
   // Nobody reads where an error came from unless a universe is told.
   if (!values.seed) Error.stackTraceLimit = 0
   // Only now: what a mend is taken out of must not be loaded yet.
-  const [{ buildStage }, { runUniverse }, { shrink }, { shortHistory, tellFault }] = await Promise.all([
+  const [{ buildStage, DEPTHS }, { runUniverse }, { shrink }, { shortHistory, tellFault }] = await Promise.all([
     import('./stage.ts'),
     import('./run.ts'),
     import('./shrink.ts'),
     import('./told.ts'),
   ])
-  const stage = await buildStage(values.depth === 'postgres' ? 'postgres' : 'memory')
+  const depth = DEPTHS.find((one) => one === values.depth)
+  if (!depth) throw new TypeError(`there is no depth ${values.depth}: ${DEPTHS.join(', ')}`)
+  const stage = await buildStage(depth)
   const coverage = newCoverage()
   const cpu = process.cpuUsage()
   const kinds = KINDS.filter((kind) => values.kinds?.split(',').includes(kind))

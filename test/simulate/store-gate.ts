@@ -8,7 +8,8 @@ import type { Scheduler } from './scheduler.ts'
 export type StoreMemory = {
   /** How often each table was written. */
   readonly written: Map<string, number>
-  readonly read: Map<string, Kept<Result<unknown>>>
+  /** By the text of a statement, and then by its values: a text is known to a map, a text with values has to be read first. */
+  readonly read: Map<string, Map<string, Kept<Result<unknown>>>>
   /** When the first job of each kind is due. */
   due: Kept<ReadonlyMap<string, number>> | null
   /** Called when an order may have been written, before anybody goes on. */
@@ -68,12 +69,12 @@ export function gatedDatabase({ sim, db, outside, bare, gate, memory }: GatePart
     kept !== undefined && kept.stamp === stampOf(shape)
 
   /** Asked only if something was written since it was last asked the same. */
-  async function remembered<Row>(key: string, shape: Shape, run: () => Promise<Result<Row>>): Promise<Result<Row>> {
-    const kept = memory.read.get(key)
+  async function remembered<Row>({ reads, key, shape }: Asked, run: () => Promise<Result<Row>>): Promise<Result<Row>> {
+    const kept = reads.get(key())
     if (isFresh(kept, shape)) return kept.value as Result<Row>
     const stamp = stampOf(shape)
     const value = await run()
-    if (stamp === stampOf(shape)) memory.read.set(key, { stamp, value })
+    if (stamp === stampOf(shape)) reads.set(key(), { stamp, value })
     return value
   }
 
@@ -90,12 +91,11 @@ export function gatedDatabase({ sim, db, outside, bare, gate, memory }: GatePart
 
   /** A plain statement that changed no row has changed nothing, and will not before somebody else has. */
   async function written<Row>(
-    key: string,
+    { reads, key, shape }: Asked,
     text: string,
-    shape: Shape,
     run: () => Promise<Result<Row>>,
   ): Promise<Result<Row>> {
-    const kept = memory.read.get(key)
+    const kept = reads.size > 0 ? reads.get(key()) : undefined
     if (isFresh(kept, shape)) return kept.value as Result<Row>
     if (isBare(shape)) return NONE
     const stamp = stampOf(shape)
@@ -103,8 +103,8 @@ export function gatedDatabase({ sim, db, outside, bare, gate, memory }: GatePart
     const hasPlacedNothing = isIdlePlacing(result.rows[0])
     const isNothing = hasPlacedNothing || (!COMPOSED.test(text) && result.rows.length === 0 && !result.rowCount)
     if (!isNothing) note(memory, shape)
-    else if ((hasPlacedNothing || !IMPURE.test(text)) && stamp === stampOf(shape))
-      memory.read.set(key, { stamp, value: result })
+    else if ((hasPlacedNothing || !shape.isImpure) && stamp === stampOf(shape))
+      reads.set(key(), { stamp, value: result })
     if (shape.label === OPENING) await sim.work(memory.onOpened)
     return result
   }
@@ -130,14 +130,14 @@ export function gatedDatabase({ sim, db, outside, bare, gate, memory }: GatePart
       const text = typeof sql === 'string' ? sql : sql.text
       const shape = shapeOf(text)
       const { label } = shape
-      const key = `${text}\n${JSON.stringify(values ?? [])}`
       if (label === CLAIM && !(await isDue(values![0] as readonly string[], shape))) return NONE
-      const kept = POLLED.has(label) ? memory.read.get(key) : undefined
+      const asked = { reads: readsOf(memory, text), key: keyOf(values), shape }
+      const kept = POLLED.has(label) ? asked.reads.get(asked.key()) : undefined
       if (isFresh(kept, shape)) return kept.value as never
       const run = () => db.query(sql, values)
       return through(label, () => {
-        if (!label.startsWith('db select')) return written(key, text, shape, run)
-        return IMPURE.test(text) && !POLLED.has(label) ? run() : remembered(key, shape, run)
+        if (!label.startsWith('db select')) return written(asked, text, run)
+        return shape.isImpure && !POLLED.has(label) ? run() : remembered(asked, run)
       })
     },
     async transaction(work, settings) {
@@ -184,6 +184,8 @@ const IMPURE = /\bnow\(\)|clock_timestamp|random|for (no key )?update|for (key )
 
 /** What a statement is called, and which tables it reads and writes. */
 type Shape = {
+  /** It says another thing each time. */
+  readonly isImpure: boolean
   readonly label: string
   readonly mentioned: readonly string[]
   readonly written: readonly string[]
@@ -195,6 +197,27 @@ type Shape = {
 const ANY = '*'
 const TRIGGERING = new Set(['items', 'good_prices'])
 
+/** One question, and what has been answered to others of the same text. */
+type Asked = { readonly reads: Map<string, Kept<Result<unknown>>>; key(): string; readonly shape: Shape }
+
+/** Values of a statement that writes are long, and hardly ever looked at. */
+function keyOf(values: readonly unknown[] | undefined): () => string {
+  let key: string | undefined
+  return () => {
+    key ??= JSON.stringify(values ?? [])
+    return key
+  }
+}
+
+function readsOf({ read }: StoreMemory, text: string): Asked['reads'] {
+  let reads = read.get(text)
+  if (!reads) {
+    reads = new Map()
+    read.set(text, reads)
+  }
+  return reads
+}
+
 const shapes = new Map<string, Shape>()
 
 function shapeOf(text: string): Shape {
@@ -203,6 +226,7 @@ function shapeOf(text: string): Shape {
   const written = [...text.matchAll(WRITES)].map(([, table]) => table!)
   const shape = {
     label: labelOf(text),
+    isImpure: IMPURE.test(text),
     mentioned: [...new Set([...text.matchAll(READS)].map(([, table]) => table!).concat(written))],
     written: written.some((table) => TRIGGERING.has(table)) ? [ANY] : [...new Set(written)],
     changesOnly: /^\s*(?:update|delete from)\s+([a-z_]+)/.exec(text)?.[1] ?? null,
