@@ -95,8 +95,10 @@ test('E162: a wallet that burns the gas of a settlement, and has moved its money
   const answer = await show({ ...payment, payload })
   const { code } = (await said(answer)) as unknown as { code: string }
   const { rows: sends } = await shop.store.db.query<{ versions: { hash: Hex }[] }>(
-    `select versions from sends where step = 'settle' order by ctid desc limit 1`,
+    `select s.versions from sends s join orders o on o.id = s.order_id where s.step = 'settle' and lower(o.payer) = lower($1)`,
+    [wallet.address],
   )
+  assert.equal(sends.length, 1)
   const receipt = (await native('eth_getTransactionReceipt', sends[0]!.versions[0]!.hash)) as {
     gasUsed: Hex
     status: Hex
