@@ -1,27 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isProblem } from '../../../src/base/problem.ts'
-import type { Service } from '../../../src/service/service.ts'
 import { said } from '../../checkout/counter.ts'
 import { LOT } from '../../operations/desk.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, x402UnderTest } from '../../support/credentials.ts'
 import { startShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
+import { isOpen } from '../support/moving-store.ts'
 import { startHearing } from './unreachable-chain.ts'
 
 // A healthy shop that was off for the night (nothing was ever put back) starts, and one of its nodes needs a second to answer. It sells nothing in that
 // second, so it must not ask to be paid either: what was asked for before the tills were read is not sold afterwards.
-
-function isOpen({ checkout }: Service): boolean {
-  try {
-    checkout.ensureRoom()
-    return true
-  } catch (error) {
-    if (isProblem(error)) return false
-    throw error
-  }
-}
 
 for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest])
   for (const chain of ['native', 'tempo'] as const)

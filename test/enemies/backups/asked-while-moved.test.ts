@@ -1,44 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { silentLog } from '../../../src/base/log.ts'
-import { isProblem } from '../../../src/base/problem.ts'
-import type { Service } from '../../../src/service/service.ts'
 import { copyDatabase } from '../../../src/store/copy.ts'
-import type { Database } from '../../../src/store/db.ts'
 import { LOT } from '../../operations/desk.ts'
 import { post } from '../../support/buyers.ts'
 import { mppPushUnderTest, x402UnderTest } from '../../support/credentials.ts'
 import { until } from '../../support/until.ts'
+import { isOpen, replaceable } from '../support/moving-store.ts'
 import { startWithBackup } from '../support/stepped-shop.ts'
 
 // A host died, and with it the server of the store and one replica of the shop. The standby was promoted. The other replica knows that the store has moved, waits
-// for the word of the dead one for as long as a lease, sells nothing meanwhile, and asks to be paid all the same: whoever pays then is not sold to afterwards.
-
-function replaceable(first: Database) {
-  let current = first
-  const database = new Proxy(first, {
-    get(_first, name) {
-      const member: unknown = Reflect.get(current, name)
-      return typeof member === 'function' ? member.bind(current) : member
-    },
-  })
-  return {
-    database,
-    replaceBy(other: Database) {
-      current = other
-    },
-  }
-}
-
-function isOpen({ checkout }: Service): boolean {
-  try {
-    checkout.ensureRoom()
-    return true
-  } catch (error) {
-    if (isProblem(error)) return false
-    throw error
-  }
-}
+// for the word of the dead one for as long as a lease, and sells nothing meanwhile. So it must not ask to be paid: what was asked for then buys nothing afterwards.
 
 for (const rail of [x402UnderTest, mppPushUnderTest])
   test(`E161: nobody is asked to pay by ${rail.name} while a shop whose store has moved sells nothing`, async (t) => {

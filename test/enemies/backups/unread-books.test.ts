@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { silentLog } from '../../../src/base/log.ts'
-import { isProblem } from '../../../src/base/problem.ts'
 import type { ReconcilePolicy } from '../../../src/checkout/reconcile-context.ts'
 import type { Service } from '../../../src/service/service.ts'
 import { copyDatabase } from '../../../src/store/copy.ts'
@@ -10,6 +9,7 @@ import { AT_ONCE, buy, reconcileRail } from '../../operations/desk.ts'
 import { post } from '../../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../../support/credentials.ts'
 import { until } from '../../support/until.ts'
+import { isOpen } from '../support/moving-store.ts'
 import { startWithBackup } from '../support/stepped-shop.ts'
 import { startDeaf } from './unreachable-chain.ts'
 
@@ -29,16 +29,6 @@ async function startTakenBack(t: TestContext) {
 /** Whoever keeps the books tries to; how they fare is not the question. */
 async function keepBooks(service: Service, rail: RailUnderTest, policy: Partial<ReconcilePolicy> = {}): Promise<void> {
   await reconcileRail({ service }, rail, policy).catch(() => {})
-}
-
-function isOpen({ checkout }: Service): boolean {
-  try {
-    checkout.ensureRoom()
-    return true
-  } catch (error) {
-    if (isProblem(error)) return false
-    throw error
-  }
 }
 
 for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest])

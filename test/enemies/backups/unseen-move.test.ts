@@ -9,28 +9,12 @@ import { AT_ONCE, buy, LOT, LOT_PRICE, reconcileRail } from '../../operations/de
 import { post } from '../../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../../support/credentials.ts'
 import type { TestShop } from '../../support/shop.ts'
+import { replaceable } from '../support/moving-store.ts'
 import { startWithBackup } from '../support/stepped-shop.ts'
 import { forgetPurchase } from './forgotten-purchase.ts'
 
 // E150, before the shop itself knows: whoever watches the store looks once in a second, and sees nothing while it does not answer. A payment may be shown
 // meanwhile. Nobody watches here.
-
-/** What a server is that is replaced under the same address. */
-function replaceable(first: Database) {
-  let current = first
-  const database = new Proxy(first, {
-    get(_first, name) {
-      const member: unknown = Reflect.get(current, name)
-      return typeof member === 'function' ? member.bind(current) : member
-    },
-  })
-  return {
-    database,
-    replaceBy(other: Database) {
-      current = other
-    },
-  }
-}
 
 /** A shop that knew of all that was sold, under which an older copy of its store was put. */
 async function openMoved({ shop, backup }: { readonly shop: TestShop; readonly backup: Database }): Promise<Service> {
