@@ -112,6 +112,30 @@ suite('an answer that was given before is given again only while it is true', ()
     assert.equal(await asked(to), 7n)
   })
 
+  test('what changes elsewhere changes no answer, and what is put back is answered as before', async () => {
+    const [to, elsewhere] = [await placed(saying('47')), await placed(saying('47'))]
+    const answers: bigint[] = []
+    for (const [where, amount] of [
+      [to, 3n],
+      [elsewhere, 8n],
+      [to, 4n],
+      [elsewhere, 4n],
+      [to, 3n],
+    ] as const) {
+      await rpc('dev_setBalance', where, toHex(amount))
+      answers.push(await asked(to), await asked(elsewhere))
+    }
+    assert.deepEqual(answers, [3n, 0n, 3n, 8n, 4n, 8n, 4n, 4n, 3n, 4n])
+  })
+
+  test('another program at the same address gives its own answer', async () => {
+    const to = await placed(saying('47'))
+    await rpc('dev_setBalance', to, toHex(9n))
+    assert.equal(await asked(to), 9n)
+    await rpc('dev_setCode', to, '0x465f5260205ff3')
+    assert.equal(await asked(to), BigInt(chain.chainId))
+  })
+
   test('a contract that looks at the time sees it pass', async () => {
     const to = await placed(saying('42'))
     const before = await asked(to)

@@ -20,8 +20,6 @@ export type Ledger = {
   block(number: number): Block | undefined
   blockByHash(hash: Hash): Block | undefined
   find(transaction: Hash): BlockPlace | undefined
-  /** The number of the state after a block: where it is the same, nothing was changed in between. No number is ever used again. */
-  stateAfter(number: number): number
   push(block: Block): void
   /** Takes the head off. */
   pop(): Block
@@ -32,8 +30,6 @@ const HISTORY_BLOCKS = 2_048
 
 export function createLedger(genesis: Block): Ledger {
   const blocks: Block[] = [genesis]
-  const states: number[] = [0]
-  let newestState = 0
   const numbers = new Map<Hash, number>([[genesis.hash, 0]])
   const places = new Map<Hash, { number: number; index: number }>()
 
@@ -48,10 +44,8 @@ export function createLedger(genesis: Block): Ledger {
       const block = blocks[at.number]!
       return { block, index: at.index, transaction: block.transactions[at.index]! }
     },
-    stateAfter: (number) => states[number]!,
     push(block) {
       blocks.push(block)
-      states.push(block.changes?.length === 0 ? states.at(-1)! : ++newestState)
       numbers.set(block.hash, block.number)
       block.transactions.forEach(({ hash }, index) => void places.set(hash, { number: block.number, index }))
       const old = blocks[block.number - HISTORY_BLOCKS]
@@ -59,7 +53,6 @@ export function createLedger(genesis: Block): Ledger {
     },
     pop() {
       const block = blocks.pop()!
-      states.pop()
       numbers.delete(block.hash)
       for (const { hash } of block.transactions) places.delete(hash)
       return block

@@ -18,6 +18,9 @@ type Cell<Table extends string, Value> = {
 /** A write that can be taken back. */
 export type CellChange = Write & { readonly before: Write['after'] }
 
+/** What somebody found in the cells that they looked at. As long as it is there they would find the same. */
+export type Reading = readonly Pick<CellChange, 'table' | 'key' | 'before'>[]
+
 const tablesOf = () => ({
   account: plainTable<AccountRecord>(),
   storage: nestedTable(),
@@ -43,15 +46,31 @@ export type Cells = {
   /** Writes past the undo log. Returns what it takes to go back. */
   apply(writes: readonly Write[]): readonly CellChange[]
   unapply(changes: readonly CellChange[]): void
+  /** What `work` looks at, each cell once, as it was then. One at a time. */
+  watch<Result>(work: () => Promise<Result>): Promise<{ readonly result: Result; readonly reading: Reading }>
+  stillReads(reading: Reading): boolean
 }
 
 export function createCells(): Cells {
   const tables = tablesOf()
   const undo: Pick<CellChange, 'table' | 'key' | 'before'>[] = []
+  let seen: Map<string, Reading[number]> | null = null
   const set = (table: keyof Tables, key: string, value: Write['after']) => tables[table].set(key, value as never)
 
+  /** The same table, for whoever must be watched. */
+  function watched<Table extends keyof Tables>(table: Table): Tables[Table] {
+    const get = (key: string) => {
+      const before = tables[table].get(key)
+      if (seen && !seen.has(table + key)) seen.set(table + key, { table, key, before })
+      return before
+    }
+    return { ...tables[table], get } as Tables[Table]
+  }
+
   return {
-    ...tables,
+    account: watched('account'),
+    storage: watched('storage'),
+    nonce: watched('nonce'),
     put({ table, key, after }) {
       undo.push({ table, key, before: tables[table].get(key) })
       set(table, key, after)
@@ -86,12 +105,24 @@ export function createCells(): Cells {
     unapply(changes) {
       for (const { table, key, before } of changes.toReversed()) set(table, key, before)
     },
+    async watch(work) {
+      const own = new Map<string, Reading[number]>()
+      seen = own
+      try {
+        const result = await work()
+        return { result, reading: [...own.values()] }
+      } finally {
+        seen = null
+      }
+    },
+    stillReads: (reading) => reading.every(({ table, key, before }) => isSame(before, tables[table].get(key))),
   }
 }
 
 /** The EVM writes every account that it touches, mostly as it was. */
 function isSame(before: unknown, after: unknown): boolean {
   if (before === after) return true
+  if (before instanceof Uint8Array && after instanceof Uint8Array) return Buffer.compare(before, after) === 0
   if (!isAccount(before) || !isAccount(after)) return false
   return before.nonce === after.nonce && before.balance === after.balance && before.code === after.code
 }

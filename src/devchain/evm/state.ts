@@ -3,7 +3,7 @@ import { OriginalStorageCache } from '@ethereumjs/statemanager'
 import { Account, type Address as EvmAddress } from '@ethereumjs/util'
 import type { Address } from '../../base/address.ts'
 import { type Hex, toHex } from '../../base/hex.ts'
-import { type AccountRecord, type CellChange, type Cells, createCells, type Write } from './cells.ts'
+import { type AccountRecord, type CellChange, type Cells, createCells, type Reading, type Write } from './cells.ts'
 import { makeCode, noCode } from './code.ts'
 
 /** The accounts of the chain. It is also what EthereumJS asks for as a state manager. */
@@ -20,6 +20,9 @@ export type State = StateManagerInterface & {
   dropChanges(): void
   apply(writes: readonly Write[]): readonly CellChange[]
   unapply(changes: readonly CellChange[]): void
+  /** What `work` looks at. As long as the state still reads so, it would come to the same. */
+  watch<T>(work: () => Promise<T>): Promise<{ readonly result: T; readonly reading: Reading }>
+  stillReads(reading: Reading): boolean
 }
 
 const EMPTY = new Uint8Array()
@@ -27,7 +30,7 @@ const noAccount: AccountRecord = { nonce: 0n, balance: 0n, code: noCode }
 
 export function createState(): State {
   const cells = createCells()
-  const { takeChanges, apply, unapply } = cells
+  const { takeChanges, apply, unapply, watch, stillReads } = cells
   return {
     ...managerOf(cells),
     account: (address) => accountAt(cells, address.toLowerCase()),
@@ -47,6 +50,8 @@ export function createState(): State {
     dropChanges: () => cells.rewind(0),
     apply,
     unapply,
+    watch,
+    stillReads,
   }
 }
 

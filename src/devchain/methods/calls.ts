@@ -2,6 +2,7 @@ import { type Hash, ZERO_ADDRESS } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import type { Block } from '../blocks/block.ts'
 import { invalidParams, RpcError } from '../errors.ts'
+import type { Reading } from '../evm/cells.ts'
 import type { BlockContext } from '../evm/machine.ts'
 import type { Methods, Node } from '../node.ts'
 import { quantity } from '../quantity.ts'
@@ -10,22 +11,32 @@ import { estimateGas, outputOf } from './simulation.ts'
 
 const ANSWERS_MAX = 2_000
 
+/** An answer holds for every state that reads the same where it looked. */
+type Answer = { readonly output: Hex; readonly reading: Reading }
+
 /** Methods that run something and keep nothing of it. */
 export function callMethods(node: Node): Methods {
-  /** Shops ask the same again and again, and most of it changes by transactions only. */
-  const known = new Map<string, Hex>()
+  /** Shops ask the same again and again, and what they ask about seldom changes. */
+  const known = new Map<string, Answer>()
+
+  async function answer(query: unknown, context: BlockContext): Promise<Hex> {
+    const { state } = node
+    const question = JSON.stringify(query)
+    const kept = known.get(question)
+    if (kept && state.stillReads(kept.reading)) return kept.output
+    const request = readCallRequest(query)
+    const { result, reading } = await state.watch(() => outputOf(node, request, context))
+    const { output, readsBlock } = result
+    if (known.size >= ANSWERS_MAX) known.clear()
+    // What it would pay depends on the fees of the moment.
+    if (!readsBlock && !request.maxFeePerGas) known.set(question, { output, reading })
+    return output
+  }
+
   return {
     async eth_call([query, tag, overrides], height) {
       refuseOverrides(overrides)
-      const request = readCallRequest(query)
-      const question = `${node.history.ledger.stateAfter(blockAt(node, { tag, height }).number)} ${JSON.stringify(query)}`
-      const kept = known.get(question)
-      if (kept !== undefined) return kept
-      const { output, readsBlock } = await runOn(node, { tag, height }, (context) => outputOf(node, request, context))
-      // What it would pay depends on the fees of the moment.
-      if (!readsBlock && !request.maxFeePerGas) known.set(question, output)
-      if (known.size > ANSWERS_MAX) known.clear()
-      return output
+      return runOn(node, { tag, height }, (context) => answer(query, context))
     },
     eth_estimateGas([query, tag, overrides], height) {
       refuseOverrides(overrides)
