@@ -1,18 +1,20 @@
 import * as z from 'zod'
+import { once } from '../base/once.ts'
 
 /** A query string has only texts; fields that are whole numbers in the body are so here too. */
 export function asQuery<Shape extends z.ZodRawShape>(
   schema: z.ZodObject<Shape>,
 ): z.ZodType<z.output<z.ZodObject<Shape>>> {
-  const numeric = new Set(
-    Object.entries(schema.shape).flatMap(([key, field]) => (isWhole(field as z.ZodType) ? [key] : [])),
+  // Asked of each field only when somebody calls: a shop has some sixty queries, and starts without them.
+  const numeric = once(
+    () => new Set(Object.entries(schema.shape).flatMap(([key, field]) => (isWhole(field as z.ZodType) ? [key] : []))),
   )
   const convert = (value: unknown) => {
     if (typeof value !== 'object' || value === null) return value
     return Object.fromEntries(
       Object.entries(value).map(([key, text]) => [
         key,
-        numeric.has(key) && /^-?\d{1,15}$/.test(String(text)) ? Number(text) : text,
+        numeric().has(key) && /^-?\d{1,15}$/.test(String(text)) ? Number(text) : text,
       ]),
     )
   }
