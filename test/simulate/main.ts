@@ -6,7 +6,8 @@ import type { Move } from './actors/enemy.ts'
 import { addCoverage, newCoverage, printCoverage } from './coverage.ts'
 import { type Fault, KINDS } from './faults.ts'
 import { KEPT } from './kept.ts'
-import { loadHookWithout, rememberingHook } from './mends.ts'
+import { loadHookWithout } from './mends.ts'
+import { rememberingHook } from './remembered.ts'
 import type { Verdict } from './run.ts'
 
 // `npm run simulate`: universes that a seed decides, judged from outside.
@@ -94,7 +95,7 @@ function workersOf(jobs: number): Promise<Tally>[] {
 }
 
 async function work(): Promise<Tally> {
-  registerHooks(rememberingHook)
+  registerHooks(rememberingHook())
   if (values.without) registerHooks(loadHookWithout(values.without))
   // Nobody reads where an error came from unless a universe is told.
   if (!values.seed) Error.stackTraceLimit = 0

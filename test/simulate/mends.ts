@@ -1,7 +1,5 @@
 import type { LoadHookSync } from 'node:module'
-
-/** One place in `src/`, as it was before something was mended. */
-type Cut = { readonly file: string; readonly from: string; readonly to: string }
+import { type Cut, rewriting } from './rewriting.ts'
 
 /**
  * Mends that can be taken out, to see that the simulator finds what they are for. Nothing in `src/` knows of this: the text of a file is
@@ -116,30 +114,4 @@ export function loadHookWithout(name: string): { readonly load: LoadHookSync } {
   const cuts = mends[name]
   if (!cuts) throw new TypeError(`no mend is called ${name}; there are ${Object.keys(mends).join(', ')}`)
   return rewriting(name, cuts)
-}
-
-/** For `registerHooks`: where a contract may jump to is worked out once. A twentieth of a universe's time; the package is pinned, so its text is too. */
-export const rememberingHook: { readonly load: LoadHookSync } = rewriting('what is remembered', [
-  {
-    file: '@ethereumjs/evm/dist/esm/interpreter.js',
-    from: 'this._getValidJumpDestinations(this._runState.code)',
-    to: `((globalThis.jumpsOf ??= new WeakMap()).get(this._runState.code) ??
-      (globalThis.jumpsOf.set(this._runState.code, this._getValidJumpDestinations(this._runState.code)), globalThis.jumpsOf.get(this._runState.code)))`,
-  },
-])
-
-function rewriting(name: string, cuts: readonly Cut[]): { readonly load: LoadHookSync } {
-  return {
-    load(url, context, nextLoad) {
-      const loaded = nextLoad(url, context)
-      const own = cuts.filter(({ file }) => url.endsWith(`/${file}`))
-      if (own.length === 0) return loaded
-      let text = Buffer.from(loaded.source as Uint8Array).toString('utf8')
-      for (const { file, from, to } of own) {
-        if (!text.includes(from)) throw new TypeError(`${name}: ${file} reads differently now`)
-        text = text.replace(from, () => to)
-      }
-      return { ...loaded, source: text }
-    },
-  }
 }

@@ -116,8 +116,9 @@ export function createScheduler({ chance, isTold, onStep }: SchedulerOptions): S
     if (next === Number.POSITIVE_INFINITY) return 'idle'
     if (next > untilMs) return 'late'
     now = Math.max(now, next)
-    const due = timers.filter(({ at, actor }) => at <= now && actor.stoppedUntil <= now)
-    timers = timers.filter((timer) => !due.includes(timer))
+    const isDue = ({ at, actor }: Timer) => at <= now && actor.stoppedUntil <= now
+    const due = timers.filter(isDue)
+    timers = timers.filter((timer) => !isDue(timer))
     ready.push(...due.sort((a, b) => a.at - b.at || a.order - b.order))
     return 'moved'
   }
