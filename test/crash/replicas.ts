@@ -102,8 +102,9 @@ function replicaOf(child: ChildProcess, url: string, clockAtStart: number): Repl
   }
 }
 
+/** One that has just died does not hear it: that is told by its end, and is no error. */
 function say(child: ChildProcess, message: ToServer): void {
-  child.send(message)
+  child.send(message, () => {})
 }
 
 type Word = 'ready' | 'listening' | 'armed'
