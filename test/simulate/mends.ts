@@ -112,7 +112,11 @@ export const mends: Readonly<Record<string, readonly Cut[]>> = {
       from: '(memo !== null && (await isMemoShownByAny(rpc, asset, { to, memo, from, amount }, BigInt(fromBlock))))',
       to: 'false',
     },
-    { file: 'src/rails/mpp/settlement.ts', from: 'if (!(await isRemembered(rpc, BigInt(fromBlock))))', to: 'if (false)' },
+    {
+      file: 'src/rails/mpp/settlement.ts',
+      from: 'if (!(await isRemembered(rpc, BigInt(fromBlock))))',
+      to: 'if (false)',
+    },
     {
       file: 'src/rails/mpp/payment-search.ts',
       from: "if (memo === null || sender === null || !isGenuine(push.terms, credential, 'then')) return null",
