@@ -10,7 +10,8 @@ import {
   doubtTills,
   isSetAsideSince,
   isTillKnown,
-  quarantinedAt,
+  type Quarantines,
+  quarantines,
   tillsLastRead,
   trustTill,
 } from '../store/tills/till-trust.ts'
@@ -59,12 +60,14 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
   let state: 'starting' | 'open' | 'moved' = 'starting'
 
   async function learn(): Promise<void> {
+    // Before anything speaks against the store: what another replica sets aside from now on need not be set aside again.
+    const noted = await quarantines(db)
     const recent = memory.recent()
     const { lineage, known } = await lookAtStore(db, recent)
     const hasLost = known < recent.length
     await testify(db, { id, lineage, hasLost })
     const isWhole = await isVouchedFor(context, lineage, parts.patienceMs)
-    const hasProof = await learnTills(context, parts, isWhole)
+    const hasProof = await learnTills(context, parts, { isWhole, noted })
     await testify(db, { id, lineage, hasLost: false })
     await dismissSilent(db, lineage)
     memory.accept(lineage, hasLost ? recent : [])
@@ -158,23 +161,24 @@ async function isVouchedFor(
 async function learnTills(
   context: ReconcileContext,
   { countSends }: Pick<GateParts, 'countSends'>,
-  isWhole: boolean,
+  { isWhole, noted }: { readonly isWhole: boolean; readonly noted: Quarantines },
 ): Promise<boolean> {
   const counts = await countSends()
   const hasProof = !isWhole || counts.some(({ isBeyond }) => isBeyond)
   // Other replicas may have other tills, and find no proof any more: a replica that has a till compares it with the chain.
-  if (hasProof) await doubtTills(context.db)
-  await addYoungerTills(context)
-  for (const till of context.tills) await learnTill(context, till, hasProof)
+  if (hasProof) await doubtTills(context.db, noted)
+  await addYoungerTills(context, hasProof)
+  for (const till of context.tills) await learnTill(context, till, { hasProof, since: noted.get(till.id) ?? 0 })
   // Only now: the counts are proof until all orphaned payments are in quarantine, not for ever. An operator who replaces a key empties the old one by hand.
   await noteCounts(context.db, counts)
   return hasProof
 }
 
 /** A copy that is older than a till does not know it. Payments that arrived there since the other tills were last read may have been spent too. */
-async function addYoungerTills({ db, tills, policy }: ReconcileContext): Promise<void> {
+async function addYoungerTills({ db, tills, policy }: ReconcileContext, hasProof: boolean): Promise<void> {
+  const { silenceSecondsMax } = policy
   const ids = tills.map(({ id }) => id)
-  const last = await tillsLastRead(db, ids, policy.silenceSecondsMax)
+  const last = await tillsLastRead(db, ids, { silenceSecondsMax, hasProof })
   if (!last?.isDoubted) return
   const { until } = last
   for (const till of tills)
@@ -185,16 +189,19 @@ async function addYoungerTills({ db, tills, policy }: ReconcileContext): Promise
 /**
  * Reads what arrived since the till was last read. If the store may have forgotten purchases, all orphaned payments go into quarantine.
  */
-async function learnTill(context: ReconcileContext, till: Till, hasProof: boolean): Promise<void> {
+async function learnTill(
+  context: ReconcileContext,
+  till: Till,
+  { hasProof, since }: { readonly hasProof: boolean; readonly since: number },
+): Promise<void> {
   const { db, policy, log } = context
-  const lastSetAside = await quarantinedAt(db, till.id)
   await doubtAfterSilence(db, till.id, policy.silenceSecondsMax)
   const scan = await scanTill(context, till)
   const { mark } = scan
   const mayHaveLost = mark.isNew ? till.sinceBlock !== null : hasProof || mark.isDoubted
   if (!mayHaveLost) return trustTill(db, till.id)
   // Another replica has done so meanwhile, and sells: what was asked for and came since belongs to its buyers.
-  if (await isSetAsideSince(db, till.id, lastSetAside)) return
-  await quarantine(context, till, scan)
+  if (await isSetAsideSince(db, till.id, since)) return
+  await quarantine(context, till, { ...scan, since })
   log.warn('the store was behind the chain: payments without an order are held', { till: till.id, hasProof })
 }

@@ -9,7 +9,7 @@ import { askedSince } from '../store/shop-terms.ts'
 import { listArrivals, sumOfArrivals } from '../store/tills/arrivals.ts'
 import { findMissing, listMissing, type MissingSettlement, writeOff } from '../store/tills/missing-settlements.ts'
 import { openTill, recordArrivals, recordReport, recordScan, type TillMark } from '../store/tills/scan.ts'
-import { addDoubtedTill } from '../store/tills/till-trust.ts'
+import { addDoubtedTill, quarantinedAt } from '../store/tills/till-trust.ts'
 import { withLease } from './exclusive-lease.ts'
 import { matchMissing, matchTill } from './match.ts'
 import { workOrphans } from './orphans.ts'
@@ -62,9 +62,10 @@ export async function reconcile(context: ReconcileContext): Promise<readonly Til
 export async function reconcileTill(context: ReconcileContext, till: Till, lease: Lease): Promise<TillReport> {
   const begunAt = context.clock.now()
   await assertLearned(context)
+  const since = await quarantinedAt(context.db, till.id)
   const scan = await scanTill(context, till)
   // A replica that starts does this before it sells; here it is for a store that was restored under a shop that sells.
-  if (scan.mark.isDoubted) await quarantine(context, till, scan)
+  if (scan.mark.isDoubted) await quarantine(context, till, { ...scan, since })
   await workOrphans(context, till)
   await workMissing(context, till, { mark: scan.mark, begunAt, lease })
   return report(context, till, scan, await till.watchSends(lease))

@@ -16,15 +16,24 @@ export async function trustTill(db: Database, id: string): Promise<void> {
   await db.query(TRUST, [id, db.filesBornAt])
 }
 
+/** For a statement about tills: another replica has set everything aside since then, in this store. The arguments are SQL; a null time is not known. */
+const isSetAside = (files: string, since: string) => `(
+      birth = ${bornIn(files)}
+      and floor(extract(epoch from set_aside_at) * 1000) > ${since}::float8) is true`
+
 const TRUST_AGAIN = statement(`
   update tills
   set birth = ${bornIn('$2')},
       set_aside_at = now()
-  where id = $1`)
+  where id = $1
+    and not ${isSetAside('$2', '$3')}`)
 
-/** The same after a quarantine of everything that the store may have forgotten of this till, as far as the chain shows it. */
-export async function trustAfterQuarantine(db: Database, id: string): Promise<void> {
-  await db.query(TRUST_AGAIN, [id, db.filesBornAt])
+/**
+ * The same after a quarantine of everything that the store may have forgotten of this till, as far as the chain shows it. Where another replica has
+ * done that since, it may sell again: the later of both must not make void what it has asked for.
+ */
+export async function trustAfterQuarantine(db: Database, id: string, since: number): Promise<void> {
+  await db.query(TRUST_AGAIN, [id, db.filesBornAt, since])
 }
 
 const QUARANTINED_AT = statement<{ set_aside_at: Date | null }>(`
@@ -37,12 +46,23 @@ export async function quarantinedAt(queryable: Queryable, id: string): Promise<n
   return (await queryable.query(QUARANTINED_AT, [id])).rows[0]?.set_aside_at?.getTime() ?? 0
 }
 
+const QUARANTINES = statement<{ id: string; set_aside_at: Date | null }>(`
+  select id, set_aside_at
+  from tills`)
+
+/** When the last quarantine of each till that the store knows ended; 0: there was none. */
+export type Quarantines = ReadonlyMap<string, number>
+
+export async function quarantines(queryable: Queryable): Promise<Quarantines> {
+  const { rows } = await queryable.query(QUARANTINES)
+  return new Map(rows.map(({ id, set_aside_at }) => [id, set_aside_at?.getTime() ?? 0]))
+}
+
 const SET_ASIDE_SINCE = statement(`
   select
   from tills
   where id = $1
-    and birth = ${bornIn('$2')}
-    and floor(extract(epoch from set_aside_at) * 1000) > $3`)
+    and ${isSetAside('$2', '$3')}`)
 
 /** Has another replica set everything aside since then, and is this till trusted again? Trust alone would not do: it may have missed why others doubt. */
 export async function isSetAsideSince(db: Database, id: string, since: number): Promise<boolean> {
@@ -90,6 +110,13 @@ export async function doubtAfterSilence(queryable: Queryable, id: string, second
 const DOUBT = statement<{ id: string }>(`
   update tills
   set birth = 'put back'
+  where not ${isSetAside(
+    '$1',
+    `(
+        select at
+        from unnest($2::text[], $3::float8[]) as noted (till, at)
+        where till = tills.id)`,
+  )}
   returning id`)
 
 // Of those that are doubted: a replica that has read the other tills since does not tell where the copy ends. For a store without any of these tills the
@@ -99,20 +126,21 @@ const KEPT = statement<{ kept_until: Date | null; is_doubted: boolean | null }>(
     select alive_at,
            id = any ($1) as is_own,
            alive_at < now() - make_interval(secs => $3) as is_silent,
-           coalesce(birth <> ${bornIn('$2')}, false) as is_other
+           $4 or coalesce(birth <> ${bornIn('$2')}, false) as is_other
     from tills
   )
   select coalesce(max(alive_at) filter (where is_own and (is_silent or is_other)), max(alive_at)) as kept_until,
          bool_and(is_silent) or bool_or(is_own and (is_silent or is_other)) as is_doubted
   from known`)
 
-/** When tills were last read in this store, and whether the store may be older than that, by what these tills show. Null: it has no tills. */
+/** When tills were last read in this store, and whether the store may be older than that, by what these tills show or by proof. Null: it has no tills. */
 export async function tillsLastRead(
   db: Database,
   tills: readonly string[],
-  silenceSecondsMax: number,
+  { silenceSecondsMax, hasProof }: { readonly silenceSecondsMax: number; readonly hasProof: boolean },
 ): Promise<{ readonly until: number; readonly isDoubted: boolean } | null> {
-  const { kept_until, is_doubted } = (await db.query(KEPT, [tills, db.filesBornAt, silenceSecondsMax])).rows[0]!
+  const { kept_until, is_doubted } = (await db.query(KEPT, [tills, db.filesBornAt, silenceSecondsMax, hasProof]))
+    .rows[0]!
   return kept_until && { until: kept_until.getTime(), isDoubted: is_doubted === true }
 }
 
@@ -137,7 +165,10 @@ export async function isTillKnown(queryable: Queryable, id: string): Promise<boo
   return (await queryable.query(IS_KNOWN, [id])).rows[0]!.is_known
 }
 
-/** Doubts all tills, because an operator or a replica knows that the store was restored. Returns those that will be compared with the chain. */
-export async function doubtTills(queryable: Queryable): Promise<readonly string[]> {
-  return (await queryable.query(DOUBT)).rows.map(({ id }) => id)
+/**
+ * Doubts all tills, because an operator or a replica knows that the store was restored; but for those that another replica has set aside since these
+ * were noted. Returns those that will be compared with the chain.
+ */
+export async function doubtTills(db: Database, noted: Quarantines = new Map()): Promise<readonly string[]> {
+  return (await db.query(DOUBT, [db.filesBornAt, [...noted.keys()], [...noted.values()]])).rows.map(({ id }) => id)
 }
