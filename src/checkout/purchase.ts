@@ -78,7 +78,22 @@ export async function refuse<Input extends JsonObject>(
   const problem = await refusalOfMisplaced(checkout, misplaced)
   // Once money may have moved the client is not asked to pay, at whichever address the payment is shown.
   if (problem.status !== 402) throw problem
-  return challenge({ checkout, offer, request }, await priceShown(offer, request), { why: 'refused', problem })
+  return askAgain({ checkout, offer, request }, problem)
+}
+
+/** Asks for another payment, of a payer whose payment was refused; like any payer, not before the shop sells. */
+async function askAgain<Input extends JsonObject>(
+  call: Omit<PaidCall<Input>, 'credential'>,
+  problem: Problem,
+): Promise<Outcome> {
+  const { checkout, offer, request } = call
+  try {
+    await checkout.assertSelling(offer.good.surface, offer.rail.name)
+  } catch (error) {
+    // What could not be read was not looked for either.
+    throw unsure(error, false)
+  }
+  return challenge(call, await priceShown(offer, request), { why: 'refused', problem })
 }
 
 /** What to do with a payment that no order and no arrival has. */
@@ -98,7 +113,9 @@ async function answerPaid<Input extends JsonObject>(
   } catch (failure) {
     const error = await refusalOfUnreadable(call.checkout, failure)
     if (!isProblem(error) || error.status !== 402) throw noted(call, error)
-    return challenge(call, await priceShown(offer, request), { why: 'refused', problem: error })
+    return askAgain(call, error).catch((failure: unknown) => {
+      throw noted(call, failure)
+    })
   }
 }
 

@@ -12,6 +12,8 @@ import { startHearing } from './unreachable-chain.ts'
 // A healthy shop that was off for the night (nothing was ever put back) starts, and one of its nodes needs a second to answer. It sells nothing in that
 // second, so it must not ask to be paid either: what was asked for before the tills were read is not sold afterwards.
 
+const BENEFICIARY = '0x00000000000000000000000000000000000b0b00'
+
 for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest])
   for (const chain of ['native', 'tempo'] as const)
     test(`E161: nobody is asked to pay by ${rail.name} while a shop that was off for the night learns, with ${chain} silent; then it sells`, async (t) => {
@@ -46,4 +48,30 @@ for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest])
     const url = `${service.url}/agentic/${rail.rail}/buy`
     const credential = await rail.pay(shop, buyer, await fetch(url, post(request)))
     assert.equal((await fetch(url, post(request, { [rail.header]: credential }))).status, 200)
+  })
+
+/** What clients send that the rail cannot read: cut, of another shop's protocol, or of an earlier version. */
+const UNREAD = [
+  ['an MPP credential that is no JSON', 'mpp', { authorization: 'Payment abc' }],
+  ['a payment by x402 where MPP is taken', 'mpp', { 'payment-signature': 'abc' }],
+  ['a payment by MPP where x402 is taken', 'x402', { authorization: 'Payment abc' }],
+  ['a payment by the first version of x402', 'x402', { 'x-payment': 'abc' }],
+] as const
+
+for (const [what, path, headers] of UNREAD)
+  test(`E166: nor is whoever shows ${what}: it cannot be read, and is no reason to ask for another one before the shop sells`, async (t) => {
+    const shop = await startShop({ withoutWorker: true })
+    t.after(() => shop.stop())
+    await shop.store.db.query(`update tills set alive_at = now() - interval '8 hours'`)
+    const { service, hear } = await startHearing(
+      { shop, backup: await shop.store.replica() },
+      { chain: 'tempo', isDeaf: true },
+    )
+    const show = () => fetch(`${service.url}/agentic/${path}/buy`, post({ ...LOT, beneficiary: BENEFICIARY }, headers))
+    const answer = await show()
+    const { payment } = await said(answer.clone())
+    assert.deepEqual([answer.status, payment.taken], [503, 'unknown'])
+    hear()
+    await until(async () => isOpen(service))
+    assert.equal((await show()).status, 402)
   })
