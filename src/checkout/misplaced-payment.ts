@@ -45,13 +45,19 @@ const AUTHORIZATION_MS_MAX = 3_600_000
 
 /** The time at which it was asked for may be in the part that is missing. So soon after a restore, it may be what a forgotten purchase has sent. */
 async function hasBought({ orders, clock }: Checkout, { handles }: SpoiltPayment): Promise<boolean> {
-  return (await orders.isAnyHandleKnown(handles)) || orders.mayHaveForgotten(clock.now() - AUTHORIZATION_MS_MAX)
+  return (
+    (await orders.isAnyHandleKnown(handles)) ||
+    orders.mayHaveForgotten({ askedAt: clock.now() - AUTHORIZATION_MS_MAX, place: null })
+  )
 }
 
 /** May a purchase that the store has forgotten have sent this authorization, so that it may land yet? */
 export async function mayBeUnderWay(checkout: Checkout, rail: Rail, credential: Credential): Promise<boolean> {
   if (await checkout.isInDoubt()) return true
-  return (await checkout.orders.mayHaveForgotten(credential.askedAt)) && !(await isSurelyOver(rail, credential))
+  return (
+    (await checkout.orders.mayHaveForgotten({ askedAt: credential.askedAt, place: rail })) &&
+    !(await isSurelyOver(rail, credential))
+  )
 }
 
 async function hasMoved(checkout: Checkout, { rail, credential }: Exclude<ShownPayment, Problem>): Promise<boolean> {

@@ -193,7 +193,7 @@ async function buyOrSendBack<Input extends JsonObject>(call: PaidCall<Input>): P
     if (!isProblem(error) || credential.funds === 'captured') throw error
     // A store that may be an older copy of itself can say neither that it was not taken nor that it has bought nothing.
     if (await checkout.isInDoubt()) throw error.status === 402 ? notLearned(error) : unsure(error, false)
-    const isForgotten = await checkout.orders.mayHaveForgotten(credential.askedAt)
+    const isForgotten = await checkout.orders.mayHaveForgotten({ askedAt: credential.askedAt, place: offer.rail })
     // Whatever the error is: a forgotten purchase may have sent the payment, and until it expires it may land yet.
     if (isForgotten && !(await isSurelyOver(offer.rail, credential))) throw await notSold(call, MAY_HAVE_BOUGHT)
     // The chain is not asked about a request that could buy nothing anyway, unless the shop itself may have sent the payment.

@@ -150,7 +150,7 @@ const ASKED_FOR_MS_MAX = 30 * 24 * 3_600_000
 
 /** A store that was put back knows no order since then, and of what was taken for one it knows only the names that the chain shows. */
 async function mayHaveForgotten({ isInDoubt, orders, clock }: Checkout): Promise<boolean> {
-  return (await isInDoubt()) || orders.mayHaveForgotten(clock.now() - ASKED_FOR_MS_MAX)
+  return (await isInDoubt()) || orders.mayHaveForgotten({ askedAt: clock.now() - ASKED_FOR_MS_MAX, place: null })
 }
 
 /** Without a purchase, or after its order had been given up. */

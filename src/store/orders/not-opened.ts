@@ -91,7 +91,7 @@ export async function whyNotOpened(db: Database, presented: Presented): Promise<
   // A payment that is known already hears of its order even when the shelf is empty by now: perhaps it emptied it.
   if (known) return { kind: 'known', order: known }
   if (presented.lineage !== null && (await lookAtStore(db, [])).lineage !== presented.lineage) return { kind: 'moved' }
-  if (await mayHaveForgotten(db, presented.askedAt)) return { kind: 'forgotten' }
+  if (await mayHaveForgotten(db, { askedAt: presented.askedAt, place: payment })) return { kind: 'forgotten' }
   // A payer whose earlier money may have moved reads that first, whatever else speaks against them. Captured money is not refused for it.
   const earlier = payment.funds === 'authorized' ? await earlierPayment(db, presented) : null
   if (earlier) return earlier

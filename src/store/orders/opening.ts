@@ -12,7 +12,7 @@ import { ofLineage } from '../lineage.ts'
 import { NOT_REFUSED } from '../refusals.ts'
 import { isPausedRail } from '../sales-pauses.ts'
 import { statement } from '../statement.ts'
-import { mayBeForgotten } from '../tills/till-trust.ts'
+import { mayBeForgotten, tillOf } from '../tills/till-trust.ts'
 import { liabilities, refundsToday, struckUntil } from './exposure.ts'
 import { begunBy, type HoldParameters, holdValues, inOrder, takenBy } from './holds.ts'
 import { type NotOpened, type Presented, UNRESOLVED, whyNotOpened } from './not-opened.ts'
@@ -52,7 +52,7 @@ const OPEN = statement<{ created_at: Date; lease: string }>(`
     select identity, regexp_replace(identity, '^.*/', ''), $1
     from unnest($2::text[]) as identity
     where ${ofLineage('$36')}
-      and not ${mayBeForgotten('$38')}
+      and not ${mayBeForgotten({ askedAt: '$38', till: '$39', files: '$40' })}
     on conflict (identity) do update
     set order_id = excluded.order_id,
         ${NOT_REFUSED}
@@ -148,9 +148,12 @@ const TURN = statement(`
   select pg_advisory_xact_lock(hashtextextended($1, 0))`)
 
 async function tryToOpen(db: Database, opening: Opening, manner: Manner): Promise<OpenOutcome | null> {
+  const { filesBornAt: files } = db
   try {
     const opened =
-      manner === 'at_once' ? await insert(db, opening, manner) : await db.transaction((tx) => insertInTurn(tx, opening))
+      manner === 'at_once'
+        ? await insert(db, opening, { manner, files })
+        : await db.transaction((tx) => insertInTurn(tx, opening, files))
     return opened ?? (await whyNotOpened(db, opening))
   } catch (error) {
     const isRace = isForeignKeyViolation(error) || isUniqueViolation(error, 'orders_idempotency') || isConflict(error)
@@ -159,13 +162,17 @@ async function tryToOpen(db: Database, opening: Opening, manner: Manner): Promis
   }
 }
 
-async function insertInTurn(tx: Transaction, opening: Opening): Promise<OpenOutcome | null> {
+async function insertInTurn(tx: Transaction, opening: Opening, files: string): Promise<OpenOutcome | null> {
   const { network, asset } = opening.payment
   await tx.query(TURN, [`${network}/${asset}`])
-  return insert(tx, opening, 'in_turn')
+  return insert(tx, opening, { manner: 'in_turn', files })
 }
 
-async function insert(queryable: Queryable, opening: Opening, manner: Manner): Promise<OpenOutcome | null> {
+async function insert(
+  queryable: Queryable,
+  opening: Opening,
+  { manner, files }: { readonly manner: Manner; readonly files: string },
+): Promise<OpenOutcome | null> {
   const { payment, id, event, exposure } = opening
   const float = manner === 'in_turn' ? exposure.float : exposure.float - (AT_ONCE_MAX - 1n) * payment.amount
   const order = asOpened(opening, opening.openedAt)
@@ -204,6 +211,8 @@ async function insert(queryable: Queryable, opening: Opening, manner: Manner): P
     opening.lineage,
     opening.shownForDigest,
     opening.askedAt,
+    tillOf(payment),
+    files,
   ])
   const [row] = rows
   if (!row) return null

@@ -10,7 +10,7 @@ import { type Refusal, refusePayment } from '../refusals.ts'
 import { statement } from '../statement.ts'
 import { orphanedPayment } from '../tills/arrival-list.ts'
 import { missingOf } from '../tills/missing-settlements.ts'
-import { mayHaveForgotten } from '../tills/till-trust.ts'
+import { type AskedFor, mayHaveForgotten } from '../tills/till-trust.ts'
 import { countAttempt, markInDoubt, noteTry } from './attempts.ts'
 import { changeOrder, changeRefund, type OrderChange, type RefundChange } from './change.ts'
 import { findByIdentities, isAnyHandleKnown, isQuarantined } from './known-payments.ts'
@@ -33,7 +33,7 @@ export type Orders = {
   /** Is any order or arrival known by a name that ends in one of these? */
   isAnyHandleKnown(handles: readonly string[]): Promise<boolean>
   /** May a payment that the shop asked for then have bought something that this store has forgotten? */
-  mayHaveForgotten(askedAt: number | null): Promise<boolean>
+  mayHaveForgotten(asked: AskedFor): Promise<boolean>
   /**
    * Anything a payer may hold: order id, payment transaction, authorization nonce, challenge id, idempotency key. Only the orders whose name
    * could be chosen least freely, newest first: an order whose buyer gave it the name of another one is not found by it.
@@ -113,7 +113,7 @@ export function createOrders(db: Database): Orders {
     byIdentities: (identities) => findByIdentities(db, identities),
     isQuarantined: (identities) => isQuarantined(db, identities),
     isAnyHandleKnown: (handles) => isAnyHandleKnown(db, handles),
-    mayHaveForgotten: (askedAt) => mayHaveForgotten(db, askedAt),
+    mayHaveForgotten: (asked) => mayHaveForgotten(db, asked),
     async byReference(reference) {
       const { rows } = await db.query(BY_REFERENCE, [reference])
       return rows.map(({ identities, rank, ...row }) => ({

@@ -70,18 +70,39 @@ export async function isSetAsideSince(db: Database, id: string, since: number): 
 }
 
 /**
- * SQL for other statements: may this store have forgotten a purchase that was paid with what the shop asked for then? The argument is SQL, in
- * milliseconds, and whatever the payer wrote; null is no claim.
+ * SQL for other statements: may this store have forgotten a purchase that was paid with what the shop asked for then? The arguments are SQL. The time is
+ * in milliseconds, and whatever the payer wrote; null is no claim. What was set aside at another till, whose node was away, does not count where the
+ * till of the payment was read before, and was not doubted since.
  */
-export function mayBeForgotten(askedAt: string): string {
-  return `exists (select from tills where extract(epoch from set_aside_at) * 1000 > ${askedAt}::float8)`
+export function mayBeForgotten({
+  askedAt,
+  till,
+  files,
+}: Readonly<Record<'askedAt' | 'till' | 'files', string>>): string {
+  const ms = (column: string) => `extract(epoch from ${column}) * 1000`
+  return `(
+        exists (select from tills where ${ms('set_aside_at')} > ${askedAt}::float8)
+        and not exists (
+          select
+          from tills
+          where id = lower(${till}::text)
+            and birth = ${bornIn(files)}
+            and ${ms('created_at')} < ${askedAt}::float8
+            and (set_aside_at is null or ${ms('set_aside_at')} <= ${askedAt}::float8)))`
 }
 
-const FORGOTTEN = statement<{ is_forgotten: boolean }>(`
-  select ${mayBeForgotten('$1')} as is_forgotten`)
+/** What was asked for, and where it was to be paid; null: nobody knows. */
+export type AskedFor = { readonly askedAt: number | null; readonly place: PlaceOfPayment | null }
+type PlaceOfPayment = { readonly network: string; readonly asset: string; readonly payTo: string }
 
-export async function mayHaveForgotten(queryable: Queryable, askedAt: number | null): Promise<boolean> {
-  return (await queryable.query(FORGOTTEN, [askedAt])).rows[0]!.is_forgotten
+export const tillOf = ({ network, asset, payTo }: PlaceOfPayment): string => `${network}/${asset}/${payTo}`
+
+const FORGOTTEN = statement<{ is_forgotten: boolean }>(`
+  select ${mayBeForgotten({ askedAt: '$1', till: '$2', files: '$3' })} as is_forgotten`)
+
+export async function mayHaveForgotten(db: Database, { askedAt, place }: AskedFor): Promise<boolean> {
+  const { rows } = await db.query(FORGOTTEN, [askedAt, place && tillOf(place), db.filesBornAt])
+  return rows[0]!.is_forgotten
 }
 
 const TRUSTED = statement<{ id: string }>(`
