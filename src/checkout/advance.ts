@@ -105,10 +105,11 @@ const STRIKE_SECONDS = 600
  */
 async function struck(
   { checkout, order }: OrderRun,
-  { hasBurned = false, suspects = [] }: SettleOutcome & { kind: 'refused' },
+  { hasBurned = false, isDear = false, suspects = [] }: SettleOutcome & { kind: 'refused' },
 ): Promise<void> {
   const payer = `payer:${order.payer}`
-  await checkout.strike({ subjects: [payer, ...suspects], points: 1, seconds: STRIKE_SECONDS })
+  await checkout.strike({ subjects: suspects, points: 1, seconds: STRIKE_SECONDS })
+  await checkout.strike({ subjects: [payer], points: 1, seconds: isDear ? REVERT_SECONDS : STRIKE_SECONDS })
   if (hasBurned) await checkout.strike({ subjects: [payer], points: STRIKE_POINTS_MAX, seconds: REVERT_SECONDS })
 }
 

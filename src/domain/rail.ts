@@ -195,6 +195,8 @@ export type SettleOutcome =
       readonly isPayersFault?: boolean
       /** The check of the payer's own wallet contract has cost the shop more gas than any failure of a plain key can. */
       readonly hasBurned?: boolean
+      /** It cost as much, and a wallet whose honest check is dear may have run dry: once or twice a day anybody may. */
+      readonly isDear?: boolean
       /** Beside the payer: the code of its wallet, which other payers may have too. */
       readonly suspects?: readonly string[]
     }

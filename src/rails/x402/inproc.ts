@@ -162,18 +162,19 @@ async function withPayersFault(
 
 /**
  * A check that only says no costs us no more than an empty wallet: anybody can take their key out of a wallet whose code is everybody's. Nor is the
- * code to blame when the money was gone. But a payer whose check took all the gas there was is, whatever the reason is said to be afterwards.
+ * code to blame when the money was gone. But a payer whose check took all the gas there was is, whatever the reason is said to be afterwards. One
+ * whose check took less, and more than a key's, is counted for longer: it may be honest once, and not as often as it likes.
  */
 async function burnedBy(
   rpc: Rpc,
   order: PaidOrder,
   call: Call,
   { receipt: { gasUsed }, isCodes }: { readonly receipt: Receipt; readonly isCodes: boolean },
-): Promise<Pick<SettlementRefusal, 'hasBurned' | 'suspects'>> {
-  if (!isCodes) return { hasBurned: gasUsed * 10n > call.gas * 9n, suspects: [] }
+): Promise<Pick<SettlementRefusal, 'hasBurned' | 'isDear' | 'suspects'>> {
   const bytes = BigInt(storedPayment(order).signature.length / 2)
-  const hasBurned = gasUsed > GAS_WITHOUT_CODE + GAS_OF_BYTE * bytes
-  return { hasBurned, suspects: hasBurned ? codeSuspects(await readCode(rpc, order.payer)) : [] }
+  const isDear = gasUsed > GAS_WITHOUT_CODE + GAS_OF_BYTE * bytes
+  if (!isCodes) return { hasBurned: gasUsed * 10n > call.gas * 9n, isDear, suspects: [] }
+  return { hasBurned: isDear, suspects: isDear ? codeSuspects(await readCode(rpc, order.payer)) : [] }
 }
 
 async function whyReverted(

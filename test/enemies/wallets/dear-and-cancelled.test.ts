@@ -72,7 +72,9 @@ test('E160: nor is the wallet itself thrown out for a day, which has burned noth
     `select points from strikes where subject = lower($1) and until > now() + interval '11 minutes'`,
     [`payer:${wallet.address}`],
   )
-  assert.deepEqual(rows, [])
+  assert.deepEqual(rows, [{ points: 1 }])
+  await native('dev_mintToken', shop.config.x402!.asset, wallet.address, '0xf4240')
+  assert.deepEqual(await verdict(await show(await paymentOf(wallet))), [200, undefined])
 })
 
 /** Takes every signature when its mood is good or nobody pays for gas (as when somebody asks why); else it burns everything. An empty call turns its mood. */
@@ -111,4 +113,32 @@ test('E162: a wallet that burns the gas of a settlement, and has moved its money
     { status: answer.status, code, gas: BigInt(receipt.gasUsed) > 350_000n, isThrownOut: rows.length === 1 },
     { status: 402, code, gas: true, isThrownOut: true },
   )
+})
+
+/** The same, but that it leaves a seventh of the gas, and says yes. */
+const YES = `7f${'1626ba7e'.padEnd(64, '0')}5f5260205ff3`
+const BURNS_NEARLY_ALL: Hex = `0x36600a575f54155f55005b5f543a02603957${YES}5b620100005a11603957${YES}`
+
+test('E168: a wallet that burns nearly all the gas of a settlement, and has moved its money away before it, does so three times a day and no more', async () => {
+  const wallet = await walletWith(BURNS_NEARLY_ALL)
+  const { asset } = shop.config.x402!
+  for (let i = 0; i < 3; i++) {
+    const { payload, ...payment } = await paymentOf(wallet)
+    const away = {
+      ...payload,
+      authorization: { ...payload.authorization, to: PLAIN, value: '1000000', nonce: generatePrivateKey() },
+    }
+    waypoint = async (name) => {
+      if (name !== 'send.signed') return
+      waypoint = noWaypoint
+      await preempt(shop, { ...payment, payload: away })
+      await turn(wallet)
+    }
+    assert.deepEqual(await verdict(await show({ ...payment, payload })), [402, 'insufficient_funds'])
+    await turn(wallet)
+    await native('dev_mintToken', asset, wallet.address, '0xf4240')
+    // The points that others get for a failed payment are forgotten by then.
+    await shop.store.db.query(`update strikes set until = until - interval '11 minutes'`)
+  }
+  assert.deepEqual(await verdict(await show(await paymentOf(wallet))), [429, 'payer_throttled'])
 })
