@@ -76,7 +76,8 @@ export const systemExchange: Exchange = (asked) =>
         else fail(cause)
       }
       request.on('socket', (socket) => {
-        isConnected = !socket.connecting
+        // Whoever heard it on a kept connection has heard it, whether there is another connection or not.
+        isConnected ||= !socket.connecting
         if (socket.connecting)
           socket.once('connect', () => {
             isConnected = true

@@ -113,6 +113,18 @@ describe('one question to a stranger', () => {
     await assert.rejects(ask(server.url, 5_000, { mayRepeat: false }), OutgoingFailure)
     assert.equal(server.heard.length, 1 + 2 + 2)
   })
+
+  test('what was heard on a kept connection was sent, though nobody listens any more when it is asked once more', async (t) => {
+    const asked = new WeakSet<object>()
+    const server = await far(t, (response, { socket }) => {
+      if (asked.has(socket)) void server.stop()
+      else response.end('{}')
+      asked.add(socket)
+    })
+    assert.equal((await ask(server.url, 5_000, { mayRepeat: true })).status, 200)
+    await assert.rejects(ask(server.url, 5_000, { mayRepeat: true }), { code: 'ECONNREFUSED', neverSent: false })
+    assert.equal(server.heard.length, 2)
+  })
 })
 
 const BOMB = gzipSync(Buffer.alloc(1 << 26, ' '))
