@@ -7,6 +7,7 @@ import { addCoverage, newCoverage, printCoverage } from './coverage.ts'
 import { type Fault, KINDS } from './faults.ts'
 import { KEPT } from './kept.ts'
 import { loadHookWithout } from './mends.ts'
+import { slowerLooksHook } from './pace.ts'
 import { rememberingHook } from './remembered.ts'
 import type { Verdict } from './run.ts'
 
@@ -96,6 +97,7 @@ function workersOf(jobs: number): Promise<Tally>[] {
 
 async function work(): Promise<Tally> {
   registerHooks(rememberingHook())
+  registerHooks(slowerLooksHook())
   if (values.without) registerHooks(loadHookWithout(values.without))
   // Nobody reads where an error came from unless a universe is told.
   if (!values.seed) Error.stackTraceLimit = 0

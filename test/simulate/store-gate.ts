@@ -38,7 +38,7 @@ const NEXT_DUE = statement<{ kind: string; due: Date }>('select kind, min(run_at
 const CLAIM = 'db claim'
 const OPENING = 'db insert orders'
 /** Loops that look again and again whether there is anything for them. (Endpoints have secrets that run out; here nobody rotates them.) */
-const POLLED = new Set(['db select events', 'db select webhook_endpoints', 'db insert jobs'])
+const POLLED = new Set(['db update events', 'db select events', 'db select webhook_endpoints', 'db insert jobs'])
 
 const NEVER = Number.POSITIVE_INFINITY
 const NONE: Result<never> = { rows: [], rowCount: 0 }

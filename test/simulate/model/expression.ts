@@ -1,4 +1,14 @@
-import type { A_Const, A_Expr, BoolExpr, CaseExpr, FuncCall, MinMaxExpr, Node, NullTest } from 'libpg-query'
+import type {
+  A_Const,
+  A_Expr,
+  BoolExpr,
+  BooleanTest,
+  CaseExpr,
+  FuncCall,
+  MinMaxExpr,
+  Node,
+  NullTest,
+} from 'libpg-query'
 import { lastWord, typeOf } from './ast.ts'
 import { coerced, commonKind, constant, paramExpr, scaled, unified } from './coerce.ts'
 import { parseNumeric } from './decimal.ts'
@@ -22,6 +32,7 @@ export function exprOf(node: Node, level: Level): Expr {
   if ('FuncCall' in node) return call(node.FuncCall, level)
   if ('SubLink' in node) return sublinkExpr(node.SubLink, level)
   if ('NullTest' in node) return nullTest(node.NullTest, level)
+  if ('BooleanTest' in node) return booleanTest(node.BooleanTest, level)
   if ('CaseExpr' in node) return chosen(node.CaseExpr, level)
   if ('CoalesceExpr' in node) return coalesced(eachOf(node.CoalesceExpr.args, level), level)
   if ('MinMaxExpr' in node) return extreme(node.MinMaxExpr, level)
@@ -188,6 +199,22 @@ function nullTest({ arg, nulltesttype }: NullTest, level: Level): Expr {
       return row === null ? isNull : row.every((one) => (one === null) === isNull)
     },
   }
+}
+
+/** What a test may find, of true, false and unknown. */
+const FOUND: Readonly<Record<NonNullable<BooleanTest['booltesttype']>, readonly Value[]>> = {
+  IS_TRUE: [true],
+  IS_NOT_TRUE: [false, null],
+  IS_FALSE: [false],
+  IS_NOT_FALSE: [true, null],
+  IS_UNKNOWN: [null],
+  IS_NOT_UNKNOWN: [true, false],
+}
+
+function booleanTest({ arg, booltesttype }: BooleanTest, level: Level): Expr {
+  const { work } = exprOf(arg!, level)
+  const found = FOUND[booltesttype!]
+  return { kind: BOOL, work: (frame) => found.includes(work(frame)) }
 }
 
 function chosen({ arg, args = [], defresult }: CaseExpr, level: Level): Expr {
