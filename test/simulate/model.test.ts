@@ -39,6 +39,22 @@ describe('the model of the store', () => {
     assert.deepEqual([written!.rows, written!.rowCount], [[], 1])
   })
 
+  test('what is unknown is neither true nor false', () => {
+    const [answer] = session.ask(
+      `select b is true as a, b is not true as b, b is false as c, b is not false as d, b is unknown as e, b is not unknown as f
+       from (values (true), (false), (null::boolean)) as v (b)`,
+    )
+    const [yes, no] = [true, false]
+    assert.deepEqual(
+      answer!.rows.map((row) => Object.values(row)),
+      [
+        [yes, no, no, yes, no, yes],
+        [no, yes, yes, no, no, yes],
+        [no, yes, no, yes, yes, no],
+      ],
+    )
+  })
+
   test('what it does not know it refuses, at once and by name', () => {
     for (const text of [
       'select ntile(4) over (order by id) from jobs',
