@@ -16,7 +16,7 @@ export async function trustTill(db: Database, id: string): Promise<void> {
   await db.query(TRUST, [id, db.filesBornAt])
 }
 
-/** For a statement about tills: another replica has set everything aside since then, in this store. The arguments are SQL; a null time is not known. */
+/** For a statement about tills: another replica has set everything aside since then, in this store. The arguments are SQL. */
 const isSetAside = (files: string, since: string) => `(
       birth = ${bornIn(files)}
       and floor(extract(epoch from set_aside_at) * 1000) > ${since}::float8) is true`
@@ -131,13 +131,14 @@ export async function doubtAfterSilence(queryable: Queryable, id: string, second
 const DOUBT = statement<{ id: string }>(`
   update tills
   set birth = 'put back'
-  where not ${isSetAside(
-    '$1',
-    `(
-        select at
-        from unnest($2::text[], $3::float8[]) as noted (till, at)
-        where till = tills.id)`,
-  )}
+  where $4
+     or not ${isSetAside(
+       '$1',
+       `coalesce((
+          select at
+          from unnest($2::text[], $3::float8[]) as noted (till, at)
+          where till = tills.id), 0)`,
+     )}
   returning id`)
 
 // Of those that are doubted: a replica that has read the other tills since does not tell where the copy ends. For a store without any of these tills the
@@ -188,8 +189,10 @@ export async function isTillKnown(queryable: Queryable, id: string): Promise<boo
 
 /**
  * Doubts all tills, because an operator or a replica knows that the store was restored; but for those that another replica has set aside since these
- * were noted. Returns those that will be compared with the chain.
+ * were noted, or that it has added since. An operator has noted none. Returns those that will be compared with the chain.
  */
-export async function doubtTills(db: Database, noted: Quarantines = new Map()): Promise<readonly string[]> {
-  return (await db.query(DOUBT, [db.filesBornAt, [...noted.keys()], [...noted.values()]])).rows.map(({ id }) => id)
+export async function doubtTills(db: Database, noted: Quarantines | null = null): Promise<readonly string[]> {
+  const [ids, times] = [[...(noted?.keys() ?? [])], [...(noted?.values() ?? [])]]
+  const { rows } = await db.query(DOUBT, [db.filesBornAt, ids, times, noted === null])
+  return rows.map(({ id }) => id)
 }

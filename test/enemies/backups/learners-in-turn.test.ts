@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { silentLog } from '../../../src/base/log.ts'
+import type { RpcTransport } from '../../../src/chain/transport.ts'
+import type { Config } from '../../../src/config/config.ts'
+import type { Service } from '../../../src/service/service.ts'
+import { copyDatabase } from '../../../src/store/copy.ts'
+import { impatiently, LOT } from '../../operations/desk.ts'
+import { post } from '../../support/buyers.ts'
+import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../../support/credentials.ts'
+import { plainTransports, type TestShop } from '../../support/shop.ts'
+import { until } from '../../support/until.ts'
+import { startWithBackup } from '../support/stepped-shop.ts'
+
+// E164, where the two replicas do not begin with the same store before them, or one of them begins anew.
+
+type Parts = Awaited<ReturnType<typeof startWithBackup>>
+type Asked = { readonly method: string; readonly params?: unknown }
+
+const RECIPIENT = '0x00000000000000000000000000000000005e11e2'
+/** Paid by MPP at another address than before; the earlier one is read last. */
+const moved = (config: Config): Config => impatiently({ ...config, mpp: { ...config.mpp!, recipient: RECIPIENT } })
+
+/** Nodes of which one does not answer such a question before it is released. */
+function stallingTransports({ chains }: TestShop, chain: 'native' | 'tempo', isMeant: (asked: Asked) => boolean) {
+  let release = () => {}
+  let isStalled = false
+  const go = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const transports = new Map(
+    [...plainTransports(chains)].map(([chainId, plain]) => {
+      const transport: RpcTransport = async (request, max) => {
+        if (chainId === chains[chain].chainId && [request].flat().some(isMeant)) {
+          isStalled = true
+          await go
+        }
+        return (plain as RpcTransport)(request, max)
+      }
+      return [chainId, transport] as const
+    }),
+  )
+  return { transports, release, isStalled: () => isStalled }
+}
+
+async function buyAt({ url }: Pick<Service, 'url'>, { shop, buyer }: Parts, rail: RailUnderTest): Promise<Response> {
+  return (await askedAt({ url }, { shop, buyer }, rail))()
+}
+
+/** Asks to be told the price, and pays it. What is returned shows the payment. */
+async function askedAt(
+  { url }: Pick<Service, 'url'>,
+  { shop, buyer }: Pick<Parts, 'shop' | 'buyer'>,
+  rail: RailUnderTest,
+) {
+  const request = { ...LOT, beneficiary: buyer.address }
+  const at = `${url}/agentic/${rail.rail}/buy`
+  const asked = await fetch(at, post(request))
+  assert.equal(asked.status, 402)
+  const credential = await rail.pay(shop, buyer, asked)
+  return () => fetch(at, post(request, { [rail.header]: credential }))
+}
+
+async function assertBuys(show: () => Promise<Response>): Promise<void> {
+  const answer = await show()
+  const { detail } = (await answer.json()) as { detail?: string }
+  assert.deepEqual([answer.status, detail], [200, undefined])
+}
+
+for (const rail of [mppPullUnderTest, mppPushUnderTest])
+  test(`E169: whoever was asked to pay by ${rail.name} at a till that the backup does not know buys, though a replica that began before that till was known ends later`, async (t) => {
+    const parts = await startWithBackup(t)
+    const { shop, backup: database } = parts
+    await copyDatabase(shop.store.db, database, silentLog)
+    const original = await shop.replica({ configure: moved })
+    assert.equal((await buyAt(original, parts, x402UnderTest)).status, 200)
+    assert.equal((await buyAt(original, parts, mppPullUnderTest)).status, 200)
+    const slow = stallingTransports(shop, 'native', ({ method }) => method === 'eth_getTransactionCount')
+    const late = shop.replica({ database, configure: moved, transports: slow.transports })
+    await until(slow.isStalled)
+    const early = await shop.replica({ database, configure: moved })
+    const show = await askedAt(early, parts, rail)
+    slow.release()
+    await late
+    await assertBuys(show)
+  })
