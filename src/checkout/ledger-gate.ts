@@ -10,6 +10,7 @@ import {
   doubtTills,
   isSetAsideSince,
   isTillKnown,
+  isTillTrusted,
   type Quarantines,
   quarantines,
   tillsLastRead,
@@ -67,7 +68,7 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
     const hasLost = known < recent.length
     await testify(db, { id, lineage, hasLost })
     const isWhole = await isVouchedFor(context, lineage, parts.patienceMs)
-    const hasProof = await learnTills(context, parts, { isWhole, noted })
+    const hasProof = await learnTills(context, parts, { lineage, isWhole, noted })
     await testify(db, { id, lineage, hasLost: false })
     await dismissSilent(db, lineage)
     memory.accept(lineage, hasLost ? recent : [])
@@ -161,16 +162,22 @@ async function isVouchedFor(
 async function learnTills(
   context: ReconcileContext,
   { countSends }: Pick<GateParts, 'countSends'>,
-  { isWhole, noted }: { readonly isWhole: boolean; readonly noted: Quarantines },
+  { lineage, isWhole, noted }: { readonly lineage: string; readonly isWhole: boolean; readonly noted: Quarantines },
 ): Promise<boolean> {
   const counts = await countSends()
-  const hasProof = !isWhole || counts.some(({ isBeyond }) => isBeyond)
+  // Another replica may have set everything aside while the keys were counted: then nobody is missed any more.
+  const hasProof = counts.some(({ isBeyond }) => isBeyond) || !(isWhole || (await isVouchedFor(context, lineage, 0)))
   // Other replicas may have other tills, and find no proof any more: a replica that has a till compares it with the chain.
   if (hasProof) await doubtTills(context.db, noted)
   await addYoungerTills(context, hasProof)
   for (const till of context.tills) await learnTill(context, till, { hasProof, since: noted.get(till.id) ?? 0 })
   // Only now: the counts are proof until all orphaned payments are in quarantine, not for ever. An operator who replaces a key empties the old one by hand.
   await noteCounts(context.db, counts)
+  // Not before that does the proof stand for nobody else. A replica that found it meanwhile may doubt a till that was set aside already, and is not to set it
+  // aside after sales have begun.
+  for (const till of context.tills)
+    if (!(await isTillTrusted(context.db, till.id)))
+      await learnTill(context, till, { hasProof, since: noted.get(till.id) ?? 0 })
   return hasProof
 }
 

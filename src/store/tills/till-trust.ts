@@ -187,6 +187,17 @@ export async function isTillKnown(queryable: Queryable, id: string): Promise<boo
   return (await queryable.query(IS_KNOWN, [id])).rows[0]!.is_known
 }
 
+const IS_TRUSTED = statement(`
+  select
+  from tills
+  where id = $1
+    and birth = ${bornIn('$2')}`)
+
+/** Was it compared with the chain in this store, and not doubted since? */
+export async function isTillTrusted(db: Database, id: string): Promise<boolean> {
+  return (await db.query(IS_TRUSTED, [id, db.filesBornAt])).rows.length > 0
+}
+
 /**
  * Doubts all tills, because an operator or a replica knows that the store was restored; but for those that another replica has set aside since these
  * were noted, or that it has added since. An operator has noted none. Returns those that will be compared with the chain.

@@ -84,3 +84,33 @@ for (const rail of [mppPullUnderTest, mppPushUnderTest])
     await late
     await assertBuys(show)
   })
+
+for (const [what, method] of [
+  ['counts what its keys have sent', 'eth_getTransactionCount'],
+  ['reads the till', 'eth_getLogs'],
+] as const)
+  for (const rail of [mppPullUnderTest, mppPushUnderTest])
+    test(`E170: whoever was asked to pay by ${rail.name} buys, though a replica that began when their till had been set aside, and others not yet, still ${what}`, async (t) => {
+      const parts = await startWithBackup(t)
+      const { shop, backup: database } = parts
+      const original = await shop.replica({ configure: moved })
+      await copyDatabase(shop.store.db, database, silentLog)
+      assert.equal((await buyAt(original, parts, x402UnderTest)).status, 200)
+      assert.equal((await buyAt(original, parts, mppPullUnderTest)).status, 200)
+      const former = shop.config.mpp!.recipient.slice(2).toLowerCase()
+      const first = stallingTransports(
+        shop,
+        'tempo',
+        ({ method, params }) => method === 'eth_getLogs' && JSON.stringify(params).toLowerCase().includes(former),
+      )
+      const early = shop.replica({ database, configure: moved, transports: first.transports })
+      await until(first.isStalled)
+      const second = stallingTransports(shop, 'tempo', (asked) => asked.method === method)
+      const late = shop.replica({ database, configure: moved, transports: second.transports })
+      await until(second.isStalled)
+      first.release()
+      const show = await askedAt(await early, parts, rail)
+      second.release()
+      await late
+      await assertBuys(show)
+    })
