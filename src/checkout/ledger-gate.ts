@@ -60,11 +60,22 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
   const id = newId('wit', random)
   let state: 'starting' | 'open' | 'moved' = 'starting'
 
+  /** When the tills had been set aside as this process began with the history that it has not learned yet. */
+  let begun: { readonly lineage: string; readonly noted: Quarantines } | null = null
+
+  /**
+   * What another replica sets aside from here on need not be set aside again, and not because a try of this one has failed either. Where the server does
+   * not tell its history, the store may have moved once more since that try.
+   */
+  async function noteTills(lineage: string): Promise<Quarantines> {
+    if (begun?.lineage !== lineage || lineage === '') begun = { lineage, noted: await quarantines(db) }
+    return begun.noted
+  }
+
   async function learn(): Promise<void> {
-    // Before anything speaks against the store: what another replica sets aside from now on need not be set aside again.
-    const noted = await quarantines(db)
     const recent = memory.recent()
     const { lineage, known } = await lookAtStore(db, recent)
+    const noted = await noteTills(lineage)
     const hasLost = known < recent.length
     await testify(db, { id, lineage, hasLost })
     const isWhole = await isVouchedFor(context, lineage, parts.patienceMs)
@@ -72,6 +83,7 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
     await testify(db, { id, lineage, hasLost: false })
     await dismissSilent(db, lineage)
     memory.accept(lineage, hasLost ? recent : [])
+    begun = null
     if (state === 'moved') log.warn('the store moved; the chain was read and sales go on', { isWhole, hasProof })
     state = 'open'
   }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { silentLog } from '../../../src/base/log.ts'
 import type { RpcTransport } from '../../../src/chain/transport.ts'
 import type { Config } from '../../../src/config/config.ts'
@@ -10,6 +10,7 @@ import { post } from '../../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../../support/credentials.ts'
 import { plainTransports, type TestShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
+import { isOpen, replaceable } from '../support/moving-store.ts'
 import { startWithBackup } from '../support/stepped-shop.ts'
 
 // E164, where the two replicas do not begin with the same store before them, or one of them begins anew.
@@ -114,3 +115,60 @@ for (const [what, method] of [
       await late
       await assertBuys(show)
     })
+
+/** At least as many as one look asks for. */
+const KEYS = 10
+
+/** Two replicas sold on a store that moved. One of them misses what it sold, and its node fails when it looks. */
+async function moveUnder(t: TestContext) {
+  const parts = await startWithBackup(t)
+  const { shop, backup } = parts
+  await copyDatabase(shop.store.db, backup, silentLog)
+  const { database, replaceBy } = replaceable(await shop.store.replica())
+  let hears = true
+  let tries = 0
+  const transports = new Map(
+    [...plainTransports(shop.chains)].map(([chainId, plain]) => {
+      const transport: RpcTransport = async (request, max) => {
+        const isAsked = (what: string) => [request].flat().some(({ method }) => method === what)
+        if (!hears && isAsked('eth_getTransactionCount')) tries++
+        if (!hears && isAsked('eth_getLogs')) throw new Error('429')
+        return (plain as RpcTransport)(request, max)
+      }
+      return [chainId, transport] as const
+    }),
+  )
+  const seller = await shop.replica({ database, configure: impatiently, transports })
+  assert.equal((await buyAt(seller, parts, mppPullUnderTest)).status, 200)
+  const stop = new AbortController()
+  t.after(() => stop.abort())
+  hears = false
+  replaceBy(backup)
+  seller.operations.gate.watch(stop.signal)
+  return {
+    parts,
+    seller,
+    /** Until it has begun anew. */
+    async again() {
+      const before = tries
+      await until(() => tries > before + KEYS)
+    },
+    hear() {
+      hears = true
+    },
+  }
+}
+
+for (const rail of [mppPullUnderTest, mppPushUnderTest])
+  test(`E171: whoever was asked to pay by ${rail.name} buys, though a replica that misses what it sold could not read the chain at first, and begins anew`, async (t) => {
+    const { parts, seller, again, hear } = await moveUnder(t)
+    const { shop, backup } = parts
+    const isDoubted = async () => (await backup.query(`select from tills where birth = 'put back'`)).rows.length > 0
+    await until(isDoubted)
+    const other = await shop.replica({ database: backup, configure: impatiently })
+    const show = await askedAt(other, parts, rail)
+    await again()
+    hear()
+    await until(() => isOpen(seller))
+    await assertBuys(show)
+  })
