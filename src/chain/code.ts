@@ -16,20 +16,23 @@ export function isContractCode(code: Code): boolean {
 /**
  * Who is held to account for what the code at an address does: the code, at whatever address it stands, because whoever made one such
  * contract can make a thousand. Nobody for a key, even one that delegates: it can point at a popular contract as soon as the damage is done.
- * Nor for a proxy: most wallets are the same few bytes, and what these run is what the owner of each has chosen.
+ * Nor for a proxy: most wallets are the same few bytes, and what these run is what the owner of each has chosen. Nor for code that only asks another
+ * contract, which may be as much the owner's choice, and burns the gas as well.
  */
 export function codeSuspects(code: Code): readonly string[] {
   const bytes = fromHex(code)
-  return isContractCode(code) && !runsOtherCode(bytes) ? [`code:${toHex(keccak256(bytes))}`] : []
+  return isContractCode(code) && !needsOtherCode(bytes) ? [`code:${toHex(keccak256(bytes))}`] : []
 }
 
-const [CALLCODE, DELEGATECALL, PUSH1, PUSH32] = [0xf2, 0xf4, 0x60, 0x7f] as const
+/** CALL, CALLCODE, DELEGATECALL and STATICCALL. */
+const CALLS: ReadonlySet<number> = new Set([0xf1, 0xf2, 0xf4, 0xfa])
+const [PUSH1, PUSH32] = [0x60, 0x7f] as const
 
 /** Read as the EVM finds the places that may be jumped to: what a push carries is data, and no instruction that runs is overlooked. */
-function runsOtherCode(code: Uint8Array): boolean {
+function needsOtherCode(code: Uint8Array): boolean {
   for (let at = 0; at < code.length; at++) {
     const instruction = code[at]!
-    if (instruction === CALLCODE || instruction === DELEGATECALL) return true
+    if (CALLS.has(instruction)) return true
     if (instruction >= PUSH1 && instruction <= PUSH32) at += instruction - PUSH1 + 1
   }
   return false

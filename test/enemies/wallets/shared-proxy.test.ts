@@ -29,6 +29,8 @@ const turn = (address: Address) => sendFrom(shop.chains.native, anybody(), addre
 /** Where ERC-1967 keeps the address of the program. */
 const SLOT = '360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc'
 const PROXY = `365f5f375f5f365f7f${SLOT}545af43d5f5f3e3d5f82603757fd5bf3`
+/** No proxy: it runs its own code, which asks that contract with STATICCALL. */
+const ASKS = PROXY.replace('5af43d', '5afa3d')
 
 async function placed(creation: string): Promise<Address> {
   const deployer = anybody()
@@ -40,12 +42,19 @@ async function placed(creation: string): Promise<Address> {
   return checksumAddress(getContractAddress({ from: deployer.address, nonce: 0n }))
 }
 
-async function proxyTo(program: Hex): Promise<Address> {
+async function placedProgram(program: Hex): Promise<Address> {
   const target = anybody().address
   await nativeCall(shop, 'dev_setCode', target, program)
-  const length = (PROXY.length / 2).toString(16)
-  return placed(`73${target.slice(2)}7f${SLOT}5560${length}604360003960${length}6000f3${PROXY}`)
+  return target
 }
+
+/** It keeps the name of its program, and has the same bytes as all others of its make. */
+function madeFor(target: Address, make: string): Promise<Address> {
+  const length = (make.length / 2).toString(16)
+  return placed(`73${target.slice(2)}7f${SLOT}5560${length}604360003960${length}6000f3${make}`)
+}
+
+const proxyTo = async (program: Hex): Promise<Address> => madeFor(await placedProgram(program), PROXY)
 
 const answers = (word: string) => `7f${word.padEnd(64, '0')}5f5260205ff3`
 /** An empty call turns its mood, and back; in the other one it burns everything. */
@@ -75,6 +84,23 @@ test('E165: a receiver whose proxy is of a popular make, and that burns the gas 
   assert.equal((await said(await buyFor(enemy))).refund?.status, 'refunded')
   assert.deepEqual(await verdict(await buyFor(enemy)), [409, 'beneficiary_rejects'])
   assert.deepEqual(await verdict(await buyFor(await proxyTo(honest(RECEIVES)))), [200, undefined])
+})
+
+test('E172: nor does one of a make that is no proxy, and only asks the contract that its owner has named', async () => {
+  const asked = await placedProgram(moody(RECEIVES))
+  const enemy = await madeFor(asked, ASKS)
+  waypoint = (name) => {
+    if (name !== 'order.settled') return
+    waypoint = async (next) => {
+      if (next !== 'send.signed') return
+      waypoint = noWaypoint
+      await turn(asked)
+    }
+  }
+  assert.equal((await said(await buyFor(enemy))).refund?.status, 'refunded')
+  assert.deepEqual(await verdict(await buyFor(enemy)), [409, 'beneficiary_rejects'])
+  const innocent = await madeFor(await placedProgram(honest(RECEIVES)), ASKS)
+  assert.deepEqual(await verdict(await buyFor(innocent)), [200, undefined])
 })
 
 /** Longer than a key's, so that it may cost what a contract wallet may. */
