@@ -3,7 +3,7 @@ import { assertPassed, type Buyer, type Delivery } from '../domain/good.ts'
 import { type Offer, offerKey, type Told } from '../domain/offer.ts'
 import type { Failure, Order } from '../domain/order.ts'
 import type { SettleOutcome } from '../domain/rail.ts'
-import { STRIKE_POINTS_MAX } from '../store/orders/strikes.ts'
+import { payerSubjects, STRIKE_POINTS_MAX } from '../store/orders/strikes.ts'
 import type { Checkout } from './checkout.ts'
 import {
   backOff,
@@ -107,10 +107,11 @@ async function struck(
   { checkout, order }: OrderRun,
   { hasBurned = false, isDear = false, suspects = [] }: SettleOutcome & { kind: 'refused' },
 ): Promise<void> {
-  const payer = `payer:${order.payer}`
-  await checkout.strike({ subjects: suspects, points: 1, seconds: STRIKE_SECONDS })
-  await checkout.strike({ subjects: [payer], points: 1, seconds: isDear ? REVERT_SECONDS : STRIKE_SECONDS })
-  if (hasBurned) await checkout.strike({ subjects: [payer], points: STRIKE_POINTS_MAX, seconds: REVERT_SECONDS })
+  const [payer, payerToday] = payerSubjects(order.payer)
+  await checkout.strike({ subjects: [payer, ...suspects], points: 1, seconds: STRIKE_SECONDS })
+  if (!isDear && !hasBurned) return
+  const points = hasBurned ? STRIKE_POINTS_MAX : 1
+  await checkout.strike({ subjects: [payerToday], points, seconds: REVERT_SECONDS })
 }
 
 /** Whatever the error was, money may have moved: only a later attempt can tell. */
@@ -209,8 +210,9 @@ const REVERT_SECONDS = 86_400
  */
 async function giveUp(run: OrderRun, delivery: Delivery & { state: 'impossible' }): Promise<OrderStep> {
   const { code, detail, proof, suspects = [] } = delivery
-  for (const subject of suspects) {
-    const points = subject.startsWith('payer:') ? 1 : STRIKE_POINTS_MAX
+  const [, payerToday] = payerSubjects(run.order.payer)
+  for (const suspect of suspects) {
+    const [subject, points] = suspect.startsWith('payer:') ? ([payerToday, 1] as const) : [suspect, STRIKE_POINTS_MAX]
     await run.checkout.strike({ subjects: [subject], points, seconds: REVERT_SECONDS })
   }
   return fail(run, { code, detail }, proof?.sends)

@@ -8,6 +8,7 @@ import type { Order } from '../domain/order.ts'
 import type { Credential, Payment } from '../domain/rail.ts'
 import type { Exposure } from '../store/orders/exposure.ts'
 import { asOpened, type Opening, type OpenOutcome } from '../store/orders/opening.ts'
+import { payerSubjects } from '../store/orders/strikes.ts'
 import type { PaidCall } from './paid-call.ts'
 
 /** What opening an order came to; `unsure`: the store did not answer, and may have written it. */
@@ -108,7 +109,9 @@ async function exposureOf<Input extends JsonObject>(
     refundsPerDayMax: refundsPerPayer,
     means,
     float: funds === 'captured' ? 0n : await offer.rail.float(),
-    suspects: [`payer:${payer}`, ...suspects, ...(checked?.suspects ?? [])].map((suspect) => suspect.toLowerCase()),
+    suspects: [...payerSubjects(payer), ...suspects, ...(checked?.suspects ?? [])].map((suspect) =>
+      suspect.toLowerCase(),
+    ),
   }
 }
 

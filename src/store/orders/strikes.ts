@@ -17,8 +17,13 @@ const FORGET = statement(`
   delete from strikes
   where until < now()`)
 
+/** A payer's points of some minutes and those of a day. They are counted apart: in one row all of them would count for as long as the longest. */
+export function payerSubjects(payer: string): readonly [minutes: string, day: string] {
+  return [`payer:${payer}`, `payer-today:${payer}`]
+}
+
 export type Strike = {
-  /** What may have caused it: `payer:0x…`, `receiver:0x…`, `code:0x…`. */
+  /** What may have caused it: `payer:0x…`, `payer-today:0x…`, `receiver:0x…`, `code:0x…`. */
   readonly subjects: readonly string[]
   readonly points: number
   readonly seconds: number

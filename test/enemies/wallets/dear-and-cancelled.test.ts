@@ -70,7 +70,7 @@ test('E160: nor is the wallet itself thrown out for a day, which has burned noth
   await runDryAndCancel(wallet)
   const { rows } = await shop.store.db.query(
     `select points from strikes where subject = lower($1) and until > now() + interval '11 minutes'`,
-    [`payer:${wallet.address}`],
+    [`payer-today:${wallet.address}`],
   )
   assert.deepEqual(rows, [{ points: 1 }])
   await native('dev_mintToken', shop.config.x402!.asset, wallet.address, '0xf4240')
@@ -107,7 +107,7 @@ test('E162: a wallet that burns the gas of a settlement, and has moved its money
   }
   const { rows } = await shop.store.db.query(
     `select points from strikes where subject = lower($1) and until > now() + interval '11 minutes'`,
-    [`payer:${wallet.address}`],
+    [`payer-today:${wallet.address}`],
   )
   assert.deepEqual(
     { status: answer.status, code, gas: BigInt(receipt.gasUsed) > 350_000n, isThrownOut: rows.length === 1 },
@@ -141,4 +141,18 @@ test('E168: a wallet that burns nearly all the gas of a settlement, and has move
     await shop.store.db.query(`update strikes set until = until - interval '11 minutes'`)
   }
   assert.deepEqual(await verdict(await show(await paymentOf(wallet))), [429, 'payer_throttled'])
+})
+
+test('E173: a wallet that ran dry once at a dear cost is not thrown out for the day by failures that others may have again after ten minutes', async () => {
+  const wallet = await walletWith(DEAR)
+  const { asset } = shop.config.x402!
+  assert.equal((await runDryAndCancel(wallet)).status, 402)
+  await native('dev_mintToken', asset, wallet.address, '0xf4240')
+  for (let i = 0; i < 2; i++) {
+    await shop.store.db.query(`update strikes set until = until - interval '11 minutes'`)
+    await native('dev_fault', { kind: 'revert', to: asset })
+    assert.equal((await show(await paymentOf(wallet))).status, 402)
+  }
+  await shop.store.db.query(`update strikes set until = until - interval '11 minutes'`)
+  assert.deepEqual(await verdict(await show(await paymentOf(wallet))), [200, undefined])
 })
