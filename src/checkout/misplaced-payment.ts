@@ -2,6 +2,7 @@ import { isProblem, MAY_HAVE_MOVED, Problem } from '../base/problem.ts'
 import { type Credential, type Rail, SpoiltPayment } from '../domain/rail.ts'
 import type { Checkout } from './checkout.ts'
 import { isSurelyOver, landedInTime } from './payment-lookup.ts'
+import { unsure } from './refusal.ts'
 
 /** A payment as it was read, or what names it. */
 export type ShownPayment = { readonly rail: Rail; readonly credential: Credential } | SpoiltPayment
@@ -26,6 +27,8 @@ export async function refusalOfMisplaced(checkout: Checkout, { problem, shown }:
 
 /** The same for a payment in the right place of which a part is missing: a payer who repeats one that has bought is not asked to pay again. */
 export async function refusalOfUnreadable(checkout: Checkout, error: unknown): Promise<unknown> {
+  // Of what names no payment nobody can say that it was not taken before either, while the store may be an older copy of itself.
+  if (isProblem(error, 'payment_payload_invalid') && (await checkout.isInDoubt())) return unsure(error, false)
   if (!(error instanceof SpoiltPayment) || !(await mayHaveMoved(checkout, error))) return error
   return new Problem(error.code, `${error.message} It may have bought already; send it as it was.`, MAY_HAVE_MOVED)
 }

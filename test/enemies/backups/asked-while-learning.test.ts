@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { said } from '../../checkout/counter.ts'
+import { callTool } from '../../mcp/rpc.ts'
 import { LOT } from '../../operations/desk.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, x402UnderTest } from '../../support/credentials.ts'
@@ -75,3 +76,32 @@ for (const [what, path, headers] of UNREAD)
     await until(async () => isOpen(service))
     assert.equal((await show()).status, 402)
   })
+
+async function startLearning(t: TestContext) {
+  const shop = await startShop({ withoutWorker: true })
+  t.after(() => shop.stop())
+  await shop.store.db.query(`update tills set alive_at = now() - interval '8 hours'`)
+  const restored = { shop, backup: await shop.store.replica() }
+  return startHearing(restored, { chain: 'tempo', isDeaf: true })
+}
+
+test('E174: a payment by x402 that cannot be read is not said to be free before the shop sells', async (t) => {
+  const { service } = await startLearning(t)
+  const request = post({ ...LOT, beneficiary: BENEFICIARY }, { 'payment-signature': 'abc' })
+  const answer = await fetch(`${service.url}/agentic/x402/buy`, request)
+  const { payment } = await said(answer.clone())
+  assert.deepEqual([answer.status, payment.taken], [400, 'unknown'])
+})
+
+test('E174: nor is it when it comes over MCP', async (t) => {
+  const { service } = await startLearning(t)
+  const meta = { 'x402/payment': { x402Version: 2 } }
+  const { _meta: told } = await callTool(
+    `${service.url}/mcp`,
+    'buy_sale_lot',
+    { ...LOT, beneficiary: BENEFICIARY },
+    { meta },
+  )
+  const { status, payment } = told['sutler/problem'] as { status: number; payment: { taken: unknown } }
+  assert.deepEqual([status, payment.taken], [503, 'unknown'])
+})
