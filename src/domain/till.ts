@@ -24,9 +24,16 @@ export type NodeRange = { readonly lower: bigint; readonly higher: bigint }
 /** The transfers of some blocks, and the last block that a node could be read up to. */
 export type TillReading = { readonly transfers: readonly Transfer[]; readonly toBlock: bigint }
 
+/** Where something is paid. */
+export type PlaceOfPayment = { readonly network: string; readonly asset: Address; readonly payTo: Address }
+
+export function tillIdOf({ network, asset, payTo }: PlaceOfPayment): string {
+  return `${network}/${asset}/${payTo}`.toLowerCase()
+}
+
 /** One asset at one address of the shop: where the payments of a rail arrive. The store is compared with the chain till by till. */
 export type Till = {
-  /** Network, asset and address, lower case. */
+  /** See `tillIdOf`. */
   readonly id: string
   readonly rail: Rail
   /** Where the rail is paid, or was by an earlier configuration. */

@@ -7,7 +7,7 @@ import { isAgreed, mayHaveSucceeded } from '../chain/node-agreement.ts'
 import { readReceipt } from '../chain/receipt.ts'
 import { transfersByAny, transfersByRemembering, transfersIn } from '../chain/transfers.ts'
 import { watchSends } from '../chain/watch.ts'
-import type { Till, Transfer } from '../domain/till.ts'
+import { type Till, type Transfer, tillIdOf } from '../domain/till.ts'
 import { isConfirmed } from '../rails/confirmations.ts'
 import type { Database } from '../store/db.ts'
 import { sendsOf } from '../store/sends/journal.ts'
@@ -42,7 +42,7 @@ function tillsOf(parts: TillParts, { rail, chain, confirmations, sinceBlock }: O
   const places = new Map([rail, ...earlier].map(({ payTo }) => [payTo.toLowerCase(), payTo]))
   const own = [...ownKeys, ...places.values()]
   const depth = { head, confirmations }
-  const idOf = (payTo: Address) => `${network}/${asset}/${payTo}`.toLowerCase()
+  const idOf = (payTo: Address) => tillIdOf({ network, asset, payTo })
   return [...places.values()].map((payTo) => ({
     id: idOf(payTo),
     rail,

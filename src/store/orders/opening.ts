@@ -5,6 +5,7 @@ import type { ToldEvent } from '../../domain/event.ts'
 import type { GoodName, SurfaceName } from '../../domain/good.ts'
 import type { Lease } from '../../domain/lease.ts'
 import type { Order } from '../../domain/order.ts'
+import { tillIdOf } from '../../domain/till.ts'
 import { isBlockedAddress } from '../blocked-payers.ts'
 import type { Database, Queryable, Transaction } from '../db.ts'
 import { isConflict, isForeignKeyViolation, isUniqueViolation } from '../fault.ts'
@@ -12,7 +13,7 @@ import { ofLineage } from '../lineage.ts'
 import { NOT_REFUSED } from '../refusals.ts'
 import { isPausedRail } from '../sales-pauses.ts'
 import { statement } from '../statement.ts'
-import { mayBeForgotten, tillOf } from '../tills/till-trust.ts'
+import { mayBeForgotten } from '../tills/till-trust.ts'
 import { liabilities, refundsToday, struckUntil } from './exposure.ts'
 import { begunBy, type HoldParameters, holdValues, inOrder, takenBy } from './holds.ts'
 import { type NotOpened, type Presented, UNRESOLVED, whyNotOpened } from './not-opened.ts'
@@ -211,7 +212,7 @@ async function insert(
     opening.lineage,
     opening.shownForDigest,
     opening.askedAt,
-    tillOf(payment),
+    tillIdOf(payment),
     files,
   ])
   const [row] = rows

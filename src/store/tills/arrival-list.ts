@@ -4,7 +4,7 @@ import type { Arrival, ArrivalState } from '../../domain/till.ts'
 import type { Queryable } from '../db.ts'
 import { statement } from '../statement.ts'
 import { type ArrivalRow, fromArrivalRow } from './arrivals.ts'
-import { tillIdOf } from './till-id.ts'
+import { tillIdOfRow } from './till-id.ts'
 
 /** An arrival with its rail and currency, as far as the store alone knows them: null for a till of no configuration on record. */
 export type FoundArrival = {
@@ -28,7 +28,7 @@ const TERMS = `
   left join lateral (
     select rail, currency
     from shop_terms
-    where ${tillIdOf('shop_terms')} = a.till
+    where ${tillIdOfRow('shop_terms')} = a.till
     order by last_used desc
     limit 1
   ) as t on true`
@@ -55,7 +55,7 @@ const list = (only: string) => `
 const LIST = statement<FoundRow>(list(''))
 const LIST_OF_RAIL = statement<FoundRow>(
   list(`
-        and till in (select ${tillIdOf('shop_terms')} from shop_terms where rail = $5)`),
+        and till in (select ${tillIdOfRow('shop_terms')} from shop_terms where rail = $5)`),
 )
 
 /** After every moment there is, and still a number that a timestamp can be made of. */

@@ -4,7 +4,7 @@ import type { Database, Queryable } from '../db.ts'
 import { statement } from '../statement.ts'
 import { type ArrivalRow, fromArrivalRow } from './arrivals.ts'
 import { takeName, unlessNameTaken } from './payment-name.ts'
-import { tillIdOf } from './till-id.ts'
+import { tillIdOfRow } from './till-id.ts'
 
 /** An arrival that waits for an operator may still pay its order: until the decision its payer can present it. */
 const openStates = ['unclaimed', 'orphaned', 'dust', 'held'] as const satisfies readonly ArrivalState[]
@@ -13,7 +13,7 @@ const OPEN = `(${openStates.map((state) => `'${state}'`).join(', ')})`
 /** Orders that count as paid at this till, of this payer and amount, and that no transfer was found for yet. */
 const UNFOUND = (arrival: string) => `
         o.status not in ('settling', 'expired')
-    and ${tillIdOf('o')} = ${arrival}.till
+    and ${tillIdOfRow('o')} = ${arrival}.till
     and lower(o.payer) = lower(${arrival}.sender)
     and o.amount = ${arrival}.amount
     and not exists (select from arrivals m where m.order_id = o.id and m.state = 'matched')`
@@ -42,7 +42,7 @@ const ORDERS = statement<{ id: string; transaction: Hash; sender: Address; amoun
   select o.id, o.payment_tx as transaction, o.payer as sender, o.amount
   from orders o
   where o.payment_tx = any ($2)
-    and ${tillIdOf('o')} = $1
+    and ${tillIdOfRow('o')} = $1
     and not exists (select from arrivals m where m.order_id = o.id and m.state = 'matched')
   order by o.id`)
 

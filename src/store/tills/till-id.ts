@@ -1,2 +1,3 @@
-/** The id of the till in which a row's money arrives, as `service/tills.ts` makes it of a rail. */
-export const tillIdOf = (row: string): string => `lower(${row}.network || '/' || ${row}.asset || '/' || ${row}.pay_to)`
+/** The id of the till in which a row's money arrives, as `domain/till.ts` makes it of a payment. */
+export const tillIdOfRow = (row: string): string =>
+  `lower(${row}.network || '/' || ${row}.asset || '/' || ${row}.pay_to)`

@@ -1,3 +1,4 @@
+import { type PlaceOfPayment, tillIdOf } from '../../domain/till.ts'
 import type { Database, Queryable } from '../db.ts'
 import { bornIn } from '../lineage.ts'
 import { statement } from '../statement.ts'
@@ -85,7 +86,7 @@ export function mayBeForgotten({
         and not exists (
           select
           from tills
-          where id = lower(${till}::text)
+          where id = ${till}::text
             and birth = ${bornIn(files)}
             and ${ms('created_at')} < ${askedAt}::float8
             and (set_aside_at is null or ${ms('set_aside_at')} <= ${askedAt}::float8)))`
@@ -93,15 +94,12 @@ export function mayBeForgotten({
 
 /** What was asked for, and where it was to be paid; null: nobody knows. */
 export type AskedFor = { readonly askedAt: number | null; readonly place: PlaceOfPayment | null }
-type PlaceOfPayment = { readonly network: string; readonly asset: string; readonly payTo: string }
-
-export const tillOf = ({ network, asset, payTo }: PlaceOfPayment): string => `${network}/${asset}/${payTo}`
 
 const FORGOTTEN = statement<{ is_forgotten: boolean }>(`
   select ${mayBeForgotten({ askedAt: '$1', till: '$2', files: '$3' })} as is_forgotten`)
 
 export async function mayHaveForgotten(db: Database, { askedAt, place }: AskedFor): Promise<boolean> {
-  const { rows } = await db.query(FORGOTTEN, [askedAt, place && tillOf(place), db.filesBornAt])
+  const { rows } = await db.query(FORGOTTEN, [askedAt, place && tillIdOf(place), db.filesBornAt])
   return rows[0]!.is_forgotten
 }
 
