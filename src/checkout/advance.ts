@@ -211,8 +211,8 @@ const REVERT_SECONDS = 86_400
 async function giveUp(run: OrderRun, delivery: Delivery & { state: 'impossible' }): Promise<OrderStep> {
   const { code, detail, proof, suspects = [] } = delivery
   const [, payerToday] = payerSubjects(run.order.payer)
-  for (const suspect of suspects) {
-    const [subject, points] = suspect.startsWith('payer:') ? ([payerToday, 1] as const) : [suspect, STRIKE_POINTS_MAX]
+  for (const subject of suspects) {
+    const points = subject === payerToday ? 1 : STRIKE_POINTS_MAX
     await run.checkout.strike({ subjects: [subject], points, seconds: REVERT_SECONDS })
   }
   return fail(run, { code, detail }, proof?.sends)

@@ -11,6 +11,7 @@ import type { Sender } from '../../chain/sender.ts'
 import type { Limits } from '../../config/limits.ts'
 import type { Buyer, Delivery, Finding } from '../../domain/good.ts'
 import type { HoldReader } from '../../store/orders/holds.ts'
+import { payerSubjects } from '../../store/orders/strikes.ts'
 import type { KeyRight, PayerProblem } from '../surface.ts'
 import type { Controller } from './controller.ts'
 import { refusalOf } from './refusal.ts'
@@ -105,6 +106,7 @@ export function deliverAction(
   const { contract } = controller
   const key = orderKey(orderId)
   const data = call(key)
+  const [, payerToday] = payerSubjects(payer)
   return deliverOnce(crafter, clock, {
     orderId,
     step: 'craft',
@@ -127,7 +129,7 @@ export function deliverAction(
       return isPaused || !isOperator
     },
     // Whoever owns the tokens can take them, or their approval, away at the last moment.
-    suspects: async () => [`payer:${payer}`],
+    suspects: async () => [payerToday],
     meaningOf(refusal) {
       const { code, message } = refusalOf(refusal)
       return { code, detail: message }
