@@ -85,6 +85,12 @@ export async function paymentFor(
   return { x402Version: 2, payload: { authorization: message, signature }, resource, accepted, extensions }
 }
 
+/** What a wallet that takes every signature pays elsewhere, so that its money does not reach for this payment any more. */
+export function paidElsewhere({ payload, ...payment }: X402Payment, to: Address): X402Payment {
+  const authorization = { ...payload.authorization, to, value: '1000000', nonce: generatePrivateKey() }
+  return { ...payment, payload: { ...payload, authorization } }
+}
+
 /** Brings somebody's authorization to the chain, as any stranger could who sees it. */
 export async function preempt(
   { chains, config }: TestShop,

@@ -8,41 +8,19 @@ import { copyDatabase } from '../../../src/store/copy.ts'
 import { impatiently, LOT } from '../../operations/desk.ts'
 import { post } from '../../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../../support/credentials.ts'
-import { plainTransports, type TestShop } from '../../support/shop.ts'
+import { plainTransports } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 import { isOpen, replaceable } from '../support/moving-store.ts'
+import { stallingTransports } from '../support/stalling-transports.ts'
 import { startWithBackup } from '../support/stepped-shop.ts'
 
 // E164, where the two replicas do not begin with the same store before them, or one of them begins anew.
 
 type Parts = Awaited<ReturnType<typeof startWithBackup>>
-type Asked = { readonly method: string; readonly params?: unknown }
 
 const RECIPIENT = '0x00000000000000000000000000000000005e11e2'
 /** Paid by MPP at another address than before; the earlier one is read last. */
 const moved = (config: Config): Config => impatiently({ ...config, mpp: { ...config.mpp!, recipient: RECIPIENT } })
-
-/** Nodes of which one does not answer such a question before it is released. */
-function stallingTransports({ chains }: TestShop, chain: 'native' | 'tempo', isMeant: (asked: Asked) => boolean) {
-  let release = () => {}
-  let isStalled = false
-  const go = new Promise<void>((resolve) => {
-    release = resolve
-  })
-  const transports = new Map(
-    [...plainTransports(chains)].map(([chainId, plain]) => {
-      const transport: RpcTransport = async (request, max) => {
-        if (chainId === chains[chain].chainId && [request].flat().some(isMeant)) {
-          isStalled = true
-          await go
-        }
-        return (plain as RpcTransport)(request, max)
-      }
-      return [chainId, transport] as const
-    }),
-  )
-  return { transports, release, isStalled: () => isStalled }
-}
 
 async function buyAt({ url }: Pick<Service, 'url'>, { shop, buyer }: Parts, rail: RailUnderTest): Promise<Response> {
   return (await askedAt({ url }, { shop, buyer }, rail))()

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { silentLog } from '../../../src/base/log.ts'
-import type { RpcTransport } from '../../../src/chain/transport.ts'
 import { copyDatabase } from '../../../src/store/copy.ts'
 import type { Database } from '../../../src/store/db.ts'
 import { impatiently, LOT } from '../../operations/desk.ts'
 import { post } from '../../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../../support/credentials.ts'
-import { plainTransports, type TestShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
+import { stallingTransports } from '../support/stalling-transports.ts'
 import { startWithBackup } from '../support/stepped-shop.ts'
 
 // A backup was put back, and two replicas are started on it together. One has read the chains and sells; the other one's node takes a while longer.
@@ -26,35 +25,17 @@ const BEFORE = {
 
 type Stall = { readonly method: string; readonly chain: 'native' | 'tempo' }
 
-/** Nodes of which one does not answer such a question before it is released. */
-function stallingTransports({ chains }: TestShop, { method, chain }: Stall) {
-  let release = () => {}
-  let isStalled = false
-  const go = new Promise<void>((resolve) => {
-    release = resolve
-  })
-  const transports = new Map(
-    [...plainTransports(chains)].map(([chainId, plain]) => {
-      const transport: RpcTransport = async (request, max) => {
-        if (chainId === chains[chain].chainId && [request].flat().some((one) => one.method === method)) {
-          isStalled = true
-          await go
-        }
-        return (plain as RpcTransport)(request, max)
-      }
-      return [chainId, transport] as const
-    }),
-  )
-  return { transports, release, isStalled: () => isStalled }
-}
-
 /** Two replicas begin; the one whose nodes answer asks to be paid; the other one ends its reading; then the payment is shown. */
 async function sellBetween(
   { shop, buyer, database }: Omit<Awaited<ReturnType<typeof startWithBackup>>, 'backup'> & { database: Database },
   rail: RailUnderTest,
   stall: Stall,
 ) {
-  const { transports, release, isStalled } = stallingTransports(shop, stall)
+  const { transports, release, isStalled } = stallingTransports(
+    shop,
+    stall.chain,
+    ({ method }) => method === stall.method,
+  )
   const configure = impatiently
   const late = shop.replica({ database, configure, transports })
   await until(async () => isStalled())

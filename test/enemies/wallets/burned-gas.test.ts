@@ -5,7 +5,15 @@ import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 
 import { testUsdc } from '../../../src/artifacts/TestUsdc.ts'
 import { noWaypoint, type Waypoint } from '../../../src/base/waypoint.ts'
 import { said, verdict } from '../../checkout/counter.ts'
-import { encoded, paymentFor, preempt, requiredOf, sendFrom, type X402Payment } from '../../checkout/x402-wallet.ts'
+import {
+  encoded,
+  paidElsewhere,
+  paymentFor,
+  preempt,
+  requiredOf,
+  sendFrom,
+  type X402Payment,
+} from '../../checkout/x402-wallet.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
 import { nativeCall } from '../../support/chain-reads.ts'
 import { startShop, type TestShop } from '../../support/shop.ts'
@@ -100,17 +108,13 @@ const DEAR: Hex = `0x620400005f20507f${'1626ba7e'.padEnd(64, '0')}5f5260205ff3`
 test('E158: nor do wallets with a dear check that have no money any more', async () => {
   for (let i = 0; i < 3; i++) {
     const wallet = await walletWith(DEAR)
-    const { payload, ...payment } = await paymentOf(wallet)
-    const away = {
-      ...payload,
-      authorization: { ...payload.authorization, to: PLAIN, value: '1000000', nonce: generatePrivateKey() },
-    }
+    const payment = await paymentOf(wallet)
     waypoint = async (name) => {
       if (name !== 'send.signed') return
       waypoint = noWaypoint
-      await preempt(shop, { ...payment, payload: away })
+      await preempt(shop, paidElsewhere(payment, PLAIN))
     }
-    assert.deepEqual(await verdict(await show({ ...payment, payload })), [402, 'insufficient_funds'])
+    assert.deepEqual(await verdict(await show(payment)), [402, 'insufficient_funds'])
   }
   assert.deepEqual(await verdict(await show(await paymentOf(await walletWith(DEAR)))), [200, undefined])
 })

@@ -5,7 +5,15 @@ import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 
 import { testUsdc } from '../../../src/artifacts/TestUsdc.ts'
 import { noWaypoint, type Waypoint } from '../../../src/base/waypoint.ts'
 import { said, verdict } from '../../checkout/counter.ts'
-import { encoded, paymentFor, preempt, requiredOf, sendFrom, type X402Payment } from '../../checkout/x402-wallet.ts'
+import {
+  encoded,
+  paidElsewhere,
+  paymentFor,
+  preempt,
+  requiredOf,
+  sendFrom,
+  type X402Payment,
+} from '../../checkout/x402-wallet.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
 import { startShop, type TestShop } from '../../support/shop.ts'
 
@@ -41,20 +49,17 @@ const show = (payment: X402Payment) => fetch(url(), post(LOT, { 'payment-signatu
 
 /** Its owner pays elsewhere first, finds that the money does not reach for both, and takes the second promise back. */
 async function runDryAndCancel(wallet: PrivateKeyAccount): Promise<Response> {
-  const { payload, ...payment } = await paymentOf(wallet)
-  const away = {
-    ...payload,
-    authorization: { ...payload.authorization, to: PLAIN, value: '1000000', nonce: generatePrivateKey() },
-  }
+  const payment = await paymentOf(wallet)
   waypoint = async (name) => {
-    if (name === 'send.signed') await preempt(shop, { ...payment, payload: away })
+    if (name === 'send.signed') await preempt(shop, paidElsewhere(payment, PLAIN))
     if (name !== 'send.mined') return
     waypoint = noWaypoint
-    const args = [payload.authorization.from, payload.authorization.nonce, SIGNATURE] as const
+    const { from, nonce } = payment.payload.authorization
+    const args = [from, nonce, SIGNATURE] as const
     const data = encodeFunctionData({ abi: testUsdc.abi, functionName: 'cancelAuthorization', args })
     await sendFrom(shop.chains.native, anybody(), shop.config.x402!.asset, data)
   }
-  return show({ ...payment, payload })
+  return show(payment)
 }
 
 test('E160: wallets of a dear make that ran dry and took their promise back do not throw out everybody with the same code', async () => {
@@ -83,18 +88,14 @@ const turn = ({ address }: PrivateKeyAccount) => sendFrom(shop.chains.native, an
 
 test('E162: a wallet that burns the gas of a settlement, and has moved its money away before it, is thrown out for a day like one that has not', async () => {
   const wallet = await walletWith(BURNS_WHEN_PAID)
-  const { payload, ...payment } = await paymentOf(wallet)
-  const away = {
-    ...payload,
-    authorization: { ...payload.authorization, to: PLAIN, value: '1000000', nonce: generatePrivateKey() },
-  }
+  const payment = await paymentOf(wallet)
   waypoint = async (name) => {
     if (name !== 'send.signed') return
     waypoint = noWaypoint
-    await preempt(shop, { ...payment, payload: away })
+    await preempt(shop, paidElsewhere(payment, PLAIN))
     await turn(wallet)
   }
-  const answer = await show({ ...payment, payload })
+  const answer = await show(payment)
   const { code } = (await said(answer)) as unknown as { code: string }
   const { rows: sends } = await shop.store.db.query<{ versions: { hash: Hex }[] }>(
     `select s.versions from sends s join orders o on o.id = s.order_id where s.step = 'settle' and lower(o.payer) = lower($1)`,
@@ -123,18 +124,14 @@ test('E168: a wallet that burns nearly all the gas of a settlement, and has move
   const wallet = await walletWith(BURNS_NEARLY_ALL)
   const { asset } = shop.config.x402!
   for (let i = 0; i < 3; i++) {
-    const { payload, ...payment } = await paymentOf(wallet)
-    const away = {
-      ...payload,
-      authorization: { ...payload.authorization, to: PLAIN, value: '1000000', nonce: generatePrivateKey() },
-    }
+    const payment = await paymentOf(wallet)
     waypoint = async (name) => {
       if (name !== 'send.signed') return
       waypoint = noWaypoint
-      await preempt(shop, { ...payment, payload: away })
+      await preempt(shop, paidElsewhere(payment, PLAIN))
       await turn(wallet)
     }
-    assert.deepEqual(await verdict(await show({ ...payment, payload })), [402, 'insufficient_funds'])
+    assert.deepEqual(await verdict(await show(payment)), [402, 'insufficient_funds'])
     await turn(wallet)
     await native('dev_mintToken', asset, wallet.address, '0xf4240')
     // The points that others get for a failed payment are forgotten by then.
