@@ -29,6 +29,7 @@ const DUE = statement<ArrivalRow>(`
   from arrivals
   where till = $1
     and state in ('unclaimed', 'orphaned', 'refunding')
+    and (state <> 'unclaimed' or amount >= $5)
     and due_at <= now()
     and (hastened
       or state = 'refunding'
@@ -36,7 +37,7 @@ const DUE = statement<ArrivalRow>(`
   order by due_at, id
   limit $2`)
 
-/** The arrivals to work on now, longest untouched first: neither those that wait for an operator, nor dust. */
+/** The arrivals to work on now, longest untouched first: neither those that wait for an operator, nor dust, nor what the next sweep turns into dust. */
 export async function dueArrivals(
   queryable: Queryable,
   till: string,
@@ -44,10 +45,15 @@ export async function dueArrivals(
     limit,
     orphanAfterSeconds,
     refundAfterSeconds,
-  }: { readonly limit: number; readonly orphanAfterSeconds: number; readonly refundAfterSeconds: number },
+    refundAtLeast,
+  }: DustLine & { readonly limit: number; readonly refundAfterSeconds: number },
 ): Promise<readonly Arrival[]> {
-  return (await queryable.query(DUE, [till, limit, orphanAfterSeconds, refundAfterSeconds])).rows.map(fromArrivalRow)
+  const values = [till, limit, orphanAfterSeconds, refundAfterSeconds, refundAtLeast.toString()]
+  return (await queryable.query(DUE, values)).rows.map(fromArrivalRow)
 }
+
+/** Below this amount, and after so long without an order, it is dust. */
+type DustLine = { readonly refundAtLeast: bigint; readonly orphanAfterSeconds: number }
 
 const SWEEP = statement(`
   update arrivals
@@ -63,7 +69,7 @@ const SWEEP = statement(`
 export async function sweepDust(
   queryable: Queryable,
   till: string,
-  { refundAtLeast, orphanAfterSeconds }: { readonly refundAtLeast: bigint; readonly orphanAfterSeconds: number },
+  { refundAtLeast, orphanAfterSeconds }: DustLine,
 ): Promise<void> {
   await queryable.query(SWEEP, [till, refundAtLeast.toString(), orphanAfterSeconds])
 }
