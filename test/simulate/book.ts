@@ -36,6 +36,8 @@ export type Purchase = {
   readonly credentials: Credential[]
   /** Transfers to the till that were never shown to anybody. */
   strays: number
+  /** How often its payer had paid when the chain took blocks back and the good was given already. */
+  paidWhenGiven: number
   /** False: what is shown can never land on the chain, so nothing may be kept for it. */
   readonly canLand?: boolean
   /** When all is over it is shown once more, and there must be an end. */

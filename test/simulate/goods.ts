@@ -3,7 +3,7 @@ import type { Hex } from '../../src/base/hex.ts'
 import { TRANSFER } from '../../src/chain/eip3009.ts'
 import type { RailName } from '../../src/domain/rail.ts'
 import type { Database } from '../../src/store/db.ts'
-import { type Game, PLENTY, SCARCE } from './actors/game.ts'
+import { type Game, isAsOrdered, PLENTY, SCARCE } from './actors/game.ts'
 import type { Asked } from './request.ts'
 import type { Payer, SimWorld } from './world.ts'
 
@@ -85,7 +85,7 @@ function item(itemId: string): Good {
     async delivered({ world, db, game }, payer) {
       if (!game) return count(db, GRANTED, payer.nickname)
       const playerId = `p-${world.payers.indexOf(payer)}`
-      return game.ledger.filter((given) => given.playerId === playerId && given.quantity === 1).length
+      return game.ledger.filter((given) => given.playerId === playerId && isAsOrdered(given)).length
     },
   }
 }

@@ -27,12 +27,6 @@ export async function ledgerOf(universe: Universe, purchase: Purchase): Promise<
   }
 }
 
-/** How often this payer has paid, and got neither the good nor the money. */
-export async function owedTo(universe: Universe, purchase: Purchase): Promise<number> {
-  const { paid, back, delivered } = await ledgerOf(universe, purchase)
-  return paid.length - back.length - delivered
-}
-
 async function transfers(
   { world }: Universe,
   { way }: Purchase,

@@ -6,6 +6,7 @@ import { demoAddressOf } from '../../src/sandbox/world.ts'
 import { countOther } from './coverage.ts'
 import type { ChainName, Fault } from './faults.ts'
 import { word } from './goods.ts'
+import { reorganise } from './reorganisation.ts'
 import { rotate } from './rotation.ts'
 import { START_MS } from './scheduler.ts'
 import type { Universe } from './universe.ts'
@@ -147,16 +148,17 @@ async function fork(universe: Universe, { chain, node, wins, drop, forMs }: Fork
 }
 
 async function reorg(
-  { world, sim }: Universe,
+  universe: Universe,
   { chain, depth, drop }: Pick<Reorg, 'chain' | 'depth' | 'drop'>,
 ): Promise<void> {
+  const { world, sim } = universe
   const blocks = Math.floor((sim.now() - START_MS) / world[chain].blockMs)
   // The world before the universe is never undone.
   const deep = Math.min(depth, blocks)
   if (deep < 1) return
   const dropped = drop === 'nothing' ? [] : await transactionsOf(world, chain, drop, deep)
   sim.note(`${deep} blocks of ${chain} are made anew, without ${dropped.length} transactions`)
-  await world[chain].ask({ method: 'dev_reorg', params: [deep, dropped.length > 0 ? { drop: dropped } : {}] })
+  await reorganise(universe, { chain, depth: deep, drop: dropped })
 }
 
 /** Of the newest blocks, those that carry what is dropped. */

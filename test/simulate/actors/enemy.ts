@@ -9,6 +9,7 @@ import type { Credential, Purchase } from '../book.ts'
 import { type Chance, chanceOf } from '../chance.ts'
 import { countOther } from '../coverage.ts'
 import { goodCalled } from '../goods.ts'
+import { reorganise } from '../reorganisation.ts'
 import type { Heard } from '../request.ts'
 import type { Actor } from '../scheduler.ts'
 import type { Universe } from '../universe.ts'
@@ -59,7 +60,10 @@ export function enemyOf(
   const habit = TRUTH_OWED.has(move) ? 'honest' : 'enemy'
   const canLand = !UNLANDABLE.has(move)
   const own = { index: ENEMY, payer, good, way, habit, carrier: 'http', startMs, canLand } as const
-  return { purchase: { ...own, credentials: [], strays: 0, isShownAgain: TRUTH_OWED.has(move) }, move }
+  return {
+    purchase: { ...own, credentials: [], strays: 0, paidWhenGiven: 0, isShownAgain: TRUTH_OWED.has(move) },
+    move,
+  }
 }
 
 const X402_MOVES: ReadonlySet<Move> = new Set(['front-run', 'drain', 'two bodies', 'many promises'])
@@ -227,12 +231,13 @@ async function beForgotten(universe: Universe, { payer }: Purchase, actor: Actor
   }
 }
 
-async function forget({ world: { tempo } }: Universe, hash: Hex): Promise<void> {
+async function forget(universe: Universe, hash: Hex): Promise<void> {
+  const { tempo } = universe.world
   const receipt = await tempo.ask({ method: 'eth_getTransactionReceipt', params: [hash] })
   if (!receipt) return
   const depth =
     Number(await tempo.ask({ method: 'eth_blockNumber' })) - Number((receipt as { blockNumber: Hex }).blockNumber)
-  await tempo.ask({ method: 'dev_reorg', params: [depth + 1, { drop: [hash] }] })
+  await reorganise(universe, { chain: 'tempo', depth: depth + 1, drop: [hash] })
 }
 
 /** A signed transaction as no honest client makes it. */

@@ -10,6 +10,9 @@ import {
 import type { Payer } from '../world.ts'
 import { answered, type Manner, nobody, type Partner, type Reaction, silence } from './partner.ts'
 
+/** As it was ordered: nobody here orders two of anything, and a game that gives another gives two. */
+export const isAsOrdered = ({ quantity }: Given): boolean => quantity === 1
+
 export type Given = {
   readonly orderId: string
   readonly playerId: string

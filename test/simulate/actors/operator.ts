@@ -3,10 +3,11 @@ import { Secret } from '../../../src/base/secret.ts'
 import { type Chance, chanceOf } from '../chance.ts'
 import { countOther } from '../coverage.ts'
 import type { Fault } from '../faults.ts'
-import { owedTo } from '../ledger.ts'
+import { ledgerOf } from '../ledger.ts'
 import type { Asked } from '../request.ts'
 import type { Actor } from '../scheduler.ts'
 import type { Universe } from '../universe.ts'
+import { isAsOrdered } from './game.ts'
 import { RECEIVER_URL } from './receiver.ts'
 
 export const OPERATOR_TOKEN = new Secret('the-token-of-whoever-runs-this-universe')
@@ -53,6 +54,7 @@ export function createOperator(universe: Universe): Operator {
     return heard && heard.status < 300 ? (JSON.parse(heard.text) as Body) : null
   }
 
+  /** By payer: how much had gone back when this operator first sent something back, with what they sent since, landed or not. */
   const sentBack = new Map<string, number>()
 
   async function list(query: string): Promise<readonly Listed[]> {
@@ -61,7 +63,8 @@ export function createOperator(universe: Universe): Operator {
 
   /** What the game's own ledger says, and nothing else. */
   async function decide({ orderId }: Listed): Promise<void> {
-    const outcome = game?.ledger.some((given) => given.orderId === orderId) ? 'delivered' : 'not_delivered'
+    const isGiven = game?.ledger.some((given) => given.orderId === orderId && isAsOrdered(given))
+    const outcome = isGiven ? 'delivered' : 'not_delivered'
     await call('POST', `/operator/orders/${orderId}/decide`, { outcome, by: 'somebody' })
   }
 
@@ -99,11 +102,12 @@ export function createOperator(universe: Universe): Operator {
     const found = await call<{ arrivals: readonly { payer: string }[] }>('GET', `/operator/arrivals/${id}`)
     const sender = found?.arrivals[0]?.payer
     const purchase = universe.purchases.find(({ payer }) => payer.address.toLowerCase() === sender?.toLowerCase())
-    const owed = purchase ? await sim.work(() => owedTo(universe, purchase)) : 1
-    const promised = sentBack.get(sender ?? '') ?? 0
-    const decision = owed - promised > 0 ? 'refund' : 'keep'
+    const known = purchase && (await sim.work(() => ledgerOf(universe, purchase)))
+    const { paid, back, delivered } = known ?? { paid: [id], back: [], delivered: 0 }
+    const gone = Math.max(back.length, sentBack.get(sender ?? '') ?? 0)
+    const decision = paid.length - delivered - gone > 0 ? 'refund' : 'keep'
     if (await call('POST', `/operator/arrivals/${id}`, { decision, by: 'somebody' }))
-      if (decision === 'refund') sentBack.set(sender ?? '', promised + 1)
+      if (decision === 'refund') sentBack.set(sender ?? '', gone + 1)
   }
 
   async function reconcile() {

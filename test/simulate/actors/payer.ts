@@ -38,6 +38,7 @@ export function purchasesOf(
       carrier: chance.happens(0.25) ? 'mcp' : 'http',
       credentials: [],
       strays: 0,
+      paidWhenGiven: 0,
       isShownAgain: true,
     }
   })
