@@ -92,9 +92,10 @@ async function settle(options: InprocOptions, order: PaidOrder, lease: Lease): P
   // The same transaction may be mined anew, in a block that replaces this one, and take the money then: its time was not over in that block.
   if (!(await reader.isIrrevocable(order, state.receipt))) {
     const transaction = state.receipt.transactionHash
-    // A node that has forgotten the receipt never shows it again. When its time is over for good that it was not used is proof enough.
-    if (await reader.isOver(order)) return reader.absent(order, null, transaction)
-    return { kind: 'unknown', detail: NOT_DEEP, transaction, hasFailed: true }
+    if (!(await reader.isOver(order))) return { kind: 'unknown', detail: NOT_DEEP, transaction, hasFailed: true }
+    // When its time is over for good, that it was not used is proof enough, and the payer answers for the revert though their amount wants it deeper.
+    // A node that has forgotten the receipt never shows it again: then nobody can say who is to blame.
+    if (!(await settler.isBuried(state.receipt))) return reader.absent(order, null, transaction)
   }
   // When its time is over for good nobody's bytes can take it any more, whether they land or not.
   if (!(await reader.isOver(order)) && (await mayLandByAnother(settler, await readSendTries(settler, order.id, STEP))))

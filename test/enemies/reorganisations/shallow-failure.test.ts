@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test'
 import type { Hex } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import type { Hash } from '../../../src/base/address.ts'
+import { usd } from '../../../src/base/money.ts'
 import { Secret } from '../../../src/base/secret.ts'
 import { noWaypoint, type Waypoint } from '../../../src/base/waypoint.ts'
 import { movableClock, type Said, said, setLot } from '../../checkout/counter.ts'
@@ -25,7 +26,7 @@ import { buyByHand, step, withChains } from '../support/stepped-shop.ts'
 
 const BLOCKS = 3n
 
-async function startDeep(t: TestContext) {
+async function startDeep(t: TestContext, confirmations = 1) {
   const clock = movableClock()
   const stage: { waypoint: Waypoint } = { waypoint: noWaypoint }
   const shop = await startShop({
@@ -34,7 +35,8 @@ async function startDeep(t: TestContext) {
     waypoint: (name) => stage.waypoint(name),
     configure: (config) => {
       const limits = { ...config.limits, waitMsMax: AS_FAR_AS_IT_CAN_MS, receiptWaitMs: 300 }
-      return withChains({ ...config, limits }, { burial: { blocks: BLOCKS, ms: 0 } })
+      const x402 = { ...config.x402!, confirmations: [{ fromAmount: usd(0n), blocks: confirmations }] }
+      return withChains({ ...config, limits, x402 }, { burial: { blocks: BLOCKS, ms: 0 } })
     },
   })
   t.after(() => shop.stop())
@@ -77,6 +79,21 @@ test('E45: a payment that was good for seconds, and reverted, counts against its
   const { orderId } = await waiting(await buyWith(shop, payment))
   wait(300_000)
   await bury(shop, 'native')
+  assert.equal((await step(shop, orderId)).status, 'expired')
+  assert.deepEqual(await strikes(shop), [`payer:${payer.address.toLowerCase()}`])
+})
+
+test('E185: so does a large one, whose time is over before its revert lies as deep as its amount wants it', async (t) => {
+  const { shop, clock, wait } = await startDeep(t, 60)
+  const payer = await fundedWallet(shop)
+  const required = requiredOf(await fetch(url(shop), post(ASKED)))
+  const validBefore = String(Math.ceil(clock.now() / 1000) + 60)
+  const payment = await paymentFor(payer, required, { authorization: { validBefore } })
+  await ask(shop, 'native', 'dev_fault', { kind: 'revert', to: shop.config.x402!.asset })
+  const { orderId } = await waiting(await buyWith(shop, payment))
+  wait(300_000)
+  await bury(shop, 'native')
+  await ask(shop, 'native', 'evm_mine')
   assert.equal((await step(shop, orderId)).status, 'expired')
   assert.deepEqual(await strikes(shop), [`payer:${payer.address.toLowerCase()}`])
 })
