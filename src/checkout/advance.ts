@@ -3,7 +3,8 @@ import { assertPassed, type Buyer, type Delivery } from '../domain/good.ts'
 import { type Offer, offerKey, type Told } from '../domain/offer.ts'
 import type { Failure, Order } from '../domain/order.ts'
 import type { SettleOutcome } from '../domain/rail.ts'
-import { payerSubjects, STRIKE_POINTS_MAX } from '../store/orders/strikes.ts'
+import type { OrderChange } from '../store/orders/change.ts'
+import { payerSubjects, STRIKE_POINTS_MAX, type Strike } from '../store/orders/strikes.ts'
 import type { Checkout } from './checkout.ts'
 import {
   backOff,
@@ -73,8 +74,8 @@ async function settle(run: OrderRun): Promise<OrderStep> {
     }
     case 'refused': {
       const { code, detail } = outcome
-      if (outcome.isPayersFault) await struck(run, outcome)
-      const next = await move(run, { to: 'expired', failure: { code, detail } })
+      const strikes = outcome.isPayersFault ? strikesFor(order, outcome) : []
+      const next = await move(run, { to: 'expired', failure: { code, detail }, strikes })
       await waypoint('order.expired')
       return next
     }
@@ -103,15 +104,14 @@ const STRIKE_SECONDS = 600
  * key has to move its money each time, such a contract only has to look at the block number. So once blocks the payer for a day; not its code,
  * which other payers may have too.
  */
-async function struck(
-  { checkout, order }: OrderRun,
+function strikesFor(
+  { payer }: Order,
   { hasBurned = false, isDear = false, suspects = [] }: SettleOutcome & { kind: 'refused' },
-): Promise<void> {
-  const [payer, payerToday] = payerSubjects(order.payer)
-  await checkout.strike({ subjects: [payer, ...suspects], points: 1, seconds: STRIKE_SECONDS })
-  if (!isDear && !hasBurned) return
-  const points = hasBurned ? STRIKE_POINTS_MAX : 1
-  await checkout.strike({ subjects: [payerToday], points, seconds: REVERT_SECONDS })
+): readonly Strike[] {
+  const [minutes, day] = payerSubjects(payer)
+  const strikes = [minutes, ...suspects].map((subject) => ({ subject, points: 1, seconds: STRIKE_SECONDS }))
+  if (!isDear && !hasBurned) return strikes
+  return [...strikes, { subject: day, points: hasBurned ? STRIKE_POINTS_MAX : 1, seconds: REVERT_SECONDS }]
 }
 
 /** Whatever the error was, money may have moved: only a later attempt can tell. */
@@ -208,21 +208,26 @@ const REVERT_SECONDS = 86_400
  * on purpose: for a day no receiver with the same code buys anything. A payer gets one point only: once or twice they may simply have given away
  * what was to be taken from them.
  */
-async function giveUp(run: OrderRun, delivery: Delivery & { state: 'impossible' }): Promise<OrderStep> {
+function giveUp(run: OrderRun, delivery: Delivery & { state: 'impossible' }): Promise<OrderStep> {
   const { code, detail, proof, suspects = [] } = delivery
   const [, payerToday] = payerSubjects(run.order.payer)
-  for (const subject of suspects) {
-    const points = subject === payerToday ? 1 : STRIKE_POINTS_MAX
-    await run.checkout.strike({ subjects: [subject], points, seconds: REVERT_SECONDS })
-  }
-  return fail(run, { code, detail }, proof?.sends)
+  const strikes = suspects.map((subject) => ({
+    subject,
+    points: subject === payerToday ? 1 : STRIKE_POINTS_MAX,
+    seconds: REVERT_SECONDS,
+  }))
+  return fail(run, { code, detail }, { sends: proof?.sends, strikes })
 }
 
-async function fail(run: OrderRun, { code, detail }: Failure, sends?: number): Promise<OrderStep> {
+async function fail(
+  run: OrderRun,
+  { code, detail }: Failure,
+  found: Pick<OrderChange, 'sends' | 'strikes'> = {},
+): Promise<OrderStep> {
   const { checkout, order } = run
   const failure = { code, detail: paidWords(detail) }
   checkout.log.error('delivery is impossible; the money goes back', { orderId: order.id, ...failure })
-  const next = await move(run, { to: 'failed', failure, sends })
+  const next = await move(run, { to: 'failed', failure, ...found })
   await checkout.waypoint('order.failed')
   return next
 }

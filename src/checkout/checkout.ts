@@ -12,7 +12,6 @@ import type { Order } from '../domain/order.ts'
 import type { OrphanedPayment, RailName } from '../domain/rail.ts'
 import type { Priority } from '../store/jobs.ts'
 import type { Orders } from '../store/orders/orders.ts'
-import type { Strike } from '../store/orders/strikes.ts'
 import type { ReceiptSigner } from './receipt.ts'
 import type { StoreMemory } from './store-memory.ts'
 
@@ -48,8 +47,6 @@ export type Checkout = {
   paymentUrl(rail: RailName, reference: string): string
   /** A place for a request that waits for its payer's transaction to show. Null: all are taken. Call what is returned to leave. */
   enterWaitingRoom(): (() => void) | null
-  /** Counts a payer, receiver or code that made the shop spend gas for nothing. */
-  strike(strike: Strike): Promise<void>
   /** Orders that this process works on right now, so that a twin request can wait for the same end. */
   readonly running: Map<string, Promise<Order>>
 }

@@ -17,7 +17,6 @@ import { accountsOf, addressFinder, type RailAccount } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
 import { claim, enqueueLeased, extend, forget, release } from '../store/jobs.ts'
 import { createOrders, type Orders } from '../store/orders/orders.ts'
-import { addStrike } from '../store/orders/strikes.ts'
 import { createJournal } from '../store/sends/journal.ts'
 import type { ShopTerms } from '../store/shop-terms.ts'
 import type { OpenSurface } from '../surfaces/surface.ts'
@@ -275,7 +274,6 @@ function createCheckout(
     sendBack: (rail, orphaned) => sendBack(operations.reconcileContext, rail, orphaned),
     paymentUrl: (rail, reference) => `${payments.hostOf(rail)}/payments/${reference}`,
     enterWaitingRoom: createWaitingRoom(limits.waitingMax),
-    strike: (strike) => addStrike(database, strike),
     running: new Map(),
   }
 }
