@@ -1,6 +1,7 @@
 import type { Address } from '../base/address.ts'
 import { fromHex, type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
+import { blockOrLatest } from './block-tag.ts'
 import type { Rpc } from './rpc.ts'
 
 /** What stands at an address: nothing for a plain key. */
@@ -38,6 +39,7 @@ function needsOtherCode(code: Uint8Array): boolean {
   return false
 }
 
-export function readCode(rpc: Rpc, address: Address): Promise<Code> {
-  return rpc.request<Code>('eth_getCode', [address, 'latest'])
+/** Now, or as of a block. */
+export function readCode(rpc: Rpc, address: Address, block?: bigint): Promise<Code> {
+  return rpc.request<Code>('eth_getCode', [address, blockOrLatest(block)])
 }

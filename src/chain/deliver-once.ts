@@ -19,6 +19,7 @@ import {
 } from './attempts.ts'
 import { type CallTerms, Reverted } from './contract.ts'
 import type { Receipt } from './receipt.ts'
+import { answerOrNull } from './rpc.ts'
 import type { Sender } from './sender.ts'
 
 /** A contract call that delivers one order. The contract takes it once per order id, whatever we send. */
@@ -44,8 +45,8 @@ export type ChainDelivery = {
    * a call reverts with may be the words of whoever receives.
    */
   isClosed(block?: bigint): Promise<boolean>
-  /** Whose doing a revert may have been: whoever receives, by address and by code. */
-  suspects(): Promise<readonly string[]>
+  /** Whose doing a revert in this block may have been: whoever received there, by address and by code. */
+  suspects(block: bigint): Promise<readonly string[]>
   /** What a refusal of an open contract means to the buyer. */
   meaningOf(refusal: Reverted): { readonly code: ProblemCode; readonly detail: string }
   /** After this moment nothing new is sent, what is pending is cancelled, and the money goes back. */
@@ -236,7 +237,9 @@ async function impossible(
       detail: 'Another key of ours has signed the delivery, and it may still land.',
       retryAfterMs: BURYING_MS,
     }
-  const suspects = revertOf(tries.attempts) ? await delivery.suspects() : []
+  const reverted = revertOf(tries.attempts)
+  // As of that block: by now a key may delegate to nothing again. What no node can tell any more counts against nobody.
+  const suspects = (reverted && (await answerOrNull(delivery.suspects(reverted.blockNumber)))) ?? []
   return { state: 'impossible', code, detail, proof: { sends: tries.deliveries }, suspects }
 }
 

@@ -103,10 +103,21 @@ export async function minterRight({ contract, minter }: MintOptions): Promise<Ke
   return { address: minter.address, name: 'MINTER_ROLE', has }
 }
 
-/** A plain key refuses nothing; whatever else receives may do so when it costs us, in this lot and in the next. */
+/** Whose strikes count against this purchase: those of a key as well, which may have been struck while it delegated, and may do so again. */
 export async function suspectsOf(rpc: Rpc, { beneficiary }: SaleBuy): Promise<readonly string[]> {
-  const code = await readCode(rpc, beneficiary)
-  return code === '0x' ? [] : [`receiver:${beneficiary}`, ...codeSuspects(code)]
+  return [receiverOf(beneficiary), ...codeSuspects(await readCode(rpc, beneficiary))]
+}
+
+const receiverOf = (beneficiary: Address) => `receiver:${beneficiary}`
+
+/**
+ * A plain key refuses nothing; whatever else receives may do so when it costs us, in this lot and in the next. A key that delegated when the block
+ * began may have stopped before it ended.
+ */
+async function refusersOf(rpc: Rpc, { beneficiary }: SaleBuy, block: bigint): Promise<readonly string[]> {
+  const codes = await Promise.all([block - 1n, block].map((at) => readCode(rpc, beneficiary, at)))
+  const code = codes.find((one) => one !== '0x')
+  return code === undefined ? [] : [receiverOf(beneficiary), ...codeSuspects(code)]
 }
 
 /** Has the contract minted for this order? */
@@ -138,7 +149,7 @@ export function mint(options: MintOptions, input: SaleBuy, buyer: Buyer): Promis
     },
     read: (receipt) => mintedIn(receipt, contract.address, key),
     isClosed: async (block) => (await faultOf(options, block)) !== null,
-    suspects: () => suspectsOf(rpc, input),
+    suspects: (block) => refusersOf(rpc, input, block),
     meaningOf(refusal) {
       // A lot that closes or a price that moves cannot get here: the contract enforces neither.
       const { code, message } = refusalOf(refusal, input)

@@ -5,7 +5,7 @@ import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 
 import type { Address } from '../../../src/base/address.ts'
 import { noWaypoint, type Waypoint } from '../../../src/base/waypoint.ts'
 import { orderCount, said } from '../../checkout/counter.ts'
-import { encoded, paymentFor, preempt, requiredOf, signedByWallet } from '../../checkout/x402-wallet.ts'
+import { encoded, paymentFor, preempt, requiredOf, sendFrom, signedByWallet } from '../../checkout/x402-wallet.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
 import { nativeCall } from '../../support/chain-reads.ts'
 import { startShop, type TestShop } from '../../support/shop.ts'
@@ -27,6 +27,8 @@ const answering = (selector: string): Hex => `0x7f${selector.padEnd(64, '0')}5f5
 /** A popular wallet: for the test it takes every signature. */
 const WALLET = answering('1626ba7e')
 const RECEIVER = answering('150b7a02')
+/** An empty call turns its mood, and back; in the other one it burns everything. */
+const MOODY: Hex = `0x36600a575f54155f55005b5f54603757${RECEIVER.slice(2)}5bfe`
 const REFUSER: Hex = '0x5f5ffd'
 
 async function popularWallet(dollars: bigint, code: Hex): Promise<PrivateKeyAccount> {
@@ -99,15 +101,15 @@ test('M-24: a key that delegates pays as the token takes it: through its contrac
 })
 
 /** Takes the trial, refuses the real thing, and looks as before when somebody asks why. */
-function refuseOnce({ address }: PrivateKeyAccount, usual: Hex, hostile: Hex): void {
+function refuseOnce(refuse: () => Promise<unknown>, takeAgain: () => Promise<unknown>): void {
   waypoint = (name) => {
     if (name !== 'order.settled') return
     // The settlement is signed first, the mint second.
     waypoint = async (later) => {
-      if (later === 'send.signed') await nativeCall(shop, 'dev_setCode', address, hostile)
+      if (later === 'send.signed') await refuse()
       if (later !== 'send.mined') return
       waypoint = noWaypoint
-      await nativeCall(shop, 'dev_setCode', address, usual)
+      await takeAgain()
     }
   }
 }
@@ -121,7 +123,8 @@ test('E28: a key that delegates elsewhere for a moment does not throttle those w
   const [popular, hostile] = [await place(RECEIVER), await place(REFUSER)]
   const [enemy, innocent] = [await popularWallet(1n, popular), await popularWallet(1n, popular)]
   const payer = await fundedWallet(shop)
-  refuseOnce(enemy, popular, hostile)
+  const delegateTo = (code: Hex) => () => nativeCall(shop, 'dev_setCode', enemy.address, code)
+  refuseOnce(delegateTo(hostile), delegateTo(popular))
   assert.equal((await said(await buyFor(payer, enemy.address))).refund?.status, 'refunded')
   const again = await buyFor(payer, enemy.address)
   assert.deepEqual([again.status, (await said(again)).code], [429, 'payer_throttled'])
@@ -129,10 +132,11 @@ test('E28: a key that delegates elsewhere for a moment does not throttle those w
 })
 
 test('E28: code that somebody abused stops strangers who receive with it, and nobody who has bought before', async () => {
-  const [enemy, popular] = [await popularWallet(1n, RECEIVER), await popularWallet(1n, RECEIVER)]
+  const [enemy, popular] = [await popularWallet(1n, MOODY), await popularWallet(1n, MOODY)]
+  const turn = () => sendFrom(shop.chains.native, privateKeyToAccount(generatePrivateKey()), enemy.address, '0x')
   const [known, stranger] = [await fundedWallet(shop), await fundedWallet(shop)]
   assert.equal((await buyFor(known, PLAIN)).status, 200)
-  refuseOnce(enemy, RECEIVER, REFUSER)
+  refuseOnce(turn, turn)
   assert.equal((await said(await buyFor(await fundedWallet(shop), enemy.address))).refund?.status, 'refunded')
   assert.equal((await buyFor(stranger, popular.address)).status, 429)
   assert.equal((await buyFor(known, popular.address)).status, 200)
