@@ -45,7 +45,7 @@ export type ChainDelivery = {
    * a call reverts with may be the words of whoever receives.
    */
   isClosed(block?: bigint): Promise<boolean>
-  /** Whose doing a revert in this block may have been: whoever received there, by address and by code. */
+  /** Whose doing a revert in this block of an open contract may have been: whoever received there, by address and by code. */
   suspects(block: bigint): Promise<readonly string[]>
   /** What a refusal of an open contract means to the buyer. */
   meaningOf(refusal: Reverted): { readonly code: ProblemCode; readonly detail: string }
@@ -238,9 +238,15 @@ async function impossible(
       retryAfterMs: BURYING_MS,
     }
   const reverted = revertOf(tries.attempts)
-  // As of that block: by now a key may delegate to nothing again. What no node can tell any more counts against nobody.
-  const suspects = (reverted && (await answerOrNull(delivery.suspects(reverted.blockNumber)))) ?? []
+  const suspects = reverted ? await suspectsOf(delivery, reverted) : []
   return { state: 'impossible', code, detail, proof: { sends: tries.deliveries }, suspects }
+}
+
+/** As of that block: by now a key may delegate to nothing again, and a pause may be over. What no node can tell any more counts against nobody. */
+async function suspectsOf(delivery: ChainDelivery, { blockNumber }: Receipt): Promise<readonly string[]> {
+  const wasClosed = await answerOrNull(delivery.isClosed(blockNumber))
+  if (wasClosed !== false) return []
+  return (await answerOrNull(delivery.suspects(blockNumber))) ?? []
 }
 
 function pauseAfter({ retryMs }: ChainDelivery, tries: number): number {

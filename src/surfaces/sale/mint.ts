@@ -114,10 +114,19 @@ const receiverOf = (beneficiary: Address) => `receiver:${beneficiary}`
  * A plain key refuses nothing; whatever else receives may do so when it costs us, in this lot and in the next. A key that delegated when the block
  * began may have stopped before it ended.
  */
-async function refusersOf(rpc: Rpc, { beneficiary }: SaleBuy, block: bigint): Promise<readonly string[]> {
-  const codes = await Promise.all([block - 1n, block].map((at) => readCode(rpc, beneficiary, at)))
+async function refusersOf(
+  { rpc, contract }: MintOptions,
+  { saleId, quantity, beneficiary }: SaleBuy,
+  block: bigint,
+): Promise<readonly string[]> {
+  const [{ terms, minted }, ...codes] = await Promise.all([
+    contract.read('lot', [BigInt(saleId)], block),
+    ...[block - 1n, block].map((at) => readCode(rpc, beneficiary, at)),
+  ])
+  // Others may have minted the last of the lot: then the contract refused before it asked anybody.
+  const wasLeft = terms.supply - minted >= BigInt(quantity)
   const code = codes.find((one) => one !== '0x')
-  return code === undefined ? [] : [receiverOf(beneficiary), ...codeSuspects(code)]
+  return code === undefined || !wasLeft ? [] : [receiverOf(beneficiary), ...codeSuspects(code)]
 }
 
 /** Has the contract minted for this order? */
@@ -129,7 +138,7 @@ export async function isMinted({ contract }: MintOptions, orderId: string): Prom
 /** Mints what was bought, once per order. */
 export function mint(options: MintOptions, input: SaleBuy, buyer: Buyer): Promise<Delivery> {
   const { orderId, settledAt, lease, isUntried } = buyer
-  const { contract, rpc, minter, clock, delivery } = options
+  const { contract, minter, clock, delivery } = options
   const key = orderKey(orderId)
   const data = mintCall(contract, key, input)
   return deliverOnce(minter, clock, {
@@ -149,7 +158,7 @@ export function mint(options: MintOptions, input: SaleBuy, buyer: Buyer): Promis
     },
     read: (receipt) => mintedIn(receipt, contract.address, key),
     isClosed: async (block) => (await faultOf(options, block)) !== null,
-    suspects: (block) => refusersOf(rpc, input, block),
+    suspects: (block) => refusersOf(options, input, block),
     meaningOf(refusal) {
       // A lot that closes or a price that moves cannot get here: the contract enforces neither.
       const { code, message } = refusalOf(refusal, input)

@@ -2,20 +2,26 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { Hex } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { saleLots } from '../../../src/artifacts/SaleLots.ts'
 import type { Address } from '../../../src/base/address.ts'
 import { noWaypoint, type Waypoint } from '../../../src/base/waypoint.ts'
-import { said, verdict } from '../../checkout/counter.ts'
+import { invocation } from '../../../src/chain/act.ts'
+import { movableClock, said, setLot, verdict } from '../../checkout/counter.ts'
 import { encoded, paymentFor, requiredOf } from '../../checkout/x402-wallet.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
 import { nativeCall } from '../../support/chain-reads.ts'
 import { startShop, type TestShop } from '../../support/shop.ts'
+import { step } from '../support/stepped-shop.ts'
 
 // A mint that reverts is held against whoever received it, if it was they who refused. That is told by the block of the revert.
 
-async function startStaged(t: TestContext) {
+async function startStaged(t: TestContext, withoutWorker = false) {
+  const clock = movableClock()
   const stage: { waypoint: Waypoint } = { waypoint: noWaypoint }
   const changed = new Set<string>()
   const shop = await startShop({
+    clock,
+    withoutWorker,
     waypoint: (name) => stage.waypoint(name),
     wrapTransport: (_chainId, transport) => async (request, answerBytesMax) =>
       request.method === 'eth_getCode' && changed.has(String(request.params))
@@ -38,19 +44,29 @@ async function startStaged(t: TestContext) {
       }
     }
   }
-  return { shop, aroundTheMint, plainFrom }
+  return { shop, clock, aroundTheMint, plainFrom }
 }
 
 const anybody = (): Address => privateKeyToAccount(generatePrivateKey()).address
 
-async function buyFor(shop: TestShop, beneficiary: Address): Promise<Response> {
+async function buyFor(shop: TestShop, beneficiary: Address, saleId = 392): Promise<Response> {
   const url = `${shop.url}/agentic/x402/buy`
-  const body = { saleId: 392, beneficiary }
+  const body = { saleId, beneficiary }
   const payment = await paymentFor(await fundedWallet(shop), requiredOf(await fetch(url, post(body))))
   return fetch(url, post(body, { 'payment-signature': encoded(payment) }))
 }
 
+/** Takes every token, and calls nobody. */
+const RECEIVER: Hex = `0x7f${'150b7a02'.padEnd(64, '0')}5f5260205ff3`
 const BURNER: Hex = '0xfe'
+
+async function receiver(shop: TestShop): Promise<Address> {
+  const address = anybody()
+  await nativeCall(shop, 'dev_setCode', address, RECEIVER)
+  return address
+}
+
+const strikes = async ({ store }: TestShop) => (await store.db.query('select subject from strikes')).rows
 
 for (const [when, isSameBlock] of [
   ['the next block', false],
@@ -69,3 +85,25 @@ for (const [when, isSameBlock] of [
     assert.equal((await said(await buyFor(shop, enemy))).refund?.status, 'refunded')
     assert.deepEqual(await verdict(await buyFor(shop, enemy)), [429, 'payer_throttled'])
   })
+
+test('E188: a receiver is not held to account for a mint that nobody could have received: others had minted the last of the lot', async (t) => {
+  const { shop, aroundTheMint } = await startStaged(t)
+  await setLot(shop, 777, { price: '0.25', supply: 1n })
+  const innocent = await receiver(shop)
+  const leave = (supply: bigint) => () => setLot(shop, 777, { price: '0.25', supply })
+  aroundTheMint(leave(0n), leave(1n))
+  assert.equal((await said(await buyFor(shop, innocent, 777))).refund?.status, 'refunded')
+  assert.deepEqual(await verdict(await buyFor(shop, innocent)), [200, undefined])
+})
+
+test('E188: nor for one that reverted because the contract was paused, and stayed so until the money went back', async (t) => {
+  const { shop, clock, aroundTheMint } = await startStaged(t, true)
+  const innocent = await receiver(shop)
+  const { deployer, contracts } = shop.world
+  const pause = () => deployer.act(invocation(contracts.sale, saleLots.abi, 'pause', []))
+  aroundTheMint(pause, async () => {})
+  const { orderId } = await said(await buyFor(shop, innocent))
+  clock.move(shop.config.limits.delivery.mintMs)
+  assert.equal((await step(shop, orderId)).status, 'failed')
+  assert.deepEqual(await strikes(shop), [])
+})
