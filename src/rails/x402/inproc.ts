@@ -31,9 +31,12 @@ import { type SettlementReader, type SettlementRefusal, storedPayment, USED_UNSE
 // A fixed limit instead of an estimate saves a call; FiatToken needs about 75,000. A contract wallet may burn more, and no more than this.
 const GAS_OF_KEY = 150_000n
 
-/** No settlement costs more than this, and its signature's bytes at their dearest (EIP-7623), unless a wallet's own check does. */
+/**
+ * No settlement costs more than this, and its signature's bytes, unless a wallet's own check does. The 40 that a byte may cost where hardly anything
+ * runs (EIP-7623) come to less, with the longest signature too: 110,000. Counted for each byte they would be room for a check to burn.
+ */
 const GAS_WITHOUT_CODE = 100_000n
-const GAS_OF_BYTE = 40n
+const GAS_OF_BYTE = 16n
 
 /** Too late to reach the chain: sending would only pay gas for a revert. */
 const MS_TO_LAND = 2_000

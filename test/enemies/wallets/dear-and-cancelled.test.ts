@@ -41,9 +41,9 @@ async function walletWith(code: Hex): Promise<PrivateKeyAccount> {
 }
 const url = () => `${shop.url}/agentic/x402/buy`
 const LOT = { saleId: 392, beneficiary: PLAIN }
-async function paymentOf(wallet: PrivateKeyAccount): Promise<X402Payment> {
+async function paymentOf(wallet: PrivateKeyAccount, signature = SIGNATURE): Promise<X402Payment> {
   const { payload, ...payment } = await paymentFor(wallet, requiredOf(await fetch(url(), post(LOT))))
-  return { ...payment, payload: { ...payload, signature: SIGNATURE } }
+  return { ...payment, payload: { ...payload, signature } }
 }
 const show = (payment: X402Payment) => fetch(url(), post(LOT, { 'payment-signature': encoded(payment) }))
 
@@ -86,6 +86,17 @@ test('E160: nor is the wallet itself thrown out for a day, which has burned noth
 const BURNS_WHEN_PAID: Hex = `0x36600a575f54155f55005b5f543a02603957${'7f'}${'1626ba7e'.padEnd(64, '0')}5f5260205ff35bfe`
 const turn = ({ address }: PrivateKeyAccount) => sendFrom(shop.chains.native, anybody(), address, '0x')
 
+/** What the shop paid for the only settlement of this wallet. */
+async function gasOfSettlement({ address }: PrivateKeyAccount): Promise<bigint> {
+  const { rows: sends } = await shop.store.db.query<{ versions: { hash: Hex }[] }>(
+    `select s.versions from sends s join orders o on o.id = s.order_id where s.step = 'settle' and lower(o.payer) = lower($1)`,
+    [address],
+  )
+  assert.equal(sends.length, 1)
+  const receipt = (await native('eth_getTransactionReceipt', sends[0]!.versions[0]!.hash)) as { gasUsed: Hex }
+  return BigInt(receipt.gasUsed)
+}
+
 test('E162: a wallet that burns the gas of a settlement, and has moved its money away before it, is thrown out for a day like one that has not', async () => {
   const wallet = await walletWith(BURNS_WHEN_PAID)
   const payment = await paymentOf(wallet)
@@ -97,21 +108,12 @@ test('E162: a wallet that burns the gas of a settlement, and has moved its money
   }
   const answer = await show(payment)
   const { code } = (await said(answer)) as unknown as { code: string }
-  const { rows: sends } = await shop.store.db.query<{ versions: { hash: Hex }[] }>(
-    `select s.versions from sends s join orders o on o.id = s.order_id where s.step = 'settle' and lower(o.payer) = lower($1)`,
-    [wallet.address],
-  )
-  assert.equal(sends.length, 1)
-  const receipt = (await native('eth_getTransactionReceipt', sends[0]!.versions[0]!.hash)) as {
-    gasUsed: Hex
-    status: Hex
-  }
   const { rows } = await shop.store.db.query(
     `select points from strikes where subject = lower($1) and until > now() + interval '11 minutes'`,
     [`payer-today:${wallet.address}`],
   )
   assert.deepEqual(
-    { status: answer.status, code, gas: BigInt(receipt.gasUsed) > 350_000n, isThrownOut: rows.length === 1 },
+    { status: answer.status, code, gas: (await gasOfSettlement(wallet)) > 350_000n, isThrownOut: rows.length === 1 },
     { status: 402, code, gas: true, isThrownOut: true },
   )
 })
@@ -138,6 +140,27 @@ test('E168: a wallet that burns nearly all the gas of a settlement, and has move
     await shop.store.db.query(`update strikes set until = until - interval '11 minutes'`)
   }
   assert.deepEqual(await verdict(await show(await paymentOf(wallet))), [429, 'payer_throttled'])
+})
+
+/** The longest that the shop takes. Its bytes say nothing, and cost next to nothing. */
+const LONG: Hex = `0x${'00'.repeat(2_047)}`
+/** The same, but that it leaves more than half of the gas. */
+const BURNS_LESS = BURNS_NEARLY_ALL.replace('62010000', '6203c000') as Hex
+
+test('E189: nor does it burn more than a key’s settlement costs, and is forgotten after ten minutes, because its signature is long', async () => {
+  const wallet = await walletWith(BURNS_LESS)
+  const payment = await paymentOf(wallet, LONG)
+  waypoint = async (name) => {
+    if (name !== 'send.signed') return
+    waypoint = noWaypoint
+    await preempt(shop, paidElsewhere(payment, PLAIN))
+    await turn(wallet)
+  }
+  assert.deepEqual(await verdict(await show(payment)), [402, 'insufficient_funds'])
+  const { rows } = await shop.store.db.query(`select points from strikes where subject = lower($1)`, [
+    `payer-today:${wallet.address}`,
+  ])
+  assert.deepEqual([(await gasOfSettlement(wallet)) > 150_000n, rows], [true, [{ points: 1 }]])
 })
 
 test('E173: a wallet that ran dry once at a dear cost is not thrown out for the day by failures that others may have again after ten minutes', async () => {
