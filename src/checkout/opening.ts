@@ -8,7 +8,7 @@ import type { Order } from '../domain/order.ts'
 import type { Credential, Payment } from '../domain/rail.ts'
 import type { Exposure } from '../store/orders/exposure.ts'
 import { asOpened, type Opening, type OpenOutcome } from '../store/orders/opening.ts'
-import { payerSubjects } from '../store/orders/strikes.ts'
+import { payerSubjects, STRIKE_POINTS_MAX } from '../store/orders/strikes.ts'
 import type { PaidCall } from './paid-call.ts'
 
 /** What opening an order came to; `unsure`: the store did not answer, and may have written it. */
@@ -97,15 +97,19 @@ async function write<Input extends JsonObject>(
   return written
 }
 
+/** Strikes come when orders end, and what is open by then is sent without them: no more at once than they would let through one after the other. */
+const UNPROVEN_MAX = STRIKE_POINTS_MAX
+
 async function exposureOf<Input extends JsonObject>(
   { checkout, offer, payment }: Purchase<Input>,
   checked: Checked | null,
   means: bigint | null,
 ): Promise<Exposure> {
-  const { payer, funds, suspects = [] } = payment
+  const { payer, funds, suspects = [], isJudgedByPayersCode = false } = payment
   const { openOrdersPerPayer, refundsPerPayer } = checkout.limits
   return {
     openOrdersMax: openOrdersPerPayer,
+    openOrdersMaxAtFirst: isJudgedByPayersCode ? UNPROVEN_MAX : openOrdersPerPayer,
     refundsPerDayMax: refundsPerPayer,
     means,
     float: funds === 'captured' ? 0n : await offer.rail.float(),

@@ -155,6 +155,8 @@ export type Payment = {
   readonly flowId?: string | undefined
   /** Addresses or code whose earlier failures count against it, beside the payer: the code of a contract wallet. */
   readonly suspects?: readonly string[] | undefined
+  /** Whether it was signed is for code of the payer's own to say, which runs on our gas and may say something else by then. */
+  readonly isJudgedByPayersCode?: boolean | undefined
   /** Why money that has moved buys nothing: it cannot be refused, so it is sent back. */
   readonly objection?: Problem | undefined
 }

@@ -83,7 +83,14 @@ for (const engine of engines) {
         leaseSeconds,
         lineage,
         askedAt: null,
-        exposure: { openOrdersMax: 1_000, means: 10n ** 18n, float: 10n ** 18n, refundsPerDayMax: 1_000, suspects: [] },
+        exposure: {
+          openOrdersMax: 1_000,
+          openOrdersMaxAtFirst: 1_000,
+          means: 10n ** 18n,
+          float: 10n ** 18n,
+          refundsPerDayMax: 1_000,
+          suspects: [],
+        },
       })
     }
 

@@ -85,13 +85,13 @@ export const mends: Readonly<Record<string, readonly Cut[]>> = {
   promises: [
     {
       file: 'src/store/orders/opening.ts',
-      from: 'or (exposures.open_orders < $25 and exposures.promised + excluded.promised <= $26::numeric)',
-      to: 'or (exposures.open_orders < $25 + 100 and exposures.promised + excluded.promised <= $26::numeric)',
+      from: `or (exposures.open_orders < \${openOrdersMaxOf('$12', '$25', '$41')} and`,
+      to: 'or (exposures.open_orders < $25 + 100 + 0 * $41::int and',
     },
     {
       file: 'src/store/orders/exposure.ts',
-      from: 'if (open_orders >= openOrdersMax)',
-      to: 'if (open_orders >= openOrdersMax + 100)',
+      from: 'if (open_orders >= open_orders_max)',
+      to: 'if (open_orders >= open_orders_max + 100)',
     },
   ],
   E26: [

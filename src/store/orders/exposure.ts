@@ -8,6 +8,8 @@ import { STRIKE_POINTS_MAX } from './strikes.ts'
 export type Exposure = {
   /** Orders of one payer whose payment has not landed yet. */
   readonly openOrdersMax: number
+  /** The same for a payer who has not bought anything yet. */
+  readonly openOrdersMaxAtFirst: number
   /** What the payer has. Asked for only when other authorizations of theirs are open; null: not asked. */
   readonly means: bigint | null
   /** What the shop could send back. */
@@ -52,6 +54,15 @@ export function refundsToday(payer: string): string {
         and requested_by = '${AUTOMATIC}')`
 }
 
+function hasBought(payer: string): string {
+  return `exists (select from orders bought where bought.payer = ${payer} and bought.status = 'confirmed')`
+}
+
+/** How many orders of a payer may be open, by what they have bought so far. */
+export function openOrdersMaxOf(payer: string, most: string, atFirst: string): string {
+  return `(case when ${atFirst}::int < ${most}::int and not ${hasBought(payer)} then ${atFirst}::int else ${most}::int end)`
+}
+
 /** Strikes against a code do not count against a payer who has bought here before: users of a popular wallet all share its code. */
 export function struckUntil(suspects: string, payer: string): string {
   return `(
@@ -61,7 +72,7 @@ export function struckUntil(suspects: string, payer: string): string {
         and points >= ${STRIKE_POINTS_MAX}
         and until > now()
         and (subject not like 'code:%'
-          or not exists (select from orders bought where bought.payer = ${payer} and bought.status = 'confirmed')))`
+          or not ${hasBought(payer)}))`
 }
 
 const LOOK = statement<{
@@ -70,12 +81,14 @@ const LOOK = statement<{
   liabilities: string
   refunds: number
   struck_seconds: number | null
+  open_orders_max: number
 }>(`
   select coalesce((select open_orders from exposures where payer = $1 and network = $2), 0) as open_orders,
          coalesce((select promised from exposures where payer = $1 and network = $2), 0) as promised,
          ${liabilities('$2', '$3')} as liabilities,
          ${refundsToday('$1')} as refunds,
-         ceil(extract(epoch from ${struckUntil('$4', '$1')} - now()))::int as struck_seconds`)
+         ceil(extract(epoch from ${struckUntil('$4', '$1')} - now()))::int as struck_seconds,
+         ${openOrdersMaxOf('$1', '$5', '$6')} as open_orders_max`)
 
 const DAY_SECONDS = 86_400
 const SETTLE_SECONDS = 10
@@ -84,14 +97,15 @@ const SETTLE_SECONDS = 10
 export async function tooExposed(
   queryable: Queryable,
   { payer, network, asset, amount }: Payment,
-  { openOrdersMax, means, float, refundsPerDayMax, suspects }: Exposure,
+  { openOrdersMax, openOrdersMaxAtFirst, means, float, refundsPerDayMax, suspects }: Exposure,
 ): Promise<TooExposed | null> {
-  const { rows } = await queryable.query(LOOK, [payer, network, asset, suspects])
-  const { open_orders, promised, liabilities: owed, refunds, struck_seconds } = rows[0]!
+  const bounds = [openOrdersMax, openOrdersMaxAtFirst]
+  const { rows } = await queryable.query(LOOK, [payer, network, asset, suspects, ...bounds])
+  const { open_orders, open_orders_max, promised, liabilities: owed, refunds, struck_seconds } = rows[0]!
   if (struck_seconds !== null)
     return throttled('Payments or deliveries for this wallet failed on the chain at our cost.', struck_seconds)
   if (refunds >= refundsPerDayMax) return throttled('This wallet was refunded too often today.', DAY_SECONDS)
-  if (open_orders >= openOrdersMax)
+  if (open_orders >= open_orders_max)
     return throttled('Too many payments of this wallet have not landed yet.', SETTLE_SECONDS)
   if (open_orders > 0 && means === null) return { kind: 'means_needed' }
   if (open_orders > 0 && BigInt(promised) + amount > means!)

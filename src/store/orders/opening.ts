@@ -14,7 +14,7 @@ import { NOT_REFUSED } from '../refusals.ts'
 import { isPausedRail } from '../sales-pauses.ts'
 import { statement } from '../statement.ts'
 import { mayBeForgotten } from '../tills/till-trust.ts'
-import { liabilities, refundsToday, struckUntil } from './exposure.ts'
+import { liabilities, openOrdersMaxOf, refundsToday, struckUntil } from './exposure.ts'
 import { begunBy, type HoldParameters, holdValues, inOrder, takenBy } from './holds.ts'
 import { type NotOpened, type Presented, UNRESOLVED, whyNotOpened } from './not-opened.ts'
 
@@ -79,7 +79,7 @@ const OPEN = statement<{ created_at: Date; lease: string }>(`
     set open_orders = exposures.open_orders + 1,
         promised = exposures.promised + excluded.promised
     where exposures.open_orders = 0
-       or (exposures.open_orders < $25 and exposures.promised + excluded.promised <= $26::numeric)
+       or (exposures.open_orders < ${openOrdersMaxOf('$12', '$25', '$41')} and exposures.promised + excluded.promised <= $26::numeric)
     returning payer
   ), opened as (
     insert into orders (
@@ -214,6 +214,7 @@ async function insert(
     opening.askedAt,
     tillIdOf(payment),
     files,
+    exposure.openOrdersMaxAtFirst,
   ])
   const [row] = rows
   if (!row) return null
