@@ -67,15 +67,19 @@ async function settle(run: OrderRun): Promise<OrderStep> {
   switch (outcome.kind) {
     case 'settled': {
       const { transaction, settledAt } = outcome.settlement
-      const next = await move(run, { to: 'settled', paymentTx: transaction, settledAt })
+      const next = await move(run, {
+        to: 'settled',
+        paymentTx: transaction,
+        settledAt,
+        strikes: strikesFor(order, outcome),
+      })
       await waypoint('order.settled')
       // Until this moment it was not paid, so no replica can have begun to deliver it; from now on only the holder of this lease can.
       return next.kind === 'moved' ? { ...next, isUntried: true } : next
     }
     case 'refused': {
       const { code, detail } = outcome
-      const strikes = outcome.isPayersFault ? strikesFor(order, outcome) : []
-      const next = await move(run, { to: 'expired', failure: { code, detail }, strikes })
+      const next = await move(run, { to: 'expired', failure: { code, detail }, strikes: strikesFor(order, outcome) })
       await waypoint('order.expired')
       return next
     }
@@ -104,10 +108,10 @@ const STRIKE_SECONDS = 600
  * key has to move its money each time, such a contract only has to look at the block number. So once blocks the payer for a day; not its code,
  * which other payers may have too.
  */
-function strikesFor(
-  { payer }: Order,
-  { hasBurned = false, isDear = false, suspects = [] }: SettleOutcome & { kind: 'refused' },
-): readonly Strike[] {
+function strikesFor({ payer }: Order, outcome: Exclude<SettleOutcome, { kind: 'unknown' }>): readonly Strike[] {
+  const { hasBurned = false, isDear = false, suspects = [] } = outcome
+  const isToBlame = outcome.kind === 'refused' ? outcome.isPayersFault : hasBurned || isDear
+  if (!isToBlame) return []
   const [minutes, day] = payerSubjects(payer)
   const strikes = [minutes, ...suspects].map((subject) => ({ subject, points: 1, seconds: STRIKE_SECONDS }))
   if (!isDear && !hasBurned) return strikes

@@ -150,18 +150,24 @@ async function wasCancelled(
   return settler.isBuried(receipt)
 }
 
-/** Whoever burned our gas may cancel the payment afterwards, or spend it elsewhere: that is why it cannot land any more, and not what it cost us. */
+/** Whoever burned our gas may cancel the payment afterwards, spend it elsewhere, or bring it to us after all: none of that is what it cost us. */
 async function withPayersFault(
   options: InprocOptions,
   order: PaidOrder,
   call: Call,
   { outcome, state }: { readonly outcome: SettleOutcome; readonly state: SendState | null },
 ): Promise<SettleOutcome> {
-  if (outcome.kind !== 'refused' || state?.state !== 'mined') return outcome
+  if (outcome.kind === 'unknown' || state?.state !== 'mined' || !isDearFor(order, state.receipt)) return outcome
   const { receipt } = state
   const { code } = await reasonAt(options, call, receipt.blockNumber)
   const isCodes = code !== 'insufficient_funds'
   return { ...outcome, ...(await burnedBy(options.rpc, order, call, { receipt, isCodes })) }
+}
+
+/** More than any failure of a plain key costs. */
+function isDearFor(order: PaidOrder, { gasUsed }: Receipt): boolean {
+  const bytes = BigInt(storedPayment(order).signature.length / 2)
+  return gasUsed > GAS_WITHOUT_CODE + GAS_OF_BYTE * bytes
 }
 
 /**
@@ -173,11 +179,10 @@ async function burnedBy(
   rpc: Rpc,
   order: PaidOrder,
   call: Call,
-  { receipt: { gasUsed }, isCodes }: { readonly receipt: Receipt; readonly isCodes: boolean },
+  { receipt, isCodes }: { readonly receipt: Receipt; readonly isCodes: boolean },
 ): Promise<Pick<SettlementRefusal, 'hasBurned' | 'isDear' | 'suspects'>> {
-  const bytes = BigInt(storedPayment(order).signature.length / 2)
-  const isDear = gasUsed > GAS_WITHOUT_CODE + GAS_OF_BYTE * bytes
-  if (!isCodes) return { hasBurned: gasUsed * 10n > call.gas * 9n, isDear, suspects: [] }
+  const isDear = isDearFor(order, receipt)
+  if (!isCodes) return { hasBurned: receipt.gasUsed * 10n > call.gas * 9n, isDear, suspects: [] }
   return { hasBurned: isDear, suspects: isDear ? codeSuspects(await readCode(rpc, order.payer)) : [] }
 }
 

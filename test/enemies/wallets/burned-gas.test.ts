@@ -96,6 +96,20 @@ for (const [what, mark, deed] of [
     assert.deepEqual(await verdict(await show(await paymentOf(await walletWith(code)))), [429, 'payer_throttled'])
   })
 
+test('E191: a wallet that burns the gas of a settlement, and then brings its payment to the chain itself, gets what it paid for, and nothing more for a day', async () => {
+  const wallet = await walletWith(moody(BURNS_ALL, '06'))
+  const payment = await paymentOf(wallet)
+  waypoint = async (name) => {
+    if (name === 'send.signed') await turn(wallet)
+    if (name !== 'send.mined') return
+    waypoint = noWaypoint
+    await turn(wallet)
+    await preempt(shop, payment)
+  }
+  assert.deepEqual(await verdict(await show(payment)), [200, undefined])
+  assert.deepEqual(await verdict(await show(await paymentOf(wallet))), [429, 'payer_throttled'])
+})
+
 test('E158: wallets whose owner takes a signature back do not throttle others with the same code: a plain no costs us no more than an empty wallet', async () => {
   const code = moody(SAYS_NO, '03')
   for (let i = 0; i < 3; i++) await turnOnUs(await walletWith(code), async () => {})
