@@ -73,16 +73,16 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
   }
 
   async function learn(): Promise<void> {
-    const recent = memory.recent()
-    const { lineage, known } = await lookAtStore(db, recent)
+    const { lineage, missing } = await lookAtStore(db, memory.recent())
     const noted = await noteTills(lineage)
-    const hasLost = known < recent.length
+    const hasLost = missing.length > 0
     await testify(db, { id, lineage, hasLost })
     const isWhole = await isVouchedFor(context, lineage, parts.patienceMs)
     const hasProof = await learnTills(context, parts, { lineage, isWhole, noted })
     await testify(db, { id, lineage, hasLost: false })
     await dismissSilent(db, lineage)
-    memory.accept(lineage, hasLost ? recent : [])
+    // What was set aside is known by its name again. It stays in memory: the next store may be one that never learned of it.
+    memory.accept(lineage, (await lookAtStore(db, missing)).missing)
     begun = null
     if (state === 'moved') log.warn('the store moved; the chain was read and sales go on', { isWhole, hasProof })
     state = 'open'

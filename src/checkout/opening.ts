@@ -93,7 +93,8 @@ async function write<Input extends JsonObject>(
     log.warn('no answer from the store: order may or may not be written', { orderId: order.id, error })
     return { kind: 'unsure', order: { ...order, id: handleOf(payment) } }
   })
-  if (written.kind === 'opened') memory.remember(payment.identities[0]!)
+  // By the last of its names, which the chain tells: so it is known again when it was forgotten and set aside.
+  if (written.kind === 'opened') memory.remember(payment.identities.at(-1)!)
   return written
 }
 

@@ -28,10 +28,8 @@ export async function moveOf(
   queryable: Queryable,
   memory: Pick<StoreMemory, 'lineage' | 'recent'>,
 ): Promise<Move | null> {
-  const recent = memory.recent()
-  const { lineage, known } = await lookAtStore(queryable, recent)
-  const missing = recent.length - known
-  return lineage === memory.lineage() && missing === 0 ? null : { lineage, missing }
+  const { lineage, missing } = await lookAtStore(queryable, memory.recent())
+  return lineage === memory.lineage() && missing.length === 0 ? null : { lineage, missing: missing.length }
 }
 
 /**

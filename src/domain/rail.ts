@@ -135,7 +135,7 @@ export type Funds = 'authorized' | 'captured'
 
 /** A credential that passed every check that moves no money. */
 export type Payment = {
-  /** The names of this payment, for ever: unique in the store. The first is the one shown to people. */
+  /** The names of this payment, for ever: unique in the store. The first is the one shown to people, and the last is the one that the chain tells. */
   readonly identities: readonly string[]
   /** Digest of the credential's proof: a caller with an equal one may read the stored answer without any cryptography. */
   readonly proofDigest: string

@@ -11,9 +11,9 @@ export function bornIn(files: string): string {
   return `(store_birth() || ' ' || ${files}::text)`
 }
 
-const LOOK = statement<{ lineage: string | null; known: number }>(`
+const LOOK = statement<{ lineage: string | null; known: readonly string[] | null }>(`
   select store_lineage() as lineage,
-         (select count(*)::int
+         (select array_agg(identity)
           from payment_identities
           where identity = any ($1::text[])
             and refused_at is null) as known`)
@@ -21,14 +21,14 @@ const LOOK = statement<{ lineage: string | null; known: number }>(`
 type StoreLook = {
   /** Which history this is a part of; empty where the server does not tell. */
   readonly lineage: string
-  /** How many of these payments it knows. */
-  readonly known: number
+  /** Those of these payments that it does not know. */
+  readonly missing: readonly string[]
 }
 
 export async function lookAtStore(queryable: Queryable, identities: readonly string[]): Promise<StoreLook> {
   const { rows } = await queryable.query(LOOK, [identities])
   const { lineage, known } = rows[0]!
-  return { lineage: lineage ?? '', known }
+  return { lineage: lineage ?? '', missing: identities.filter((identity) => !known?.includes(identity)) }
 }
 
 type Witness = {

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { systemRandom } from '../../../src/base/id.ts'
+import { silentLog } from '../../../src/base/log.ts'
+import { createSandboxPlayers } from '../../../src/sandbox/players.ts'
+import type { Service } from '../../../src/service/service.ts'
+import { copyDatabase } from '../../../src/store/copy.ts'
+import type { Database } from '../../../src/store/db.ts'
+import { lookAtStore } from '../../../src/store/lineage.ts'
+import { quarantines } from '../../../src/store/tills/till-trust.ts'
+import { impatiently } from '../../operations/desk.ts'
+import { post } from '../../support/buyers.ts'
+import { mppPushUnderTest } from '../../support/credentials.ts'
+import { openBackup } from '../../support/database.ts'
+import { until } from '../../support/until.ts'
+import { replaceable } from '../support/moving-store.ts'
+import { startWithBackup } from '../support/stepped-shop.ts'
+
+// The primary dies, and a standby is promoted that never got the last purchase. That one was a look-up that was pushed: no key of ours has sent anything, so
+// only the replica that sold it knows of it.
+
+/** A shop that has left its store to those who come, and a player to look up. */
+async function startOnPrimary(t: TestContext) {
+  const parts = await startWithBackup(t)
+  const { shop, buyer } = parts
+  await createSandboxPlayers(shop.store.db, systemRandom).create({ nickname: 'promoted', address: buyer.address })
+  const stop = new AbortController()
+  t.after(() => stop.abort())
+  const ask = ({ url }: Pick<Service, 'url'>, headers: Record<string, string> = {}) =>
+    fetch(`${url}/shop/mpp/player-lookup`, post({}, headers))
+  return {
+    ...parts,
+    ask,
+    /** A replica whose server may be replaced. */
+    async onPrimary() {
+      return replaceable(await shop.store.replica())
+    },
+    watch: ({ operations }: Service) => operations.gate.watch(stop.signal),
+    async sell(at: Pick<Service, 'url'>) {
+      const authorization = await mppPushUnderTest.pay(shop, buyer, await ask(at))
+      assert.equal((await ask(at, { authorization })).status, 200)
+      return async (at: Pick<Service, 'url'>) => (await ask(at, { authorization })).status
+    },
+  }
+}
+
+/** What a standby has got by now. */
+async function replicate(primary: Database, standby: Database): Promise<void> {
+  await copyDatabase(primary, standby, silentLog)
+  // It is no copy.
+  await standby.query(`update tills set birth = store_birth() || ' '`)
+}
+
+async function untilLearned({ checkout }: Service, database: Database): Promise<void> {
+  const { lineage } = await lookAtStore(database, [])
+  await until(async () => checkout.memory.lineage() === lineage)
+}
+
+test('E175: what a replica missed after a first failover buys nothing after a second one, to another standby that never got it', async (t) => {
+  const parts = await startOnPrimary(t)
+  const { backup } = parts
+  const other = await openBackup()
+  t.after(() => other.drop())
+  const { replica, show, moveTo } = await failOver(parts, [backup, other.db])
+  await moveTo(other.db)
+  assert.equal(await show(replica), 409)
+})
+
+test('E175: nothing is set aside once more after a second failover, to a standby that got all of the first', async (t) => {
+  const parts = await startOnPrimary(t)
+  const { backup } = parts
+  const other = await openBackup()
+  t.after(() => other.drop())
+  const { moveTo } = await failOver(parts, [backup])
+  await replicate(backup, other.db)
+  const before = await quarantines(other.db)
+  await moveTo(other.db)
+  assert.deepEqual(await quarantines(other.db), before)
+})
+
+/** A replica sells, and its store moves to the first of these, which have all but that. */
+async function failOver(
+  { shop, onPrimary, watch, sell }: Awaited<ReturnType<typeof startOnPrimary>>,
+  standbys: readonly [Database, ...Database[]],
+) {
+  const { database, replaceBy } = await onPrimary()
+  await shop.service.operations.gate.leave()
+  const replica = await shop.replica({ database, configure: impatiently })
+  for (const standby of standbys) await replicate(shop.store.db, standby)
+  const show = await sell(replica)
+  async function moveTo(standby: Database): Promise<void> {
+    replaceBy(standby)
+    await untilLearned(replica, standby)
+  }
+  watch(replica)
+  await moveTo(standbys[0])
+  assert.equal(await show(replica), 409)
+  return { replica, show, moveTo }
+}
