@@ -29,7 +29,7 @@ export type LedgerGate = {
   open(stop: AbortSignal): Promise<void>
   /** Closes it again, until the chain has been read, whenever the store turns out to be another one. */
   watch(stop: AbortSignal): void
-  /** Signs off: this process writes nothing more. */
+  /** Signs off, where the store has all that this process wrote: it writes nothing more. */
   leave(): Promise<void>
 }
 
@@ -125,6 +125,14 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
     )
   }
 
+  /** Whoever stays goes on waiting for the word of a process that misses something in the store to which it has moved. */
+  async function signOff(): Promise<void> {
+    await db.transaction(async (tx) => {
+      const { missing } = await lookAtStore(tx, memory.recent())
+      if (missing.length === 0) await leave(tx, id)
+    })
+  }
+
   return {
     assertOpen() {
       if (state !== 'open') throw closedProblem(state)
@@ -137,7 +145,7 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
       // The embedded store belongs to this process alone: nothing else can replace it.
       if (db.engine === 'postgres') void keepWatch(stop)
     },
-    leave: () => leave(db, id),
+    leave: signOff,
   }
 }
 

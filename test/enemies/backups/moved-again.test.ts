@@ -97,3 +97,19 @@ async function failOver(
   assert.equal(await show(replica), 409)
   return { replica, show, moveTo }
 }
+
+test('E176: what a replica sold, whose store has moved, buys nothing at another one after it was stopped', async (t) => {
+  const { shop, backup, onPrimary, watch, sell } = await startOnPrimary(t)
+  const servers = [await onPrimary(), await onPrimary()] as const
+  await shop.service.operations.gate.leave()
+  const [seller, other] = await Promise.all(
+    servers.map(({ database }) => shop.replica({ database, configure: impatiently })),
+  )
+  await replicate(shop.store.db, backup)
+  const show = await sell(seller!)
+  for (const { replaceBy } of servers) replaceBy(backup)
+  await seller!.stop()
+  watch(other!)
+  await untilLearned(other!, backup)
+  assert.equal(await show(other!), 409)
+})
