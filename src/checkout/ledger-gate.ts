@@ -76,6 +76,8 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
     const { lineage, missing } = await lookAtStore(db, memory.recent())
     const noted = await noteTills(lineage)
     const hasLost = missing.length > 0
+    // At once: this process may end before it has read anything, and its word is forgotten a minute later.
+    if (hasLost) await doubtTills(db, noted)
     await testify(db, { id, lineage, hasLost })
     const isWhole = await isVouchedFor(context, lineage, parts.patienceMs)
     const hasProof = await learnTills(context, parts, { lineage, isWhole, noted })

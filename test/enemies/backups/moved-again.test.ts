@@ -14,6 +14,7 @@ import { mppPushUnderTest } from '../../support/credentials.ts'
 import { openBackup } from '../../support/database.ts'
 import { until } from '../../support/until.ts'
 import { replaceable } from '../support/moving-store.ts'
+import { stallingTransports } from '../support/stalling-transports.ts'
 import { startWithBackup } from '../support/stepped-shop.ts'
 
 // The primary dies, and a standby is promoted that never got the last purchase. That one was a look-up that was pushed: no key of ours has sent anything, so
@@ -112,4 +113,26 @@ test('E176: what a replica sold, whose store has moved, buys nothing at another 
   watch(other!)
   await untilLearned(other!, backup)
   assert.equal(await show(other!), 409)
+})
+
+test('E177: what a replica missed, which ended before it had read anything, buys nothing at one that is started minutes later', async (t) => {
+  const { shop, backup, onPrimary, watch, sell } = await startOnPrimary(t)
+  const { database, replaceBy } = await onPrimary()
+  let hasMoved = false
+  const { transports, release, isStalled } = stallingTransports(
+    shop,
+    'native',
+    ({ method }) => hasMoved && method === 'eth_getTransactionCount',
+  )
+  t.after(release)
+  await shop.service.operations.gate.leave()
+  const seller = await shop.replica({ database, configure: impatiently, transports })
+  await replicate(shop.store.db, backup)
+  const show = await sell(seller)
+  hasMoved = true
+  replaceBy(backup)
+  watch(seller)
+  await until(async () => isStalled())
+  await backup.query(`update witnesses set seen_at = now() - interval '2 minutes'`)
+  assert.equal(await show(await shop.replica({ database: backup, configure: impatiently })), 409)
 })
