@@ -14,7 +14,7 @@ import {
   type Quarantines,
   quarantines,
   tillsLastRead,
-  trustTill,
+  trustUndoubted,
 } from '../store/tills/till-trust.ts'
 import { quarantine } from './quarantine.ts'
 import { scanTill } from './reconcile.ts'
@@ -228,7 +228,7 @@ async function learnTill(
   const scan = await scanTill(context, till)
   const { mark } = scan
   const mayHaveLost = mark.isNew ? till.sinceBlock !== null : hasProof || mark.isDoubted
-  if (!mayHaveLost) return trustTill(db, till.id)
+  if (!mayHaveLost) return trustUndoubted(db, till.id)
   // Another replica has done so meanwhile, and sells: what was asked for and came since belongs to its buyers.
   if (await isSetAsideSince(db, till.id, since)) return
   await quarantine(context, till, { ...scan, since })

@@ -12,9 +12,20 @@ const TRUST = statement(`
   where id = $1
     and birth is distinct from ${bornIn('$2')}`)
 
-/** Marks a till as compared with the chain in this store. */
-export async function trustTill(db: Database, id: string): Promise<void> {
+/** Marks a till as compared with the chain in this store, whatever was thought of it. */
+async function trustTill(db: Database, id: string): Promise<void> {
   await db.query(TRUST, [id, db.filesBornAt])
+}
+
+const TRUST_UNDOUBTED = statement(`
+  update tills
+  set birth = ${bornIn('$2')}
+  where id = $1
+    and birth is null`)
+
+/** Marks a till about which nobody had a doubt when it was read. Another replica may have come to doubt it meanwhile, and then it stays doubted. */
+export async function trustUndoubted(db: Database, id: string): Promise<void> {
+  await db.query(TRUST_UNDOUBTED, [id, db.filesBornAt])
 }
 
 /** For a statement about tills: another replica has set everything aside since then, in this store. The arguments are SQL. */

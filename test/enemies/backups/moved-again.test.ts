@@ -136,3 +136,26 @@ test('E177: what a replica missed, which ended before it had read anything, buys
   await backup.query(`update witnesses set seen_at = now() - interval '2 minutes'`)
   assert.equal(await show(await shop.replica({ database: backup, configure: impatiently })), 409)
 })
+
+test('E178: what was sold at a till that another replica has doubted meanwhile buys nothing at one that was still reading it', async (t) => {
+  const { shop, backup, onPrimary, watch, sell } = await startOnPrimary(t)
+  const servers = [await onPrimary(), await onPrimary()] as const
+  const partial = await shop.replica({
+    database: servers[0].database,
+    configure: (config) => impatiently({ ...config, mpp: null }),
+  })
+  await replicate(shop.store.db, backup)
+  // The first process, which dies with its server.
+  const show = await sell(shop)
+  const slow = stallingTransports(shop, 'tempo', ({ method }) => method === 'eth_getLogs')
+  const starting = shop.replica({ database: servers[1].database, configure: impatiently, transports: slow.transports })
+  await until(async () => slow.isStalled())
+  for (const { replaceBy } of servers) replaceBy(backup)
+  watch(partial)
+  await untilLearned(partial, backup)
+  slow.release()
+  const started = await starting
+  watch(started)
+  await untilLearned(started, backup)
+  assert.equal(await show(started), 409)
+})
