@@ -2,6 +2,7 @@ import { newId } from '../base/id.ts'
 import { Problem } from '../base/problem.ts'
 import type { KeyCount } from '../domain/journal.ts'
 import type { Till } from '../domain/till.ts'
+import type { Database, Transaction } from '../store/db.ts'
 import { callRoll, dismissSilent, leave, lookAtStore, testify } from '../store/lineage.ts'
 import { noteCounts } from '../store/sends/keys.ts'
 import {
@@ -81,10 +82,13 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
     await testify(db, { id, lineage, hasLost })
     const isWhole = await isVouchedFor(context, lineage, parts.patienceMs)
     const hasProof = await learnTills(context, parts, { lineage, isWhole, noted })
-    await testify(db, { id, lineage, hasLost: false })
-    await dismissSilent(db, lineage)
-    // What was set aside is known by its name again. It stays in memory: the next store may be one that never learned of it.
-    memory.accept(lineage, (await lookAtStore(db, missing)).missing)
+    const missed = await writeTo(db, lineage, async (tx) => {
+      await testify(tx, { id, lineage, hasLost: false })
+      await dismissSilent(tx, lineage)
+      // What was set aside is known by its name again. It stays in memory: the next store may be one that never learned of it.
+      return (await lookAtStore(tx, missing)).missing
+    })
+    memory.accept(lineage, missed)
     begun = null
     if (state === 'moved') log.warn('the store moved; the chain was read and sales go on', { isWhole, hasProof })
     state = 'open'
@@ -127,14 +131,6 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
     )
   }
 
-  /** Whoever stays goes on waiting for the word of a process that misses something in the store to which it has moved. */
-  async function signOff(): Promise<void> {
-    await db.transaction(async (tx) => {
-      const { missing } = await lookAtStore(tx, memory.recent())
-      if (missing.length === 0) await leave(tx, id)
-    })
-  }
-
   return {
     assertOpen() {
       if (state !== 'open') throw closedProblem(state)
@@ -147,8 +143,25 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
       // The embedded store belongs to this process alone: nothing else can replace it.
       if (db.engine === 'postgres') void keepWatch(stop)
     },
-    leave: signOff,
+    leave: () => signOff(db, id, memory.recent()),
   }
+}
+
+/** Writes what was learned of a history, if the store is still that one. Of any other one nothing was learned, and its proof must not be used up. */
+function writeTo<Result>(db: Database, lineage: string, write: (tx: Transaction) => Promise<Result>): Promise<Result> {
+  return db.transaction(async (tx) => {
+    if ((await lookAtStore(tx, [])).lineage !== lineage)
+      throw new Problem('store_unavailable', 'The store has moved once more; what was read of it counts no more.')
+    return write(tx)
+  })
+}
+
+/** Whoever stays goes on waiting for the word of a process that misses something in the store to which it has moved. */
+function signOff(db: Database, id: string, recent: readonly string[]): Promise<void> {
+  return db.transaction(async (tx) => {
+    const { missing } = await lookAtStore(tx, recent)
+    if (missing.length === 0) await leave(tx, id)
+  })
 }
 
 function closedProblem(state: 'starting' | 'moved'): Problem {
@@ -194,7 +207,7 @@ async function learnTills(
   await addYoungerTills(context, hasProof)
   for (const till of context.tills) await learnTill(context, till, { hasProof, since: noted.get(till.id) ?? 0 })
   // Only now: the counts are proof until all orphaned payments are in quarantine, not for ever. An operator who replaces a key empties the old one by hand.
-  await noteCounts(context.db, counts)
+  await writeTo(context.db, lineage, (tx) => noteCounts(tx, counts))
   // Not before that does the proof stand for nobody else. A replica that found it meanwhile may doubt a till that was set aside already, and is not to set it
   // aside after sales have begun.
   for (const till of context.tills)

@@ -2,13 +2,14 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { systemRandom } from '../../../src/base/id.ts'
 import { silentLog } from '../../../src/base/log.ts'
+import type { Config } from '../../../src/config/config.ts'
 import { createSandboxPlayers } from '../../../src/sandbox/players.ts'
 import type { Service } from '../../../src/service/service.ts'
 import { copyDatabase } from '../../../src/store/copy.ts'
 import type { Database } from '../../../src/store/db.ts'
 import { lookAtStore } from '../../../src/store/lineage.ts'
 import { quarantines } from '../../../src/store/tills/till-trust.ts'
-import { impatiently } from '../../operations/desk.ts'
+import { impatiently, LOT } from '../../operations/desk.ts'
 import { post } from '../../support/buyers.ts'
 import { mppPushUnderTest } from '../../support/credentials.ts'
 import { openBackup } from '../../support/database.ts'
@@ -157,5 +158,74 @@ test('E178: what was sold at a till that another replica has doubted meanwhile b
   const started = await starting
   watch(started)
   await untilLearned(started, backup)
+  assert.equal(await show(started), 409)
+})
+
+/** Paid by MPP at another address than before; the earlier one is read last. */
+const moved = (config: Config): Config =>
+  impatiently({ ...config, mpp: { ...config.mpp!, recipient: '0x00000000000000000000000000000000005e11e2' } })
+
+/** Two standbys that got all but the last purchase, and a node that does not search for what came to the earlier address. */
+async function startBetweenStandbys(t: TestContext) {
+  const parts = await startOnPrimary(t)
+  const { shop, backup } = parts
+  const other = await openBackup()
+  t.after(() => other.drop())
+  await shop.service.operations.gate.leave()
+  const former = shop.config.mpp!.recipient.slice(2).toLowerCase()
+  let hasMoved = false
+  const node = stallingTransports(
+    shop,
+    'tempo',
+    ({ method, params }) =>
+      hasMoved && method === 'eth_getLogs' && JSON.stringify(params).toLowerCase().includes(former),
+  )
+  t.after(node.release)
+  return {
+    ...parts,
+    other: other.db,
+    node,
+    /** From now on the node is slow. */
+    async replicateAll() {
+      for (const standby of [backup, other.db]) await replicate(shop.store.db, standby)
+      hasMoved = true
+    },
+  }
+}
+
+test('E179: what a replica missed buys nothing after its store has moved once more while it was reading', async (t) => {
+  const { shop, backup, other, node, replicateAll, onPrimary, watch, sell } = await startBetweenStandbys(t)
+  const { database, replaceBy } = await onPrimary()
+  const replica = await shop.replica({ database, configure: moved, transports: node.transports })
+  await replicateAll()
+  const show = await sell(replica)
+  replaceBy(backup)
+  watch(replica)
+  await until(async () => node.isStalled())
+  replaceBy(other)
+  node.release()
+  await untilLearned(replica, other)
+  assert.equal(await show(replica), 409)
+})
+
+test('E179: nor does what only a key tells of, if the store has moved once more while a replica that starts was reading', async (t) => {
+  const { shop, backup, other, buyer, node, replicateAll, watch } = await startBetweenStandbys(t)
+  const seller = await shop.replica({ configure: moved })
+  await replicateAll()
+  for (const standby of [backup, other]) await standby.query('delete from witnesses')
+  const request = { ...LOT, beneficiary: buyer.address }
+  const at = ({ url }: Pick<Service, 'url'>) => `${url}/agentic/mpp/buy`
+  const authorization = await mppPushUnderTest.pay(shop, buyer, await fetch(at(seller), post(request)))
+  const show = async (service: Pick<Service, 'url'>) =>
+    (await fetch(at(service), post(request, { authorization }))).status
+  assert.equal(await show(seller), 200)
+  const { database, replaceBy } = replaceable(backup)
+  const starting = shop.replica({ database, configure: moved, transports: node.transports })
+  await until(async () => node.isStalled())
+  replaceBy(other)
+  node.release()
+  const started = await starting
+  watch(started)
+  await untilLearned(started, other)
   assert.equal(await show(started), 409)
 })
