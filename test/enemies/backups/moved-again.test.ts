@@ -161,6 +161,23 @@ test('E178: what was sold at a till that another replica has doubted meanwhile b
   assert.equal(await show(started), 409)
 })
 
+test('E180: whoever was asked to pay after a failover buys, though a replica hears of it only after the others have set aside what it sold', async (t) => {
+  const { shop, backup, buyer, ask, onPrimary, watch, sell } = await startOnPrimary(t)
+  const servers = [await onPrimary(), await onPrimary()] as const
+  const [seller, other] = await Promise.all(
+    servers.map(({ database }) => shop.replica({ database, configure: impatiently })),
+  )
+  await replicate(shop.store.db, backup)
+  await sell(seller!)
+  for (const { replaceBy } of servers) replaceBy(backup)
+  watch(other!)
+  await untilLearned(other!, backup)
+  const authorization = await mppPushUnderTest.pay(shop, buyer, await ask(other!))
+  watch(seller!)
+  await untilLearned(seller!, backup)
+  assert.equal((await ask(other!, { authorization })).status, 200)
+})
+
 /** Paid by MPP at another address than before; the earlier one is read last. */
 const moved = (config: Config): Config =>
   impatiently({ ...config, mpp: { ...config.mpp!, recipient: '0x00000000000000000000000000000000005e11e2' } })
