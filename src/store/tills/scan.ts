@@ -1,5 +1,6 @@
 import { type Address, type Hash, sameAddress } from '../../base/address.ts'
 import { newId, type Random } from '../../base/id.ts'
+import { Problem } from '../../base/problem.ts'
 import type { Transfer } from '../../domain/till.ts'
 import type { Database, Queryable, Transaction } from '../db.ts'
 import { bornIn } from '../lineage.ts'
@@ -139,7 +140,8 @@ const ADVANCE = statement(`
   update tills
   set checked_block = greatest(checked_block, $2),
       alive_at = now()
-  where id = $1`)
+  where id = $1
+    and checked_block + 1 >= $3`)
 
 const REPORT = statement(`
   update tills
@@ -194,7 +196,10 @@ export function recordScan(db: Database, till: string, scan: Scan, random: Rando
     const { rows } = await tx.query(DROP, [till, fromBlock.toString(), toBlock.toString(), hashes, indexes])
     const orderIds = rows.map(({ order_id }) => order_id)
     await noteMissing(tx, till, orderIds)
-    await tx.query(ADVANCE, [till, toBlock.toString()])
+    const { rowCount } = await tx.query(ADVANCE, [till, toBlock.toString(), fromBlock.toString()])
+    // Nothing would read the blocks in between again.
+    if (rowCount === 0)
+      throw new Problem('store_unavailable', 'The store has moved, and has read less than this reading began with.')
     return orderIds
   })
 }

@@ -9,7 +9,8 @@ import { copyDatabase } from '../../../src/store/copy.ts'
 import type { Database } from '../../../src/store/db.ts'
 import { lookAtStore } from '../../../src/store/lineage.ts'
 import { quarantines } from '../../../src/store/tills/till-trust.ts'
-import { impatiently, LOT } from '../../operations/desk.ts'
+import { impatiently, LOT, LOT_PRICE, reconcileRail } from '../../operations/desk.ts'
+import { mppStranger } from '../../operations/strangers.ts'
 import { post } from '../../support/buyers.ts'
 import { mppPushUnderTest } from '../../support/credentials.ts'
 import { openBackup } from '../../support/database.ts'
@@ -245,4 +246,29 @@ test('E179: nor does what only a key tells of, if the store has moved once more 
   watch(started)
   await untilLearned(started, other)
   assert.equal(await show(started), 409)
+})
+
+/** More blocks than are read again each time. */
+const BLOCKS = 140
+
+test('E181: what a standby has not read yet is found there, though a replica ends a reading that began after it', async (t) => {
+  const { shop, backup, onPrimary } = await startOnPrimary(t)
+  const { database, replaceBy } = await onPrimary()
+  let hasMoved = false
+  const node = stallingTransports(shop, 'tempo', ({ method }) => hasMoved && method === 'eth_getLogs')
+  t.after(node.release)
+  const reader = await shop.replica({ database, transports: node.transports })
+  await replicate(shop.store.db, backup)
+  const transaction = await (await mppStranger(shop)).give(LOT_PRICE)
+  for (let mined = 0; mined < BLOCKS; mined++) await shop.chains.tempo.request({ method: 'evm_mine', params: [] })
+  await reconcileRail(shop, mppPushUnderTest)
+  hasMoved = true
+  const reading = reconcileRail({ service: reader }, mppPushUnderTest).catch(() => {})
+  await until(async () => node.isStalled())
+  replaceBy(backup)
+  node.release()
+  await reading
+  await shop.replica({ database: backup, configure: impatiently })
+  const { rows } = await backup.query('select from arrivals where transaction = $1', [transaction])
+  assert.equal(rows.length, 1)
 })
