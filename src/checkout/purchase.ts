@@ -93,6 +93,8 @@ async function askAgain<Input extends JsonObject>(
     // What could not be read was not looked for either.
     throw unsure(error, false)
   }
+  // The store may have moved a moment ago, and nobody has noticed yet.
+  if (await checkout.isInDoubt()) throw notLearned(problem)
   return challenge(call, await priceShown(offer, request), { why: 'refused', problem })
 }
 

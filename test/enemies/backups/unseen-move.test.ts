@@ -5,6 +5,7 @@ import type { Service } from '../../../src/service/service.ts'
 import { copyDatabase } from '../../../src/store/copy.ts'
 import type { Database } from '../../../src/store/db.ts'
 import { said } from '../../checkout/counter.ts'
+import { callTool } from '../../mcp/rpc.ts'
 import { AT_ONCE, buy, LOT, LOT_PRICE, reconcileRail } from '../../operations/desk.ts'
 import { post } from '../../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../../support/credentials.ts'
@@ -78,3 +79,32 @@ for (const rail of [x402UnderTest, mppPushUnderTest])
     await reconcileRail({ service }, rail, AT_ONCE).catch(() => {})
     assert.equal((await rail.balance(shop, buyer.address)) - left, 0n)
   })
+
+const BENEFICIARY = '0x00000000000000000000000000000000000b0b00'
+const ASKED = { ...LOT, beneficiary: BENEFICIARY }
+
+for (const [what, path, headers] of [
+  ['an MPP credential that is no JSON', 'mpp', { authorization: 'Payment abc' }],
+  ['a payment by x402 where MPP is taken', 'mpp', { 'payment-signature': 'abc' }],
+  ['a payment by MPP where x402 is taken', 'x402', { authorization: 'Payment abc' }],
+] as const)
+  test(`E182: whoever shows ${what}, which cannot be read, is not asked for another one in the moment in which the store has moved`, async (t) => {
+    const parts = await startWithBackup(t)
+    await copyDatabase(parts.shop.store.db, parts.backup, silentLog)
+    const { url } = await openMoved(parts)
+    const answer = await fetch(`${url}/agentic/${path}/buy`, post(ASKED, headers))
+    assert.deepEqual([answer.status, (await said(answer)).payment.taken], [503, 'unknown'])
+  })
+
+test('E182: nor is it when it comes over MCP', async (t) => {
+  const parts = await startWithBackup(t)
+  await copyDatabase(parts.shop.store.db, parts.backup, silentLog)
+  const { url } = await openMoved(parts)
+  const meta = { 'x402/payment': { x402Version: 2 } }
+  const { _meta: told } = await callTool(`${url}/mcp`, 'buy_sale_lot', ASKED, { meta })
+  const { status, payment } = (told['sutler/problem'] ?? { status: 402, payment: {} }) as {
+    status: number
+    payment: { taken?: unknown }
+  }
+  assert.deepEqual([status, payment.taken], [503, 'unknown'])
+})
