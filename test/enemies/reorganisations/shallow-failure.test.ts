@@ -83,7 +83,7 @@ test('E45: a payment that was good for seconds, and reverted, counts against its
   assert.deepEqual(await strikes(shop), [`payer:${payer.address.toLowerCase()}`])
 })
 
-test('E185: so does a large one, whose time is over before its revert lies as deep as its amount wants it', async (t) => {
+test('E183: so does a large one, whose time is over before its revert lies as deep as its amount wants it', async (t) => {
   const { shop, clock, wait } = await startDeep(t, 60)
   const payer = await fundedWallet(shop)
   const required = requiredOf(await fetch(url(shop), post(ASKED)))

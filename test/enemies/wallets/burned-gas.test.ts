@@ -96,7 +96,7 @@ for (const [what, mark, deed] of [
     assert.deepEqual(await verdict(await show(await paymentOf(await walletWith(code)))), [429, 'payer_throttled'])
   })
 
-test('E191: a wallet that burns the gas of a settlement, and then brings its payment to the chain itself, gets what it paid for, and nothing more for a day', async () => {
+test('E189: a wallet that burns the gas of a settlement, and then brings its payment to the chain itself, gets what it paid for, and nothing more for a day', async () => {
   const wallet = await walletWith(moody(BURNS_ALL, '06'))
   const payment = await paymentOf(wallet)
   waypoint = async (name) => {

@@ -147,7 +147,7 @@ const LONG: Hex = `0x${'00'.repeat(2_047)}`
 /** The same, but that it leaves more than half of the gas. */
 const BURNS_LESS = BURNS_NEARLY_ALL.replace('62010000', '6203c000') as Hex
 
-test('E189: nor does it burn more than a key’s settlement costs, and is forgotten after ten minutes, because its signature is long', async () => {
+test('E187: nor does it burn more than a key’s settlement costs, and is forgotten after ten minutes, because its signature is long', async () => {
   const wallet = await walletWith(BURNS_LESS)
   const payment = await paymentOf(wallet, LONG)
   waypoint = async (name) => {

@@ -53,7 +53,7 @@ async function startWithWallet(t: TestContext) {
   return { shop, wallet, buy, buyAtOnce }
 }
 
-test('E190: a wallet that burns the gas of its settlements, all at once, does so three times and no more', async (t) => {
+test('E188: a wallet that burns the gas of its settlements, all at once, does so three times and no more', async (t) => {
   const { shop, wallet, buyAtOnce } = await startWithWallet(t)
   const turn = () => sendFrom(shop.chains.native, anybody(), wallet.address, '0x')
   const answers = await buyAtOnce(20, turn)
@@ -65,7 +65,7 @@ test('E190: a wallet that burns the gas of its settlements, all at once, does so
   assert.deepEqual(rows, [{ settlements: 3 }])
 })
 
-test('E190: one that has bought before has as many open as others', async (t) => {
+test('E188: one that has bought before has as many open as others', async (t) => {
   const { buy, buyAtOnce } = await startWithWallet(t)
   assert.deepEqual(await buy(), [200, undefined])
   const answers = await buyAtOnce(5, async () => {})

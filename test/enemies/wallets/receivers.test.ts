@@ -72,7 +72,7 @@ for (const [when, isSameBlock] of [
   ['the next block', false],
   ['the same one', true],
 ] as const)
-  test(`E187: a key that delegates to code that burns the gas of its mint, and until ${when} only, is held to account`, async (t) => {
+  test(`E185: a key that delegates to code that burns the gas of its mint, and until ${when} only, is held to account`, async (t) => {
     const { shop, aroundTheMint, plainFrom } = await startStaged(t)
     const [enemy, burner] = [anybody(), anybody()]
     await nativeCall(shop, 'dev_setCode', burner, BURNER)
@@ -86,7 +86,7 @@ for (const [when, isSameBlock] of [
     assert.deepEqual(await verdict(await buyFor(shop, enemy)), [429, 'payer_throttled'])
   })
 
-test('E188: a receiver is not held to account for a mint that nobody could have received: others had minted the last of the lot', async (t) => {
+test('E186: a receiver is not held to account for a mint that nobody could have received: others had minted the last of the lot', async (t) => {
   const { shop, aroundTheMint } = await startStaged(t)
   await setLot(shop, 777, { price: '0.25', supply: 1n })
   const innocent = await receiver(shop)
@@ -96,7 +96,7 @@ test('E188: a receiver is not held to account for a mint that nobody could have 
   assert.deepEqual(await verdict(await buyFor(shop, innocent)), [200, undefined])
 })
 
-test('E188: nor for one that reverted because the contract was paused, and stayed so until the money went back', async (t) => {
+test('E186: nor for one that reverted because the contract was paused, and stayed so until the money went back', async (t) => {
   const { shop, clock, aroundTheMint } = await startStaged(t, true)
   const innocent = await receiver(shop)
   const { deployer, contracts } = shop.world
