@@ -3,7 +3,7 @@ import { Problem } from '../base/problem.ts'
 import type { KeyCount } from '../domain/journal.ts'
 import type { Till } from '../domain/till.ts'
 import type { Database, Transaction } from '../store/db.ts'
-import { callRoll, dismissSilent, leave, lookAtStore, testify } from '../store/lineage.ts'
+import { callRoll, dismissSilent, leave, lookAtStore, type StoreLook, testify } from '../store/lineage.ts'
 import { noteCounts } from '../store/sends/keys.ts'
 import {
   addDoubtedTill,
@@ -30,7 +30,7 @@ export type LedgerGate = {
   open(stop: AbortSignal): Promise<void>
   /** Closes it again, until the chain has been read, whenever the store turns out to be another one. */
   watch(stop: AbortSignal): void
-  /** Signs off, where the store has all that this process wrote: it writes nothing more. */
+  /** Signs off, where the store has all that this process wrote, and doubts the tills where it has not: it writes nothing more. */
   leave(): Promise<void>
 }
 
@@ -143,7 +143,11 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
       // The embedded store belongs to this process alone: nothing else can replace it.
       if (db.engine === 'postgres') void keepWatch(stop)
     },
-    leave: () => signOff(db, id, memory.recent()),
+    async leave() {
+      const { lineage, missing } = await signOff(db, id, memory.recent())
+      // Its old word alone would not do: it may be missing there as well, or speak of the same history.
+      if (missing.length > 0) await doubtTills(db, await noteTills(lineage))
+    },
   }
 }
 
@@ -157,10 +161,11 @@ function writeTo<Result>(db: Database, lineage: string, write: (tx: Transaction)
 }
 
 /** Whoever stays goes on waiting for the word of a process that misses something in the store to which it has moved. */
-function signOff(db: Database, id: string, recent: readonly string[]): Promise<void> {
+function signOff(db: Database, id: string, recent: readonly string[]): Promise<StoreLook> {
   return db.transaction(async (tx) => {
-    const { missing } = await lookAtStore(tx, recent)
-    if (missing.length === 0) await leave(tx, id)
+    const look = await lookAtStore(tx, recent)
+    if (look.missing.length === 0) await leave(tx, id)
+    return look
   })
 }
 

@@ -18,7 +18,7 @@ const LOOK = statement<{ lineage: string | null; known: readonly string[] | null
           where identity = any ($1::text[])
             and refused_at is null) as known`)
 
-type StoreLook = {
+export type StoreLook = {
   /** Which history this is a part of; empty where the server does not tell. */
   readonly lineage: string
   /** Those of these payments that it does not know. */

@@ -117,6 +117,18 @@ test('E176: what a replica sold, whose store has moved, buys nothing at another 
   assert.equal(await show(other!), 409)
 })
 
+test('E191: nor at one that is started later, if the word of the stopped replica had not come to the standby either', async (t) => {
+  const { shop, backup, onPrimary, sell } = await startOnPrimary(t)
+  const { database, replaceBy } = await onPrimary()
+  await shop.service.operations.gate.leave()
+  await replicate(shop.store.db, backup)
+  const seller = await shop.replica({ database, configure: impatiently })
+  const show = await sell(seller)
+  replaceBy(backup)
+  await seller.stop()
+  assert.equal(await show(await shop.replica({ database: backup, configure: impatiently })), 409)
+})
+
 test('E177: what a replica missed, which ended before it had read anything, buys nothing at one that is started minutes later', async (t) => {
   const { shop, backup, onPrimary, watch, sell } = await startOnPrimary(t)
   const { database, replaceBy } = await onPrimary()
