@@ -19,7 +19,6 @@ import {
 } from './attempts.ts'
 import { type CallTerms, Reverted } from './contract.ts'
 import type { Receipt } from './receipt.ts'
-import { answerOrNull } from './rpc.ts'
 import type { Sender } from './sender.ts'
 
 /** A contract call that delivers one order. The contract takes it once per order id, whatever we send. */
@@ -242,11 +241,16 @@ async function impossible(
   return { state: 'impossible', code, detail, proof: { sends: tries.deliveries }, suspects }
 }
 
-/** As of that block: by now a key may delegate to nothing again, and a pause may be over. What no node can tell any more counts against nobody. */
+/**
+ * As of that block: by now a key may delegate to nothing again, and a pause may be over. What no node can tell any more counts against nobody. Nodes that
+ * have thrown that state away refuse, or say that it is empty, which nobody can read: whatever fails here, the money goes back.
+ */
 async function suspectsOf(delivery: ChainDelivery, { blockNumber }: Receipt): Promise<readonly string[]> {
-  const wasClosed = await answerOrNull(delivery.isClosed(blockNumber))
-  if (wasClosed !== false) return []
-  return (await answerOrNull(delivery.suspects(blockNumber))) ?? []
+  try {
+    return (await delivery.isClosed(blockNumber)) ? [] : await delivery.suspects(blockNumber)
+  } catch {
+    return []
+  }
 }
 
 function pauseAfter({ retryMs }: ChainDelivery, tries: number): number {
