@@ -159,8 +159,8 @@ async function withPayersFault(
 ): Promise<SettleOutcome> {
   if (outcome.kind === 'unknown' || state?.state !== 'mined' || !isDearFor(order, state.receipt)) return outcome
   const { receipt } = state
-  const { code } = await reasonAt(options, call, receipt.blockNumber)
-  const isCodes = code !== 'insufficient_funds'
+  const { code, isTold } = await reasonAt(options, call, receipt.blockNumber)
+  const isCodes = isTold && code !== 'insufficient_funds'
   return { ...outcome, ...(await burnedBy(options.rpc, order, call, { receipt, isCodes })) }
 }
 
@@ -210,16 +210,16 @@ async function reasonAt(
   { rpc, asset, settler }: InprocOptions,
   { gas, data }: Call,
   block: bigint,
-): Promise<{ readonly code: ProblemCode; readonly isCodes: boolean }> {
+): Promise<{ readonly code: ProblemCode; readonly isCodes: boolean; readonly isTold: boolean }> {
   try {
     // No fees: those of today may be too low for that block.
     const refusal = await transferRefusal(rpc, asset, { terms: { from: settler.address, gas }, data, block })
     const { code } = problemOf(refusal ?? '')
-    return { code, isCodes: code === 'payment_verification_failed' }
+    return { code, isCodes: code === 'payment_verification_failed', isTold: true }
   } catch (error) {
     // Nodes forget old states. What no node can tell any more counts against nobody's code.
     if (!isProblem(error, 'chain_unavailable')) throw error
-    return { code: 'payment_verification_failed', isCodes: false }
+    return { code: 'payment_verification_failed', isCodes: false, isTold: false }
   }
 }
 

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import type { Hex } from 'viem'
+import { encodeFunctionData, type Hex } from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { testUsdc } from '../../../src/artifacts/TestUsdc.ts'
 import { noWaypoint, type Waypoint } from '../../../src/base/waypoint.ts'
 import { said } from '../../checkout/counter.ts'
-import { encoded, paymentFor, requiredOf } from '../../checkout/x402-wallet.ts'
+import { encoded, paidElsewhere, paymentFor, preempt, requiredOf, sendFrom } from '../../checkout/x402-wallet.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
 import { nativeCall } from '../../support/chain-reads.ts'
 import { startShop, type TestShop } from '../../support/shop.ts'
@@ -31,15 +32,18 @@ beforeEach(async () => {
   await shop.store.db.query('delete from strikes')
 })
 
+const REFUSAL = { error: { code: -32000, message: 'missing trie node' } }
 const EMPTY = { result: '0x' }
 
 const anybody = () => privateKeyToAccount(generatePrivateKey())
 const url = () => `${shop.url}/agentic/x402/buy`
 
-async function buyWith(wallet: PrivateKeyAccount, beneficiary: string) {
+async function buyWith(wallet: PrivateKeyAccount, beneficiary: string, signature?: Hex) {
   const body = { saleId: 392, beneficiary }
-  const payment = await paymentFor(wallet, requiredOf(await fetch(url(), post(body))))
-  return { show: () => fetch(url(), post(body, { 'payment-signature': encoded(payment) })) }
+  const { payload, ...terms } = await paymentFor(wallet, requiredOf(await fetch(url(), post(body))))
+  const payment = { ...terms, payload: { ...payload, signature: signature ?? payload.signature } }
+  const show = () => fetch(url(), post(body, { 'payment-signature': encoded(payment) }))
+  return { payment, show }
 }
 
 /** Takes every token. */
@@ -60,4 +64,34 @@ test('E192: the money of a mint that reverted goes back though a node says that 
     }
   }
   assert.equal((await said(await show())).refund?.status, 'refunded')
+})
+
+/** Takes every signature, after honest work of some 200,000 gas. */
+const DEAR: Hex = `0x620400005f20507f${'1626ba7e'.padEnd(64, '0')}5f5260205ff3`
+const SIGNATURE: Hex = `0x${'5c'.repeat(96)}`
+
+/** Its owner pays elsewhere first, and takes the second promise back; by the time that this is looked at the node has forgotten the block. */
+async function runDryAndCancel(wallet: PrivateKeyAccount, answer: object): Promise<Response> {
+  await nativeCall(shop, 'dev_setCode', wallet.address, DEAR)
+  const elsewhere = anybody().address
+  const { payment, show } = await buyWith(wallet, elsewhere, SIGNATURE)
+  waypoint = async (name) => {
+    if (name === 'send.signed') await preempt(shop, paidElsewhere(payment, elsewhere))
+    if (name !== 'send.mined') return
+    waypoint = noWaypoint
+    const { from, nonce } = payment.payload.authorization
+    const args = [from, nonce, SIGNATURE] as const
+    const data = encodeFunctionData({ abi: testUsdc.abi, functionName: 'cancelAuthorization', args })
+    await sendFrom(shop.chains.native, anybody(), shop.config.x402!.asset, data)
+    forgetful = answer
+  }
+  return show()
+}
+
+test('E193: a dear wallet that ran dry and took its promise back counts as such where no node can tell any more why it failed', async () => {
+  const wallet = await fundedWallet(shop, 1n)
+  assert.equal((await runDryAndCancel(wallet, REFUSAL)).status, 402)
+  const { rows } = await shop.store.db.query('select subject, points from strikes order by subject')
+  const own = (kind: string) => ({ subject: `${kind}:${wallet.address.toLowerCase()}`, points: 1 })
+  assert.deepEqual(rows, [own('payer-today'), own('payer')])
 })
