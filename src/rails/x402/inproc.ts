@@ -17,7 +17,7 @@ import { GAS_OF_CONTRACT } from '../../chain/erc1271.ts'
 import { blockTime, type HeadSource } from '../../chain/head.ts'
 import type { SendState } from '../../chain/lane/state.ts'
 import { type Receipt, readReceipt } from '../../chain/receipt.ts'
-import { type Rpc, RpcError } from '../../chain/rpc.ts'
+import { answerOrNull, type Rpc, RpcError } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import { isTokenPaused, TOKEN_PAUSED } from '../../chain/tokens.ts'
 import type { Call } from '../../domain/journal.ts'
@@ -214,13 +214,22 @@ async function reasonAt(
   try {
     // No fees: those of today may be too low for that block.
     const refusal = await transferRefusal(rpc, asset, { terms: { from: settler.address, gas }, data, block })
+    if (refusal === null && (await isForgotten(rpc, asset, block))) return UNTOLD
     const { code } = problemOf(refusal ?? '')
     return { code, isCodes: code === 'payment_verification_failed', isTold: true }
   } catch (error) {
-    // Nodes forget old states. What no node can tell any more counts against nobody's code.
     if (!isProblem(error, 'chain_unavailable')) throw error
-    return { code: 'payment_verification_failed', isCodes: false, isTold: false }
+    return UNTOLD
   }
+}
+
+/** Nodes forget old states. What no node can tell any more counts against nobody's code. */
+const UNTOLD = { code: 'payment_verification_failed', isCodes: false, isTold: false } as const
+
+/** A node may say that a state which it has thrown away is empty: where not even the token stands, every call goes through. */
+async function isForgotten(rpc: Rpc, asset: Address, block: bigint): Promise<boolean> {
+  const code = await answerOrNull(readCode(rpc, asset, block))
+  return code === null || code === '0x'
 }
 
 type Payment = { readonly authorization: Authorization; readonly signature: Hex }

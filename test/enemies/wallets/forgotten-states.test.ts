@@ -88,10 +88,14 @@ async function runDryAndCancel(wallet: PrivateKeyAccount, answer: object): Promi
   return show()
 }
 
-test('E193: a dear wallet that ran dry and took its promise back counts as such where no node can tell any more why it failed', async () => {
-  const wallet = await fundedWallet(shop, 1n)
-  assert.equal((await runDryAndCancel(wallet, REFUSAL)).status, 402)
-  const { rows } = await shop.store.db.query('select subject, points from strikes order by subject')
-  const own = (kind: string) => ({ subject: `${kind}:${wallet.address.toLowerCase()}`, points: 1 })
-  assert.deepEqual(rows, [own('payer-today'), own('payer')])
-})
+for (const [id, what, answer] of [
+  ['E193', 'no node can tell any more why it failed', REFUSAL],
+  ['E194', 'a node says that there was not even a token where it failed', EMPTY],
+] as const)
+  test(`${id}: a dear wallet that ran dry and took its promise back counts as such where ${what}`, async () => {
+    const wallet = await fundedWallet(shop, 1n)
+    assert.equal((await runDryAndCancel(wallet, answer)).status, 402)
+    const { rows } = await shop.store.db.query('select subject, points from strikes order by subject')
+    const own = (kind: string) => ({ subject: `${kind}:${wallet.address.toLowerCase()}`, points: 1 })
+    assert.deepEqual(rows, [own('payer-today'), own('payer')])
+  })
