@@ -70,7 +70,7 @@ export async function verifyPayment(options: VerifyOptions, credential: Credenti
     authorization: stored as unknown as JsonObject,
     idempotencyKey: paymentIdentifier(payload),
     suspects: codeSuspects(code),
-    isJudgedByPayersCode: !signedByKey,
+    isJudgedByPayersCode: !signedByKey && facilitator.kind === 'inproc',
   }
 }
 

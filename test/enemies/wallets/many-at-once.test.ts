@@ -3,11 +3,13 @@ import { type TestContext, test } from 'node:test'
 import type { Hex } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { noWaypoint, type Waypoint } from '../../../src/base/waypoint.ts'
+import type { Config } from '../../../src/config/config.ts'
 import { verdict } from '../../checkout/counter.ts'
+import { startFacilitator } from '../../checkout/fake-facilitator.ts'
 import { encoded, paymentFor, requiredOf, sendFrom } from '../../checkout/x402-wallet.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
 import { nativeCall } from '../../support/chain-reads.ts'
-import { startShop } from '../../support/shop.ts'
+import { startShop, type TestShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 
 // Strikes are counted when an order ends. What a wallet has open by then is sent without them.
@@ -18,9 +20,9 @@ const SIGNATURE: Hex = `0x${'5c'.repeat(96)}`
 
 const anybody = () => privateKeyToAccount(generatePrivateKey())
 
-async function startWithWallet(t: TestContext) {
+async function startWithWallet(t: TestContext, configure = (config: Config): Config => config) {
   let waypoint: Waypoint = noWaypoint
-  const shop = await startShop({ waypoint: (name) => waypoint(name) })
+  const shop = await startShop({ waypoint: (name) => waypoint(name), configure })
   t.after(() => shop.stop())
   const wallet = await fundedWallet(shop, 50n)
   await nativeCall(shop, 'dev_setCode', wallet.address, MOODY)
@@ -69,5 +71,18 @@ test('E188: one that has bought before has as many open as others', async (t) =>
   const { buy, buyAtOnce } = await startWithWallet(t)
   assert.deepEqual(await buy(), [200, undefined])
   const answers = await buyAtOnce(5, async () => {})
+  assert.deepEqual(answers, Array(5).fill([200, undefined]))
+})
+
+test('E188: nor are they fewer where a facilitator settles, whose gas it is', async (t) => {
+  let shop: TestShop
+  const facilitator = await startFacilitator(() => shop)
+  t.after(() => facilitator.close())
+  const started = await startWithWallet(t, (config) => ({
+    ...config,
+    x402: { ...config.x402!, facilitator: { kind: 'remote', url: facilitator.url, headers: {} } },
+  }))
+  shop = started.shop
+  const answers = await started.buyAtOnce(5, async () => {})
   assert.deepEqual(answers, Array(5).fill([200, undefined]))
 })
