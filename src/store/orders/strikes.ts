@@ -38,9 +38,15 @@ export function strikeValues(strikes: readonly Strike[]): string {
   return stringify([...new Map(lower.map((strike) => [strike.subject, strike])).values()])
 }
 
+// In the order in which they are counted, and without those that are being counted: whoever waits here would be waited for.
 const FORGET = statement(`
   delete from strikes
-  where until < now()`)
+  where subject in (
+    select subject
+    from strikes
+    where until < now()
+    order by subject
+    for update skip locked)`)
 
 /** Deletes strikes that count no more: strangers can fill this table. */
 export async function forgetStrikes(queryable: Queryable): Promise<void> {
