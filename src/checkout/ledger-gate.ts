@@ -68,18 +68,20 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
    * What another replica sets aside from here on need not be set aside again, and not because a try of this one has failed either. Where the server does
    * not tell its history, the store may have moved once more since that try.
    */
-  async function noteTills(lineage: string): Promise<Quarantines> {
-    if (begun?.lineage !== lineage || lineage === '') begun = { lineage, noted: await quarantines(db) }
-    return begun.noted
+  async function noteTills(lineage: string, missing: readonly string[]): Promise<Quarantines> {
+    const isFirstTry = begun?.lineage !== lineage
+    if (begun && !isFirstTry && lineage !== '') return begun.noted
+    const noted = await quarantines(db)
+    // At once: this process may end before it has read anything, and its word is forgotten a minute later. And once: what others set aside then is sold.
+    if (isFirstTry && missing.length > 0) await doubtTills(db, noted)
+    begun = { lineage, noted }
+    return noted
   }
 
   async function learn(): Promise<void> {
     const { lineage, missing } = await lookAtStore(db, memory.recent())
-    const noted = await noteTills(lineage)
-    const hasLost = missing.length > 0
-    // At once: this process may end before it has read anything, and its word is forgotten a minute later.
-    if (hasLost) await doubtTills(db, noted)
-    await testify(db, { id, lineage, hasLost })
+    const noted = await noteTills(lineage, missing)
+    await testify(db, { id, lineage, hasLost: missing.length > 0 })
     const isWhole = await isVouchedFor(context, lineage, parts.patienceMs)
     const hasProof = await learnTills(context, parts, { lineage, isWhole, noted })
     const missed = await writeTo(db, lineage, async (tx) => {
@@ -146,7 +148,7 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
     async leave() {
       const { lineage, missing } = await signOff(db, id, memory.recent())
       // Its old word alone would not do: it may be missing there as well, or speak of the same history.
-      if (missing.length > 0) await doubtTills(db, await noteTills(lineage))
+      if (missing.length > 0) await noteTills(lineage, missing)
     },
   }
 }
