@@ -59,28 +59,12 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
   const { db, clock, log, random } = context
   const { memory } = parts
   const id = newId('wit', random)
+  const beginning = createBeginning(db)
   let state: 'starting' | 'open' | 'moved' = 'starting'
-
-  /** When the tills had been set aside as this process began with the history that it has not learned yet. */
-  let begun: { readonly lineage: string; readonly noted: Quarantines } | null = null
-
-  /**
-   * What another replica sets aside from here on need not be set aside again, and not because a try of this one has failed either. Where the server does
-   * not tell its history, the store may have moved once more since that try.
-   */
-  async function noteTills(lineage: string, missing: readonly string[]): Promise<Quarantines> {
-    const isFirstTry = begun?.lineage !== lineage
-    if (begun && !isFirstTry && lineage !== '') return begun.noted
-    const noted = await quarantines(db)
-    // At once: this process may end before it has read anything, and its word is forgotten a minute later. And once: what others set aside then is sold.
-    if (isFirstTry && missing.length > 0) await doubtTills(db, noted)
-    begun = { lineage, noted }
-    return noted
-  }
 
   async function learn(): Promise<void> {
     const { lineage, missing } = await lookAtStore(db, memory.recent())
-    const noted = await noteTills(lineage, missing)
+    const noted = await beginning.noteTills(lineage, missing)
     await testify(db, { id, lineage, hasLost: missing.length > 0 })
     const isWhole = await isVouchedFor(context, lineage, parts.patienceMs)
     const hasProof = await learnTills(context, parts, { lineage, isWhole, noted })
@@ -91,7 +75,7 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
       return (await lookAtStore(tx, missing)).missing
     })
     memory.accept(lineage, missed)
-    begun = null
+    beginning.end()
     if (state === 'moved') log.warn('the store moved; the chain was read and sales go on', { isWhole, hasProof })
     state = 'open'
   }
@@ -148,7 +132,30 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
     async leave() {
       const { lineage, missing } = await signOff(db, id, memory.recent())
       // Its old word alone would not do: it may be missing there as well, or speak of the same history.
-      if (missing.length > 0) await noteTills(lineage, missing)
+      if (missing.length > 0) await beginning.noteTills(lineage, missing)
+    },
+  }
+}
+
+/** When the tills had been set aside as a process began with the history that it has not learned yet. */
+function createBeginning(db: Database) {
+  let begun: { readonly lineage: string; readonly noted: Quarantines } | null = null
+  return {
+    /**
+     * What another replica sets aside from here on need not be set aside again, and not because a try of this one has failed either. Where the server
+     * does not tell its history, the store may have moved once more since that try.
+     */
+    async noteTills(lineage: string, missing: readonly string[]): Promise<Quarantines> {
+      const isFirstTry = begun?.lineage !== lineage
+      if (begun && !isFirstTry && lineage !== '') return begun.noted
+      const noted = await quarantines(db)
+      // At once: this process may end before it has read anything, and its word is forgotten a minute later. And once: what others set aside then is sold.
+      if (isFirstTry && missing.length > 0) await doubtTills(db, noted)
+      begun = { lineage, noted }
+      return noted
+    },
+    end() {
+      begun = null
     },
   }
 }
