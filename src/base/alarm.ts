@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts'
+import { type Clock, msSince } from './clock.ts'
 import type { Log, LogFields } from './log.ts'
 
 /** Says what a person must mend: at once when it is new, and now and then while it lasts. */
@@ -11,7 +11,7 @@ export function createAlarm(log: Log, clock: Clock): Alarm {
   const raised = new Map<string, number>()
   return (what, message, fields) => {
     const last = raised.get(what)
-    if (last !== undefined && clock.now() - last < ALARM_MS) return
+    if (last !== undefined && msSince(clock, last) < ALARM_MS) return
     if (raised.size >= ALARMS_MAX) raised.clear()
     raised.set(what, clock.now())
     log.error(message, fields)

@@ -1,13 +1,12 @@
-import type { Clock } from './clock.ts'
+import { type Clock, msSince } from './clock.ts'
 
 /** A reading that many may share: it is made anew at most once every `maxAgeMs`, and a failed one is never shared. */
 export function cachedRead<Value>(clock: Clock, maxAgeMs: number, read: () => Promise<Value>): () => Promise<Value> {
   let shared: { readonly at: number; readonly value: Promise<Value> } | null = null
   return () => {
-    const now = clock.now()
-    if (shared !== null && now - shared.at <= maxAgeMs) return shared.value
+    if (shared !== null && msSince(clock, shared.at) <= maxAgeMs) return shared.value
     const value = read()
-    const reading = { at: now, value }
+    const reading = { at: clock.now(), value }
     value.catch(() => {
       if (shared === reading) shared = null
     })
@@ -34,9 +33,8 @@ export function cachedValue<Value>(
     }
   }
   return () => {
-    const now = clock.now()
-    if (last !== null && now - last.at <= maxAgeMs) return last.value
-    reading ??= readAnew(now)
+    if (last !== null && msSince(clock, last.at) <= maxAgeMs) return last.value
+    reading ??= readAnew(clock.now())
     return reading
   }
 }

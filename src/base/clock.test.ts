@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type Clock, isoTime, syncedClock, systemClock } from './clock.ts'
+import { type Clock, isoTime, msSince, syncedClock, systemClock } from './clock.ts'
 
 const at = (ms: number): Clock => ({ now: () => ms, sleep: async () => {} })
 
@@ -110,4 +110,10 @@ test('a time is printed as Date prints it, whatever was printed before', () => {
   // Half a millisecond, which a clock that was set by another may have, is cut off.
   assert.equal(isoTime(1_700_000_000_999.5), new Date(1_700_000_000_999.5).toISOString())
   assert.throws(() => isoTime(Number.NaN), RangeError)
+})
+
+test('E195: what was noted before the clock was put back is as old as anything', () => {
+  assert.equal(msSince(at(1_000), 400), 600)
+  assert.equal(msSince(at(1_000), 1_000), 0)
+  assert.equal(msSince(at(1_000), 1_001), Number.POSITIVE_INFINITY)
 })

@@ -6,6 +6,15 @@ export type Clock = {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
+/**
+ * How long ago that was. A moment that is still to come was noted before the clock was put back, by minutes perhaps: what was noted then may be as old as
+ * any, and must not count as new until the clock has come so far again.
+ */
+export function msSince(clock: Clock, moment: number): number {
+  const ms = clock.now() - moment
+  return ms < 0 ? Number.POSITIVE_INFINITY : ms
+}
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   sleep: (ms, signal) =>

@@ -1,5 +1,5 @@
 import { createAlarm } from '../base/alarm.ts'
-import type { Clock } from '../base/clock.ts'
+import { type Clock, msSince } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { OpenLine } from '../base/web-socket.ts'
 import type { NewHeads } from '../domain/new-heads.ts'
@@ -58,7 +58,7 @@ export function createHeadListener({ chainId, clock, log }: ListenerOptions): He
 
   return {
     isUsed: () => isUsed,
-    isHearing: () => isSubscribed && clock.now() - heardAt < SILENT_MS,
+    isHearing: () => isSubscribed && msSince(clock, heardAt) < SILENT_MS,
     told: bell.rung,
     next: bell.next,
     listen(open, stop) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { blockBefore } from './head.ts'
+import { blockBefore, createHeadSource } from './head.ts'
 import type { Rpc } from './rpc.ts'
 
 const SECONDS = [0, 2, 2, 2, 4, 7, 7, 9, 30, 31, 33]
@@ -27,4 +27,17 @@ test('one of the last among millions takes a few questions', async () => {
   const { rpc, asked } = chainOf(Array.from({ length: 1_000_000 }, (_, block) => block * 2))
   assert.equal(await blockBefore(rpc, 1_999_990_000, 999_999n), 999_995n)
   assert.ok(asked() < 10, String(asked()))
+})
+
+test('E195: a newest block that was read by a clock that was ahead is read anew when it is put right', async () => {
+  const blockMs = 1_000_000_000_000
+  let now = blockMs + 600_000
+  let number = 7n
+  const newest = async () => ({ number, timestampMs: blockMs })
+  const clock = { now: () => now, sleep: async () => {} }
+  const head = createHeadSource({ rpc: { chainId: 1, newest } as unknown as Rpc, clock, ageMaxMs: null })
+  assert.equal((await head.latest()).number, 7n)
+  number = 8n
+  now = blockMs
+  assert.equal((await head.latest()).number, 8n)
 })

@@ -1,4 +1,4 @@
-import type { Clock } from '../base/clock.ts'
+import { type Clock, msSince } from '../base/clock.ts'
 import { Problem } from '../base/problem.ts'
 import type { NodeRange } from '../domain/till.ts'
 import { blockTag } from './block-tag.ts'
@@ -78,14 +78,13 @@ export function createHeadSource({ rpc, clock, ageMaxMs }: HeadOptions): HeadSou
   return {
     fresh: async () => headOf(await rpc.request<RawHead>('eth_getBlockByNumber', ['latest', false])),
     async latest() {
-      const now = clock.now()
-      if (cached === null || now - cached.at > CACHE_MS) {
+      if (cached === null || msSince(clock, cached.at) > CACHE_MS) {
         const head = rpc.newest()
         // A failed reading must not be served for two seconds.
         head.catch(() => {
           cached = null
         })
-        cached = { at: now, head }
+        cached = { at: clock.now(), head }
       }
       return assertMoving(await cached.head)
     },

@@ -1,5 +1,5 @@
 import { type Address, checksumAddress, sameAddress } from '../base/address.ts'
-import type { Clock } from '../base/clock.ts'
+import { type Clock, msSince } from '../base/clock.ts'
 import { fromHex, type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
 import { systemExchange } from '../base/outgoing.ts'
@@ -85,7 +85,7 @@ export function remoteSigner({ address, signer }: RemoteKey, clock: Clock): Sign
     address,
     sign: (bytes) => sign(bytes, SIGN_MS_MAX),
     async assertReady() {
-      const isOld = async () => probe === null || clock.now() - probe.at > ((await probe.outcome) ? BAD_MS : GOOD_MS)
+      const isOld = async () => probe === null || msSince(clock, probe.at) > ((await probe.outcome) ? BAD_MS : GOOD_MS)
       if (await isOld()) probe = { at: clock.now(), outcome: tryOut() }
       const trouble = await probe!.outcome
       if (trouble) throw trouble

@@ -1,6 +1,6 @@
 import http from 'node:http'
 import https from 'node:https'
-import type { Clock } from '../base/clock.ts'
+import { type Clock, msSince } from '../base/clock.ts'
 import { isProblem, Problem } from '../base/problem.ts'
 import { type NewHeads, noHeads } from '../domain/new-heads.ts'
 import { type ChainMeter, noChainMeter } from './chain-meter.ts'
@@ -199,7 +199,7 @@ function ofChain(transport: RpcTransport, chainId: number, clock: Clock): RpcTra
     if (Number(answer) !== chainId) throw new Error(`the endpoint serves chain ${Number(answer)}, not ${chainId}`)
   }
   return async (request, answerBytesMax) => {
-    if (checked === null || clock.now() - checked.at > CHAIN_CHECK_MS) {
+    if (checked === null || msSince(clock, checked.at) > CHAIN_CHECK_MS) {
       const done = check()
       done.catch(() => {
         checked = null

@@ -1,5 +1,5 @@
 import type { Address } from '../base/address.ts'
-import type { Clock } from '../base/clock.ts'
+import { type Clock, msSince } from '../base/clock.ts'
 import { isProblem } from '../base/problem.ts'
 import { contractAt } from '../chain/contract.ts'
 import { ChainSilent, type Rpc } from '../chain/rpc.ts'
@@ -27,7 +27,7 @@ export function createBalances(options: {
   return {
     meansOf: balanceOf,
     float() {
-      if (kept === null || clock.now() - kept.at > FLOAT_MS) {
+      if (kept === null || msSince(clock, kept.at) > FLOAT_MS) {
         const amount = balanceOf(treasury)
         amount.catch(() => {
           kept = null

@@ -1,5 +1,5 @@
 import type { Health, HealthCheck, Selling } from '../api/operator/health-rows.ts'
-import { type Clock, isoTime } from '../base/clock.ts'
+import { type Clock, isoTime, msSince } from '../base/clock.ts'
 import { type Exchange, systemExchange } from '../base/outgoing.ts'
 import { isProblem, Problem } from '../base/problem.ts'
 import type { HeadSource } from '../chain/head.ts'
@@ -96,7 +96,7 @@ export function createHealth(parts: HealthParts): HealthWatch {
   }
 
   function look(): Promise<Look> {
-    if (asked === null || clock.now() - asked.at > CACHE_MS) asked = { at: clock.now(), look: lookAround() }
+    if (asked === null || msSince(clock, asked.at) > CACHE_MS) asked = { at: clock.now(), look: lookAround() }
     return asked.look
   }
 
@@ -119,7 +119,7 @@ export function createHealth(parts: HealthParts): HealthWatch {
       return { checks: isLeaving ? [...checks, LEAVING] : checks, sells, isLeaving }
     },
     assertSelling(surface, rail) {
-      if (last === null || last.obstacles.size === 0 || clock.now() - last.at > NEWS_MS) return
+      if (last === null || last.obstacles.size === 0 || msSince(clock, last.at) > NEWS_MS) return
       const obstacle = last.obstacles.get(`${surface} ${rail}`)
       if (!obstacle) return
       // Whoever comes next is let in as soon as it is mended, though nobody may ask for our health.

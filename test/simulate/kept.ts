@@ -145,4 +145,13 @@ export const KEPT: readonly Kept[] = [
       { kind: 'change', what: 'restore', atMs: 1_359, ageMs: 20_000 },
     ],
   },
+  {
+    what: 'a replica whose clock was ten minutes ahead for ten seconds: it sold nothing for ten minutes, and its payer heard no end',
+    seed: 1145311,
+    only: [1, 2],
+    plan: [
+      { kind: 'clock', replica: 0, offMs: 600_000, fromMs: 29_973, forMs: 10_000 },
+      { kind: 'send', how: 'stick', atMs: 37_792 },
+    ],
+  },
 ]

@@ -1,3 +1,4 @@
+import { msSince } from '../../base/clock.ts'
 import { isProblem, Problem } from '../../base/problem.ts'
 import type { Lease } from '../../domain/lease.ts'
 import { renewFront, tendFront } from './front.ts'
@@ -27,7 +28,7 @@ export async function assertClear(lane: Lane): Promise<void> {
   await assertSigns(lane)
   await open(lane)
   if (!isJammed(lane)) return
-  if (clock.now() - row.lookedAt >= LOOK_MS) {
+  if (msSince(clock, row.lookedAt) >= LOOK_MS) {
     row.lookedAt = clock.now()
     noteLanded(lane, await countedNonce(lane))
     if (!isJammed(lane)) return

@@ -1,3 +1,4 @@
+import { msSince } from '../../base/clock.ts'
 import { GAP, type Send } from '../../domain/journal.ts'
 import type { Lease } from '../../domain/lease.ts'
 import { VOID_GAS } from '../wallet.ts'
@@ -17,7 +18,7 @@ const TEND_MS = 1_000
  */
 export async function tendFront(lane: Lane, lease: Lease, before: number): Promise<void> {
   const { row, clock } = lane
-  if (clock.now() - row.tendedAt < TEND_MS) return
+  if (msSince(clock, row.tendedAt) < TEND_MS) return
   row.tendedAt = clock.now()
   for (const send of await frontOf(lane, lease, Math.max(before, row.next ?? 0))) await broadcastAgain(lane, send)
 }

@@ -1,5 +1,5 @@
 import type { Address } from '../../base/address.ts'
-import type { Clock } from '../../base/clock.ts'
+import { type Clock, msSince } from '../../base/clock.ts'
 import type { Rpc } from '../rpc.ts'
 
 /** What a key has for gas. Read seldom: between two readings, what is signed is taken off. */
@@ -34,7 +34,7 @@ export function createTank(options: {
     },
     async left(ageMaxMs) {
       if (!isFilled) return null
-      if (reading === null || clock.now() - reading.at >= ageMaxMs) {
+      if (reading === null || msSince(clock, reading.at) >= ageMaxMs) {
         const at = clock.now()
         reading = { at, wei: await read() }
         reserved = 0n
