@@ -45,8 +45,10 @@ async function workOn(context: ReconcileContext, till: Till, arrival: Arrival): 
 
 async function step(context: ReconcileContext, till: Till, arrival: Arrival): Promise<boolean> {
   if (arrival.state === 'unclaimed') return (await judge(context, till, arrival)) !== null
+  // What was signed already goes its way, whatever becomes of the money that it is for.
+  if (arrival.state === 'refunding') return (await finishReturn(context, till, arrival)).state === 'refunded'
   if (!(await till.isDeep(arrival))) return false
-  const refunding = arrival.state === 'orphaned' ? await beginReturn(context, till, arrival, null) : arrival
+  const refunding = await beginReturn(context, till, arrival, null)
   return refunding !== null && (await finishReturn(context, till, refunding)).state === 'refunded'
 }
 

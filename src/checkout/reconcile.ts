@@ -106,7 +106,7 @@ export async function scanTill(context: ReconcileContext, till: Till): Promise<T
   const read: Till['transfers'] = (from, to) => (from < recent ? till.earlierTransfers : till.transfers)(from, to)
   const { to, ...arrived } = await readBlocks(read, mark.fromBlock, head, async (step) => {
     const dropped = await recordScan(db, till.id, { ...step, mayMoveFrom: mark.fromBlock }, random)
-    if (dropped.length > 0) log.error('the chain dropped payments', { till: till.id, orderIds: dropped })
+    if (dropped.length > 0) log.error('the chain dropped payments', { till: till.id, ids: dropped })
   })
   await lookBack(context, till, mark)
   await matchTill(context, till)
@@ -172,7 +172,7 @@ async function beginning({ db, policy }: ReconcileContext, till: Till): Promise<
   return after
 }
 
-/** Orders that count as paid although the chain does not show the payment: their stored bytes are sent again; when that does not help, operators are told. */
+/** What counts as paid, or went back, although the chain does not show the payment: its stored bytes are sent again; when that does not help, operators are told. */
 async function workMissing(
   context: ReconcileContext,
   till: Till,
@@ -186,10 +186,10 @@ async function workMissing(
   await matchMissing(context, till)
   let isAwaited = false
   for (const missing of await listMissing(db, till.id, ITEMS_MAX)) {
-    // An order that fails must not keep the others, nor the deliveries and refunds of the till, from being checked.
+    // One that fails must not keep the others, nor the deliveries and refunds of the till, from being checked.
     const isOpen = await workOne(context, till, missing, lease).catch((error) => {
       if (error instanceof LeaseLost) throw error
-      log.warn('a missing payment could not be checked', { orderId: missing.orderId, error })
+      log.warn('a missing payment could not be checked', { id: missing.id, error })
       return false
     })
     if (isOpen) isAwaited = true
@@ -202,7 +202,7 @@ async function workMissing(
 async function workOne(
   { db, random, log }: ReconcileContext,
   till: Till,
-  { orderId, transaction, state, since }: MissingSettlement,
+  { id, orderId, transaction, state, since }: MissingSettlement,
   lease: Lease,
 ): Promise<boolean> {
   if (await till.shows(transaction)) {
@@ -212,13 +212,13 @@ async function workOne(
     return true
   }
   if (state === 'lost') return false
-  const outcome = await till.landAgain(orderId, lease).catch((error) => {
-    log.warn('a dropped payment could not be sent again', { orderId, error })
+  const outcome = await till.landAgain(id, lease).catch((error) => {
+    log.warn('a dropped payment could not be sent again', { id, error })
     return isProblem(error) ? 'pending' : Promise.reject(error)
   })
   if (outcome !== 'impossible' || !(await till.isGone(transaction, since))) return true
-  if (await writeOff(db, orderId, 'The chain dropped the payment, and it can never land again.'))
-    log.error('a payment is lost: the chain dropped it for good', { orderId, paymentTx: transaction })
+  if (await writeOff(db, id, 'The chain dropped the payment, and it can never land again.'))
+    log.error('a payment is lost: the chain dropped it for good', { id, orderId, paymentTx: transaction })
   return false
 }
 
@@ -232,18 +232,21 @@ async function report(
   const { network, asset, currency } = till.rail
   const arrivals = await listArrivals(context.db, till.id, { states: OPEN_STATES, after: '', limit: ITEMS_MAX })
   const missing = await listMissing(context.db, till.id, ITEMS_MAX)
+  const isMissing = new Set(missing.map(({ id }) => id))
   const items: ReportItem[] = [
-    ...arrivals.map(({ id, state, orderId, transaction, amount, reason }) => ({
-      kind: state,
-      id,
-      orderId,
-      transaction,
-      amount,
-      detail: reason ?? 'Just arrived; its payer may be about to present it.',
-    })),
-    ...missing.map(({ orderId, transaction, amount, state, detail }) => ({
+    ...arrivals
+      .filter(({ id }) => !isMissing.has(id))
+      .map(({ id, state, orderId, transaction, amount, reason }) => ({
+        kind: state,
+        id,
+        orderId,
+        transaction,
+        amount,
+        detail: reason ?? 'Just arrived; its payer may be about to present it.',
+      })),
+    ...missing.map(({ id, orderId, transaction, amount, state, detail }) => ({
       kind: state === 'lost' ? ('lost' as const) : ('missing' as const),
-      id: orderId,
+      id,
       orderId,
       transaction,
       amount,

@@ -37,6 +37,7 @@ export type Need = {
   /** The order, the arrival or the endpoint. */
   readonly about: string
   readonly since: number
+  /** Null: it is about no order. */
   readonly status: OrderStatus | null
   /** The last error, the reason it is held, or where it was to go. */
   readonly detail: string | null
@@ -82,9 +83,11 @@ const NEEDED = statement<Row>(`
    limit ${EACH_MAX})
   union all
   (select case m.state when 'lost' then 'lost' else 'reconcile_difference' end,
-          m.order_id, m.updated_at, o.status, m.detail, o.amount, o.network, o.asset
+          m.order_id, m.updated_at, o.status, m.detail, coalesce(o.amount, a.amount),
+          coalesce(o.network, split_part(a.till, '/', 1)), coalesce(o.asset, split_part(a.till, '/', 2))
    from missing_settlements m
-   join orders o on o.id = m.order_id
+   left join orders o on o.id = m.order_id
+   left join arrivals a on a.id = m.order_id
    where (m.state = 'lost' and m.updated_at > ${ago(NEWS_SECONDS)})
       or m.state = 'open'
    order by m.updated_at
@@ -140,7 +143,9 @@ function wordsOf({ kind, about, status }: Need): string | null {
     case 'in_doubt':
       return `The game cannot say whether it delivered order ${about}: find out, then sutler orders decide ${about}`
     case 'lost':
-      return `The chain dropped the payment of order ${about}, and it can never land again: sutler orders show ${about}`
+      return status === null
+        ? `The chain dropped the money of ${about} after it went back, and it can never land again: sutler arrivals show ${about}`
+        : `The chain dropped the payment of order ${about}, and it can never land again: sutler orders show ${about}`
     case 'held':
       return `Money without a purchase waits for a decision: sutler arrivals show ${about}`
     case 'webhook_dead':

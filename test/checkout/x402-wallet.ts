@@ -113,9 +113,22 @@ export async function sendFrom(
   to: Address,
   data: Hex,
 ): Promise<Hex> {
+  return (await chain.request({
+    method: 'eth_sendRawTransaction',
+    params: [await signFrom(chain, account, to, data)],
+  })) as Hex
+}
+
+/** The signed bytes of a call, from an account that gets the gas for it. */
+export async function signFrom(
+  chain: TestShop['chains']['native'],
+  account: PrivateKeyAccount,
+  to: Address,
+  data: Hex,
+): Promise<Hex> {
   const ask = (method: string, ...params: unknown[]) => chain.request({ method, params })
   await ask('dev_setBalance', account.address, '0xde0b6b3a7640000')
-  const raw = await account.signTransaction({
+  return account.signTransaction({
     type: 'eip1559',
     chainId: 84532,
     nonce: Number(await ask('eth_getTransactionCount', account.address, 'latest')),
@@ -125,7 +138,6 @@ export async function sendFrom(
     maxFeePerGas: 20_000_000_000n,
     maxPriorityFeePerGas: 1_000_000n,
   })
-  return (await ask('eth_sendRawTransaction', raw)) as Hex
 }
 
 /** Signed by nobody's key: only a contract wallet that takes every signature accepts it. */

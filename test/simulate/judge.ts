@@ -55,7 +55,7 @@ async function judgePurchase(universe: Universe, purchase: Purchase): Promise<re
   const { paid, back, delivered } = await ledgerOf(universe, purchase)
   const { rows } = await store.db.query<Row>(ORDERS, [payer.address])
   const byHand = rows.filter(({ refunds }) => refunds?.some((by) => by !== 'automatic')).length
-  const named = rows.filter(({ is_lost }) => is_lost).length
+  const named = rows.filter(({ is_lost }) => is_lost).length + (await countLost(store.db, payer.address))
   // A payment that the chain dropped when it had been delivered for is named by nobody when the books are put back to before it.
   const undone = universe.wasRestored() ? Math.max(0, purchase.paidWhenGiven - paid.length) : 0
   const lost = Math.max(named, undone)
@@ -140,6 +140,19 @@ async function dustOf(db: Database, payer: Address): Promise<number> {
   return rows[0]!.count
 }
 
+/** Money without an order that went back, and that the chain then dropped for good. */
+async function countLost(db: Database, payer: Address): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    `select count(*)::int as count
+     from missing_settlements m
+     join arrivals a on a.id = m.order_id
+     where m.state = 'lost'
+       and lower(a.sender) = lower($1)`,
+    [payer],
+  )
+  return rows[0]!.count
+}
+
 /** Every object's changes are numbered from one, without a gap, and placed in that order. Those without a place yet are in any. */
 async function judgeEvents({ store }: Universe): Promise<readonly string[]> {
   const { rows } = await store.db.query<{ subject: string }>(`
@@ -181,5 +194,9 @@ const OPEN = statement<{ open: number }>(`
         where o.status not in ('confirmed', 'refunded', 'expired')
           and not (o.status = 'failed'
             and exists (select from missing_settlements m where m.order_id = o.id and m.state = 'lost')))::int
-      + (select count(*) from arrivals where state in ('unclaimed', 'orphaned', 'held', 'refunding'))::int
+      + (
+        select count(*)
+        from arrivals a
+        where a.state in ('unclaimed', 'orphaned', 'held', 'refunding')
+          and not exists (select from missing_settlements m where m.order_id = a.id and m.state = 'lost'))::int
       + (select count(*) from missing_settlements where state = 'open')::int as open`)

@@ -88,9 +88,17 @@ function wordsOf({ kind, status }: Need): Words {
         ? { ...order, title: 'Failed, and its refund waits for a person', actions: ['refund', 'retry'] }
         : { ...order, title: 'A refund does not get through', actions: ['retry'] }
     case 'lost':
-      return { ...order, title: 'The chain dropped this payment for good', actions: ['note'] }
+      return status === null
+        ? { ...order, type: 'arrival', title: 'The chain dropped for good what went back', actions: ['look'] }
+        : { ...order, title: 'The chain dropped this payment for good', actions: ['note'] }
     case 'reconcile_difference':
-      return { ...order, severity: 'soon', title: 'The chain does not show this payment now', actions: ['reconcile'] }
+      return {
+        severity: 'soon',
+        type: status === null ? 'arrival' : 'order',
+        role: SUPPORT,
+        title: 'The chain does not show this payment now',
+        actions: ['reconcile'],
+      }
     case 'held':
       return {
         ...order,

@@ -1,10 +1,14 @@
 import type { Hash } from '../../base/address.ts'
+import type { Transfer } from '../../domain/till.ts'
 import type { Queryable } from '../db.ts'
 import { statement } from '../statement.ts'
 
-/** An order that counts as paid, whose payment the chain does not show. */
+/** An order that counts as paid, or money that goes back without one, whose payment the chain does not show. */
 export type MissingSettlement = {
-  readonly orderId: string
+  /** The order, or the arrival whose money went back. */
+  readonly id: string
+  /** The order, if there is one. */
+  readonly orderId: string | null
   readonly transaction: Hash
   readonly amount: bigint
   /** `open`: it may still come back. `lost`: it cannot, and the money is gone. */
@@ -14,17 +18,46 @@ export type MissingSettlement = {
   readonly since: number
 }
 
-const NOTE = statement(`
+const NOTE = statement<{ order_id: string }>(`
   insert into missing_settlements (order_id, till, state, detail)
   select unnest($2::text[]), $1, 'open', 'The chain dropped the payment.'
   on conflict (order_id) do update
   set state = 'open',
       updated_at = now()
-  where missing_settlements.state = 'landed'`)
+  where missing_settlements.state = 'landed'
+  returning order_id`)
 
-/** The chain dropped what had paid these orders. */
-export async function noteMissing(queryable: Queryable, till: string, orderIds: readonly string[]): Promise<void> {
-  if (orderIds.length > 0) await queryable.query(NOTE, [till, orderIds])
+/** The chain dropped what had paid these orders, or had brought these arrivals that went back. Returns those that were not missing yet. */
+export async function noteMissing(
+  queryable: Queryable,
+  till: string,
+  ids: readonly string[],
+): Promise<readonly string[]> {
+  if (ids.length === 0) return []
+  return (await queryable.query(NOTE, [till, ids])).rows.map((row) => row.order_id)
+}
+
+// The watch over what went back may have been ended, as for an order.
+const SHOWN = statement(`
+  with shown as (
+    delete from missing_settlements
+    where till = $1
+      and order_id = any (array(
+        select a.id
+        from arrivals a
+        where a.till = $1
+          and (a.transaction, a.log_index) in (select * from unnest($2::text[], $3::int[]))))
+    returning order_id
+  )
+  update sends
+  set buried = false
+  where order_id = any (array(select order_id from shown))
+    and landed_block is not null`)
+
+/** The chain shows these transfers: arrivals among them that were missing are not any more. */
+export async function crossOffShown(queryable: Queryable, till: string, transfers: readonly Transfer[]): Promise<void> {
+  const hashes = transfers.map(({ transaction }) => transaction)
+  await queryable.query(SHOWN, [till, hashes, transfers.map(({ logIndex }) => logIndex)])
 }
 
 // As a join it took seconds for some thousand orders while the statistics were older than they.
@@ -103,22 +136,25 @@ const LANDED = statement(`
 
 // Those that are open first: lost ones seldom become fewer.
 const LIST = statement<{
-  order_id: string
+  id: string
+  order_id: string | null
   payment_tx: Hash
   amount: string
   state: 'open' | 'lost'
   detail: string
   since: Date
 }>(`
-  select m.order_id, o.payment_tx, o.amount, m.state, m.detail, greatest(m.updated_at, o.expires_at) as since
+  select m.order_id as id, coalesce(o.id, a.order_id) as order_id, coalesce(o.payment_tx, a.transaction) as payment_tx,
+         coalesce(o.amount, a.amount) as amount, m.state, m.detail, greatest(m.updated_at, o.expires_at) as since
   from missing_settlements m
-  join orders o on o.id = m.order_id
+  left join orders o on o.id = m.order_id
+  left join arrivals a on a.id = m.order_id
   where m.till = $1
     and m.state <> 'landed'
   order by m.state desc, m.found_at
   limit $2`)
 
-/** The payments that are missing now. Those that have come back are crossed off first, and their waiting refunds become due. */
+/** The payments that are missing now. Those of orders that have come back are crossed off first, and their waiting refunds become due. */
 export async function listMissing(
   queryable: Queryable,
   till: string,
@@ -126,7 +162,8 @@ export async function listMissing(
 ): Promise<readonly MissingSettlement[]> {
   await queryable.query(LANDED, [till])
   const { rows } = await queryable.query(LIST, [till, limit])
-  return rows.map(({ order_id, payment_tx, amount, state, detail, since }) => ({
+  return rows.map(({ id, order_id, payment_tx, amount, state, detail, since }) => ({
+    id,
     orderId: order_id,
     transaction: payment_tx,
     amount: BigInt(amount),
@@ -157,6 +194,6 @@ const LOSE = statement<{ order_id: string }>(`
   returning order_id`)
 
 /** Marks a payment as lost for good. True the first time: then operators are told. */
-export async function writeOff(queryable: Queryable, orderId: string, detail: string): Promise<boolean> {
-  return (await queryable.query(LOSE, [orderId, detail])).rows.length === 1
+export async function writeOff(queryable: Queryable, id: string, detail: string): Promise<boolean> {
+  return (await queryable.query(LOSE, [id, detail])).rows.length === 1
 }

@@ -5,7 +5,7 @@ import type { Transfer } from '../../domain/till.ts'
 import type { Database, Queryable, Transaction } from '../db.ts'
 import { bornIn } from '../lineage.ts'
 import { statement } from '../statement.ts'
-import { noteMissing } from './missing-settlements.ts'
+import { crossOffShown, noteMissing } from './missing-settlements.ts'
 
 const ADD_TILL = statement(`
   insert into tills (id, first_block, checked_block, birth)
@@ -65,13 +65,14 @@ export async function openTill(
 const SEEN = (transactions: string, indexes: string) =>
   `(a.transaction, a.log_index) in (select * from unnest(${transactions}::text[], ${indexes}::int[]))`
 
-const DROP = statement<{ order_id: string }>(`
+// What went back stays so, with or without the money that it was for: it is missed like the payment of an order.
+const DROP = statement<{ missing: string }>(`
   with gone as (
     select id, state, order_id
     from arrivals a
     where till = $1
       and block_number between $2 and $3
-      and state not in ('dropped', 'refunding', 'refunded')
+      and state <> 'dropped'
       and not ${SEEN('$4', '$5')}
   ), dropped as (
     update arrivals a
@@ -79,12 +80,13 @@ const DROP = statement<{ order_id: string }>(`
         updated_at = now()
     from gone
     where a.id = gone.id
+      and gone.state not in ('refunding', 'refunded')
   )
-  select order_id
+  select case state when 'matched' then order_id else id end as missing
   from gone
-  where state = 'matched'`)
+  where state in ('matched', 'refunding', 'refunded')`)
 
-// An arrival that is being refunded, or was, is never marked as dropped: so it may have been gone from the chain for long, and is shown again elsewhere.
+// What went back may have been gone from the chain for long, and is shown again elsewhere.
 const MAY_MOVE = (since: string) =>
   `(arrivals.block_number >= ${since} or arrivals.state in ('dropped', 'refunding', 'refunded'))`
 
@@ -176,7 +178,7 @@ export async function readReports(
 }
 
 /**
- * `mayMoveFrom`: a transfer seen before this block stays where it was, unless it was dropped or is being refunded. The chain does not reorganise so far
+ * `mayMoveFrom`: a transfer seen before this block stays where it was, unless it was dropped or goes back. The chain does not reorganise so far
  * back, and a transfer that a lying node moves from there to a block of today would count as dropped as soon as the node stops showing it.
  */
 type Shown = { readonly transfers: readonly Transfer[]; readonly mayMoveFrom: bigint }
@@ -185,7 +187,7 @@ type Scan = Shown & { readonly fromBlock: bigint; readonly toBlock: bigint }
 
 /**
  * Records what the chain shows in a range of blocks, and advances the mark. A transfer that was seen there before and is gone now was dropped by the
- * chain; returns the orders that such transfers had paid, whose payments count as missing from the same moment on.
+ * chain; returns the orders that such transfers had paid, and the arrivals that went back: all count as missing from the same moment on.
  */
 export function recordScan(db: Database, till: string, scan: Scan, random: Random): Promise<readonly string[]> {
   const { fromBlock, toBlock, transfers } = scan
@@ -194,13 +196,16 @@ export function recordScan(db: Database, till: string, scan: Scan, random: Rando
     const indexes = transfers.map(({ logIndex }) => logIndex)
     await record(tx, till, scan, random)
     const { rows } = await tx.query(DROP, [till, fromBlock.toString(), toBlock.toString(), hashes, indexes])
-    const orderIds = rows.map(({ order_id }) => order_id)
-    await noteMissing(tx, till, orderIds)
+    const missing = await noteMissing(
+      tx,
+      till,
+      rows.map((row) => row.missing),
+    )
     const { rowCount } = await tx.query(ADVANCE, [till, toBlock.toString(), fromBlock.toString()])
     // Nothing would read the blocks in between again.
     if (rowCount === 0)
       throw new Problem('store_unavailable', 'The store has moved, and has read less than this reading began with.')
-    return orderIds
+    return missing
   })
 }
 
@@ -224,6 +229,7 @@ async function record(tx: Transaction, till: string, shown: Shown, random: Rando
     QUARANTINE_REASON,
     mayMoveFrom.toString(),
   ])
+  await crossOffShown(tx, till, transfers)
 }
 
 /** A transaction that was mined again may have other logs before it: its transfers are the same ones, and keep their state. */
