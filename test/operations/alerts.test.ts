@@ -355,11 +355,16 @@ test('promtool takes the rules, and each rings by its fault; a healthy shop is q
   const checked = promtool(['check', 'rules', RULES])
   assert.equal(checked.code, 0, checked.said)
   const folder = mkdtempSync(join(tmpdir(), 'sutler-rules-'))
-  const file = join(folder, 'test.yml')
   const healthy = { rings: [], before: scenes[0]!.before, during: scenes[0]!.before }
-  const tests = [...scenes, healthy].map(judged)
-  writeFileSync(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: '2m', tests }))
-  const { code, said } = promtool(['test', 'rules', file])
+  const files = [
+    { evaluation_interval: '2m', tests: [...scenes, healthy].map(judged) },
+    { evaluation_interval: '10m', tests: [judgedForDays()] },
+  ].map((part, at) => {
+    const file = join(folder, `${at}.yml`)
+    writeFileSync(file, JSON.stringify({ rule_files: [RULES], ...part }))
+    return file
+  })
+  const { code, said } = promtool(['test', 'rules', ...files])
   rmSync(folder, { recursive: true })
   assert.equal(code, 0, said)
 })
@@ -385,6 +390,23 @@ function judged({ rings, before, during }: Scene) {
       eval_time: '40m',
       exp_samples: [{ labels: '{}', value }],
     })),
+  }
+}
+
+/** One payment is lost after a day, and another one two days later: nobody is woken for longer than a day by either. */
+function judgedForDays() {
+  const series = 'sutler_missing_settlements{state="lost",job="sutler",instance="one"}'
+  const fires = 'count(ALERTS{alertname="SutlerPaymentMissing",alertstate="firing"}) or vector(0)'
+  const at = (hours: number, value: number) => ({
+    expr: fires,
+    eval_time: `${hours}h`,
+    exp_samples: [{ labels: '{}', value }],
+  })
+  return {
+    name: 'what is lost',
+    interval: '4m',
+    input_series: [{ series, values: '_x359 1x719 2x719' }],
+    promql_expr_test: [at(23, 0), at(25, 1), at(47, 1), at(50, 0), at(73, 1), at(95, 1), at(98, 0)],
   }
 }
 
