@@ -37,16 +37,21 @@ export async function noteMissing(
   return (await queryable.query(NOTE, [till, ids])).rows.map((row) => row.order_id)
 }
 
+// What is missing is listed first: strangers decide how many transfers are shown, and a look at each of them for each arrival took seconds for some thousand.
 // The watch over what went back may have been ended, as for an order.
 const SHOWN = statement(`
-  with shown as (
+  with missing as materialized (
+    select m.order_id, a.transaction, a.log_index
+    from missing_settlements m
+    join arrivals a on a.id = m.order_id
+    where m.till = $1
+      and m.state <> 'landed'
+  ), shown as (
     delete from missing_settlements
-    where till = $1
-      and order_id = any (array(
-        select a.id
-        from arrivals a
-        where a.till = $1
-          and (a.transaction, a.log_index) in (select * from unnest($2::text[], $3::int[]))))
+    where order_id = any (array(
+      select order_id
+      from missing
+      where ((transaction, log_index) in (select * from unnest($2::text[], $3::int[]))) is true))
     returning order_id
   )
   update sends

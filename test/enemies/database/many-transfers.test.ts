@@ -63,6 +63,25 @@ for (const state of ['refunding', 'refunded'])
     assert.deepEqual(rows, [{ state, log_index: 9, block_number: 200 }])
   })
 
+test('E197: ten thousand transfers are compared with as many arrivals, of which one is missing, whatever the statistics say', async (t) => {
+  const store = await openStore('postgres')
+  t.after(() => store.drop())
+  const { db } = store
+  await openTill(db, TILL, { after: async () => 0n, again: 128n })
+  const read = (transfers: readonly Transfer[]) =>
+    recordScan(db, TILL, { fromBlock: 1n, toBlock: 200n, transfers, mayMoveFrom: 1n }, systemRandom)
+  await read(dust(1))
+  await db.query(`update arrivals set state = 'refunded'`)
+  await read([])
+  await db.query('analyze arrivals, missing_settlements')
+  const missing = async () => (await db.query('select from missing_settlements')).rowCount
+  assert.equal(await missing(), 1)
+  await read(dust(10_000).slice(PER_TRANSACTION))
+  assert.equal(await missing(), 1)
+  await read(dust(10_000))
+  assert.equal(await missing(), 0)
+})
+
 /** So many orders, all paid by one transaction or each by one of its own. */
 const ordersPaidBy = (transaction: string, name: string) => `
   insert into orders (
