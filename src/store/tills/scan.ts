@@ -1,4 +1,3 @@
-import { type Address, type Hash, sameAddress } from '../../base/address.ts'
 import { newId, type Random } from '../../base/id.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Transfer } from '../../domain/till.ts'
@@ -6,6 +5,7 @@ import type { Database, Queryable, Transaction } from '../db.ts'
 import { bornIn } from '../lineage.ts'
 import { statement } from '../statement.ts'
 import { crossOffShown, noteMissing } from './missing-settlements.ts'
+import { followMoved, MAY_MOVE } from './moved-transfers.ts'
 
 const ADD_TILL = statement(`
   insert into tills (id, first_block, checked_block, birth)
@@ -86,10 +86,6 @@ const DROP = statement<{ missing: string }>(`
   from gone
   where state in ('matched', 'refunding', 'refunded')`)
 
-// What went back may have been gone from the chain for long, and is shown again elsewhere.
-const MAY_MOVE = (since: string) =>
-  `(arrivals.block_number >= ${since} or arrivals.state in ('dropped', 'refunding', 'refunded'))`
-
 /** The reason of an arrival in quarantine: the store may have forgotten its purchase. */
 export const QUARANTINE_REASON = 'It arrived while the books were not kept; it may have been spent already.'
 
@@ -111,32 +107,6 @@ const INSERT = statement<{ id: string }>(`
   where (arrivals.state = 'dropped' or arrivals.block_number <> excluded.block_number)
     and ${MAY_MOVE('$9')}
   returning id`)
-
-const ELSEWHERE = statement<{ id: string; transaction: Hash; sender: Address; amount: string }>(`
-  select id, transaction, sender, amount
-  from arrivals
-  where till = $1
-    and ${MAY_MOVE('$4')}
-    and transaction = any (array(
-      select a.transaction
-      from arrivals a
-      where a.till = $1
-        and a.transaction = any ($2::text[])
-        and not ${SEEN('$2', '$3')}))
-  order by transaction, log_index
-  for update`)
-
-const LIFT = statement(`
-  update arrivals
-  set log_index = -1 - log_index
-  where id = any ($1)`)
-
-const MOVE = statement(`
-  update arrivals a
-  set log_index = m.log_index,
-      updated_at = now()
-  from unnest($1::text[], $2::int[]) as m (id, log_index)
-  where a.id = m.id`)
 
 const ADVANCE = statement(`
   update tills
@@ -194,7 +164,7 @@ export function recordScan(db: Database, till: string, scan: Scan, random: Rando
   return db.transaction(async (tx) => {
     const hashes = transfers.map(({ transaction }) => transaction)
     const indexes = transfers.map(({ logIndex }) => logIndex)
-    await record(tx, till, scan, random)
+    await record(tx, till, { ...scan, drops: true }, random)
     const { rows } = await tx.query(DROP, [till, fromBlock.toString(), toBlock.toString(), hashes, indexes])
     const missing = await noteMissing(
       tx,
@@ -211,13 +181,18 @@ export function recordScan(db: Database, till: string, scan: Scan, random: Rando
 
 /** Records all transfers of some transactions, as the chain shows them; known ones are left as they are. */
 export function recordArrivals(db: Database, till: string, shown: Shown, random: Random): Promise<void> {
-  return db.transaction((tx) => record(tx, till, shown, random))
+  return db.transaction((tx) => record(tx, till, { ...shown, drops: false }, random))
 }
 
-async function record(tx: Transaction, till: string, shown: Shown, random: Random): Promise<void> {
+async function record(
+  tx: Transaction,
+  till: string,
+  shown: Shown & { readonly drops: boolean },
+  random: Random,
+): Promise<void> {
   const { transfers, mayMoveFrom } = shown
   if (transfers.length === 0) return
-  await follow(tx, till, shown)
+  await followMoved(tx, till, shown)
   await tx.query(INSERT, [
     till,
     transfers.map(() => newId('arr', random)),
@@ -230,25 +205,4 @@ async function record(tx: Transaction, till: string, shown: Shown, random: Rando
     mayMoveFrom.toString(),
   ])
   await crossOffShown(tx, till, transfers)
-}
-
-/** A transaction that was mined again may have other logs before it: its transfers are the same ones, and keep their state. */
-async function follow(tx: Transaction, till: string, { transfers, mayMoveFrom }: Shown): Promise<void> {
-  const hashes = transfers.map(({ transaction }) => transaction)
-  const indexes = transfers.map(({ logIndex }) => logIndex)
-  const { rows } = await tx.query(ELSEWHERE, [till, hashes, indexes, mayMoveFrom.toString()])
-  const moves: { readonly id: string; readonly logIndex: number }[] = []
-  const shownIn = Map.groupBy(transfers, ({ transaction }) => transaction)
-  for (const [hash, known] of Map.groupBy(rows, ({ transaction }) => transaction)) {
-    const shown = shownIn.get(hash)!.toSorted((one, other) => one.logIndex - other.logIndex)
-    const isSame = ({ sender, amount }: Transfer, at: number) =>
-      known[at]?.amount === amount.toString() && sameAddress(known[at].sender, sender)
-    if (known.length !== shown.length || !shown.every(isSame)) continue
-    moves.push(...shown.map(({ logIndex }, at) => ({ id: known[at]!.id, logIndex })))
-  }
-  if (moves.length === 0) return
-  const ids = moves.map(({ id }) => id)
-  // Away from all of them first: one may go where another one was.
-  await tx.query(LIFT, [ids])
-  await tx.query(MOVE, [ids, moves.map(({ logIndex }) => logIndex)])
 }
