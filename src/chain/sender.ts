@@ -5,7 +5,7 @@ import type { Lease } from '../domain/lease.ts'
 import { deepTime, isReceiptBuried } from './burial.ts'
 import type { CallTerms } from './contract.ts'
 import { broadcast, broadcastAgain } from './lane/broadcast.ts'
-import { cancel } from './lane/cancel.ts'
+import { cancel, signAway } from './lane/cancel.ts'
 import { assertClear, assertFunded, tend } from './lane/clear.ts'
 import { follow } from './lane/follow.ts'
 import { tendFront } from './lane/front.ts'
@@ -30,6 +30,8 @@ export type Sender = {
   remind(send: Send): Promise<SendState>
   /** Sees to it that a step can never land any more, by using up its nonce. `mined` when it landed after all. */
   cancel(errand: Errand): Promise<SendState>
+  /** The first half of that: signed and written down, so that nobody helps the step to land any more, and not sent yet. */
+  signAway(errand: Errand): Promise<void>
   /** Everything that was ever signed for an order, by any key: one look at the journal. */
   sendsOf(orderId: string): Promise<readonly Send[]>
   /** Is this send of this very key? */
@@ -87,6 +89,9 @@ export function createSender(options: SenderOptions): Sender {
       return state
     },
     cancel: (errand) => cancel(lane, errand),
+    async signAway(errand) {
+      await signAway(lane, errand)
+    },
     sendsOf: journal.ofOrder,
     isOwn: (one) => one.chainId === chainId && one.signer === signer,
     keysInRole: async (role) => [...new Set([signer, ...(await journal.keysInRole(chainId, role))])],

@@ -50,11 +50,27 @@ export async function watchSends(options: WatchOptions): Promise<readonly Missin
   if (deep.length > 0) await watch.bury(chainId, deep)
   const missing: MissingSend[] = []
   if (gone.length === 0) return missing
-  for (const send of await watch.minedIn(chainId, gone, SENDS_MAX)) {
+  const sends = await watch.minedIn(chainId, gone, SENDS_MAX)
+  for (const send of sends) await signAwayUnpaid(options, send)
+  for (const send of sends) {
     const found = await restore(options, send)
     if (found) missing.push(found)
   }
   return missing
+}
+
+/** Before anything is brought back: whoever sends one transaction of a key again also sends what stands in its row, paid for or not. */
+async function signAwayUnpaid(options: WatchOptions, send: WatchedSend): Promise<void> {
+  const { senders, lease, log } = options
+  const { orderId, step } = send
+  const own = senders.find((sender) => sender.isOwn(send))
+  try {
+    if (!own || (await isPaid(options, send))) return
+    for (const { step } of (await readSendTries(own, orderId, firstStepOf(send))).attempts)
+      await own.signAway({ lease, orderId, step })
+  } catch (error) {
+    log.warn('dropped transaction could not be signed away', { orderId, step, error })
+  }
 }
 
 /** Null when it was only mined again elsewhere. Whether its key is still ours makes no difference to that. */

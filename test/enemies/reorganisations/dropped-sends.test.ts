@@ -10,8 +10,9 @@ import { refundOrder } from '../../../src/checkout/refund.ts'
 import { startWorker } from '../../../src/checkout/worker.ts'
 import { sandboxKey } from '../../../src/config/published.ts'
 import { demoAddressOf } from '../../../src/sandbox/world.ts'
+import { movableClock } from '../../checkout/counter.ts'
 import { transfers } from '../../crash/flows.ts'
-import { buy, LOT_PRICE, letRunOut, reconcileRail } from '../../operations/desk.ts'
+import { type Bought, buy, LOT_PRICE, letRunOut, reconcileRail } from '../../operations/desk.ts'
 import { fundedWallet } from '../../support/buyers.ts'
 import { nativeCall, saleTokensOf } from '../../support/chain-reads.ts'
 import { edited, mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../../support/credentials.ts'
@@ -24,13 +25,14 @@ import { drop, hashOf } from '../support/stepped-shop.ts'
 let shop: TestShop
 let buyer: PrivateKeyAccount
 const logged: string[] = []
+const clock = movableClock()
 /** What happens between a delivery that failed and its refund. */
 let onFailed: () => Promise<void> = async () => {}
 before(async () => {
   const log = createLog({ level: 'error', clock: systemClock, write: (line) => logged.push(line) })
   const configure = (config: TestShop['config']) => ({ ...config, limits: { ...config.limits, receiptWaitMs: 500 } })
   const waypoint = async (name: string) => void (name === 'order.failed' && (await onFailed()))
-  shop = await startShop({ withoutWorker: true, log, configure, waypoint })
+  shop = await startShop({ withoutWorker: true, clock, log, configure, waypoint })
 })
 after(() => shop.stop())
 
@@ -134,6 +136,27 @@ describe('a dropped delivery', () => {
     for (let look = 0; look < 2; look++) await reconcileRail(shop, mppPullUnderTest)
     assert.equal(await saleTokensOf(shop, buyer), before + 1)
     assert.deepEqual(await kindsOf(), ['lost'])
+  })
+
+  test('E199: is brought back beside others whose payments are gone, and helps none of them to land', async () => {
+    const before = await saleTokensOf(shop, buyer)
+    const bodies: Bought[] = []
+    for (let sold = 0; sold < 3; sold++) bodies.push((await buy(shop, mppPullUnderTest, buyer)).body)
+    const [paid, ...unpaid] = bodies
+    await reconcileRail(shop, mppPullUnderTest)
+    await drop(shop.chains.tempo, unpaid[0]!.paymentTx, unpaid[1]!.paymentTx)
+    const mints = await Promise.all(bodies.map(({ orderId }) => hashOf(shop, orderId, 'mint')))
+    await drop(shop.chains.native, mints[0]!, ...mints.slice(1))
+    // The whole row of a key is looked after once a second.
+    clock.move(2_000)
+    for (let look = 0; look < 3; look++) await reconcileRail(shop, mppPullUnderTest)
+    assert.equal(await saleTokensOf(shop, buyer), before + 1)
+    assert.ok(await nativeCall(shop, 'eth_getTransactionReceipt', mints[0]))
+    for (const { orderId } of unpaid) await letRunOut(shop, orderId)
+    const { items } = await reconcileRail(shop, mppPullUnderTest)
+    const about = items.filter(({ orderId }) => bodies.some((body) => body.orderId === orderId))
+    assert.ok(about.every(({ orderId }) => orderId !== paid!.orderId))
+    assert.equal(about.filter(({ kind }) => kind === 'lost').length, 2)
   })
 
   test('is watched until it lies deep, and not longer', async () => {
