@@ -2,7 +2,7 @@ import type { Address } from '../base/address.ts'
 import { fromHex, type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
 import { blockOrLatest } from './block-tag.ts'
-import type { Rpc } from './rpc.ts'
+import { answerOrNull, type Rpc } from './rpc.ts'
 
 /** What stands at an address: nothing for a plain key. */
 type Code = Hex
@@ -42,4 +42,10 @@ function needsOtherCode(code: Uint8Array): boolean {
 /** Now, or as of a block. */
 export function readCode(rpc: Rpc, address: Address, block?: bigint): Promise<Code> {
   return rpc.request<Code>('eth_getCode', [address, blockOrLatest(block)])
+}
+
+/** A node may say that a state which it has thrown away is empty: then nothing stands where a contract has to. */
+export async function isForgotten(rpc: Rpc, contract: Address, block: bigint): Promise<boolean> {
+  const code = await answerOrNull(readCode(rpc, contract, block))
+  return code === null || code === '0x'
 }

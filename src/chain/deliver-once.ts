@@ -166,15 +166,21 @@ async function afterRevert(work: Work, reverted: Receipt): Promise<Delivery> {
   const refusal = await refusalOf(work)
   if (refusal) return refused(work, refusal)
   const count = tries.attempts.filter(({ state }) => state.state === 'mined').length
-  if (count < REVERTS_MAX && (await wasClosedAt(work, reverted))) return attempt(work)
+  if (count < REVERTS_MAX && (await wasClosed(work, reverted))) return attempt(work)
   const remembered = await recalled(work)
   if (remembered) return remembered
   return impossible(work, 'The contract refused the delivery when it was sent.')
 }
 
 /** Nodes that have thrown the state of that block away cannot tell; then it was not. */
-function wasClosedAt({ delivery }: Work, { blockNumber }: Receipt): Promise<boolean> {
-  return delivery.isClosed(blockNumber).catch(() => false)
+function wasClosed({ delivery }: Work, { blockNumber }: Receipt): Promise<boolean> {
+  return wasClosedIn(delivery, blockNumber).catch(() => false)
+}
+
+/** When the block began, or when it ended: a contract may have been opened in the very block, behind the transaction that found it closed. */
+async function wasClosedIn(delivery: ChainDelivery, block: bigint): Promise<boolean> {
+  const ends = await Promise.all([block - 1n, block].map((at) => delivery.isClosed(at)))
+  return ends.includes(true)
 }
 
 async function judged(work: Work, { state, step }: Attempt): Promise<Delivery> {
@@ -247,7 +253,7 @@ async function impossible(
  */
 async function suspectsOf(delivery: ChainDelivery, { blockNumber }: Receipt): Promise<readonly string[]> {
   try {
-    return (await delivery.isClosed(blockNumber)) ? [] : await delivery.suspects(blockNumber)
+    return (await wasClosedIn(delivery, blockNumber)) ? [] : await delivery.suspects(blockNumber)
   } catch {
     return []
   }

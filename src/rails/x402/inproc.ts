@@ -3,7 +3,7 @@ import type { Hex } from '../../base/hex.ts'
 import { isProblem, Problem, type ProblemCode } from '../../base/problem.ts'
 import { decisiveOf, mayLandByAnother, readSendTries, sendAgain } from '../../chain/attempts.ts'
 import { newestShared } from '../../chain/burial.ts'
-import { codeSuspects, readCode } from '../../chain/code.ts'
+import { codeSuspects, isForgotten, readCode } from '../../chain/code.ts'
 import { OUT_OF_GAS } from '../../chain/contract.ts'
 import {
   type Authorization,
@@ -17,9 +17,9 @@ import { GAS_OF_CONTRACT } from '../../chain/erc1271.ts'
 import { blockTime, type HeadSource } from '../../chain/head.ts'
 import type { SendState } from '../../chain/lane/state.ts'
 import { type Receipt, readReceipt } from '../../chain/receipt.ts'
-import { answerOrNull, type Rpc, RpcError } from '../../chain/rpc.ts'
+import { type Rpc, RpcError } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
-import { isTokenPaused, TOKEN_PAUSED } from '../../chain/tokens.ts'
+import { isTokenPaused, mayHaveBeenPaused, TOKEN_PAUSED } from '../../chain/tokens.ts'
 import type { Call } from '../../domain/journal.ts'
 import type { Lease } from '../../domain/lease.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
@@ -197,11 +197,14 @@ async function whyReverted(
   // Whoever signed for long enough is not to blame when we were slow. And a wallet's code is, only when its own check burned the gas:
   // whoever has no money any more may use the same wallet as everybody, and that may be a dear one.
   const isLate = (await blockTime(options.rpc, blockNumber)) >= order.expiresAt
+  const burned = await burnedBy(options.rpc, order, call, { receipt, isCodes })
+  // A token that is paused refuses before it asks a wallet, and that costs little.
+  const isTokens = !burned.isDear && (await mayHaveBeenPaused(options.rpc, options.asset, blockNumber))
   return {
     code,
     detail: `The chain refused the payment of order ${order.id}; nothing was taken.`,
-    isPayersFault: !isLate,
-    ...(await burnedBy(options.rpc, order, call, { receipt, isCodes })),
+    isPayersFault: !isLate && !isTokens,
+    ...burned,
   }
 }
 
@@ -214,6 +217,7 @@ async function reasonAt(
   try {
     // No fees: those of today may be too low for that block.
     const refusal = await transferRefusal(rpc, asset, { terms: { from: settler.address, gas }, data, block })
+    // Where nothing stands, every call goes through.
     if (refusal === null && (await isForgotten(rpc, asset, block))) return UNTOLD
     const { code } = problemOf(refusal ?? '')
     return { code, isCodes: code === 'payment_verification_failed', isTold: true }
@@ -225,12 +229,6 @@ async function reasonAt(
 
 /** Nodes forget old states. What no node can tell any more counts against nobody's code. */
 const UNTOLD = { code: 'payment_verification_failed', isCodes: false, isTold: false } as const
-
-/** A node may say that a state which it has thrown away is empty: where not even the token stands, every call goes through. */
-async function isForgotten(rpc: Rpc, asset: Address, block: bigint): Promise<boolean> {
-  const code = await answerOrNull(readCode(rpc, asset, block))
-  return code === null || code === '0x'
-}
 
 type Payment = { readonly authorization: Authorization; readonly signature: Hex }
 

@@ -11,40 +11,47 @@ import { encoded, paymentFor, requiredOf } from '../../checkout/x402-wallet.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
 import { nativeCall } from '../../support/chain-reads.ts'
 import { startShop, type TestShop } from '../../support/shop.ts'
+import { createBlockEnds } from '../support/block-ends.ts'
 import { step } from '../support/stepped-shop.ts'
 
 // A mint that reverts is held against whoever received it, if it was they who refused. That is told by the block of the revert.
+
+type Deed = () => Promise<unknown>
 
 async function startStaged(t: TestContext, withoutWorker = false) {
   const clock = movableClock()
   const stage: { waypoint: Waypoint } = { waypoint: noWaypoint }
   const changed = new Set<string>()
+  const ends = createBlockEnds()
   const shop = await startShop({
     clock,
     withoutWorker,
     waypoint: (name) => stage.waypoint(name),
-    wrapTransport: (_chainId, transport) => async (request, answerBytesMax) =>
+    wrapTransport: (chainId, transport) => async (request, answerBytesMax) =>
       request.method === 'eth_getCode' && changed.has(String(request.params))
         ? { result: '0x' }
-        : transport(request, answerBytesMax),
+        : ends.wrap(chainId, transport)(request, answerBytesMax),
   })
   t.after(() => shop.stop())
   /** The dev chain changes code between blocks only; to the shop it was changed at the end of this one. */
   const plainFrom = (address: Address, block: Hex) => changed.add(String([address, block]))
-  /** Just before the mint is sent, and as soon as it was mined. */
-  const aroundTheMint = (before: () => Promise<unknown>, after: () => Promise<unknown>) => {
+  const inSameBlock = (deed: Deed) => ends.inSameBlock(shop, deed)
+  /** Just before the mint is sent, and as soon as it was mined; what is tried again has deeds of its own. */
+  const aroundTheMint = (...deeds: Deed[]) => {
     stage.waypoint = (name) => {
-      if (name !== 'order.settled') return
       // The settlement is signed first, the mint second.
-      stage.waypoint = async (later) => {
-        if (later === 'send.signed') await before()
-        if (later !== 'send.mined') return
-        stage.waypoint = noWaypoint
-        await after()
-      }
+      if (name === 'order.settled') stage.waypoint = around(deeds)
     }
   }
-  return { shop, clock, aroundTheMint, plainFrom }
+  const around =
+    ([before, after, ...later]: Deed[]): Waypoint =>
+    async (name) => {
+      if (name === 'send.signed') await before!()
+      if (name !== 'send.mined') return
+      stage.waypoint = later.length > 0 ? around(later) : noWaypoint
+      await after!()
+    }
+  return { shop, clock, aroundTheMint, plainFrom, inSameBlock }
 }
 
 const anybody = (): Address => privateKeyToAccount(generatePrivateKey()).address
@@ -65,6 +72,11 @@ async function receiver(shop: TestShop): Promise<Address> {
   await nativeCall(shop, 'dev_setCode', address, RECEIVER)
   return address
 }
+
+const saleCall =
+  ({ world: { deployer, contracts } }: TestShop, name: 'pause' | 'unpause') =>
+  () =>
+    deployer.act(invocation(contracts.sale, saleLots.abi, name, []))
 
 const strikes = async ({ store }: TestShop) => (await store.db.query('select subject from strikes')).rows
 
@@ -99,11 +111,27 @@ test('E186: a receiver is not held to account for a mint that nobody could have 
 test('E186: nor for one that reverted because the contract was paused, and stayed so until the money went back', async (t) => {
   const { shop, clock, aroundTheMint } = await startStaged(t, true)
   const innocent = await receiver(shop)
-  const { deployer, contracts } = shop.world
-  const pause = () => deployer.act(invocation(contracts.sale, saleLots.abi, 'pause', []))
-  aroundTheMint(pause, async () => {})
+  aroundTheMint(saleCall(shop, 'pause'), async () => {})
   const { orderId } = await said(await buyFor(shop, innocent))
   clock.move(shop.config.limits.delivery.mintMs)
   assert.equal((await step(shop, orderId)).status, 'failed')
   assert.deepEqual(await strikes(shop), [])
+})
+
+test('nor for one that reverted because the contract was paused, and was opened again in the same block: it is minted then', async (t) => {
+  const { shop, aroundTheMint, inSameBlock } = await startStaged(t)
+  const innocent = await receiver(shop)
+  aroundTheMint(saleCall(shop, 'pause'), () => inSameBlock(saleCall(shop, 'unpause')))
+  assert.deepEqual(await verdict(await buyFor(shop, innocent)), [200, undefined])
+  assert.deepEqual(await strikes(shop), [])
+})
+
+test('whoever refuses what is tried again after such a block is', async (t) => {
+  const { shop, aroundTheMint, inSameBlock } = await startStaged(t)
+  const enemy = await receiver(shop)
+  const become = (code: Hex) => () => nativeCall(shop, 'dev_setCode', enemy, code)
+  const reopen = () => inSameBlock(saleCall(shop, 'unpause'))
+  aroundTheMint(saleCall(shop, 'pause'), reopen, become(BURNER), become(RECEIVER))
+  assert.equal((await said(await buyFor(shop, enemy))).refund?.status, 'refunded')
+  assert.deepEqual(await verdict(await buyFor(shop, enemy)), [429, 'payer_throttled'])
 })

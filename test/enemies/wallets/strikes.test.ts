@@ -2,24 +2,41 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import type { Hex } from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { testUsdc } from '../../../src/artifacts/TestUsdc.ts'
 import type { Address } from '../../../src/base/address.ts'
 import { noWaypoint, type Waypoint } from '../../../src/base/waypoint.ts'
+import { invocation } from '../../../src/chain/act.ts'
+import type { RpcRequest } from '../../../src/chain/transport.ts'
 import { orderCount, said } from '../../checkout/counter.ts'
 import { encoded, paymentFor, preempt, requiredOf, sendFrom, signedByWallet } from '../../checkout/x402-wallet.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
 import { nativeCall } from '../../support/chain-reads.ts'
 import { startShop, type TestShop } from '../../support/shop.ts'
+import { createBlockEnds } from '../support/block-ends.ts'
 
 // Strikes are for whoever made us spend. Nobody else is throttled by them: not those who use the same wallet, and not those whom we served late.
 
 let shop: TestShop
 let waypoint: Waypoint = noWaypoint
+const ends = createBlockEnds()
+/** What the node says as of the blocks that it has thrown away: none yet. */
+let forgotten: { readonly before: bigint; readonly answer: object } | null = null
 before(async () => {
-  shop = await startShop({ waypoint: (name) => waypoint(name) })
+  shop = await startShop({
+    waypoint: (name) => waypoint(name),
+    wrapTransport: (chainId, transport) => async (request, answerBytesMax) =>
+      forgotten !== null && isOf(request, forgotten.before)
+        ? forgotten.answer
+        : ends.wrap(chainId, transport)(request, answerBytesMax),
+  })
 })
 after(() => shop.stop())
+
+const isOf = ({ method, params }: RpcRequest, before: bigint): boolean =>
+  ['eth_call', 'eth_getCode'].includes(method) && params[1] !== 'latest' && BigInt(String(params[1])) < before
 beforeEach(() => {
   waypoint = noWaypoint
+  forgotten = null
 })
 
 /** Answers every call with one word. */
@@ -159,4 +176,68 @@ test('E28: a payment that we brought to the chain too late does not count agains
   } finally {
     await own.stop()
   }
+})
+
+const strikesOf = async ({ address }: PrivateKeyAccount) =>
+  (await shop.store.db.query('select points from strikes where subject = $1', [`payer:${address.toLowerCase()}`])).rows
+
+/** The token's issuer, who alone can do that. */
+const pauseToken = (name: 'pause' | 'unpause') => () => {
+  const { asset } = shop.config.x402!
+  return nativeCall(shop, 'dev_systemCall', asset, invocation(asset, testUsdc.abi, name, []).data)
+}
+
+/** Just before the settlement is sent, and as soon as it was mined. */
+function aroundTheSettlement(first: () => Promise<unknown>, then: () => Promise<unknown>): void {
+  waypoint = async (name) => {
+    if (name === 'send.signed') await first()
+    if (name !== 'send.mined') return
+    waypoint = noWaypoint
+    await then()
+  }
+}
+
+for (const [when, unpause] of [
+  ['until the next block', pauseToken('unpause')],
+  ['and opened again in the same block', () => ends.inSameBlock(shop, pauseToken('unpause'))],
+] as const)
+  test(`a payment that reverted because its token was paused, ${when}, does not count against its payer`, async () => {
+    const payer = await fundedWallet(shop)
+    aroundTheSettlement(pauseToken('pause'), unpause)
+    assert.equal((await buyFor(payer, PLAIN)).status, 402)
+    assert.deepEqual(await strikesOf(payer), [])
+  })
+
+for (const [what, answer] of [
+  ['refuses', { error: { code: -32000, message: 'missing trie node' } }],
+  ['says that there is nothing', { result: '0x' }],
+] as const)
+  test(`nor where a node that has thrown that block away ${what}`, async () => {
+    const payer = await fundedWallet(shop)
+    aroundTheSettlement(pauseToken('pause'), async () => {
+      await pauseToken('unpause')()
+      forgotten = { before: BigInt(await nativeCall<Hex>(shop, 'eth_blockNumber')), answer }
+    })
+    assert.equal((await buyFor(payer, PLAIN)).status, 402)
+    assert.deepEqual(await strikesOf(payer), [])
+  })
+
+test('a wallet that burns the gas of its settlement is held to account though the token was paused and opened again in that block', async () => {
+  const enemy = await popularWallet(1n, WALLET)
+  aroundTheSettlement(
+    () => nativeCall(shop, 'dev_setCode', enemy.address, '0xfe'),
+    async () => {
+      await nativeCall(shop, 'dev_setCode', enemy.address, WALLET)
+      await ends.inSameBlock(shop, pauseToken('pause'))
+      await pauseToken('unpause')()
+    },
+  )
+  assert.equal((await buyFor(enemy, PLAIN)).status, 402)
+  assert.deepEqual(await strikesOf(enemy), [{ points: 1 }])
+})
+
+test('a payer who moves the money away in the block of the settlement is', async () => {
+  const payer = await popularWallet(1n, WALLET)
+  assert.equal((await failToPay(payer)).status, 402)
+  assert.deepEqual(await strikesOf(payer), [{ points: 1 }])
 })
