@@ -119,12 +119,13 @@ async function refusersOf(
   { saleId, quantity, beneficiary }: SaleBuy,
   block: bigint,
 ): Promise<readonly string[]> {
-  const [{ terms, minted }, ...codes] = await Promise.all([
-    contract.read('lot', [BigInt(saleId)], block),
-    ...[block - 1n, block].map((at) => readCode(rpc, beneficiary, at)),
+  const ends = [block - 1n, block]
+  const [lots, codes] = await Promise.all([
+    Promise.all(ends.map((at) => contract.read('lot', [BigInt(saleId)], at))),
+    Promise.all(ends.map((at) => readCode(rpc, beneficiary, at))),
   ])
-  // Others may have minted the last of the lot: then the contract refused before it asked anybody.
-  const wasLeft = terms.supply - minted >= BigInt(quantity)
+  // Others may have minted the last of the lot: then the contract refused before it asked anybody, though the lot be filled up in the same block.
+  const wasLeft = lots.every(({ terms, minted }) => terms.supply - minted >= BigInt(quantity))
   const code = codes.find((one) => one !== '0x')
   return code === undefined || !wasLeft ? [] : [receiverOf(beneficiary), ...codeSuspects(code)]
 }

@@ -108,6 +108,30 @@ test('E186: a receiver is not held to account for a mint that nobody could have 
   assert.deepEqual(await verdict(await buyFor(shop, innocent)), [200, undefined])
 })
 
+test('nor for one whose lot was sold out, and was filled up in the same block', async (t) => {
+  const { shop, aroundTheMint, inSameBlock } = await startStaged(t)
+  await setLot(shop, 777, { price: '0.25', supply: 1n })
+  const innocent = await receiver(shop)
+  const leave = (supply: bigint) => () => setLot(shop, 777, { price: '0.25', supply })
+  aroundTheMint(leave(0n), () => inSameBlock(leave(1n)))
+  assert.equal((await said(await buyFor(shop, innocent, 777))).refund?.status, 'refunded')
+  assert.deepEqual(await strikes(shop), [])
+})
+
+test('a receiver that refuses its mint is held to account though the lot is filled up in the same block', async (t) => {
+  const { shop, aroundTheMint, inSameBlock } = await startStaged(t)
+  await setLot(shop, 777, { price: '0.25', supply: 1n })
+  const enemy = await receiver(shop)
+  const become = (code: Hex) => nativeCall(shop, 'dev_setCode', enemy, code)
+  const fillUp = () => inSameBlock(() => setLot(shop, 777, { price: '0.25', supply: 9n }))
+  aroundTheMint(
+    () => become(BURNER),
+    () => fillUp().then(() => become(RECEIVER)),
+  )
+  assert.equal((await said(await buyFor(shop, enemy, 777))).refund?.status, 'refunded')
+  assert.deepEqual(await verdict(await buyFor(shop, enemy)), [429, 'payer_throttled'])
+})
+
 test('E186: nor for one that reverted because the contract was paused, and stayed so until the money went back', async (t) => {
   const { shop, clock, aroundTheMint } = await startStaged(t, true)
   const innocent = await receiver(shop)
@@ -126,7 +150,7 @@ test('nor for one that reverted because the contract was paused, and was opened 
   assert.deepEqual(await strikes(shop), [])
 })
 
-test('whoever refuses what is tried again after such a block is', async (t) => {
+test('a receiver that refuses the second try is held to account though the first one found the contract closed', async (t) => {
   const { shop, aroundTheMint, inSameBlock } = await startStaged(t)
   const enemy = await receiver(shop)
   const become = (code: Hex) => () => nativeCall(shop, 'dev_setCode', enemy, code)

@@ -236,7 +236,7 @@ test('a wallet that burns the gas of its settlement is held to account though th
   assert.deepEqual(await strikesOf(enemy), [{ points: 1 }])
 })
 
-test('a payer who moves the money away in the block of the settlement is', async () => {
+test('a payer who moves the money away just before the settlement is held to account', async () => {
   const payer = await popularWallet(1n, WALLET)
   assert.equal((await failToPay(payer)).status, 402)
   assert.deepEqual(await strikesOf(payer), [{ points: 1 }])
