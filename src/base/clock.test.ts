@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type Clock, isoTime, msSince, syncedClock, systemClock } from './clock.ts'
+import { type Clock, countdown, isoTime, msSince, syncedClock, systemClock } from './clock.ts'
 
 const at = (ms: number): Clock => ({ now: () => ms, sleep: async () => {} })
 
@@ -116,4 +116,19 @@ test('E195: what was noted before the clock was put back is as old as anything',
   assert.equal(msSince(at(1_000), 400), 600)
   assert.equal(msSince(at(1_000), 1_000), 0)
   assert.equal(msSince(at(1_000), 1_001), Number.POSITIVE_INFINITY)
+})
+
+test('whoever counts down waits no longer than was said when the clock is put back meanwhile', () => {
+  let now = 1_000_000
+  const left = countdown({ now: () => now, sleep: async () => {} }, 60_000)
+  now += 20_000
+  assert.equal(left(), 40_000)
+  now -= 600_000
+  assert.equal(left(), 40_000)
+  now += 39_999
+  assert.equal(left(), 1)
+  now += 1
+  assert.equal(left(), 0)
+  now -= 600_000
+  assert.ok(left() <= 0)
 })

@@ -15,6 +15,24 @@ export function msSince(clock: Clock, moment: number): number {
   return ms < 0 ? Number.POSITIVE_INFINITY : ms
 }
 
+/** How many milliseconds are left; none or less: the time is over. */
+export type Countdown = () => number
+
+/**
+ * Counts down from now on. It counts only how far the clock moves forward: when the clock is put back, by minutes perhaps, nobody waits these minutes on
+ * top.
+ */
+export function countdown(clock: Clock, ms: number): Countdown {
+  let left = ms
+  let seen = clock.now()
+  return () => {
+    const now = clock.now()
+    left -= Math.max(0, now - seen)
+    seen = now
+    return left
+  }
+}
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   sleep: (ms, signal) =>

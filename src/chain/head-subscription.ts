@@ -1,4 +1,4 @@
-import type { Clock } from '../base/clock.ts'
+import { type Clock, countdown } from '../base/clock.ts'
 import type { OpenLine, SocketFrame } from '../base/web-socket.ts'
 
 type SubscriptionOptions = {
@@ -35,10 +35,10 @@ export async function subscribe(
   const lose = (reason: string): void => end({ kind: 'lost', reason })
   const isFlooded = frameLimit(clock)
   let name: string | null = null
-  let heardAt = clock.now()
+  let left = countdown(clock, SILENT_MS)
 
   function hear(sign: HeadSign): void {
-    heardAt = clock.now()
+    left = countdown(clock, SILENT_MS)
     onSign(sign)
   }
 
@@ -81,7 +81,7 @@ export async function subscribe(
   async function watch(): Promise<void> {
     for (;;) {
       await clock.sleep(PING_MS, over.signal)
-      const quietMs = clock.now() - heardAt
+      const quietMs = SILENT_MS - left()
       if (over.signal.aborted) return
       if (quietMs >= SILENT_MS) lose('nothing is heard of it')
       else if (quietMs >= PING_MS) line.ping()

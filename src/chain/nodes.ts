@@ -1,4 +1,4 @@
-import type { Clock } from '../base/clock.ts'
+import { type Clock, type Countdown, countdown } from '../base/clock.ts'
 import type { RpcTransport } from './transport.ts'
 
 /** One address that answers for a chain, and what is known of it. */
@@ -8,8 +8,8 @@ export type RpcNode = {
   readonly ask: RpcTransport
   /** The newest block it has shown; null before anybody asked. */
   head: NodeHead | null
-  /** It did not answer a moment ago: until then it is asked last. */
-  mutedUntil: number
+  /** It did not answer a moment ago: as long as something is left it is asked last. */
+  muted: Countdown
   /** Its newest block lies behind that of another: what it says is of the past. */
   isBehind: boolean
 }
@@ -43,11 +43,13 @@ const MUTED_MS = 60_000
 const BLOCKS_BEHIND_MAX = 3n
 const MS_BEHIND_MAX = 8_000
 
+export const UNMUTED: Countdown = () => 0
+
 export function createNodes(transports: readonly RpcTransport[], clock: Clock): Nodes {
   const all = transports.map(
-    (ask, index): RpcNode => ({ place: index + 1, ask, head: null, mutedUntil: 0, isBehind: false }),
+    (ask, index): RpcNode => ({ place: index + 1, ask, head: null, muted: UNMUTED, isBehind: false }),
   )
-  const isMuted = ({ mutedUntil }: RpcNode): boolean => clock.now() < mutedUntil
+  const isMuted = ({ muted }: RpcNode): boolean => muted() > 0
   return {
     all,
     isMuted,
@@ -56,7 +58,7 @@ export function createNodes(transports: readonly RpcTransport[], clock: Clock): 
       return [...believed.filter((node) => !isMuted(node)), ...believed.filter(isMuted)]
     },
     mute(node) {
-      node.mutedUntil = clock.now() + MUTED_MS
+      node.muted = countdown(clock, MUTED_MS)
     },
     standing() {
       const newest = all.reduce((best, { head }) => (head !== null && head.number > best ? head.number : best), 0n)

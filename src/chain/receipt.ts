@@ -1,5 +1,5 @@
 import type { Address, Hash } from '../base/address.ts'
-import type { Clock } from '../base/clock.ts'
+import { type Clock, countdown } from '../base/clock.ts'
 import type { Hex } from '../base/hex.ts'
 import { Problem } from '../base/problem.ts'
 import { type NewHeads, noHeads } from '../domain/new-heads.ts'
@@ -160,7 +160,7 @@ export async function pollUntil<Found>(
   read: () => Promise<Found | null>,
   heads: NewHeads = noHeads,
 ): Promise<Found | null> {
-  const end = clock.now() + waitMs
+  const left = countdown(clock, waitMs)
   let told = heads.told()
   let unanswered: number = LAG_MS.length
   for (let pause = POLL_MS_FIRST, asked = 1; ; pause *= 1.5, asked++) {
@@ -168,14 +168,14 @@ export async function pollUntil<Found>(
     told = heads.told()
     unanswered = told > before ? 0 : unanswered + 1
     const found = await read()
-    const now = clock.now()
+    const leftMs = left()
     if (asked >= ASKED_SOON && heads.isHearing()) {
-      if (found !== null || now >= end) return found
-      await heads.next(told, Math.min(LAG_MS[unanswered] ?? UNTOLD_MS, end - now))
+      if (found !== null || leftMs <= 0) return found
+      await heads.next(told, Math.min(LAG_MS[unanswered] ?? UNTOLD_MS, leftMs))
       continue
     }
-    const waits = pause < BEAT_MS ? pause : BEAT_MS - (now % BEAT_MS)
-    if (found !== null || now + waits > end) return found
+    const waits = pause < BEAT_MS ? pause : BEAT_MS - (clock.now() % BEAT_MS)
+    if (found !== null || waits > leftMs) return found
     await clock.sleep(waits)
   }
 }

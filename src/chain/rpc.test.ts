@@ -28,6 +28,21 @@ describe('several endpoints', () => {
     assert.equal(await rpcOf(silent, answers('0x1')).request('eth_blockNumber'), '0x1')
   })
 
+  test('one that did not answer is asked last for a minute, and no longer because the clock is put back', async () => {
+    let now = 1_000_000_000
+    const calls: string[] = []
+    let isAway = true
+    const first: RpcTransport = async (request) => (isAway ? silent(request) : answers('0x1', calls)(request))
+    const clock = { now: () => now, sleep: async () => {} }
+    const rpc = createRpc({ chainId: 7, transports: [first, answers('0x2')], clock })
+    assert.equal(await rpc.request('eth_blockNumber'), '0x2')
+    isAway = false
+    now -= 600_000
+    assert.equal(await rpc.request('eth_blockNumber'), '0x2')
+    now += 60_000
+    assert.equal(await rpc.request('eth_blockNumber'), '0x1')
+  })
+
   test('M-18: nobody answering is an outage, not a verdict', async () => {
     await assert.rejects(rpcOf(silent, silent).request('eth_blockNumber'), (error) =>
       isProblem(error, 'chain_unavailable'),

@@ -4,7 +4,7 @@ import { type Clock, msSince } from '../base/clock.ts'
 import { isProblem, Problem } from '../base/problem.ts'
 import { type NewHeads, noHeads } from '../domain/new-heads.ts'
 import { type ChainMeter, noChainMeter } from './chain-meter.ts'
-import { createNodes, type NodeHead, type NodeStanding, type Nodes, type RpcNode } from './nodes.ts'
+import { createNodes, type NodeHead, type NodeStanding, type Nodes, type RpcNode, UNMUTED } from './nodes.ts'
 import { inBatches, isSend, OddAnswer } from './rpc-batches.ts'
 import { ANSWER_BYTES_MAX, type RpcRequest, type RpcTransport, TooLarge } from './transport.ts'
 
@@ -85,7 +85,7 @@ export function createRpc({ chainId, transports, clock, meter = noChainMeter, he
       meter.asked({ chainId, node: node.place, outcome, ms: Math.max(0, clock.now() - askedAt) })
     try {
       const answer = await node.ask(request, answerBytesMax)
-      node.mutedUntil = 0
+      node.muted = UNMUTED
       const result = resultOf(answer) as Result
       tell('answered')
       return result

@@ -1,3 +1,4 @@
+import { countdown } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import { Problem } from '../base/problem.ts'
 import type { KeyCount } from '../domain/journal.ts'
@@ -196,10 +197,10 @@ async function isVouchedFor(
   lineage: string,
   patienceMs: number,
 ): Promise<boolean> {
-  for (const until = clock.now() + patienceMs; ; await clock.sleep(ROLL_MS)) {
+  for (const left = countdown(clock, patienceMs); ; await clock.sleep(ROLL_MS)) {
     const { silent, lost } = await callRoll(db, lineage)
     if (silent === 0) return lost === 0
-    if (clock.now() < until) continue
+    if (left() > 0) continue
     log.warn('the store moved, and replicas that sold do not answer: whether it has all they wrote is unknown', {
       silent,
     })

@@ -1,3 +1,4 @@
+import { countdown } from '../base/clock.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { Usd } from '../base/money.ts'
 import { isProblem, Problem } from '../base/problem.ts'
@@ -290,10 +291,10 @@ async function answer<Input extends JsonObject>(
       log.info('order opened', { orderId: id, flowId, good, rail })
       meter.moved(opened.order)
       await waypoint('order.opened')
-      const until = clock.now() + limits.waitMsMax
+      const left = countdown(clock, limits.waitMsMax)
       // A step may take longer than the caller waits; then the work goes on, and the answer is 202.
-      void runShared(checkout, opened, { untilMs: until })
-      const end = await waitFor(checkout, opened.order, until)
+      void runShared(checkout, opened, { left })
+      const end = await waitFor(checkout, opened.order, left)
       await waypoint('answer.ready')
       return saidBefore(offer, end, false)
     }

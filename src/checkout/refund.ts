@@ -1,4 +1,5 @@
 import { sameAddress } from '../base/address.ts'
+import { countdown } from '../base/clock.ts'
 import { formatUsd, usd } from '../base/money.ts'
 import { Problem } from '../base/problem.ts'
 import { pollUntil } from '../chain/receipt.ts'
@@ -52,7 +53,7 @@ export async function refundOrder(checkout: Checkout, orderId: string, request: 
     await letGo()
     throw refused(order, 'It changed while the refund began; look at it again.')
   }
-  return runShared(checkout, { order: step.order, lease }, { untilMs: clock.now() + limits.waitMsMax })
+  return runShared(checkout, { order: step.order, lease }, { left: countdown(clock, limits.waitMsMax) })
 }
 
 function isSame({ refund }: Order, { key }: RefundRequest): boolean {

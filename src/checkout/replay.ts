@@ -1,3 +1,4 @@
+import { countdown } from '../base/clock.ts'
 import type { JsonObject } from '../base/json.ts'
 import { isProblem, Problem } from '../base/problem.ts'
 import type { Offer } from '../domain/offer.ts'
@@ -49,7 +50,7 @@ export async function sameKey<Input extends JsonObject>(call: PaidCall<Input>, o
 
 function waited<Input extends JsonObject>({ checkout }: PaidCall<Input>, order: Order): Promise<Order> {
   const { clock, limits } = checkout
-  return waitFor(checkout, order, clock.now() + limits.waitMsMax)
+  return waitFor(checkout, order, countdown(clock, limits.waitMsMax))
 }
 
 /** The order was given up; before the payer is told to pay again, the chain is asked once more. */

@@ -1,3 +1,4 @@
+import type { Countdown } from '../base/clock.ts'
 import type { Lease } from '../domain/lease.ts'
 import { isFinal, type LeasedOrder, type Order } from '../domain/order.ts'
 import type { Priority } from '../store/jobs.ts'
@@ -10,8 +11,8 @@ import { withinTime } from './payment-lookup.ts'
 /** More than any order takes from its first state to its last. */
 const STEPS_MAX = 50
 
-/** How long an order is driven: one that would have to wait beyond `untilMs`, or after `halt`, is released. */
-type Patience = { readonly untilMs: number; readonly halt?: AbortSignal }
+/** How long an order is driven: one that would have to wait for longer than is left, or after `halt`, is released. */
+type Patience = { readonly left: Countdown; readonly halt?: AbortSignal }
 
 /**
  * Drives an order until it ends, the time is up or `halt` is aborted, then gives its lease back for the worker. While it drives, the lease is renewed;
@@ -20,7 +21,7 @@ type Patience = { readonly untilMs: number; readonly halt?: AbortSignal }
 async function run(
   checkout: Checkout,
   { order: opened, lease }: LeasedOrder,
-  { untilMs, halt = new AbortController().signal }: Patience,
+  { left, halt = new AbortController().signal }: Patience,
 ): Promise<Order> {
   const { clock, jobs, log } = checkout
   const stop = new AbortController()
@@ -38,7 +39,7 @@ async function run(
       order = step.order
       if (step.kind === 'ended') return order
       const waitMs = step.kind === 'waiting' ? step.waitMs : 0
-      const isPatient = waitMs === 0 ? steps < STEPS_MAX : !halt.aborted && clock.now() + waitMs < untilMs
+      const isPatient = waitMs === 0 ? steps < STEPS_MAX : !halt.aborted && waitMs < left()
       if (!isPatient) {
         // An order that cannot be released now is free when its lease has run out.
         await jobs.release(lease, waitMs / 1000, priorityOf(order)).catch((error: unknown) => {
@@ -103,20 +104,19 @@ const LAST_LOOK_MS = 250
 const POLL_MS_MAX = 250
 
 /** Waits for an order that this or another process works on, and returns it as it then is, as far as the store can tell. */
-export async function waitFor(checkout: Checkout, order: Order, untilMs: number): Promise<Order> {
+export async function waitFor(checkout: Checkout, order: Order, left: Countdown): Promise<Order> {
   const { clock, orders, running } = checkout
-  // A store that does not answer must not keep the caller longer than `untilMs`.
+  // A store that does not answer must not keep the caller longer than that.
   const look = async (last: Order): Promise<Order> => {
     const read = orders.byId(last.id).catch(() => null)
-    return (await withinTime(clock, Math.max(LAST_LOOK_MS, untilMs - clock.now()), read)) ?? last
+    return (await withinTime(clock, Math.max(LAST_LOOK_MS, left()), read)) ?? last
   }
   let seen = order
-  for (let pause = POLL_MS_FIRST; !hasAnswer(seen) && clock.now() < untilMs; pause = Math.min(POLL_MS_MAX, pause * 2)) {
+  for (let pause = POLL_MS_FIRST; !hasAnswer(seen) && left() > 0; pause = Math.min(POLL_MS_MAX, pause * 2)) {
     const here = running.get(seen.id)
-    const left = untilMs - clock.now()
-    if (here !== undefined) seen = (await withinTime(clock, left, here)) ?? (await look(seen))
+    if (here !== undefined) seen = (await withinTime(clock, left(), here)) ?? (await look(seen))
     else {
-      await clock.sleep(Math.min(pause, left))
+      await clock.sleep(Math.min(pause, left()))
       seen = await look(seen)
     }
   }

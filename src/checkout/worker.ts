@@ -20,7 +20,7 @@ export function startWorker(checkout: Checkout): Worker {
     const order = await checkout.orders.byId(lease.key)
     if (!order) throw new Error(`job ${lease.key} has no order`)
     // The process that had it before may have sent its payment and died. An order that has to wait is released: no request waits for it here.
-    await runShared(checkout, { order: doubted(order), lease }, { untilMs: clock.now(), halt: stopping.signal })
+    await runShared(checkout, { order: doubted(order), lease }, { left: () => 0, halt: stopping.signal })
   }
 
   async function takeMore(): Promise<number> {

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type pg from 'pg'
-import type { Clock } from '../base/clock.ts'
+import { type Clock, countdown } from '../base/clock.ts'
 import type { DataFolder } from '../base/data-folder.ts'
 import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
@@ -143,12 +143,12 @@ export function createDatabase(backend: Backend, options: DatabaseOptions): Data
     async transaction(work, settings = {}) {
       refuseInside('a second transaction')
       const { attemptsMax = ATTEMPTS_MAX, statementMsMax: retryMsMax = RETRY_MS_MAX } = settings
-      const begun = clock.now()
+      const left = countdown(clock, retryMsMax)
       for (let round = 1; ; round++) {
         try {
           return await attempt(engine, work, settings)
         } catch (error) {
-          const isTooLate = round >= attemptsMax || clock.now() - begun >= retryMsMax
+          const isTooLate = round >= attemptsMax || left() <= 0
           if (isTooLate || !isTransient(error)) throw asStoreProblem(error)
           await clock.sleep(jitterMs(round, random))
         }

@@ -1,4 +1,4 @@
-import type { Clock } from '../base/clock.ts'
+import { type Clock, countdown } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { isProblem } from '../base/problem.ts'
 import type { Database } from './db.ts'
@@ -16,12 +16,12 @@ const TRIES_MIN = 3
  * and load everything anew would cost a busy machine more than to wait, and make it busier.
  */
 export async function patiently<T>(ask: () => Promise<T>, { clock, log }: PatienceParts): Promise<T> {
-  const begun = clock.now()
+  const left = countdown(clock, PATIENCE_MS)
   for (let tries = 1; ; tries++) {
     try {
       return await ask()
     } catch (error) {
-      const isOver = tries >= TRIES_MIN && clock.now() - begun >= PATIENCE_MS
+      const isOver = tries >= TRIES_MIN && left() <= 0
       if (isOver || !isProblem(error, 'store_unavailable')) throw error
       if (tries === 1) log.warn('the store cannot be reached or is too busy; the start waits for it', { error })
       await clock.sleep(PAUSE_MS)

@@ -53,3 +53,25 @@ test('a process that was stopped for a minute between question and answer asks a
   await clock.pass(1_000)
   assert.equal(await asked, 'answered')
 })
+
+test('a start waits no longer for a store because the clock is put back meanwhile', async () => {
+  const clock = handClock(0)
+  let tries = 0
+  const putBack = { ...clock, now: () => clock.now() - (tries > 5 ? 600_000 : 0) }
+  const asked = patiently(
+    async () => {
+      tries++
+      throw away()
+    },
+    { clock: putBack, log },
+  )
+  let isTold = false
+  const told = assert
+    .rejects(asked, (error) => isProblem(error, 'store_unavailable'))
+    .then(() => {
+      isTold = true
+    })
+  await clock.pass(32_000)
+  assert.equal(isTold, true)
+  await told
+})

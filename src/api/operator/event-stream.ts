@@ -1,5 +1,4 @@
-import type { Clock } from '../../base/clock.ts'
-import { isoTime } from '../../base/clock.ts'
+import { type Clock, countdown, isoTime } from '../../base/clock.ts'
 import { type JsonObject, stringify } from '../../base/json.ts'
 import type { Database } from '../../store/db.ts'
 import { type EventSieve, fitsSieve, type LoggedEvent, type NewestEvents, readEvents } from '../../store/events.ts'
@@ -44,14 +43,14 @@ export async function* streamEvents(
 ): AsyncGenerator<string> {
   yield 'retry: 2000\n\n'
   let seen = after
-  let heartbeatAt = clock.now() + HEARTBEAT_MS
+  let left = countdown(clock, HEARTBEAT_MS)
   while (!stop.aborted) {
     const events = await readEvents(db, seen, PAGE)
     const told = events.filter((event) => fitsSieve(event, wanted))
     seen = events.at(-1)?.position ?? seen
-    if (told.length > 0 || clock.now() >= heartbeatAt) {
+    if (told.length > 0 || left() <= 0) {
       yield told.length > 0 ? told.map(printed).join('') : ': still here\n\n'
-      heartbeatAt = clock.now() + HEARTBEAT_MS
+      left = countdown(clock, HEARTBEAT_MS)
     } else if (events.length === 0) await waitForNews(POLL_MS)
   }
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { Clock } from '../../base/clock.ts'
+import { type Clock, countdown } from '../../base/clock.ts'
 import type { Random } from '../../base/id.ts'
 import { type JsonObject, parseStrictJson, stringify } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
@@ -216,11 +216,11 @@ const CHECK_MS = 15_000
 
 /** Ends when its listener was signed out, revoked or given a lesser role: looked at with every heartbeat. */
 async function* whileIn(stream: Stream, { isStill }: Admitted, role: Role, clock: Clock): Stream {
-  let checkAt = clock.now() + CHECK_MS
+  let left = countdown(clock, CHECK_MS)
   for await (const chunk of stream) {
-    if (clock.now() >= checkAt) {
+    if (left() <= 0) {
       if (!(await isStill(role).catch(() => false))) return
-      checkAt = clock.now() + CHECK_MS
+      left = countdown(clock, CHECK_MS)
     }
     yield chunk
   }

@@ -1,3 +1,4 @@
+import { countdown } from '../../base/clock.ts'
 import type { Send } from '../../domain/journal.ts'
 import { LeaseLost } from '../../domain/lease.ts'
 import { pollUntil } from '../receipt.ts'
@@ -12,8 +13,9 @@ export async function follow(lane: Lane, { lease }: Errand, first: Send, refused
   const { rpc, clock, waitMs, stuckAfterMs } = lane
   let send = first
   let refusal = refused
-  let nudgedAt = clock.now()
-  let renewedAt = nudgedAt
+  const toRenew = () => countdown(clock, stuckAfterMs)
+  const toNudge = () => countdown(clock, Math.min(1_000, stuckAfterMs / 2))
+  let [beforeRenewal, beforeNudge] = [toRenew(), toNudge()]
 
   async function nudge(): Promise<void> {
     await tendFront(lane, lease, send.nonce)
@@ -34,12 +36,11 @@ export async function follow(lane: Lane, { lease }: Errand, first: Send, refused
   const look = async () => {
     const receipt = await receiptOf(lane, send)
     if (receipt) return receipt
-    const now = clock.now()
-    if (now - renewedAt >= stuckAfterMs) {
-      renewedAt = now
+    if (beforeRenewal() <= 0) {
+      beforeRenewal = toRenew()
       await helped(lane, send, renew)
-    } else if (now - nudgedAt >= Math.min(1_000, stuckAfterMs / 2)) {
-      nudgedAt = now
+    } else if (beforeNudge() <= 0) {
+      beforeNudge = toNudge()
       await helped(lane, send, nudge)
     }
     return null
