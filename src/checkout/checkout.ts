@@ -32,6 +32,8 @@ export type Checkout = {
   readonly log: Log
   readonly waypoint: Waypoint
   readonly limits: CheckoutLimits
+  /** Nothing is sold while one of these is doubted: those that this process reads, whether it sells there or did. */
+  readonly tills: readonly string[]
   readonly memory: Pick<StoreMemory, 'lineage' | 'remember'>
   /** May the store have forgotten purchases that have not been looked for yet? Then no payment is said not to have been taken. */
   isInDoubt(): Promise<boolean>

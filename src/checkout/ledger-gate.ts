@@ -29,7 +29,7 @@ export type LedgerGate = {
   assertOpen(): void
   /** Tries to open it: once now, then repeatedly until it works or `stop` is aborted. */
   open(stop: AbortSignal): Promise<void>
-  /** Closes it again, until the chain has been read, whenever the store turns out to be another one. */
+  /** Closes it again, until the chain has been read, whenever the store turns out to be another one, or other processes have found that it is. */
   watch(stop: AbortSignal): void
   /** Signs off, where the store has all that this process wrote, and doubts the tills where it has not: it writes nothing more. */
   leave(): Promise<void>
@@ -60,6 +60,7 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
   const { db, clock, log, random } = context
   const { memory } = parts
   const id = newId('wit', random)
+  const tills = context.tills.map((till) => till.id)
   const beginning = createBeginning(db)
   let state: 'starting' | 'open' | 'moved' = 'starting'
 
@@ -81,9 +82,9 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
     state = 'open'
   }
 
-  /** Closes the gate if this is not the store that it was. */
+  /** Closes the gate if this is not the store that it was, or if another process misses something in it: that one may be gone, or never be done. */
   async function look(): Promise<void> {
-    const move = await moveOf(db, memory)
+    const move = await moveOf(db, memory, tills)
     if (move === null) return
     state = 'moved'
     memory.doubt()

@@ -61,7 +61,7 @@ async function write<Input extends JsonObject>(
   means: bigint | null,
 ): Promise<Written> {
   const { checkout, offer, request, input, payment, credential } = purchase
-  const { orders, clock, random, limits, log, waypoint, memory } = checkout
+  const { orders, clock, random, limits, log, waypoint, memory, tills } = checkout
   const { good, rail } = offer
   const requestDigest = digestOf(offer, input)
   const opening: Omit<Opening, 'event'> = {
@@ -81,6 +81,7 @@ async function write<Input extends JsonObject>(
     leaseSeconds: limits.leaseSeconds,
     lineage: memory.lineage() || null,
     askedAt: credential.askedAt,
+    tills,
     exposure: await exposureOf(purchase, checked, means),
   }
   await waypoint('order.opening')

@@ -61,11 +61,13 @@ export async function reconcile(context: ReconcileContext): Promise<readonly Til
 
 export async function reconcileTill(context: ReconcileContext, till: Till, lease: Lease): Promise<TillReport> {
   const begunAt = context.clock.now()
-  await assertLearned(context)
+  await assertLearned(context, [])
   const since = await quarantinedAt(context.db, till.id)
   const scan = await scanTill(context, till)
   // A replica that starts does this before it sells; here it is for a store that was restored under a shop that sells.
   if (scan.mark.isDoubted) await quarantine(context, till, { ...scan, since })
+  // Doubted since the scan began: what it has found may have bought, and the next round sets it aside.
+  await assertLearned(context, [till])
   await workOrphans(context, till)
   await workMissing(context, till, { mark: scan.mark, begunAt, lease })
   return report(context, till, scan, await till.watchSends(lease))
@@ -73,10 +75,12 @@ export async function reconcileTill(context: ReconcileContext, till: Till, lease
 
 /**
  * A restored store has forgotten purchases, and a replica that starts finds that out before any till is reconciled: else payments that have bought
- * would go back, and a scan would end the silence by which a restore is recognised.
+ * would go back, and a scan would end the silence by which a restore is recognised. So it is where another replica has found it out, and one of these
+ * tills is not set aside yet.
  */
-export async function assertLearned({ db, memory }: ReconcileContext): Promise<void> {
-  if (await isInDoubt(db, memory))
+export async function assertLearned({ db, memory }: ReconcileContext, tills: readonly Till[]): Promise<void> {
+  const ids = tills.map(({ id }) => id)
+  if (await isInDoubt(db, memory, ids))
     throw new Problem(
       'chain_unavailable',
       'Which payments were spent is not known yet; the books are kept as soon as every chain has been read.',

@@ -40,6 +40,11 @@ export function refusalOfOpening(
         'store_unavailable',
         'The store has moved this very moment, and nothing was taken; send the same payment again shortly.',
       )
+    case 'doubted':
+      return new Problem(
+        'store_unavailable',
+        'The store may have forgotten purchases, and the shop is still reading which payments were spent; nothing was taken, try again shortly.',
+      )
     case 'means_needed':
       throw new TypeError('the means of the payer were asked for twice')
   }

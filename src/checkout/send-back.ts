@@ -23,7 +23,7 @@ export async function sendBack(
 ): Promise<SentBack> {
   const { transaction, detail: reason } = orphaned
   // The store says that it has bought nothing, and may have forgotten what it bought.
-  await assertLearned(context)
+  await assertLearned(context, context.tills)
   for (const till of context.tills.filter((one) => one.rail.name === rail)) {
     const transfers = await till.transfersOf(transaction)
     await recordArrivals(context.db, till.id, { transfers, mayMoveFrom: 0n }, context.random)

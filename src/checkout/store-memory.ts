@@ -1,6 +1,7 @@
 import { isProblem } from '../base/problem.ts'
 import type { Queryable } from '../store/db.ts'
 import { lookAtStore } from '../store/lineage.ts'
+import { areTillsPutBack } from '../store/tills/till-trust.ts'
 
 /**
  * What this process knows to be in the store. A standby that is promoted, or a backup that is restored under a running shop, may have forgotten
@@ -20,29 +21,33 @@ export type StoreMemory = {
   accept(lineage: string, missed: readonly string[]): void
 }
 
-/** How a store differs from the one that is remembered. */
-type Move = { readonly lineage: string; readonly missing: number }
+/** How a store differs from the one that is remembered. `isDoubted`: another process has found that it does, where this one sees nothing of it. */
+type Move = { readonly lineage: string; readonly missing: number; readonly isDoubted: boolean }
 
-/** Null: it is still the same store, with all that this process wrote to it. */
+/** Null: it is still the same store, with all that this process wrote to it, and nobody doubts these tills because they miss something. */
 export async function moveOf(
   queryable: Queryable,
   memory: Pick<StoreMemory, 'lineage' | 'recent'>,
+  tills: readonly string[],
 ): Promise<Move | null> {
   const { lineage, missing } = await lookAtStore(queryable, memory.recent())
-  return lineage === memory.lineage() && missing.length === 0 ? null : { lineage, missing: missing.length }
+  const isDoubted = await areTillsPutBack(queryable, tills)
+  const isSame = lineage === memory.lineage() && missing.length === 0 && !isDoubted
+  return isSame ? null : { lineage, missing: missing.length, isDoubted }
 }
 
 /**
- * May the store have forgotten something that no replica has noticed yet? It is queried each time: the watch looks only once a second, and an answer
+ * May the store have forgotten something that no replica has noticed yet, or that is not set aside yet at one of these tills? It is queried each time: the watch looks only once a second, and an answer
  * that is given in between cannot be taken back. A store that does not answer may have moved.
  */
 export async function isInDoubt(
   queryable: Queryable,
   memory: Pick<StoreMemory, 'isInDoubt' | 'lineage' | 'recent'>,
+  tills: readonly string[],
 ): Promise<boolean> {
   if (memory.isInDoubt()) return true
   try {
-    return (await moveOf(queryable, memory)) !== null
+    return (await moveOf(queryable, memory, tills)) !== null
   } catch (error) {
     if (isProblem(error)) return true
     throw error

@@ -242,6 +242,7 @@ function createCheckout(
   const { figures, payments, goods, books, operations } = made
   const { offers, rules, telling } = goods
   const { orders, memory } = books
+  const tills = operations.reconcileContext.tills.map(({ id }) => id)
   return {
     orders,
     jobs: orderJobs(database),
@@ -261,8 +262,9 @@ function createCheckout(
     log,
     waypoint,
     limits,
+    tills,
     memory,
-    isInDoubt: () => isInDoubt(database, memory),
+    isInDoubt: () => isInDoubt(database, memory, tills),
     receipts: createReceiptSigner({
       key: readSigningKey(receipts.key),
       retired: receipts.retired,

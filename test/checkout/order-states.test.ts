@@ -83,6 +83,7 @@ for (const engine of engines) {
         leaseSeconds,
         lineage,
         askedAt: null,
+        tills: [],
         exposure: {
           openOrdersMax: 1_000,
           openOrdersMaxAtFirst: 1_000,

@@ -7,7 +7,7 @@ import type { Database } from '../db.ts'
 import { lookAtStore } from '../lineage.ts'
 import { isPausedRail } from '../sales-pauses.ts'
 import { statement } from '../statement.ts'
-import { mayHaveForgotten } from '../tills/till-trust.ts'
+import { areTillsPutBack, mayHaveForgotten } from '../tills/till-trust.ts'
 import { type Exposure, type TooExposed, tooExposed } from './exposure.ts'
 import { type HoldRefusal, holdRefusal } from './holds.ts'
 import { findByIdentities, firstOrder } from './known-payments.ts'
@@ -26,6 +26,8 @@ export type Presented = {
   readonly lineage: string | null
   /** When its payer was asked for it; null where it does not say. */
   readonly askedAt: number | null
+  /** The tills of its opener, which sells nothing while one of them is doubted. */
+  readonly tills: readonly string[]
   readonly exposure: Exposure
 }
 
@@ -42,6 +44,8 @@ export type NotOpened =
   | { readonly kind: 'in_doubt'; readonly order: Order }
   /** This is not the store that this process knows: it may have forgotten which payments were spent. */
   | { readonly kind: 'moved' }
+  /** Another process has found that the store has forgotten purchases, and what was paid for them is not set aside yet. */
+  | { readonly kind: 'doubted' }
   /** The shop asked for it before the store was restored: it may have bought something that this store has forgotten. */
   | { readonly kind: 'forgotten' }
   | ({ readonly kind: 'held' } & HoldRefusal)
@@ -91,6 +95,7 @@ export async function whyNotOpened(db: Database, presented: Presented): Promise<
   // A payment that is known already hears of its order even when the shelf is empty by now: perhaps it emptied it.
   if (known) return { kind: 'known', order: known }
   if (presented.lineage !== null && (await lookAtStore(db, [])).lineage !== presented.lineage) return { kind: 'moved' }
+  if (await areTillsPutBack(db, presented.tills)) return { kind: 'doubted' }
   if (await mayHaveForgotten(db, { askedAt: presented.askedAt, place: payment })) return { kind: 'forgotten' }
   // A payer whose earlier money may have moved reads that first, whatever else speaks against them. Captured money is not refused for it.
   const earlier = payment.funds === 'authorized' ? await earlierPayment(db, presented) : null

@@ -13,7 +13,7 @@ import { ofLineage } from '../lineage.ts'
 import { NOT_REFUSED } from '../refusals.ts'
 import { isPausedRail } from '../sales-pauses.ts'
 import { statement } from '../statement.ts'
-import { mayBeForgotten } from '../tills/till-trust.ts'
+import { isAnyPutBack, mayBeForgotten } from '../tills/till-trust.ts'
 import { liabilities, openOrdersMaxOf, refundsToday, struckUntil } from './exposure.ts'
 import { begunBy, type HoldParameters, holdValues, inOrder, takenBy } from './holds.ts'
 import { type NotOpened, type Presented, UNRESOLVED, whyNotOpened } from './not-opened.ts'
@@ -53,6 +53,7 @@ const OPEN = statement<{ created_at: Date; lease: string }>(`
     select identity, regexp_replace(identity, '^.*/', ''), $1
     from unnest($2::text[]) as identity
     where ${ofLineage('$36')}
+      and not ${isAnyPutBack('$42')}
       and not ${mayBeForgotten({ askedAt: '$38', till: '$39', files: '$40' })}
     on conflict (identity) do update
     set order_id = excluded.order_id,
@@ -215,6 +216,7 @@ async function insert(
     tillIdOf(payment),
     files,
     exposure.openOrdersMaxAtFirst,
+    opening.tills,
   ])
   const [row] = rows
   if (!row) return null

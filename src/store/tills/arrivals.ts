@@ -7,6 +7,7 @@ import type { Alongside, Database, Queryable } from '../db.ts'
 import { assertWithin, type RefundBudget } from '../refund-budget.ts'
 import { statement } from '../statement.ts'
 import { takeName, unlessNameTaken } from './payment-name.ts'
+import { isAnyPutBack } from './till-trust.ts'
 
 export type ArrivalRow = {
   id: string
@@ -211,6 +212,7 @@ const CHANGE = statement<ArrivalRow>(`
         updated_at = now()
     where id = $1
       and state = $2
+      and not ($10::boolean and ${isAnyPutBack('array[till]')})
     returning *
   ), logged as (
     insert into events (subject, sequence, type, data)
@@ -251,7 +253,7 @@ export function changedArrival(arrival: Arrival, change: Omit<ArrivalChange, 'ev
 
 /**
  * State, event and claim together, or nothing. Null when it changed meanwhile, or when its name was taken a moment ago: then its payer
- * presented it after all.
+ * presented it after all. Nor does a refund begin by itself while its till is doubted: what it is for may have bought.
  */
 export async function changeArrival(db: Database, arrival: Arrival, change: ArrivalChange): Promise<Arrival | null> {
   const { to, reason, orderId, refundTx, decidedBy, claim, event, budget, alongside } = change
@@ -267,6 +269,7 @@ export async function changeArrival(db: Database, arrival: Arrival, change: Arri
       decidedBy,
       event?.type ?? null,
       event && stringify(event.data),
+      budget !== undefined,
     ])
     if (!rows[0]) return null
     if (claim != null) await takeName(tx, claim, { kind: 'arrival', id: arrival.id })
