@@ -37,8 +37,8 @@ export async function moveOf(
 }
 
 /**
- * May the store have forgotten something that no replica has noticed yet, or that is not set aside yet at one of these tills? It is queried each time: the watch looks only once a second, and an answer
- * that is given in between cannot be taken back. A store that does not answer may have moved.
+ * May the store have forgotten something that no replica has noticed yet, or that is not set aside yet at one of these tills? It is queried each time:
+ * the watch looks only once a second, and an answer that is given in between cannot be taken back. A store that does not answer may have moved.
  */
 export async function isInDoubt(
   queryable: Queryable,
