@@ -61,12 +61,11 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
   const { memory } = parts
   const id = newId('wit', random)
   const tills = context.tills.map((till) => till.id)
-  const beginning = createBeginning(db)
+  const beginning = createBeginning(db, memory)
   let state: 'starting' | 'open' | 'moved' = 'starting'
 
   async function learn(): Promise<void> {
-    const { lineage, missing } = await lookAtStore(db, memory.recent())
-    const noted = await beginning.noteTills(lineage, missing)
+    const { lineage, missing, noted } = await beginning.look()
     await testify(db, { id, lineage, hasLost: missing.length > 0 })
     const isWhole = await isVouchedFor(context, lineage, parts.patienceMs)
     const hasProof = await learnTills(context, parts, { lineage, isWhole, noted })
@@ -132,29 +131,49 @@ export function createLedgerGate(context: ReconcileContext, parts: GateParts): L
       if (db.engine === 'postgres') void keepWatch(stop)
     },
     async leave() {
-      const { lineage, missing } = await signOff(db, id, memory.recent())
+      const { missing } = await signOff(db, id, memory.recent())
       // Its old word alone would not do: it may be missing there as well, or speak of the same history.
-      if (missing.length > 0) await beginning.noteTills(lineage, missing)
+      if (missing.length > 0) await beginning.look()
     },
   }
 }
 
-/** When the tills had been set aside as a process began with the history that it has not learned yet. */
-function createBeginning(db: Database) {
-  let begun: { readonly lineage: string; readonly noted: Quarantines } | null = null
+/** What a process found as it began with a history that it has not learned yet: when the tills had been set aside, and what it has doubted them for. */
+type Begun = { readonly lineage: string; readonly noted: Quarantines; readonly missing: readonly string[] }
+
+/** How a process begins to learn, and begins anew where it could not. */
+function createBeginning(db: Database, memory: Pick<StoreMemory, 'recent'>) {
+  let begun: Begun | null = null
+
+  /** With the first try, and once for each purchase that is found missing later: what others have set aside by then does not know of that one either. */
+  async function doubt(next: Begun): Promise<Quarantines> {
+    // At once: this process may end before it has read anything, and its word is forgotten a minute later.
+    if (next.missing.length > 0) await doubtTills(db, next.noted)
+    begun = next
+    return next.noted
+  }
+
   return {
     /**
-     * What another replica sets aside from here on need not be set aside again, and not because a try of this one has failed either. Where the server
-     * does not tell its history, the store may have moved once more since that try.
+     * What another replica sets aside from here on need not be set aside again, and not because a try of this one has failed either: what that one asked
+     * for since belongs to its buyers.
      */
-    async noteTills(lineage: string, missing: readonly string[]): Promise<Quarantines> {
-      const isFirstTry = begun?.lineage !== lineage
-      if (begun && !isFirstTry && lineage !== '') return begun.noted
-      const noted = await quarantines(db)
-      // At once: this process may end before it has read anything, and its word is forgotten a minute later. And once: what others set aside then is sold.
-      if (isFirstTry && missing.length > 0) await doubtTills(db, noted)
-      begun = { lineage, noted }
-      return noted
+    async look(): Promise<StoreLook & { readonly noted: Quarantines }> {
+      // Before the look: what is set aside between the two is missing no more.
+      const now = await quarantines(db)
+      const look = await lookAtStore(db, memory.recent())
+      const { lineage, missing } = look
+      if (begun?.lineage !== lineage) return { ...look, noted: await doubt({ lineage, noted: now, missing }) }
+      const known = new Set(begun.missing)
+      if (missing.some((identity) => !known.has(identity))) {
+        const all = [...begun.missing, ...missing]
+        return { ...look, noted: await doubt({ lineage, noted: now, missing: all }) }
+      }
+      // Where the server does not tell its history, the store may have moved once more since that try, to one that has neither the doubt nor what was set
+      // aside. Where it has not, what others have set aside since stays as it is.
+      if (lineage === '' && missing.length > 0) await doubtTills(db, begun.noted)
+      if (lineage === '' && missing.length === 0) begun = { ...begun, noted: now }
+      return { ...look, noted: begun.noted }
     },
     end() {
       begun = null

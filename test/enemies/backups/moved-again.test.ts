@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { systemRandom } from '../../../src/base/id.ts'
 import { silentLog } from '../../../src/base/log.ts'
+import type { RpcTransport } from '../../../src/chain/transport.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { createSandboxPlayers } from '../../../src/sandbox/players.ts'
 import type { Service } from '../../../src/service/service.ts'
@@ -12,8 +13,9 @@ import { quarantines } from '../../../src/store/tills/till-trust.ts'
 import { impatiently, LOT, LOT_PRICE, reconcileRail } from '../../operations/desk.ts'
 import { mppStranger } from '../../operations/strangers.ts'
 import { post } from '../../support/buyers.ts'
-import { mppPushUnderTest } from '../../support/credentials.ts'
+import { mppPushUnderTest, x402UnderTest } from '../../support/credentials.ts'
 import { openBackup } from '../../support/database.ts'
+import { plainTransports, type TestShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 import { replaceable } from '../support/moving-store.ts'
 import { stallingTransports } from '../support/stalling-transports.ts'
@@ -284,3 +286,170 @@ test('E181: what a standby has not read yet is found there, though a replica end
   const { rows } = await backup.query('select from arrivals where transaction = $1', [transaction])
   assert.equal(rows.length, 1)
 })
+
+/** Nodes that cannot search at first, and from the moment on at which one was asked to do not say what a key has sent. */
+function failingNodes({ chains }: TestShop, onSearched: () => void) {
+  let isLooking = false
+  let hasFailed = false
+  let counts = 0
+  let release = () => {}
+  const go = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const transports = new Map(
+    [...plainTransports(chains)].map(([chainId, plain]) => {
+      const transport: RpcTransport = async (request, max) => {
+        const isAsked = (what: string) => [request].flat().some(({ method }) => method === what)
+        if (isLooking && hasFailed && isAsked('eth_getTransactionCount')) {
+          counts++
+          await go
+        }
+        if (isLooking && isAsked('eth_getLogs')) {
+          // At once: the next try begins a moment later.
+          if (!hasFailed) onSearched()
+          hasFailed = true
+          throw new Error('429')
+        }
+        return (plain as RpcTransport)(request, max)
+      }
+      return [chainId, transport] as const
+    }),
+  )
+  return {
+    transports,
+    release,
+    /** From now on. */
+    look() {
+      isLooking = true
+    },
+    isCounting: () => counts > 0,
+  }
+}
+
+/** The server does what it is told, and its answer to a replica that opens an order comes late. */
+function answeringLate(database: Database) {
+  let isHeld = false
+  let release = () => {}
+  const go = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const late: Database = new Proxy(database, {
+    get(one, name) {
+      const member: unknown = Reflect.get(one, name)
+      if (name !== 'query') return member
+      return async (...asked: Parameters<Database['query']>) => {
+        const answer = await one.query(...asked)
+        if (JSON.stringify(asked[0]).includes('insert into payment_identities')) {
+          isHeld = true
+          await go
+        }
+        return answer
+      }
+    },
+  })
+  return { late, release, isHeld: () => isHeld }
+}
+
+/** A replica that starts when the words of those before it are forgotten. */
+async function startLater(shop: TestShop, database: Database): Promise<Service> {
+  await database.query(`update witnesses set seen_at = now() - interval '2 minutes'`)
+  return shop.replica({ database, configure: impatiently })
+}
+
+test('what a replica hears to be written only after it has looked once at the store that moved buys nothing at one that is started later', async (t) => {
+  const { shop, backup, buyer, ask, onPrimary, watch } = await startOnPrimary(t)
+  const { database, replaceBy } = await onPrimary()
+  const wire = answeringLate(database)
+  t.after(wire.release)
+  const nodes = failingNodes(shop, wire.release)
+  t.after(nodes.release)
+  await shop.service.operations.gate.leave()
+  const seller = await shop.replica({ database: wire.late, configure: impatiently, transports: nodes.transports })
+  await replicate(shop.store.db, backup)
+  const authorization = await mppPushUnderTest.pay(shop, buyer, await ask(seller))
+  const selling = ask(seller, { authorization })
+  await until(async () => wire.isHeld())
+  nodes.look()
+  replaceBy(backup)
+  watch(seller)
+  await until(async () => nodes.isCounting())
+  await selling
+  assert.equal((await ask(await startLater(shop, backup), { authorization })).status, 409)
+})
+
+/** Three servers, one in the place of the other, that do not tell which history they are part of. */
+async function startUntold(t: TestContext) {
+  const parts = await startOnPrimary(t)
+  const { shop } = parts
+  await shop.service.operations.gate.leave()
+  const servers = await Promise.all([openBackup(), openBackup(), openBackup()])
+  for (const server of servers) {
+    t.after(() => server.drop())
+    await server.db.query(
+      'create or replace function store_lineage() returns text language sql as $$ select null::text $$',
+    )
+  }
+  const [primary, ...standbys] = servers.map(({ db }) => db) as [Database, Database, Database]
+  await replicate(shop.store.db, primary)
+  return {
+    ...parts,
+    ...replaceable(primary),
+    standbys,
+    async replicateAll() {
+      for (const standby of standbys) await replicate(primary, standby)
+    },
+  }
+}
+
+test('what a replica missed, where the server tells no history, and misses in the next one too, buys nothing at one that is started later', async (t) => {
+  const { shop, database, replaceBy, standbys, replicateAll, watch, sell } = await startUntold(t)
+  const [first, second] = standbys
+  const nodes = failingNodes(shop, () => replaceBy(second))
+  t.after(nodes.release)
+  const seller = await shop.replica({ database, configure: impatiently, transports: nodes.transports })
+  await replicateAll()
+  const show = await sell(seller)
+  nodes.look()
+  replaceBy(first)
+  watch(seller)
+  await until(async () => nodes.isCounting())
+  assert.equal(await show(await startLater(shop, second)), 409)
+})
+
+for (const [what, configure] of [
+  ['all', impatiently],
+  ['its own till', (config: Config) => impatiently({ ...config, mpp: null })],
+] as const)
+  test(`whoever was asked to pay by a replica that has set aside ${what} buys, though the one that misses something, where the server tells no history, begins anew`, async (t) => {
+    const { shop, buyer, database, replaceBy, standbys, replicateAll, watch, sell } = await startUntold(t)
+    let tries = 0
+    let isDeaf = false
+    const transports = new Map(
+      [...plainTransports(shop.chains)].map(([chainId, plain]) => {
+        const transport: RpcTransport = async (request, max) => {
+          if (isDeaf && [request].flat().some(({ method }) => method === 'eth_getLogs')) {
+            tries++
+            throw new Error('429')
+          }
+          return (plain as RpcTransport)(request, max)
+        }
+        return [chainId, transport] as const
+      }),
+    )
+    const seller = await shop.replica({ database, configure: impatiently, transports })
+    await replicateAll()
+    await sell(seller)
+    isDeaf = true
+    replaceBy(standbys[0])
+    watch(seller)
+    await until(() => tries > 0)
+    const other = await shop.replica({ database: standbys[0], configure })
+    const url = `${other.url}/agentic/x402/buy`
+    const request = { ...LOT, beneficiary: buyer.address }
+    const credential = await x402UnderTest.pay(shop, buyer, await fetch(url, post(request)))
+    const before = tries
+    await until(() => tries > before + 1)
+    const answer = await fetch(url, post(request, { [x402UnderTest.header]: credential }))
+    const { detail } = (await answer.json()) as { detail?: string }
+    assert.deepEqual([answer.status, detail], [200, undefined])
+  })
