@@ -146,11 +146,15 @@ const DOUBT_SILENT = statement(`
   update tills
   set birth = 'silence'
   where id = $1
-    and alive_at < now() - make_interval(secs => $2)`)
+    and alive_at < now() - make_interval(secs => $2)
+    and (birth is null or birth = ${bornIn('$3')})`)
 
-/** Doubts a till that was not read for so long that the store may be an older copy of itself. Stored, because the next scan ends the silence. */
-export async function doubtAfterSilence(queryable: Queryable, id: string, secondsMax: number): Promise<void> {
-  await queryable.query(DOUBT_SILENT, [id, secondsMax])
+/**
+ * Doubts a till that was not read for so long that the store may be an older copy of itself. Stored, because the next scan ends the silence. A till that is
+ * doubted already stays so for its own reason, which may be a stronger one.
+ */
+export async function doubtAfterSilence(db: Database, id: string, secondsMax: number): Promise<void> {
+  await db.query(DOUBT_SILENT, [id, secondsMax, db.filesBornAt])
 }
 
 const DOUBT = statement<{ id: string }>(`

@@ -126,6 +126,27 @@ test('money that nobody claims stays where it is if its till is doubted while it
   assert.deepEqual(rows, [{ state: 'orphaned' }])
 })
 
+test('nor is it when a replica that starts finds that nobody has read them for long either', async (t) => {
+  const parts = await startWithBackup(t)
+  const { shop } = parts
+  const show = await paidBeforeDoubt(parts, x402UnderTest)
+  await doubtTills(shop.store.db)
+  await shop.store.db.query(`update tills set alive_at = now() - interval '20 minutes'`)
+  // It has doubted the first till for its silence, and sets nothing aside yet.
+  const node = stallingTransports(shop, 'native', ({ method }) => method === 'eth_getLogs')
+  t.after(node.release)
+  const starting = shop.replica({ configure: impatiently, transports: node.transports })
+  await until(async () => node.isStalled())
+  // The other till is done.
+  await shop.store.db.query(`update tills set birth = store_birth() || ' ' where id not like lower($1) || '/%'`, [
+    shop.config.x402!.network,
+  ])
+  const answer = await show()
+  node.release()
+  await starting
+  assert.equal(answer.status, 503)
+})
+
 test('the next look at a doubted till sets aside what nobody claims, also where nobody watches', async (t) => {
   const parts = await startWithBackup(t)
   const { shop } = parts
