@@ -118,7 +118,7 @@ test('E195: what was noted before the clock was put back is as old as anything',
   assert.equal(msSince(at(1_000), 1_001), Number.POSITIVE_INFINITY)
 })
 
-test('whoever counts down waits no longer than was said when the clock is put back meanwhile', () => {
+test('E202: whoever counts down waits no longer than was said when the clock is put back meanwhile', () => {
   let now = 1_000_000
   const left = countdown({ now: () => now, sleep: async () => {} }, 60_000)
   now += 20_000

@@ -54,7 +54,7 @@ async function startBesideDoubt(t: TestContext, rail: RailUnderTest) {
   return { parts, seller, other, node, show, watch: () => other.operations.gate.watch(stop.signal) }
 }
 
-test('what was pushed, and has bought at a replica that misses it, buys nothing meanwhile at one that has noticed nothing, nor afterwards', async (t) => {
+test('E200: what was pushed, and has bought at a replica that misses it, buys nothing meanwhile at one that has noticed nothing, nor afterwards', async (t) => {
   const { seller, other, node, show } = await startBesideDoubt(t, mppPushUnderTest)
   const answer = await show(other)
   assert.deepEqual([answer.status, (await said(answer)).code], [202, 'payment_pending'])
@@ -63,7 +63,7 @@ test('what was pushed, and has bought at a replica that misses it, buys nothing 
   assert.equal((await show(other)).status, 409)
 })
 
-test('nor does what was pulled go back there', async (t) => {
+test('E200: nor does what was pulled go back there', async (t) => {
   const { parts, seller, other, node, show } = await startBesideDoubt(t, mppPullUnderTest)
   const { shop, buyer } = parts
   const left = await mppPullUnderTest.balance(shop, buyer.address)
@@ -75,7 +75,7 @@ test('nor does what was pulled go back there', async (t) => {
   assert.equal(await mppPullUnderTest.balance(shop, buyer.address), left)
 })
 
-test('and that one closes as soon as it sees the doubt, and sells again when it has read the chain itself', async (t) => {
+test('E200: and that one closes as soon as it sees the doubt, and sells again when it has read the chain itself', async (t) => {
   const { other, show, watch } = await startBesideDoubt(t, mppPushUnderTest)
   assert.ok(isOpen(other))
   watch()
@@ -93,7 +93,7 @@ async function paidBeforeDoubt({ shop, buyer }: Parts, rail: RailUnderTest) {
 }
 
 for (const rail of [x402UnderTest, mppPullUnderTest])
-  test(`an authorization by ${rail.name} is not taken while the tills are doubted`, async (t) => {
+  test(`E200: an authorization by ${rail.name} is not taken while the tills are doubted`, async (t) => {
     const parts = await startWithBackup(t)
     const { shop } = parts
     const show = await paidBeforeDoubt(parts, rail)
@@ -104,7 +104,7 @@ for (const rail of [x402UnderTest, mppPullUnderTest])
     assert.equal(await rail.till(shop), till)
   })
 
-test('money that nobody claims stays where it is if its till is doubted while its refund begins', async (t) => {
+test('E200: money that nobody claims stays where it is if its till is doubted while its refund begins', async (t) => {
   const { shop } = await startWithBackup(t)
   let begins = false
   const node = stallingTransports(shop, 'tempo', ({ method }) => begins && method === 'eth_getTransactionReceipt')
@@ -126,7 +126,7 @@ test('money that nobody claims stays where it is if its till is doubted while it
   assert.deepEqual(rows, [{ state: 'orphaned' }])
 })
 
-test('nor is it when a replica that starts finds that nobody has read them for long either', async (t) => {
+test('E200: nor is it when a replica that starts finds that nobody has read them for long either', async (t) => {
   const parts = await startWithBackup(t)
   const { shop } = parts
   const show = await paidBeforeDoubt(parts, x402UnderTest)
@@ -147,7 +147,7 @@ test('nor is it when a replica that starts finds that nobody has read them for l
   assert.equal(answer.status, 503)
 })
 
-test('the next look at a doubted till sets aside what nobody claims, also where nobody watches', async (t) => {
+test('E200: the next look at a doubted till sets aside what nobody claims, also where nobody watches', async (t) => {
   const parts = await startWithBackup(t)
   const { shop } = parts
   const show = await paidBeforeDoubt(parts, mppPushUnderTest)
@@ -159,7 +159,7 @@ test('the next look at a doubted till sets aside what nobody claims, also where 
 
 const X402_ONLY = (config: Config): Config => impatiently({ ...config, mpp: null })
 
-test('a replica that has not got the till that is doubted sells on', async (t) => {
+test('E200: a replica that has not got the till that is doubted sells on', async (t) => {
   const { shop, buyer } = await startWithBackup(t)
   const partial = await shop.replica({ configure: X402_ONLY })
   await shop.store.db.query(`update tills set birth = 'put back' where id not like lower($1) || '/%'`, [
@@ -169,7 +169,7 @@ test('a replica that has not got the till that is doubted sells on', async (t) =
   assert.equal((await show()).status, 200)
 })
 
-test('a till whose node was away for long, and that is doubted for this alone, keeps nobody from selling at another', async (t) => {
+test('E200: a till whose node was away for long, and that is doubted for this alone, keeps nobody from selling at another', async (t) => {
   const parts = await startWithBackup(t)
   const { shop } = parts
   const show = await paidBeforeDoubt(parts, mppPullUnderTest)

@@ -356,7 +356,7 @@ async function startLater(shop: TestShop, database: Database): Promise<Service> 
   return shop.replica({ database, configure: impatiently })
 }
 
-test('what a replica hears to be written only after it has looked once at the store that moved buys nothing at one that is started later', async (t) => {
+test('E201: what a replica hears to be written only after it has looked once at the store that moved buys nothing at one that is started later', async (t) => {
   const { shop, backup, buyer, ask, onPrimary, watch } = await startOnPrimary(t)
   const { database, replaceBy } = await onPrimary()
   const wire = answeringLate(database)
@@ -401,7 +401,7 @@ async function startUntold(t: TestContext) {
   }
 }
 
-test('what a replica missed, where the server tells no history, and misses in the next one too, buys nothing at one that is started later', async (t) => {
+test('E201: what a replica missed, where the server tells no history, and misses in the next one too, buys nothing at one that is started later', async (t) => {
   const { shop, database, replaceBy, standbys, replicateAll, watch, sell } = await startUntold(t)
   const [first, second] = standbys
   const nodes = failingNodes(shop, () => replaceBy(second))
@@ -420,7 +420,7 @@ for (const [what, configure] of [
   ['all', impatiently],
   ['its own till', (config: Config) => impatiently({ ...config, mpp: null })],
 ] as const)
-  test(`whoever was asked to pay by a replica that has set aside ${what} buys, though the one that misses something, where the server tells no history, begins anew`, async (t) => {
+  test(`E201: whoever was asked to pay by a replica that has set aside ${what} buys, though the one that misses something, where the server tells no history, begins anew`, async (t) => {
     const { shop, buyer, database, replaceBy, standbys, replicateAll, watch, sell } = await startUntold(t)
     let tries = 0
     let isDeaf = false

@@ -108,7 +108,7 @@ test('E186: a receiver is not held to account for a mint that nobody could have 
   assert.deepEqual(await verdict(await buyFor(shop, innocent)), [200, undefined])
 })
 
-test('nor for one whose lot was sold out, and was filled up in the same block', async (t) => {
+test('E204: nor for one whose lot was sold out, and was filled up in the same block', async (t) => {
   const { shop, aroundTheMint, inSameBlock } = await startStaged(t)
   await setLot(shop, 777, { price: '0.25', supply: 1n })
   const innocent = await receiver(shop)
@@ -118,7 +118,7 @@ test('nor for one whose lot was sold out, and was filled up in the same block', 
   assert.deepEqual(await strikes(shop), [])
 })
 
-test('a receiver that refuses its mint is held to account though the lot is filled up in the same block', async (t) => {
+test('E204: a receiver that refuses its mint is held to account though the lot is filled up in the same block', async (t) => {
   const { shop, aroundTheMint, inSameBlock } = await startStaged(t)
   await setLot(shop, 777, { price: '0.25', supply: 1n })
   const enemy = await receiver(shop)
@@ -142,7 +142,7 @@ test('E186: nor for one that reverted because the contract was paused, and staye
   assert.deepEqual(await strikes(shop), [])
 })
 
-test('nor for one that reverted because the contract was paused, and was opened again in the same block: it is minted then', async (t) => {
+test('E203: nor for one that reverted because the contract was paused, and was opened again in the same block: it is minted then', async (t) => {
   const { shop, aroundTheMint, inSameBlock } = await startStaged(t)
   const innocent = await receiver(shop)
   aroundTheMint(saleCall(shop, 'pause'), () => inSameBlock(saleCall(shop, 'unpause')))
@@ -150,7 +150,7 @@ test('nor for one that reverted because the contract was paused, and was opened 
   assert.deepEqual(await strikes(shop), [])
 })
 
-test('a receiver that refuses the second try is held to account though the first one found the contract closed', async (t) => {
+test('E203: a receiver that refuses the second try is held to account though the first one found the contract closed', async (t) => {
   const { shop, aroundTheMint, inSameBlock } = await startStaged(t)
   const enemy = await receiver(shop)
   const become = (code: Hex) => () => nativeCall(shop, 'dev_setCode', enemy, code)
