@@ -1,5 +1,5 @@
 import type { Address, Hash } from '../../base/address.ts'
-import type { Transfer } from '../../domain/till.ts'
+import type { ArrivalState, Transfer } from '../../domain/till.ts'
 import type { Transaction } from '../db.ts'
 import { statement } from '../statement.ts'
 
@@ -17,12 +17,13 @@ type Known = {
   readonly log_index: number
   readonly sender: Address
   readonly amount: string
+  readonly state: ArrivalState
   readonly may_move: boolean
 }
 
 // Strangers decide how many transfers there are: `not in` makes a set of what is shown, once, whatever the planner expects.
 const MOVED = statement<Known>(`
-  select id, transaction, log_index, sender, amount, ${MAY_MOVE('$6')} as may_move
+  select id, transaction, log_index, sender, amount, state, ${MAY_MOVE('$6')} as may_move
   from arrivals
   where till = $1
     and transaction = any (array(
@@ -89,7 +90,7 @@ function movesOf(known: readonly Known[], shown: readonly Transfer[], drops: boo
   const moves: Move[] = []
   for (const [look, alike] of Map.groupBy(known, ({ sender, amount }) => lookOf(sender, amount))) {
     const movable = alike.filter(({ may_move }) => may_move)
-    const placed = placesOf(movable, places.get(look)?.map(({ logIndex }) => logIndex) ?? [])
+    const placed = placesOf(movable, places.get(look)?.map(({ logIndex }) => logIndex) ?? [], drops)
     for (const one of movable) {
       const { id, log_index } = one
       const mayStay = isAside(one) || !(drops || taken.has(log_index))
@@ -103,15 +104,23 @@ function movesOf(known: readonly Known[], shown: readonly Transfer[], drops: boo
 const lookOf = (sender: Address, amount: bigint | string) => `${sender.toLowerCase()} ${amount}`
 const isAside = ({ log_index }: Known) => log_index < 0
 
+/** Nothing was given for them yet: as long as the chain shows them they may buy, or go back. */
+const LOOSE: readonly ArrivalState[] = ['unclaimed', 'orphaned', 'dust', 'dropped']
+
 /** Of arrivals that look the same, in their order: which of these places each takes, as far as there are some. */
-function placesOf(alike: readonly Known[], shown: readonly number[]): ReadonlyMap<string, number> {
+function placesOf(alike: readonly Known[], shown: readonly number[], drops: boolean): ReadonlyMap<string, number> {
   const free = new Set(shown.toSorted((one, other) => one - other))
   const there = alike.filter((one) => !isAside(one))
+  // Where there are too few, those come first for which something was given, wherever they stood: else what went back is missing, and its twin goes back as well.
+  const isLoose = ({ state, log_index }: Known) =>
+    LOOSE.includes(state) && (drops || state === 'dropped' || !free.has(log_index))
+  const rank = (one: Known) => (isLoose(one) ? 4 : 0) + (free.has(one.log_index) ? 0 : 2) + (isAside(one) ? 1 : 0)
+  const chosen = new Set(alike.toSorted((one, other) => rank(one) - rank(other)).slice(0, free.size))
   const taken = new Map<string, number>()
   // As many as before: only what stands before them has changed. Otherwise those that are still in their places stay.
   if (there.length !== free.size)
-    for (const { id, log_index } of there) if (free.delete(log_index)) taken.set(id, log_index)
-  const movers = [...there, ...alike.filter(isAside)].filter(({ id }) => !taken.has(id))
+    for (const { id, log_index } of chosen) if (free.delete(log_index)) taken.set(id, log_index)
+  const movers = [...there, ...alike.filter(isAside)].filter((one) => chosen.has(one) && !taken.has(one.id))
   for (const [at, place] of [...free].entries()) if (movers[at]) taken.set(movers[at].id, place)
   return taken
 }

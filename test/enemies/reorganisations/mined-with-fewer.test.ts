@@ -123,6 +123,22 @@ const readings: Readonly<
   'fewer, then others, then all': { shown: [['A1', 'B2'], ['B1'], ['A1'], ['A1', 'B2']], kept: ['A1 at 1', 'B2 at 2'] },
   'more that look the same': { shown: [['A1'], ['A1', 'A2']], kept: ['A1 at 1', 'A2 new'] },
   'more, elsewhere, that look the same': { shown: [['A2'], ['A1', 'A3']], kept: ['A2 at 1', 'A3 new'] },
+  // Which of the two is gone does not matter: one has come, and one has gone back.
+  'one more that looks the same, then one of the two elsewhere': {
+    shown: [['A2'], ['A1', 'A2'], ['A3']],
+    kept: ['A2 at 3', 'A-1 new'],
+    keptAsArrivals: ['A2 at 3', 'A1 new'],
+  },
+  'one more that looks the same, then only that one': {
+    shown: [['A2'], ['A1', 'A2'], ['A1']],
+    kept: ['A2 at 1', 'A-1 new'],
+    keptAsArrivals: ['A2 at 2', 'A1 new'],
+  },
+  'one more that a node makes up, then nothing, then what it was': {
+    shown: [['A2'], ['A5'], ['A3', 'A5'], [], ['A2']],
+    kept: ['A2 at 2', 'A-1 new'],
+    keptAsArrivals: ['A2 at 2', 'A3 new'],
+  },
 }
 
 let store: TestStore
