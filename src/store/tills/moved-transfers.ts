@@ -56,12 +56,15 @@ type Shown = {
   readonly drops: boolean
 }
 
-/** What is shown of transactions that were mined again takes its arrivals along, with their state. What is not shown of them any more goes aside. */
+/**
+ * What is shown of transactions that were mined again takes its arrivals along, with their state. What is not shown of them any more goes aside. Returns
+ * what had gone back, or was on its way, and went aside now: it may have come in blocks so old that no scan would miss it there.
+ */
 export async function followMoved(
   tx: Transaction,
   till: string,
   { transfers, mayMoveFrom, drops }: Shown,
-): Promise<void> {
+): Promise<readonly string[]> {
   const { rows } = await tx.query(MOVED, [
     till,
     transfers.map(({ transaction }) => transaction),
@@ -73,12 +76,16 @@ export async function followMoved(
   const shownIn = Map.groupBy(transfers, ({ transaction }) => transaction)
   const known = [...Map.groupBy(rows, ({ transaction }) => transaction)]
   const moves = known.flatMap(([transaction, arrivals]) => movesOf(arrivals, shownIn.get(transaction)!, drops))
-  if (moves.length === 0) return
+  if (moves.length === 0) return []
   const ids = moves.map(({ id }) => id)
   // To places that nothing has first: one may go where another one was.
   await tx.query(PUT, [ids, moves.map((_, at) => NOWHERE + at)])
   await tx.query(PUT, [ids, moves.map(({ logIndex }) => logIndex)])
+  const aside = new Set(moves.filter(({ logIndex }) => logIndex < 0).map(({ id }) => id))
+  return rows.filter(({ id, state }) => aside.has(id) && WENT_BACK.includes(state)).map(({ id }) => id)
 }
+
+const WENT_BACK: readonly ArrivalState[] = ['refunding', 'refunded']
 
 /** All that is known of a transaction, and all that the chain shows of it. */
 function movesOf(known: readonly Known[], shown: readonly Transfer[], drops: boolean): readonly Move[] {

@@ -164,13 +164,10 @@ export function recordScan(db: Database, till: string, scan: Scan, random: Rando
   return db.transaction(async (tx) => {
     const hashes = transfers.map(({ transaction }) => transaction)
     const indexes = transfers.map(({ logIndex }) => logIndex)
-    await record(tx, till, { ...scan, drops: true }, random)
+    const aside = await record(tx, till, { ...scan, drops: true }, random)
     const { rows } = await tx.query(DROP, [till, fromBlock.toString(), toBlock.toString(), hashes, indexes])
-    const missing = await noteMissing(
-      tx,
-      till,
-      rows.map((row) => row.missing),
-    )
+    const gone = new Set([...aside, ...rows.map(({ missing }) => missing)])
+    const missing = await noteMissing(tx, till, [...gone])
     const { rowCount } = await tx.query(ADVANCE, [till, toBlock.toString(), fromBlock.toString()])
     // Nothing would read the blocks in between again.
     if (rowCount === 0)
@@ -179,9 +176,11 @@ export function recordScan(db: Database, till: string, scan: Scan, random: Rando
   })
 }
 
-/** Records all transfers of some transactions, as the chain shows them; known ones are left as they are. */
+/** Records all transfers of some transactions, as the chain shows them; known ones are left as they are. What went back and is not among them is missing. */
 export function recordArrivals(db: Database, till: string, shown: Shown, random: Random): Promise<void> {
-  return db.transaction((tx) => record(tx, till, { ...shown, drops: false }, random))
+  return db.transaction(async (tx) => {
+    await noteMissing(tx, till, await record(tx, till, { ...shown, drops: false }, random))
+  })
 }
 
 async function record(
@@ -189,10 +188,10 @@ async function record(
   till: string,
   shown: Shown & { readonly drops: boolean },
   random: Random,
-): Promise<void> {
+): Promise<readonly string[]> {
   const { transfers, mayMoveFrom } = shown
-  if (transfers.length === 0) return
-  await followMoved(tx, till, shown)
+  if (transfers.length === 0) return []
+  const aside = await followMoved(tx, till, shown)
   await tx.query(INSERT, [
     till,
     transfers.map(() => newId('arr', random)),
@@ -205,4 +204,5 @@ async function record(
     mayMoveFrom.toString(),
   ])
   await crossOffShown(tx, till, transfers)
+  return aside
 }

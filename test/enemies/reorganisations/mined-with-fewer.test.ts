@@ -182,3 +182,24 @@ for (const [name, { shown, kept, keptAsArrivals = kept }] of Object.entries(read
         how === 'scan' ? kept : keptAsArrivals,
       )
     })
+
+for (const state of ['refunding', 'refunded'])
+  test(`what is ${state}, and lies deep, is missing as soon as a node shows its transaction elsewhere without it, and is found again`, async () => {
+    const { db } = store
+    const till = `deep and ${state}`
+    await openTill(db, till, { after: async () => 0n, again: 128n })
+    const seen = (sender: Address, blockNumber: bigint) => [
+      { transaction: TRANSACTION, logIndex: 1, blockNumber, sender, amount: 300_000n },
+    ]
+    const scan = (fromBlock: bigint, transfers: ReturnType<typeof seen>) =>
+      recordScan(db, till, { fromBlock, toBlock: fromBlock + 299n, transfers, mayMoveFrom: fromBlock }, systemRandom)
+    const missing = async () => (await db.query('select from missing_settlements where till = $1', [till])).rowCount
+    await scan(1n, seen(ALICE, 10n))
+    await db.query(`update arrivals set state = $2 where till = $1`, [till, state])
+    await scan(301n, seen(BOB, 400n))
+    assert.equal(await missing(), 1)
+    await recordArrivals(db, till, { transfers: seen(ALICE, 10n), mayMoveFrom: 0n }, systemRandom)
+    assert.equal(await missing(), 0)
+    const { rows } = await db.query('select state from arrivals where till = $1 and log_index = 1', [till])
+    assert.deepEqual(rows, [{ state }])
+  })
