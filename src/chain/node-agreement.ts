@@ -38,9 +38,16 @@ export async function isAgreed(rpc: Rpc, receipt: Receipt, confirmations: bigint
   return agreeing.length >= 2
 }
 
-/** Before anybody says that a transaction is not there, or did not go through: one node may be behind, or hide it. */
-export async function mayHaveSucceeded(rpc: Rpc, hash: Hash): Promise<boolean> {
-  const says = (raw: RawReceipt | null) => raw !== null && (receiptIn(raw, hash)?.succeeded ?? false)
+/** Before anybody says that a transaction is not there, or did not go through, or not as it was meant: one node may be behind, or hide it. */
+export async function mayHaveSucceeded(
+  rpc: Rpc,
+  hash: Hash,
+  isMeant: (receipt: Receipt) => boolean = () => true,
+): Promise<boolean> {
+  const says = (raw: RawReceipt | null) => {
+    const receipt = raw && receiptIn(raw, hash)
+    return receipt?.succeeded === true && isMeant(receipt)
+  }
   return mayBeSaid(rpc, await readReceipts(rpc, hash), says)
 }
 

@@ -4,7 +4,7 @@ import { RpcError } from '../chain/rpc.ts'
 import { blockRanges } from '../chain/transfers.ts'
 import { type Lease, LeaseLost } from '../domain/lease.ts'
 import type { MissingSend } from '../domain/send-watch.ts'
-import type { ArrivalState, Till } from '../domain/till.ts'
+import { type ArrivalState, isAlike, type Till } from '../domain/till.ts'
 import { askedSince } from '../store/shop-terms.ts'
 import { listArrivals, sumOfArrivals } from '../store/tills/arrivals.ts'
 import { findMissing, listMissing, type MissingSettlement, writeOff } from '../store/tills/missing-settlements.ts'
@@ -206,21 +206,20 @@ async function workMissing(
 async function workOne(
   { db, random, log }: ReconcileContext,
   till: Till,
-  { id, orderId, transaction, state, since }: MissingSettlement,
+  missing: MissingSettlement,
   lease: Lease,
 ): Promise<boolean> {
-  if (await till.shows(transaction)) {
-    // Its block was read from a node that was behind, and is not scanned again.
-    const transfers = await till.transfersOf(transaction)
-    await recordArrivals(db, till.id, { transfers, mayMoveFrom: 0n }, random)
-    return true
-  }
+  const { id, orderId, transaction, state, since } = missing
+  const transfers = await till.transfersOf(transaction)
+  // Its block was read from a node that was behind, and is not scanned again.
+  await recordArrivals(db, till.id, { transfers, mayMoveFrom: 0n }, random)
+  if (transfers.some((one) => isAlike(one, missing))) return true
   if (state === 'lost') return false
   const outcome = await till.landAgain(id, lease).catch((error) => {
     log.warn('a dropped payment could not be sent again', { id, error })
     return isProblem(error) ? 'pending' : Promise.reject(error)
   })
-  if (outcome !== 'impossible' || !(await till.isGone(transaction, since))) return true
+  if (outcome !== 'impossible' || !(await till.isGone(missing, since))) return true
   if (await writeOff(db, id, 'The chain dropped the payment, and it can never land again.'))
     log.error('a payment is lost: the chain dropped it for good', { id, orderId, paymentTx: transaction })
   return false

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { Address, Hash } from '../base/address.ts'
+import { type Address, type Hash, sameAddress } from '../base/address.ts'
 import { isoTime } from '../base/clock.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { Lease } from './lease.ts'
@@ -16,6 +16,11 @@ export type Transfer = {
   readonly blockNumber: bigint
   readonly sender: Address
   readonly amount: bigint
+}
+
+/** Sender and amount tell the transfers of a transaction apart, mostly. */
+export function isAlike(one: Pick<Transfer, 'sender' | 'amount'>, other: Pick<Transfer, 'sender' | 'amount'>): boolean {
+  return one.amount === other.amount && sameAddress(one.sender, other.sender)
 }
 
 /** A number as two nodes tell it; twice the same where only one answers. */
@@ -44,7 +49,7 @@ export type Till = {
   transfers(fromBlock: bigint, toBlock: bigint): Promise<TillReading>
   /** The same for old blocks: only from nodes that still have them. Some nodes answer for blocks they have thrown away that nothing was there. */
   earlierTransfers(fromBlock: bigint, toBlock: bigint): Promise<TillReading>
-  /** The transfers to the till in one transaction. */
+  /** The transfers to the till in one transaction; none where the chain does not show it. */
   transfersOf(transaction: Hash): Promise<readonly Transfer[]>
   /** Does enough of the chain stand on this transfer that it will not vanish again, and do two nodes show it where there are two? */
   isDeep(transfer: Transfer): Promise<boolean>
@@ -52,10 +57,8 @@ export type Till = {
   timeOf(transfer: Pick<Transfer, 'blockNumber'>): Promise<number>
   /** The newest block that is not later than this, in milliseconds; the first one, where all are. */
   blockBefore(time: number): Promise<bigint>
-  /** Does the chain show this transaction, and did it succeed? */
-  shows(transaction: Hash): Promise<boolean>
-  /** Has it gone for good, as far as can be seen? A block later than `since`, in milliseconds, lies deep, and no node shows the transaction. */
-  isGone(transaction: Hash, since: number): Promise<boolean>
+  /** Has it gone for good, as far as can be seen? A block later than `since`, in milliseconds, lies deep, and no node shows it in its transaction. */
+  isGone(payment: Pick<Transfer, 'transaction' | 'sender' | 'amount'>, since: number): Promise<boolean>
   /** Broadcasts the stored bytes of an order's settlement again. `impossible`: none are stored, or they can never land any more. */
   landAgain(orderId: string, lease: Lease): Promise<'landed' | 'pending' | 'impossible'>
   /** Checks the deliveries and refunds of this till: one that the chain has dropped is sent again, and reported. */

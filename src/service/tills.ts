@@ -4,10 +4,10 @@ import { isProblem } from '../base/problem.ts'
 import { isContractCode, readCode } from '../chain/code.ts'
 import { blockBefore, blockTime, newestBlocks } from '../chain/head.ts'
 import { isAgreed, mayHaveSucceeded } from '../chain/node-agreement.ts'
-import { readReceipt } from '../chain/receipt.ts'
+import { type Receipt, readReceipt } from '../chain/receipt.ts'
 import { transfersByAny, transfersByRemembering, transfersIn } from '../chain/transfers.ts'
 import { watchSends } from '../chain/watch.ts'
-import { type Till, type Transfer, tillIdOf } from '../domain/till.ts'
+import { isAlike, type Till, type Transfer, tillIdOf } from '../domain/till.ts'
 import { isConfirmed } from '../rails/confirmations.ts'
 import type { Database } from '../store/db.ts'
 import { sendsOf } from '../store/sends/journal.ts'
@@ -67,9 +67,12 @@ function tillsOf(parts: TillParts, { rail, chain, confirmations, sinceBlock }: O
     },
     timeOf: ({ blockNumber }) => blockTime(rpc, blockNumber),
     blockBefore: async (time) => blockBefore(rpc, time, (await newestBlocks(rpc)).lower),
-    isGone: async (transaction, since) =>
-      (await chain.deepTime()) > since && !(await mayHaveSucceeded(rpc, transaction)),
-    shows: async (transaction) => (await readReceipt(rpc, transaction))?.succeeded ?? false,
+    async isGone(payment, since) {
+      if ((await chain.deepTime()) <= since) return false
+      // Mined again, a transaction may move less than before.
+      const isIn = (receipt: Receipt) => transfersIn(receipt, asset, [payTo]).some((one) => isAlike(one, payment))
+      return !(await mayHaveSucceeded(rpc, payment.transaction, isIn))
+    },
     landAgain: landerOf(database, signers),
     watchSends: watcherOf(parts, { till: idOf(payTo), network, asset, payTo }),
     isContract: async (address) => isContractCode(await readCode(rpc, address)),
@@ -78,7 +81,7 @@ function tillsOf(parts: TillParts, { rail, chain, confirmations, sinceBlock }: O
 }
 
 function isSameTransfer(one: Transfer, other: Transfer): boolean {
-  return one.logIndex === other.logIndex && one.amount === other.amount && sameAddress(one.sender, other.sender)
+  return one.logIndex === other.logIndex && isAlike(one, other)
 }
 
 /** On every chain that keys of ours write to: deliveries may be on another one than the money. */

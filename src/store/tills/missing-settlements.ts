@@ -1,4 +1,4 @@
-import type { Hash } from '../../base/address.ts'
+import type { Address, Hash } from '../../base/address.ts'
 import type { Transfer } from '../../domain/till.ts'
 import type { Queryable } from '../db.ts'
 import { statement } from '../statement.ts'
@@ -10,6 +10,7 @@ export type MissingSettlement = {
   /** The order, if there is one. */
   readonly orderId: string | null
   readonly transaction: Hash
+  readonly sender: Address
   readonly amount: bigint
   /** `open`: it may still come back. `lost`: it cannot, and the money is gone. */
   readonly state: 'open' | 'lost'
@@ -144,13 +145,14 @@ const LIST = statement<{
   id: string
   order_id: string | null
   payment_tx: Hash
+  sender: Address
   amount: string
   state: 'open' | 'lost'
   detail: string
   since: Date
 }>(`
   select m.order_id as id, coalesce(o.id, a.order_id) as order_id, coalesce(o.payment_tx, a.transaction) as payment_tx,
-         coalesce(o.amount, a.amount) as amount, m.state, m.detail, greatest(m.updated_at, o.expires_at) as since
+         coalesce(o.payer, a.sender) as sender, coalesce(o.amount, a.amount) as amount, m.state, m.detail, greatest(m.updated_at, o.expires_at) as since
   from missing_settlements m
   left join orders o on o.id = m.order_id
   left join arrivals a on a.id = m.order_id
@@ -167,10 +169,11 @@ export async function listMissing(
 ): Promise<readonly MissingSettlement[]> {
   await queryable.query(LANDED, [till])
   const { rows } = await queryable.query(LIST, [till, limit])
-  return rows.map(({ id, order_id, payment_tx, amount, state, detail, since }) => ({
+  return rows.map(({ id, order_id, payment_tx, sender, amount, state, detail, since }) => ({
     id,
     orderId: order_id,
     transaction: payment_tx,
+    sender,
     amount: BigInt(amount),
     state,
     detail,
