@@ -14,6 +14,13 @@ import type { Rpc } from './rpc.ts'
 import type { Sender } from './sender.ts'
 import { refundTransfer, transferIn } from './transfer.ts'
 
+/** What was paid for at another till, and may stand in the row of the same key. */
+export type PaidElsewhere = {
+  readonly watch: SendWatch
+  /** Does the chain of that till show what paid for it? Its books may not be compared with the chain yet. */
+  isPaid(send: WatchedSend): Promise<boolean>
+}
+
 type WatchOptions = {
   readonly rpc: Rpc
   readonly watch: SendWatch
@@ -21,6 +28,7 @@ type WatchOptions = {
   readonly payTo: Address
   /** Our keys on this chain, as configured now. */
   readonly senders: readonly Sender[]
+  readonly elsewhere: readonly PaidElsewhere[]
   readonly lease: Lease
   readonly log: Log
 }
@@ -35,23 +43,17 @@ const SENDS_MAX = 50
  * block held. What it has dropped is sent again, the same bytes first. Returns all that was missing at this look.
  */
 export async function watchSends(options: WatchOptions): Promise<readonly MissingSend[]> {
-  const { rpc, watch } = options
+  const { rpc, watch, elsewhere } = options
   const { chainId } = rpc
-  const head = BigInt(await rpc.request<string>('eth_blockNumber'))
-  const deep: Hash[] = []
-  const gone: Hash[] = []
-  for (const { number, hash } of await watch.blocks(chainId, BLOCKS_MAX)) {
-    // A node that has not come so far yet says nothing about it.
-    if (number > head) continue
-    const shown = await rpc.request<{ hash: Hash } | null>('eth_getBlockByNumber', [blockTag(number), false])
-    if (shown && shown.hash !== hash) gone.push(hash)
-    else if (shown && head - number >= DEPTH) deep.push(hash)
-  }
+  const { deep, gone } = await lookAtBlocks(rpc, watch)
   if (deep.length > 0) await watch.bury(chainId, deep)
   const missing: MissingSend[] = []
   if (gone.length === 0) return missing
   const sends = await watch.minedIn(chainId, gone, SENDS_MAX)
-  for (const send of sends) await signAwayUnpaid(options, send)
+  for (const send of sends) await signAwayUnpaid(options, send, (one) => isPaid(options, one))
+  for (const other of elsewhere)
+    for (const send of await other.watch.minedIn(chainId, (await lookAtBlocks(rpc, other.watch)).gone, SENDS_MAX))
+      await signAwayUnpaid(options, send, other.isPaid)
   for (const send of sends) {
     const found = await restore(options, send)
     if (found) missing.push(found)
@@ -59,13 +61,34 @@ export async function watchSends(options: WatchOptions): Promise<readonly Missin
   return missing
 }
 
+/** Which of the blocks that its sends were mined in lie deep, and which are gone. */
+async function lookAtBlocks(
+  rpc: Rpc,
+  watch: SendWatch,
+): Promise<{ readonly deep: readonly Hash[]; readonly gone: readonly Hash[] }> {
+  const head = BigInt(await rpc.request<string>('eth_blockNumber'))
+  const deep: Hash[] = []
+  const gone: Hash[] = []
+  for (const { number, hash } of await watch.blocks(rpc.chainId, BLOCKS_MAX)) {
+    // A node that has not come so far yet says nothing about it.
+    if (number > head) continue
+    const shown = await rpc.request<{ hash: Hash } | null>('eth_getBlockByNumber', [blockTag(number), false])
+    if (shown && shown.hash !== hash) gone.push(hash)
+    else if (shown && head - number >= DEPTH) deep.push(hash)
+  }
+  return { deep, gone }
+}
+
 /** Before anything is brought back: whoever sends one transaction of a key again also sends what stands in its row, paid for or not. */
-async function signAwayUnpaid(options: WatchOptions, send: WatchedSend): Promise<void> {
-  const { senders, lease, log } = options
+async function signAwayUnpaid(
+  { senders, lease, log }: WatchOptions,
+  send: WatchedSend,
+  isPaid: PaidElsewhere['isPaid'],
+): Promise<void> {
   const { orderId, step } = send
   const own = senders.find((sender) => sender.isOwn(send))
   try {
-    if (!own || (await isPaid(options, send))) return
+    if (!own || (await isPaid(send))) return
     for (const { step } of (await readSendTries(own, orderId, firstStepOf(send))).attempts)
       await own.signAway({ lease, orderId, step })
   } catch (error) {

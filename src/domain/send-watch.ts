@@ -1,4 +1,4 @@
-import type { Hash } from '../base/address.ts'
+import type { Address, Hash } from '../base/address.ts'
 import type { Landing, Send } from './journal.ts'
 
 /** A delivery or refund whose success was used, and that the chain may still take back. */
@@ -6,6 +6,9 @@ export type WatchedSend = Send & {
   readonly landing: Landing
   /** What its order, or the money that came without one, was worth. */
   readonly amount: bigint
+  readonly payer: Address
+  /** What paid for it, or brought what goes back. */
+  readonly paymentTx: Hash
   /** Does the chain show what paid for it? `missing` may come back, `lost` cannot. */
   readonly payment: 'shown' | 'missing' | 'lost'
   /** The transaction that brought what goes back without an order; nobody but the chain knows whether it is still there. */

@@ -70,7 +70,7 @@ export const mends: Readonly<Record<string, readonly Cut[]>> = {
   E20: [
     {
       file: 'src/service/tills.ts',
-      from: 'watchSends: watcherOf(parts, { till: idOf(payTo), network, asset, payTo }),',
+      from: 'watchSends: watcherOf(parts, { till: idOf(payTo), network, asset, payTo }, all),',
       to: 'watchSends: async () => [],',
     },
   ],

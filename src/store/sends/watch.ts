@@ -1,4 +1,4 @@
-import type { Hash } from '../../base/address.ts'
+import type { Address, Hash } from '../../base/address.ts'
 import type { SendWatch, WatchedSend } from '../../domain/send-watch.ts'
 import type { Queryable } from '../db.ts'
 import { statement } from '../statement.ts'
@@ -29,9 +29,19 @@ const BLOCKS = statement<{ landed_block: string; landed_block_hash: Hash }>(`
   order by s.landed_block
   limit $6`)
 
-const MINED_IN = statement<SendRow & Pick<WatchedSend, 'payment'> & { amount: string; arrival_tx: Hash | null }>(`
+type MinedRow = SendRow &
+  Pick<WatchedSend, 'payment'> & {
+    readonly amount: string
+    readonly payer: Address
+    readonly payment_tx: Hash
+    readonly arrival_tx: Hash | null
+  }
+
+const MINED_IN = statement<MinedRow>(`
   select s.*,
          coalesce(o.amount, a.amount) as amount,
+         coalesce(o.payer, a.sender) as payer,
+         coalesce(o.payment_tx, a.transaction) as payment_tx,
          a.transaction as arrival_tx,
          coalesce(
            (select case m.state when 'lost' then 'lost' else 'missing' end
@@ -88,9 +98,10 @@ export function createSendWatch(db: Queryable, { till, network, asset, payTo }: 
     },
     async minedIn(chainId, blockHashes, limit) {
       const { rows } = await db.query(MINED_IN, [chainId, ...scope, blockHashes, limit])
-      return rows.map(({ amount, payment, arrival_tx, ...row }): WatchedSend => {
+      return rows.map(({ amount, payer, payment, payment_tx, arrival_tx, ...row }): WatchedSend => {
         const send = sendOf(row)
-        return { ...send, landing: send.landing!, amount: BigInt(amount), payment, arrivalTx: arrival_tx }
+        const paid = { amount: BigInt(amount), payer, payment, paymentTx: payment_tx, arrivalTx: arrival_tx }
+        return { ...send, landing: send.landing!, ...paid }
       })
     },
     async bury(chainId, blockHashes) {

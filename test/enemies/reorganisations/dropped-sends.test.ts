@@ -159,6 +159,21 @@ describe('a dropped delivery', () => {
     assert.equal(about.filter(({ kind }) => kind === 'lost').length, 2)
   })
 
+  test('nor does it help those that were paid for at another till, whose books nobody has looked at since', async () => {
+    const before = await saleTokensOf(shop, buyer)
+    const rails = [x402UnderTest, mppPullUnderTest, mppPullUnderTest]
+    const bodies: Bought[] = []
+    for (const rail of rails) bodies.push((await buy(shop, rail, buyer)).body)
+    for (const rail of rails) await reconcileRail(shop, rail)
+    const mints = await Promise.all(bodies.map(({ orderId }) => hashOf(shop, orderId, 'mint')))
+    await drop(shop.chains.tempo, bodies[1]!.paymentTx, bodies[2]!.paymentTx)
+    await drop(shop.chains.native, mints[0]!, ...mints.slice(1))
+    clock.move(2_000)
+    for (const rail of rails) await reconcileRail(shop, rail)
+    assert.equal(await saleTokensOf(shop, buyer), before + 1)
+    assert.ok(await nativeCall(shop, 'eth_getTransactionReceipt', mints[0]))
+  })
+
   test('is watched until it lies deep, and not longer', async () => {
     await buy(shop, x402UnderTest, buyer)
     const open = async () => {
