@@ -159,7 +159,7 @@ describe('a dropped delivery', () => {
     assert.equal(about.filter(({ kind }) => kind === 'lost').length, 2)
   })
 
-  test('nor does it help those that were paid for at another till, whose books nobody has looked at since', async () => {
+  test('E199: nor does it help those that were paid for at another till, whose books nobody has looked at since', async () => {
     const before = await saleTokensOf(shop, buyer)
     const rails = [x402UnderTest, mppPullUnderTest, mppPullUnderTest]
     const bodies: Bought[] = []

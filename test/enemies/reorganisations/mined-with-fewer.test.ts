@@ -35,7 +35,7 @@ function callsAndForgets(count: number): Hex {
   return `0x61${(count * CALL_BYTES).toString(16).padStart(4, '0')}6020600037${all}00`
 }
 
-test('E198: what went back stays so when its transaction is mined again with fewer transfers, and only what is gone is missing', async (t) => {
+test('E198, E206: what went back stays so when its transaction is mined again with fewer transfers, and only what is gone is missing', async (t) => {
   const shop = await startShop({ withoutWorker: true })
   t.after(() => shop.stop())
   const { native } = shop.chains
@@ -183,7 +183,7 @@ for (const [name, { shown, kept, keptAsArrivals = kept }] of Object.entries(read
     })
 
 for (const state of ['refunding', 'refunded'])
-  test(`what is ${state}, and lies deep, is missing as soon as a node shows its transaction elsewhere without it, and is found again`, async () => {
+  test(`E205: what is ${state}, and lies deep, is missing as soon as a node shows its transaction elsewhere without it, and is found again`, async () => {
     const { db } = store
     const till = `deep and ${state}`
     await openTill(db, till, { after: async () => 0n, again: 128n })
