@@ -6,8 +6,8 @@ import { secondsOf } from './support/seconds.ts'
 // Half of what a test file cost was to load the shop and to run its code cold. Files therefore share a process, one after the other: each is
 // a suite of its own, so what it sets up before and after its tests stays its own.
 
-/** A process for each core, as many for when they wait, and one more for the end, when nothing else is left: each costs ten seconds to load and to warm up. */
-const PIECES = 2 * availableParallelism() + 1
+/** A process for each core, as many for when they wait, and two for those that mostly do: each costs ten seconds to load and to warm up. */
+const PIECES = 2 * availableParallelism() + 2
 
 /** These take long, and most of it one core or none: at the end the cores would wait for them. */
 const WAITING = [

@@ -49,7 +49,7 @@ async function main(args: readonly string[]): Promise<void> {
     await template
     const flags = [
       // More than there are cores: some mostly wait. The largest groups run from the first moment on.
-      `--test-concurrency=${availableParallelism() + 5}`,
+      `--test-concurrency=${availableParallelism() + 7}`,
       `--test-timeout=${TEST_MS_MAX}`,
       `--import=${LIGHT_HOOKS}`,
       ...(process.env['TEST_SECONDS'] ? NOTED : []),
