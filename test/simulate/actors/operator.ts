@@ -101,13 +101,15 @@ export function createOperator(universe: Universe): Operator {
   async function decideHeld(id: string): Promise<void> {
     const found = await call<{ arrivals: readonly { payer: string }[] }>('GET', `/operator/arrivals/${id}`)
     const sender = found?.arrivals[0]?.payer
-    const purchase = universe.purchases.find(({ payer }) => payer.address.toLowerCase() === sender?.toLowerCase())
+    // Whoever has not heard whose money it is decides nothing yet.
+    if (sender === undefined) return
+    const purchase = universe.purchases.find(({ payer }) => payer.address.toLowerCase() === sender.toLowerCase())
     const known = purchase && (await sim.work(() => ledgerOf(universe, purchase)))
     const { paid, back, delivered } = known ?? { paid: [id], back: [], delivered: 0 }
-    const gone = Math.max(back.length, sentBack.get(sender ?? '') ?? 0)
+    const gone = Math.max(back.length, sentBack.get(sender) ?? 0)
     const decision = paid.length - delivered - gone > 0 ? 'refund' : 'keep'
     if (await call('POST', `/operator/arrivals/${id}`, { decision, by: 'somebody' }))
-      if (decision === 'refund') sentBack.set(sender ?? '', gone + 1)
+      if (decision === 'refund') sentBack.set(sender, gone + 1)
   }
 
   async function reconcile() {
