@@ -31,8 +31,8 @@ describe('behind PgBouncer in transaction mode', { skip: isMissing && 'PgBouncer
   })
   after(async () => {
     await Promise.all(opened.map((database) => database.close()))
-    await bouncer.stop()
     await shop.stop()
+    await bouncer.stop()
   })
 
   async function open(): Promise<Database> {
