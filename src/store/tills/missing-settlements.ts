@@ -152,7 +152,8 @@ const LIST = statement<{
   since: Date
 }>(`
   select m.order_id as id, coalesce(o.id, a.order_id) as order_id, coalesce(o.payment_tx, a.transaction) as payment_tx,
-         coalesce(o.payer, a.sender) as sender, coalesce(o.amount, a.amount) as amount, m.state, m.detail, greatest(m.updated_at, o.expires_at) as since
+         coalesce(o.payer, a.sender) as sender, coalesce(o.amount, a.amount) as amount, m.state, m.detail,
+         greatest(m.updated_at, o.expires_at) as since
   from missing_settlements m
   left join orders o on o.id = m.order_id
   left join arrivals a on a.id = m.order_id

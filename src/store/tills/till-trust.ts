@@ -103,9 +103,6 @@ export function mayBeForgotten({
             and (set_aside_at is null or ${ms('set_aside_at')} <= ${askedAt}::float8)))`
 }
 
-/** What was asked for, and where it was to be paid; null: nobody knows. */
-export type AskedFor = { readonly askedAt: number | null; readonly place: PlaceOfPayment | null }
-
 /**
  * SQL for other statements: does somebody know that this store has forgotten purchases, and are they not set aside at one of these tills yet? The argument
  * is SQL. Replicas that sell heed nothing else. A till that is silent, or younger than others, may only have a node that is away: whoever starts reads it
@@ -121,6 +118,9 @@ const ANY_PUT_BACK = statement<{ is_put_back: boolean }>(`
 export async function areTillsPutBack(queryable: Queryable, tills: readonly string[]): Promise<boolean> {
   return (await queryable.query(ANY_PUT_BACK, [tills])).rows[0]!.is_put_back
 }
+
+/** What was asked for, and where it was to be paid; null: nobody knows. */
+export type AskedFor = { readonly askedAt: number | null; readonly place: PlaceOfPayment | null }
 
 const FORGOTTEN = statement<{ is_forgotten: boolean }>(`
   select ${mayBeForgotten({ askedAt: '$1', till: '$2', files: '$3' })} as is_forgotten`)

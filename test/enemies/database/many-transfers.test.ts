@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import type { Hash } from '../../../src/base/address.ts'
 import { systemRandom } from '../../../src/base/id.ts'
 import type { Transfer } from '../../../src/domain/till.ts'
@@ -27,7 +27,8 @@ const dust = (count: number): readonly Transfer[] =>
     amount: 1n,
   }))
 
-test('E36: two thousand transfers are read, and read again, whatever the statistics say', async (t) => {
+/** A till with one transfer, and a reader of it. */
+async function startWithOne(t: TestContext) {
   const store = await openStore('postgres')
   t.after(() => store.drop())
   const { db } = store
@@ -35,6 +36,11 @@ test('E36: two thousand transfers are read, and read again, whatever the statist
   const read = (transfers: readonly Transfer[]) =>
     recordScan(db, TILL, { fromBlock: 1n, toBlock: 200n, transfers, mayMoveFrom: 1n }, systemRandom)
   await read(dust(1))
+  return { db, read }
+}
+
+test('E36: two thousand transfers are read, and read again, whatever the statistics say', async (t) => {
+  const { db, read } = await startWithOne(t)
   await db.query('analyze arrivals')
   await read(dust(2_100))
   await read(dust(2_100))
@@ -64,13 +70,7 @@ for (const state of ['refunding', 'refunded'])
   })
 
 test('E197: ten thousand transfers are compared with as many arrivals, of which one is missing, whatever the statistics say', async (t) => {
-  const store = await openStore('postgres')
-  t.after(() => store.drop())
-  const { db } = store
-  await openTill(db, TILL, { after: async () => 0n, again: 128n })
-  const read = (transfers: readonly Transfer[]) =>
-    recordScan(db, TILL, { fromBlock: 1n, toBlock: 200n, transfers, mayMoveFrom: 1n }, systemRandom)
-  await read(dust(1))
+  const { db, read } = await startWithOne(t)
   await db.query(`update arrivals set state = 'refunded'`)
   await read([])
   await db.query('analyze arrivals, missing_settlements')
