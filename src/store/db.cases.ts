@@ -3,12 +3,15 @@ import { test } from 'node:test'
 import { isProblem } from '../base/problem.ts'
 import type { Database, Transaction } from './db.ts'
 import { isCheckViolation, isForeignKeyViolation, isUniqueViolation } from './fault.ts'
-import { statement } from './statement.ts'
+import { plannedAnew, type Statement, statement } from './statement.ts'
 
 type DatabaseFixture = { readonly db: Database }
 
 const INSERT = statement('insert into cells (id) values ($1)')
 const COUNT = statement<{ count: number }>('select count(*)::int as count from cells where id = any ($1)')
+
+const PLANS = 'select (generic_plans + custom_plans)::int as plans from pg_prepared_statements where name = $1'
+const plansOf = <Row>(tx: Transaction, { name }: Statement<Row>) => tx.query<{ plans: number }>(PLANS, [name])
 
 /** What every engine promises. The fixture's clock must not really sleep. */
 export function databaseCases(fixture: () => DatabaseFixture): void {
@@ -66,12 +69,24 @@ export function databaseCases(fixture: () => DatabaseFixture): void {
     const uses = await fixture().db.transaction(async (tx) => {
       assert.deepEqual((await tx.query(twice, [4])).rows, [{ n: 8 }])
       assert.deepEqual((await tx.query(twice, [5])).rows, [{ n: 10 }])
-      return tx.query<{ plans: number }>(
-        'select (generic_plans + custom_plans)::int as plans from pg_prepared_statements where name = $1',
-        [twice.name],
-      )
+      return plansOf(tx, twice)
     })
     assert.deepEqual(uses.rows, [{ plans: 2 }])
+  })
+
+  test('E207: a long list, and what is planned anew, are planned for themselves', async () => {
+    const text = 'select count(*)::int as n from unnest($1::int[]) as n where n > 0'
+    const uses = await fixture().db.transaction(async (tx) => {
+      const list = (length: number) => Array.from({ length }, () => 1)
+      for (const [sql, length] of [
+        [statement<{ n: number }>(text), 100],
+        [statement<{ n: number }>(text), 101],
+        [plannedAnew<{ n: number }>(text), 1],
+      ] as const)
+        assert.deepEqual((await tx.query(sql, [list(length)])).rows, [{ n: length }])
+      return plansOf(tx, statement(text))
+    })
+    assert.deepEqual(uses.rows, [{ plans: 1 }])
   })
 
   test('a transaction is all there, or not at all', async () => {

@@ -214,10 +214,17 @@ function send<Row>(
   const list = values as unknown[] | undefined
   const patience = statementMsMax === undefined ? {} : { query_timeout: answerMsMax(statementMsMax) }
   const config =
-    typeof sql === 'string'
-      ? { text: sql, values: list, ...patience }
+    typeof sql === 'string' || isLong(values)
+      ? { text: textOf(sql), values: list, ...patience }
       : { name: sql.name, text: sql.text, values: list, ...patience }
   return client.query(config as pg.QueryConfig) as Promise<pg.QueryResult & Result<Row>>
+}
+
+const SHORT_MAX = 100
+
+/** A plan that is kept was made for short lists: joined with a table row by row, ten thousand transfers would take minutes. */
+function isLong(values: readonly unknown[] | undefined): boolean {
+  return values?.some((value) => Array.isArray(value) && value.length > SHORT_MAX) ?? false
 }
 
 /** Without its name nobody keeps it. */

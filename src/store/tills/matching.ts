@@ -1,7 +1,7 @@
 import type { Address, Hash } from '../../base/address.ts'
 import type { Arrival, ArrivalState } from '../../domain/till.ts'
 import type { Database, Queryable } from '../db.ts'
-import { statement } from '../statement.ts'
+import { plannedAnew, statement } from '../statement.ts'
 import { type ArrivalRow, fromArrivalRow } from './arrivals.ts'
 import { takeName, unlessNameTaken } from './payment-name.ts'
 import { tillIdOfRow } from './till-id.ts'
@@ -25,7 +25,7 @@ const UNPAID = (arrival: string) => `
 
 // Strangers decide how many transfers a transaction has and how many orders it pays; the statistics of the planner may be older than they. So simple
 // statements read both, and they are put together here: as joins these took longer than a statement may.
-const TRANSFERS = statement<ArrivalRow>(`
+const TRANSFERS = plannedAnew<ArrivalRow>(`
   select a.*
   from arrivals a
   where a.till = $1
@@ -38,7 +38,7 @@ const TRANSFERS = statement<ArrivalRow>(`
         and exists (select from orders o where o.payment_tx = x.transaction)))
   order by a.transaction, a.log_index`)
 
-const ORDERS = statement<{ id: string; transaction: Hash; sender: Address; amount: string }>(`
+const ORDERS = plannedAnew<{ id: string; transaction: Hash; sender: Address; amount: string }>(`
   select o.id, o.payment_tx as transaction, o.payer as sender, o.amount
   from orders o
   where o.payment_tx = any ($2)

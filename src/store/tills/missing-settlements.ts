@@ -1,7 +1,7 @@
 import type { Address, Hash } from '../../base/address.ts'
 import type { Transfer } from '../../domain/till.ts'
 import type { Queryable } from '../db.ts'
-import { statement } from '../statement.ts'
+import { plannedAnew, statement } from '../statement.ts'
 
 /** An order that counts as paid, or money that goes back without one, whose payment the chain does not show. */
 export type MissingSettlement = {
@@ -40,7 +40,7 @@ export async function noteMissing(
 
 // What is missing is listed first: strangers decide how many transfers are shown, and a look at each of them for each arrival took seconds for some thousand.
 // The watch over what went back may have been ended, as for an order.
-const SHOWN = statement(`
+const SHOWN = plannedAnew(`
   with missing as materialized (
     select m.order_id, a.transaction, a.log_index
     from missing_settlements m
@@ -67,7 +67,7 @@ export async function crossOffShown(queryable: Queryable, till: string, transfer
 }
 
 // As a join it took seconds for some thousand orders while the statistics were older than they.
-const FIND = statement(`
+const FIND = plannedAnew(`
   with settled as materialized (
     select o.id
     from orders o
@@ -106,7 +106,7 @@ export async function findMissing(queryable: Queryable, search: MissingSearch): 
 
 // A lost payment is crossed off when no process works on its order: one may have read just now that it is lost, and would come back in an hour.
 // Its sends are watched again, whatever the snapshot of this statement says of them: the watch may have been ended a moment ago.
-const LANDED = statement(`
+const LANDED = plannedAnew(`
   with arrived as (
     select m.order_id
     from missing_settlements m
@@ -168,9 +168,11 @@ export async function listMissing(
   till: string,
   limit: number,
 ): Promise<readonly MissingSettlement[]> {
+  const list = async () => (await queryable.query(LIST, [till, limit])).rows
+  // None is, mostly.
+  if ((await list()).length === 0) return []
   await queryable.query(LANDED, [till])
-  const { rows } = await queryable.query(LIST, [till, limit])
-  return rows.map(({ id, order_id, payment_tx, sender, amount, state, detail, since }) => ({
+  return (await list()).map(({ id, order_id, payment_tx, sender, amount, state, detail, since }) => ({
     id,
     orderId: order_id,
     transaction: payment_tx,

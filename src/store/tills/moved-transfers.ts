@@ -22,18 +22,20 @@ type Known = {
 }
 
 // Strangers decide how many transfers there are: `not in` makes a set of what is shown, once, whatever the planner expects.
-const MOVED = statement<Known>(`
-  select id, transaction, log_index, sender, amount, state, ${MAY_MOVE('$6')} as may_move
+const MOVED = statement<Pick<Known, 'transaction'>>(`
+  select distinct a.transaction
+  from arrivals a
+  where a.till = $1
+    and a.transaction = any ($2::text[])
+    and (a.transaction, a.log_index, lower(a.sender), a.amount) not in (
+      select transaction, log_index, lower(sender), amount
+      from unnest($2::text[], $3::int[], $4::text[], $5::numeric[]) as t (transaction, log_index, sender, amount))`)
+
+const KNOWN = statement<Known>(`
+  select id, transaction, log_index, sender, amount, state, ${MAY_MOVE('$3')} as may_move
   from arrivals
   where till = $1
-    and transaction = any (array(
-      select a.transaction
-      from arrivals a
-      where a.till = $1
-        and a.transaction = any ($2::text[])
-        and (a.transaction, a.log_index, lower(a.sender), a.amount) not in (
-          select transaction, log_index, lower(sender), amount
-          from unnest($2::text[], $3::int[], $4::text[], $5::numeric[]) as t (transaction, log_index, sender, amount))))
+    and transaction = any ($2::text[])
   order by transaction, log_index
   for update`)
 
@@ -65,14 +67,16 @@ export async function followMoved(
   till: string,
   { transfers, mayMoveFrom, drops }: Shown,
 ): Promise<readonly string[]> {
-  const { rows } = await tx.query(MOVED, [
+  const { rows: moved } = await tx.query(MOVED, [
     till,
     transfers.map(({ transaction }) => transaction),
     transfers.map(({ logIndex }) => logIndex),
     transfers.map(({ sender }) => sender),
     transfers.map(({ amount }) => amount.toString()),
-    mayMoveFrom.toString(),
   ])
+  if (moved.length === 0) return []
+  const transactions = moved.map(({ transaction }) => transaction)
+  const { rows } = await tx.query(KNOWN, [till, transactions, mayMoveFrom.toString()])
   const shownIn = Map.groupBy(transfers, ({ transaction }) => transaction)
   const known = [...Map.groupBy(rows, ({ transaction }) => transaction)]
   const moves = known.flatMap(([transaction, arrivals]) => movesOf(arrivals, shownIn.get(transaction)!, drops))

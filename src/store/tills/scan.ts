@@ -66,25 +66,25 @@ const SEEN = (transactions: string, indexes: string) =>
   `(a.transaction, a.log_index) in (select * from unnest(${transactions}::text[], ${indexes}::int[]))`
 
 // What went back stays so, with or without the money that it was for: it is missed like the payment of an order.
-const DROP = statement<{ missing: string }>(`
-  with gone as (
-    select id, state, order_id
-    from arrivals a
-    where till = $1
-      and block_number between $2 and $3
-      and state <> 'dropped'
-      and not ${SEEN('$4', '$5')}
-  ), dropped as (
-    update arrivals a
-    set state = 'dropped',
-        updated_at = now()
-    from gone
-    where a.id = gone.id
-      and gone.state not in ('refunding', 'refunded')
-  )
-  select case state when 'matched' then order_id else id end as missing
-  from gone
-  where state in ('matched', 'refunding', 'refunded')`)
+const GONE = statement<{ id: string; missing: string | null }>(`
+  select id,
+         case
+           when state = 'matched' then order_id
+           when state in ('refunding', 'refunded') then id
+         end as missing
+  from arrivals a
+  where till = $1
+    and block_number between $2 and $3
+    and state <> 'dropped'
+    and not ${SEEN('$4', '$5')}
+  for update`)
+
+const DROP = statement(`
+  update arrivals
+  set state = 'dropped',
+      updated_at = now()
+  where id = any ($1)
+    and state not in ('refunding', 'refunded')`)
 
 /** The reason of an arrival in quarantine: the store may have forgotten its purchase. */
 export const QUARANTINE_REASON = 'It arrived while the books were not kept; it may have been spent already.'
@@ -165,9 +165,10 @@ export function recordScan(db: Database, till: string, scan: Scan, random: Rando
     const hashes = transfers.map(({ transaction }) => transaction)
     const indexes = transfers.map(({ logIndex }) => logIndex)
     const aside = await record(tx, till, { ...scan, drops: true }, random)
-    const { rows } = await tx.query(DROP, [till, fromBlock.toString(), toBlock.toString(), hashes, indexes])
-    const gone = new Set([...aside, ...rows.map(({ missing }) => missing)])
-    const missing = await noteMissing(tx, till, [...gone])
+    const { rows: gone } = await tx.query(GONE, [till, fromBlock.toString(), toBlock.toString(), hashes, indexes])
+    if (gone.length > 0) await tx.query(DROP, [gone.map(({ id }) => id)])
+    const paid = gone.map(({ missing }) => missing).filter((id) => id !== null)
+    const missing = await noteMissing(tx, till, [...new Set([...aside, ...paid])])
     const { rowCount } = await tx.query(ADVANCE, [till, toBlock.toString(), fromBlock.toString()])
     // Nothing would read the blocks in between again.
     if (rowCount === 0)
