@@ -10,6 +10,8 @@ export type StartOrder = {
   readonly drainSeconds?: number
   /** How long a buyer is kept waiting, where it matters. */
   readonly waitMsMax?: number
+  /** How long a node may think, where none is ever silent. */
+  readonly rpcTimeoutMs?: number
   readonly verbose: boolean
   /** All is loaded before it listens, as in production. */
   readonly isWarm?: boolean

@@ -43,8 +43,8 @@ async function start(order: StartOrder): Promise<void> {
   const config = overHttp(sandboxConfig(loaded), rpcUrls)
   const { limits } = config
   const log = logOf(order)
-  const { waitMsMax = limits.waitMsMax } = order
-  const patient = { ...limits, waitMsMax, leaseSeconds, delivery: { ...limits.delivery, retryMs: 5 } }
+  const { waitMsMax = limits.waitMsMax, rpcTimeoutMs = limits.rpcTimeoutMs } = order
+  const patient = { ...limits, waitMsMax, rpcTimeoutMs, leaseSeconds, delivery: { ...limits.delivery, retryMs: 5 } }
   const service = await startService({ ...config, limits: patient }, { startsCold: !order.isWarm, waypoint, log })
   process.once('SIGTERM', () => void service.stop().then(() => process.exit()))
   tell({ listening: true, now: Date.now() })
