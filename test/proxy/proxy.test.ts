@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { loadConfig } from '../../src/config/load.ts'
 import { type DevChains, startDevChains } from '../../src/devchain/chains.ts'
 import { type RpcServer, serveRpc } from '../../src/devchain/server.ts'
 import { startWorld } from '../../src/sandbox/world.ts'
 import { type CrashWorld, type Flow, flows, judge } from '../crash/flows.ts'
 import { PUBLIC_URL } from '../crash/protocol.ts'
-import { fundedWallet, mppPayer, post, x402Payer } from '../support/buyers.ts'
+import { fundedWallet, mppPayer, mppxClient, post, x402Payer } from '../support/buyers.ts'
 import { openStore, type TestStore } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { untilAnswered } from '../support/until.ts'
@@ -46,6 +47,8 @@ async function start(): Promise<void> {
   store = await openStore('postgres')
   chains = await startDevChains({ faults: true })
   rpc = await serveRpc([chains.native, chains.tempo])
+  // While a client is loaded this process answers nobody, for long on a busy machine: it comes before there is anybody to answer.
+  await mppxClient(chains, privateKeyToAccount(generatePrivateKey()), 'pull')
   cable = await layCable(store.place.url!)
   const loaded = loadConfig({ SUTLER_BASE_URL: PUBLIC_URL })
   if (loaded.mode !== 'sandbox') throw new TypeError('tests run the sandbox')
@@ -68,7 +71,7 @@ async function start(): Promise<void> {
   await Promise.all(replicas.map((replica) => replica.start()))
   const [first, second] = replicas
   for (const proxy of here) fronts.push(await startProxy(proxy, [first.address, second.address]))
-  // What the buyers load keeps the chains and the cable from answering, for long on a busy machine: so it is loaded now, and whoever is refused meanwhile is no loss.
+  // What else they load, and compile, at their first purchases; whoever is refused meanwhile is no loss.
   for (const flow of bought) assert.ok(isClean(await buy(fronts[0]!.url, flow)))
 }
 
