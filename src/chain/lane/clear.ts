@@ -24,16 +24,19 @@ export async function assertFunded(lane: Lane, gas: bigint): Promise<void> {
 
 /** Refuses before money moves when what was sent before does not land: what is sold now would wait behind it. */
 export async function assertClear(lane: Lane): Promise<void> {
-  const { row, clock } = lane
   await assertSigns(lane)
   await open(lane)
   if (!isJammed(lane)) return
-  if (msSince(clock, row.lookedAt) >= LOOK_MS) {
-    row.lookedAt = clock.now()
-    noteLanded(lane, await countedNonce(lane))
-    if (!isJammed(lane)) return
-  }
-  throw await jam(lane)
+  await look(lane)
+  if (isJammed(lane)) throw await jam(lane)
+}
+
+/** What others have sent may have landed long ago. Everybody who comes meanwhile waits for the same answer. */
+async function look(lane: Lane): Promise<void> {
+  const { row, clock } = lane
+  if (row.look === null || msSince(clock, row.look.at) >= LOOK_MS)
+    row.look = { at: clock.now(), done: countedNonce(lane).then((counted) => noteLanded(lane, counted)) }
+  await row.look.done
 }
 
 async function assertSigns(lane: Lane): Promise<void> {
@@ -54,22 +57,27 @@ async function open(lane: Lane): Promise<void> {
   if (lane.row.next !== null) return
   const next = await firstFreeNonce(lane)
   lane.row.next ??= next
+  lane.row.movedAt ??= lane.clock.now()
 }
 
-function isJammed({ row, clock, stuckAfterMs }: Lane): boolean {
+function isJammed(lane: Lane): boolean {
+  const { row, stuckAfterMs } = lane
   const waiting = (row.next ?? 0) - row.landedBelow
-  return waiting > WAITING_MAX || (waiting > 0 && clock.now() - row.movedAt > 2 * stuckAfterMs)
+  return waiting > WAITING_MAX || (waiting > 0 && stillMs(lane) > 2 * stuckAfterMs)
 }
+
+/** For how long nothing has moved. */
+const stillMs = ({ row, clock }: Lane) => (row.movedAt === null ? 0 : clock.now() - row.movedAt)
 
 async function jam(lane: Lane): Promise<Problem> {
-  const { journal, chainId, signer, row, clock } = lane
+  const { journal, chainId, signer, row } = lane
   const [front] = await journal.between(chainId, signer, row.landedBelow, row.landedBelow + 1)
   if (front && !(await canLand(lane, front)))
     return unfunded(lane, front.call.gas * (await lane.fees.current()).baseFee)
   lane.alarm('jam', 'transactions of a hot key do not land; nothing new is sold for it', {
     nonce: row.landedBelow,
     waiting: (row.next ?? 0) - row.landedBelow,
-    seconds: Math.round((clock.now() - row.movedAt) / 1000),
+    seconds: Math.round(stillMs(lane) / 1000),
     fix: 'is the RPC address taking transactions? Put another one first; what waits is sent again by itself',
   })
   return new Problem('chain_unavailable', 'Earlier transactions of the shop have not landed yet; try again shortly.')

@@ -56,11 +56,12 @@ type Row = {
   next: number | null
   /** All nonces below have landed. */
   landedBelow: number
-  /** When it last moved: something landed, or something came into an empty row. */
-  movedAt: number
+  /** When it last moved: something landed, or something came into an empty row. Null: nobody has looked at it yet, and something of another process may be on its way. */
+  movedAt: number | null
   /** When somebody last looked after what stands in front. */
   tendedAt: number
-  lookedAt: number
+  /** The last look at what has landed, for whoever comes while it is young. */
+  look: { readonly at: number; readonly done: Promise<void> } | null
   /** Transactions that were counted as mined, so that each look at them does not count them again. */
   readonly counted: Set<Hash>
 }
@@ -75,7 +76,7 @@ export function createLane(options: LaneOptions): Lane {
     chainId,
     signer,
     tank: createTank({ rpc, signer, clock, isFilled: options.paysGasInCoin }),
-    row: newRow(clock, new Set()),
+    row: newRow(new Set()),
     inTurn(work) {
       const result = queue.then(work)
       queue = result.catch(() => {})
@@ -85,8 +86,8 @@ export function createLane(options: LaneOptions): Lane {
   }
 }
 
-function newRow(clock: Clock, counted: Set<Hash>): Row {
-  return { next: null, landedBelow: 0, movedAt: clock.now(), tendedAt: 0, lookedAt: 0, counted }
+function newRow(counted: Set<Hash>): Row {
+  return { next: null, landedBelow: 0, movedAt: null, tendedAt: 0, look: null, counted }
 }
 
 /** The row of another key of ours on this chain, as far as it can be worked on without that key: looked at, and its bytes sent again. */
@@ -96,7 +97,7 @@ export function laneOfKey(lane: Lane, signer: Address): Lane {
     ...lane,
     signer,
     tank: createTank({ rpc, signer, clock, isFilled: paysGasInCoin }),
-    row: newRow(clock, row.counted),
+    row: newRow(row.counted),
     alarm: createAlarm(log.with({ chainId, signer }), clock),
   }
 }
@@ -121,6 +122,6 @@ export function noteMined({ row, meter, chainId }: Lane, step: string, receipt: 
 
 /** A nonce was taken. A row that was empty begins to wait now. */
 export function noteTaken({ row, clock }: Lane, nonce: number): void {
-  if (nonce <= row.landedBelow) row.movedAt = clock.now()
+  if (row.movedAt === null || nonce <= row.landedBelow) row.movedAt = clock.now()
   row.next = nonce + 1
 }

@@ -41,6 +41,31 @@ describe('a key whose transactions do not land', () => {
     assert.equal((await landed()).length, 1)
   })
 
+  test('E208: are others’, and on their way: a process that has been up for long does not call them stuck', async (t) => {
+    const clock = movableClock()
+    const { sender, newErrand, fault } = await senderDesk(t, store, { clock })
+    const options = { waitMs: 30, stuckAfterMs: 30_000 }
+    const [quiet, busy] = [await sender(options), await sender(options)]
+    clock.move(61_000)
+    await fault({ kind: 'stick' })
+    assert.equal((await busy.send(await newErrand(), callOf(1))).state, 'pending')
+    await quiet.assertClear()
+    clock.move(61_000)
+    await assert.rejects(quiet.assertClear(), { code: 'chain_unavailable' })
+  })
+
+  test('E208: and have landed since: whoever comes while one looks waits for the same answer', async (t) => {
+    const clock = movableClock()
+    const { sender, newErrand, fault, clear, landed } = await senderDesk(t, store, { clock })
+    const one = await sender({ waitMs: 30, stuckAfterMs: 30_000 })
+    await fault({ kind: 'stick' })
+    assert.equal((await one.send(await newErrand(), callOf(1))).state, 'pending')
+    await clear()
+    assert.equal((await landed()).length, 1)
+    clock.move(61_000)
+    await Promise.all([one.assertClear(), one.assertClear(), one.assertClear()])
+  })
+
   test('that nobody waits for any more are brought to the chain all the same', async (t) => {
     const clock = movableClock()
     const { sender, newErrand, fault, landed } = await senderDesk(t, store, { clock })
