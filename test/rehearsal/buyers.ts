@@ -6,7 +6,7 @@ import type { Stage } from './stage.ts'
 export type Buyers = {
   /** All that was tried, whatever came of it. */
   readonly purchases: readonly Purchase[]
-  /** Every wish at once; each must be fulfilled, sooner or later. */
+  /** Every wish at once; each must be fulfilled. */
   all(): Promise<void>
   /** From now on without a pause, until they are called off. */
   goOn(): void
@@ -36,12 +36,6 @@ export function gatherBuyers(stage: Stage): Buyers {
     return purchase
   }
 
-  /** A busy shop refuses before money, and says to come again. */
-  async function insist(wish: Wish): Promise<Purchase> {
-    const purchase = await fulfil(wish)
-    return purchase.status === 503 && purchase.seen === 'refused' ? insist(wish) : purchase
-  }
-
   async function lane(protocol: Protocol): Promise<void> {
     const { over } = stage.market()
     while (!isOver && !over.aborted) {
@@ -55,7 +49,7 @@ export function gatherBuyers(stage: Stage): Buyers {
     purchases,
     async all() {
       const wanted = PROTOCOLS.flatMap((protocol) => wishes[protocol])
-      for (const { kind, protocol, status, body } of await Promise.all(wanted.map(insist)))
+      for (const { kind, protocol, status, body } of await Promise.all(wanted.map(fulfil)))
         if (status !== 200) throw new Error(`${kind} by ${protocol} ended with ${status}: ${body}`)
     },
     goOn() {
