@@ -6,7 +6,6 @@ import { type Exchange, systemExchange } from '../base/outgoing.ts'
 import { noWaypoint, type Waypoint } from '../base/waypoint.ts'
 import type { RpcTransport } from '../chain/transport.ts'
 import type { Config } from '../config/config.ts'
-import { isPublishedAddress } from '../config/published.ts'
 import { declareRails } from '../domain/rail.ts'
 import type { Route } from '../domain/route.ts'
 import type { RailKind } from '../rails/kind.ts'
@@ -77,7 +76,7 @@ export async function layGround(config: Config, parts: Parts): Promise<Ground> {
   declareRails(rails)
   const database = parts.database ?? (await openStore(config, { clock, random, log }))
   const patient = patientDatabase(database, { clock, log })
-  await refuseOtherMode(patient, { mode: config.mode, isPlayTill: isPublishedAddress })
+  await refuseOtherMode(patient, config.mode)
   await bringUpToDate(patient, config, log)
   await stampMode(patient, config.mode)
   const extraRoutes = (await parts.furnish?.(database)) ?? []

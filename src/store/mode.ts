@@ -5,38 +5,18 @@ import { statement } from './statement.ts'
 /** Play money or real. */
 type StoreMode = 'sandbox' | 'production'
 
-type Wanted = {
-  readonly mode: StoreMode
-  /** Is this where a sandbox is paid? No production takes such an address. */
-  readonly isPlayTill: (payTo: string) => boolean
-}
-
-const TABLES = statement<{ has_mode: boolean; has_terms: boolean }>(`
-  select to_regclass('store_mode') is not null as has_mode,
-         to_regclass('shop_terms') is not null as has_terms`)
+const IS_THERE = statement<{ has_mode: boolean }>(`
+  select to_regclass('store_mode') is not null as has_mode`)
 
 const READ = statement<{ mode: StoreMode }>(`
   select mode
   from store_mode`)
 
 /** Before anything is written, the schema included: play money and real never share a store, nor the people who may spend it. */
-export async function refuseOtherMode(queryable: Queryable, wanted: Wanted): Promise<void> {
-  const { has_mode, has_terms } = (await queryable.query(TABLES)).rows[0]!
-  const stamped = has_mode ? (await queryable.query(READ)).rows[0]?.mode : undefined
-  const known = stamped ?? (has_terms ? await modeByTerms(queryable, wanted.isPlayTill) : null)
-  if (known !== null && known !== wanted.mode) throw otherMode(known)
-}
-
-// Of a store that is not up to date: nothing but what it always had.
-const TILLS = statement<{ pay_to: string }>(`
-  select distinct pay_to
-  from shop_terms`)
-
-/** Of a store that was never stamped: where it was paid tells. Null: it is new. */
-async function modeByTerms(queryable: Queryable, isPlayTill: Wanted['isPlayTill']): Promise<StoreMode | null> {
-  const { rows } = await queryable.query(TILLS)
-  if (rows.length === 0) return null
-  return rows.some(({ pay_to }) => isPlayTill(pay_to)) ? 'sandbox' : 'production'
+export async function refuseOtherMode(queryable: Queryable, mode: StoreMode): Promise<void> {
+  if (!(await queryable.query(IS_THERE)).rows[0]!.has_mode) return
+  const stamped = (await queryable.query(READ)).rows[0]
+  if (stamped && stamped.mode !== mode) throw otherMode(stamped.mode)
 }
 
 const STAMP = statement(`

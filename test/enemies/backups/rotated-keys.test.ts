@@ -6,7 +6,6 @@ import { Secret } from '../../../src/base/secret.ts'
 import { refundOrder } from '../../../src/checkout/refund.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { copyDatabase } from '../../../src/store/copy.ts'
-import { migrate } from '../../../src/store/migrate.ts'
 import { buy, buyUrl, impatiently, LOT, LOT_PRICE, payFor } from '../../operations/desk.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
 import { withTreasury } from '../../support/configured.ts'
@@ -97,26 +96,4 @@ test('E57: a key that was emptied by hand makes a shop doubt its books once, and
     answers.push(sent.status)
   }
   assert.deepEqual(answers, [409, 200])
-})
-
-test('E57: the keys that a journal knows from before they were written down are known after an upgrade', async (t) => {
-  const { shop, buyer } = await startWithBackup(t)
-  const { db } = shop.store
-  const { body } = await buy(shop, x402UnderTest, buyer)
-  await refundOrder(shop.service.checkout, body.orderId, { reason: 'late', by: 'ada' })
-  const native = async () => {
-    const rows = await db.query<{ role: string }>(
-      `select role, signer from signing_keys where chain_id = ${shop.chains.native.chainId} and role <> 'crafter' order by role`,
-    )
-    return rows.rows
-  }
-  const written = await native()
-  await db.query('drop table signing_keys')
-  await db.query(`delete from schema_migrations where name = '0018_signing_keys.sql'`)
-  await migrate(db)
-  assert.deepEqual(await native(), written)
-  assert.deepEqual(
-    written.map(({ role }) => role),
-    ['minter', 'settler', 'treasury'],
-  )
 })
