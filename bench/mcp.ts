@@ -182,7 +182,7 @@ const starters: Readonly<Record<Name, () => Promise<number>>> = {
       isVital: () => false,
       refusal: () => ({ status: 503, headers: {}, body: null }),
     }
-    return (await startServer({ app, http, limits: defaultLimits, log: silentLog })).port
+    return (await startServer({ app, http, limits: defaultLimits, log: silentLog, onTurnedAway() {} })).port
   },
 
   async 'bare Hono'() {

@@ -13,7 +13,7 @@ export type Limits = {
   /** An answer of which nothing is taken for so long is given up, and its socket with it. */
   readonly writeMsMax: number
   readonly connectionsMax: number
-  /** Per client address, where clients connect to us and not to a proxy of ours. */
+  /** At work at once, per client address, where clients connect to us and not to a proxy of ours. Four times as many may be open. */
   readonly connectionsPerClientMax: number
   /** Requests of one socket that have no answer yet; one more and the socket is cut. */
   readonly pipelineMax: number
@@ -78,7 +78,7 @@ export const defaultLimits: Limits = {
   keepAliveMs: 5_000,
   writeMsMax: 10_000,
   connectionsMax: 10_000,
-  connectionsPerClientMax: 256,
+  connectionsPerClientMax: 1_024,
   pipelineMax: 32,
   requestsMax: 1_000,
   purchasesMax: 600,

@@ -1,4 +1,5 @@
 import type { HttpApp } from '../api/http/serving.ts'
+import type { ShopMeter } from '../api/operator/metrics.ts'
 import type { OperatorRoute } from '../api/operator/route.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
@@ -20,6 +21,7 @@ export type Assembly = {
   readonly app: HttpApp
   readonly checkout: Checkout
   readonly operations: Operations
+  readonly meter: ShopMeter
   readonly routes: readonly Route[]
   readonly operatorRoutes: readonly OperatorRoute[]
   readonly database: Database
@@ -40,13 +42,14 @@ export async function assemble(config: Config, parts: Parts = {}): Promise<Assem
   const stopping = new AbortController()
   if (ownClock) await patiently(() => keepTime(ownClock, database, log, stopping.signal), { clock, log })
   const opened = await openCheckout(config, ground)
-  const { checkout, operations } = opened
+  const { checkout, operations, meter } = opened
   const { app, table, operatorRoutes, limiter } = await openDoor(config, ground, opened)
   let worker: ReturnType<typeof startWorker> | null = null
   return {
     app,
     checkout,
     operations,
+    meter,
     routes: table,
     operatorRoutes,
     database,

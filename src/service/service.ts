@@ -18,9 +18,9 @@ export type Service = Pick<Assembly, 'checkout' | 'operations' | 'routes' | 'ope
 export async function startService(config: Config, parts: Parts = {}): Promise<Service> {
   const { http, limits } = config
   const shop = await assemble(config, parts)
-  const { app, checkout, operations, routes, operatorRoutes, database, clock, log } = shop
+  const { app, checkout, operations, meter, routes, operatorRoutes, database, clock, log } = shop
   await shop.begin()
-  const server = await startServer({ app, http, limits, log })
+  const server = await startServer({ app, http, limits, log, onTurnedAway: meter.limited })
   const { port } = server
   return {
     url: `http://${http.host.includes(':') ? `[${http.host}]` : http.host}:${port}`,

@@ -16,7 +16,7 @@ async function bytesOf(reply: Reply, request: string): Promise<Buffer> {
   const server = createServer(async (incoming, outgoing) => {
     if (incoming.url === '/end') return void outgoing.writeHead(200, { Connection: 'close' }).end()
     try {
-      await send({ incoming, outgoing, peer: 'unknown', onGone() {} }, reply, stopping.signal)
+      await send({ incoming, outgoing, peer: 'unknown', isExcess: false, onGone() {} }, reply, stopping.signal)
     } catch {
       outgoing.destroy()
     }

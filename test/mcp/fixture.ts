@@ -139,7 +139,7 @@ export function fixtureEndpoint(http: HttpConfig, log = silentLog): McpEndpoint 
 export async function startFixture(): Promise<{ readonly url: string; stop(): Promise<void> }> {
   const stopping = new AbortController()
   const server = createServer(async (incoming, outgoing) => {
-    const exchange = { incoming, outgoing, peer: 'unknown', onGone() {} }
+    const exchange = { incoming, outgoing, peer: 'unknown', isExcess: false, onGone() {} }
     await send(exchange, await endpoint(requestOf(incoming), {}), stopping.signal)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

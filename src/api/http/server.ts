@@ -7,7 +7,7 @@ import type { HttpConfig } from '../../config/config.ts'
 import type { Limits } from '../../config/limits.ts'
 import { rawReply } from './reply.ts'
 import { createServing, type HttpApp } from './serving.ts'
-import { createConnectionCap, createPipelines, createWriteWatch, type Pipelines } from './sockets.ts'
+import { createPipelines, createWriteWatch, type Pipelines } from './sockets.ts'
 
 type HttpServer = {
   readonly port: number
@@ -22,18 +22,21 @@ type ServerOptions = {
   readonly http: HttpConfig
   readonly limits: Limits
   readonly log: Log
+  /** Hears of every connection that was refused or cut because there were too many. */
+  readonly onTurnedAway: (what: 'connections' | 'sockets') => void
 }
 
 /** Bytes on sockets become requests here, and answers become bytes. What they mean is the app's business. */
-export async function startServer({ app, http, limits, log }: ServerOptions): Promise<HttpServer> {
+export async function startServer({ app, http, limits, log, onTurnedAway }: ServerOptions): Promise<HttpServer> {
   const draining = new AbortController()
   const writes = createWriteWatch(limits.writeMsMax)
-  const pipelines = createPipelines(limits.pipelineMax)
+  // Behind a proxy all clients come from one address, and the proxy counts them.
+  const atWorkMax = http.proxyHops === 0 ? limits.connectionsPerClientMax : Number.POSITIVE_INFINITY
+  const pipelines = createPipelines({ lengthMax: limits.pipelineMax, atWorkMax, onTurnedAway })
   const { handle, idle } = createServing({ app, limits, log, pipelines, writes, draining: draining.signal })
   const server = createListener(limits)
   server.on('connection', pipelines.open)
-  // Behind a proxy all clients come from one address, and the proxy counts them.
-  if (http.proxyHops === 0) server.on('connection', createConnectionCap(limits.connectionsPerClientMax))
+  server.on('drop', () => onTurnedAway('sockets'))
   server.on('request', (incoming, outgoing) => void handle(incoming, outgoing))
   server.on('checkContinue', (incoming, outgoing) => void handle(incoming, outgoing, () => outgoing.writeContinue()))
   server.on('checkExpectation', (incoming, outgoing) => void handle(incoming, outgoing))

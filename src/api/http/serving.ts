@@ -43,12 +43,12 @@ export function createServing({ app, limits, log, pipelines, writes, draining }:
   let onIdle = () => {}
 
   /** A request whose sender takes their time holds no place; it gets one back when there is one. */
-  async function arrived<Body>(method: string | undefined, body: Promise<Body>): Promise<Body> {
+  async function arrived<Body>(exchange: OpenExchange, body: Promise<Body>): Promise<Body> {
     underWay--
     const whole = await body.finally(() => {
       underWay++
     })
-    if (underWay > limits.requestsMax) throw overloaded(method)
+    if (underWay > limits.requestsMax) throw overloaded(exchange)
     return whole
   }
 
@@ -57,7 +57,7 @@ export function createServing({ app, limits, log, pipelines, writes, draining }:
     let isBodyRefused = wantBody !== undefined
     const request = requestOf(incoming, {
       peer,
-      arrived: (body) => arrived(incoming.method, body),
+      arrived: (body) => arrived(exchange, body),
       wantBody() {
         isBodyRefused = false
         wantBody?.()
@@ -66,14 +66,14 @@ export function createServing({ app, limits, log, pipelines, writes, draining }:
     let reply: Reply
     underWay++
     try {
-      const isTooMuch = underWay > limits.requestsMax && !app.isVital(request)
+      const isTooMuch = (exchange.isExcess || underWay > limits.requestsMax) && !app.isVital(request)
       // Waited for even where it is there: only then has Node's parser seen the end of the request.
-      reply = await (isTooMuch ? app.refusal(overloaded(incoming.method), request) : app.answer(request))
+      reply = await (isTooMuch ? app.refusal(overloaded(exchange), request) : app.answer(request))
     } finally {
       underWay--
     }
     if (!incoming.complete && !isBodyRefused) await discardRest(incoming)
-    const isLast = !incoming.complete || draining.aborted
+    const isLast = !incoming.complete || exchange.isExcess || draining.aborted
     const sent = deliver(exchange, isLast ? closing(reply) : reply, writes, draining)
     if (sent !== undefined) await sent
   }
@@ -129,9 +129,16 @@ function closing(reply: Reply): Reply {
 }
 
 /** What only reads pays by a header or not at all. A body was not looked at, and may hold a payment: of that nothing is claimed. */
-function overloaded(method: string | undefined): Problem {
+function overloaded({ incoming: { method }, isExcess }: OpenExchange): Problem {
   const claim = method === 'GET' || method === 'HEAD' ? {} : ({ taken: 'unknown' } as const)
-  return new Problem('overloaded', 'Too many requests are under way; this one was not looked at.', claim)
+  const unseen = 'this one was not looked at. Send the same request again, with the same payment.'
+  // A place of an address is free as soon as any of its requests is answered.
+  return isExcess
+    ? new Problem('overloaded', `Your address has too many requests under way; ${unseen}`, {
+        ...claim,
+        afterSeconds: 1,
+      })
+    : new Problem('overloaded', `Too many requests are under way; ${unseen}`, claim)
 }
 
 /** To the operating system. */

@@ -11,13 +11,15 @@ export type OpenExchange = {
   readonly outgoing: ServerResponse
   /** Who is at the other end (`clientKey`). Asked when the socket was opened: of one that has closed, nobody can tell. */
   readonly peer: string
+  /** The address has as many connections at work as it may: this request is not looked at, and its answer is the last on its connection. */
+  readonly isExcess: boolean
   /** Called when the connection goes: an answer that stands behind another hears nothing of it by itself. */
   onGone(): void
 }
 
 /** The requests of each socket that have no answer yet; more than one when a client does not wait for answers. */
 export type Pipelines = {
-  /** A socket was opened. Nothing is known of it any more when it has closed. */
+  /** A socket was opened; one too many is cut. Nothing is known of it any more when it has closed. */
   open(socket: Socket): void
   of(socket: Duplex): readonly OpenExchange[]
   /** Null, and the end of the socket, when it has too many already. */
@@ -27,19 +29,53 @@ export type Pipelines = {
   doom(socket: Duplex): boolean
 }
 
-type Line = { readonly peer: string; readonly exchanges: Set<OpenExchange>; isDoomed: boolean }
+type Line = { readonly peer: Peer; readonly exchanges: Set<OpenExchange>; isExcess: boolean; isDoomed: boolean }
 
-export function createPipelines(lengthMax: number): Pipelines {
+/** One address. Only a connection with a request holds a place: clients leave idle ones behind, and some open one that they never use. */
+type Peer = { readonly key: string; open: number; readonly atWork: Set<Line> }
+
+type PipelineOptions = {
+  readonly lengthMax: number
+  /** Connections of one address that have a request at the same time. */
+  readonly atWorkMax: number
+  /** `connections`: one more was refused, in words. `sockets`: one was cut. */
+  readonly onTurnedAway: (what: 'connections' | 'sockets') => void
+}
+
+/** So many connections are open for each that may be at work. The others are idle, or have yet to send the request that is refused. */
+const OPEN_PER_WORKING = 4
+
+export function createPipelines({ lengthMax, atWorkMax, onTurnedAway }: PipelineOptions): Pipelines {
   // State of open sockets and no cache: nothing here could be found out again, and an entry ends with its socket.
   const lines = new Map<Duplex, Line>()
+  const peers = new Map<string, Peer>()
+
+  function takePlace(line: Line): void {
+    const { atWork } = line.peer
+    if (line.isExcess || atWork.has(line)) return
+    line.isExcess = atWork.size >= atWorkMax
+    if (line.isExcess) onTurnedAway('connections')
+    else atWork.add(line)
+  }
 
   return {
     open(socket) {
-      const exchanges = new Set<OpenExchange>()
-      lines.set(socket, { peer: clientKey(socket.remoteAddress ?? ''), exchanges, isDoomed: false })
+      const key = clientKey(socket.remoteAddress ?? '')
+      const peer = peers.get(key) ?? { key, open: 0, atWork: new Set() }
+      if (peer.open >= atWorkMax * OPEN_PER_WORKING) {
+        onTurnedAway('sockets')
+        socket.destroy()
+        return
+      }
+      peers.set(key, peer)
+      peer.open++
+      const line = { peer, exchanges: new Set<OpenExchange>(), isExcess: false, isDoomed: false }
+      lines.set(socket, line)
       socket.once('close', () => {
         lines.delete(socket)
-        for (const exchange of exchanges) exchange.onGone()
+        peer.atWork.delete(line)
+        if (--peer.open === 0) peers.delete(key)
+        for (const exchange of line.exchanges) exchange.onGone()
       })
     },
     of: (socket) => [...(lines.get(socket)?.exchanges ?? [])],
@@ -52,12 +88,16 @@ export function createPipelines(lengthMax: number): Pipelines {
         socket.resetAndDestroy()
         return null
       }
-      const exchange = { incoming, outgoing, peer: line.peer, onGone() {} }
+      takePlace(line)
+      const exchange = { incoming, outgoing, peer: line.peer.key, isExcess: line.isExcess, onGone() {} }
       line.exchanges.add(exchange)
       return exchange
     },
     leave(exchange) {
-      lines.get(exchange.incoming.socket)?.exchanges.delete(exchange)
+      const line = lines.get(exchange.incoming.socket)
+      if (line === undefined) return
+      line.exchanges.delete(exchange)
+      if (line.exchanges.size === 0) line.peer.atWork.delete(line)
     },
     doom(socket) {
       const line = lines.get(socket)
@@ -124,23 +164,4 @@ export function createWriteWatch(stillMsMax: number): WriteWatch {
 /** What the system has taken. It moves by whole writes, which is why no large one is made (PIECE_BYTES in send.ts). */
 function takenBy(socket: Socket): number {
   return socket.bytesWritten - socket.writableLength
-}
-
-/** Lets a client have so many connections and cuts the next one. For sockets whose other end is the client and no proxy. */
-export function createConnectionCap(perClientMax: number): (socket: Socket) => void {
-  const open = new Map<string, number>()
-  return (socket) => {
-    const client = clientKey(socket.remoteAddress ?? '')
-    const count = open.get(client) ?? 0
-    if (count >= perClientMax) {
-      socket.destroy()
-      return
-    }
-    open.set(client, count + 1)
-    socket.once('close', () => {
-      const left = open.get(client)! - 1
-      if (left === 0) open.delete(client)
-      else open.set(client, left)
-    })
-  }
 }

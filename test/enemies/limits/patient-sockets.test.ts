@@ -8,6 +8,7 @@ import { fundedWallet, post } from '../../support/buyers.ts'
 import { x402UnderTest } from '../../support/credentials.ts'
 import { startShop, type TestShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
+import { verifies } from '../../support/verifies.ts'
 import { head, openMute } from './mute-socket.ts'
 
 // Sockets that are opened and kept, bodies that do not end, questions that nobody limits: none of them takes a place from anybody.
@@ -96,8 +97,9 @@ describe('connections of one client', () => {
   }
 
   test('are counted, and one too many is closed; who closes one may open another', async () => {
-    await withShop(limited({ connectionsPerClientMax: 5 }), async (shop) => {
-      const { wires, closed } = await opened(shop, 8)
+    verifies('D9.9')
+    await withShop(limited({ connectionsPerClientMax: 2 }), async (shop) => {
+      const { wires, closed } = await opened(shop, 11)
       await until(() => closed() === 3)
       for (const { socket } of wires) socket.destroy()
       await until(async () => (await fetch(`${shop.url}/health/live`).catch(() => null))?.status === 200)
@@ -105,7 +107,7 @@ describe('connections of one client', () => {
   })
 
   test('are the proxy’s behind a proxy', async () => {
-    await withShop(limited({ connectionsPerClientMax: 5 }, { proxyHops: 1 }), async (shop) => {
+    await withShop(limited({ connectionsPerClientMax: 2 }, { proxyHops: 1 }), async (shop) => {
       const { wires, closed } = await opened(shop, 20)
       for (const wire of wires) {
         wire.write(head('GET', '/health/live'))
