@@ -1,19 +1,11 @@
 import type {
   Abi,
-  AbiEvent,
   ContractFunctionArgs,
   ContractFunctionName,
   ContractFunctionReturnType,
   DecodeEventLogReturnType,
 } from 'viem'
-import {
-  decodeEventLog as decode,
-  decodeErrorResult,
-  decodeFunctionResult,
-  encodeFunctionData,
-  getAbiItem,
-  toEventSelector,
-} from 'viem/utils'
+import { decodeEventLog as decode, decodeErrorResult, decodeFunctionResult, encodeFunctionData } from 'viem/utils'
 import type { Address } from '../base/address.ts'
 import type { Hex } from '../base/hex.ts'
 import { Problem } from '../base/problem.ts'
@@ -133,11 +125,6 @@ export function revertedOf(error: RpcError, abi: Abi): Error {
   } catch {
     return new Reverted(`with ${data.slice(0, 10)}`, [], error)
   }
-}
-
-/** What a log of this event begins with. */
-export function eventTopic(abi: Abi, name: string): Hex {
-  return toEventSelector(getAbiItem({ abi, name }) as AbiEvent)
 }
 
 /** An event of this contract, or null when the log is of another kind. */

@@ -35,7 +35,7 @@ export async function quarantineArrival(
   { reason, identity }: { readonly reason: string; readonly identity: string | null },
 ): Promise<Arrival | null> {
   const claim = await freeName(context, identity)
-  if (arrival.amount < context.policy.refundAtLeast)
+  if (arrival.amount < till.rail.refundAtLeast)
     return changeArrival(context.db, arrival, { to: 'dust', reason, claim, event: null })
   return changeAndTell(context, till, arrival, { to: 'held', reason, claim, type: 'payment.orphaned' })
 }

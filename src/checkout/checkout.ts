@@ -47,8 +47,8 @@ export type Checkout = {
   sendBack(rail: RailName, orphaned: OrphanedPayment): Promise<SentBack>
   /** The public address that tells what became of a payment. */
   paymentUrl(rail: RailName, reference: string): string
-  /** A place for a request that waits for its payer's transaction to show. Null: all are taken. Call what is returned to leave. */
-  enterWaitingRoom(): (() => void) | null
+  /** A place for a request that waits for its payer's transaction to show. Null: all are taken, or this client's share. Call what is returned to leave. */
+  enterWaitingRoom(client: string): (() => void) | null
   /** Orders that this process works on right now, so that a twin request can wait for the same end. */
   readonly running: Map<string, Promise<Order>>
 }

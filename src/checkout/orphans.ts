@@ -19,11 +19,12 @@ const WORK_MS_MAX = 60_000
 
 /** Looks into arrivals that no order has claimed for long enough, and sends back those that stay orphaned. */
 export async function workOrphans(context: ReconcileContext, till: Till): Promise<void> {
-  await sweepDust(context.db, till.id, context.policy)
+  const policy = { ...context.policy, refundAtLeast: till.rail.refundAtLeast }
+  await sweepDust(context.db, till.id, policy)
   const end = context.clock.now() + WORK_MS_MAX
   const seen = new Set<string>()
   for (;;) {
-    const due = await dueArrivals(context.db, till.id, { ...context.policy, limit: PAGE })
+    const due = await dueArrivals(context.db, till.id, { ...policy, limit: PAGE })
     const fresh = due.filter(({ id, state }) => !seen.has(`${state} ${id}`))
     if (fresh.length === 0) return
     for (const arrival of fresh) {
@@ -109,7 +110,7 @@ export async function obstacleToReturn(
 ): Promise<string | null> {
   const { sender, amount } = arrival
   if (!context.policy.refundsOrphans) return 'Orphans wait for a person here.'
-  if (amount < context.policy.refundAtLeast) return 'It is too little to be sent back by itself.'
+  if (amount < till.rail.refundAtLeast) return 'It is too little to be sent back by itself.'
   if (await isAfterQuarantine(context, arrival))
     return 'The books were put back shortly before it came; whether it had bought something must be found out first.'
   if (await context.isBlocked(sender)) return 'Its sender is blocked.'

@@ -10,6 +10,8 @@ export type PurchaseRequest<Input> = {
   /** Makes the rail's challenge for it. */
   readonly challenge: Challenger
   readonly incoming: Incoming
+  /** Whom allowances are counted for. */
+  readonly client: string
   /** The body's bytes as sent; null when there is none, or it is `{}`. */
   readonly body: Uint8Array | null
   readonly bodyIsBound: boolean

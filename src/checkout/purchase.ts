@@ -180,14 +180,14 @@ function challenge<Input extends JsonObject>(
 ): Outcome {
   const { good, rail } = offer
   checkout.meter.challenged(good.surface, rail.name, problem.code, problem.message)
-  return { kind: 'challenged', why, problem, price, wire: request.challenge(termsOf(offer, request, price), problem) }
+  return {
+    kind: 'challenged',
+    why,
+    problem,
+    price,
+    wire: request.challenge({ ...askedOf(offer, request), price }, problem),
+  }
 }
-
-/**
- * A price may be shown for a moment after it was replaced: replicas keep a reading for two seconds, an import commits a moment after it
- * wrote, and the clock of the store is not ours. A payer who was quoted in that moment gets the whole life of the quote.
- */
-const PRICE_LAG_MS = 10_000
 
 /** Takes a new payment. One that a stranger has carried to the chain fails every check; its payer must not be asked to pay again, so it is sent back. */
 async function buyOrSendBack<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
@@ -212,9 +212,10 @@ async function verifyAndTake<Input extends JsonObject>(call: PaidCall<Input>): P
   const { checkout, offer, request, credential } = call
   const input = request.parse()
   if (credential.funds === 'authorized') await checkout.assertSelling(offer.good.surface, offer.rail.name)
-  const quotedSince = checkout.clock.now() - checkout.limits.challengeTtlMs - PRICE_LAG_MS
-  const quoted = await agreedPrice(offer.price, input, credential, quotedSince)
-  const verified = await verify(call, termsOf(offer, request, quoted.price))
+  const asked = askedOf(offer, request)
+  const quoted = offer.rail.quoted(credential, asked)
+  const { price, objection } = await agreedPrice(offer.price, input, quoted, credential)
+  const verified = await verify(call, { ...asked, price })
   switch (verified.kind) {
     case 'unseen':
       throw new Problem(
@@ -225,7 +226,7 @@ async function verifyAndTake<Input extends JsonObject>(call: PaidCall<Input>): P
     case 'orphaned':
       throw await returnPayment(call, verified)
     case 'pays':
-      return take(call, input, { objection: quoted.objection, ...verified.payment })
+      return take(call, input, { objection, ...verified.payment })
   }
 }
 
@@ -260,12 +261,14 @@ const UNSEEN_SECONDS = 2
 
 /** A payment that its payer sends may take a moment to show on the chain. A few requests may wait for that; nothing is stored before it shows. */
 async function verify<Input extends JsonObject>(
-  { checkout, offer, credential }: PaidCall<Input>,
+  { checkout, offer, request, credential }: PaidCall<Input>,
   terms: Terms,
 ): Promise<Verified> {
   const look = () => offer.rail.verify(credential, terms)
   const first = await look()
-  const leave = first.kind === 'unseen' ? checkout.enterWaitingRoom() : null
+  // What answers no challenge of ours pays nobody here, and is not waited for.
+  const mayPay = first.kind === 'unseen' && credential.challengeOfOurs() !== null
+  const leave = mayPay ? checkout.enterWaitingRoom(request.client) : null
   if (leave === null) return first
   try {
     const lookAgain = async () => {
@@ -309,12 +312,11 @@ async function answer<Input extends JsonObject>(
   }
 }
 
-function termsOf<Input>(
+function askedOf<Input>(
   { good }: Pick<Offer<Input>, 'good'>,
   { resource, body, bodyIsBound, flowId }: PurchaseRequest<Input>,
-  price: Usd,
-): Terms {
-  return { price, resource, body, bodyIsBound, payerActs: good.payerActs ?? false, flowId }
+): Omit<Terms, 'price'> {
+  return { resource, body, bodyIsBound, payerActs: good.payerActs ?? false, flowId }
 }
 
 /** What a 402 asks for: the price of this very request, and only where there is no request the lowest there is. */

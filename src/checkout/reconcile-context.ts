@@ -31,8 +31,6 @@ export type ReconcilePolicy = {
   readonly refundAfterSeconds: number
   /** False: every orphaned payment waits for an operator. A shop must not send back the money of others that are paid at the same address. */
   readonly refundsOrphans: boolean
-  /** Smaller sums are not sent back automatically: it would cost more than it returns, and strangers could make the shop spend it. */
-  readonly refundAtLeast: bigint
   /** Automatic refunds of a day; what goes beyond waits for an operator. */
   readonly refundsPerDay: bigint
   /** So many blocks are read again each time, because the chain may have reorganised them. */

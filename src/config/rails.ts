@@ -8,6 +8,11 @@ import { list, type OptionReader } from './options.ts'
 /** Which protocols sell. */
 export type Protocols = { readonly x402: boolean; readonly mpp: boolean }
 
+/** What signs the quotes of a protocol that has no secret for that: any value that all replicas of the shop have, and only they. */
+export function challengeSecrets({ mpp, receipts }: Pick<Config, 'mpp' | 'receipts'>): MppConfig['secrets'] {
+  return mpp?.secrets ?? [receipts.key]
+}
+
 /** A protocol that is switched off while its options are still there is retired: it finishes what it sold. */
 export function readRails(
   read: OptionReader,

@@ -26,16 +26,12 @@ export type ListedPrice = {
   /** The price while no operator has set another. */
   readonly usual: Usd
   now(): Usd | Promise<Usd>
-  /** Is it the price, or was it at any moment since? Asked of the store, not of a cached copy. */
-  was(price: Usd, since: number): Promise<boolean>
 }
 
 export type LivePrice<Input> = {
   readonly kind: 'live'
   /** The exact price. Throws 404 for what does not exist and 409 for what is gone, paid or not. */
   of(input: Input): Usd | Promise<Usd>
-  /** Does this request cost so much, or did it at any moment since? What was quoted keeps its price until the quote ends. */
-  was(input: Input, price: Usd, since: number): Promise<boolean>
   /** The lowest and highest unit price on offer now, or null when nothing is: what a price question is answered with. */
   range(): Promise<{ readonly lowest: Usd; readonly highest: Usd } | null>
 }

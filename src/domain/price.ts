@@ -31,26 +31,22 @@ async function lowestPrice<Input>(price: LivePrice<Input>): Promise<Usd> {
 }
 
 /**
- * What this payment is compared with: the price now, or the one that the payer was quoted, if it was the price at some moment since then.
- * Where nothing can be asked for the request any more, money that has moved already is taken down all the same, with what speaks against
- * it.
+ * What this payment is compared with: the price that its payer was quoted, else the price now. Where nothing can be asked for the request any
+ * more, money that has moved already is taken down all the same, with what speaks against it.
  */
 export async function agreedPrice<Input>(
   price: Price<Input>,
   input: Input,
-  { amount, funds }: Pick<Credential, 'amount' | 'funds'>,
-  quotedSince: number,
+  quoted: Usd | null,
+  { funds }: Pick<Credential, 'funds'>,
 ): Promise<Quoted> {
-  const paid = usd(amount)
-  const isAgreed = () => (price.kind === 'listed' ? price.was(paid, quotedSince) : price.was(input, paid, quotedSince))
   try {
     const now = await priceOf(price, input)
-    if (now === amount || amount === 0n) return { price: now }
-    return { price: (await isAgreed()) ? paid : now }
+    return { price: quoted ?? now }
   } catch (error) {
     if (funds !== 'captured' || !isProblem(error)) throw error
     // What the shop itself must mend is no objection: the money is there, and its good is owed as soon as that is done.
-    if (error.code === 'surface_closed' && (await isAgreed())) return { price: paid }
+    if (error.code === 'surface_closed' && quoted !== null) return { price: quoted }
     if (error.status >= 500) throw error
     return { price: NO_PRICE, objection: error }
   }

@@ -253,6 +253,8 @@ export type Rail = RailTraits & {
   readonly currency: string
   readonly asset: Address
   readonly payTo: Address
+  /** The least orphaned payment that goes back automatically: below it, to send it back may cost more than it is. */
+  readonly refundAtLeast: bigint
   /** Tells of new blocks of its chain: a payment that was not there before may be in one. */
   readonly heads?: NewHeads
   /** Loads beforehand what its first payment would have to wait for. */
@@ -261,6 +263,8 @@ export type Rail = RailTraits & {
   challenger(resource: Resource): Challenger
   /** The credential in a request: null when absent; throws Problem when unreadable. Cheap, no cryptography. */
   read(incoming: Incoming): Credential | null
+  /** The price that a challenge of ours, which still holds, asked for this very request. Null: it carries none. Asks no node. */
+  quoted(credential: Credential, asked: Omit<Terms, 'price'>): Usd | null
   /** Moves nothing. Throws Problem when this credential does not pay these terms, and nothing was taken by it. */
   verify(credential: Credential, terms: Terms): Promise<Verified>
   /** The name of the payment behind a transfer to the till; null when it has none. Throws Problem while the chain does not show the transfer. */
@@ -319,6 +323,8 @@ export type Credential = {
    * replica may have better ones.
    */
   readonly signedDigest: string | null
+  /** The challenge of ours that it answers, proven by our keyed digest, for whatever request and price; null: it carries none. */
+  challengeOfOurs(): string | null
   /**
    * Who shows it? `buyer`: the caller knows what only the payer and the shop know. `anybody`: the proof is good, but the chain shows it to all.
    * `nobody`: the proof is false. Asked only on replay, when the digest of the proof differs.

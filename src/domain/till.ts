@@ -6,9 +6,6 @@ import type { Lease } from './lease.ts'
 import { type Rail, railNameSchema } from './rail.ts'
 import type { MissingSend } from './send-watch.ts'
 
-/** An orphaned payment of less than this is not sent back automatically: strangers could make the shop spend more than they do. */
-export const REFUND_AT_LEAST = 100_000n
-
 /** A transfer to a till, as the chain shows it. */
 export type Transfer = {
   readonly transaction: Hash

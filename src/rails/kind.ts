@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
 import type { Exchange } from '../base/outgoing.ts'
+import type { Secret } from '../base/secret.ts'
 import type { Waypoint } from '../base/waypoint.ts'
 import type { ChainAccess } from '../chain/access.ts'
 import type { Rpc } from '../chain/rpc.ts'
@@ -68,6 +69,8 @@ export type RailParts = {
   readonly log: Log
   readonly waypoint: Waypoint
   readonly random: Random
+  /** Sign quotes where a rail has no secret of its own for that: the first issues, all are accepted. */
+  readonly challengeSecrets: readonly [Secret, ...Secret[]]
   /** Asks what is outside: a facilitator. */
   readonly exchange: Exchange
   readonly serviceName: string

@@ -62,7 +62,6 @@ function listed(prices: GoodPrices, good: GoodName, usual: Usd): ListedPrice {
     kind: 'listed',
     usual,
     now: () => prices.now({ good, usual }),
-    was: (price, since) => prices.was({ good, usual }, price, since),
   }
 }
 

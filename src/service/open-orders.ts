@@ -29,10 +29,13 @@ const REMEDY =
   'set to false; for another network, name the earlier configuration in SUTLER_RETIRED_ENV. Their orders are then finished, and nothing more is sold. ' +
   'For another token on the same network, open with the earlier one, paused, until nothing is open in it'
 
+/** What some rail sends back automatically, at the least. */
+const REFUND_AT_LEAST = 1_000n
+
 /** The same for money that came without a purchase, or whose order was given up: only the rail that it came by can send it back. */
-export async function assertAllReturnable(database: Database, { tills, policy }: ReconcileContext): Promise<void> {
+export async function assertAllReturnable(database: Database, { tills }: ReconcileContext): Promise<void> {
   const known = tills.map(({ id }) => id)
-  const stranded = await strandedMoney(database, known, policy)
+  const stranded = await strandedMoney(database, known, { refundAtLeast: REFUND_AT_LEAST })
   if (stranded.length === 0) return
   const named = stranded.map(({ till, count, example }) => `${count} at ${till}, such as ${example}`)
   throw new Error(

@@ -9,6 +9,7 @@ import { createReceiptSigner } from '../checkout/receipt.ts'
 import { sendBack } from '../checkout/send-back.ts'
 import { createStoreMemory, isInDoubt, type StoreMemory } from '../checkout/store-memory.ts'
 import type { Config } from '../config/config.ts'
+import { challengeSecrets } from '../config/rails.ts'
 import type { Shelf } from '../domain/catalog.ts'
 import type { SurfaceName } from '../domain/good.ts'
 import type { Offer, OfferKey } from '../domain/offer.ts'
@@ -148,6 +149,7 @@ async function openPayments(
     serviceName: service.name,
     past,
     secondOpinionFrom: operations.secondOpinionFrom,
+    challengeSecrets: challengeSecrets(config),
   })
   if (!startsCold) await warmUp(rails, log)
   const selling = accounts.filter(({ isSelling }) => isSelling)
@@ -290,14 +292,24 @@ function orderJobs(database: Database): OrderJobs {
   }
 }
 
+/** No client has more than this part of the places, so that one who makes transactions up leaves room for the others. */
+const SHARE = 1 / 10
+
 /** So many may wait; the next one is told to come back. */
-function createWaitingRoom(places: number): () => (() => void) | null {
+function createWaitingRoom(places: number): Checkout['enterWaitingRoom'] {
+  const share = Math.max(1, Math.floor(places * SHARE))
+  const waiting = new Map<string, number>()
   let taken = 0
-  return () => {
-    if (taken >= places) return null
+  return (client) => {
+    const own = waiting.get(client) ?? 0
+    if (taken >= places || own >= share) return null
     taken++
+    waiting.set(client, own + 1)
     return () => {
       taken--
+      const left = waiting.get(client)! - 1
+      if (left === 0) waiting.delete(client)
+      else waiting.set(client, left)
     }
   }
 }

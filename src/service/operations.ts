@@ -21,7 +21,7 @@ import type { StoreMemory } from '../checkout/store-memory.ts'
 import type { Config } from '../config/config.ts'
 import type { SurfaceName } from '../domain/good.ts'
 import type { Route } from '../domain/route.ts'
-import { REFUND_AT_LEAST, type Till } from '../domain/till.ts'
+import type { Till } from '../domain/till.ts'
 import type { RailAccount } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
 import type { Orders } from '../store/orders/orders.ts'
@@ -203,7 +203,6 @@ function reconcileContextOf(parts: OperationsParts, tills: readonly Till[]): Rec
       orphanAfterSeconds: operations.orphanAfterSeconds,
       refundAfterSeconds: operations.orphanRefundSeconds,
       refundsOrphans: operations.orphans === 'refund',
-      refundAtLeast: REFUND_AT_LEAST,
       refundsPerDay: limits.refundsPerDay,
       rescanBlocks: RESCAN_BLOCKS,
       lookBackBlocks: LOOK_BACK_BLOCKS,

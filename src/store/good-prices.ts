@@ -14,8 +14,6 @@ export type PricedGood = { readonly good: string; readonly usual: Usd }
 export type GoodPrices = {
   /** At most two seconds old, on every replica. */
   now(good: PricedGood): Usd | Promise<Usd>
-  /** Does it cost so much, or did it at any moment since? Read now. */
-  was(good: PricedGood, price: Usd, since: number): Promise<boolean>
 }
 
 /** A new price for a good; null is the usual one again. */
@@ -27,23 +25,10 @@ const ALL = statement<{ good: string; amount: string }>(`
   select good, amount
   from good_prices`)
 
-const WAS = statement<{ held: boolean }>(`
-  select coalesce((select amount from good_prices where good = $1), $2::numeric) = $3::numeric
-      or exists (
-        select
-        from earlier_good_prices
-        where good = $1
-          and amount = $3::numeric
-          and replaced_at > $4) as held`)
-
 export function createGoodPrices(db: Database, clock: Clock): GoodPrices {
   const recent = cachedValue(clock, CACHE_MS, () => readGoodPrices(db))
   return {
     now: ({ good, usual }) => whenThere(recent(), (prices) => prices.get(good) ?? usual),
-    async was({ good, usual }, price, since) {
-      const { rows } = await db.query(WAS, [good, usual.toString(), price.toString(), new Date(since)])
-      return rows[0]?.held === true
-    },
   }
 }
 
@@ -53,7 +38,7 @@ export async function readGoodPrices(queryable: Queryable): Promise<ReadonlyMap<
   return new Map(rows.map(({ good, amount }) => [good, usd(BigInt(amount))]))
 }
 
-// The row is made first, with the price that holds: whoever changes it then leaves that one behind in the history.
+// The row is made first, with the price that holds, so that two who change it at once take turns.
 const PREPARE = statement(`
   insert into good_prices (good, amount)
   select good, usual

@@ -51,7 +51,6 @@ const rideGood: Good<Ride> = {
 const ridePrice: Price<Ride> = {
   kind: 'live',
   of: async (input) => times(rideOf(input).seat, input.seats),
-  was: async () => false,
   range: async () => ({ lowest: rides['comet']!.seat, highest: rides['comet']!.seat }),
 }
 

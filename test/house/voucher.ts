@@ -109,6 +109,7 @@ function open({ network, asset, currency, treasuryKey }: Money, { rpc, sender }:
       content: parsed.data,
       askedAt: null,
       signedDigest: slipIn(slip) && sha256Hex(signature),
+      challengeOfOurs: () => (slipIn(slip) ? slip : null),
       shownBy: async () => (slipIn(slip) ? 'buyer' : 'nobody'),
     }
   }
@@ -133,6 +134,7 @@ function open({ network, asset, currency, treasuryKey }: Money, { rpc, sender }:
     currency,
     asset,
     payTo: TILL,
+    refundAtLeast: 100_000n,
     ...createBalances({ rpc, asset, treasury: treasury.address, clock }),
 
     challenger:
@@ -155,6 +157,8 @@ function open({ network, asset, currency, treasuryKey }: Money, { rpc, sender }:
       const meta = incoming.meta('voucher/payment')
       return meta === undefined ? null : credentialOf(meta)
     },
+
+    quoted: () => null,
 
     async verify(credential, terms): Promise<Verified> {
       const { slip, hash, raw, signature } = credential.content as Voucher

@@ -7,7 +7,7 @@ import { Problem } from '../../src/base/problem.ts'
 import type { Config } from '../../src/config/config.ts'
 import type { Database } from '../../src/store/db.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
-import { x402UnderTest } from '../support/credentials.ts'
+import { withoutClaim, x402UnderTest } from '../support/credentials.ts'
 import { leapingClock } from '../support/leaping-clock.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
@@ -186,7 +186,7 @@ describe('payments', () => {
       x402UnderTest.pay(shop, buyer, await fetch(shop.url + BUY, post(body)))
     const known = await credentialFor(lot)
     assert.equal((await paid(known)).status, 200)
-    const fresh = await credentialFor({ ...lot, quantity: 2 })
+    const fresh = withoutClaim(await credentialFor({ ...lot, quantity: 2 }))
     const before = await x402UnderTest.balance(shop, buyer.address)
     for (let i = 0; i < 3; i++) assert.equal((await paid('e30=')).status, 400)
     const { payment } = await assertRefused(await paid(fresh, { ...lot, quantity: 2 }), 429, 'rate_limited')

@@ -164,7 +164,8 @@ for (const [name, come] of [
     test('too little to be worth the way back opens no case; a person may send it back or keep it all the same', async () => {
       verifies('D17.3')
       const { rail } = stranger
-      const [first, second] = [await stranger.give(10_000n), await stranger.give(20_000n)]
+      const little = rail === x402UnderTest ? 10_000n : 40n
+      const [first, second] = [await stranger.give(little), await stranger.give(2n * little)]
       const report = await reconcileRail(shop, rail, AT_ONCE)
       assert.deepEqual(report.items, [])
       assert.equal((await arrivalOf(first))!.state, 'dust')
@@ -175,7 +176,7 @@ for (const [name, come] of [
       assert.equal((await decide(second, 'keep')).status, 200)
       assert.equal((await decide(first, 'refund')).status, 409)
       assert.equal((await decide(second, 'refund')).status, 409)
-      assert.equal((await rail.balance(shop, stranger.address)) - before, 10_000n)
+      assert.equal((await rail.balance(shop, stranger.address)) - before, little)
       assert.deepEqual((await reconcileRail(shop, rail, AT_ONCE)).items, [])
     })
   })
@@ -185,6 +186,19 @@ describe('a payment that was pushed and never presented', () => {
   const rail = mppPushUnderTest
   const present = (request: object, credential: string) =>
     fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential }))
+
+  test('goes back though it was for the least that is sold here', async () => {
+    verifies('D17.3')
+    const ask = (credential?: string) =>
+      fetch(`${shop.url}/shop/mpp/player-lookup`, post({}, credential ? { [rail.header]: credential } : {}))
+    const before = await rail.balance(shop, buyer.address)
+    const credential = await rail.pay(shop, buyer, await ask())
+    const fee = before - (await rail.balance(shop, buyer.address)) - 20_000n
+    await reconcileRail(shop, rail, AT_ONCE)
+    await reconcileRail(shop, rail, AT_ONCE)
+    assert.equal(before - (await rail.balance(shop, buyer.address)), fee)
+    assert.equal((await ask(credential)).status, 409)
+  })
 
   test('M-26: buys nothing once it was sent back, and its payer is told what became of it', async () => {
     verifies('D6.4')

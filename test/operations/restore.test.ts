@@ -9,6 +9,7 @@ import { demoAddressOf } from '../../src/sandbox/world.ts'
 import type { Service } from '../../src/service/service.ts'
 import { copyDatabase } from '../../src/store/copy.ts'
 import { areTillsPutBack, doubtTills } from '../../src/store/tills/till-trust.ts'
+import { challengeOf } from '../checkout/mpp-wallet.ts'
 import { isOpen } from '../enemies/support/moving-store.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
@@ -190,6 +191,8 @@ describe('C-12, M-26: a store restored from an older backup', () => {
         ? fetch(`${url}/x402/cheap-health`, { headers })
         : fetch(`${url}/shop/mpp/player-lookup`, post({}, headers))
     }
+    await shop.store.db.query(`insert into good_prices (good, amount) values ('playerLookup', 500)`)
+    await until(async () => challengeOf(await ask(shop, mppPushUnderTest)).request.amount === '500')
     const pay = async (rail: RailUnderTest) => rail.pay(shop, buyer, await ask(shop, rail))
     // This one lay there unclaimed when the backup was taken, swept as dust, and bought something afterwards.
     const swept = await pay(mppPushUnderTest)

@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { PrivateKeyAccount } from 'viem/accounts'
+import { Secret } from '../../src/base/secret.ts'
 import type { Service } from '../../src/service/service.ts'
 import { movableClock } from '../checkout/counter.ts'
+import { encoded, paymentFor, type Required } from '../checkout/x402-wallet.ts'
 import { mppCredential, x402Payload } from '../mcp/payers.ts'
 import { callTool } from '../mcp/rpc.ts'
 import { post } from '../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
+import { verifies } from '../support/verifies.ts'
 import { deedsAbout, desk, done } from './shelf-desk.ts'
 import { linkedBuyer } from './support.ts'
 
@@ -155,43 +158,86 @@ async function playerId(): Promise<string> {
   return rows[0]!.id
 }
 
-test('a price and a discount that never stood together are nobody’s price', async () => {
-  await done(shop, '/operator/items', { id: 'pair', name: 'Pair', price: '1.00' })
-  const discount = (percent: number) =>
-    done(shop, '/operator/discounts', { itemId: 'pair', nickname: buyer.nickname, percent })
-  const sold = (rail: RailUnderTest): Sold => ({
-    good: 'shopItem',
-    rail,
-    path: `/shop/${rail.rail}/buy`,
-    init: post({ itemId: 'pair', nickname: buyer.nickname }),
-  })
-  await discount(50)
-  await discount(0)
-  await done(shop, '/operator/items/pair', { price: '3.00' })
-  // 1.00 alone and 0.50 were prices; 1.50, which is 3.00 less one half, never was.
-  const unpaid = await fetch(shop.url + sold(x402UnderTest).path, sold(x402UnderTest).init)
-  const required = JSON.parse(Buffer.from(unpaid.headers.get('payment-required')!, 'base64').toString())
-  const forged = async (amount: string) => {
-    const accepts = required.accepts.map((offer: object) => ({ ...offer, amount }))
-    const payload = await x402Payload(buyer.account, { ...required, accepts })
-    return Buffer.from(JSON.stringify(payload)).toString('base64')
-  }
-  assert.equal((await paid(shop.url, sold(x402UnderTest), await forged('1500000'))).status, 402)
-  assert.equal((await paid(shop.url, sold(x402UnderTest), await forged('500000'))).status, 200)
-  assert.equal((await paid(shop.url, sold(x402UnderTest), await forged('1000000'))).status, 200)
+type Quote = Parameters<typeof x402Payload>[1] & { accepts: { amount: string; extra: { claim?: string } }[] }
+
+async function quoteOf({ path, init }: Sold): Promise<Quote> {
+  const unpaid = await fetch(shop.url + path, init)
+  return JSON.parse(Buffer.from(unpaid.headers.get('payment-required')!, 'base64').toString()) as Quote
+}
+
+/** What the stock client makes of a quote. */
+async function payFor(quote: Quote): Promise<string> {
+  return Buffer.from(JSON.stringify(await x402Payload(buyer.account, quote))).toString('base64')
+}
+
+/** The same quote with another price, or with another claim. */
+const changed = (quote: Quote, change: { amount?: string; claim?: string | undefined }): Quote => ({
+  ...quote,
+  accepts: quote.accepts.map((offer) => {
+    const { amount = offer.amount, claim = offer.extra.claim } = change
+    return { ...offer, amount, extra: { ...offer.extra, claim } }
+  }) as Quote['accepts'],
 })
 
-test('whoever hoards an old price keeps it for the life of a challenge, and then pays nothing and gets nothing', async () => {
-  const [sold] = services as [Sold]
-  await setPrice(sold.good, '0.001')
-  lookAgain()
-  const hoarded = await priced(shop.url, sold)
-  await setPrice(sold.good, '0.004')
-  lookAgain()
-  await shop.store.db.query(`update earlier_good_prices set replaced_at = replaced_at - interval '311 seconds'`)
-  const { status, body, spent } = await paid(shop.url, sold, hoarded)
-  assert.deepEqual([status, spent], [402, 0n])
-  assert.deepEqual((body as { payment: { taken: boolean } }).payment.taken, false)
+const buying = (quantity: number): Sold => ({
+  good: 'shopItem',
+  rail: x402UnderTest,
+  path: '/shop/x402/buy',
+  init: post({ itemId: 'hoard', nickname: buyer.nickname, quantity }),
+})
+
+test('only a payer who was quoted an old price pays it: for that very request, at that very price', async () => {
+  verifies('D5.10')
+  await done(shop, '/operator/items', { id: 'hoard', name: 'Hoard', price: '0.50' })
+  const one = await quoteOf(buying(1))
+  const many = await quoteOf(buying(100))
+  const question = await quoteOf({ ...buying(1), init: { method: 'POST' } })
+  const elsewhere = await quoteOf({
+    ...buying(1),
+    path: '/agentic/x402/buy',
+    init: post({ saleId: 392, beneficiary: buyer.account.address }),
+  })
+  await done(shop, '/operator/items/hoard', { price: '50.00' })
+  const fresh = await quoteOf(buying(100))
+  assert.equal(fresh.accepts[0]!.amount, '5000000000')
+  const amount = '50000000'
+  for (const [what, quote] of [
+    ['no claim', changed(many, { claim: '' })],
+    ['a claim made up', changed(many, { claim: 'A'.repeat(64) })],
+    ['a claim of today', changed(fresh, { amount })],
+    ['of another quantity', changed(one, { amount })],
+    ['of another route', changed(many, { claim: elsewhere.accepts[0]!.extra.claim })],
+    ['of a price question', changed(many, { claim: question.accepts[0]!.extra.claim })],
+  ] as const) {
+    const { status, spent } = await paid(shop.url, buying(100), await payFor(quote))
+    assert.deepEqual([status, spent], [402, 0n], what)
+  }
+  for (const url of [shop.url, other.url]) {
+    const { status, body } = await paid(url, buying(100), await payFor(many))
+    assert.deepEqual([status, body.price?.atomic], [200, amount], JSON.stringify(body))
+  }
+})
+
+test('a payer without a claim of ours pays the price of today', async () => {
+  await done(shop, '/operator/items/hoard', { price: '0.07' })
+  for (const claim of ['', 'of the payer’s own'])
+    assert.equal(
+      (await paid(shop.url, buying(1), await payFor(changed(await quoteOf(buying(1)), { claim })))).status,
+      200,
+    )
+})
+
+test('a quote holds while the secret that signed it is rotated', async () => {
+  await done(shop, '/operator/items/hoard', { price: '0.08' })
+  const quote = await quoteOf(buying(1))
+  await done(shop, '/operator/items/hoard', { price: '0.09' })
+  const rotated = (secrets: readonly [Secret, ...Secret[]]) =>
+    shop.replica({ clock: otherClock, configure: (config) => ({ ...config, mpp: { ...config.mpp!, secrets } }) })
+  const [next, former] = [new Secret('the secret after the rotation of this test'), shop.config.mpp!.secrets[0]]
+  const late = await rotated([next])
+  assert.equal((await paid(late.url, buying(1), await payFor(quote))).status, 402)
+  const during = await rotated([next, former])
+  assert.equal((await paid(during.url, buying(1), await payFor(quote))).body.price?.atomic, '80000')
 })
 
 test('every document tells a new price within two seconds, on every replica', async () => {
@@ -245,3 +291,16 @@ test('prices are refused in words that say what would work, and a table of them 
 })
 
 const answer = (changed: number, unchanged: number, trial: boolean) => ({ added: 0, changed, unchanged, trial })
+
+test('whoever hoards a quote pays nothing and gets nothing once it has ended, however late they sign', async () => {
+  await setPrice('healthProbe', '0.001')
+  lookAgain()
+  const [sold] = services as [Sold]
+  const hoarded = await quoteOf(sold)
+  await setPrice('healthProbe', '0.004')
+  clock.move(301_000)
+  const payment = await paymentFor(buyer.account, hoarded as unknown as Required, { nowMs: clock.now() })
+  const { status, body, spent } = await paid(shop.url, sold, encoded(payment))
+  assert.deepEqual([status, spent], [402, 0n])
+  assert.deepEqual((body as { payment: { taken: boolean } }).payment.taken, false)
+})

@@ -67,3 +67,11 @@ export function edited(credential: string, edit: (value: Record<string, never>) 
   const value = JSON.parse(Buffer.from(credential.slice(prefix.length), encoding).toString('utf8'))
   return prefix + Buffer.from(JSON.stringify(edit(value) ?? value)).toString(encoding)
 }
+
+/** An x402 payment as a client sends it that drops what it does not know. */
+export function withoutClaim(credential: string): string {
+  return edited(credential, (payment) => {
+    const { accepted } = payment as unknown as { readonly accepted: { readonly extra: Record<string, unknown> } }
+    delete accepted.extra['claim']
+  })
+}

@@ -72,14 +72,20 @@ export function createPaymentGate({ checkout, rails, limiter, limits }: PaymentG
     if (!payment.route.isRateLimited) return withRoom(buy)
     // The purchase itself says what is wrong with what cannot be read.
     const credential = readBy(payment.route.offer.rail, payment.incoming)
-    await assertWelcome(request, credential)
+    // Money may have been sent to a challenge of ours, so what the neighbours of its payer did is no reason not to look.
+    const challenge = credential?.challengeOfOurs() ?? null
+    const isVouched = challenge !== null && limiter.takeTry(challenge)
+    if (!isVouched) await assertWelcome(request, credential)
+    const distrust = () => {
+      if (!isVouched) limiter.distrust(request)
+    }
     const end = credential === null ? null : limiter.show(credential.identities[0]!, request)
     try {
       const outcome = await withRoom(buy)
-      if (outcome.kind === 'challenged') limiter.distrust(request)
+      if (outcome.kind === 'challenged') distrust()
       return outcome
     } catch (error) {
-      if (isProblem(error) && error.status < 500) limiter.distrust(request)
+      if (isProblem(error) && error.status < 500) distrust()
       throw error
     } finally {
       end?.()

@@ -14,6 +14,13 @@ type Bucket = 'unpaid' | 'quote' | 'read'
 export type RateLimiter = {
   /** Counts a call, and returns the headers that tell what is left. Throws 429 when the allowance is used up. */
   take(bucket: Bucket, request: HttpRequest): Headers
+  /** Whom an allowance belongs to. */
+  clientOf(request: HttpRequest): string
+  /**
+   * Takes one of the tries that a challenge of ours has, whatever others at its payer's address did. A caller must have asked for it, so tries are
+   * bounded by unpaid calls.
+   */
+  takeTry(challenge: string): boolean
   /** Has this caller sent too many payments that were no good? */
   isDistrusted(request: HttpRequest): boolean
   /** Counts a payment that was not taken. */
@@ -43,6 +50,9 @@ export const RATE_WINDOW_SECONDS = 60
 /** About 20 MB when all of it is used. */
 const CALLERS_MAX = 100_000
 
+/** A payer pays a challenge once, and may have to repeat that. Counted by each replica for itself: to share it would cost each purchase a write. */
+const TRIES_PER_CHALLENGE = 5
+
 type Limit = { readonly counter: RateCounter; readonly policy: string; readonly name: string }
 
 export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
@@ -67,6 +77,11 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     read: limit('read', rate.read),
   }
   const failures = limit('failed', rate.failed)
+  const tries = createRateCounter({
+    allowance: { name: 'challenge', quota: TRIES_PER_CHALLENGE, windowMs: RATE_WINDOW_SECONDS * 1000 },
+    callersMax: CALLERS_MAX,
+    clock,
+  })
   // The first showing is no retry.
   const payments = limit('payment', replaysPerPayment + 1)
   const all = [...Object.values(buckets), failures, payments]
@@ -79,6 +94,8 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
       onLimited(bucket)
       throw limited(buckets[bucket], grant, `Too many calls from your address; wait ${grant.resetSeconds} s.`)
     },
+    clientOf,
+    takeTry: (challenge) => tries.take(challenge).isGranted,
     isDistrusted: (request) => !failures.counter.peek(clientOf(request)).isGranted,
     distrust(request) {
       failures.counter.take(clientOf(request))

@@ -161,12 +161,13 @@ async function demand(
   return paymentRequired({ challenges, refusal, rails, summary, httpCalls }, asked.call)
 }
 
-function requestOf({ resource }: OfferedTool, asked: Asked, { challenge, body: schema }: RetiredOffer) {
-  const { incoming, input, body, idempotencyKey, flowId } = asked
+function requestOf({ options, resource }: OfferedTool, asked: Asked, { challenge, body: schema }: RetiredOffer) {
+  const { call, incoming, input, body, idempotencyKey, flowId } = asked
   return {
     resource,
     challenge,
     incoming,
+    client: options.limiter.clientOf(call.http),
     body,
     bodyIsBound: true,
     isProbe: false,

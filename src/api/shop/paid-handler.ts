@@ -66,6 +66,7 @@ function sells(route: PaidRoute, terms: Fixed, options: PaidHandlerOptions): Rou
       return {
         ...terms,
         incoming,
+        client: limiter.clientOf(request),
         body: isEmpty ? null : bytes,
         isProbe: isEmpty && route.body !== null,
         parse: () => parse(bytes, isEmpty),
@@ -99,7 +100,7 @@ function tellsPrice(offer: Offer, terms: Fixed, options: PaidHandlerOptions): Ro
         'A GET only tells the price; nothing was taken. Send the payment with POST.',
       )
     const flowId = flowIdOf(request, random)
-    const question = { ...NOTHING_ASKED, ...terms, flowId }
+    const question = { ...NOTHING_ASKED, ...terms, client: limiter.clientOf(request), flowId }
     return whenThere(ask(checkout, offer, question), (outcome) => replies.outcome(outcome, flowId, extra))
   }
 }

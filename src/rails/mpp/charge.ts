@@ -5,6 +5,9 @@ import type { Terms } from '../../domain/rail.ts'
 import { bodyDigest, INTENT, isOurs, METHOD } from './challenge.ts'
 import type { MppCredential } from './wire.ts'
 
+/** Tempo takes its fee in the money itself, 61 to 78 units for a payment and by its rules less than a thousand. */
+export const REFUND_AT_LEAST = 1_000n
+
 /**
  * What a challenge of this shop may say. The keyed digest of a challenge proves that somebody with the secret wrote it; who is paid, in
  * what, and under which name, is compared with what the shop itself is, or was when it issued the challenge.
@@ -45,7 +48,7 @@ function isSame(said: unknown, ours: Address): boolean {
   return typeof said === 'string' && sameAddress(said, ours)
 }
 
-export function isOtherScope({ binding }: MppCredential, { resource }: Terms): boolean {
+export function isOtherScope({ binding }: MppCredential, { resource }: Pick<Terms, 'resource'>): boolean {
   return binding.scope !== resource.scope
 }
 

@@ -35,6 +35,7 @@ function credentialOf(place: Place, content: MppCredential): Credential {
     askedAt: Date.parse(challenge.expires) - place.challengeTtlMs,
     funds: proof.mode === 'push' ? 'captured' : 'authorized',
     content,
+    challengeOfOurs: () => (isOurs(challenge, place.secrets) ? challenge.id : null),
     signedDigest: isId(challenge.id) ? sha256Hex(canonical({ challenge, proof })) : null,
     // The id is a secret between the payer and us: the chain shows no more than a part of its digest.
     shownBy: async () => (isOurs(challenge, place.secrets) ? 'buyer' : 'nobody'),

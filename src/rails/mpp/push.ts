@@ -8,8 +8,16 @@ import { type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
 import { transfersIn } from '../../chain/transfers.ts'
 import { ANSWER_BYTES_MAX } from '../../chain/transport.ts'
 import type { Terms } from '../../domain/rail.ts'
-import { REFUND_AT_LEAST } from '../../domain/till.ts'
-import { amountProblem, type ChargeTerms, hasExpired, isGenuine, isOtherBody, isOtherScope, tillsOf } from './charge.ts'
+import {
+  amountProblem,
+  type ChargeTerms,
+  hasExpired,
+  isGenuine,
+  isOtherBody,
+  isOtherScope,
+  REFUND_AT_LEAST,
+  tillsOf,
+} from './charge.ts'
 import { isBoundTo, tagIn } from './memo.ts'
 import type { Seen } from './payment.ts'
 import { OWN_KEY } from './pull.ts'

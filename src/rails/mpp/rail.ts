@@ -2,7 +2,7 @@ import type { Address } from '../../base/address.ts'
 import { isoTime } from '../../base/clock.ts'
 import type { Random } from '../../base/id.ts'
 import { type JsonObject, stringify } from '../../base/json.ts'
-import { formatUsd, type Usd } from '../../base/money.ts'
+import { formatUsd, type Usd, usd } from '../../base/money.ts'
 import type { Secret } from '../../base/secret.ts'
 import { isConfirmedByNodes } from '../../chain/paid-transaction.ts'
 import { receiptAround } from '../../chain/receipt.ts'
@@ -24,7 +24,7 @@ import {
   nativeChallenge,
   serializeChallenge,
 } from './challenge.ts'
-import type { ChargeTerms } from './charge.ts'
+import { type ChargeTerms, hasExpired, isGenuine, isOtherScope, REFUND_AT_LEAST } from './charge.ts'
 import { networksOf, readCredential } from './credential.ts'
 import { documentsOf } from './documents.ts'
 import { tagIn, transferIdentity } from './memo.ts'
@@ -75,11 +75,13 @@ export function mppRail(options: MppOptions): Rail {
     currency: currency.code,
     asset,
     payTo: recipient,
+    refundAtLeast: REFUND_AT_LEAST,
     heads: rpc.heads,
     warmUp: async () => void (await options.verifier()),
     ...createBalances({ rpc, asset, treasury: treasury.address, clock }),
     challenger: (resource) => challenger(options, resource),
     read: (incoming) => readCredential(options, incoming),
+    quoted: ({ content }, asked) => quoted(ways.push, content as MppCredential, asked),
     verify: (credential, asked) => verify(options, ways, credential, asked),
     namesOf: (credential) => namesOf(options, credential),
     landed: (credential, word) => landed(options, ways.push, credential.content as MppCredential, word),
@@ -135,6 +137,18 @@ function waysToPay(options: MppOptions): Ways {
       isByAccessKey: (transaction) => wasSignedByAccessKey(rpc, transaction),
     },
   }
+}
+
+/** Money that is shown late may have been sent in time, so the quote holds a moment longer; nobody waits to see where a price goes. */
+function quoted({ terms, clock }: PushOptions, credential: MppCredential, asked: Omit<Terms, 'price'>): Usd | null {
+  const { body, bodyIsBound } = asked
+  const digest = body === null || !bodyIsBound ? undefined : bodyDigest(body)
+  const holds =
+    isGenuine(terms, credential, 'then') &&
+    !isOtherScope(credential, asked) &&
+    credential.challenge.digest === digest &&
+    !hasExpired(credential, clock.now() - LATE_MS_MAX)
+  return holds ? usd(BigInt(credential.request.amount)) : null
 }
 
 async function verify(

@@ -36,7 +36,7 @@ export function accountOf(config: X402Config, { isSelling }: Pick<RailAccount, '
 }
 
 function open(config: X402Config, access: ChainAccess, parts: RailParts): Rail {
-  const { limits, clock, random, http, serviceName, secondOpinionFrom } = parts
+  const { limits, clock, random, http, serviceName, secondOpinionFrom, challengeSecrets } = parts
   const { rpc, head } = access
   const { asset, network, assetName, assetVersion, payTo } = config
   const { chainId } = config.chain
@@ -64,6 +64,7 @@ function open(config: X402Config, access: ChainAccess, parts: RailParts): Rail {
     treasury,
     clock,
     random,
+    secrets: challengeSecrets,
   })
 }
 

@@ -5,6 +5,7 @@ import { isValidContractSignature } from '../../chain/erc1271.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import { recoverSigner } from '../../chain/secp256k1.ts'
 import type { Credential, Incoming } from '../../domain/rail.ts'
+import type { Claims } from './claim.ts'
 import { claimIn, type Money, tokenIn } from './terms.ts'
 import { decodeHeader, decodeMeta, identityOf, META, type Payload, SIGNATURE_SENT } from './wire.ts'
 
@@ -18,8 +19,9 @@ export function createCredentialReader(options: {
   readonly money: Money
   readonly rpc: Rpc
   readonly random: Random
+  readonly claims: Pick<Claims, 'ofOurs'>
 }): CredentialReader {
-  const { money, rpc, random } = options
+  const { money, rpc, random, claims } = options
   const { assetName: name, assetVersion: version, chainId, asset: token } = money
   const domain = domainSeparator({ name, version, chainId, token })
 
@@ -42,6 +44,7 @@ export function createCredentialReader(options: {
       funds: 'authorized',
       content: payload,
       signedDigest: sha256Hex(signature.toLowerCase()),
+      challengeOfOurs: () => claims.ofOurs(payload)?.claim ?? null,
       // Authorization and signature are calldata of the settlement: whoever reads the chain has them too.
       async shownBy() {
         const digest = authorizationDigest(domain, authorization)

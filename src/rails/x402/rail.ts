@@ -2,7 +2,7 @@ import type { Address, Hash } from '../../base/address.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/id.ts'
 import type { JsonObject } from '../../base/json.ts'
-import { formatUsd, type Usd } from '../../base/money.ts'
+import { formatUsd, type Usd, usd } from '../../base/money.ts'
 import { authorizationBehind } from '../../chain/eip3009.ts'
 import type { HeadSource } from '../../chain/head.ts'
 import { isConfirmedByNodes } from '../../chain/paid-transaction.ts'
@@ -12,6 +12,7 @@ import type { Sender } from '../../chain/sender.ts'
 import { refundTransfer } from '../../chain/transfer.ts'
 import type { Rail, Wire } from '../../domain/rail.ts'
 import { createBalances } from '../balances.ts'
+import { type ClaimOptions, createClaims } from './claim.ts'
 import { createCredentialReader } from './credential.ts'
 import { documentsOf } from './documents.ts'
 import type { Facilitator } from './facilitator.ts'
@@ -35,13 +36,18 @@ type X402Options = {
   readonly treasury: Sender
   readonly clock: Clock
   readonly random: Random
+  readonly secrets: ClaimOptions['secrets']
 }
 
+/** Gas is paid in the chain's coin, at a price that moves. Strangers could make the shop spend more than they do. */
+const REFUND_AT_LEAST = 100_000n
+
 export function x402Rail(options: X402Options): Rail {
-  const { money, baseUrl, currency, rpc, facilitator, reader, treasury, clock, random } = options
+  const { money, baseUrl, currency, rpc, facilitator, reader, treasury, clock } = options
   const { network, asset, payTo } = money
-  const { read, isSignedByKey } = createCredentialReader({ money, rpc, random })
-  const requiring = createRequired({ ...options, random })
+  const claims = createClaims({ ...options, ttlMs: money.maxTimeoutSeconds * 1000, now: clock.now })
+  const { read, isSignedByKey } = createCredentialReader({ ...options, claims })
+  const requiring = createRequired({ ...options, claims })
   return {
     ...traits,
     baseUrl,
@@ -49,6 +55,7 @@ export function x402Rail(options: X402Options): Rail {
     currency,
     asset,
     payTo,
+    refundAtLeast: REFUND_AT_LEAST,
     ...createBalances({ rpc, asset, treasury: treasury.address, clock }),
     read,
 
@@ -63,6 +70,11 @@ export function x402Rail(options: X402Options): Rail {
           problemType: null,
         }
       }
+    },
+
+    quoted({ content }, asked) {
+      const claim = claims.ofOurs(content as Payload)
+      return claim && claim.endsAt > clock.now() && claim.isFor(asked) ? usd(claim.price) : null
     },
 
     async verify(credential, terms) {

@@ -16,7 +16,8 @@ const money: Money = {
   maxTimeoutSeconds: 300,
 }
 const random = { bytes: (length: number) => new Uint8Array(length).fill(7) }
-const CLAIM = Buffer.from(random.bytes(12)).toString('base64url')
+const CLAIM = Buffer.from(random.bytes(48)).toString('base64url')
+const claims = { issue: () => CLAIM }
 const text = fc.string({ unit: fc.constantFrom(...'abcXYZ019 _-.:/"\\,={}é€😀'), maxLength: 40 })
 const resource: fc.Arbitrary<Resource> = fc.record({
   url: text.map((path) => `https://shop.example/${path}`),
@@ -49,7 +50,7 @@ describe('what an x402 route asks for', () => {
   test('is the whole document, in the header and in the body, for whatever is called in whatever order', () => {
     fc.assert(
       fc.property(resource, fc.array(fc.tuple(call, text), { minLength: 1, maxLength: 8 }), (resource, calls) => {
-        const required = createRequired({ money, serviceName: 'Shop', random })(resource)
+        const required = createRequired({ money, serviceName: 'Shop', claims })(resource)
         for (const [call, reason] of [...calls, ...calls]) {
           const terms = { ...call, resource }
           const { members, header } = required(terms, reason)
@@ -62,7 +63,7 @@ describe('what an x402 route asks for', () => {
 
   test('stays right when one route has had more prices than are kept', () => {
     const resource = { url: 'https://shop.example/buy', scope: 'POST /buy', description: 'Buy' }
-    const required = createRequired({ money, serviceName: 'Shop', random })(resource)
+    const required = createRequired({ money, serviceName: 'Shop', claims })(resource)
     for (let price = 1n; price <= 500n; price++) {
       const terms = { resource, price: usd(price), body: new Uint8Array([1]), bodyIsBound: true, flowId: 'flow_1' }
       assert.deepEqual(JSON.parse(`{${required(terms, 'Pay.').members}}`), documentOf(terms, 'Pay.'))

@@ -1,7 +1,7 @@
-import type { Random } from '../../base/id.ts'
 import { stringify } from '../../base/json.ts'
 import type { Usd } from '../../base/money.ts'
 import type { Resource, Terms } from '../../domain/rail.ts'
+import { CLAIM_LETTERS, type Claims } from './claim.ts'
 import { bodyDigest, extensionsOf, type Money, requirementsOf, withClaim } from './terms.ts'
 import { X402_VERSION } from './wire.ts'
 
@@ -13,9 +13,8 @@ type Fill = (claim: string, digest: string) => Required
 type Form = { readonly price: Usd; readonly reason: string; readonly isBound: boolean; readonly fill: Fill }
 
 /** These stand where a claim and a digest will, and are as long; neither ever has such a letter in it. */
-const CLAIM_PLACE = '~'.repeat(16)
+const CLAIM_PLACE = '~'.repeat(CLAIM_LETTERS)
 const DIGEST_PLACE = `sha-256=${'#'.repeat(44)}`
-const CLAIM_BYTES = 12
 
 /** Prices move and refusals differ, so there may be many of them for one route; beyond this they are begun anew. */
 const FORMS_MAX = 64
@@ -27,9 +26,9 @@ const FORMS_MAX = 64
 export function createRequired(options: {
   readonly money: Money
   readonly serviceName: string
-  readonly random: Random
+  readonly claims: Pick<Claims, 'issue'>
 }) {
-  const { money, serviceName, random } = options
+  const { money, serviceName, claims } = options
   function documentOf(resource: Resource, terms: Terms, reason: string, isBound: boolean) {
     const { url, description, tags, iconUrl } = resource
     return {
@@ -53,7 +52,7 @@ export function createRequired(options: {
         form = { price, reason, isBound, fill: fillIn(stringify(documentOf(resource, terms, reason, isBound))) }
         forms.push(form)
       }
-      return form.fill(Buffer.from(random.bytes(CLAIM_BYTES)).toString('base64url'), digest ?? '')
+      return form.fill(claims.issue(terms), digest ?? '')
     }
   }
 }

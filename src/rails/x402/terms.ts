@@ -32,10 +32,7 @@ export function requirementsOf(money: Money, terms: Terms): Requirements {
   }
 }
 
-/**
- * The claim is a word of ours that only this caller is told, and that every client sends back with `accepted`. What else a payment
- * consists of is on the chain for all to read once it has landed; whoever knows the claim is the one who was asked.
- */
+/** What else a payment consists of is on the chain for all to read once it has landed; whoever knows the claim is the one who was asked. */
 export function withClaim(requirements: Requirements, claim: string): Requirements {
   return { ...requirements, extra: { ...requirements.extra, claim } }
 }
@@ -139,7 +136,7 @@ export function extensionsOf(resource: Resource, digest: string | null): JsonObj
   }
 }
 
-export function bodyDigest({ body, bodyIsBound }: Terms): string | null {
+export function bodyDigest({ body, bodyIsBound }: Pick<Terms, 'body' | 'bodyIsBound'>): string | null {
   return body === null || !bodyIsBound ? null : `sha-256=${hash('sha256', body, 'base64')}`
 }
 

@@ -23,10 +23,6 @@ const LOCK = statement<Standing>(`
   where p.nickname = $1
   for update of p`)
 
-const KEEP = statement(`
-  insert into earlier_discounts (player_id, item_id, basis_points)
-  values ($1, $2, $3)`)
-
 const SET = statement(`
   insert into discounts (player_id, item_id, basis_points)
   values ($1, $2, $3)
@@ -79,8 +75,7 @@ type DiscountStep = {
   readonly after: number
 }
 
-async function write(tx: Transaction, { itemId, playerId, before, after }: DiscountStep): Promise<void> {
-  await tx.query(KEEP, [playerId, itemId, before])
+async function write(tx: Transaction, { itemId, playerId, after }: DiscountStep): Promise<void> {
   if (after === 0) await tx.query(REMOVE, [playerId, itemId])
   else await tx.query(SET, [playerId, itemId, after])
 }

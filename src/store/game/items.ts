@@ -29,8 +29,6 @@ export type PersonalRow = {
   readonly limitLeft: number | null
 }
 
-type EarlierPrice = { readonly price: Usd; readonly discountPoints: number }
-
 type NewGrant = {
   readonly orderId: string
   readonly playerId: string
@@ -45,8 +43,6 @@ export type Items = {
   list(): Promise<readonly ItemRow[]>
   /** Every item, or the named one only. */
   forPlayer(playerId: string, itemId: string | null): Promise<readonly PersonalRow[]>
-  /** What an item cost this player, before discount and with it, until it was replaced after this moment. */
-  earlierPrices(playerId: string, itemId: string, since: number): Promise<readonly EarlierPrice[]>
   granted(orderId: string): Promise<GrantRow | null>
   /** Gives the items under the lease, once per order: the second call returns what the first one gave. Null when the stock does not reach. */
   grant(lease: Lease, grant: NewGrant): Promise<GrantRow | null>
@@ -100,40 +96,6 @@ const FOR_PLAYER = statement<Row & { level: number; basis_points: number; bought
     and ($2::text is null or i.id = $2)
   order by i.position, i.id`)
 
-// Price and discount as they stood together just before each change of either: no pair that never was.
-const EARLIER_PRICES = statement<{ price: string; basis_points: number }>(`
-  with changes as (
-    select replaced_at
-    from item_prices
-    where item_id = $2
-      and replaced_at > $3
-    union
-    select replaced_at
-    from earlier_discounts
-    where item_id = $2
-      and player_id = $1
-      and replaced_at > $3
-  )
-  select distinct
-         coalesce((
-           select p.price
-           from item_prices p
-           where p.item_id = i.id
-             and p.replaced_at >= c.replaced_at
-           order by p.replaced_at
-           limit 1), i.price) as price,
-         coalesce((
-           select e.basis_points
-           from earlier_discounts e
-           where e.item_id = i.id
-             and e.player_id = $1
-             and e.replaced_at >= c.replaced_at
-           order by e.replaced_at
-           limit 1), d.basis_points, 0) as basis_points
-  from changes c
-  join items i on i.id = $2
-  left join discounts d on d.player_id = $1 and d.item_id = i.id`)
-
 type LedgerRow = { effect_key: string; player_id: string; item_id: string; quantity: string; granted_at: Date }
 
 const GRANTED = statement<LedgerRow>(`
@@ -179,10 +141,6 @@ export function createItems(db: Database): Items {
         discountPoints: row.basis_points,
         limitLeft: row.limit_per_player === null ? null : Math.max(0, row.limit_per_player - Number(row.bought)),
       }))
-    },
-    async earlierPrices(playerId, itemId, since) {
-      const { rows } = await db.query(EARLIER_PRICES, [playerId, itemId, new Date(since)])
-      return rows.map(({ price, basis_points }) => ({ price: usd(BigInt(price)), discountPoints: basis_points }))
     },
     async grant(lease, { orderId, playerId, itemId, quantity }) {
       const held = [lease.kind, lease.key, lease.lease]

@@ -401,27 +401,6 @@ create table items (
   constraint items_window_check check (closes_at > opens_at)
 );
 
--- What an item cost before: a price that was quoted holds until the quote ends, however it was changed. The time is that of the change, not of
--- the beginning of its transaction: an import may take a while.
-create table item_prices (
-  item_id     text not null,
-  price       numeric(78, 0) not null,
-  replaced_at timestamptz not null default clock_timestamp()
-);
-create index item_prices_item on item_prices (item_id, replaced_at);
-
-create function keep_item_price() returns trigger language plpgsql as $$
-begin
-  insert into item_prices (item_id, price) values (old.id, old.price);
-  return new;
-end
-$$;
-create trigger items_price_changed
-  before update of price on items
-  for each row
-  when (old.price is distinct from new.price)
-  execute function keep_item_price();
-
 create table discounts (
   player_id    text not null references players (id),
   item_id      text not null references items (id),
@@ -429,39 +408,11 @@ create table discounts (
   primary key (player_id, item_id)
 );
 
--- A discount that was taken back holds for what was quoted under it, as a price does. Zero: there was none.
-create table earlier_discounts (
-  player_id    text not null,
-  item_id      text not null,
-  basis_points integer not null check (basis_points between 0 and 9999),
-  replaced_at  timestamptz not null default clock_timestamp()
-);
-create index earlier_discounts_item on earlier_discounts (item_id, player_id, replaced_at);
-
 -- Goods without a shelf (probes, look-ups, craft actions) have a price in the program. What an operator asks instead is here.
 create table good_prices (
   good   text primary key,
   amount numeric(78, 0) not null check (amount > 0)
 );
-create table earlier_good_prices (
-  good        text not null,
-  amount      numeric(78, 0) not null,
-  replaced_at timestamptz not null default clock_timestamp()
-);
-create index earlier_good_prices_good on earlier_good_prices (good, replaced_at);
-
-create function keep_good_price() returns trigger language plpgsql as $$
-begin
-  insert into earlier_good_prices (good, amount) values (old.good, old.amount);
-  return new;
-end
-$$;
-create trigger good_prices_changed
-  before update of amount on good_prices
-  for each row
-  when (old.amount is distinct from new.amount)
-  execute function keep_good_price();
-
 -- What the shop says of a lot of the sale contract. Null: what the contract says.
 create table lot_notes (
   contract    text not null,

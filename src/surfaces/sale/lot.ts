@@ -1,5 +1,5 @@
 import { type Address, sameAddress } from '../../base/address.ts'
-import { rangeOf, times, usd } from '../../base/money.ts'
+import { rangeOf, times } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
 import { whenThere } from '../../base/when-there.ts'
 import type { Good, Hold, LivePrice } from '../../domain/good.ts'
@@ -77,10 +77,6 @@ export function salePrice(options: Pick<SaleOptions, 'lots' | keyof MintOptions>
         if (!lot || problem) throw problem
         return times(lot.unitPrice, input.quantity)
       }),
-    async was({ saleId, quantity }, price, since) {
-      const each = price / BigInt(quantity)
-      return each * BigInt(quantity) === price && lots.priceWas(saleId, usd(each), since)
-    },
     async range() {
       const open = [...(await lots.recent()).values()].filter((lot) => lotStateOf(lot, clock.now()) === 'open')
       return rangeOf(open.map(({ unitPrice }) => unitPrice))

@@ -5,10 +5,7 @@ import type { Clock } from '../../base/clock.ts'
 import { type Usd, usd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
 import type { BatchReader } from '../../chain/batch.ts'
-import { type Contract, decodeEventLog, eventTopic } from '../../chain/contract.ts'
-import { blockTime, type HeadSource } from '../../chain/head.ts'
-import { logsSince } from '../../chain/logs.ts'
-import { type Rpc, RpcError } from '../../chain/rpc.ts'
+import type { Contract } from '../../chain/contract.ts'
 import type { LotNote } from '../../store/lot-notes.ts'
 
 export type SaleContract = Contract<typeof saleLots.abi>
@@ -41,14 +38,9 @@ export type Lots = {
    * not fit together, and a mint in between would make the last piece look like two. Null when there is no such lot, or it is not offered.
    */
   standing(saleId: number): Promise<{ readonly lot: Lot; readonly own: bigint } | null>
-  /** Does one of this lot cost so much, or did it at any moment since? Asked of the contract, which tells of every change. */
-  priceWas(saleId: number, unitPrice: Usd, since: number): Promise<boolean>
 }
 
 const CACHE_MS = 2_000
-/** More than are made while a quoted price holds, wherever we sell; all nodes search this many. */
-const HISTORY_BLOCKS = 1_000n
-const LOT_SET = eventTopic(saleAbi, 'LotSet')
 /** As many as one question may be answered with, and as many as are looked at altogether. */
 const PAGE = 200
 const LOTS_MAX = 2_000
@@ -62,8 +54,6 @@ type LotNotes = {
 
 type LotsOptions = {
   readonly contract: SaleContract
-  readonly rpc: Rpc
-  readonly head: HeadSource
   readonly read: BatchReader
   /** Only these, where they are named; else every lot of the contract, and a new one as soon as it is there. */
   readonly saleIds: readonly number[] | null
@@ -74,7 +64,7 @@ type LotsOptions = {
 }
 
 export function createLots(options: LotsOptions): Lots {
-  const { contract, rpc, head, read, saleIds, notes, minters, clock } = options
+  const { contract, read, saleIds, notes, minters, clock } = options
 
   async function readAll(): Promise<ReadonlyMap<number, Lot>> {
     const [lots, noted] = await Promise.all([readLots(contract, read, saleIds), notes.all()])
@@ -82,45 +72,7 @@ export function createLots(options: LotsOptions): Lots {
     return new Map(offered.map((lot) => [lot.saleId, told(lot, noted.get(lot.saleId))]))
   }
 
-  /** When the terms of a lot were changed lately, and to what price, oldest first. */
-  async function changesOf(saleId: number): Promise<readonly { readonly block: bigint; readonly price: bigint }[]> {
-    const { number } = await head.latest()
-    const fromBlock = number > HISTORY_BLOCKS ? number - HISTORY_BLOCKS : 0n
-    const topics = [LOT_SET, `0x${BigInt(saleId).toString(16).padStart(64, '0')}`]
-    const logs = await logsSince(rpc, { address: contract.address, topics }, fromBlock)
-    return logs.flatMap((log) => {
-      const event = decodeEventLog(saleAbi, log)
-      return event?.eventName === 'LotSet'
-        ? [{ block: BigInt(log.blockNumber), price: event.args.terms.unitPrice }]
-        : []
-    })
-  }
-
-  async function priceAt(saleId: number, block: bigint): Promise<bigint | null> {
-    const [lot] = await read([contract.question('lot', [BigInt(saleId)])], block)
-    return lot?.exists ? lot.terms.unitPrice : null
-  }
-
-  async function wasLately(saleId: number, unitPrice: bigint, since: number): Promise<boolean> {
-    const changes = await changesOf(saleId)
-    for (const [index, { block }] of changes.entries()) {
-      if ((await blockTime(rpc, block)) < since) continue
-      const replaced = changes[index - 1]?.price ?? (await priceAt(saleId, block - 1n))
-      if (replaced === unitPrice) return true
-    }
-    return false
-  }
-
   return {
-    async priceWas(saleId, unitPrice, since) {
-      // What this replica showed may be two seconds old; another one may have asked for the price of now.
-      const { exists, terms } = await contract.read('lot', [BigInt(saleId)])
-      if (exists && terms.unitPrice === unitPrice) return true
-      return wasLately(saleId, unitPrice, since).catch((error: unknown) => {
-        // Nodes have thrown away what it takes to know.
-        throw error instanceof RpcError ? unread(error) : error
-      })
-    },
     async standing(saleId) {
       if (saleIds !== null && !saleIds.includes(saleId)) return null
       const id = BigInt(saleId)
@@ -182,8 +134,8 @@ function sumOf(amounts: readonly (bigint | null)[]): bigint | null {
   return amounts.reduce<bigint | null>((sum, one) => (sum === null || one === null ? null : sum + one), 0n)
 }
 
-function unread(cause?: unknown): Problem {
-  return new Problem('chain_unavailable', 'The sale contract could not be read; try again shortly.', { cause })
+function unread(): Problem {
+  return new Problem('chain_unavailable', 'The sale contract could not be read; try again shortly.')
 }
 
 type RawLot = Awaited<ReturnType<typeof lotNow>>

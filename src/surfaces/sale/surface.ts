@@ -21,8 +21,8 @@ function open(parts: SurfaceParts): OpenSurface | null {
   const { sale, chain } = config.game
   if (!sale) return null
   const access = chainOf(chain)
-  const contract = contractAt(access.rpc, sale.contract, saleAbi)
-  const { rpc, head } = access
+  const { rpc } = access
+  const contract = contractAt(rpc, sale.contract, saleAbi)
   const notes = {
     all: () => readLotNotes(database, contract.address),
     isHidden: (saleId: number) => isLotHidden(database, contract.address, saleId),
@@ -30,7 +30,7 @@ function open(parts: SurfaceParts): OpenSurface | null {
   const read = createBatchReader(rpc)
   const minter = access.sender(sale.minterKey)
   const minters = cachedRead(clock, MINTERS_MS, () => minter.keysInRole('minter'))
-  const lots = createLots({ contract, rpc, head, read, saleIds: sale.saleIds, notes, minters, clock })
+  const lots = createLots({ contract, read, saleIds: sale.saleIds, notes, minters, clock })
   const { delivery } = config.limits
   const mint = { contract, rpc, minter, clock, delivery, alarm: createAlarm(log, clock) }
   const good = saleLot({ ...mint, lots, ownAddresses, payerProblem })

@@ -53,11 +53,6 @@ export function embeddedGame({ players, items, clock, waypoint, rehearsedDelayMs
       return (await items.forPlayer(playerId, itemId)).map((row) => offerOf(row, clock.now()))
     },
 
-    async earlierPrices(playerId, itemId, since) {
-      const earlier = await items.earlierPrices(playerId, itemId, since)
-      return earlier.map(({ price, discountPoints }) => discounted(price, discountPoints))
-    },
-
     async deliver(delivery) {
       const { orderId, playerId, itemId, quantity, deadline, lease } = delivery
       if (clock.now() >= deadline) return granted(await items.granted(orderId), OUT_OF_TIME)

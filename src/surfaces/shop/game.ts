@@ -70,8 +70,6 @@ export type GameBackend = {
   findPlayer(key: PlayerKey): Promise<Player | null>
   /** Every item of the shelf, or the named one only. */
   offersFor(playerId: string, itemId: string | null): Promise<readonly PersonalOffer[]>
-  /** What one piece cost this player before, as far as that was replaced after this moment. */
-  earlierPrices(playerId: string, itemId: string, since: number): Promise<readonly Usd[]>
   /** To whom it was delivered under this order, where the game can say that it was; null otherwise. */
   recall?(orderId: string): Promise<{ readonly playerId: string } | null>
   /** Runs at least once per order. A throw means that nobody knows; it is then called again. */

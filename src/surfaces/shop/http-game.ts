@@ -37,9 +37,6 @@ export function httpGame(options: HttpGameOptions): GameBackend {
       return itemId === null ? answer.offers : answer.offers.filter(({ item }) => item.id === itemId)
     },
 
-    // The game's prices are its own affair, and it keeps no history for us: what it asks now is what holds.
-    earlierPrices: async () => [],
-
     async recall(orderId) {
       const path = `/deliveries/${encodeURIComponent(orderId)}`
       const answer = await client.read({ method: 'GET', path }, deliveryAnswer)

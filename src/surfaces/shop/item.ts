@@ -86,11 +86,6 @@ export function shopPrice(game: GameBackend): LivePrice<ShopBuy> {
       if (!offer || problem) throw problem
       return times(offer.price, input.quantity)
     },
-    async was(input, price, since) {
-      const player = await findRecipient(game, namedRecipient(input))
-      const earlier = player ? await game.earlierPrices(player.playerId, input.itemId, since) : []
-      return earlier.some((each) => times(each, input.quantity) === price)
-    },
     async range() {
       const onShelf = (await game.items()).filter(isOnShelf)
       return rangeOf(onShelf.map(({ listPrice }) => listPrice))

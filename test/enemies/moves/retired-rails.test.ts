@@ -11,7 +11,13 @@ import { paymentMeta } from '../../mcp/payers.ts'
 import { callTool } from '../../mcp/rpc.ts'
 import { mppStranger } from '../../operations/strangers.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
-import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../../support/credentials.ts'
+import {
+  mppPullUnderTest,
+  mppPushUnderTest,
+  type RailUnderTest,
+  withoutClaim,
+  x402UnderTest,
+} from '../../support/credentials.ts'
 import { leapingClock } from '../../support/leaping-clock.ts'
 import { startShop, type TestShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
@@ -177,7 +183,11 @@ describe('E11: over MCP a payment that had bought nothing when its rail was swit
   test('is not looked at for a caller whose payments keep failing', async () => {
     const buyer = await fundedWallet(shop)
     const input = { saleId: 392, beneficiary: buyer.address }
-    const metas = [1, 2, 3].map(async () => paymentMeta(shop, 'x402', buyer, await tool(shop, input)))
+    const metas = [1, 2, 3].map(async () => {
+      const { 'x402/payment': payment } = await paymentMeta(shop, 'x402', buyer, await tool(shop, input))
+      const credential = Buffer.from(JSON.stringify(payment)).toString('base64')
+      return { 'x402/payment': withoutClaim(credential) }
+    })
     const strict = await open((config) => {
       const { limits, ...rest } = switchedOff.x402(config)
       return { ...rest, limits: { ...limits, rate: { ...limits.rate, failed: 2 } } }

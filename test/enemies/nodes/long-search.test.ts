@@ -105,26 +105,19 @@ test('E98: a payment that ran out is asked for again, however few blocks a node 
   assert.deepEqual([answer.status, code], [402, 'payment_expired'])
 })
 
-for (const [blocksMax, expected] of [
-  [2, { status: 200 }],
-  [0, { status: 503, code: 'chain_unavailable' }],
-] as const)
-  test(`E119: what was asked for before the price of a lot changed is honoured, or not looked at, by a node that searches ${blocksMax} blocks at once`, async (t) => {
-    const meddler = createMeddler()
-    const shop = await startShop({ wrapTransport: meddler.wrap })
-    t.after(() => shop.stop())
-    const rail = x402UnderTest
-    await setLot(shop, 74, { price: '0.25', supply: 10n })
-    const { request, credential } = await payFor(shop, rail, await fundedWallet(shop), { saleId: 74 })
-    await setLot(shop, 74, { price: '0.30', supply: 10n })
-    // Another process of the shop: what it knows of prices is fresh.
-    const { url } = await shop.replica()
-    meddler.meddle('eth_getLogs', ([filter], ask) => {
-      const { fromBlock, toBlock } = filter as unknown as { readonly fromBlock: string; readonly toBlock: string }
-      if (toBlock === 'latest' || Number(toBlock) - Number(fromBlock) >= blocksMax) throw refused()
-      return ask()
-    })
-    const answer = await fetch(`${url}/agentic/${rail.rail}/buy`, post(request, { [rail.header]: credential }))
-    const { code } = await said(answer)
-    assert.deepEqual({ status: answer.status, ...(code ? { code } : {}) }, expected)
+test('E119: what was asked for before the price of a lot changed is honoured, however little a node searches', async (t) => {
+  const meddler = createMeddler()
+  const shop = await startShop({ wrapTransport: meddler.wrap })
+  t.after(() => shop.stop())
+  const rail = x402UnderTest
+  await setLot(shop, 74, { price: '0.25', supply: 10n })
+  const { request, credential } = await payFor(shop, rail, await fundedWallet(shop), { saleId: 74 })
+  await setLot(shop, 74, { price: '0.30', supply: 10n })
+  // Another process of the shop: what it knows of prices is fresh.
+  const { url } = await shop.replica()
+  meddler.meddle('eth_getLogs', () => {
+    throw refused()
   })
+  const answer = await fetch(`${url}/agentic/${rail.rail}/buy`, post(request, { [rail.header]: credential }))
+  assert.equal(answer.status, 200)
+})

@@ -35,6 +35,8 @@ export function define(node: Node, run: Run): boolean {
     setCatalogue(run, { ...catalogue, routines: new Set(catalogue.routines).add(name) })
   } else if ('DropStmt' in node && node.DropStmt.removeType === 'OBJECT_INDEX') {
     for (const one of node.DropStmt.objects ?? []) if ('List' in one) dropIndex(lastWord(one.List.items), run)
+  } else if ('DropStmt' in node) {
+    for (const one of node.DropStmt.objects ?? []) drop(node.DropStmt.removeType!, one, run)
   } else return false
   return true
 }
@@ -228,6 +230,20 @@ function createIndex({ idxname, relation, indexParams = [], whereClause, unique 
   const elements = indexParams.flatMap((node) => ('IndexElem' in node ? [node.IndexElem] : []))
   const rule = { name: idxname!, elements, where: whereClause ?? null, isPrimary: false }
   setTable(run, { ...table, uniques: [...table.uniques, rule] })
+}
+
+/** Nothing that is left may speak of it. A function is known by its text, so it stays. */
+function drop(kind: string, node: Node, run: Run): void {
+  const { catalogue } = run.store.state
+  const words = 'List' in node ? wordsOf(node.List.items) : []
+  if (kind === 'OBJECT_TRIGGER') {
+    const table = tableNamed(catalogue, words.at(-2)!)
+    setTable(run, { ...table, triggers: table.triggers.filter(({ name }) => name !== words.at(-1)) })
+  } else if (kind === 'OBJECT_TABLE') {
+    const tables = new Map(catalogue.tables)
+    if (!tables.delete(words.at(-1)!)) throw new Unsupported('this table', node)
+    setCatalogue(run, { ...catalogue, tables })
+  } else if (kind !== 'OBJECT_FUNCTION') throw new Unsupported('what is dropped', node)
 }
 
 /** One that is not there went with a column that it was about. */

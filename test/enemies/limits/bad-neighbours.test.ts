@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { movableClock } from '../../checkout/counter.ts'
+import { challengeOf, credentialOf } from '../../checkout/mpp-wallet.ts'
+import { encoded, paymentFor, requiredOf } from '../../checkout/x402-wallet.ts'
+import { fundedWallet, lotFor, mppPayer, post, x402Payer } from '../../support/buyers.ts'
+import { startShop, type TestShop } from '../../support/shop.ts'
+import { verifies } from '../../support/verifies.ts'
+
+// Many wallets share one address: those of one process, of one office, of one proxy. What one of them does must not strand the money of the others.
+
+const FAILED = 30
+const NOBODY = { address: '0x00000000000000000000000000000000000000aa' }
+
+async function start(t: TestContext): Promise<TestShop> {
+  const clock = movableClock()
+  const shop = await startShop({
+    clock,
+    configure: ({ http, limits, ...config }) => ({
+      ...config,
+      http: { ...http, proxyHops: 1 },
+      limits: { ...limits, rate: { ...limits.rate, failed: FAILED } },
+    }),
+  })
+  t.after(() => shop.stop())
+  // To the beginning of this caller's next window, so that none ends in the middle of a test.
+  const { headers } = await fetch(buyUrl(shop, 'x402'), post(lotFor(NOBODY)))
+  clock.move(1_000 * Number(/t=(\d+)/.exec(headers.get('ratelimit')!)![1]))
+  return shop
+}
+
+const buyUrl = (shop: TestShop, rail: string) => `${shop.url}/agentic/${rail}/buy`
+
+async function sendRubbish(shop: TestShop): Promise<void> {
+  const send = async () => (await fetch(buyUrl(shop, 'x402'), post({}, { 'payment-signature': 'e30=' }))).status
+  for (let sent = 0; sent < FAILED; sent++) assert.equal(await send(), 400)
+  assert.equal(await send(), 429)
+}
+
+for (const rail of ['x402', 'mpp pull', 'mpp push'] as const)
+  test(`rubbish from one wallet stops no stock ${rail} client at the same address`, async (t) => {
+    verifies('D9.2', 'D9.11')
+    const shop = await start(t)
+    await sendRubbish(shop)
+    const buyers = [await fundedWallet(shop), await fundedWallet(shop)]
+    for (const buyer of buyers) {
+      const pay = rail === 'x402' ? x402Payer(buyer) : mppPayer(shop, buyer, rail === 'mpp pull' ? 'pull' : 'push')
+      const answer = await pay(buyUrl(shop, rail.split(' ')[0]!), post(lotFor(buyer)))
+      assert.equal(answer.status, 200, await answer.text())
+    }
+  })
+
+test('one challenge, spelt in whatever way, lets five payments in and no more', async (t) => {
+  verifies('D9.11')
+  const shop = await start(t)
+  const url = buyUrl(shop, 'x402')
+  await sendRubbish(shop)
+  const required = requiredOf(await fetch(url, post(lotFor(NOBODY))))
+  const statuses: number[] = []
+  for (let tries = 0; tries < 8; tries++) {
+    const payment = await paymentFor(await fundedWallet(shop, 0n), required)
+    const { accepted } = structuredClone(payment) as unknown as { accepted: { extra: { claim: string } } }
+    if (tries % 2) accepted.extra.claim = accepted.extra.claim.replaceAll('-', '+').replaceAll('_', '/')
+    const sent = post(lotFor(NOBODY), { 'payment-signature': encoded({ ...payment, accepted }) })
+    statuses.push((await fetch(url, sent)).status)
+  }
+  assert.deepEqual(statuses, [402, 402, 402, 402, 402, 429, 429, 429])
+})
+
+test('a claim that we did not issue, or for another price, lets nobody in', async (t) => {
+  verifies('D9.2')
+  const shop = await start(t)
+  const url = buyUrl(shop, 'x402')
+  const required = requiredOf(await fetch(url, post(lotFor(NOBODY))))
+  await sendRubbish(shop)
+  const [offer] = required.accepts
+  for (const change of [{ amount: '1' }, { extra: { ...offer.extra, claim: 'A'.repeat(64) } }]) {
+    const payment = await paymentFor(await fundedWallet(shop), { ...required, accepts: [{ ...offer, ...change }] })
+    const sent = post(lotFor(NOBODY), { 'payment-signature': encoded(payment) })
+    assert.equal((await fetch(url, sent)).status, 429)
+  }
+})
+
+test('no client takes more than a tenth of the places in which pushes are waited for', async (t) => {
+  verifies('D9.10')
+  const shop = await start(t)
+  const { checkout } = shop.service
+  const takeAll = (client: string) => {
+    const leaves: (() => void)[] = []
+    for (let leave = checkout.enterWaitingRoom(client); leave; leave = checkout.enterWaitingRoom(client))
+      leaves.push(leave)
+    return leaves
+  }
+  const { waitingMax } = shop.config.limits
+  const crowd = Array.from({ length: 20 }, (_, index) => takeAll(`client ${index}`))
+  const tenth = Math.floor(waitingMax / 10)
+  assert.deepEqual(crowd[0]!.length, tenth)
+  assert.deepEqual(crowd[9]!.length, tenth)
+  assert.equal(crowd.flat().length, waitingMax)
+  crowd[0]!.pop()!()
+  assert.equal(takeAll('client 1').length, 0)
+  assert.equal(takeAll('client 0').length, 1)
+})
+
+test('a push takes a place in the name of the client behind the proxy, and only for a challenge of ours', async (t) => {
+  verifies('D9.10')
+  const shop = await start(t)
+  const url = buyUrl(shop, 'mpp')
+  const room = t.mock.method(shop.service.checkout, 'enterWaitingRoom', () => null)
+  const forwarded = { 'x-forwarded-for': '198.51.100.7, 203.0.113.9' }
+  const challenge = challengeOf(await fetch(url, post(lotFor(NOBODY))))
+  const hash = `0x${'ab'.repeat(32)}`
+  const { id } = challenge
+  const forged = { ...challenge, id: id.startsWith('A') ? `B${id.slice(1)}` : `A${id.slice(1)}` }
+  for (const asked of [forged, challenge]) {
+    const authorization = credentialOf(asked, { type: 'hash', hash })
+    const answer = await fetch(url, post(lotFor(NOBODY), { authorization, ...forwarded }))
+    assert.equal(answer.status, 202)
+  }
+  const clients = room.mock.calls.map(({ arguments: given }) => given as readonly unknown[])
+  assert.deepEqual(clients, [['203.0.113.9']])
+})
