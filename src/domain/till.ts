@@ -48,6 +48,8 @@ export type Till = {
   earlierTransfers(fromBlock: bigint, toBlock: bigint): Promise<TillReading>
   /** The transfers to the till in one transaction; none where the chain does not show it. */
   transfersOf(transaction: Hash): Promise<readonly Transfer[]>
+  /** Does any node show such transfers in it, or that it waits to be mined? True as well where too few nodes answer to deny it. */
+  mayBePaidBy(transaction: Hash): Promise<boolean>
   /** Does enough of the chain stand on this transfer that it will not vanish again, and do two nodes show it where there are two? */
   isDeep(transfer: Transfer): Promise<boolean>
   /** When its block was made, in milliseconds. */

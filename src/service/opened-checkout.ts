@@ -4,6 +4,7 @@ import type { Address } from '../base/address.ts'
 import { readSigningKey } from '../base/jws.ts'
 import { measuredExchange } from '../base/measured-exchange.ts'
 import type { Exchange } from '../base/outgoing.ts'
+import { createChainLook } from '../checkout/chain-look.ts'
 import type { Checkout, OrderJobs } from '../checkout/checkout.ts'
 import { createReceiptSigner } from '../checkout/receipt.ts'
 import { sendBack } from '../checkout/send-back.ts'
@@ -276,6 +277,7 @@ function createCheckout(
     isBlocked: rules.isBlocked,
     isNeverServed: rules.isNeverServed,
     sendBack: (rail, orphaned) => sendBack(operations.reconcileContext, rail, orphaned),
+    lookAtChain: createChainLook(operations.reconcileContext),
     paymentUrl: (rail, reference) => `${payments.hostOf(rail)}/payments/${reference}`,
     enterWaitingRoom: createWaitingRoom(limits.waitingMax),
     running: new Map(),

@@ -1,9 +1,9 @@
-import { type Address, sameAddress } from '../base/address.ts'
+import { type Address, type Hash, sameAddress } from '../base/address.ts'
 import type { Log } from '../base/log.ts'
 import { isProblem } from '../base/problem.ts'
 import { isContractCode, readCode } from '../chain/code.ts'
 import { blockBefore, blockTime, newestBlocks } from '../chain/head.ts'
-import { isAgreed, mayHaveSucceeded } from '../chain/node-agreement.ts'
+import { isAgreed, mayBeSaid, mayHaveSucceeded } from '../chain/node-agreement.ts'
 import { type Receipt, readReceipt } from '../chain/receipt.ts'
 import { transfersByAny, transfersByRemembering, transfersIn } from '../chain/transfers.ts'
 import { type PaidElsewhere, watchSends } from '../chain/watch.ts'
@@ -59,6 +59,11 @@ function tillsOf(
     async transfersOf(transaction) {
       const receipt = await readReceipt(rpc, transaction)
       return receipt?.succeeded ? transfersIn(receipt, asset, [payTo]) : []
+    },
+    async mayBePaidBy(transaction) {
+      const waiting = await rpc.everyone<{ blockHash: Hash | null } | null>('eth_getTransactionByHash', [transaction])
+      if (mayBeSaid(rpc, waiting, (one) => one !== null && one.blockHash === null)) return true
+      return mayHaveSucceeded(rpc, transaction, (receipt) => transfersIn(receipt, asset, [payTo]).length > 0)
     },
     async isDeep(arrival) {
       const { transaction, blockNumber, amount } = arrival

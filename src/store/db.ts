@@ -7,6 +7,7 @@ import type { Log } from '../base/log.ts'
 import type { Backend, EngineName } from './backend.ts'
 import { openEmbedded } from './embedded/embedded.ts'
 import { asStoreProblem, isConnectionLost, isTransient, StoreFault } from './fault.ts'
+import { END_ALL_LEASES } from './jobs.ts'
 import { createLender } from './pool.ts'
 import { answerMsMax, openPostgres, STATEMENT_MS_MAX } from './postgres.ts'
 import { type Statement, statement } from './statement.ts'
@@ -89,7 +90,13 @@ export type Database = Queryable & {
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const backend = await openBackend(options)
   options.log.info('store opened', { engine: backend.engine, store: backend.description })
-  return createDatabase(backend, options)
+  const database = createDatabase(backend, options)
+  // Where that cannot be written now, they run out by themselves.
+  if (backend.engine === 'embedded')
+    await database
+      .query(END_ALL_LEASES)
+      .catch((error: unknown) => options.log.warn('earlier leases could not be ended', { error }))
+  return database
 }
 
 function openBackend(options: DatabaseOptions): Promise<Backend> {

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
 import { toldBy } from '../../checkout/advance.ts'
+import type { ChainWord } from '../../checkout/chain-look.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
 import type { SurfaceName } from '../../domain/good.ts'
 import { viewOf } from '../../domain/offer.ts'
@@ -24,7 +25,7 @@ export async function purchaseStatus(
   const [found, other] = all.filter(({ order }) => order.surface === surface && order.rail === rail)
   // Of very many not all are looked at, and the one that is asked for may be none of these.
   if (other || all.length === FOUND_MAX) throw ambiguous()
-  if (!found) throw await unclaimed(checkout, reference)
+  if (!found) throw boughtElsewhere(checkout, reference)
   const { order, isOwn } = found
   const told = toldBy(checkout, order)
   const view = viewOf<JsonObject>(told, order)
@@ -58,7 +59,6 @@ export const paymentSchema = z
 /** One recovery read for anything an agent may still hold. */
 export async function paymentStatus(checkout: Checkout, reference: string): Promise<FreeAnswer> {
   const [found, other] = await ordersBy(checkout, reference)
-  if (!found) throw await unclaimed(checkout, reference)
   if (other) throw ambiguous()
   const { order, isOwn } = found
   const late = order.status === 'expired' ? await checkout.orders.orphanedPayment(order.id) : null
@@ -111,13 +111,36 @@ function nextOf({ status }: Order): { action: 'none' | 'poll' | 'new_payment'; d
 /** Nothing that names an order here looks otherwise, so anything else was never claimed; it is not an error to ask for it. */
 const REFERENCE = /^[\x21-\x7e]{1,128}$/
 
-async function ordersBy(checkout: Checkout, reference: string): Promise<readonly FoundOrder[]> {
+/**
+ * The orders that a name stands for. A transaction that no order is known by is looked for on the chain: the payment in it has the name that its order
+ * was opened under, also where the process that sent it died before it could say so. A purchase that was given up was not paid by what came after all.
+ */
+async function ordersBy(checkout: Checkout, reference: string): Promise<readonly [FoundOrder, ...FoundOrder[]]> {
   const { orders } = checkout
-  const found = REFERENCE.test(reference) ? await orders.byReference(reference) : []
-  // Somebody may have called theirs like money of another payer that bought nothing.
-  const orphaned = found[0]?.isChosen ? await orders.orphanedPayment(reference) : null
-  if (orphaned) throw orphaned.transaction === reference.toLowerCase() ? reachedUs(checkout, orphaned) : ambiguous()
-  return found
+  if (!REFERENCE.test(reference)) throw await unclaimed(checkout, reference)
+  const [first, ...others] = await orders.byReference(reference)
+  const isMade = first?.namedBy === 'shop' || first?.namedBy === 'chain'
+  if (first && isMade) return [first, ...others]
+  const shown = await checkout.lookAtChain(reference)
+  const found = shown.kind === 'pays' ? await orders.byReference(reference, shown.names) : []
+  const [payer, ...twins] = found.filter(({ order, namedBy }) => namedBy === 'chain' && order.status !== 'expired')
+  if (payer) return [payer, ...twins]
+  const orphaned = await orders.orphanedPayment(reference)
+  if (orphaned && !isLaterThan(first, orphaned, reference))
+    throw isUnjudged(orphaned, shown) ? pending(reference) : reachedUs(checkout, orphaned)
+  if (shown.kind === 'pays') throw pending(reference)
+  if (!first) throw shown.kind === 'unknown' ? pending(reference) : await unclaimed(checkout, reference)
+  return first.namedBy === 'payer' ? [first] : [first, ...others]
+}
+
+/** Was this money called so only after an order had been? Its own transaction is its name, whatever else is called so. */
+function isLaterThan(first: FoundOrder | undefined, { transaction, foundAt }: Arrival, reference: string): boolean {
+  return first !== undefined && transaction !== reference.toLowerCase() && foundAt > first.order.createdAt
+}
+
+/** It may be the payment of an order: nobody has compared their names yet, nor can now. */
+function isUnjudged({ state }: Arrival, { kind }: ChainWord): boolean {
+  return kind === 'unknown' && (state === 'unclaimed' || state === 'dust')
 }
 
 function ambiguous(): Problem {
@@ -131,10 +154,8 @@ function ambiguous(): Problem {
 /** Every host of a shop tells what became of a payment; the main one knows also of money that came without a purchase. */
 const ANY_RAIL = ''
 
-/** Never claimed; but the money may have reached us all the same, and then its payer is told so. */
+/** Nobody knows it, and nothing on the chain goes by it. */
 async function unclaimed(checkout: Checkout, reference: string): Promise<Problem> {
-  const orphaned = REFERENCE.test(reference) ? await checkout.orders.orphanedPayment(reference) : null
-  if (orphaned) return reachedUs(checkout, orphaned)
   const name = reference.slice(0, 80)
   if (!(await mayHaveForgotten(checkout)))
     return new Problem('payment_not_found', `No payment ${name} was ever claimed here.`)
@@ -142,6 +163,28 @@ async function unclaimed(checkout: Checkout, reference: string): Promise<Problem
     'payment_not_found',
     `No payment ${name} is known here, and this shop may have been put back to an earlier copy of its books: it may have bought before. Send the same payment again, and no other.`,
     { taken: 'unknown', action: 'wait_same_credential' },
+  )
+}
+
+/** The chain shows it or may do so soon, and no purchase has claimed it yet. */
+function pending(reference: string): Problem {
+  return new Problem(
+    'payment_pending',
+    `No purchase has claimed ${reference} yet, and the chain shows it or has not answered. Send the same request with the same payment again, and no other.`,
+    { action: 'wait_same_credential', afterSeconds: STATUS_SECONDS },
+  )
+}
+
+/** It is known, and not by what was asked here. */
+function boughtElsewhere({ paymentUrl }: Checkout, reference: string): Problem {
+  return new Problem(
+    'payment_not_found',
+    'This payment is for something else; read what became of it at its own address.',
+    {
+      taken: 'unknown',
+      action: 'poll',
+      statusUrl: paymentUrl(ANY_RAIL, encodeURIComponent(reference)),
+    },
   )
 }
 

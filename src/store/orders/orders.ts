@@ -36,9 +36,10 @@ export type Orders = {
   mayHaveForgotten(asked: AskedFor): Promise<boolean>
   /**
    * Anything a payer may hold: order id, payment transaction, authorization nonce, challenge id, idempotency key. Only the orders whose name
-   * could be chosen least freely, newest first: an order whose buyer gave it the name of another one is not found by it.
+   * could be chosen least freely: an order whose buyer gave it the name of another one is not found by it. Newest first; of those that were
+   * paid under one nonce the first one first. `shown`: the names of the payments that the chain shows in it, where it is a transaction.
    */
-  byReference(reference: string): Promise<readonly FoundOrder[]>
+  byReference(reference: string, shown?: readonly string[]): Promise<readonly FoundOrder[]>
   /** The orphaned payment that goes by this name: its money reached the till, and no order has it. */
   orphanedPayment(reference: string): Promise<Arrival | null>
   change(leased: LeasedOrder, change: OrderChange, event: ToldEvent): Promise<Order | null>
@@ -59,8 +60,13 @@ export type Orders = {
   ): Promise<PlanOutcome>
 }
 
-/** `isOwn`: found by a name that only the buyer and the shop know. `isChosen`: by one that its buyer could choose, and so could others. */
-export type FoundOrder = { readonly order: Order; readonly isOwn: boolean; readonly isChosen: boolean }
+/** `isOwn`: found by a name that only the buyer and the shop know. */
+export type FoundOrder = { readonly order: Order; readonly isOwn: boolean; readonly namedBy: Namer }
+
+/** The shop makes ids, and the chain makes transaction hashes. A payer chooses the nonce that they sign, and any client its idempotency key. */
+type Namer = 'shop' | 'chain' | 'payer' | 'client'
+const NAMERS: readonly Namer[] = ['shop', 'chain', 'payer', 'client']
+const [SHOP, CHAIN, PAYER, CLIENT] = NAMERS.keys()
 
 /** So many orders are found by one name at most; there may be more. */
 export const FOUND_MAX = 10
@@ -71,24 +77,24 @@ const BY_ID = statement<OrderRow>(`
   left join refunds r on r.order_id = o.id
   where o.id = $1`)
 
-// The shop makes ids, and the chain makes transaction hashes. A payer chooses the nonce that they sign, and any client its idempotency key.
-const CHOSEN_FROM = 2
-
 const BY_REFERENCE = statement<OrderRow & { identities: readonly (string | null)[]; rank: number }>(`
   with named as (
-    select id, null as identity, 0 as rank from orders where id = $1
+    select id, null as identity, ${SHOP} as rank from orders where id = $1
     union all
-    select id, null, 1 from orders where payment_tx = lower($1)
+    select id, null, ${CHAIN} from orders where payment_tx = lower($1)
     union all
     -- What had paid it before the chain changed its mind: its buyer was told of that one.
-    select order_id, null, 1 from arrivals where transaction = lower($1) and order_id is not null and state = 'dropped'
+    select order_id, null, ${CHAIN} from arrivals where transaction = lower($1) and order_id is not null and state = 'dropped'
     union all
-    select order_id, identity, case when identity like '%/transfer/%' then 1 else ${CHOSEN_FROM} end
+    -- It is on the chain, and its order has not heard of that yet.
+    select order_id, identity, ${CHAIN} from payment_identities where identity = any ($2::text[]) and order_id is not null
+    union all
+    select order_id, identity, case when identity like '%/transfer/%' then ${CHAIN} else ${PAYER} end
     from payment_identities
     where handle in ($1, lower($1))
       and order_id is not null
     union all
-    select id, null, ${CHOSEN_FROM + 1} from orders where idempotency_key = $1
+    select id, null, ${CLIENT} from orders where idempotency_key = $1
   ), found as (
     select id, rank, array_agg(identity) as identities
     from named
@@ -99,7 +105,8 @@ const BY_REFERENCE = statement<OrderRow & { identities: readonly (string | null)
   from found f
   join orders o on o.id = f.id
   left join refunds r on r.order_id = o.id
-  order by o.created_at desc
+  -- A nonce is public as soon as it is on the chain, and by then its order is there: whoever takes it afterwards comes later.
+  order by case f.rank when ${PAYER} then o.created_at end, o.created_at desc
   limit ${FOUND_MAX}`)
 
 export function createOrders(db: Database): Orders {
@@ -114,11 +121,11 @@ export function createOrders(db: Database): Orders {
     isQuarantined: (identities) => isQuarantined(db, identities),
     isAnyHandleKnown: (handles) => isAnyHandleKnown(db, handles),
     mayHaveForgotten: (asked) => mayHaveForgotten(db, asked),
-    async byReference(reference) {
-      const { rows } = await db.query(BY_REFERENCE, [reference])
+    async byReference(reference, shown = []) {
+      const { rows } = await db.query(BY_REFERENCE, [reference, shown])
       return rows.map(({ identities, rank, ...row }) => ({
         order: fromOrderRow(row),
-        isChosen: rank >= CHOSEN_FROM,
+        namedBy: NAMERS[rank]!,
         isOwn: row.id === reference || identities.some((identity) => identity !== null && isPrivateIdentity(identity)),
       }))
     },

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
+import { FOUND_MAX } from '../../../src/store/orders/orders.ts'
 import { said } from '../../checkout/counter.ts'
-import { encoded, paymentFor, requiredOf } from '../../checkout/x402-wallet.ts'
-import { asOperator, LOT_PRICE, reconcileRail, TOMORROW } from '../../operations/desk.ts'
+import { encoded, paymentFor, preempt, requiredOf } from '../../checkout/x402-wallet.ts'
+import { AT_ONCE, asOperator, LOT_PRICE, reconcileRail, TOMORROW } from '../../operations/desk.ts'
 import { x402Stranger } from '../../operations/strangers.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
 import { x402UnderTest } from '../../support/credentials.ts'
 import { startShop, type TestShop } from '../../support/shop.ts'
+import { verifies } from '../../support/verifies.ts'
 
 // Nonces and idempotency keys are whatever a payer writes, also the name of something that is somebody else's.
 
@@ -69,10 +71,26 @@ describe('E37: a purchase that is called by the name of another', () => {
     await assertTold(victim.nonce, victim)
   })
 
-  test('by the same nonce or the same key is told apart by neither, and nobody is shown the other’s', async () => {
-    const twin = await buy(2, { nonce: victim.nonce })
-    await assertAmbiguous(victim.nonce)
-    for (const one of [victim, twin]) await assertTold(one.paymentTx, one)
+  test('by the same nonce does not take it away: it stays the name of the first, however many come later', async () => {
+    verifies('D2.5')
+    for (let twins = 0; twins < FOUND_MAX + 1; twins++) {
+      const twin = await buy(2, { nonce: victim.nonce })
+      await assertTold(victim.nonce, victim)
+      await assertTold(twin.paymentTx, twin)
+    }
+  })
+
+  test('does not take its nonce away by money that buys nothing', async () => {
+    const stranger = await fundedWallet(shop)
+    const required = requiredOf(
+      await fetch(`${shop.url}/shop/x402/buy`, post({ itemId: 'keys:5', quantity: 1, nickname: 'Demo' })),
+    )
+    await preempt(shop, await paymentFor(stranger, required, { authorization: { nonce: victim.nonce } }))
+    await reconcileRail(shop, x402UnderTest, AT_ONCE)
+    await assertTold(victim.nonce, victim)
+  })
+
+  test('by the same key is told apart by nothing, and neither is shown', async () => {
     const key = `a-common-key-${victim.nonce}`
     const first = await buy(3, { key })
     await assertTold(key, first)

@@ -1,0 +1,72 @@
+import { type Hash, isHash } from '../base/address.ts'
+import { msSince } from '../base/clock.ts'
+import { isProblem } from '../base/problem.ts'
+import { RpcError } from '../chain/rpc.ts'
+import type { Till } from '../domain/till.ts'
+import { withinTime } from './payment-lookup.ts'
+import type { ReconcileContext } from './reconcile-context.ts'
+
+/** What the chains show of a transaction. */
+export type ChainWord =
+  /** It moves money to a till. `names`: those that the payments in it have. */
+  | { readonly kind: 'pays'; readonly names: readonly string[] }
+  /** It may: it waits to be mined, nodes do not show the same of it, or too few of them answered. */
+  | { readonly kind: 'unknown' }
+  /** No chain that the shop is paid on shows it, or it pays the shop nothing. */
+  | { readonly kind: 'nothing' }
+
+const NOTHING: ChainWord = { kind: 'nothing' }
+const UNKNOWN: ChainWord = { kind: 'unknown' }
+
+/** Strangers ask as well, and each look is some questions to each node. Beyond this many the answer is that it is not known. */
+const LOOKS_MAX = 20
+const WINDOW_MS = 1_000
+/** Whoever asks for a status does not wait for a node that is silent. */
+const LOOK_MS_MAX = 2_000
+/** Strangers decide how many payments a transaction contains. */
+const NAMES_MAX = 10
+
+/** Asks the chains about a name that may be a transaction. Equal questions at one moment share a look; an answer is not kept, because the next one may differ. */
+export function createChainLook({
+  tills,
+  clock,
+}: Pick<ReconcileContext, 'tills' | 'clock'>): (name: string) => Promise<ChainWord> {
+  const underWay = new Map<string, Promise<ChainWord>>()
+  let since = clock.now()
+  let begun = 0
+  return async (name) => {
+    const transaction = name.toLowerCase()
+    if (!isHash(transaction)) return NOTHING
+    if (msSince(clock, since) >= WINDOW_MS) [since, begun] = [clock.now(), 0]
+    const shared = underWay.get(transaction)
+    if (!shared && begun++ >= LOOKS_MAX) return UNKNOWN
+    const look = shared ?? lookAt(tills, transaction).finally(() => underWay.delete(transaction))
+    underWay.set(transaction, look)
+    return (await withinTime(clock, LOOK_MS_MAX, look)) ?? UNKNOWN
+  }
+}
+
+async function lookAt(tills: readonly Till[], transaction: Hash): Promise<ChainWord> {
+  const suspected = await Promise.all(tills.map((till) => unlessSilent(true, till.mayBePaidBy(transaction))))
+  const candidates = tills.filter((_, index) => suspected[index])
+  if (candidates.length === 0) return NOTHING
+  const found = await Promise.all(candidates.map((till) => unlessSilent([], namesIn(till, transaction))))
+  const names = found.flat()
+  return names.length === 0 ? UNKNOWN : { kind: 'pays', names: names.filter((name) => name !== null) }
+}
+
+/** The names of the payments to a till; null for one that has none. */
+async function namesIn(till: Till, transaction: Hash): Promise<readonly (string | null)[]> {
+  const transfers = (await till.transfersOf(transaction)).filter(({ sender }) => !till.isOwn(sender))
+  return Promise.all(transfers.slice(0, NAMES_MAX).map((transfer) => till.rail.identityOf(transfer)))
+}
+
+/** A node that is silent, or refuses, must not hide what another chain shows. */
+async function unlessSilent<Answer>(otherwise: Answer, asked: Promise<Answer>): Promise<Answer> {
+  try {
+    return await asked
+  } catch (error) {
+    if (isProblem(error) || error instanceof RpcError) return otherwise
+    throw error
+  }
+}
