@@ -59,13 +59,24 @@ export async function nftsOf({ native }: DevChains, contract: Address, owner: Ad
   return Number(await native.request({ method: 'eth_call', params: [{ to: contract, data }, 'latest'] }))
 }
 
+type Transfer = { readonly data: Hex; readonly transactionHash: Hex }
+
 /** How often, and how much, money went from one address to another on the rail's own chain. */
 export async function transfers(
+  world: CrashWorld,
+  rail: RailUnderTest,
+  from: Address,
+  to: Address,
+): Promise<readonly bigint[]> {
+  return (await transfersOf(world, rail, from, to)).map(({ data }) => BigInt(data))
+}
+
+async function transfersOf(
   { chains, config }: CrashWorld,
   { rail }: RailUnderTest,
   from: Address,
   to: Address,
-): Promise<readonly bigint[]> {
+): Promise<readonly Transfer[]> {
   const [chain, token] =
     rail === 'x402' ? [chains.native, config.x402!.asset] : [chains.tempo, config.mpp!.currency.address]
   const filter = {
@@ -74,8 +85,37 @@ export async function transfers(
     toBlock: 'latest',
     topics: [TRANSFER, addressWord(from), addressWord(to)],
   }
-  const logs = (await chain.request({ method: 'eth_getLogs', params: [filter] })) as { data: Hex }[]
-  return logs.map(({ data }) => BigInt(data))
+  return (await chain.request({ method: 'eth_getLogs', params: [filter] })) as Transfer[]
+}
+
+/**
+ * What a payer reads who asks for what the chain shows: no payment of theirs is denied. One that the shop sent has an order, whatever became of the
+ * process that sent it; only one that the payer sent may be there without a purchase.
+ */
+export async function assertNotDenied(
+  world: CrashWorld,
+  { rail, path }: Flow,
+  buyer: PrivateKeyAccount,
+  shopUrl: string,
+): Promise<void> {
+  const till = tillOf(world, rail)
+  for (const { transactionHash } of await transfersOf(world, rail, buyer.address, till))
+    for (const place of ['/payments', ...statusPlace(path)]) {
+      const answer = await fetch(`${shopUrl}${place}/${transactionHash}`)
+      const body = await answer.text()
+      const isTrue = answer.status < 300 || (answer.status === 409 && rail === mppPushUnderTest)
+      assert.ok(isTrue && !body.includes('"taken":false'), `${place}/${transactionHash}: ${answer.status} ${body}`)
+    }
+}
+
+/** What is sold and done in one step has none. */
+function statusPlace(path: string): readonly string[] {
+  if (path.endsWith('/buy')) return [path.replace(/buy$/, 'purchases')]
+  return path.startsWith('/craft/') ? [path.replace(/[^/]+$/, 'actions')] : []
+}
+
+function tillOf({ config }: CrashWorld, { rail }: RailUnderTest): Address {
+  return rail === 'x402' ? config.x402!.payTo : config.mpp!.recipient
 }
 
 /** Charged once and delivered once, or charged once and refunded once, or not charged at all. */
@@ -86,9 +126,7 @@ export async function judge(
   prepared: unknown,
   finalStatus: number,
 ): Promise<void> {
-  const { config } = world
-  const till = flow.rail.rail === 'x402' ? config.x402!.payTo : config.mpp!.recipient
-  const paid = await transfers(world, flow.rail, buyer.address, till)
+  const paid = await transfers(world, flow.rail, buyer.address, tillOf(world, flow.rail))
   const refunded = await transfers(world, flow.rail, demoAddressOf('treasury'), buyer.address)
   const delivered = await flow.delivered(world, buyer, prepared)
   const told = { flow: flow.name, finalStatus, paid, refunded, delivered }

@@ -12,7 +12,7 @@ import { fundedWallet, post } from '../support/buyers.ts'
 import { openStore, type TestStore } from '../support/database.ts'
 import { untilAnswered } from '../support/until.ts'
 import { createWeather } from '../support/weather.ts'
-import { type CrashWorld, flows as coreFlows, type Flow, judge } from './flows.ts'
+import { assertNotDenied, type CrashWorld, flows as coreFlows, type Flow, judge } from './flows.ts'
 import { openMailbox } from './mailbox.ts'
 import { PUBLIC_URL } from './protocol.ts'
 import { createReplicas, type Replica } from './replicas.ts'
@@ -178,11 +178,13 @@ test(`C-01, C-02: ${KILLS} kills at every waypoint: lost 0, doubled 0, stuck 0`,
       if (status === null) {
         await replica.died
         byWaypoint.set(name, (byWaypoint.get(name) ?? 0) + 1)
+        await assertNotDenied(world, flow, attempt.buyer, (await living()).url)
         // The one that recovers dies at its first steps too.
         if (number % NESTED_EVERY === 0) await (await living()).crashAfter(1 + (number % 5))
       }
       const final = status !== null && status !== 202 ? status : await finish(attempt, living)
       await judge(world, flow, attempt.buyer, attempt.prepared, final)
+      await assertNotDenied(world, flow, attempt.buyer, (await living()).url)
       await (await living()).disarm()
     }
     replica.kill()

@@ -7,7 +7,7 @@ import { startSandbox } from '../cli/sutler.ts'
 import { post } from '../support/buyers.ts'
 import { untilAnswered } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
-import { type CrashWorld, type Flow, flows, judge } from './flows.ts'
+import { assertNotDenied, type CrashWorld, type Flow, flows, judge } from './flows.ts'
 
 // What `npm start` runs, killed as a whole: store and chains lie in one folder, and must agree when they are opened again. The kill comes
 // when the first of several purchases is answered, which finds the others everywhere on their way.
@@ -21,7 +21,7 @@ test(`${ROUNDS} kills of the whole sandbox: store and chains agree, and every pu
   skip: ROUNDS === 0 && 'not tried; --sandbox-kills=1 tries it',
 }, async (t) => {
   verifies('D12.1')
-  let shop = await startSandbox({ SUTLER_RATE_REPLAY: '1000000' })
+  let shop = await startSandbox({ SUTLER_RATE_REPLAY: '1000000', SUTLER_RATE_READ: '1000000' })
   t.after(() => shop.remove())
   const loaded = loadConfig(shop.env)
   if (loaded.mode !== 'sandbox') throw new TypeError('this is the sandbox')
@@ -80,8 +80,11 @@ test(`${ROUNDS} kills of the whole sandbox: store and chains agree, and every pu
     await shop.kill()
     await Promise.all(answers)
     shop = await shop.restart()
+    // At once, while what the process left behind is as it was, and when all is done.
+    for (const { flow, buyer } of purchases) await assertNotDenied(world, flow, buyer, baseUrl)
     for (const purchase of purchases)
       await judge(world, purchase.flow, purchase.buyer, undefined, await finish(purchase))
+    for (const { flow, buyer } of purchases) await assertNotDenied(world, flow, buyer, baseUrl)
   }
   assert.equal((await shop.stop()).code, 0)
 })

@@ -11,6 +11,7 @@ import { type Database, openDatabase } from '../../src/store/db.ts'
 import { judgeFileSystem } from '../../src/store/embedded/disk.ts'
 import { bornAt } from '../../src/store/embedded/embedded.ts'
 import { StoreFault, type StoreFaultCode } from '../../src/store/fault.ts'
+import { claim, enqueueLeased, extend } from '../../src/store/jobs.ts'
 import { startChild } from '../support/child.ts'
 import { quiet } from '../support/database.ts'
 import { copyTree, createDataDir, dataDirFor } from '../support/embedded.ts'
@@ -58,6 +59,19 @@ test('a folder has one process at a time, and is free the moment that process is
   t.after(() => rmSync(copy, { recursive: true }))
   copyTree(dataDir, copy)
   assert.notEqual(bornAt(copy), db.filesBornAt, 'C-12: a copy of the folder is known for one')
+})
+
+test('C-01: what a killed process was working on is due for the next one at once, and not when its lease has run out', async (t) => {
+  const dataDir = await dataDirFor(t)
+  const work = { kind: 'order', key: 'ord_open', leaseSeconds: 3600 }
+  const first = await openDatabase({ ...quiet, dataDir })
+  const lease = await enqueueLeased(first, work)
+  await first.close()
+  const next = await openDatabase({ ...quiet, dataDir })
+  t.after(() => next.close())
+  const [job] = await claim(next, { kinds: [work.kind], limit: 1, leaseSeconds: 3600 })
+  assert.equal(job?.key, work.key)
+  assert.equal(await extend(next, lease!, 3600), false, 'what the first one was allowed is over')
 })
 
 test('a first start that is killed half way leaves nothing that hinders the next', async (t) => {
