@@ -21,12 +21,12 @@ const UNKNOWN: ChainWord = { kind: 'unknown' }
 /** Strangers ask as well, and each look is some questions to each node. Beyond this many the answer is that it is not known. */
 const LOOKS_MAX = 20
 const WINDOW_MS = 1_000
-/** Whoever asks for a status does not wait for a node that is silent. */
+/** A caller who asks for a status does not wait for a silent node. */
 const LOOK_MS_MAX = 2_000
 /** Strangers decide how many payments a transaction contains. */
 const NAMES_MAX = 10
 
-/** Asks the chains about a name that may be a transaction. Equal questions at one moment share a look; an answer is not kept, because the next one may differ. */
+/** Asks the chains about a name that may be a transaction. Equal questions at one moment share a look. An answer is not kept: the next one may differ. */
 export function createChainLook({
   tills,
   clock,

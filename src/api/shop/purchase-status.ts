@@ -117,7 +117,7 @@ const REFERENCE = /^[\x21-\x7e]{1,128}$/
  */
 async function ordersBy(checkout: Checkout, reference: string): Promise<readonly [FoundOrder, ...FoundOrder[]]> {
   const { orders } = checkout
-  if (!REFERENCE.test(reference)) throw await unclaimed(checkout, reference)
+  if (!REFERENCE.test(reference)) throw await unclaimed(checkout, reference, null)
   const [first, ...others] = await orders.byReference(reference)
   const isMade = first?.namedBy === 'shop' || first?.namedBy === 'chain'
   if (first && isMade) return [first, ...others]
@@ -129,7 +129,7 @@ async function ordersBy(checkout: Checkout, reference: string): Promise<readonly
   if (orphaned && !isLaterThan(first, orphaned, reference))
     throw isUnjudged(orphaned, shown) ? pending(reference) : reachedUs(checkout, orphaned)
   if (shown.kind === 'pays') throw pending(reference)
-  if (!first) throw shown.kind === 'unknown' ? pending(reference) : await unclaimed(checkout, reference)
+  if (!first) throw await unclaimed(checkout, reference, shown)
   return first.namedBy === 'payer' ? [first] : [first, ...others]
 }
 
@@ -138,7 +138,7 @@ function isLaterThan(first: FoundOrder | undefined, { transaction, foundAt }: Ar
   return first !== undefined && transaction !== reference.toLowerCase() && foundAt > first.order.createdAt
 }
 
-/** It may be the payment of an order: nobody has compared their names yet, nor can now. */
+/** It may be the payment of an order: the books have not compared their names yet, and the chain cannot be asked now. */
 function isUnjudged({ state }: Arrival, { kind }: ChainWord): boolean {
   return kind === 'unknown' && (state === 'unclaimed' || state === 'dust')
 }
@@ -154,11 +154,13 @@ function ambiguous(): Problem {
 /** Every host of a shop tells what became of a payment; the main one knows also of money that came without a purchase. */
 const ANY_RAIL = ''
 
-/** Nobody knows it, and nothing on the chain goes by it. */
-async function unclaimed(checkout: Checkout, reference: string): Promise<Problem> {
+/** The store knows no such payment. `shown`: what the chain says of it; null where it is no name of a payment. */
+async function unclaimed(checkout: Checkout, reference: string, shown: ChainWord | null): Promise<Problem> {
   const name = reference.slice(0, 80)
   if (!(await mayHaveForgotten(checkout)))
-    return new Problem('payment_not_found', `No payment ${name} was ever claimed here.`)
+    return shown?.kind === 'unknown'
+      ? pending(reference)
+      : new Problem('payment_not_found', `No payment ${name} was ever claimed here.`)
   return new Problem(
     'payment_not_found',
     `No payment ${name} is known here, and this shop may have been put back to an earlier copy of its books: it may have bought before. Send the same payment again, and no other.`,

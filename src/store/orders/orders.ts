@@ -105,7 +105,7 @@ const BY_REFERENCE = statement<OrderRow & { identities: readonly (string | null)
   from found f
   join orders o on o.id = f.id
   left join refunds r on r.order_id = o.id
-  -- A nonce is public as soon as it is on the chain, and by then its order is there: whoever takes it afterwards comes later.
+  -- A nonce is public as soon as it is on the chain, and by then its order is there: a stranger who signs it again comes later.
   order by case f.rank when ${PAYER} then o.created_at end, o.created_at desc
   limit ${FOUND_MAX}`)
 
