@@ -100,6 +100,17 @@ function agree(one: Pick<Sample, 'offsetMs'>, other: Pick<Sample, 'offsetMs'>): 
   return Math.abs(one.offsetMs - other.offsetMs) < OFFSET_MS_MIN
 }
 
+/** The result, if it comes in time; else null, and the work goes on. */
+export async function withinTime<Result>(clock: Clock, ms: number, work: Promise<Result>): Promise<Result | null> {
+  const timer = new AbortController()
+  const timeUp = clock.sleep(ms, timer.signal).then(() => null)
+  try {
+    return await Promise.race([work, timeUp])
+  } finally {
+    timer.abort()
+  }
+}
+
 let lastSecond = Number.NaN
 let lastPrinted = ''
 

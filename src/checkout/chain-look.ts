@@ -1,13 +1,12 @@
 import { type Hash, isHash } from '../base/address.ts'
-import { msSince } from '../base/clock.ts'
+import { msSince, withinTime } from '../base/clock.ts'
 import { isProblem } from '../base/problem.ts'
 import { RpcError } from '../chain/rpc.ts'
 import type { Till } from '../domain/till.ts'
-import { withinTime } from './payment-lookup.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
 
 /** What the chains show of a transaction. */
-export type ChainWord =
+export type ChainFinding =
   /** It moves money to a till. `names`: those that the payments in it have. */
   | { readonly kind: 'pays'; readonly names: readonly string[] }
   /** It may: it waits to be mined, nodes do not show the same of it, or too few of them answered. */
@@ -15,8 +14,8 @@ export type ChainWord =
   /** No chain that the shop is paid on shows it, or it pays the shop nothing. */
   | { readonly kind: 'nothing' }
 
-const NOTHING: ChainWord = { kind: 'nothing' }
-const UNKNOWN: ChainWord = { kind: 'unknown' }
+const NOTHING: ChainFinding = { kind: 'nothing' }
+const UNKNOWN: ChainFinding = { kind: 'unknown' }
 
 /** Strangers ask as well, and each look is some questions to each node. Beyond this many the answer is that it is not known. */
 const LOOKS_MAX = 20
@@ -30,8 +29,8 @@ const NAMES_MAX = 10
 export function createChainLook({
   tills,
   clock,
-}: Pick<ReconcileContext, 'tills' | 'clock'>): (name: string) => Promise<ChainWord> {
-  const underWay = new Map<string, Promise<ChainWord>>()
+}: Pick<ReconcileContext, 'tills' | 'clock'>): (name: string) => Promise<ChainFinding> {
+  const underWay = new Map<string, Promise<ChainFinding>>()
   let since = clock.now()
   let begun = 0
   return async (name) => {
@@ -46,7 +45,7 @@ export function createChainLook({
   }
 }
 
-async function lookAt(tills: readonly Till[], transaction: Hash): Promise<ChainWord> {
+async function lookAt(tills: readonly Till[], transaction: Hash): Promise<ChainFinding> {
   const suspected = await Promise.all(tills.map((till) => unlessSilent(true, till.mayBePaidBy(transaction))))
   const candidates = tills.filter((_, index) => suspected[index])
   if (candidates.length === 0) return NOTHING

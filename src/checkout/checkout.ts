@@ -12,7 +12,7 @@ import type { Order } from '../domain/order.ts'
 import type { OrphanedPayment, RailName } from '../domain/rail.ts'
 import type { Priority } from '../store/jobs.ts'
 import type { Orders } from '../store/orders/orders.ts'
-import type { ChainWord } from './chain-look.ts'
+import type { ChainFinding } from './chain-look.ts'
 import type { ReceiptSigner } from './receipt.ts'
 import type { StoreMemory } from './store-memory.ts'
 
@@ -47,7 +47,7 @@ export type Checkout = {
   /** Records an orphaned payment, and begins its refund unless an operator must decide. */
   sendBack(rail: RailName, orphaned: OrphanedPayment): Promise<SentBack>
   /** What the chains show of a name that may be a transaction. */
-  lookAtChain(name: string): Promise<ChainWord>
+  lookAtChain(name: string): Promise<ChainFinding>
   /** The public address that tells what became of a payment. */
   paymentUrl(rail: RailName, reference: string): string
   /** A place for a request that waits for its payer's transaction to show. Null: all are taken, or this client's share. Call what is returned to leave. */

@@ -1,5 +1,5 @@
 import type { Hash } from '../base/address.ts'
-import type { Clock } from '../base/clock.ts'
+import { withinTime } from '../base/clock.ts'
 import { isProblem, Problem } from '../base/problem.ts'
 import { RpcError } from '../chain/rpc.ts'
 import type { Credential, NodeQuorum, Rail } from '../domain/rail.ts'
@@ -11,17 +11,6 @@ type Shown = {
   readonly checkout: Checkout
   readonly offer: { readonly rail: Rail }
   readonly credential: Credential
-}
-
-/** The result, if it comes in time; else null, and the work goes on. */
-export async function withinTime<Result>(clock: Clock, ms: number, work: Promise<Result>): Promise<Result | null> {
-  const timer = new AbortController()
-  const timeUp = clock.sleep(ms, timer.signal).then(() => null)
-  try {
-    return await Promise.race([work, timeUp])
-  } finally {
-    timer.abort()
-  }
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Countdown } from '../base/clock.ts'
+import { type Countdown, withinTime } from '../base/clock.ts'
 import type { Lease } from '../domain/lease.ts'
 import { isFinal, type LeasedOrder, type Order } from '../domain/order.ts'
 import type { Priority } from '../store/jobs.ts'
@@ -6,7 +6,6 @@ import { advance } from './advance.ts'
 import type { Checkout } from './checkout.ts'
 import type { OrderStep } from './order-step.ts'
 import { paidError, reasonOf } from './paid-words.ts'
-import { withinTime } from './payment-lookup.ts'
 
 /** More than any order takes from its first state to its last. */
 const STEPS_MAX = 50

@@ -7,7 +7,6 @@ import type { Log } from '../base/log.ts'
 import type { Backend, EngineName } from './backend.ts'
 import { openEmbedded } from './embedded/embedded.ts'
 import { asStoreProblem, isConnectionLost, isTransient, StoreFault } from './fault.ts'
-import { END_ALL_LEASES } from './jobs.ts'
 import { createLender } from './pool.ts'
 import { answerMsMax, openPostgres, STATEMENT_MS_MAX } from './postgres.ts'
 import { type Statement, statement } from './statement.ts'
@@ -86,6 +85,17 @@ export type Database = Queryable & {
   status(): DatabaseStatus
   close(): Promise<void>
 }
+
+/** For a store that one process at a time can open: all that were held belonged to one that is gone, and their work is due now. A new store has no jobs yet. */
+const END_ALL_LEASES = `
+  do $$
+  begin
+    update jobs
+    set lease = null,
+        run_at = now()
+    where lease is not null;
+  exception when undefined_table then null;
+  end $$`
 
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const backend = await openBackend(options)

@@ -143,17 +143,6 @@ async function change(
   return rowCount === 1
 }
 
-/** For a store that one process at a time can open: all that were held belonged to one that is gone, and their work is due now. A new store has no jobs yet. */
-export const END_ALL_LEASES = `
-  do $$
-  begin
-    update jobs
-    set lease = null,
-        run_at = now()
-    where lease is not null;
-  exception when undefined_table then null;
-  end $$`
-
 const HURRY = statement(`
   update jobs
   set run_at = least(run_at, now() + make_interval(secs => $3))

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
 import { toldBy } from '../../checkout/advance.ts'
-import type { ChainWord } from '../../checkout/chain-look.ts'
+import type { ChainFinding } from '../../checkout/chain-look.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
 import type { SurfaceName } from '../../domain/good.ts'
 import { viewOf } from '../../domain/offer.ts'
@@ -119,7 +119,7 @@ async function ordersBy(checkout: Checkout, reference: string): Promise<readonly
   const { orders } = checkout
   if (!REFERENCE.test(reference)) throw await unclaimed(checkout, reference, null)
   const [first, ...others] = await orders.byReference(reference)
-  const isMade = first?.namedBy === 'shop' || first?.namedBy === 'chain'
+  const isMade = first?.namedBy === 'seller' || first?.namedBy === 'chain'
   if (first && isMade) return [first, ...others]
   const shown = await checkout.lookAtChain(reference)
   const found = shown.kind === 'pays' ? await orders.byReference(reference, shown.names) : []
@@ -139,7 +139,7 @@ function isLaterThan(first: FoundOrder | undefined, { transaction, foundAt }: Ar
 }
 
 /** It may be the payment of an order: the books have not compared their names yet, and the chain cannot be asked now. */
-function isUnjudged({ state }: Arrival, { kind }: ChainWord): boolean {
+function isUnjudged({ state }: Arrival, { kind }: ChainFinding): boolean {
   return kind === 'unknown' && (state === 'unclaimed' || state === 'dust')
 }
 
@@ -155,7 +155,7 @@ function ambiguous(): Problem {
 const ANY_RAIL = ''
 
 /** The store knows no such payment. `shown`: what the chain says of it; null where it is no name of a payment. */
-async function unclaimed(checkout: Checkout, reference: string, shown: ChainWord | null): Promise<Problem> {
+async function unclaimed(checkout: Checkout, reference: string, shown: ChainFinding | null): Promise<Problem> {
   const name = reference.slice(0, 80)
   if (!(await mayHaveForgotten(checkout)))
     return shown?.kind === 'unknown'

@@ -64,9 +64,9 @@ export type Orders = {
 export type FoundOrder = { readonly order: Order; readonly isOwn: boolean; readonly namedBy: Namer }
 
 /** The shop makes ids, and the chain makes transaction hashes. A payer chooses the nonce that they sign, and any client its idempotency key. */
-type Namer = 'shop' | 'chain' | 'payer' | 'client'
-const NAMERS: readonly Namer[] = ['shop', 'chain', 'payer', 'client']
-const [SHOP, CHAIN, PAYER, CLIENT] = NAMERS.keys()
+type Namer = 'seller' | 'chain' | 'payer' | 'client'
+const NAMERS: readonly Namer[] = ['seller', 'chain', 'payer', 'client']
+const [SELLER, CHAIN, PAYER, CLIENT] = NAMERS.keys()
 
 /** So many orders are found by one name at most; there may be more. */
 export const FOUND_MAX = 10
@@ -79,7 +79,7 @@ const BY_ID = statement<OrderRow>(`
 
 const BY_REFERENCE = statement<OrderRow & { identities: readonly (string | null)[]; rank: number }>(`
   with named as (
-    select id, null as identity, ${SHOP} as rank from orders where id = $1
+    select id, null as identity, ${SELLER} as rank from orders where id = $1
     union all
     select id, null, ${CHAIN} from orders where payment_tx = lower($1)
     union all
