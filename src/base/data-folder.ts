@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
+import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 
@@ -15,6 +15,7 @@ const SQLITE_BUSY = 5
 export function claimFolder(folder: string): DataFolder {
   const path = resolve(folder)
   makeFolder(path)
+  closeToOthers(path)
   try {
     const claim = claimFile(join(path, 'lock'))
     if (claim) return { path, release: claim.release }
@@ -52,6 +53,29 @@ function makeFolder(path: string): void {
     const { message } = cause as Error
     throw new FolderFault('data_dir_unusable', `the data folder ${path} cannot be made: ${message}`, cause)
   }
+}
+
+const FOR_OTHERS = 0o077
+
+/**
+ * Whoever can write in the folder can write orders and prices, and whoever can read it reads who bought what. It may be older than we are: a
+ * mount, or a folder of an image. Ours to close is only an empty one or one that we have claimed before; a wrong path may name a home or /tmp.
+ */
+function closeToOthers(path: string): void {
+  const isOpen = () => process.getuid !== undefined && (statSync(path).mode & FOR_OTHERS) !== 0
+  if (!isOpen()) return
+  try {
+    const names = readdirSync(path)
+    const isOurs = statSync(path).uid === process.getuid?.() && (names.length === 0 || names.includes('lock'))
+    if (isOurs) chmodSync(path, 0o700)
+  } catch (cause) {
+    throw new FolderFault('data_dir_unusable', openToOthers(path), cause)
+  }
+  if (isOpen()) throw new FolderFault('data_dir_unusable', openToOthers(path))
+}
+
+function openToOthers(path: string): string {
+  return `other users of this machine can open the data folder ${path}; run chmod 700 on it as its owner, or choose a new folder`
 }
 
 /** What was written to this file or folder is on the disk. */

@@ -1,10 +1,21 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Worker } from 'node:worker_threads'
-import { FolderFault } from '../../src/base/data-folder.ts'
+import { claimFolder, FolderFault } from '../../src/base/data-folder.ts'
 import { type LogFields, silentLog } from '../../src/base/log.ts'
 import { isProblem } from '../../src/base/problem.ts'
 import { type Database, openDatabase } from '../../src/store/db.ts'
@@ -12,6 +23,7 @@ import { judgeFileSystem } from '../../src/store/embedded/disk.ts'
 import { bornAt } from '../../src/store/embedded/embedded.ts'
 import { StoreFault, type StoreFaultCode } from '../../src/store/fault.ts'
 import { claim, enqueueLeased, extend } from '../../src/store/jobs.ts'
+import { unprivilegedAccount } from '../support/account.ts'
 import { startChild } from '../support/child.ts'
 import { quiet } from '../support/database.ts'
 import { copyTree, createDataDir, dataDirFor } from '../support/embedded.ts'
@@ -85,6 +97,44 @@ test('a first start that is killed half way leaves nothing that hinders the next
   assert.equal(await second.line(), 'open')
   assert.equal(await second.end(), 0)
   assert.ok(!existsSync(draft))
+  const files = globSync('pg/**/{PG_VERSION,pg_control,[0-9]*}', { cwd: dataDir })
+  assert.ok(files.length > 100)
+  const open = files.filter((file) => (statSync(join(dataDir, file)).mode & 0o077) !== 0)
+  assert.deepEqual(open, [], 'C-21: files are their owner’s alone')
+})
+
+test('C-21: a folder that others can open is closed to them, or refused where that is not ours to do', async (t) => {
+  const dataDir = await dataDirFor(t)
+  chmodSync(dataDir, 0o777)
+  await (await openDatabase({ ...quiet, dataDir })).close()
+  assert.equal(statSync(dataDir).mode & 0o777, 0o700)
+
+  const home = mkdtempSync(join(tmpdir(), 'sutler-home-'))
+  t.after(() => rmSync(home, { recursive: true }))
+  writeFileSync(join(home, 'letters'), '')
+  chmodSync(home, 0o755)
+  const { code, message } = await refusalOf(home)
+  assert.equal(code, 'data_dir_unusable')
+  assert.match(message, /other users .* run chmod 700 on it as its owner, or choose a new folder/)
+  assert.ok(message.includes(home), message)
+  assert.equal(statSync(home).mode & 0o777, 0o755, 'as it was')
+
+  const empty = join(home, 'data')
+  mkdirSync(empty)
+  chmodSync(empty, 0o755)
+  claimFolder(empty).release()
+  assert.equal(statSync(empty).mode & 0o777, 0o700)
+})
+
+test('C-21: an empty folder of another user is refused while others can open it', {
+  skip: process.getuid?.() !== 0 && 'only root can give a folder away',
+}, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'sutler-theirs-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const account = unprivilegedAccount()!
+  chmodSync(folder, 0o777)
+  chownSync(folder, account.uid, account.gid)
+  assert.throws(() => claimFolder(folder), { code: 'data_dir_unusable', message: /other users/ })
 })
 
 test('it refuses to start when commits do not reach the disk', async (t) => {

@@ -1,4 +1,4 @@
-import { readdirSync, statfsSync } from 'node:fs'
+import { chmodSync, readdirSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { syncPath } from '../../base/data-folder.ts'
 import type { Log } from '../../base/log.ts'
@@ -49,4 +49,11 @@ export function syncTree(folder: string): void {
     else syncPath(path)
   }
   syncPath(folder)
+}
+
+/** The packed files come with the modes of whoever packed them. */
+export function closeTree(folder: string): void {
+  for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true }))
+    chmodSync(join(entry.parentPath, entry.name), entry.isDirectory() ? 0o700 : 0o600)
+  chmodSync(folder, 0o700)
 }

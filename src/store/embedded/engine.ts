@@ -7,7 +7,7 @@ import { Problem } from '../../base/problem.ts'
 import { StoreFault } from '../fault.ts'
 import { joinedBytes } from './bytes.ts'
 import { emptyCluster } from './cluster.ts'
-import { syncTree } from './disk.ts'
+import { closeTree, syncTree } from './disk.ts'
 import { durableFiles, ENOSPC } from './durable.ts'
 import type { Reserve } from './reserve.ts'
 
@@ -88,6 +88,7 @@ async function createCluster(folder: string): Promise<void> {
   try {
     const pglite = await PGlite.create({ fs: new NodeFS(draft), loadDataDir: emptyCluster() })
     await pglite.close()
+    closeTree(draft)
     syncTree(draft)
   } catch (cause) {
     rmSync(draft, { recursive: true, force: true })
