@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import { CsvFault, parseCsv, printCsv } from './csv.ts'
 
 const cells = (text: string) => parseCsv(text).map((record) => record.cells)
@@ -17,11 +18,43 @@ test('whatever a table holds comes back as it was, formulas and apostrophes amon
   assert.deepEqual(cells(printCsv(table)), table)
 })
 
-test('no printed cell begins with what a spreadsheet runs', () => {
-  for (const evil of ['=1+1', '+1', '-1', '@a', ' =1', '\n=1', '\t=1', '\r=1', '"=1', "'=1"]) {
-    const printed = printCsv([[evil]])
-    assert.doesNotMatch(printed.replace(/^"/, ''), /^\s*[=+\-@\t\r]/, evil)
-  }
+const EVIL = [
+  '=1+1',
+  '+1',
+  '-1',
+  '@a',
+  ' =1',
+  '\n=1',
+  '\t=1',
+  '\r=1',
+  '"=1',
+  "'=1",
+  '＝1',
+  '＋1',
+  '－1',
+  '＠a',
+  '" "=1',
+]
+
+test('K-21: no printed cell begins with what a spreadsheet runs, whatever separates its cells', () => {
+  const table = EVIL.flatMap((evil) =>
+    ['', 'x,', 'x;', 'x|', 'x\t', 'x\n', 'x\r\n', ';'].map((before) => [before + evil]),
+  )
+  const printed = printCsv([...table, ['plain', '1.00']])
+  assert.doesNotMatch(printed, /(?:^|[,;|\t\r\n])(?:(?![\t\r\n])[\s"])*[=+\-@＝＋－＠]/)
+  assert.doesNotMatch(printed, /^"[\t\r\n]/m, 'some take a tab away, and what follows it for a formula')
+  assert.ok(printed.endsWith('"plain","1.00"\r\n'), 'every cell is quoted')
+  assert.deepEqual(cells(printed), [...table, ['plain', '1.00']], 'what is read again is what was printed')
+})
+
+test('whatever is printed is read again as it was', () => {
+  const part = fc.constantFrom('=', '-', '＝', "'", '"', ',', ';', '|', '\t', '\r', '\n', ' ', 'a')
+  fc.assert(
+    fc.property(fc.array(part), (parts) => {
+      assert.deepEqual(cells(printCsv([['id', parts.join('')]])), [['id', parts.join('')]])
+    }),
+    { numRuns: 2_000 },
+  )
 })
 
 test('marks of encoding, line ends of all kinds, semicolons and empty lines are read', () => {

@@ -32,20 +32,32 @@ export function parseCsv(text: string): readonly CsvRecord[] {
 
 /** Every cell that a spreadsheet would take for a formula is guarded by an apostrophe, which reading takes away again. */
 export function printCsv(rows: readonly (readonly string[])[]): string {
-  return rows.map((row) => `${row.map(printCell).join(',')}\r\n`).join('')
+  return rows.map((row) => `${row.map((cell) => quoted(guarded(cell))).join(',')}\r\n`).join('')
 }
 
+/** For a line that a person reads: quotes only where the cell needs them. */
 export function printCell(cell: string): string {
-  const guarded = FORMULA.test(cell) ? `'${cell}` : cell
-  return /[",;\r\n]|^\s|\s$/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded
+  const safe = guarded(cell)
+  return /[",;\r\n]|^\s|\s$/.test(safe) ? quoted(safe) : safe
 }
 
-// Leading blanks do not hide a formula from every program, so they are looked through.
-const FORMULA = /^'*(?:\s*[=+\-@]|[\t\r\n])/
-const GUARDED = /^'+(?:\s*[=+\-@]|[\t\r\n])/
+function quoted(cell: string): string {
+  return `"${cell.replaceAll('"', '""')}"`
+}
+
+// A program with another separator than ours ends cells inside of cells, quoted or not, so what follows any separator is looked at.
+// Blanks and quotes do not hide a formula from every program, so they are looked through; full-width signs are signs to some.
+const FORMULA = String.raw`(?=[^\S\t\r\n]*(?:"[^\S\t\r\n]*)*[=+\-@＝＋－＠])`
+const BEGINNING = String.raw`(?:^(?='*[\t\r\n])|(?:^|(?<=[,;|\t\r\n]))(?='*${FORMULA}))`
+const UNGUARDED = new RegExp(BEGINNING, 'g')
+const GUARDED = new RegExp(`${BEGINNING}'`, 'g')
+
+function guarded(cell: string): string {
+  return cell.replace(UNGUARDED, "'")
+}
 
 function unguarded(cell: string): string {
-  return GUARDED.test(cell) ? cell.slice(1) : cell
+  return cell.replace(GUARDED, '')
 }
 
 function separatorOf(source: string): ',' | ';' {

@@ -202,8 +202,8 @@ test('orders list: a line of 80 columns has item and player, and the table of al
   assert.ok(line.length <= 80, line)
   assert.match(stdout, /\d+ orders\n[\s\S]* eip155:84532: \d+ orders, [\d.]+ paid/)
   const csv = await run('orders', '--player', 'Demo', '--csv')
-  assert.match(csv.stdout, /^orderId,createdAt,[\s\S]*\r\n$/)
-  assert.ok(csv.stdout.includes(`${orderId},`))
+  assert.match(csv.stdout, /^"orderId","createdAt",[\s\S]*\r\n$/)
+  assert.ok(csv.stdout.includes(`"${orderId}",`))
   assert.equal((await run('orders', '--player', 'Nobody at all')).stdout, 'there are no such orders\n')
 })
 

@@ -135,7 +135,7 @@ test('discounts come and go by a table, in which item and player name a line', a
   assert.match((await put('keys:5,Demo,12.5\n', '--check')).stdout, /^0 would be added, 1 would be changed/)
   assert.equal(await standing(), before)
   assert.match((await put('keys:5,Demo,12.5\n', '--by', 'mara')).stdout, /^0 added, 1 changed/)
-  assert.match(await standing(), /keys:5,Demo,12\.5/)
+  assert.match(await standing(), /"keys:5","Demo","12\.5"/)
   assert.match((await put('keys:5,Demo,12.5\n')).stdout, /^0 added, 0 changed, 1 left/)
   assert.match((await put('keys:5,Demo,0\n')).stdout, /1 changed/)
   assert.equal(await standing(), before)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { ArrivalView } from '../../src/api/operator/arrival-rows.ts'
+import { parseCsv } from '../../src/base/csv.ts'
 import { typed } from '../cli/typed.ts'
 import { json } from '../shop/support.ts'
 import { post } from '../support/buyers.ts'
@@ -26,24 +27,24 @@ const run = (...args: string[]) =>
   typed([...args, '--url', shop.url, '--token', shop.config.operatorToken!.reveal()], {})
 
 /** The same list for a spreadsheet, by line. */
-async function tableAt(path: string): Promise<readonly string[]> {
+async function tableAt(path: string): Promise<readonly (readonly string[])[]> {
   const answer = await asOperator(shop, path, { headers: { accept: 'text/csv' } })
   assert.deepEqual([answer.status, answer.headers.get('content-type')], [200, 'text/csv; charset=utf-8'])
-  return (await answer.text()).trimEnd().split('\r\n')
+  return parseCsv(await answer.text()).map(({ cells }) => cells)
 }
 
 test('players come as a table too, all of them or those who are looked for', async () => {
   const { players } = await get<{ players: { playerId: string; nickname: string }[] }>('/operator/players?limit=500')
   const [columns, ...lines] = await tableAt('/operator/players?limit=1')
-  assert.equal(columns, 'playerId,nickname,level,wallets')
+  assert.equal(columns!.join(), 'playerId,nickname,level,wallets')
   assert.deepEqual(
-    lines.map((line) => line.split(',')[0]),
+    lines.map((cells) => cells[0]),
     players.map(({ playerId }) => playerId),
   )
   for (const list of ['players', 'arrivals'])
     assert.equal((await asOperator(shop, `/operator/${list}?cursor=bm9uZQ&format=csv`)).status, 400, list)
   const [, ...found] = await tableAt('/operator/players?q=Demo&format=csv')
-  assert.ok(found.length > 0 && found.every((line) => line.split(',')[1]!.startsWith('Demo')), found.join())
+  assert.ok(found.length > 0 && found.every((cells) => cells[1]!.startsWith('Demo')), found.join())
 })
 
 for (const [name, come] of [
@@ -85,8 +86,11 @@ for (const [name, come] of [
       }
       assert.equal((await asOperator(shop, '/operator/arrivals/0xnothing')).status, 404)
       const [columns, ...lines] = await tableAt(`/operator/arrivals?state=held&rail=${name}`)
-      assert.match(columns!, /^arrivalId,status,reason,/)
-      assert.deepEqual([lines.length, lines[0]!.startsWith(`${id},held,`)], [1, true])
+      assert.deepEqual(columns!.slice(0, 3), ['arrivalId', 'status', 'reason'])
+      assert.deepEqual(
+        lines.map((cells) => cells.slice(0, 2)),
+        [[id, 'held']],
+      )
     })
 
     test('orders show finds it, and says that nothing was bought with it', async () => {

@@ -91,7 +91,7 @@ describe('the books of the desk', () => {
     const csv = await (await asOperator(shop, '/operator/money?by=good&format=csv')).text()
     assert.match(
       csv,
-      /^key,title,protocol,network,currency,orders,gross,refunds,refunded,net\r?\nsaleLot\/392,Banner Fragment,mpp,/,
+      /^"key","title","protocol","network","currency","orders","gross","refunds","refunded","net"\r\n"saleLot\/392","Banner Fragment","mpp",/,
     )
   })
 

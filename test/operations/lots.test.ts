@@ -102,7 +102,10 @@ test('the shop may call a lot otherwise than the chain, and go back to what the 
     ['Flag', 'A piece of it.', picture],
   )
   const { csv } = (await done(shop, '/operator/lots.csv')) as unknown as { csv: string }
-  assert.match(csv, /\r\n392,Flag,A piece of it\.,https:\/\/pictures\.example\/flag\.png,no,0\.25,100000,/)
+  assert.match(
+    csv,
+    /\r\n"392","Flag","A piece of it\.","https:\/\/pictures\.example\/flag\.png","no","0\.25","100000",/,
+  )
   const back = 'id,name,description,picture,hidden\n392,,,,no\n'
   assert.deepEqual(await done(shop, '/operator/lots.csv', { csv: back, trial: true }), counts(1, 0, true))
   assert.deepEqual(await done(shop, '/operator/lots.csv', { csv: back }), counts(1, 0, false))

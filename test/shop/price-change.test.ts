@@ -286,7 +286,7 @@ test('prices are refused in words that say what would work, and a table of them 
     ['mara', { price: '0.001' }, { price: '0.50' }],
   )
   const exported = (await done(shop, '/operator/prices.csv'))['csv'] as string
-  assert.match(exported, /^good,price,usual\r\n/)
+  assert.match(exported, /^"good","price","usual"\r\n/)
   assert.deepEqual(await done(shop, '/operator/prices.csv', { csv: exported }), answer(0, 5, false))
 })
 

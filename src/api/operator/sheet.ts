@@ -143,7 +143,7 @@ function whole(line: number, detail: string): LineFault {
 
 /** The same line with something in its wrong cells that would do; nothing where a column is missing altogether. */
 function mended({ cells }: CsvRecord, columns: readonly Column[], wrong: readonly (Column | undefined)[]): string {
-  if (wrong.some((column) => !column || !columns.includes(column))) return ''
+  if (wrong.length === 0 || wrong.some((column) => !column || !columns.includes(column))) return ''
   const works = columns.map((column, index) => printCell(wrong.includes(column) ? column.example : cells[index]!))
   return ` (this line would work: ${works.join(',')})`
 }
