@@ -154,6 +154,7 @@ const starters: Readonly<Record<Name, () => Promise<number>>> = {
       baseUrl: 'http://shop.example',
       x402BaseUrl: 'http://shop.example',
       proxyHops: 0,
+      isForThisMachine: false,
       mcpOrigins: [],
     }
     const endpoint = createMcpEndpoint({

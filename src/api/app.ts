@@ -2,7 +2,7 @@ import { newId, type Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
 import { Problem } from '../base/problem.ts'
 import type { Checkout } from '../checkout/checkout.ts'
-import { type HttpConfig, publicUrls } from '../config/config.ts'
+import type { HttpConfig } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
 import type { Host, Route } from '../domain/route.ts'
 import { compilePlaces, type RoutePlace } from './compile.ts'
@@ -52,7 +52,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   const { routes, others, http, random } = options
   const replies = createReplies({ errorsUrl: `${http.baseUrl}/errors`, random })
   const failure = createFailure(replies, options)
-  const hostOf = createHostFinder(publicUrls(http))
+  const hostOf = createHostFinder(http)
   const watched = watcher(options, failure)
   const handlers = [
     ...[...compilePlaces(routes, { ...options, replies })].map(

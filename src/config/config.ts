@@ -48,6 +48,8 @@ export type ServiceConfig = {
 export type HttpConfig = {
   readonly host: string
   readonly port: number
+  /** A sandbox, or bound to this machine: its routes are open to less than the names that lead to them. */
+  readonly isForThisMachine: boolean
   /** Public address of the MPP routes, without a trailing slash. */
   readonly baseUrl: string
   /** Public address of the x402 routes and of `/mcp`. */

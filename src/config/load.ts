@@ -197,6 +197,7 @@ function readHttp(read: OptionReader, mode: 'sandbox' | 'production'): HttpConfi
   return {
     host,
     port,
+    isForThisMachine: mode === 'sandbox' || /^(localhost|::1|127\..*)$/.test(host),
     baseUrl: baseUrl === '' ? '' : read.url('SUTLER_BASE_URL', baseUrl, { secure: mode === 'production' }),
     x402BaseUrl:
       x402BaseUrl === '' ? '' : read.url('SUTLER_X402_BASE_URL', x402BaseUrl, { secure: mode === 'production' }),

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { isFixedName, isLocalOrigin } from '../base/own-names.ts'
 import { answerRpc } from './answer.ts'
 import type { DevChain } from './chain.ts'
 
@@ -13,7 +14,7 @@ const BODY_BYTES_MAX = 5_000_000
 /** As long as nodes and their proxies do. Whoever is closed on while they ask does not know whether they were heard. */
 const KEEP_ALIVE_MS = 65_000
 
-/** Serves one chain at every path, or several, each at `/<chain id>`, as JSON-RPC over HTTP. For development only: no access control. */
+/** Serves one chain at every path, or several, each at `/<chain id>`, as JSON-RPC over HTTP. For development only: whoever is no web page from elsewhere may do anything. */
 export async function serveRpc(
   chains: DevChain | readonly DevChain[],
   { host = '127.0.0.1', port = 0 }: { readonly host?: string; readonly port?: number } = {},
@@ -22,6 +23,9 @@ export async function serveRpc(
     isMany(chains) ? chains.find(({ chainId }) => path === `/${chainId}`) : chains
 
   const server = createServer((request, response) => {
+    const { host: name = 'localhost', origin = 'http://localhost' } = request.headers
+    if (!isFixedName(name)) return void response.writeHead(421).end()
+    if (!isLocalOrigin(origin)) return void response.writeHead(403).end()
     response.setHeader('access-control-allow-origin', '*')
     response.setHeader('access-control-allow-headers', '*')
     if (request.method === 'OPTIONS') return void response.writeHead(204).end()

@@ -1,4 +1,7 @@
 import * as z from 'zod'
+import { isLocalOrigin } from '../base/own-names.ts'
+import { Problem } from '../base/problem.ts'
+import { type HttpConfig, publicUrls } from '../config/config.ts'
 import { sandboxKey } from '../config/published.ts'
 import { describeSandbox } from '../config/sandbox.ts'
 import { answerRpc } from '../devchain/answer.ts'
@@ -18,7 +21,7 @@ const CHALLENGE_BYTES_MAX = 200_000
 export function sandboxRoutes(world: World, players: SandboxPlayers): readonly Route[] {
   const { config, chains, contracts } = world
   const rpcUrl = (chainId: number) => `${config.http.baseUrl}/sandbox/rpc/${chainId}`
-  return [
+  const routes = [
     free('GET /sandbox', {
       host: 'both',
       summary: 'Everything about this sandbox: chains, contracts, keys, players, magic values',
@@ -72,4 +75,23 @@ export function sandboxRoutes(world: World, players: SandboxPlayers): readonly R
       handle: async ({ body }) => ({ body: await players.create(body) }),
     }),
   ]
+  return routes.map((route) => forOwnPages(route, config.http))
+}
+
+/** Whoever can ask these is an operator and holds all keys, so a page from elsewhere gets nothing through its visitor's browser. */
+function forOwnPages(route: Route, http: HttpConfig): Route {
+  if (route.kind !== 'free') return route
+  const origins = new Set([...publicUrls(http).map((url) => new URL(url).origin), ...http.mcpOrigins])
+  return {
+    ...route,
+    handle(call) {
+      const origin = call.header('origin')
+      if (origin !== undefined && !origins.has(origin) && !isLocalOrigin(origin))
+        throw new Problem(
+          'wrong_host',
+          'A web page from elsewhere cannot use the sandbox. SUTLER_MCP_ORIGINS names those that can.',
+        )
+      return route.handle(call)
+    },
+  }
 }

@@ -74,24 +74,10 @@ test('there is nothing to log in to', async () => {
   }
 })
 
-test('P-01: a name that is not ours is a rebinding, and is refused with a JSON-RPC error', async () => {
+test('P-01: a name that is not ours is a rebinding, and is refused', async () => {
   const [status, body] = await knock({ host: 'evil.example' })
-  assert.ok(status === 403 || status === 421, `${status}`)
+  assert.equal(status, 421)
   assert.ok(body)
-  // With one host for everything the router lets any name pass; the endpoint itself does not.
-  const own = { host: '127.0.0.1', port: 4020, baseUrl: 'http://localhost:4020', x402BaseUrl: 'http://localhost:4020' }
-  const answer = asFetch(fixtureEndpoint({ ...fixtureHttp, ...own }))
-  const ask = (url: string) =>
-    answer(
-      new Request(url, { method: 'POST', headers: JSON_HEADERS, body: '{"jsonrpc":"2.0","id":1,"method":"ping"}' }),
-    )
-  for (const name of ['localhost:4020', '127.0.0.1:4020', '[::1]:4020'])
-    assert.equal((await ask(`http://${name}/mcp`)).status, 200, name)
-  for (const name of ['evil.example', 'evil.example:4020', 'localhost:4021']) {
-    const response = await ask(`http://${name}/mcp`)
-    assert.equal(response.status, 403, name)
-    assert.equal(((await response.json()) as { error: { code: number } }).error.code, -32600)
-  }
 })
 
 /** fetch does not let anybody lie about the host. */

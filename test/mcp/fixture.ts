@@ -126,6 +126,7 @@ export const fixtureHttp: HttpConfig = {
   baseUrl: 'http://shop.example',
   x402BaseUrl: 'http://shop.example',
   proxyHops: 0,
+  isForThisMachine: false,
   mcpOrigins: ['https://ok.example'],
 }
 

@@ -23,6 +23,7 @@ test('H-21: whoever is told to ask again stays at this shop, however the path be
   t.after(() => front.stop())
   const { host, port } = new URL(front.url)
 
+  for (const path of ['//evil.example/x', '/\\evil.example', '/catalog?q=1']) {
     const asked = request({ host: '127.0.0.1', port, path, method: 'POST' }).end()
     const [answer] = (await once(asked, 'response')) as [IncomingMessage]
     answer.resume()
