@@ -64,8 +64,12 @@ export function quantityField(max: number) {
 /** The caller's own name for a purchase: `Idempotency-Key` over HTTP, an argument over MCP. */
 export const IDEMPOTENCY_KEY = /^[\x21-\x7e]{8,128}$/
 
-/** Control characters and marks that turn the reading direction have no place in a name that people compare by eye. */
-const FORBIDDEN_IN_NAMES = /[\p{Cc}\p{Cs}\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/u
+/** What is not seen, or turns the reading direction, has no place in a name that people compare by eye. By property: Unicode knows more than a list. */
+const FORBIDDEN_IN_NAMES = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u
+
+export function isPlainName(text: string): boolean {
+  return !FORBIDDEN_IN_NAMES.test(text)
+}
 
 export function nicknameField(lengthMax: number) {
   return z
@@ -76,7 +80,7 @@ export function nicknameField(lengthMax: number) {
       (value) => value !== PLACEHOLDER_NICKNAME,
       rule('placeholder', `${PLACEHOLDER_NICKNAME} is the placeholder of our examples; name a player here`),
     )
-    .refine((value) => !FORBIDDEN_IN_NAMES.test(value), {
+    .refine(isPlainName, {
       message: 'a nickname has no control, invisible or direction marks',
     })
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { hashField } from '../../domain/fields.ts'
+import { hashField, isPlainName } from '../../domain/fields.ts'
 
 const USER_ID_LENGTH_MAX = 128
 
@@ -9,7 +9,7 @@ export const reportSchema = z.strictObject({
     .string()
     .min(1)
     .max(USER_ID_LENGTH_MAX)
-    .refine((value) => !/\p{Cc}/u.test(value), { message: 'a user id has no control characters' })
+    .refine(isPlainName, { message: 'a user id has no control, invisible or direction marks' })
     .describe('User identifier of the reporting user'),
   txHash: hashField.describe('Hash of the successful transaction'),
 })
