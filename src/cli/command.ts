@@ -43,7 +43,7 @@ export const shopOptions: Readonly<Record<string, Option>> = {
 }
 export const operatorOptions: Readonly<Record<string, Option>> = {
   ...shopOptions,
-  token: { value: 'token', about: 'the operator token; else SUTLER_OPERATOR_TOKEN' },
+  token: { value: 'token', about: 'a personal token; else SUTLER_TOKEN, or SUTLER_OPERATOR_TOKEN' },
 }
 
 type Typed = Pick<CommandCall, 'args' | 'option' | 'flag'>

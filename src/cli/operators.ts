@@ -1,9 +1,11 @@
+import { existsSync } from 'node:fs'
 import { isoTime, systemClock } from '../base/clock.ts'
 import { systemRandom } from '../base/id.ts'
 import type { JsonObject } from '../base/json.ts'
 import { loadConfig, meansProduction } from '../config/load.ts'
 import { type Role, roles } from '../domain/operator.ts'
-import { firstLinkByStore } from '../service/people-desk.ts'
+import { linkByStore } from '../service/people-desk.ts'
+import { createFile } from '../setup/durable-file.ts'
 import { type Command, type CommandCall, CommandRefusal, operatorOptions, UsageFault } from './command.ts'
 import type { Output } from './output.ts'
 import { operatorClient } from './shop-client.ts'
@@ -57,21 +59,27 @@ export const addOperator: Command = {
     ...operatorOptions,
     role: { value: 'role', about: `${roles.join(', ')}; viewer unless told` },
     'with-token': { about: 'also a personal token for the command line' },
+    'token-file': { value: 'file', about: 'the same, written into a file that only you can read' },
     days: { value: 'days', about: 'how long that token is good for: 1 to 365; 90 unless told' },
   },
   examples: [
     ['sutler operators add mara --role admin', 'Mara may do all, under her own name'],
-    ['sutler operators add bot --role viewer --with-token', 'for a script that only reads'],
+    ['sutler operators add bot --role viewer --token-file bot.key', 'for Prometheus, or a script that only reads'],
   ],
   async run(call) {
     const [name = ''] = call.args
+    const file = call.option('token-file')
+    if (file !== undefined && existsSync(file))
+      throw new CommandRefusal('file_exists', `${file} exists, and nothing was done; name another file`)
     const body = {
       name,
       role: roleOf(call.option('role') ?? 'viewer', 'operators add'),
-      token: call.flag('with-token'),
+      token: call.flag('with-token') || file !== undefined,
       ...daysIn(call),
     }
-    const added = await operatorClient(call).post<Keys>('/operator/operators', body)
+    const answer = await operatorClient(call).post<Keys>('/operator/operators', body)
+    if (file !== undefined) createFile(file, `${answer.token!.token}\n`, { mode: 0o600 })
+    const added = file === undefined ? answer : { ...answer, token: null }
     return { json: added, text: [`${added.name} is ${added.role}`, ...keyLines(added)].join('\n') }
   },
 }
@@ -79,15 +87,15 @@ export const addOperator: Command = {
 export const linkOperator: Command = {
   args: '[name]',
   about:
-    'Another link that lets somebody in: once, within 15 minutes. Without a name it is for the first admin, while the shop has none; whoever\nuses it says their name then. That one needs no operator token where the configuration of the shop is: the store itself is asked, an\nembedded one while the shop does not run.',
-  options: operatorOptions,
+    'Another link that lets somebody in: once, within 15 minutes. Without a name it is for the first admin, while the shop has none; whoever\nuses it says their name then. With --by-store, and without any token, the store itself is asked where the configuration of the shop is, an\nembedded one while the shop does not run: for an admin who cannot get in any more.',
+  options: { ...operatorOptions, 'by-store': { about: 'ask the store itself, and not the shop' } },
   examples: [
     ['sutler operators link mara', 'Mara has another computer'],
     ['sutler operators link', 'nobody has signed in yet'],
   ],
   async run(call) {
     const [name] = call.args
-    if (name === undefined && hasNoToken(call)) return firstByStore(call)
+    if (call.flag('by-store') || (name === undefined && hasNoToken(call))) return madeByStore(call, name ?? null)
     const path = name === undefined ? '/operator/operators/first' : `${await pathOf(call, name)}/link`
     const made = await operatorClient(call).post<Keys>(path)
     return { json: made, text: keyLines(made).join('\n') }
@@ -100,15 +108,16 @@ function hasNoToken({ env, option }: CommandCall): boolean {
   return given === undefined && meansProduction(env)
 }
 
-async function firstByStore({ env }: CommandCall): Promise<Output> {
+async function madeByStore({ env }: CommandCall, name: string | null): Promise<Output> {
   const loaded = loadConfig(env)
   if (loaded.mode === 'sandbox') throw new TypeError('a sandbox has a token')
   const { config } = loaded
   const link = await withStore(config.store, (database) =>
-    firstLinkByStore({ config, database, clock: systemClock, random: systemRandom }),
+    linkByStore({ config, database, clock: systemClock, random: systemRandom }, name),
   )
+  if (!link && name !== null) throw new CommandRefusal('no_operator', `there is no operator ${name}`)
   if (!link) throw new CommandRefusal('has_admin', 'there is an admin already, who can make a link for anybody')
-  const made: Keys = { name: '', role: 'admin', link: { url: link.url, expiresAt: isoTime(link.expiresAt) } }
+  const made: Keys = { name: name ?? '', role: 'admin', link: { url: link.url, expiresAt: isoTime(link.expiresAt) } }
   return { json: made, text: keyLines(made).join('\n') }
 }
 
@@ -168,7 +177,7 @@ function roleOf(text: string, command: string): Role {
 function keyLines({ link, token }: Keys): readonly string[] {
   return [
     ...(link ? [`link  ${link.url}`, `It works once, until ${link.expiresAt}.`] : []),
-    ...(token ? [`token ${token.token}`, 'It is shown only now: SUTLER_OPERATOR_TOKEN on their own machine.'] : []),
+    ...(token ? [`token ${token.token}`, 'It is shown only now: SUTLER_TOKEN on their own machine.'] : []),
   ]
 }
 

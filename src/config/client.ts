@@ -14,10 +14,13 @@ type ClientConfig = {
 export function readClientConfig(env: Environment): ClientConfig {
   const read = optionReader(env)
   const port = read.integer('PORT', 4020, { min: 1, max: 65_535 })
-  const file = read.optional('SUTLER_OPERATOR_TOKEN_FILE')
-  const token = file
-    ? read.keyText('SUTLER_OPERATOR_TOKEN', 'the operator token')
-    : new Secret(read.text('SUTLER_OPERATOR_TOKEN', SANDBOX_OPERATOR_TOKEN))
+  // A person's own comes before the shop's, which only reads: both may stand in one file.
+  const name = ['SUTLER_TOKEN', 'SUTLER_TOKEN_FILE'].some((option) => read.optional(option))
+    ? 'SUTLER_TOKEN'
+    : 'SUTLER_OPERATOR_TOKEN'
+  const token = read.optional(`${name}_FILE`)
+    ? read.keyText(name, 'the operator token')
+    : new Secret(read.text(name, SANDBOX_OPERATOR_TOKEN))
   const key = read.optional('PRIVATE_KEY')
   return {
     url: read.text('SUTLER_BASE_URL', `http://localhost:${port}`).replace(/\/+$/, ''),

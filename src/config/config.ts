@@ -68,6 +68,8 @@ export type OperatorsConfig = {
   readonly supportRefundsPerDay: Usd
   /** From this amount on a refund needs a second person; null: never. */
   readonly secondPersonFrom: Usd | null
+  /** What the shop's own token may; beside it, it makes the first admin. A token is nobody, so in production it only reads. */
+  readonly tokenRole: 'admin' | 'viewer'
 }
 
 export type StoreConfig = {

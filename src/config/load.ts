@@ -60,6 +60,8 @@ export function loadConfig(env: Environment): LoadedConfig {
     refuseSharedKeys(read, loaded)
     refuseLoneNodes(read, loaded.config)
   }
+  // For the commands of the people who run the shop.
+  read.skip('SUTLER_TOKEN', 'SUTLER_TOKEN_FILE')
   read.skip('SUTLER_SIGNER_URL', 'SUTLER_SIGNER_TOKEN', 'SUTLER_SIGNER_TOKEN_FILE')
   read.refuseUnknown('SUTLER_', productionOptions(env, protocols, common.http))
   if (read.issues.length > 0) throw new ConfigFault(read.issues)
@@ -96,7 +98,7 @@ function readCommon(read: OptionReader, mode: 'sandbox' | 'production'): CommonC
   return {
     http: readHttp(read, mode),
     operatorToken,
-    operators: readOperators(read, operatorToken),
+    operators: readOperators(read, { token: operatorToken, mode }),
     store: {
       url,
       dataDir,

@@ -22,5 +22,5 @@ export function enterUrl(baseUrl: string, token: string): string {
   return `${baseUrl}/operator/enter#${token}`
 }
 
-/** The name of the shop's own token, `SUTLER_OPERATOR_TOKEN`: the first admin. */
+/** The name of the shop's own token, `SUTLER_OPERATOR_TOKEN`. It lets the first admin in; its role is the configuration's (`tokenRole`). */
 export const FIRST_ADMIN = { id: 'opr_token', name: 'operator', role: 'admin' } as const

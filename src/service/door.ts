@@ -100,6 +100,7 @@ function openOffice(
   const { checkout, operations } = opened
   const admission = createAdmission({
     token: operatorToken,
+    tokenRole: operators.tokenRole,
     console: operators.console,
     http,
     database,

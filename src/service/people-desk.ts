@@ -2,7 +2,7 @@ import type { Admission } from '../api/operator/admission.ts'
 import { approvalRows } from '../api/operator/approval-rows.ts'
 import { auditRows } from '../api/operator/audit-rows.ts'
 import { passkeyRows } from '../api/operator/passkey-rows.ts'
-import { firstUrl, meRow, peopleRows } from '../api/operator/people-rows.ts'
+import { firstUrl, linkUrl, meRow, peopleRows } from '../api/operator/people-rows.ts'
 import type { OperatorRoute } from '../api/operator/route.ts'
 import { sessionRows } from '../api/operator/session-rows.ts'
 import { tokenRows } from '../api/operator/token-rows.ts'
@@ -14,7 +14,7 @@ import type { RailAccount } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
 import type { Doer } from '../store/deeds.ts'
 import type { Approval } from '../store/people/approvals.ts'
-import { countAdmins } from '../store/people/operators.ts'
+import { countAdmins, listPeople } from '../store/people/operators.ts'
 import { hasFoundingLink, insertToken, issueToken } from '../store/people/tokens.ts'
 import { objectionTo } from './refund-guard.ts'
 
@@ -61,18 +61,20 @@ export async function isUnfounded({ config, database }: Pick<FoundingParts, 'con
   return config.operators.console && (await database.transaction(countAdmins)) === 0
 }
 
-/** The same link for whoever has the store itself in hand. Null: there is an admin. */
-export function firstLinkByStore({
-  config,
-  database,
-  clock,
-  random,
-}: FoundingParts): Promise<{ readonly url: string; readonly expiresAt: number } | null> {
+/** A link for whoever has the store itself in hand: for the first admin, or for one who cannot get in any more. Null: there is no such place. */
+export function linkByStore(
+  { config, database, clock, random }: FoundingParts,
+  name: string | null,
+): Promise<{ readonly url: string; readonly expiresAt: number } | null> {
   const at = clock.now()
   const who = { id: 'opr_store', name: 'store', role: 'admin', via: 'token', address: 'store' } as const
   return database.transaction(async (tx) => {
-    if ((await countAdmins(tx)) > 0) return null
-    const link = await issueToken(tx, { who, by: who.name, at, random }, { kind: 'link', operatorId: null })
-    return { url: firstUrl(link, config.http.baseUrl), expiresAt: link.expiresAt }
+    const admins = await countAdmins(tx)
+    const people = name === null ? [] : await listPeople(tx, at, at)
+    const operatorId = people.find((one) => one.name === name && one.state === 'active')?.id ?? null
+    if (name === null ? admins > 0 : operatorId === null) return null
+    const link = await issueToken(tx, { who, by: who.name, at, random }, { kind: 'link', operatorId })
+    const url = operatorId === null ? firstUrl : linkUrl
+    return { url: url(link, config.http.baseUrl), expiresAt: link.expiresAt }
   })
 }

@@ -67,7 +67,8 @@ export async function openStage(): Promise<Stage> {
   const over = new AbortController()
 
   async function ask<Answer>(path: string, init: RequestInit = {}): Promise<Answer | null> {
-    const token = readFileSync(join(folder, 'keys/operator.key'), 'utf8').trim()
+    const own = join(folder, 'keys/mara.key')
+    const token = readFileSync(existsSync(own) ? own : join(folder, 'keys/operator.key'), 'utf8').trim()
     const headers = { ...init.headers, authorization: `Bearer ${token}` }
     const response = await fetch(new URL(path, url), { ...init, headers }).catch(() => null)
     return response?.ok ? ((await response.json()) as Answer) : null

@@ -37,8 +37,9 @@ export type Admission = {
 }
 
 type AdmissionParts = {
-  /** Of the shop itself: whoever holds it is the first admin. */
+  /** Of the shop itself: whoever holds it lets the first admin in. */
   readonly token: Secret | null
+  readonly tokenRole: Role
   /** Are there pages and sessions? */
   readonly console: boolean
   readonly http: HttpConfig
@@ -51,12 +52,12 @@ type AdmissionParts = {
 
 /** Two ways in: a token that is sent by itself, and a cookie that a browser sends along, whoever asked it to. Never both. */
 export function createAdmission(parts: AdmissionParts): Admission {
-  const { token, http, limiter, addressOf } = parts
+  const { token, tokenRole, http, limiter, addressOf } = parts
   const { origin, protocol } = new URL(http.baseUrl)
   const isSecure = protocol === 'https:'
   // A `__Host-` cookie cannot be set by another host of the same site; browsers take it over https only.
   const name = isSecure ? '__Host-sutler' : 'sutler'
-  const isFirstAdmin = bearerCheck(token)
+  const isOfShop = bearerCheck(token)
   const assertOwnPage = ownPageCheck(origin)
 
   function heldBy(request: HttpRequest): string | null {
@@ -67,8 +68,9 @@ export function createAdmission(parts: AdmissionParts): Admission {
     const bearer = /^Bearer\s+(\S+)\s*$/i.exec(request.header('authorization') ?? '')?.[1]
     const address = addressOf(request)
     if (bearer === undefined) return held === null ? null : bySession(parts, request, held)
-    if (!isFirstAdmin(bearer)) return byPersonalToken(parts, bearer, address)
-    return { who: { ...FIRST_ADMIN, via: 'token', address }, session: null, isStill: async () => true }
+    if (!isOfShop(bearer)) return byPersonalToken(parts, bearer, address)
+    const who = { ...FIRST_ADMIN, role: tokenRole, via: 'token', address } as const
+    return { who, session: null, isStill: async (role) => mayAct(tokenRole, role) }
   }
 
   return {

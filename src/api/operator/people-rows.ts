@@ -43,6 +43,9 @@ export const operatorNameField = nameField
   .transform((name) => name.normalize('NFC'))
   .refine((name) => name !== '' && !TAKEN.has(name.toLowerCase()), { message: 'is taken; choose another name' })
 
+const FOUNDED =
+  "The shop's own token makes the first admin and nobody else. Nothing was done; an admin adds people with their personal token."
+
 const id = z.strictObject({ id: z.string().min(1).max(64) })
 const role = z.enum(roles)
 
@@ -63,6 +66,7 @@ export function peopleRows(desk: PeopleDesk): readonly OperatorRoute[] {
     operator('POST /operator/operators', {
       role: 'admin',
       needsTouch: true,
+      isFounding: true,
       summary:
         'Add somebody; the answer holds the link that lets them in, once, and a personal token if it was asked for',
       body: z.strictObject({
@@ -74,6 +78,9 @@ export function peopleRows(desk: PeopleDesk): readonly OperatorRoute[] {
       handle: async ({ body, doer }) => ({
         status: 201,
         body: await database.transaction(async (tx) => {
+          // The shop's own token is nobody: it lets one person in, who lets in the others.
+          if (!mayAct(doer.who.role, 'admin') && (body.role !== 'admin' || (await countAdmins(tx)) > 0))
+            throw new Problem('role_too_low', FOUNDED)
           const person = await addPerson(tx, doer, body)
           if (!person)
             throw new Problem('invalid_request', `There is an operator ${body.name} already; choose another name.`)
@@ -124,6 +131,7 @@ export function peopleRows(desk: PeopleDesk): readonly OperatorRoute[] {
 function firstRow({ database, config }: PeopleDesk): OperatorRoute {
   return operator('POST /operator/operators/first', {
     role: 'admin',
+    isFounding: true,
     summary: 'While there is no admin: a link that makes whoever uses it the first, once',
     handle: async ({ doer }) => {
       const link = await database.transaction(async (tx) => {
@@ -186,8 +194,12 @@ async function keysFor(
   }
 }
 
-function presentLink({ secret, expiresAt }: GivenToken, baseUrl: string): JsonObject {
-  return { url: enterUrl(baseUrl, secret.reveal()), expiresAt: isoTime(expiresAt) }
+function presentLink(link: GivenToken, baseUrl: string): JsonObject {
+  return { url: linkUrl(link, baseUrl), expiresAt: isoTime(link.expiresAt) }
+}
+
+export function linkUrl({ secret }: GivenToken, baseUrl: string): string {
+  return enterUrl(baseUrl, secret.reveal())
 }
 
 /** The page asks whoever comes by this one for their name. */

@@ -58,6 +58,8 @@ export type OperatorRoute = {
   readonly bodyBytesMax: number | null
   /** Must whoever has a passkey have used it a moment ago? */
   readonly needsTouch: boolean
+  /** May the shop's own token call it all the same? The handler sees to it that there is no admin yet. */
+  readonly isFounding: boolean
   handle(call: OperatorCall<unknown, unknown, unknown> & EntranceCall<unknown>): Promise<OperatorAnswer>
 }
 
@@ -69,6 +71,7 @@ type OperatorRow<Params extends z.ZodType, Query extends z.ZodType, Body extends
   readonly body?: Body
   readonly bodyBytesMax?: number
   readonly needsTouch?: boolean
+  readonly isFounding?: boolean
   readonly handle: (call: OperatorCall<z.output<Params>, z.output<Query>, z.output<Body>>) => Promise<OperatorAnswer>
 }
 
@@ -77,7 +80,8 @@ export function operator<Params extends z.ZodType, Query extends z.ZodType, Body
   row: OperatorRow<Params, Query, Body>,
 ): OperatorRoute {
   const [method, path] = key.split(' ') as [OperatorMethod, string]
-  const { role, summary, params = null, query = null, body = null, bodyBytesMax = null, needsTouch = false } = row
+  const { role, summary, params = null, query = null, body = null, bodyBytesMax = null } = row
+  const { needsTouch = false, isFounding = false } = row
   return {
     method,
     path,
@@ -88,6 +92,7 @@ export function operator<Params extends z.ZodType, Query extends z.ZodType, Body
     body,
     bodyBytesMax,
     needsTouch,
+    isFounding,
     handle: row.handle as OperatorRoute['handle'],
   }
 }
@@ -102,7 +107,7 @@ export function entrance<Body extends z.ZodType>(
   },
 ): OperatorRoute {
   const { summary, body } = row
-  const none = { params: null, query: null, bodyBytesMax: null, needsTouch: false }
+  const none = { params: null, query: null, bodyBytesMax: null, needsTouch: false, isFounding: false }
   const path = key.slice('POST '.length)
   return { method: 'POST', path, role: null, summary, body, ...none, handle: row.handle as OperatorRoute['handle'] }
 }
@@ -133,8 +138,8 @@ export function operatorHandlers(options: OperatorOptions): ReadonlyMap<string, 
     const admitted = await admission.admit(request)
     if (!route || route.role === null) throw notHere(onPath)
     const { who } = admitted
-    if (!mayAct(who.role, route.role))
-      throw new Problem('role_too_low', `This needs the role ${route.role}; yours is ${who.role}. Nothing was done.`)
+    if (!mayAct(who.role, route.role) && !(route.isFounding && who.id === FIRST_ADMIN.id))
+      throw roleTooLow(route.role, who)
     if (route.needsTouch) await admission.assertTouched(admitted)
     const given = withName(route, who, await bodyOf(request, route, limits))
     const body = route.body ? parseWith(route.body, given) : {}
@@ -224,4 +229,11 @@ async function* whileIn(stream: Stream, { isStill }: Admitted, role: Role, clock
     }
     yield chunk
   }
+}
+
+function roleTooLow(needed: Role, { id, role }: Operator): Problem {
+  const isShop = id === FIRST_ADMIN.id
+  const whose = isShop ? "the shop's own token only reads and lets the first admin in" : `yours is ${role}`
+  const way = isShop ? ' Send a personal token: sutler operators add <name> --role admin --with-token.' : ''
+  return new Problem('role_too_low', `This needs the role ${needed}; ${whose}. Nothing was done.${way}`)
 }
