@@ -19,7 +19,7 @@ test('a table has every page, and a cell for whatever a row has', async () => {
   )
   let text = ''
   for await (const piece of table) text += piece
-  assert.equal(text, 'id,n,parts,none\r\na,1,"[""x""]",\r\n\'=b,2,,\r\n')
+  assert.equal(text, `"id","n","parts","none"\r\n"a","1","[""x""]",""\r\n"'=b","2","",""\r\n`)
   assert.deepEqual(asked, ['0', '1', '2'])
 })
 
