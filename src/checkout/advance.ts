@@ -229,7 +229,9 @@ async function fail(
   found: Pick<OrderChange, 'sends' | 'strikes'> = {},
 ): Promise<OrderStep> {
   const { checkout, order } = run
-  const failure = { code, detail: paidWords(detail) }
+  // Whatever has a reason of its own lies with the request. So does a revert that is held against its receiver.
+  const isBuyers = code !== 'fulfilment_failed' || (found.strikes ?? []).length > 0
+  const failure: Failure = { code, detail: paidWords(detail), ...(isBuyers ? { byBuyer: true } : {}) }
   checkout.log.error('delivery is impossible; the money goes back', { orderId: order.id, ...failure })
   const next = await move(run, { to: 'failed', failure, ...found })
   await checkout.waypoint('order.failed')

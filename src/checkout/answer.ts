@@ -2,7 +2,7 @@ import { type JsonObject, stringify } from '../base/json.ts'
 import type { Usd } from '../base/money.ts'
 import { Problem } from '../base/problem.ts'
 import { type Offer, viewOf } from '../domain/offer.ts'
-import type { Answer, Order } from '../domain/order.ts'
+import { type Answer, isRefundHeld, type Order, REFUND_HELD } from '../domain/order.ts'
 import type { ChallengeWire, Wire } from '../domain/rail.ts'
 
 /** Why a client is asked to pay: it asked for the price, it sent no payment, or its payment was refused. */
@@ -121,15 +121,18 @@ function movingBody(offer: Offer, order: Order): JsonObject {
   }
 }
 
+function progressOf({ status }: Order): string {
+  return status === 'refunded'
+    ? 'The full amount was sent back to the payer.'
+    : 'The full amount is on its way back to the payer.'
+}
+
 function failureOf(offer: Offer, order: Order, audience: 'buyer' | 'public' = 'buyer'): Problem {
   const { refund, statusUrl, publicStatusUrl } = viewOf(offer, order)
   // Without a failure it was delivered, and an operator sent the money back.
   const reason =
     order.failure?.detail ?? `The shop refunded this purchase: ${order.refund?.reason ?? 'no reason given'}.`
-  const progress =
-    order.status === 'refunded'
-      ? 'The full amount was sent back to the payer.'
-      : 'The full amount is on its way back to the payer.'
+  const progress = isRefundHeld(order) ? REFUND_HELD : progressOf(order)
   const address = audience === 'buyer' ? statusUrl : publicStatusUrl
   return new Problem('fulfilment_failed', `${reason} ${progress}`, {
     ...(address === null ? {} : { statusUrl: address }),

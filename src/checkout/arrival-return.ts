@@ -1,11 +1,12 @@
 import { AUTOMATIC } from '../domain/order.ts'
 import type { PaidOrder } from '../domain/rail.ts'
 import type { Arrival, Till } from '../domain/till.ts'
-import { RefundsUsedUp } from '../store/refund-budget.ts'
+import { type RefundBudget, RefundsUsedUp } from '../store/refund-budget.ts'
 import { type ArrivalChange, changeArrival, claimantOf } from '../store/tills/arrivals.ts'
 import { changeAndTell } from './arrival-change.ts'
 import { withExclusiveLease } from './exclusive-lease.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
+import { buyersShare } from './refund-steps.ts'
 
 /** The operator who decided that it goes back, and what is written with it. Without one it goes back automatically, within the budget of a day. */
 type Decided = Pick<ArrivalChange, 'alongside'> & { readonly by: string }
@@ -31,7 +32,7 @@ export async function beginReturn(
     type: 'refund.created',
   } as const
   if (decided) return changeAndTell(context, till, arrival, { ...begun, alongside: decided.alongside })
-  const budget = { perDay: context.policy.refundsPerDay, perPayer: null }
+  const budget = await budgetOf(context, till)
   try {
     return await changeAndTell(context, till, arrival, { ...begun, budget })
   } catch (error) {
@@ -39,6 +40,12 @@ export async function beginReturn(
     await changeArrival(context.db, arrival, { to: 'held', reason: error.message, event: null })
     return null
   }
+}
+
+/** Anybody can send money that buys nothing. */
+export async function budgetOf({ policy }: ReconcileContext, till: Till): Promise<RefundBudget> {
+  const { refundsPerDay: perDay, receiverRefundPercent: percent } = policy
+  return { perDay, perPayer: null, byBuyers: await buyersShare(till.rail, till, percent) }
 }
 
 /**

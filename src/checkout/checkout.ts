@@ -85,6 +85,8 @@ type CheckoutLimits = {
   readonly refundsPerPayer: number
   /** Automatic refunds of a day, in atomic units; what goes beyond waits for an operator. */
   readonly refundsPerDay: bigint
+  /** The percentage of the float that may go back within a day where a buyer has brought it about. */
+  readonly receiverRefundPercent: number
   /** So long the goods of a payment that does not land stay reserved. */
   readonly holdMsMax: number
   /** A request is answered within this time, finished or not. */

@@ -107,14 +107,14 @@ async function exposureOf<Input extends JsonObject>(
   checked: Checked | null,
   means: bigint | null,
 ): Promise<Exposure> {
-  const { payer, funds, suspects = [], isJudgedByPayersCode = false } = payment
+  const { payer, payTo, amount, funds, suspects = [], isJudgedByPayersCode = false } = payment
   const { openOrdersPerPayer, refundsPerPayer } = checkout.limits
   return {
     openOrdersMax: openOrdersPerPayer,
     openOrdersMaxAtFirst: isJudgedByPayersCode ? UNPROVEN_MAX : openOrdersPerPayer,
     refundsPerDayMax: refundsPerPayer,
     means,
-    float: funds === 'captured' ? 0n : await offer.rail.float(),
+    float: funds === 'captured' ? 0n : await offer.rail.float(payTo, amount),
     suspects: [...payerSubjects(payer), ...suspects, ...(checked?.suspects ?? [])].map((suspect) =>
       suspect.toLowerCase(),
     ),

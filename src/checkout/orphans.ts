@@ -1,4 +1,5 @@
 import type { Arrival, Till } from '../domain/till.ts'
+import { hasRoom } from '../store/refund-budget.ts'
 import {
   type Claimant,
   changeArrival,
@@ -10,7 +11,7 @@ import {
 import { matchNamed } from '../store/tills/matching.ts'
 import { quarantinedAt } from '../store/tills/till-trust.ts'
 import { changeAndTell } from './arrival-change.ts'
-import { beginReturn, finishReturn } from './arrival-return.ts'
+import { beginReturn, budgetOf, finishReturn } from './arrival-return.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
 
 const PAGE = 100
@@ -115,7 +116,7 @@ export async function obstacleToReturn(
     return 'The books were put back shortly before it came; whether it had bought something must be found out first.'
   if (await context.isBlocked(sender)) return 'Its sender is blocked.'
   if (await till.isContract(sender)) return 'Its sender is a contract; whose money it is must be found out first.'
-  if ((await context.refundedToday()) + amount > context.policy.refundsPerDay)
+  if (!(await hasRoom(context.db, amount, await budgetOf(context, till))))
     return 'The automatic refunds of this day are used up.'
   return null
 }

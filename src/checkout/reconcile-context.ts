@@ -20,8 +20,6 @@ export type ReconcileContext = {
   readonly memory: Pick<StoreMemory, 'isInDoubt' | 'lineage' | 'recent'>
   /** Payers to whom money is sent back only when an operator decides so. */
   isBlocked(payer: Address): Promise<boolean>
-  /** The sum of the automatic refunds of this day. */
-  refundedToday(): Promise<bigint>
 }
 
 export type ReconcilePolicy = {
@@ -33,6 +31,8 @@ export type ReconcilePolicy = {
   readonly refundsOrphans: boolean
   /** Automatic refunds of a day; what goes beyond waits for an operator. */
   readonly refundsPerDay: bigint
+  /** And the percentage of the float that may go back within a day where nothing of the shop has failed. */
+  readonly receiverRefundPercent: number
   /** So many blocks are read again each time, because the chain may have reorganised them. */
   readonly rescanBlocks: bigint
   /** So many are read again now and then: a node may name blocks long before it can search them. */

@@ -1,7 +1,8 @@
 import { newId } from '../base/id.ts'
 import { AUTOMATIC, type Refund } from '../domain/order.ts'
+import type { PaidOrder, Rail } from '../domain/rail.ts'
 import type { RefundChange } from '../store/orders/change.ts'
-import { type RefundBudget, RefundsUsedUp } from '../store/refund-budget.ts'
+import { type BuyersShare, type RefundBudget, RefundsUsedUp } from '../store/refund-budget.ts'
 import { backOff, moveRefund, type OrderRun, type OrderStep, POLL_MS_MAX } from './order-step.ts'
 import { paidWords } from './paid-words.ts'
 
@@ -21,16 +22,26 @@ export async function refundByItself(run: OrderRun): Promise<OrderStep> {
   if (missing === 'open') return postpone(run, 'The chain does not show its payment at this moment.', POLL_MS_MAX)
   if (!(await offer.rail.isConfirmedByNodes(order)))
     return postpone(run, 'The chain, and each of two nodes, has to show its payment before it goes back.', POLL_MS_MAX)
-  const { refundsPerDay: perDay, refundsPerPayer: count } = checkout.limits
+  const { refundsPerDay: perDay, refundsPerPayer: count, receiverRefundPercent: percent } = checkout.limits
   // Captured money cannot be refused beforehand, so a payer who is refunded too often waits here.
   const perPayer = order.funds === 'captured' ? { payer: order.payer, count } : null
   const reason = order.failure?.detail ?? 'delivery failed'
+  const byBuyers = order.failure?.byBuyer ? await buyersShare(offer.rail, order, percent) : null
   try {
-    return await beginRefund(run, { reason, by: AUTOMATIC, budget: { perDay, perPayer } })
+    return await beginRefund(run, { reason, by: AUTOMATIC, budget: { perDay, perPayer, byBuyers } })
   } catch (error) {
     if (error instanceof RefundsUsedUp) return forAPerson(run, error.message)
     throw error
   }
+}
+
+/** What may go back on a rail of money that was paid there, though nothing of the shop has failed. */
+export async function buyersShare(
+  rail: Rail,
+  { payTo }: Pick<PaidOrder, 'payTo'>,
+  percent: number,
+): Promise<BuyersShare> {
+  return { network: rail.network, asset: rail.asset, float: await rail.float(payTo), percent }
 }
 
 async function forAPerson(run: OrderRun, detail: string): Promise<OrderStep> {
@@ -40,7 +51,8 @@ async function forAPerson(run: OrderRun, detail: string): Promise<OrderStep> {
     amount: order.amount,
     reason: detail,
   })
-  return postpone(run, detail, PERSON_MS)
+  const held = await checkout.orders.holdRefund(run, detail)
+  return held ? { kind: 'waiting', order: held, waitMs: PERSON_MS, detail } : { kind: 'lost' }
 }
 
 async function postpone(run: OrderRun, detail: string, waitMs: number): Promise<OrderStep> {

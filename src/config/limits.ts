@@ -54,6 +54,8 @@ export type Limits = {
   readonly refundsPerPayer: number
   /** In atomic units. */
   readonly refundsPerDay: bigint
+  /** The percentage of the float that goes back within a day where buyers have brought it about. */
+  readonly receiverRefundPercent: number
   /** So long the goods of a payment that does not land stay reserved. */
   readonly holdMsMax: number
   /** Requests that wait for their payer's transaction to show; more are told to come back. */
@@ -100,6 +102,7 @@ export const defaultLimits: Limits = {
   openOrdersPerPayer: 20,
   refundsPerPayer: 10,
   refundsPerDay: 1_000_000_000n,
+  receiverRefundPercent: 20,
   holdMsMax: 20_000,
   waitingMax: 64,
   replaysPerPayment: 10,

@@ -230,6 +230,10 @@ function readLimits(read: OptionReader): Limits {
       max: 1_000_000,
     }),
     refundsPerDay: readUsd(read, 'SUTLER_REFUNDS_PER_DAY', '1000.00'),
+    receiverRefundPercent: read.integer('SUTLER_RECEIVER_REFUND_SHARE', defaultLimits.receiverRefundPercent, {
+      min: 0,
+      max: 100,
+    }),
     replaysPerPayment: read.integer('SUTLER_RATE_REPLAY', defaultLimits.replaysPerPayment, perMinute),
     connectionsPerClientMax: read.integer('SUTLER_CONNECTIONS_PER_CLIENT', defaultLimits.connectionsPerClientMax, {
       min: 1,

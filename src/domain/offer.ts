@@ -1,9 +1,10 @@
 import type { Address, Hash } from '../base/address.ts'
 import { isoTime } from '../base/clock.ts'
 import type { Json, JsonObject } from '../base/json.ts'
-import { formatUsd, usd } from '../base/money.ts'
+import { formatUsd, type Usd, usd } from '../base/money.ts'
+import type { Problem } from '../base/problem.ts'
 import type { Good, GoodName, Price } from './good.ts'
-import type { Order, OrderStatus } from './order.ts'
+import { isRefundHeld, type Order, type OrderStatus, REFUND_HELD } from './order.ts'
 import type { Rail, RailName } from './rail.ts'
 
 /** Good, price and rail: one paid row of the route table. */
@@ -15,6 +16,8 @@ export type Offer<Input = JsonObject> = {
   present(view: PurchaseView<Input>): JsonObject
   /** The same for anybody who saw its payment on the chain: nothing in it that the chain does not show. */
   publish(view: PurchaseView<Input>): JsonObject
+  /** What the shop lacks now to send back a purchase at this price, if it came to that; null: nothing. */
+  uncovered(price: Usd): Promise<Problem | null>
   /** Where the status of a purchase is read, by anything that names it. */
   statusUrl(reference: string): string
 }
@@ -100,7 +103,10 @@ export function viewOf<Input>(offer: Shown, order: Order): PurchaseView<Input> {
       reason: refund.reason,
       transaction: refund.transaction,
     },
-    error: failure && { code: failure.code, detail: failure.detail },
+    error: failure && {
+      code: failure.code,
+      detail: isRefundHeld(order) ? `${failure.detail} ${REFUND_HELD}` : failure.detail,
+    },
     settlementMs: settlement === null ? null : settlement.settledAt - order.createdAt,
     createdAt: isoTime(order.createdAt),
     updatedAt: isoTime(order.updatedAt),

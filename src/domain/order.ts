@@ -40,7 +40,19 @@ export function statusCodeOf(status: OrderStatus): 200 | 202 {
   return isFinal(status) ? 200 : 202
 }
 
-export type Failure = { readonly code: ProblemCode; readonly detail: string }
+export type Failure = {
+  readonly code: ProblemCode
+  readonly detail: string
+  /** The buyer, or the receiver they named, could bring it about at will; absent: the shop has failed. */
+  readonly byBuyer?: true
+}
+
+/** What the buyer reads of a refund that waits for a person. */
+export const REFUND_HELD = 'The money was taken, and its refund waits for a person at the shop to decide.'
+
+export function isRefundHeld({ status, refundHeld }: Pick<Order, 'status' | 'refundHeld'>): boolean {
+  return status === 'failed' && refundHeld
+}
 
 /** Whose word a refund is that nobody decided. */
 export const AUTOMATIC = 'automatic'
@@ -86,6 +98,8 @@ export type Order = PaidOrder & {
   readonly deliveryTx: Hash | null
   readonly result: JsonObject | null
   readonly failure: Failure | null
+  /** Its money goes back when a person says so. */
+  readonly refundHeld: boolean
   readonly refund: Refund | null
   readonly answer: Answer | null
   /** The signed delivery receipt, from the moment the order is confirmed. */

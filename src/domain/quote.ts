@@ -42,10 +42,12 @@ export async function quote<Input extends JsonObject>(
   const { good, rail } = offer
   const priced = await pricedBy(offer, input)
   const { findings } = await good.check(input, null)
-  const all =
+  const all: Finding[] =
     priced.finding && !findings.some(({ problem }) => problem?.code === priced.finding?.problem?.code)
       ? [priced.finding, ...findings]
-      : findings
+      : [...findings]
+  const uncovered = priced.price === null ? null : await offer.uncovered(priced.price)
+  if (uncovered) all.push({ check: 'float', problem: uncovered })
   const executable = all.every(({ problem }) => problem === null)
   return {
     body: {

@@ -282,8 +282,11 @@ export type Rail = RailTraits & {
   isConfirmedByNodes(order: PaidOrder): Promise<boolean>
   /** What a payer could pay with now: compared with all that they have authorized and not paid yet. */
   meansOf(payer: Address): Promise<bigint>
-  /** What the treasury could send back, at most some seconds old: the shop sells no more than it could refund. */
-  float(): Promise<bigint>
+  /**
+   * What the treasury could send back of money that was paid there: the shop sells no more than it could refund. At most some seconds old for a
+   * small sale, else read at this moment. Null: the treasury itself was paid, and refunds leave from where the money came.
+   */
+  float(payTo: Address, sale?: bigint): Promise<bigint | null>
   /** Moves the money, or finds out whether it moved. Safe to run again at any time. What is signed is written down only under the lease. */
   settle(order: PaidOrder, lease: Lease): Promise<SettleOutcome>
   /** What proves the payment to the payer. The same bytes each time for the same settlement. */

@@ -1,4 +1,4 @@
-import type { Address } from '../base/address.ts'
+import { type Address, sameAddress } from '../base/address.ts'
 import { type Clock, msSince } from '../base/clock.ts'
 import { isProblem } from '../base/problem.ts'
 import { contractAt } from '../chain/contract.ts'
@@ -6,8 +6,9 @@ import { ChainSilent, type Rpc } from '../chain/rpc.ts'
 import { erc20Abi } from '../chain/tokens.ts'
 import type { Rail } from '../domain/rail.ts'
 
-/** Asked before each sale, so it is not asked each time. */
+/** Asked before each sale, so it is not asked each time, unless the sale is more than a tenth of it. */
 const FLOAT_MS = 5_000
+const SMALL = 10n
 
 /** What a payer has of a rail's token, and what our treasury has to send back. */
 export function createBalances(options: {
@@ -26,15 +27,18 @@ export function createBalances(options: {
   let kept: { readonly at: number; readonly amount: Promise<bigint> } | null = null
   return {
     meansOf: balanceOf,
-    float() {
-      if (kept === null || msSince(clock, kept.at) > FLOAT_MS) {
-        const amount = balanceOf(treasury)
-        amount.catch(() => {
-          kept = null
-        })
-        kept = { at: clock.now(), amount }
+    async float(payTo, sale) {
+      if (sameAddress(payTo, treasury)) return null
+      if (sale !== undefined && kept !== null && msSince(clock, kept.at) <= FLOAT_MS) {
+        const amount = await kept.amount
+        if (sale * SMALL <= amount) return amount
       }
-      return kept.amount
+      const amount = balanceOf(treasury)
+      amount.catch(() => {
+        kept = null
+      })
+      kept = { at: clock.now(), amount }
+      return amount
     },
   }
 }

@@ -26,7 +26,7 @@ export type World = {
 }
 
 /** Failing deliveries are there to be tried, as often as anybody likes. */
-const PLAY = { refundsPerPayer: 1_000_000, refundsPerDay: 10n ** 15n }
+const PLAY = { refundsPerPayer: 1_000_000, refundsPerDay: 10n ** 15n, receiverRefundPercent: 100 }
 
 const ETHER = 10n ** 18n
 const DOLLAR = 10n ** 6n

@@ -123,8 +123,8 @@ async function readFloats(rails: readonly OpenRail[]): Promise<readonly Float[]>
   const selling = rails.filter(({ isSelling }) => isSelling)
   const read = await Promise.all(
     selling.map(({ rail }) =>
-      rail.float().then(
-        (amount) => ({ network: rail.network, amount }),
+      rail.float(rail.payTo).then(
+        (amount) => (amount === null ? null : { network: rail.network, amount }),
         () => null,
       ),
     ),

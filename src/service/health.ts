@@ -8,6 +8,8 @@ import type { Sender } from '../chain/sender.ts'
 import { TOKEN_PAUSED } from '../chain/tokens.ts'
 import type { LedgerGate } from '../checkout/ledger-gate.ts'
 import type { SurfaceName } from '../domain/good.ts'
+import type { Offer } from '../domain/offer.ts'
+import { probePrice } from '../domain/price.ts'
 import type { RailName } from '../domain/rail.ts'
 import type { OutsideService } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
@@ -35,6 +37,8 @@ type HealthParts = {
   readonly chains: readonly HealthChain[]
   readonly rails: readonly HealthRail[]
   readonly surfaces: ReadonlyMap<SurfaceName, Pick<OpenSurface, 'rails' | 'assertSells'>>
+  /** Everything that is sold: each must be covered by the float of its rail. */
+  readonly offers?: readonly Offer[]
   readonly gate: Pick<LedgerGate, 'assertOpen'>
   /** Keys that lie elsewhere. */
   readonly signers?: readonly Pick<RoleSigner, 'role' | 'sender'>[]
@@ -68,6 +72,8 @@ type Look = {
   readonly at: number
   readonly found: readonly Found[]
   readonly pauses: readonly SalesPause[]
+  /** What lacks a float to be refunded from, by surface and rail. */
+  readonly short: ReadonlyMap<string, Problem>
   /** What is known to keep goods from being sold, by surface and rail. */
   readonly obstacles: ReadonlyMap<string, Problem>
 }
@@ -85,13 +91,18 @@ export function createHealth(parts: HealthParts): HealthWatch {
 
   async function lookAround(): Promise<Look> {
     const at = clock.now()
-    const [found, pauses] = await Promise.all([runChecks(parts), within(clock, readPausesOf(parts)).catch(() => [])])
+    const short = new Map<string, Problem>()
+    const [found, pauses] = await Promise.all([
+      runChecks(parts, short),
+      within(clock, readPausesOf(parts)).catch(() => []),
+    ])
     const obstacles = new Map<string, Problem>()
     for (const { surface, rail, needs } of pairs) {
-      const obstacle = found.find(({ name, problem }) => problem !== null && needs.has(name))?.problem
+      const fault = found.find(({ name, problem }) => problem !== null && needs.has(name))?.problem
+      const obstacle = fault ?? short.get(`${surface} ${rail}`)
       if (obstacle) obstacles.set(`${surface} ${rail}`, obstacle)
     }
-    last = { at, found, pauses, obstacles }
+    last = { at, found, pauses, short, obstacles }
     return last
   }
 
@@ -102,16 +113,18 @@ export function createHealth(parts: HealthParts): HealthWatch {
 
   return {
     async read() {
-      const { found, pauses } = await look()
+      const { found, pauses, short } = await look()
       const sells = pairs.map(({ surface, rail, needs }): Selling => {
         const down = found.filter(({ name, status }) => status === 'fail' && needs.has(name))
         const pause = pauses.find((one) => one.rail === rail)
+        const lacking = short.get(`${surface} ${rail}`)
         const reasons = down.map(({ name, detail }) => `${name}: ${detail}`)
+        if (lacking) reasons.push(`float: ${lacking.message}`)
         return {
           surface,
           rail,
-          isUp: down.length === 0 && !pause,
-          isPaused: pause !== undefined && down.length === 0,
+          isUp: reasons.length === 0 && !pause,
+          isPaused: pause !== undefined && reasons.length === 0,
           reasons: pause ? [...reasons, pausedWords(pause)] : reasons,
         }
       })
@@ -150,7 +163,7 @@ function needsOf(surface: SurfaceName, rail: RailName, rails: readonly HealthRai
 
 const LEAVING: HealthCheck = { name: 'process', status: 'fail', detail: 'This process is about to stop.' }
 
-function runChecks(parts: HealthParts): Promise<readonly Found[]> {
+function runChecks(parts: HealthParts, short: Map<string, Problem>): Promise<readonly Found[]> {
   const { database, chains, rails, surfaces, gate, signers = [], clock, exchange = systemExchange } = parts
   const check = checker(clock)
   return Promise.all([
@@ -168,6 +181,7 @@ function runChecks(parts: HealthParts): Promise<readonly Found[]> {
     ...[...surfaces].flatMap(([name, { assertSells }]) =>
       assertSells ? [check(`surface ${name}`, 'fail', () => assertSells().then(() => ok('It can be delivered.')))] : [],
     ),
+    check('float', 'fail', () => askFloats(parts, short)),
     check('worker', 'warn', () => askWorkers(database)),
     ...(signers.length > 0 ? [check('signers', 'warn', () => askSigners(signers))] : []),
     check('wallets', 'warn', () => askWallets(parts)),
@@ -212,6 +226,23 @@ function railChecks(
       return ok('Payments can be settled.')
     }),
   ]
+}
+
+/** Could the cheapest of each surface be sent back? What cannot be read now is told of by the checks of store and chains. */
+async function askFloats({ surfaces, offers = [] }: HealthParts, short: Map<string, Problem>): Promise<Finding> {
+  const lowest = async ({ price, uncovered }: Offer) => ({ price: await probePrice(price), uncovered })
+  const pairs = [...surfaces].flatMap(([surface, { rails }]) => rails.map((rail) => ({ surface, rail })))
+  await Promise.all(
+    pairs.map(async ({ surface, rail }) => {
+      const sold = offers.filter(({ good, rail: { name } }) => good.surface === surface && name === rail)
+      const read = await Promise.all(sold.map((offer) => lowest(offer).catch(() => null)))
+      const [cheapest] = read.filter((one) => one !== null).toSorted((a, b) => Number(a.price - b.price))
+      const problem = await cheapest?.uncovered(cheapest.price).catch(() => null)
+      if (problem) short.set(`${surface} ${rail}`, problem)
+    }),
+  )
+  const words = [...new Set([...short.values()].map(({ message }) => message))]
+  return words.length === 0 ? ok('Refunds are covered.') : { status: 'fail', detail: words.join(' ') }
 }
 
 function ok(detail: string): Finding {

@@ -2,6 +2,7 @@ import type { Health } from '../api/operator/health-rows.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
+import { formatUsd, usd } from '../base/money.ts'
 import type { Rpc } from '../chain/rpc.ts'
 import type { SurfaceName } from '../domain/good.ts'
 import type { Trouble, TroubleKind } from '../domain/trouble.ts'
@@ -121,10 +122,11 @@ function withRights(balance: WalletBalance, rights: readonly KeyRight[]) {
 function walletTrouble({ role, chainId, address, unit, amount }: WalletBalance): Trouble {
   const what = unit === 'wei' ? 'gas' : 'money'
   const need = unit === 'wei' ? 'Send coin' : 'Send stablecoin'
+  const left = unit === 'wei' ? `${(Number(amount) / 1e18).toFixed(6)} for gas` : formatUsd(usd(amount))
   return {
     kind: 'wallet',
     about: `${role} on ${chainId} (${what})`,
-    detail: `${address} has ${amount} ${unit === 'wei' ? 'wei' : 'atomic units'} left. ${need} to it before it runs out.`,
+    detail: `${address} has ${left} left. ${need} to it before it runs out.`,
   }
 }
 
@@ -159,7 +161,9 @@ function sellingTroubles({ sells }: Health, surfaces: LookoutParts['surfaces']):
     ...rails.map(({ about, reasons }) => ({ kind: 'rail' as const, about, detail: words(reasons) })),
     ...paused.map(({ about, reasons }) => ({ kind: 'surface' as const, about, detail: words(reasons) })),
     ...paused
-      .filter(({ about }) => surfaces.get(about)?.needsGame === true)
+      .filter(
+        ({ about, reasons }) => surfaces.get(about)?.needsGame && reasons.some((one) => one.startsWith('surface ')),
+      )
       .map(({ reasons }) => ({ kind: 'game' as const, about: 'the game backend', detail: words(reasons) })),
   ]
 }

@@ -7,6 +7,7 @@ import type { RailName } from '../domain/rail.ts'
 import type { RailAccount } from '../rails/kind.ts'
 import { createGoodPrices, type GoodPrices } from '../store/good-prices.ts'
 import type { OpenSurface, Surface, SurfaceParts } from '../surfaces/surface.ts'
+import { coverOf } from './cover.ts'
 import type { HouseRules } from './house-rules.ts'
 import type { OpenRail } from './rails.ts'
 import type { Telling } from './telling.ts'
@@ -36,7 +37,9 @@ export function pairOffers({ surfaces, accounts, rails, telling, rules, ...optio
       for (const { rail, isSelling } of rails) {
         if (!isSoldOn(rail)) continue
         // The map forgets which input an offer takes; an order's row remembers, because its input was parsed for that very offer.
-        const offer = { ...what, price, rail, ...telling.of(what.good.name, rail.name) } as unknown as Offer
+        const uncovered = coverOf(options.database, rail)
+        const told = telling.of(what.good.name, rail.name)
+        const offer = { ...what, price, rail, uncovered, ...told } as unknown as Offer
         const { name, network, asset } = rail
         const key = offerKey({ good: offer.good.name, rail: name, network, asset })
         if (!offers.has(key)) offers.set(key, offer)

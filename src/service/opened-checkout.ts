@@ -207,7 +207,7 @@ function openOperations(config: Config, ground: Ground, { figures, chains, payme
   const { clock, random, log, waypoint, exchange, database, resolve, post, doctor, lookMs } = ground
   const { meter, tally, nodes } = figures
   const { accounts, rails, signers, ownKeys, past } = payments
-  const { open, rules } = goods
+  const { open, offers, rules } = goods
   const { orders, memory } = books
   return createOperations({
     config,
@@ -231,6 +231,7 @@ function openOperations(config: Config, ground: Ground, { figures, chains, payme
     ownKeys,
     past,
     open,
+    offers,
     rules,
     orders,
     memory,

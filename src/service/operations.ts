@@ -20,6 +20,7 @@ import { type Reconciler, startReconciler } from '../checkout/reconciler.ts'
 import type { StoreMemory } from '../checkout/store-memory.ts'
 import type { Config } from '../config/config.ts'
 import type { SurfaceName } from '../domain/good.ts'
+import type { Offer, OfferKey } from '../domain/offer.ts'
 import type { Route } from '../domain/route.ts'
 import type { Till } from '../domain/till.ts'
 import type { RailAccount } from '../rails/kind.ts'
@@ -41,7 +42,7 @@ import type { HouseRules } from './house-rules.ts'
 import { createJanitor, type Janitor } from './janitor.ts'
 import { createLookout, type Lookout } from './lookout.ts'
 import { operatorRoutes } from './operator-routes.ts'
-import type { OpenRail } from './rails.ts'
+import { type OpenRail, sellingRails } from './rails.ts'
 import type { ReplicaVoice } from './replica.ts'
 import { countSends, type RoleSigner } from './signers.ts'
 import type { Tally } from './tally.ts'
@@ -60,6 +61,7 @@ type OperationsParts = {
   readonly rails: readonly OpenRail[]
   /** What is sold. */
   readonly open: ReadonlyMap<SurfaceName, OpenSurface>
+  readonly offers: ReadonlyMap<OfferKey, Offer>
   readonly chainOf: (chain: Config['game']['chain']) => ChainAccess
   readonly meter: ShopMeter
   readonly tally: Tally
@@ -126,7 +128,14 @@ export function createOperations(parts: OperationsParts): Operations {
   const wallets = () => readWallets(signers, tills, operations)
   const chains = [...new Map(signers.map(({ rpc, head }) => [rpc, { rpc, head }])).values()]
   const remote = signers.filter(({ isRemote }) => isRemote)
-  const selling = { rails: healthRails(parts), surfaces: open, signers: remote, pauses: parts.rules.pauses }
+  const sold = [...parts.offers.values()].filter(({ rail }) => sellingRails(rails).includes(rail))
+  const selling = {
+    rails: healthRails(parts),
+    surfaces: open,
+    offers: sold,
+    signers: remote,
+    pauses: parts.rules.pauses,
+  }
   const health = createHealth({ database, chains, ...selling, gate, wallets, clock, exchange })
   const events = openEventLog(database, clock)
   const watched = { database, clock, random, log, chains, surfaces: open, health: health.read, wallets }
@@ -190,7 +199,7 @@ function healthRails({ accounts, rails, chainOf }: OperationsParts): readonly He
 }
 
 function reconcileContextOf(parts: OperationsParts, tills: readonly Till[]): ReconcileContext {
-  const { config, database, clock, random, log, orders, rules, memory } = parts
+  const { config, database, clock, random, log, rules, memory } = parts
   const { operations, limits } = config
   return {
     db: database,
@@ -204,11 +213,11 @@ function reconcileContextOf(parts: OperationsParts, tills: readonly Till[]): Rec
       refundAfterSeconds: operations.orphanRefundSeconds,
       refundsOrphans: operations.orphans === 'refund',
       refundsPerDay: limits.refundsPerDay,
+      receiverRefundPercent: limits.receiverRefundPercent,
       rescanBlocks: RESCAN_BLOCKS,
       lookBackBlocks: LOOK_BACK_BLOCKS,
       silenceSecondsMax: (2 * limits.challengeTtlMs) / 1000,
     },
     isBlocked: rules.isBlocked,
-    refundedToday: () => orders.refundedToday(),
   }
 }

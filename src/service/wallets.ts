@@ -1,4 +1,4 @@
-import type { Address } from '../base/address.ts'
+import { type Address, sameAddress } from '../base/address.ts'
 import { contractAt } from '../chain/contract.ts'
 import { erc20Abi } from '../chain/tokens.ts'
 import type { OperationsConfig } from '../config/config.ts'
@@ -18,7 +18,7 @@ export type WalletBalance = {
 /** Gas of every key that pays it, and what the treasuries have for refunds. */
 export async function readWallets(
   signers: readonly RoleSigner[],
-  tills: readonly { readonly rail: Pick<Till['rail'], 'network' | 'asset'> }[],
+  tills: readonly { readonly rail: Pick<Till['rail'], 'network' | 'asset' | 'payTo'> }[],
   { gasLowWei, treasuryLow }: OperationsConfig,
 ): Promise<readonly WalletBalance[]> {
   const gas = signers
@@ -33,7 +33,9 @@ export async function readWallets(
       const till = tills.find(({ rail }) => Number(rail.network.split(':')[1]) === signer.rpc.chainId)
       if (!till) return null
       const amount = await contractAt(signer.rpc, till.rail.asset, erc20Abi).read('balanceOf', [signer.sender.address])
-      return { ...describe(signer), unit: 'token' as const, amount, isLow: amount < treasuryLow }
+      // Refunds leave from where the money came, so that it needs none of its own but for fees that are paid in the token.
+      const needsNone = signer.paysGasInCoin && sameAddress(till.rail.payTo, signer.sender.address)
+      return { ...describe(signer), unit: 'token' as const, amount, isLow: !needsNone && amount < treasuryLow }
     })
   return (await Promise.all([...gas, ...money])).filter((wallet) => wallet !== null)
 }

@@ -20,8 +20,10 @@ export type NeedKind =
   | 'stuck'
   /** The game cannot say whether it delivered. */
   | 'in_doubt'
-  /** A refund that does not leave, or that waits for a person's word. */
+  /** A refund that does not leave. */
   | 'refund_stuck'
+  /** A refund that waits for a person's word. */
+  | 'refund_held'
   /** The chain dropped its payment for good. */
   | 'lost'
   /** The chain does not show its payment now. */
@@ -76,9 +78,19 @@ const NEEDED = statement<Row>(`
     and o.status in ('settled', 'submitted')
    where o.status not in ('confirmed', 'refunded', 'expired')
      and (o.status <> 'settling' or o.in_doubt)
+     and not (o.status = 'failed' and o.refund_held)
      and (o.created_at < ${ago(STUCK_SECONDS)}
        or g.order_id is not null
        or (o.status = 'failed' and o.updated_at < ${ago(UNRETURNED_SECONDS)}))
+   order by o.created_at
+   limit ${EACH_MAX})
+  union all
+  -- Apart: buyers can bring about as many as they like, and must not hide the others.
+  (select 'refund_held', o.id, o.created_at, o.status, ${LAST_ERROR}, o.amount, o.network, o.asset
+   from orders o
+   where o.status not in ('confirmed', 'refunded', 'expired')
+     and o.status = 'failed'
+     and o.refund_held
    order by o.created_at
    limit ${EACH_MAX})
   union all
@@ -137,6 +149,7 @@ function wordsOf({ kind, about, status }: Need): string | null {
   switch (kind) {
     case 'stuck':
     case 'refund_stuck':
+    case 'refund_held':
       return status === 'failed'
         ? `Order ${about} failed, and its refund waits for a person: sutler orders show ${about}`
         : `Order ${about} is paid and has been ${status} for more than ${STUCK_SECONDS / 60} minutes: sutler orders show ${about}`

@@ -7,25 +7,51 @@ import { statement } from './statement.ts'
 export type RefundBudget = {
   readonly perDay: bigint
   readonly perPayer: { readonly payer: string; readonly count: number } | null
+  /** Null: the shop has failed. Buyers can bring about the others at will, so those have bounds of their own and use up nothing of these. */
+  readonly byBuyers: BuyersShare | null
+}
+
+/** On one rail: what the shop could send back now, and the percentage of it that may go to them within a day. */
+export type BuyersShare = {
+  readonly network: string
+  readonly asset: string
+  /** Null: it goes back from where it came, and nothing of the shop's is used up. */
+  readonly float: bigint | null
+  readonly percent: number
 }
 
 /** A transaction that begins such a refund waits for any other that does: none of them reads a sum that leaves the others out. */
 const TURN = statement(`
   select pg_advisory_xact_lock(hashtext('automatic refunds'))`)
 
-const TODAY = statement<{ amount: string }>(`
-  select (
-           select coalesce(sum(amount), 0)
-           from refunds
-           where requested_by = '${AUTOMATIC}'
-             and created_at > now() - interval '1 day'
-         ) + (
-           select coalesce(sum(amount), 0)
-           from arrivals
-           where state in ('refunding', 'refunded')
-             and decided_by = '${AUTOMATIC}'
-             and updated_at > now() - interval '1 day'
-         ) as amount`)
+const TODAY = statement<{ amount: string; landed: string }>(`
+  select coalesce(sum(r.amount), 0) as amount, 0 as landed
+  from refunds r
+  join orders o on o.id = r.order_id
+  where r.requested_by = '${AUTOMATIC}'
+    and r.created_at > now() - interval '1 day'
+    and o.failure -> 'byBuyer' is null`)
+
+// Money without a purchase is sent by whoever likes to.
+const BY_BUYERS = statement<{ amount: string; landed: string }>(`
+  select coalesce(sum(amount), 0) as amount, coalesce(sum(amount) filter (where has_landed), 0) as landed
+  from (
+    select r.amount, r.completed_at is not null as has_landed
+    from refunds r
+    join orders o on o.id = r.order_id
+    where r.requested_by = '${AUTOMATIC}'
+      and r.created_at > now() - interval '1 day'
+      and o.failure -> 'byBuyer' is not null
+      and o.network = $1
+      and lower(o.asset) = lower($2)
+    union all
+    select amount, state = 'refunded'
+    from arrivals
+    where state in ('refunding', 'refunded')
+      and decided_by = '${AUTOMATIC}'
+      and updated_at > now() - interval '1 day'
+      and starts_with(till, lower($1 || '/' || $2 || '/'))
+  ) as returned`)
 
 const TO_PAYER = statement<{ refunds: number }>(`
   select ${refundsToday('$1')} as refunds`)
@@ -33,16 +59,26 @@ const TO_PAYER = statement<{ refunds: number }>(`
 /** The budget of automatic refunds is used up, and an operator decides. Rolls back the refund that was to begin. */
 export class RefundsUsedUp extends Error {}
 
-/** The automatic refunds of a day, those of orphaned payments included. */
-export async function refundedToday(queryable: Queryable): Promise<bigint> {
-  return BigInt((await queryable.query(TODAY)).rows[0]!.amount)
+/** May so much more go back by itself today? */
+export async function hasRoom(queryable: Queryable, amount: bigint, budget: RefundBudget): Promise<boolean> {
+  const { perDay, byBuyers } = budget
+  const { rows } = byBuyers
+    ? await queryable.query(BY_BUYERS, [byBuyers.network, byBuyers.asset])
+    : await queryable.query(TODAY)
+  const wanted = BigInt(rows[0]!.amount) + amount
+  if (wanted > perDay) return false
+  // What has left the float today was in it when the day began.
+  const full = byBuyers?.float == null ? null : byBuyers.float + BigInt(rows[0]!.landed)
+  return full === null || wanted * 100n <= full * BigInt(byBuyers!.percent)
 }
 
 /** In the transaction that begins a refund: throws RefundsUsedUp when it would go beyond a bound. */
-export async function assertWithin(tx: Transaction, amount: bigint, { perDay, perPayer }: RefundBudget): Promise<void> {
+export async function assertWithin(tx: Transaction, amount: bigint, budget: RefundBudget): Promise<void> {
+  const { perPayer, byBuyers } = budget
   await tx.query(TURN)
   if (perPayer && (await tx.query(TO_PAYER, [perPayer.payer])).rows[0]!.refunds >= perPayer.count)
     throw new RefundsUsedUp('Its payer was refunded too often today; an operator can refund it.')
-  if ((await refundedToday(tx)) + amount > perDay)
-    throw new RefundsUsedUp('The automatic refunds of this day are used up; an operator can refund it.')
+  if (await hasRoom(tx, amount, budget)) return
+  const which = byBuyers ? 'refunds that buyers brought about' : 'automatic refunds'
+  throw new RefundsUsedUp(`The ${which} of this day are used up; an operator can refund it.`)
 }

@@ -254,7 +254,6 @@ describe('the desk', () => {
     )
     assert.equal((results[3]!['error'] as Json)['code'], 'order_not_found')
     await until(async () => {
-      await shop.service.operations.reconcileContext.refundedToday()
       await asOperator(shop, '/operator/reconcile', post({}))
       const { rows } = await shop.store.db.query('select from arrivals where till = $1 and state = $2', [
         till,

@@ -71,7 +71,7 @@ describe('health', () => {
       body.checks.map(({ name }) => name),
       [
         ...['store', 'chain 84532', 'chain 42431', 'rail x402', 'rail mpp', 'ledger'],
-        ...['surface sale', 'surface shop', 'surface craft', 'worker', 'wallets'],
+        ...['surface sale', 'surface shop', 'surface craft', 'float', 'worker', 'wallets'],
       ],
     )
     assert.ok(body.sells.every(({ status }) => status === 'up'))

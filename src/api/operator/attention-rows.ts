@@ -83,6 +83,7 @@ function wordsOf({ kind, status }: Need): Words {
         : { ...order, title: 'Paid, and still not delivered', actions: ['retry'] }
     case 'in_doubt':
       return { ...order, title: 'The game cannot say whether it delivered', actions: ['decide', 'retry'] }
+    case 'refund_held':
     case 'refund_stuck':
       return status === 'failed'
         ? { ...order, title: 'Failed, and its refund waits for a person', actions: ['refund', 'retry'] }

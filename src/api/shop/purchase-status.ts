@@ -6,7 +6,7 @@ import type { ChainFinding } from '../../checkout/chain-look.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
 import type { SurfaceName } from '../../domain/good.ts'
 import { viewOf } from '../../domain/offer.ts'
-import { type Order, statusCodeOf } from '../../domain/order.ts'
+import { isRefundHeld, type Order, REFUND_HELD, statusCodeOf } from '../../domain/order.ts'
 import { type RailName, railNameSchema } from '../../domain/rail.ts'
 import type { FreeAnswer } from '../../domain/route.ts'
 import { type Arrival, refundOf } from '../../domain/till.ts'
@@ -89,8 +89,8 @@ function takenOf({ status }: Order): boolean | 'unknown' {
   return status === 'settling' ? 'unknown' : status !== 'expired'
 }
 
-function nextOf({ status }: Order): { action: 'none' | 'poll' | 'new_payment'; detail: string } {
-  switch (status) {
+function nextOf(order: Order): { action: 'none' | 'poll' | 'new_payment'; detail: string } {
+  switch (order.status) {
     case 'settling':
       return { action: 'poll', detail: 'Nobody knows yet whether the payment landed. Poll; do not pay again.' }
     case 'settled':
@@ -98,7 +98,12 @@ function nextOf({ status }: Order): { action: 'none' | 'poll' | 'new_payment'; d
       return { action: 'poll', detail: 'Paid; delivery is on its way. Poll until 200.' }
     case 'failed':
     case 'refunding':
-      return { action: 'poll', detail: 'Delivery failed; the full amount is on its way back to the payer.' }
+      return {
+        action: 'poll',
+        detail: isRefundHeld(order)
+          ? `Delivery failed. ${REFUND_HELD}`
+          : 'Delivery failed; the full amount is on its way back to the payer.',
+      }
     case 'confirmed':
       return { action: 'none', detail: 'Paid and delivered.' }
     case 'refunded':

@@ -72,6 +72,8 @@ create table orders (
   updated_at         timestamptz not null default now(),
   -- What was tried and came to nothing, oldest first; the same again is counted and not repeated.
   tries              jsonb not null default '[]',
+  -- A refund that waits for a person's word. What it owes counts against no other sale: the person who pays it sees to the money.
+  refund_held        boolean not null default false,
   check (status in ('settling', 'expired') or payment_tx is not null),
   check (status = 'settling' or authorization_data is null)
 );
@@ -87,7 +89,8 @@ create index orders_bought on orders (payer) where status = 'confirmed';
 -- What may have to be sent back, summed up before more is sold.
 create index orders_liabilities on orders (network, asset) include (amount)
   where status in ('settling', 'settled', 'submitted', 'failed', 'refunding')
-    and (status <> 'settling' or funds = 'captured' or plan is not null);
+    and (status <> 'settling' or funds = 'captured' or plan is not null)
+    and (status <> 'failed' or not refund_held);
 create index orders_expired on orders (updated_at) where status = 'expired';
 -- Lists are read newest first, and each page goes on after the last order of the page before it: time and id together, because many orders
 -- share a millisecond.

@@ -12,8 +12,8 @@ export type Exposure = {
   readonly openOrdersMaxAtFirst: number
   /** What the payer has. Asked for only when other authorizations of theirs are open; null: not asked. */
   readonly means: bigint | null
-  /** What the shop could send back. */
-  readonly float: bigint
+  /** What the shop could send back; null: it goes back from where it came, so that each sale covers itself. */
+  readonly float: bigint | null
   /** Automatic refunds to one payer within a day. */
   readonly refundsPerDayMax: number
   /** Whose strikes count against this order. */
@@ -33,9 +33,13 @@ export type TooExposed =
 
 /** The very words of the index that it is read by. */
 export const IS_LIABILITY = `status in ('settling', 'settled', 'submitted', 'failed', 'refunding')
-        and (status <> 'settling' or funds = 'captured' or plan is not null)`
+        and (status <> 'settling' or funds = 'captured' or plan is not null)
+        and (status <> 'failed' or not refund_held)`
 
-/** Money that is here, or on its way. A payment that did not land in time was let go of (its plan is gone), and counts no more. */
+/**
+ * Money that is here, or on its way. A payment that did not land in time was let go of (its plan is gone), and counts no more. Neither does a refund
+ * that waits for a person.
+ */
 export function liabilities(network: string, asset: string): string {
   return `(
       select coalesce(sum(amount), 0)
@@ -93,6 +97,17 @@ const LOOK = statement<{
 const DAY_SECONDS = 86_400
 const SETTLE_SECONDS = 10
 
+const OWED = statement<{ owed: string }>(`
+  select ${liabilities('$1', '$2')} as owed`)
+
+/** What would have to go back on a rail if nothing that is open there could be delivered. */
+export async function owedOn(
+  queryable: Queryable,
+  { network, asset }: Pick<Payment, 'network' | 'asset'>,
+): Promise<bigint> {
+  return BigInt((await queryable.query(OWED, [network, asset])).rows[0]!.owed)
+}
+
 /** Which of the bounds was it? Null when none of them stands in the way any more. */
 export async function tooExposed(
   queryable: Queryable,
@@ -110,7 +125,7 @@ export async function tooExposed(
   if (open_orders > 0 && means === null) return { kind: 'means_needed' }
   if (open_orders > 0 && BigInt(promised) + amount > means!)
     return throttled('This wallet has promised more than it holds; wait until that is settled.', SETTLE_SECONDS)
-  return BigInt(owed) + amount > float ? { kind: 'uncovered' } : null
+  return float !== null && BigInt(owed) + amount > float ? { kind: 'uncovered' } : null
 }
 
 function throttled(detail: string, afterSeconds: number): TooExposed {

@@ -98,7 +98,7 @@ const OPEN = statement<{ created_at: Date; lease: string }>(`
           and ${UNRESOLVED}))
       and ($7 = 'captured' or (
         exists (select from promised)
-        and $13::numeric + ${liabilities('$15', '$14')} <= $27::numeric
+        and ($27::numeric is null or $13::numeric + ${liabilities('$15', '$14')} <= $27::numeric)
         and ${refundsToday('$12')} < $28
         and ${struckUntil('$29', '$12')} is null
         and not ${isPausedRail('$6')}))
@@ -176,7 +176,8 @@ async function insert(
   { manner, files }: { readonly manner: Manner; readonly files: string },
 ): Promise<OpenOutcome | null> {
   const { payment, id, event, exposure } = opening
-  const float = manner === 'in_turn' ? exposure.float : exposure.float - (AT_ONCE_MAX - 1n) * payment.amount
+  const ahead = manner === 'in_turn' ? 0n : (AT_ONCE_MAX - 1n) * payment.amount
+  const float = exposure.float === null ? null : exposure.float - ahead
   const order = asOpened(opening, opening.openedAt)
   const { rows } = await queryable.query(OPEN, [
     id,
@@ -205,7 +206,7 @@ async function insert(
     opening.leaseSeconds,
     exposure.openOrdersMax,
     exposure.means?.toString(),
-    float.toString(),
+    float?.toString() ?? null,
     exposure.refundsPerDayMax,
     exposure.suspects,
     ...holdValues(opening.holds),
@@ -257,6 +258,7 @@ export function asOpened(opening: Omit<Opening, 'event'>, openedAt: number): Ord
     deliveryTx: null,
     result: null,
     failure: null,
+    refundHeld: false,
     refund: null,
     answer: null,
     receipt: null,

@@ -5,13 +5,12 @@ import type { LeasedOrder, Order } from '../../domain/order.ts'
 import { isPrivateIdentity } from '../../domain/rail.ts'
 import type { Arrival } from '../../domain/till.ts'
 import type { Database } from '../db.ts'
-import { refundedToday } from '../refund-budget.ts'
 import { type Refusal, refusePayment } from '../refusals.ts'
 import { statement } from '../statement.ts'
 import { orphanedPayment } from '../tills/arrival-list.ts'
 import { missingOf } from '../tills/missing-settlements.ts'
 import { type AskedFor, mayHaveForgotten } from '../tills/till-trust.ts'
-import { countAttempt, markInDoubt, noteTry } from './attempts.ts'
+import { countAttempt, holdRefund, markInDoubt, noteTry } from './attempts.ts'
 import { changeOrder, changeRefund, type OrderChange, type RefundChange } from './change.ts'
 import { findByIdentities, isAnyHandleKnown, isQuarantined } from './known-payments.ts'
 import { type Opening, type OpenOutcome, openOrder } from './opening.ts'
@@ -44,14 +43,14 @@ export type Orders = {
   orphanedPayment(reference: string): Promise<Arrival | null>
   change(leased: LeasedOrder, change: OrderChange, event: ToldEvent): Promise<Order | null>
   changeRefund(leased: LeasedOrder, change: RefundChange, event: ToldEvent): Promise<Order | null>
-  /** The automatic refunds of a day, those of orphaned payments included. */
-  refundedToday(): Promise<bigint>
   /** Has the chain dropped its payment? `open`: it may come back. */
   missingPayment(id: string): Promise<'open' | 'lost' | null>
   markInDoubt(leased: LeasedOrder, error: string): Promise<Order | null>
   countAttempt(leased: LeasedOrder, error: string): Promise<Order | null>
   /** What was tried and came to nothing, without counting it. */
   noteTry(leased: LeasedOrder, error: string): Promise<Order | null>
+  /** The same for a refund that waits for a person from now on. */
+  holdRefund(leased: LeasedOrder, why: string): Promise<Order | null>
   /** Gives back the holds of an order whose payment does not land. */
   letGo(leased: LeasedOrder): Promise<Order | null>
   setPlan(
@@ -132,11 +131,11 @@ export function createOrders(db: Database): Orders {
     orphanedPayment: (reference) => orphanedPayment(db, reference),
     change: (leased, change, event) => changeOrder(db, leased, change, event),
     changeRefund: (leased, change, event) => changeRefund(db, leased, change, event),
-    refundedToday: () => refundedToday(db),
     missingPayment: (id) => missingOf(db, id),
     markInDoubt: (leased, error) => markInDoubt(db, leased, error),
     countAttempt: (leased, error) => countAttempt(db, leased, error),
     noteTry: (leased, error) => noteTry(db, leased, error),
+    holdRefund: (leased, why) => holdRefund(db, leased, why),
     letGo: (leased) => letGo(db, leased),
     setPlan: (leased, checked) => setPlan(db, leased, checked),
   }

@@ -32,6 +32,7 @@ export type OrderRow = {
   delivery_tx: Hash | null
   result: JsonObject | null
   failure: Failure | null
+  refund_held: boolean
   answer_status: number | null
   answer_headers: Record<string, string> | null
   answer_body: string | null
@@ -94,6 +95,7 @@ export function fromOrderRow(row: OrderRow): Order {
     deliveryTx: row.delivery_tx,
     result: row.result,
     failure: row.failure,
+    refundHeld: row.refund_held,
     refund: row.refund && fromRefundJson(row.refund),
     answer:
       row.answer_status === null || row.answer_body === null

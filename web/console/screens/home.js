@@ -57,6 +57,7 @@ const KINDS = {
   held: 'arrival',
   lost: 'bad',
   refund_stuck: 'back',
+  refund_held: 'back',
   wallet_low: 'wallet',
   webhook_dead: 'hook',
   webhook_disabled: 'hook',
