@@ -21,6 +21,8 @@ import type { Output } from './output.ts'
 import type { Terminal } from './terminal.ts'
 
 const KEYS = 'keys'
+/** Proposed: what the shop is paid there goes back from there, and no float can be drained. */
+const TREASURY = 'the treasury of each'
 
 export const init: Command = {
   args: '',
@@ -34,7 +36,8 @@ export const init: Command = {
     networks: { value: 'names', about: `where it is paid, separated by commas: ${networkNames.join(', ')}` },
     'pay-to': {
       value: 'addresses',
-      about: 'cold addresses that receive the money: one for all, or network=address for each',
+      about:
+        'cold addresses that receive the money: one for all, or network=address for each; else the treasury keys do',
     },
     rpc: { value: 'urls', about: 'network=address of a node, separated by commas; two providers for each network' },
     surfaces: { value: 'names', about: `what is sold: ${surfaceNames.join(', ')}; else all` },
@@ -47,7 +50,7 @@ export const init: Command = {
   examples: [
     ['sutler init', 'asks for everything'],
     [
-      'sutler init --yes --url https://shop.example.com --networks base,tempo --pay-to 0x52c7… --rpc base=https://a…,base=https://b…,tempo=https://c…,tempo=https://d…',
+      'sutler init --yes --url https://shop.example.com --networks base,tempo --rpc base=https://a…,base=https://b…,tempo=https://c…,tempo=https://d…',
       'without a question',
     ],
   ],
@@ -68,7 +71,11 @@ export const init: Command = {
     // Last, and by a name that nobody has: a folder with an .env has everything that it names.
     createFile(
       resolve('.env'),
-      openingText(opening, (role) => keyFile(KEYS, role)),
+      openingText(
+        opening,
+        (role) => keyFile(KEYS, role),
+        (name) => made.find(({ role }) => role.role === name)!.address!,
+      ),
       { mode: 0o600 },
     )
     return report(call.terminal, opening, made, deployer)
@@ -83,7 +90,7 @@ async function readOpening(call: CommandCall): Promise<ShopOpening> {
     const networks = splitList(await ask('networks', `Networks (${networkNames.join(', ')})`, 'base,tempo'))
     const trouble = networksTrouble(networks)
     if (trouble !== null) throw new UsageFault(`${trouble}; nothing was made`, 'init')
-    const payTo = await ask('pay-to', 'Cold address that receives the money', null)
+    const payTo = await ask('pay-to', 'Cold address that receives the money; refunds then need a float', TREASURY)
     const nodes = readNodes(await ask('rpc', 'RPC addresses (network=https://…, separated by commas)', null))
     const surfaces = splitList(
       await ask('surfaces', `What is sold (${surfaceNames.join(', ')})`, surfaceNames.join(',')),
@@ -103,7 +110,11 @@ async function readOpening(call: CommandCall): Promise<ShopOpening> {
       contactEmail: call.option('contact') ?? null,
       databaseUrl: call.option('database') ?? null,
       surfaces,
-      networks: networks.map((name) => ({ name, rpcUrls: nodesOf(nodes, name), payTo: recipientOf(payTo, name) })),
+      networks: networks.map((name) => ({
+        name,
+        rpcUrls: nodesOf(nodes, name),
+        payTo: payTo === TREASURY ? null : recipientOf(payTo, name),
+      })),
       game: { name: game, rpcUrls: nodesOf(nodes, game) },
     }
   } finally {

@@ -32,7 +32,7 @@ export const keyRoles: readonly KeyRole[] = [
     role: 'x402-treasury',
     option: 'SUTLER_X402_TREASURY_KEY',
     chain: 'x402',
-    keeps: 'gas, and a float for refunds',
+    keeps: 'gas; a float for refunds where money arrives elsewhere',
     hasFloat: true,
   },
   {
@@ -40,7 +40,7 @@ export const keyRoles: readonly KeyRole[] = [
     role: 'mpp-treasury',
     option: 'SUTLER_MPP_TREASURY_KEY',
     chain: 'mpp',
-    keeps: 'a float for refunds, which pays its fees too',
+    keeps: 'a little for fees; a float for refunds where money arrives elsewhere',
     hasFloat: true,
   },
   { ...gameAccount, role: 'minter', option: 'SUTLER_MINTER_KEY', contractRole: 'minter', surface: 'sale' },

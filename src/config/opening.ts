@@ -16,7 +16,12 @@ export type ShopOpening = {
   readonly databaseUrl: string | null
   readonly surfaces: readonly string[]
   /** At most one of each protocol, with its RPC addresses and where its money arrives. */
-  readonly networks: readonly { readonly name: string; readonly rpcUrls: readonly string[]; readonly payTo: Address }[]
+  readonly networks: readonly {
+    readonly name: string
+    readonly rpcUrls: readonly string[]
+    /** Null: at the treasury, so that refunds leave from where the money came. */
+    readonly payTo: Address | null
+  }[]
   /** Where the contracts stand. */
   readonly game: { readonly name: string; readonly rpcUrls: readonly string[] }
 }
@@ -57,8 +62,12 @@ export function networkFor({ chain }: KeyRole, { networks, game }: ShopOpening):
   return chain === 'game' ? game.name : (of(networks, chain === 'x402' ? x402Networks : mppNetworks)?.name ?? null)
 }
 
-/** A configuration that a start takes as it is; `fileOf` says where the key of a role lies. */
-export function openingText(opening: ShopOpening, fileOf: (role: string) => string): string {
+/** A configuration that a start takes as it is; `fileOf` says where the key of a role lies, and `addressOf` which address it has. */
+export function openingText(
+  opening: ShopOpening,
+  fileOf: (role: string) => string,
+  addressOf: (role: string) => Address,
+): string {
   const { baseUrl, name, contactEmail, databaseUrl, surfaces, networks, game } = opening
   const x402 = of(networks, x402Networks)
   const mpp = of(networks, mppNetworks)
@@ -80,8 +89,8 @@ export function openingText(opening: ShopOpening, fileOf: (role: string) => stri
       : []),
     ...(isLonely ? ['SUTLER_SECOND_OPINION_FROM=never'] : []),
     '',
-    ...(x402 ? railLines('X402', x402, 'PAY_TO') : ['SUTLER_X402=false']),
-    ...(mpp ? railLines('MPP', mpp, 'RECIPIENT') : ['SUTLER_MPP=false']),
+    ...(x402 ? railLines('X402', x402, `PAY_TO=${x402.payTo ?? addressOf('x402-treasury')}`) : ['SUTLER_X402=false']),
+    ...(mpp ? railLines('MPP', mpp, `RECIPIENT=${mpp.payTo ?? addressOf('mpp-treasury')}`) : ['SUTLER_MPP=false']),
     '',
     ...surfaceNames.filter((surface) => !surfaces.includes(surface)).map((one) => `${surfaceOption(one)}=false`),
     `SUTLER_GAME_CHAIN_ID=${chainIdOf(game.name)}`,
@@ -95,9 +104,9 @@ export function openingText(opening: ShopOpening, fileOf: (role: string) => stri
 }
 
 function railLines(rail: string, network: ShopOpening['networks'][number], recipient: string): readonly string[] {
-  const { name, rpcUrls, payTo } = network
+  const { name, rpcUrls } = network
   const prefix = `SUTLER_${rail}`
-  return [`${prefix}_NETWORK=${name}`, `${prefix}_RPC_URL=${rpcUrls.join(',')}`, `${prefix}_${recipient}=${payTo}`]
+  return [`${prefix}_NETWORK=${name}`, `${prefix}_RPC_URL=${rpcUrls.join(',')}`, `${prefix}_${recipient}`]
 }
 
 function quoted(text: string): string {

@@ -50,7 +50,10 @@ function readX402(read: OptionReader): X402Config {
     assetName,
     assetVersion,
     currency,
-    payTo: read.address('SUTLER_X402_PAY_TO', 'the address that receives the money; keep its key offline'),
+    payTo: read.address(
+      'SUTLER_X402_PAY_TO',
+      'the address that receives the money: that of the treasury, or a cold one',
+    ),
     facilitator:
       facilitator === 'inproc'
         ? {
@@ -88,7 +91,10 @@ function readMpp(read: OptionReader, http: Pick<HttpConfig, 'baseUrl'>): MppConf
     }),
     network: `tempo:${chainId}`,
     currency,
-    recipient: read.address('SUTLER_MPP_RECIPIENT', 'the address that receives the money; keep its key offline'),
+    recipient: read.address(
+      'SUTLER_MPP_RECIPIENT',
+      'the address that receives the money: that of the treasury, or a cold one',
+    ),
     realm,
     secrets:
       previous === undefined

@@ -152,17 +152,26 @@ function checkPause(rpc: Rpc, contract: Address, name: string): Promise<Diagnosi
   })
 }
 
-/** Money should arrive where no key of this machine can take it from (K-02). */
+/** Money arrives at the treasury, which sends it back too, or at an address whose key is offline: at no other key of this machine (K-02). */
 function checkRecipients(accounts: readonly RailAccount[], { sale, craft }: Config['game']): readonly Diagnosis[] {
-  const hot = [...accounts.map(({ treasuryKey }) => treasuryKey), sale?.minterKey, craft?.crafterKey]
+  const hot = [
+    ...accounts.flatMap(({ otherKeys }) => otherKeys.map(({ key }) => key)),
+    sale?.minterKey,
+    craft?.crafterKey,
+  ]
     .filter((key) => key !== undefined)
     .map(addressOf)
-  const recipients = accounts.map(({ payTo }) => payTo)
-  const exposed = recipients.filter((recipient) => hot.some((address) => sameAddress(address, recipient)))
-  if (exposed.length === 0)
-    return [{ area: 'keys', what: 'recipient', severity: 'ok', detail: 'is no key of this machine', fix: null }]
-  const fix = 'Receive money at an address whose key is offline, and fund the hot keys from there.'
-  return [{ area: 'keys', what: 'recipient', severity: 'warn', detail: `${exposed[0]} is a hot key.`, fix }]
+  return accounts.map(({ rail, payTo, treasuryKey }): Diagnosis => {
+    const check = { area: 'keys', what: `recipient of ${rail}` } as const
+    if (hot.some((address) => sameAddress(address, payTo))) {
+      const fix = 'Receive money at the treasury, or at an address whose key is offline.'
+      return { ...check, severity: 'warn', detail: `${payTo} is a hot key with another role.`, fix }
+    }
+    const detail = sameAddress(addressOf(treasuryKey), payTo)
+      ? 'is the treasury: refunds leave from where the money came'
+      : 'is no key of this machine: refunds leave from the float of the treasury'
+    return { ...check, severity: 'ok', detail, fix: null }
+  })
 }
 
 function checkSigners(signers: readonly RoleSigner[]): Promise<readonly Diagnosis[]> {
@@ -183,7 +192,7 @@ async function checkWallets(
   accounts: readonly RailAccount[],
   chainOf: (chain: ChainConfig) => ChainAccess,
 ): Promise<readonly Diagnosis[]> {
-  const tills = accounts.map(({ network, asset }) => ({ rail: { network, asset } }))
+  const tills = accounts.map(({ network, asset, payTo }) => ({ rail: { network, asset, payTo } }))
   const signers = createSigners(allKeys(config), chainOf)
   const wallets = await readWallets(signers, tills, config.operations)
   // Not even a handful of transactions: then what it is for cannot be sold.
