@@ -84,7 +84,7 @@ function nextFile(folder: string, role: string): string {
 }
 
 function stepsAfter(
-  { kind, chain, contractRole, keeps, hasFloat, previousOption }: KeyRole,
+  { kind, contractRole, keeps, hasFloat, previousOption }: KeyRole,
   address: Address | null,
   old: Address | null,
 ): readonly string[] {
@@ -94,9 +94,7 @@ function stepsAfter(
   if (kind === 'text') return ['restart all replicas']
   return [
     `send ${address} ${keeps}`,
-    ...(hasFloat
-      ? [`where ${chain === 'x402' ? 'SUTLER_X402_PAY_TO' : 'SUTLER_MPP_RECIPIENT'} is ${old}, make it ${address}`]
-      : []),
+    ...(hasFloat ? [`if customers pay ${old} (…_PAY_TO, …_RECIPIENT), name ${address} there`] : []),
     ...(contractRole ? [`sutler contracts grant ${contractRole} ${address}`] : []),
     'restart all replicas, one after another, when `sutler orders --open` is empty',
     ...(contractRole ? [`sutler contracts revoke ${contractRole} ${old}`] : []),
