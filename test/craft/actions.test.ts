@@ -7,6 +7,7 @@ import { erc20Balance, nftOwner, startShop, type TestShop } from '../support/sho
 import { verifies } from '../support/verifies.ts'
 import {
   accelerateOf,
+  approveNfts,
   burnOf,
   crafterAtWork,
   finalStatus,
@@ -71,6 +72,7 @@ for (const protocol of protocols) {
       ...(await mintNfts(shop, crafter.address, 12, first!)),
       ...(await mintNfts(shop, crafter.address, 8, second!)),
     ]
+    await approveNfts(shop, crafter, nfts)
     const response = await crafter.pay[protocol](`${shop.url}/craft/${protocol}/burn`, burnOf(crafter, nfts))
     assert.equal(response.status, 200)
     assert.deepEqual(burnActionSchema.parse(await response.json()).nfts, nfts)
@@ -81,7 +83,7 @@ for (const protocol of protocols) {
 
   test(`a stock ${protocol} client accelerates: the amount is charged, the timer is shorter`, async () => {
     verifies('1.5', '4.3.1', '4.3.5', '4.3.8', '8.2', 'D7.9')
-    const crafter = await crafterAtWork(shop)
+    const crafter = await crafterAtWork(shop, 2n * TOKEN)
     const dollars = await earned(protocol)
     const [before] = await timersOf(shop, crafter)
     const response = await crafter.pay[protocol](

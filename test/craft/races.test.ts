@@ -7,11 +7,11 @@ import { post } from '../support/buyers.ts'
 import { erc20Balance, nftOwner, startShop, type TestShop } from '../support/shop.ts'
 import {
   accelerateOf,
-  approveAll,
   approveTokens,
   burnOf,
   type Crafter,
   crafterAtWork,
+  disapproveNft,
   finalStatus,
   giveAway,
   giveTokens,
@@ -69,12 +69,11 @@ async function countBy<Item>(items: readonly Item[], keyOf: (item: Item) => Prom
 
 const said = async (response: Response) => `${response.status} ${((await response.json()) as Refusal).code ?? 'done'}`
 
-/** All at once, over two replicas and both protocols. Amounts that differ by an atomic unit are requests of their own. */
+/** All at once, over two replicas. Amounts that differ by an atomic unit are requests of their own. */
 function manyAccelerations(crafter: Crafter, count: number, amount: bigint): Promise<readonly Response[]> {
   const calls = Array.from({ length: count }, (_, index) => {
-    const protocol = index % 2 === 0 ? 'x402' : 'mpp'
-    const base = index % 4 < 2 ? shop.url : otherReplica
-    return crafter.pay[protocol](`${base}/craft/${protocol}/accelerate`, accelerateOf(crafter, amount + BigInt(index)))
+    const base = index % 2 === 0 ? shop.url : otherReplica
+    return crafter.consent(`${base}/craft/x402/accelerate`, accelerateOf(crafter, amount + BigInt(index)))
   })
   return Promise.all(calls)
 }
@@ -121,7 +120,7 @@ test('M-30: an acceleration that is charged and not closed yet does not count tw
       during.other = await crafter.pay.mpp(`${shop.url}/craft/mpp/accelerate`, accelerateOf(crafter, TOKEN))
     },
   }
-  const first = await crafter.pay.x402(`${shop.url}/craft/x402/accelerate`, accelerateOf(crafter, TOKEN))
+  const first = await crafter.consent(`${shop.url}/craft/x402/accelerate`, accelerateOf(crafter, TOKEN))
   assert.deepEqual([await said(during.other!), await said(first)], ['200 done', '200 done'])
 })
 
@@ -130,16 +129,13 @@ test('M-30: an allowance that others use up between the check and the hold is re
   interruption = {
     path: ['order.opening'],
     async act() {
-      for (const protocol of ['x402', 'mpp'] as const) {
-        const used = await crafter.pay[protocol](
-          `${shop.url}/craft/${protocol}/accelerate`,
-          accelerateOf(crafter, TOKEN),
-        )
+      for (const pay of [crafter.consent, crafter.pay.x402]) {
+        const used = await pay(`${shop.url}/craft/x402/accelerate`, accelerateOf(crafter, TOKEN))
         assert.equal(used.status, 200)
       }
     },
   }
-  const late = await crafter.pay.x402(`${shop.url}/craft/x402/accelerate`, accelerateOf(crafter, TOKEN / 2n))
+  const late = await crafter.consent(`${shop.url}/craft/x402/accelerate`, accelerateOf(crafter, TOKEN / 2n))
   const { code, payment } = (await late.json()) as Refusal
   assert.deepEqual([late.status, code, payment.taken], [409, 'allowance_insufficient', false])
 })
@@ -256,7 +252,7 @@ for (const path of moments.slice(2)) {
   test(`F-10: an approval taken back after the check, at ${moment}: nothing is burned, and the payment comes back`, async () => {
     const crafter = await readyCrafter(shop)
     const { contract, tokenId } = crafter.nfts[0]!
-    interruption = { path, act: () => approveAll(shop, crafter, contract, false) }
+    interruption = { path, act: () => disapproveNft(crafter, crafter.nfts[0]!) }
     await comesBack('mpp', crafter, 'burn', burnOf(crafter, crafter.nfts), 'nft_not_approved')
     assert.equal(await nftOwner(shop.chains.native, contract, tokenId), crafter.address.toLowerCase())
   })
@@ -277,10 +273,12 @@ test('F-13: a balance spent elsewhere after the check: nothing is charged, and t
 })
 
 test('a timer that is used up after the check: nothing is charged, and the payment comes back', async () => {
-  const crafter = await crafterAtWork(shop)
+  const crafter = await crafterAtWork(shop, 2n * TOKEN)
   interruption = {
     path: ['order.settled'],
     async act() {
+      // An approval replaces the one before, and has to cover what is open too.
+      await approveTokens(shop, crafter, 12n * TOKEN)
       const rest = await crafter.pay.mpp(`${shop.url}/craft/mpp/accelerate`, accelerateOf(crafter, 10n * TOKEN))
       assert.equal(rest.status, 200)
     },

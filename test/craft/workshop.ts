@@ -1,4 +1,4 @@
-import { erc20Abi, type Hash, parseEventLogs } from 'viem'
+import { erc20Abi, type Hash, parseEventLogs, zeroAddress } from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { burnableCollection } from '../../src/artifacts/BurnableCollection.ts'
 import { craftController } from '../../src/artifacts/CraftController.ts'
@@ -7,6 +7,7 @@ import { type Address, sameAddress } from '../../src/base/address.ts'
 import type { Hex } from '../../src/base/hex.ts'
 import { invocation } from '../../src/chain/act.ts'
 import { fund } from '../../src/sandbox/faucet.ts'
+import { consentingPayer } from '../checkout/x402-wallet.ts'
 import { mined, type Wallet, wallet } from '../devchain/support.ts'
 import { mppPayer, type Pay, post, x402Payer } from '../support/buyers.ts'
 import type { TestShop } from '../support/shop.ts'
@@ -23,6 +24,8 @@ export type Crafter = {
   readonly wallet: Wallet
   readonly nfts: readonly Nft[]
   readonly pay: Readonly<Record<Protocol, Pay>>
+  /** Pays by x402 with a nonce that commits to the request. */
+  readonly consent: Pay
 }
 
 /** Where they craft: contracts and chains, with a shop or without. */
@@ -44,17 +47,14 @@ export async function newCrafter(
     wallet: wallet(shop.chains.native, account),
     nfts,
     pay: { x402: x402Payer(account), mpp: mppPayer(shop, account, 'pull') },
+    consent: consentingPayer(account),
   }
 }
 
-/** The same, with NFTs and craft tokens approved for the controller. */
-export async function readyCrafter(
-  shop: Workplace,
-  tokens = 100n * TOKEN,
-  account?: PrivateKeyAccount,
-): Promise<Crafter> {
+/** The same, with each NFT approved alone for the controller, and craft tokens for one acceleration. */
+export async function readyCrafter(shop: Workplace, tokens = TOKEN, account?: PrivateKeyAccount): Promise<Crafter> {
   const crafter = await newCrafter(shop, account)
-  for (const collection of shop.world.contracts.collections) await approveAll(shop, crafter, collection, true)
+  await approveNfts(shop, crafter, crafter.nfts)
   await approveTokens(shop, crafter, tokens)
   return crafter
 }
@@ -86,6 +86,18 @@ export function burnOf({ address }: Pick<Crafter, 'address'>, nfts: readonly Nft
 
 export function accelerateOf({ address }: Pick<Crafter, 'address'>, amount?: bigint): RequestInit {
   return post(amount === undefined ? { user: address } : { user: address, amount: amount.toString() })
+}
+
+export async function approveNfts({ world }: Workplace, { wallet }: Crafter, nfts: readonly Nft[]): Promise<void> {
+  for (const nft of nfts) await approveNft(wallet, nft, world.contracts.craftController)
+}
+
+export async function disapproveNft({ wallet }: Crafter, nft: Nft): Promise<void> {
+  await approveNft(wallet, nft, zeroAddress)
+}
+
+function approveNft(signer: Wallet, { contract, tokenId }: Nft, spender: Address): Promise<void> {
+  return call(signer, contract, burnableCollection, 'approve', [spender, BigInt(tokenId)])
 }
 
 export function approveAll({ world }: Workplace, { wallet }: Crafter, collection: Address, approved: boolean) {

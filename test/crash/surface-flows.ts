@@ -66,7 +66,7 @@ export const surfaceFlows: readonly Flow[] = rails.flatMap((rail): Flow[] => {
       rail,
       path: `/craft/${rail.rail}/accelerate`,
       // The timer is paid for on the other rail, so that the judge sees one payment on this one.
-      prepare: (world, buyer, url) => crafterAtWork({ ...world, url }, 100n * TOKEN, buyer, other),
+      prepare: (world, buyer, url) => crafterAtWork({ ...world, url }, TOKEN, buyer, other),
       body: ({ address }) => ({ user: address, amount: TOKEN.toString() }),
       price: PRICE,
       delivered: tokensSpent,

@@ -75,7 +75,7 @@ async function prepare(market: Market, { kind, protocol, what }: Wish, buyer: Pr
       await giveGas(native, address, 10n ** 18n)
       const tokenId = await game.mint(address)
       const { abi } = burnableCollection
-      const data = encodeFunctionData({ abi, functionName: 'setApprovalForAll', args: [controller, true] })
+      const data = encodeFunctionData({ abi, functionName: 'approve', args: [controller, BigInt(tokenId)] })
       const signer = wallet(native, buyer)
       await mined(signer, signer.sendTransaction({ to: game.collection, data }))
       const nfts = [{ contract: game.collection, tokenId }]

@@ -8,7 +8,7 @@ import { verifies } from '../support/verifies.ts'
 import { endOf, json, linkedBuyer, type Refusal } from './support.ts'
 
 type Lookup = {
-  readonly player: { playerId: string; nickname: string; level: number; wallets: string[] }
+  readonly player: { playerId: string; nickname: string }
   readonly payer: string
   readonly paymentTx: string
   readonly orderId: string
@@ -31,7 +31,8 @@ for (const mode of ['pull', 'push'] as const) {
     assert.equal((await mppPullUnderTest.till(shop)) - before, 20_000n)
     assert.equal(found.payer, mine.account.address)
     const { playerId, ...player } = found.player
-    assert.deepEqual(player, { nickname: mine.nickname, level: 1, wallets: [mine.account.address] })
+    // Nothing else: the payment may have been signed for another site, which hands it on and reads the answer.
+    assert.deepEqual(player, { nickname: mine.nickname })
     assert.match(playerId, /^ply_\w{26}$/)
     assert.deepEqual(playerLookupSchema.parse(found), found)
   })

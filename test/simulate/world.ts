@@ -1,7 +1,6 @@
 import { encodeFunctionData } from 'viem'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { burnableCollection } from '../../src/artifacts/BurnableCollection.ts'
-import { craftToken } from '../../src/artifacts/CraftToken.ts'
 import { testTip20 } from '../../src/artifacts/TestTip20.ts'
 import type { Address } from '../../src/base/address.ts'
 import type { Hex } from '../../src/base/hex.ts'
@@ -107,25 +106,15 @@ async function newPayer(world: World, native: DevChain, index: number): Promise<
   const key: Hex = `0x${(0x51a0001 + index).toString(16).padStart(64, '0')}`
   const account = privateKeyToAccount(key)
   const { nfts } = await fund(world, account.address)
-  const { collections, craftController, craftToken: token } = world.contracts
-  const approvals = [
-    ...collections.map((to) => ({
-      to,
-      data: encodeFunctionData({
-        abi: burnableCollection.abi,
-        functionName: 'setApprovalForAll',
-        args: [craftController, true],
-      }),
-    })),
-    {
-      to: token,
-      data: encodeFunctionData({
-        abi: craftToken.abi,
-        functionName: 'approve',
-        args: [craftController, 100n * 10n ** 18n],
-      }),
-    },
-  ]
+  const { craftController } = world.contracts
+  const approvals = nfts.map(({ contract: to, tokenId }) => ({
+    to,
+    data: encodeFunctionData({
+      abi: burnableCollection.abi,
+      functionName: 'approve',
+      args: [craftController, BigInt(tokenId)],
+    }),
+  }))
   for (const [nonce, { to, data }] of approvals.entries()) await sendPlain(native, account, { nonce, to, data })
   return { account, key, address: account.address, nickname: `Payer${index}`, nfts }
 }

@@ -16,6 +16,7 @@ import {
   assertTerms,
   assertWindow,
   claimIn,
+  consentIn,
   type Money,
   paymentIdentifier,
   requirementsOf,
@@ -68,6 +69,7 @@ export async function verifyPayment(options: VerifyOptions, credential: Credenti
   return {
     ...paymentOf(credential, money),
     authorization: stored as unknown as JsonObject,
+    consent: consentIn(payload, terms),
     idempotencyKey: paymentIdentifier(payload),
     suspects: codeSuspects(code),
     isJudgedByPayersCode: !signedByKey && facilitator.kind === 'inproc',

@@ -1,7 +1,7 @@
 import { type Address, sameAddress } from '../../base/address.ts'
 import { Problem, type ProblemCode } from '../../base/problem.ts'
 import type { Question } from '../../chain/contract.ts'
-import type { Finding, Good, Hold } from '../../domain/good.ts'
+import type { Consent, Finding, Good, Hold } from '../../domain/good.ts'
 import {
   type Action,
   assertReady,
@@ -38,7 +38,7 @@ export function burnGood(craft: Craft): Good<Burn> {
     subject: 'craft.action',
     payerActs: true,
 
-    async check(input, payer) {
+    async check(input, payer, consent) {
       const { user, nfts } = input
       await assertReady(craft, actionOf(input))
       const locks = nfts.map((nft) => `nft:${chainId}:${nftName(nft)}`)
@@ -54,7 +54,7 @@ export function burnGood(craft: Craft): Good<Burn> {
         await payerFinding(craft, user, payer),
         collectionFinding(tokens),
         ownershipFinding(tokens, user),
-        ...approvalFindings(craft, tokens),
+        ...approvalFindings(craft, tokens, consent),
         lockFinding(tokens.filter(({ index }) => inUse.has(locks[index]!))),
         pausedFinding(isPaused),
       ]
@@ -76,7 +76,9 @@ type Token = {
   readonly nft: Nft
   readonly isListed: boolean
   readonly isOwned: boolean
+  /** On its own, for the controller. */
   readonly isApproved: boolean
+  readonly isApprovedWithAll: boolean
 }
 
 async function readTokens({ controller }: Craft, user: Address, nfts: readonly Nft[]) {
@@ -94,14 +96,16 @@ async function readTokens({ controller }: Craft, user: Address, nfts: readonly N
   )
   const tokens = nfts.map((nft, index): Token => {
     const place = listed.indexOf(nft)
-    if (place === -1) return { index, nft, isListed: false, isOwned: false, isApproved: false }
-    const [isOwned, isApprovedAlone, isApprovedWithAll] = answers.slice(place * 3, place * 3 + 3)
+    if (place === -1)
+      return { index, nft, isListed: false, isOwned: false, isApproved: false, isApprovedWithAll: false }
+    const [isOwned, isApproved, isApprovedWithAll] = answers.slice(place * 3, place * 3 + 3)
     return {
       index,
       nft,
       isListed: true,
       isOwned: isOwned === true,
-      isApproved: isApprovedAlone === true || isApprovedWithAll === true,
+      isApproved: isApproved === true,
+      isApprovedWithAll: isApprovedWithAll === true,
     }
   })
   return { isPaused: paused !== false, tokens }
@@ -137,40 +141,34 @@ function ownershipFinding(tokens: readonly Token[], user: Address): Finding {
   return { check: 'ownership', problem: problemOf('nft_not_owned', foreign, `not owned by ${user}`) }
 }
 
-/** One for each collection that needs an approval, because each needs a transaction of its own. */
-function approvalFindings({ controller }: Craft, tokens: readonly Token[]): readonly Finding[] {
-  const unapproved = tokens.filter(({ isOwned, isApproved }) => isOwned && !isApproved)
-  if (unapproved.length === 0) return [{ check: 'approval', problem: null }]
-  const byCollection = Map.groupBy(unapproved, ({ nft }) => nft.contract)
-  return [...byCollection].map(([collection, needy]): Finding => {
-    const fix = approvalFix(controller, collection, needy)
-    const problem = problemOf(
-      'nft_not_approved',
-      needy,
-      `not approved for the craft controller ${controller.address}`,
-      {
-        fix,
-      },
-    )
+const NOT_APPROVED = { code: 'nft_not_approved', detail: 'is not approved for the craft controller' } as const
+const TOO_WIDE = { code: 'approval_too_wide', detail: 'is approved only together with all of its collection' } as const
+
+/**
+ * One for each token that its owner has not approved alone. A payment may have been signed for another site, which hands it on: so it is no consent
+ * to lose a token, and neither is an approval of all tokens, which may be old and was not given for this one.
+ */
+function approvalFindings({ controller }: Craft, tokens: readonly Token[], consent: Consent = 'payment') {
+  const isConsented = ({ isApproved, isApprovedWithAll }: Token) =>
+    isApproved || (isApprovedWithAll && consent === 'request')
+  const needy = tokens.filter((token) => token.isOwned && !isConsented(token))
+  const errors = needy.map(({ index, isApprovedWithAll }) => ({
+    pointer: `/nfts/${index}`,
+    ...(isApprovedWithAll ? TOO_WIDE : NOT_APPROVED),
+  }))
+  const findings = needy.map(({ index, nft }, place): Finding => {
+    const { code, detail } = errors[place]!
+    const { call, fix } = approvalOf(controller, nft)
+    const problem = new Problem(code, `nfts[${index}] ${detail}; sign ${call}.`, { errors, members: { fix } })
     return { check: 'approval', problem, fix }
   })
+  return findings.length > 0 ? findings : [{ check: 'approval', problem: null }]
 }
 
-/** A single token is approved alone; for several, the whole collection in one transaction. */
-function approvalFix({ address, collectionAt }: Craft['controller'], contract: Address, needy: readonly Token[]) {
-  const collection = collectionAt(contract)
-  const [only, ...others] = needy
-  return others.length === 0 && only
-    ? {
-        to: contract,
-        data: collection.encode('approve', [address, BigInt(only.nft.tokenId)]),
-        description: `approve(${address}, ${only.nft.tokenId}): lets the craft controller take this NFT`,
-      }
-    : {
-        to: contract,
-        data: collection.encode('setApprovalForAll', [address, true]),
-        description: `setApprovalForAll(${address}, true): lets the craft controller take NFTs of this collection`,
-      }
+function approvalOf({ address, collectionAt }: Craft['controller'], { contract, tokenId }: Nft) {
+  const call = `approve(${address}, ${tokenId})`
+  const data = collectionAt(contract).encode('approve', [address, BigInt(tokenId)])
+  return { call, fix: { to: contract, data, description: `${call}: lets the craft controller take this NFT` } }
 }
 
 function lockFinding(locked: readonly Token[]): Finding {
@@ -187,15 +185,10 @@ function lockHold(resource: string, seenVersion: bigint | undefined): Hold {
   }
 }
 
-function problemOf(
-  code: ProblemCode,
-  tokens: readonly Token[],
-  words: string,
-  members: Readonly<Record<string, unknown>> = {},
-): Problem | null {
+function problemOf(code: ProblemCode, tokens: readonly Token[], words: string): Problem | null {
   const [first, ...others] = tokens
   if (!first) return null
   const errors = tokens.map(({ index }) => ({ pointer: `/nfts/${index}`, code, detail: `is ${words}` }))
   const subject = others.length === 0 ? `nfts[${first.index}] is` : `nfts[${first.index}] and ${others.length} more are`
-  return new Problem(code, `${subject} ${words}.`, { errors, members })
+  return new Problem(code, `${subject} ${words}.`, { errors })
 }

@@ -25,6 +25,7 @@ const errorCodes: readonly ProblemCode[] = [
   'contract_not_allowed',
   'nft_not_owned',
   'nft_not_approved',
+  'approval_too_wide',
   'nft_in_use',
   'balance_insufficient',
   'allowance_insufficient',
@@ -69,7 +70,7 @@ export const craftConfigSchema = z
           description: z.string(),
         }),
       )
-      .describe('What a user approves once, before the first action'),
+      .describe('What a user approves before each action, and no more: the quote has the transactions'),
     payment: z.looseObject({}).describe('Terms of each paid craft route'),
     routes: z.record(z.string(), z.string()),
     statuses: z.array(z.object({ status: z.string(), httpStatus: z.int(), isFinal: z.boolean() })),
@@ -160,8 +161,9 @@ function approvalsFor(controller: Address, token: Address, collections: readonly
       standard: 'ERC-721',
       contracts: collections,
       spender: controller,
-      call: 'setApprovalForAll(address operator, bool approved)',
-      description: 'Approve the craft controller, for all tokens of a collection or for single ones with approve.',
+      call: 'approve(address to, uint256 tokenId)',
+      description:
+        'Approve the craft controller for each token alone. An approval of all tokens does not count as consent.',
     },
     {
       action: 'accelerate',
@@ -169,7 +171,8 @@ function approvalsFor(controller: Address, token: Address, collections: readonly
       contracts: [token],
       spender: controller,
       call: 'approve(address spender, uint256 amount)',
-      description: 'Approve the craft controller for the amounts it shall charge. It can send tokens nowhere else.',
+      description:
+        'Approve the craft controller for exactly the amount it shall charge. It can send tokens nowhere else.',
     },
   ]
 }

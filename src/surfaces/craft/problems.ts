@@ -19,6 +19,7 @@ const own = declareProblems({
     advice: OTHER_PAYER,
   },
   nft_not_approved: { status: 409, title: 'NFT is not approved', ...fixState, advice: FIX_STATE },
+  approval_too_wide: { status: 403, title: 'Approval is wider than the action', ...fixState, advice: FIX_STATE },
   nft_in_use: {
     status: 409,
     title: 'NFT is locked by another action',

@@ -1,7 +1,7 @@
 import type { Address } from '../../base/address.ts'
 import { Problem } from '../../base/problem.ts'
 import { orderKey } from '../../chain/deliver-once.ts'
-import type { Finding, Hold } from '../../domain/good.ts'
+import type { Consent, Finding, Hold } from '../../domain/good.ts'
 import type { Craft } from './action.ts'
 
 /** What a user's craft tokens still allow us to charge. */
@@ -98,23 +98,26 @@ export function balanceFinding({ balance }: SpendingLimits, amount: bigint): Fin
   return { check: 'balance', problem: new Problem('balance_insufficient', detail) }
 }
 
-/** The new allowance covers this action and all that are still open: an approval replaces the one before. */
-export async function allowanceFinding(
-  { controller }: Craft,
-  { allowance }: SpendingLimits,
-  amount: bigint,
-): Promise<Finding> {
-  const { onChain, reserved } = allowance
-  if (reserved + amount <= onChain) return { check: 'allowance', problem: null }
-  const token = await controller.token()
+type Charge = { readonly spending: SpendingLimits; readonly amount: bigint; readonly consent: Consent | undefined }
+
+/**
+ * Covers this action and all that are still open: an approval replaces the one before. It covers no more: whoever shows a payment names the
+ * amount, and the payment may have been signed for another site. What its signer allowed for a while is then no consent to this charge.
+ */
+export async function allowanceFinding({ controller }: Craft, { spending, amount, consent }: Charge): Promise<Finding> {
+  const { onChain, reserved } = spending.allowance
   const needed = reserved + amount
-  const fix = {
-    to: token.address,
-    data: token.encode('approve', [controller.address, needed]),
-    description: `approve(${controller.address}, ${needed}): lets the craft controller charge this amount`,
-  }
-  const detail = `The craft controller may charge ${onChain} atomic units${reservedNote(reserved)}; ${amount} are needed.`
-  return { check: 'allowance', problem: new Problem('allowance_insufficient', detail, { members: { fix } }), fix }
+  const isTooWide = onChain > needed && consent !== 'request'
+  if (needed <= onChain && !isTooWide) return { check: 'allowance', problem: null }
+  const token = await controller.token()
+  const call = `approve(${controller.address}, ${needed})`
+  const data = token.encode('approve', [controller.address, needed])
+  const fix = { to: token.address, data, description: `${call}: lets the craft controller charge this amount` }
+  const found = `The craft controller may charge ${onChain} atomic units${reservedNote(reserved)}`
+  const problem = isTooWide
+    ? new Problem('approval_too_wide', `${found}, which is more than is needed; sign ${call}.`, { members: { fix } })
+    : new Problem('allowance_insufficient', `${found}; ${amount} are needed.`, { members: { fix } })
+  return { check: 'allowance', problem, fix }
 }
 
 function reservedNote(reserved: bigint): string {

@@ -45,8 +45,9 @@ export function playerLookup({ game, clock, gameMs, payerProblem }: PlayerLookup
       })
       if (!player)
         return { state: 'impossible', code: 'fulfilment_failed', detail: 'The game does not tell about this player.' }
-      const { nickname, level, wallets } = player
-      return { state: 'delivered', result: { player: { playerId, nickname, level, wallets: [...wallets] } } }
+      // No more than these: the payer may have signed for another site, which hands the payment on and reads the answer.
+      const { nickname } = player
+      return { state: 'delivered', result: { player: { playerId, nickname } } }
     },
   }
 }
@@ -58,8 +59,6 @@ export const playerLookupSchema = z
       .object({
         playerId: z.string(),
         nickname: z.string(),
-        level: z.int(),
-        wallets: z.array(z.string()).describe('Wallets linked to this player'),
       })
       .nullable()
       .describe('The player linked to the payer; null until the payment has settled'),
