@@ -173,7 +173,7 @@ test('a single NFT without approval: the fix approves it alone, and the same req
   assert.equal((await quoteOf('mpp', 'burn', request)).executable, true)
   // Only that one: the others stay out of reach.
   const rest = await quoteOf('mpp', 'burn', burnOf(crafter, crafter.nfts))
-  assert.deepEqual(failed(rest), ['approval nft_not_approved'])
+  assert.deepEqual(failed(rest), ['approval nft_not_approved', 'approval nft_not_approved'])
   assert.equal((await crafter.pay.mpp(`${shop.url}/craft/mpp/burn`, request)).status, 200)
 })
 
@@ -193,6 +193,34 @@ test('several NFTs without approval: one fix for each of them', async () => {
       await nftOwner(shop.chains.native, contract, tokenId),
       shop.world.contracts.craftController.toLowerCase(),
     )
+})
+
+test('an approval of a whole collection: the fixes approve each NFT alone, and the same request then goes through', async () => {
+  verifies('D7.3', 'D7.4', 'D7.10')
+  const crafter = await newCrafter(shop)
+  const request = burnOf(crafter, crafter.nfts)
+  await approveAll(shop, crafter, crafter.nfts[0]!.contract, true)
+  const checks = crafter.nfts.map(() => 'approval approval_too_wide')
+  const { fix, errors } = await refused(crafter, 'burn', request, { status: 403, checks })
+  assert.deepEqual(
+    errors.map(({ pointer }) => pointer),
+    ['/nfts/0', '/nfts/1', '/nfts/2'],
+  )
+  const fixes = fixesIn(await quoteOf('x402', 'burn', request))
+  assert.deepEqual(fixes[0], fix)
+  for (const one of fixes) await sign(crafter, one)
+  assert.equal((await quoteOf('x402', 'burn', request)).executable, true)
+  assert.equal((await crafter.pay.mpp(`${shop.url}/craft/mpp/burn`, request)).status, 200)
+})
+
+test('an allowance that is too wide, by a single unit: the fix lowers it, and the same request then goes through', async () => {
+  verifies('D7.3', 'D7.4', 'D7.10')
+  const crafter = await crafterAtWork(shop, 2n * TOKEN + 1n)
+  const request = accelerateOf(crafter, 2n * TOKEN)
+  const checks = ['allowance approval_too_wide']
+  const { fix } = await refused(crafter, 'accelerate', request, { status: 403, checks })
+  await sign(crafter, fix!)
+  assert.equal((await crafter.pay.mpp(`${shop.url}/craft/mpp/accelerate`, request)).status, 200)
 })
 
 test('an allowance that is too low: the fix raises it, and the same request then goes through', async () => {

@@ -95,7 +95,8 @@ export function craftRows(context: RowContext, craft: CraftCounter, rail: RailNa
       result: burnActionSchema,
       tools: [toolTexts.craftBurn],
       summary: 'Burn approved NFTs for crafting',
-      description: 'Transfers 1 to 20 approved ERC-721 tokens of the payer to the craft controller, all or none.',
+      description:
+        'Transfers 1 to 20 approved ERC-721 tokens of the payer to the craft controller, all or none. Approve each of them alone: an approval of all is 403.',
     }),
     paid(`POST ${path}/accelerate`, {
       ...common,
@@ -105,7 +106,8 @@ export function craftRows(context: RowContext, craft: CraftCounter, rail: RailNa
       result: accelerateActionSchema,
       tools: [toolTexts.craftAccelerate],
       summary: 'Speed up crafting timers',
-      description: 'Charges an approved amount of the craft token and shortens the running timers of the payer.',
+      description:
+        'Charges an approved amount of the craft token and shortens the running timers of the payer. Approve just that amount: more is 403.',
     }),
     craftStatusRow(context, rail),
   ]

@@ -101,8 +101,8 @@ export function balanceFinding({ balance }: SpendingLimits, amount: bigint): Fin
 type Charge = { readonly spending: SpendingLimits; readonly amount: bigint; readonly consent: Consent | undefined }
 
 /**
- * Covers this action and all that are still open: an approval replaces the one before. It covers no more: whoever shows a payment names the
- * amount, and the payment may have been signed for another site. What its signer allowed for a while is then no consent to this charge.
+ * Covers this action and all that are still open: an approval replaces the one before. It covers no more: the payment may
+ * have been signed for a site that hands it on and names the amount. A wider allowance was not given for this charge, and is no consent to it.
  */
 export async function allowanceFinding({ controller }: Craft, { spending, amount, consent }: Charge): Promise<Finding> {
   const { onChain, reserved } = spending.allowance

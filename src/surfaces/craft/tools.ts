@@ -26,14 +26,14 @@ export const toolTexts = {
   craftBurn: {
     name: 'craft_burn',
     title: 'Burn NFTs for crafting',
-    description: `PAID 0.001 USD, by the user's own wallet. Moves 1 to 20 approved NFTs of the user to the craft controller, all or none; this cannot be undone. Call quote_craft_burn first. ${DELIVERED}`,
+    description: `PAID 0.001 USD, by the user's own wallet. Moves 1 to 20 NFTs of the user to the craft controller, all or none; this cannot be undone. The user approves each of them alone, never the whole collection. Call quote_craft_burn first. ${DELIVERED}`,
     effect: 'spends',
     pollWith: 'get_craft_action',
   },
   craftAccelerate: {
     name: 'craft_accelerate',
     title: 'Speed up crafting',
-    description: `PAID 0.001 USD, by the user's own wallet, and charges an approved amount of craft tokens; this cannot be undone. Call quote_craft_accelerate first. ${DELIVERED}`,
+    description: `PAID 0.001 USD, by the user's own wallet, and charges craft tokens; this cannot be undone. The user approves just the amount that is charged. Call quote_craft_accelerate first. ${DELIVERED}`,
     effect: 'spends',
     pollWith: 'get_craft_action',
   },

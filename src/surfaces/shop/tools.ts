@@ -19,7 +19,7 @@ export const toolTexts = {
   lookupPlayer: (paidBy: string) => ({
     name: 'lookup_player',
     title: 'Look up my player',
-    description: `PAID 0.02 USD, by ${paidBy} only. Tells which player is linked to the wallet that pays: nickname, level and wallets.`,
+    description: `PAID 0.02 USD, by ${paidBy} only. Tells which player is linked to the wallet that pays: nickname and player id.`,
     effect: 'costs',
   }),
 } as const satisfies Record<string, ToolDescription | ((words: string) => ToolDescription)>
