@@ -4,7 +4,7 @@ import type { ValidateFunction } from 'ajv/dist/2020.js'
 import { systemRandom } from '../../src/base/id.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { createSandboxPlayers } from '../../src/sandbox/players.ts'
-import { type Crafter, crafterAtWork, newCrafter } from '../craft/workshop.ts'
+import { approveTokens, type Crafter, crafterAtWork, newCrafter, TOKEN } from '../craft/workshop.ts'
 import { post } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
@@ -90,6 +90,7 @@ describe('paid operations', () => {
       const request = paidRequest(listed, buyer)
       const unpaid = await fetch(shop.url + listed.path, request)
       assert.equal(unpaid.status, 402, listed.path)
+      if (listed.path.endsWith('/accelerate')) await approveTokens(shop, buyer, TOKEN)
       const required = (await unpaid.json()) as Json
       assertValid(contracts.paid.says.response(listed, 402), required, `402 of ${listed.path}`)
       assertShown('paid', listed, 402, { live: required })
