@@ -69,6 +69,7 @@ contract CraftController is AccessControl, Pausable {
     error BadUser(address user);
     error CollectionNotAllowed(address collection);
     error NotOwnedByUser(address collection, uint256 tokenId, address user);
+    error NotApprovedAlone(address collection, uint256 tokenId);
     error NotReceived(address collection, uint256 tokenId);
     error NothingToAccelerate(address user);
     error AmountTooSmall(uint256 amount);
@@ -201,11 +202,12 @@ contract CraftController is AccessControl, Pausable {
     }
 
     /// @dev The owner is read before and after: there are ERC-721 contracts whose transferFrom does nothing and does not revert.
-    /// The first reading also refuses the same token named twice.
+    /// The first reading also refuses the same token named twice. An approval of all tokens was not given for this one.
     function _takeNft(address user, Nft calldata nft) private {
         if (!_collections.contains(nft.collection)) revert CollectionNotAllowed(nft.collection);
         IERC721 collection = IERC721(nft.collection);
         if (collection.ownerOf(nft.tokenId) != user) revert NotOwnedByUser(nft.collection, nft.tokenId, user);
+        if (collection.getApproved(nft.tokenId) != address(this)) revert NotApprovedAlone(nft.collection, nft.tokenId);
         collection.transferFrom(user, address(this), nft.tokenId);
         if (collection.ownerOf(nft.tokenId) != address(this)) revert NotReceived(nft.collection, nft.tokenId);
     }

@@ -62,7 +62,6 @@ async function mayBePausedAt(rpc: Rpc, token: Address, block: bigint): Promise<b
 export const tokenErrors = parseAbi([
   'error ERC721NonexistentToken(uint256 tokenId)',
   'error ERC721IncorrectOwner(address sender, uint256 tokenId, address owner)',
-  'error ERC721InsufficientApproval(address operator, uint256 tokenId)',
   'error ERC20InsufficientBalance(address sender, uint256 balance, uint256 needed)',
   'error ERC20InsufficientAllowance(address spender, uint256 allowance, uint256 needed)',
 ])

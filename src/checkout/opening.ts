@@ -29,7 +29,7 @@ export async function open<Input extends JsonObject>(
   const purchase = { ...call, input, payment }
   if (payment.funds === 'captured') return openCaptured(purchase)
   for (let round = 1; ; round++) {
-    const checked = await call.offer.good.check(input, payment.payer, payment.consent)
+    const checked = await call.offer.good.check(input, payment.payer)
     assertPassed(checked)
     const opened = await writeWithMeans(purchase, checked)
     if (opened.kind !== 'held' || !opened.isStale || round === CHECKS_MAX) return opened

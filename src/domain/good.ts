@@ -55,12 +55,6 @@ export type Hold = {
   readonly refusal: { readonly code: ProblemCode; readonly detail: string }
 }
 
-/**
- * What a payer has agreed to. A signature that any site could have asked for and handed on says only that they pay; one that commits to
- * the address and the body it is shown with says that they want this very request.
- */
-export type Consent = 'payment' | 'request'
-
 /** One question that was asked about a request, and what speaks against it. */
 export type Finding = {
   readonly check: string
@@ -139,9 +133,9 @@ export type Good<Input> = {
   readonly subject: EventSubject
   /**
    * Can this exact request be delivered to this payer now? Reads only. The free quote runs the same check, before anybody pays: then
-   * the payer is null, and nothing is asked about them. What is not known to be consent to the request is consent to a payment.
+   * the payer is null, and nothing is asked about them.
    */
-  check(input: Input, payer: Address | null, consent?: Consent): Promise<Checked>
+  check(input: Input, payer: Address | null): Promise<Checked>
   /**
    * Was it handed over under this order already, though the store does not remember? Then `check` would fail, because the goods are used up.
    * Returns what `deliver` needs to find the delivery again; null when there was none.

@@ -3,7 +3,6 @@ import type { Address, Hash } from '../base/address.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { Usd } from '../base/money.ts'
 import { Problem, type ProblemCode } from '../base/problem.ts'
-import type { Consent } from './good.ts'
 import type { Lease } from './lease.ts'
 import type { NewHeads } from './new-heads.ts'
 import type { RailDocuments } from './rail-documents.ts'
@@ -150,8 +149,6 @@ export type Payment = {
   readonly expiresAt: number
   /** What `settle` needs to move the money. Kept only while the outcome is open, then wiped. */
   readonly authorization: JsonObject
-  /** Absent: to a payment alone. */
-  readonly consent?: Consent | undefined
   /** The caller's own name for this purchase, where its protocol carries one. */
   readonly idempotencyKey?: string | undefined
   /** The flow the challenge was issued under, where the credential echoes it. */

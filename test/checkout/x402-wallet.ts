@@ -1,10 +1,8 @@
-import { hash } from 'node:crypto'
 import { encodeFunctionData, type Hex, type TypedDataDomain } from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { testUsdc } from '../../src/artifacts/TestUsdc.ts'
 import type { Address } from '../../src/base/address.ts'
 import type { Authorization } from '../../src/chain/eip3009.ts'
-import type { Pay } from '../support/buyers.ts'
 import type { TestShop } from '../support/shop.ts'
 
 /** The challenge of a 402, as the header carries it. */
@@ -85,24 +83,6 @@ export async function paymentFor(
   })
   const { resource, extensions } = required
   return { x402Version: 2, payload: { authorization: message, signature }, resource, accepted, extensions }
-}
-
-/** A payer who agrees to the very request: the nonce commits to the address that is called and to the body that is sent. */
-export function consentingPayer(payer: PrivateKeyAccount): Pay {
-  return async (url, init = {}) => {
-    const required = requiredOf(await fetch(url, init))
-    const authorization = { nonce: consentTo(required, new URL(url).pathname, String(init.body)) }
-    const payment = await paymentFor(payer, required, { authorization })
-    const headers = { ...(init.headers as Record<string, string>), 'payment-signature': encoded(payment) }
-    return fetch(url, { ...init, headers })
-  }
-}
-
-/** A replica is called past the balancer, by another address than the one that the shop is known by. */
-export function consentTo({ resource, accepts }: Required, path: string, body: string): Hex {
-  const digest = `sha-256=${hash('sha256', body, 'base64')}`
-  const address = resource.url.startsWith('mcp:') ? path : new URL(path, resource.url).href
-  return `0x${hash('sha256', `${address}\n${digest}\n${accepts[0].extra.claim}`)}`
 }
 
 /** What a wallet that takes every signature pays elsewhere, so that its money does not reach for this payment any more. */

@@ -45,8 +45,6 @@ suite('CraftController', () => {
     token = await deploy(admin, craftToken, ['Spark', 'SPK', admin.account.address])
     controller = await newController(token)
     await allow(controller, collection)
-    await approve(user, collection)
-    await approve(other, collection)
     const grant = {
       address: token,
       abi: tokenAbi,
@@ -67,8 +65,8 @@ suite('CraftController', () => {
   }
   const allow = (address: Address, nfts: Address) =>
     mined(admin, admin.writeContract({ address, abi, functionName: 'setCollectionAllowed', args: [nfts, true] }))
-  const approve = (who: Wallet, nfts: Address, to = controller) =>
-    mined(who, who.writeContract({ address: nfts, abi: nftAbi, functionName: 'setApprovalForAll', args: [to, true] }))
+  const approve = (who: Wallet, { collection: address, tokenId }: Nft, to = controller) =>
+    mined(who, who.writeContract({ address, abi: nftAbi, functionName: 'approve', args: [to, tokenId] }))
   const approveTokens = (amount: bigint) =>
     mined(
       user,
@@ -83,6 +81,7 @@ suite('CraftController', () => {
   const actionOf = (orderId: Hex) =>
     admin.readContract({ address: controller, abi, functionName: 'actionOf', args: [orderId] })
 
+  /** New tokens, each approved alone for the controller. */
   async function give(who: Wallet, quantity: bigint): Promise<Nft[]> {
     const mint = {
       address: collection,
@@ -92,7 +91,9 @@ suite('CraftController', () => {
     } as const
     const { result: first } = await admin.simulateContract(mint)
     await mined(admin, admin.writeContract(mint))
-    return Array.from({ length: Number(quantity) }, (_, i) => ({ collection, tokenId: first + BigInt(i) }))
+    const nfts = Array.from({ length: Number(quantity) }, (_, i) => ({ collection, tokenId: first + BigInt(i) }))
+    for (const nft of nfts) await approve(who, nft)
+    return nfts
   }
   type BurnArgs = readonly [orderId: Hex, user: Address, nfts: readonly Nft[]]
   const burnCall = (args: BurnArgs) => ({ address: controller, abi, functionName: 'burn', args }) as const
@@ -192,25 +193,15 @@ suite('CraftController', () => {
       await reverts(tryBurn([order('never'), user.account.address, [never]]), 'ERC721NonexistentToken')
     }))
 
-  test('without approval nothing moves', () =>
+  test('a token that is not approved alone stays, even where all tokens are approved', () =>
     isolated(async () => {
+      verifies('D7.10')
       const nfts = await give(user, 2n)
-      const revoke = {
-        address: collection,
-        abi: nftAbi,
-        functionName: 'setApprovalForAll',
-        args: [controller, false],
-      } as const
-      await mined(user, user.writeContract(revoke))
-      await reverts(tryBurn([order('na'), user.account.address, nfts]), 'ERC721InsufficientApproval')
-      const one = {
-        address: collection,
-        abi: nftAbi,
-        functionName: 'approve',
-        args: [controller, nfts[0]!.tokenId],
-      } as const
-      await mined(user, user.writeContract(one))
-      await reverts(tryBurn([order('na'), user.account.address, nfts]), 'ERC721InsufficientApproval')
+      await approve(user, nfts[1]!, zeroAddress)
+      await reverts(tryBurn([order('na'), user.account.address, nfts]), 'NotApprovedAlone')
+      const all = { address: collection, abi: nftAbi, functionName: 'setApprovalForAll' } as const
+      await mined(user, user.writeContract({ ...all, args: [controller, true] }))
+      await reverts(tryBurn([order('na'), user.account.address, nfts]), 'NotApprovedAlone')
       await burn([order('na'), user.account.address, nfts.slice(0, 1)])
     }))
 
@@ -219,7 +210,7 @@ suite('CraftController', () => {
       const strange = await deploy(admin, burnableCollection, ['Other', 'OTH', '', admin.account.address])
       const mint = { address: strange, abi: nftAbi, functionName: 'mint', args: [user.account.address, 2n] } as const
       await mined(admin, admin.writeContract(mint))
-      await approve(user, strange)
+      await approve(user, { collection: strange, tokenId: 1n })
       const args = [order('strange'), user.account.address, [{ collection: strange, tokenId: 1n }]] as const
       await reverts(tryBurn(args), 'CollectionNotAllowed')
       await allow(controller, strange)
@@ -248,7 +239,7 @@ suite('CraftController', () => {
         args: [user.account.address, 1n],
       } as const
       await mined(admin, admin.writeContract(mint))
-      await approve(user, liar)
+      await approve(user, { collection: liar, tokenId: 1n })
       await allow(controller, liar)
       await reverts(tryBurn([order('lie'), user.account.address, [{ collection: liar, tokenId: 1n }]]), 'NotReceived')
     }))
@@ -354,7 +345,6 @@ suite('CraftController', () => {
       const taxed = await deploy(admin, taxedToken, [])
       const address = await newController(taxed)
       await allow(address, collection)
-      await approve(user, collection, address)
       const fund = {
         address: taxed,
         abi: taxedToken.abi,
@@ -370,6 +360,7 @@ suite('CraftController', () => {
       } as const
       await mined(user, user.writeContract(spend))
       const nfts = await give(user, 1n)
+      await approve(user, nfts[0]!, address)
       await mined(operator, operator.writeContract({ ...burnCall([order('b'), user.account.address, nfts]), address }))
       const call = { ...accelerateCall([order('t'), user.account.address, parseEther('5')]), address }
       await reverts(operator.simulateContract(call), 'TokensNotReceived')

@@ -7,7 +7,6 @@ import { type Address, sameAddress } from '../../src/base/address.ts'
 import type { Hex } from '../../src/base/hex.ts'
 import { invocation } from '../../src/chain/act.ts'
 import { fund } from '../../src/sandbox/faucet.ts'
-import { consentingPayer } from '../checkout/x402-wallet.ts'
 import { mined, type Wallet, wallet } from '../devchain/support.ts'
 import { mppPayer, type Pay, post, x402Payer } from '../support/buyers.ts'
 import type { TestShop } from '../support/shop.ts'
@@ -24,8 +23,6 @@ export type Crafter = {
   readonly wallet: Wallet
   readonly nfts: readonly Nft[]
   readonly pay: Readonly<Record<Protocol, Pay>>
-  /** Pays by x402 with a nonce that commits to the request. */
-  readonly consent: Pay
 }
 
 /** Where they craft: contracts and chains, with a shop or without. */
@@ -47,7 +44,6 @@ export async function newCrafter(
     wallet: wallet(shop.chains.native, account),
     nfts,
     pay: { x402: x402Payer(account), mpp: mppPayer(shop, account, 'pull') },
-    consent: consentingPayer(account),
   }
 }
 

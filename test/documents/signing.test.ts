@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
-import { sha256 } from '@noble/hashes/sha2.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { Challenge, Credential } from 'mppx'
 import { Secp256k1, Signature, TypedData } from 'ox'
@@ -15,11 +14,8 @@ import { signRecoverable } from 'tiny-secp256k1'
 import { decodeFunctionData, recoverTypedDataAddress } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { Abis, Transaction } from 'viem/tempo'
-import { usd } from '../../src/base/money.ts'
-import type { Terms } from '../../src/domain/rail.ts'
 import { isBoundTo } from '../../src/rails/mpp/memo.ts'
 import { decodeHeader as readMpp, decodeMeta as readMppMeta } from '../../src/rails/mpp/wire.ts'
-import { consentIn } from '../../src/rails/x402/terms.ts'
 import { decodeHeader as readX402, decodeMeta as readX402Meta } from '../../src/rails/x402/wire.ts'
 import { root } from '../cli/sutler.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
@@ -51,18 +47,6 @@ describe('x402 vectors', () => {
     const signature = Secp256k1.sign({ payload: digest, privateKey: x402.key })
     assert.equal(Signature.toHex(signature), x402.signature)
     assert.equal(Secp256k1.recoverAddress({ payload: digest, signature }), x402.address.toLowerCase())
-  })
-
-  test('a nonce that commits to a request is consent to it, and the random one is not', () => {
-    const { url, body, digest, claim, nonce } = x402.consent
-    assert.equal(digest, `sha-256=${Buffer.from(sha256(Buffer.from(body))).toString('base64')}`)
-    assert.equal(nonce, hex(sha256(Buffer.from(`${url}\n${digest}\n${claim}`))))
-    const paid = structuredClone(x402.payment.decoded)
-    const resource = { url, scope: 'POST /craft/x402/burn', description: 'Burn' }
-    const terms: Terms = { price: usd(1_000n), resource, body: Buffer.from(body), bodyIsBound: true, flowId: 'flow' }
-    assert.equal(consentIn(paid, terms), 'payment')
-    paid.payload.authorization.nonce = nonce
-    assert.equal(consentIn(paid, terms), 'request')
   })
 
   test('@noble and libsecp256k1, word by word as the guide says it, comes to the same', () => {

@@ -36,7 +36,7 @@ export function createRequired(options: {
       error: reason,
       resource: { url, description, mimeType: 'application/json', serviceName, tags, iconUrl },
       accepts: [withClaim(requirementsOf(money, terms), CLAIM_PLACE)],
-      extensions: extensionsOf(resource, isBound ? DIGEST_PLACE : null, terms.payerActs),
+      extensions: extensionsOf(resource, isBound ? DIGEST_PLACE : null),
     }
   }
 

@@ -2,7 +2,6 @@ import { createHash, hash } from 'node:crypto'
 import { type Address, isAddress, sameAddress } from '../../base/address.ts'
 import { canonical, type JsonObject } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
-import type { Consent } from '../../domain/good.ts'
 import type { Resource, Terms, Token } from '../../domain/rail.ts'
 import type { Payload, Requirements } from './wire.ts'
 
@@ -128,16 +127,9 @@ const PAYMENT_IDENTIFIER = {
   },
 }
 
-/** Told where the payer's own tokens are taken. */
-const REQUEST_CONSENT = {
-  info: { nonce: 'sha256(url + "\\n" + digest + "\\n" + accepted.extra.claim); url and digest of what you send' },
-  schema: { type: 'object' },
-}
-
 /** Each extension is `{ info, schema }`: mppx drops all of them when one is not. */
-export function extensionsOf(resource: Resource, digest: string | null, payerActs = false): JsonObject {
+export function extensionsOf(resource: Resource, digest: string | null): JsonObject {
   return {
-    ...(payerActs ? { 'request-consent': REQUEST_CONSENT } : {}),
     ...(resource.discovery ? { bazaar: resource.discovery() } : {}),
     'payment-identifier': PAYMENT_IDENTIFIER,
     mppx: { info: { method: methodOf(resource), ...(digest ? { digest } : {}) }, schema: MPPX_SCHEMA },
@@ -175,19 +167,6 @@ export function assertNonceCommitment(payload: Payload, terms: Terms): void {
       'The payment was signed for another body or route; pay the challenge in this answer.',
     )
   }
-}
-
-/**
- * A nonce of this form is consent to the request: its client has put in the address that it called and the body that it sent. Stock clients never
- * make one, whatever challenge a site hands on to them. mppx's commitment above is none: that client signs the address and the digest of the
- * challenge that it was given, and compares neither with what it sent.
- */
-export function consentIn(payload: Payload, terms: Terms): Consent {
-  const claim = claimIn(payload)
-  const digest = bodyDigest(terms)
-  if (claim === null || digest === null) return 'payment'
-  const nonce = `0x${hash('sha256', `${terms.resource.url}\n${digest}\n${claim}`)}`
-  return nonce === payload.payload.authorization.nonce.toLowerCase() ? 'request' : 'payment'
 }
 
 const IDENTIFIER = /^[a-zA-Z0-9_-]{16,128}$/

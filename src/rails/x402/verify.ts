@@ -16,7 +16,6 @@ import {
   assertTerms,
   assertWindow,
   claimIn,
-  consentIn,
   type Money,
   paymentIdentifier,
   requirementsOf,
@@ -69,7 +68,6 @@ export async function verifyPayment(options: VerifyOptions, credential: Credenti
   return {
     ...paymentOf(credential, money),
     authorization: stored as unknown as JsonObject,
-    consent: consentIn(payload, terms),
     idempotencyKey: paymentIdentifier(payload),
     suspects: codeSuspects(code),
     isJudgedByPayersCode: !signedByKey && facilitator.kind === 'inproc',

@@ -41,7 +41,7 @@ export function accelerateGood(craft: Craft, defaultAmount: bigint): Good<Accele
     subject: 'craft.action',
     payerActs: true,
 
-    async check(input, payer, consent) {
+    async check(input, payer) {
       const charge = chargeOf(input, defaultAmount)
       await assertReady(craft, actionOf(input, charge))
       const amount = BigInt(charge.amount)
@@ -53,7 +53,7 @@ export function accelerateGood(craft: Craft, defaultAmount: bigint): Good<Accele
         await payerFinding(craft, input.user, payer),
         { check: 'amount', problem: ifCode(trial, 'quantity_out_of_range') },
         balanceFinding(spending, amount),
-        await allowanceFinding(craft, { spending, amount, consent }),
+        await allowanceFinding(craft, spending, amount),
         // A paused controller does not look at timers, so nothing is said of them.
         ...(spending.isPaused ? [] : [{ check: 'timer', problem: ifCode(trial, 'nothing_to_accelerate') }]),
         pausedFinding(spending.isPaused),

@@ -1,7 +1,7 @@
 import { type Address, sameAddress } from '../../base/address.ts'
 import { Problem, type ProblemCode } from '../../base/problem.ts'
 import type { Question } from '../../chain/contract.ts'
-import type { Consent, Finding, Good, Hold } from '../../domain/good.ts'
+import type { Finding, Good, Hold } from '../../domain/good.ts'
 import {
   type Action,
   assertReady,
@@ -38,7 +38,7 @@ export function burnGood(craft: Craft): Good<Burn> {
     subject: 'craft.action',
     payerActs: true,
 
-    async check(input, payer, consent) {
+    async check(input, payer) {
       const { user, nfts } = input
       await assertReady(craft, actionOf(input))
       const locks = nfts.map((nft) => `nft:${chainId}:${nftName(nft)}`)
@@ -54,7 +54,7 @@ export function burnGood(craft: Craft): Good<Burn> {
         await payerFinding(craft, user, payer),
         collectionFinding(tokens),
         ownershipFinding(tokens, user),
-        ...approvalFindings(craft, tokens, consent),
+        ...approvalFindings(craft, tokens),
         lockFinding(tokens.filter(({ index }) => inUse.has(locks[index]!))),
         pausedFinding(isPaused),
       ]
@@ -148,10 +148,8 @@ const TOO_WIDE = { code: 'approval_too_wide', detail: 'is approved only together
  * One for each token that its owner has not approved alone. A payment may have been signed for another site, which hands it on: so it is no consent
  * to lose a token, and neither is an approval of all tokens, which may be old and was not given for this one.
  */
-function approvalFindings({ controller }: Craft, tokens: readonly Token[], consent: Consent = 'payment') {
-  const isConsented = ({ isApproved, isApprovedWithAll }: Token) =>
-    isApproved || (isApprovedWithAll && consent === 'request')
-  const needy = tokens.filter((token) => token.isOwned && !isConsented(token))
+function approvalFindings({ controller }: Craft, tokens: readonly Token[]) {
+  const needy = tokens.filter(({ isOwned, isApproved }) => isOwned && !isApproved)
   const errors = needy.map(({ index, isApprovedWithAll }) => ({
     pointer: `/nfts/${index}`,
     ...(isApprovedWithAll ? TOO_WIDE : NOT_APPROVED),

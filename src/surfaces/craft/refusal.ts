@@ -25,9 +25,9 @@ const meanings: readonly Meaning[] = [
     detail: 'An NFT does not belong to the user.',
   },
   {
-    reason: /^ERC721InsufficientApproval$|not (token )?owner n?or approved/i,
+    reason: /^NotApprovedAlone$/,
     code: 'nft_not_approved',
-    detail: 'An NFT is not approved for the craft controller.',
+    detail: 'An NFT is not approved alone for the craft controller.',
   },
   {
     reason: /^ERC20InsufficientAllowance$|(insufficient|exceeds) allowance/i,

@@ -1,7 +1,7 @@
 import type { Address } from '../../base/address.ts'
 import { Problem } from '../../base/problem.ts'
 import { orderKey } from '../../chain/deliver-once.ts'
-import type { Consent, Finding, Hold } from '../../domain/good.ts'
+import type { Finding, Hold } from '../../domain/good.ts'
 import type { Craft } from './action.ts'
 
 /** What a user's craft tokens still allow us to charge. */
@@ -98,25 +98,27 @@ export function balanceFinding({ balance }: SpendingLimits, amount: bigint): Fin
   return { check: 'balance', problem: new Problem('balance_insufficient', detail) }
 }
 
-type Charge = { readonly spending: SpendingLimits; readonly amount: bigint; readonly consent: Consent | undefined }
-
 /**
  * Covers this action and all that are still open: an approval replaces the one before. It covers no more: the payment may
  * have been signed for a site that hands it on and names the amount. A wider allowance was not given for this charge, and is no consent to it.
  */
-export async function allowanceFinding({ controller }: Craft, { spending, amount, consent }: Charge): Promise<Finding> {
-  const { onChain, reserved } = spending.allowance
+export async function allowanceFinding(
+  { controller }: Craft,
+  { allowance }: SpendingLimits,
+  amount: bigint,
+): Promise<Finding> {
+  const { onChain, reserved } = allowance
   const needed = reserved + amount
-  const isTooWide = onChain > needed && consent !== 'request'
-  if (needed <= onChain && !isTooWide) return { check: 'allowance', problem: null }
+  if (onChain === needed) return { check: 'allowance', problem: null }
   const token = await controller.token()
   const call = `approve(${controller.address}, ${needed})`
   const data = token.encode('approve', [controller.address, needed])
   const fix = { to: token.address, data, description: `${call}: lets the craft controller charge this amount` }
   const found = `The craft controller may charge ${onChain} atomic units${reservedNote(reserved)}`
-  const problem = isTooWide
-    ? new Problem('approval_too_wide', `${found}, which is more than is needed; sign ${call}.`, { members: { fix } })
-    : new Problem('allowance_insufficient', `${found}; ${amount} are needed.`, { members: { fix } })
+  const problem =
+    onChain > needed
+      ? new Problem('approval_too_wide', `${found}, which is more than is needed; sign ${call}.`, { members: { fix } })
+      : new Problem('allowance_insufficient', `${found}; ${amount} are needed.`, { members: { fix } })
   return { check: 'allowance', problem, fix }
 }
 

@@ -85,7 +85,7 @@ describe('a collection that calls CraftController back while its token is taken'
     const nfts = { address: await deploy(user, reentrantCollection, [contract.address]), abi: reentrantCollection.abi }
     await act(admin, contract, 'setCollectionAllowed', [nfts.address, true])
     await act(user, nfts, 'mint', [user.account.address, 7n])
-    await act(user, nfts, 'setApprovalForAll', [contract.address, true])
+    await act(user, nfts, 'approve', [contract.address, 7n])
     await act(user, nfts, 'aim', [order('one')])
     const taken = [{ collection: nfts.address, tokenId: 7n }]
     const burn = () => act(admin, contract, 'burn', [order('one'), user.account.address, taken])
