@@ -14,7 +14,6 @@ export const erc721Abi = parseAbi([
   'function getApproved(uint256 tokenId) view returns (address)',
   'function isApprovedForAll(address owner, address operator) view returns (bool)',
   'function approve(address to, uint256 tokenId)',
-  'function setApprovalForAll(address operator, bool approved)',
 ])
 
 export const erc20Abi = parseAbi([
