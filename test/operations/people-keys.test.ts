@@ -90,7 +90,6 @@ describe('a personal token', () => {
       [entry!.deed, entry!.who, entry!.before, entry!.after],
       ['token.revoked', 'Root', { operatorId: ada.id, name: 'Lost' }, { sessionsEnded: 1 }],
     )
-    await shop.store.db.query('delete from sign_in_failures')
   })
 
   test('lets nobody stay at the console for longer than it lasts', async () => {
@@ -206,9 +205,8 @@ describe('what ran out', () => {
     await db.query(`update operator_sessions set expires_at = now() - interval '1 year' where operator_id = $1`, [
       old.id,
     ])
-    await db.query(`insert into sign_in_failures (address, at) values ('somewhere', now() - interval '1 day')`)
     await db.query(`insert into passkey_challenges (digest, expires_at) values ('old', now() - interval '1 day')`)
-    const tables = ['operator_tokens', 'operator_sessions', 'sign_in_failures', 'passkey_challenges']
+    const tables = ['operator_tokens', 'operator_sessions', 'passkey_challenges']
     // As a deed does that has forgotten them and waits for its turn in the audit log.
     await db.transaction(async (tx) => {
       for (const table of tables) await tx.query(`select from ${table} for update`)
@@ -216,7 +214,6 @@ describe('what ran out', () => {
       assert.equal((await fresh.call('POST', '/operator/passkeys/options', {})).status, 200)
       assert.equal(await codeOf(await enter(shop.url, { token: 'x' })), '401 sign_in_refused')
     })
-    await db.query('delete from sign_in_failures')
     await joined(shop, 'Afterwards', 'viewer')
     const { rows } = await db.query('select from operator_tokens where operator_id = $1', [old.id])
     assert.equal(rows.length, 0, 'and by the next, when nobody is at them')

@@ -25,8 +25,10 @@ export type Admitted = {
 export type Admission = {
   /** Who asks; throws where nobody is to be let in. */
   admit(request: HttpRequest): Promise<Admitted>
-  /** For whoever is not known yet: throws unless our own page asks, and not too often. */
+  /** For whoever is not known yet: throws unless our own page asks. */
   approach(request: HttpRequest): void
+  /** Counts against an allowance of the address; throws 429 when that is used up. */
+  readonly take: RateLimiter['take']
   /** Throws where somebody who has a passkey has not used it a moment ago. */
   assertTouched(admitted: Pick<Admitted, 'who' | 'session'>): Promise<void>
   readonly addressOf: (request: HttpRequest) => string
@@ -85,10 +87,8 @@ export function createAdmission(parts: AdmissionParts): Admission {
       limiter.take('read', request)
       throw strange(parts.console)
     },
-    approach(request) {
-      assertOwnPage(request)
-      limiter.take('quote', request)
-    },
+    approach: assertOwnPage,
+    take: limiter.take,
     // Where there is no console there is no way to use one.
     assertTouched: async (admitted) =>
       parts.console ? assertTouched(parts.database, admitted, parts.clock.now()) : undefined,

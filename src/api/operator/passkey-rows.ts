@@ -105,22 +105,20 @@ export function passkeyRows(desk: PeopleDesk): readonly OperatorRoute[] {
     entrance('POST /operator/passkeys/challenge', {
       summary: 'What a browser needs to sign in with a passkey; good for two minutes, once',
       body: z.strictObject({}),
-      handle: async () => ({
-        body: {
-          challenge: await ask(null),
-          rpId,
-          timeout: TIMEOUT_MS,
-          userVerification: 'required',
-          allowCredentials: [],
-        },
-      }),
+      handle: async ({ request }) => {
+        // Each is written down, for whoever asks.
+        desk.admission.take('quote', request)
+        const asked = { rpId, timeout: TIMEOUT_MS, userVerification: 'required', allowCredentials: [] }
+        return { body: { challenge: await ask(null), ...asked } }
+      },
     }),
     entrance('POST /operator/passkeys/verify', {
       summary: 'Sign in with a passkey; the answer sets the cookie of the session',
       body: z.strictObject({ credential: asserted }),
       handle: async ({ body, request }) => {
         const caller = callerOf(desk, request)
-        return answerTo(desk, await signIn(database, caller, (tx) => prove(tx, body.credential, place, caller.at)))
+        const outcome = await signIn(database, caller, (tx) => prove(tx, body.credential, place, caller.at))
+        return answerTo(desk, request, outcome)
       },
     }),
   ]
@@ -168,17 +166,16 @@ async function prove(
   place: PasskeyPlace,
   now: number,
 ): Promise<Proof> {
-  const nobody = { operator: null, suspect: null, how: BEGAN_WITH.passkey, token: null }
+  const nobody = { operator: null, how: BEGAN_WITH.passkey, token: null }
   const challenge = attempt(() => challengeIn(response.clientDataJSON, 'webauthn.get', place))
   // One that was asked for a new passkey is not good for coming in.
   if (challenge === null || (await takeChallenge(tx, challenge, now)) !== null) return nobody
   const passkey = await lockPasskey(tx, id)
   if (!passkey) return nobody
   const { operator } = passkey
-  const suspect = { ...nobody, suspect: operator.id }
-  if (response.userHandle && Buffer.from(response.userHandle, 'base64url').toString() !== operator.id) return suspect
+  if (response.userHandle && Buffer.from(response.userHandle, 'base64url').toString() !== operator.id) return nobody
   const counter = attempt(() => checkAssertion(response, passkey, place))
-  if (counter === null) return suspect
+  if (counter === null) return nobody
   await usePasskey(tx, passkey.id, counter, now)
   return { ...nobody, operator: { ...operator, via: 'console' } }
 }

@@ -29,8 +29,9 @@ export function sessionRows(desk: PeopleDesk): readonly OperatorRoute[] {
       }),
       handle: async ({ body, request }) => {
         const { token, name } = body
-        // Whatever else it is counts as a failure like any other.
-        return answerTo(desk, await signInByToken(database, callerOf(desk, request), isOne(token) ? token : '', name))
+        // Whatever else it is fails like any other.
+        const outcome = await signInByToken(database, callerOf(desk, request), isOne(token) ? token : '', name)
+        return answerTo(desk, request, outcome)
       },
     }),
     entrance('POST /operator/session/look', {
@@ -38,7 +39,7 @@ export function sessionRows(desk: PeopleDesk): readonly OperatorRoute[] {
       body: z.strictObject({ token: tokenField }),
       handle: async ({ body: { token }, request }) => {
         const look = await lookAtToken(database, callerOf(desk, request), isOne(token) ? token : '')
-        if (look.kind !== 'good') throw notIn(look)
+        if (look.kind !== 'good') throw notIn(desk, request)
         const { operator, expiresAt, held } = look
         const whom = operator && { name: operator.name, role: operator.role }
         return { body: { operator: whom, expiresAt: isoTime(expiresAt), signedInAs: held } }
@@ -85,26 +86,23 @@ export function callerOf({ admission, clock, random }: PeopleDesk, request: Http
   }
 }
 
-export function answerTo({ admission }: PeopleDesk, outcome: SignIn) {
-  if (outcome.kind !== 'in') throw notIn(outcome)
+export function answerTo(desk: PeopleDesk, request: HttpRequest, outcome: SignIn) {
+  if (outcome.kind !== 'in') throw notIn(desk, request)
   const { operator, id, value } = outcome.session
   return {
     body: { operator: presentOperator(operator), session: id },
-    headers: { 'Set-Cookie': admission.cookie(value) },
+    headers: { 'Set-Cookie': desk.admission.cookie(value) },
   }
 }
 
 /** Says nothing about what was wrong: a name, a link that was used, a key that is not known. */
-function notIn(outcome: Exclude<SignIn, { kind: 'in' }>): Problem {
-  if (outcome.kind === 'refused')
-    return new Problem(
-      'sign_in_refused',
-      'This link or key does not let you in. Links work once, for 15 minutes: ask an admin for another one.',
-    )
-  const { seconds } = outcome
-  return new Problem('rate_limited', `Too many failed; wait ${seconds} s. Nothing was looked at.`, {
-    afterSeconds: seconds,
-  })
+function notIn({ admission }: PeopleDesk, request: HttpRequest): Problem {
+  // As in `admit`: only what is wrong uses up an allowance, and what a neighbour tries shuts nobody out.
+  admission.take('read', request)
+  return new Problem(
+    'sign_in_refused',
+    'This link or key does not let you in. Links work once, for 15 minutes: ask an admin for another one.',
+  )
 }
 
 function presentOperator({ id, name, role, via }: Omit<Operator, 'address'>): JsonObject {

@@ -586,16 +586,6 @@ create table passkey_challenges (
 );
 create index passkey_challenges_old on passkey_challenges (expires_at);
 
--- Failed sign-ins, for a quarter of an hour.
-create table sign_in_failures (
-  id          bigint generated always as identity primary key,
-  address     text not null,
-  operator_id text,
-  at          timestamptz not null
-);
-create index sign_in_failures_address on sign_in_failures (address, at);
-create index sign_in_failures_operator on sign_in_failures (operator_id, at) where operator_id is not null;
-
 -- What support gave back within a day, each in the transaction that begins the refund.
 create table refund_spending (
   id          bigint generated always as identity primary key,
