@@ -110,14 +110,18 @@ function hasNoToken({ env, option }: CommandCall): boolean {
 
 async function madeByStore({ env }: CommandCall, name: string | null): Promise<Output> {
   const loaded = loadConfig(env)
-  if (loaded.mode === 'sandbox') throw new TypeError('a sandbox has a token')
+  if (loaded.mode === 'sandbox')
+    throw new CommandRefusal(
+      'sandbox',
+      'in a sandbox anybody is the admin, at /operator; leave --by-store out for a link',
+    )
   const { config } = loaded
   const link = await withStore(config.store, (database) =>
     linkByStore({ config, database, clock: systemClock, random: systemRandom }, name),
   )
   if (!link && name !== null) throw new CommandRefusal('no_operator', `there is no operator ${name}`)
   if (!link) throw new CommandRefusal('has_admin', 'there is an admin already, who can make a link for anybody')
-  const made: Keys = { name: name ?? '', role: 'admin', link: { url: link.url, expiresAt: isoTime(link.expiresAt) } }
+  const made: Keys = { name: name ?? '', role: link.role, link: { url: link.url, expiresAt: isoTime(link.expiresAt) } }
   return { json: made, text: keyLines(made).join('\n') }
 }
 

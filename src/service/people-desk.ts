@@ -10,6 +10,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/id.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { Config } from '../config/config.ts'
+import type { Role } from '../domain/operator.ts'
 import type { RailAccount } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
 import type { Doer } from '../store/deeds.ts'
@@ -65,16 +66,17 @@ export async function isUnfounded({ config, database }: Pick<FoundingParts, 'con
 export function linkByStore(
   { config, database, clock, random }: FoundingParts,
   name: string | null,
-): Promise<{ readonly url: string; readonly expiresAt: number } | null> {
+): Promise<{ readonly url: string; readonly expiresAt: number; readonly role: Role } | null> {
   const at = clock.now()
   const who = { id: 'opr_store', name: 'store', role: 'admin', via: 'token', address: 'store' } as const
   return database.transaction(async (tx) => {
     const admins = await countAdmins(tx)
     const people = name === null ? [] : await listPeople(tx, at, at)
-    const operatorId = people.find((one) => one.name === name && one.state === 'active')?.id ?? null
+    const found = people.find((one) => one.name === name && one.state === 'active')
+    const operatorId = found?.id ?? null
     if (name === null ? admins > 0 : operatorId === null) return null
     const link = await issueToken(tx, { who, by: who.name, at, random }, { kind: 'link', operatorId })
     const url = operatorId === null ? firstUrl : linkUrl
-    return { url: url(link, config.http.baseUrl), expiresAt: link.expiresAt }
+    return { url: url(link, config.http.baseUrl), expiresAt: link.expiresAt, role: found?.role ?? 'admin' }
   })
 }

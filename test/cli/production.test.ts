@@ -12,6 +12,7 @@ import { baseSepolia } from 'viem/chains'
 import { sandboxKey } from '../../src/config/published.ts'
 import { sandboxContracts } from '../../src/sandbox/foundation.ts'
 import { demoAddressOf } from '../../src/sandbox/world.ts'
+import { enter, tokenIn } from '../operations/people-desk.ts'
 import { post } from '../support/buyers.ts'
 import { freePort } from '../support/free-port.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
@@ -160,6 +161,20 @@ test('doctor: keys, roles and balances of a production are in order, and its pri
   assert.ok(keys.includes('MINTER_ROLE') && keys.includes('OPERATOR_ROLE') && keys.includes('recipient'), keys.join())
 })
 
+test('an admin who cannot get in any more gets a link from the store itself, in a production only', async () => {
+  verifies('D17.7')
+  const { url, env } = replicas[0]!
+  const { SUTLER_OPERATOR_TOKEN: _, ...there } = env
+  const line = ['operators', 'link', 'mara', '--by-store']
+  const made = await asked<{ name: string; role: string; link: { url: string } }>(line, there)
+  assert.deepEqual([made.name, made.role], ['mara', 'admin'])
+  assert.equal((await enter(url, { token: tokenIn({ link: { ...made.link, expiresAt: '' } }) })).status, 200)
+  const codeIn = async (words: readonly string[], given: Env) =>
+    (JSON.parse((await typed([...words, '--json'], given)).stdout) as { error: { code: string } }).error.code
+  assert.equal(await codeIn(['operators', 'link', 'nobody', '--by-store'], there), 'no_operator')
+  assert.equal(await codeIn(line, {}), 'sandbox')
+})
+
 test('the first admin comes by a link that a terminal shows or a command makes, and that no log has', {
   skip: spawnSync('script', ['--version']).status !== 0 && 'there is no script(1) to make a terminal with',
 }, async () => {
@@ -191,9 +206,7 @@ test('the first admin comes by a link that a terminal shows or a command makes, 
   // By the store alone, as where people run a shop without a token.
   const { link } = await asked<{ link: { url: string } }>(['operators', 'link'], there)
   const [, token] = /#(sln_[\w-]{43})&first$/.exec(link.url)!
-  const headers = { 'content-type': 'application/json', 'x-sutler': 'console', 'sec-fetch-site': 'same-origin' }
-  const body = JSON.stringify({ token, name: 'Founder' })
-  const entered = await fetch(`${replica.url}/operator/session`, { method: 'POST', headers, body })
+  const entered = await enter(replica.url, { token: token!, name: 'Founder' })
   assert.equal(entered.status, 200, await entered.text())
   const again = await typed(['operators', 'link', '--json'], there)
   assert.equal((JSON.parse(again.stdout) as { error: { code: string } }).error.code, 'has_admin')
