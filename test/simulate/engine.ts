@@ -59,7 +59,6 @@ export async function openMemoryStore(time: StoreTime, furnish: (db: Database) =
     open: ({ sim, actor, wires, mishap, memory }) =>
       gatedDatabase({ sim, db, outside: db, bare, gate: gateOf(sim, actor, wires, mishap), memory }),
     hangUp: async () => {},
-    differences: async () => [],
     close: () => db.close(),
   }
 }

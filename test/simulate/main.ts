@@ -18,9 +18,6 @@ import type { Verdict } from './run.ts'
 //   npm run simulate -- --seeds=3,5,3 --digests       these, each with the digest of all its steps
 //   npm run simulate -- --universes=60 --depth=postgres
 //                                                     on PostgreSQL: statements wait for locks, and sessions end with their process
-//   npm run simulate -- --universes=5000 --depth=model
-//                                                     on a model of the store, in about half the time
-//   npm run simulate -- --universes=60 --depth=twin   on the engine and on the model of it, which have to say the same
 //   npm run simulate -- --kept                        those that once found something as well, with the plans that did;
 //                                                     --kept-short leaves out most of them
 //   npm run simulate -- --universes=5000 --without=E15 --until-found

@@ -103,7 +103,6 @@ export async function openPostgresStore(
     },
     open,
     hangUp,
-    differences: async () => [],
     async close() {
       for (const actor of [...clients.keys()]) await hangUp(actor)
       await Promise.all([db.close(), monitor.end()])

@@ -18,8 +18,7 @@ const { TEST_UNIVERSES } = process.env
 const COUNT = Number(TEST_UNIVERSES ?? 1)
 /** What it costs to start a process for one universe buys ten universes: those are for whoever asks for more. */
 const IS_ASKED = TEST_UNIVERSES !== undefined
-/** Some of those that are kept, on the model of the store: model.test.ts has universes on the engine as well. */
-const BRIEF = ['--kept-short', '--depth=model']
+const BRIEF = ['--kept-short']
 /** So short a run does not get back what it costs to optimise the embedded engine. */
 const PROGRAM = ['--liftoff-only', MAIN]
 /** Each is taken out, and must be found where its enemy comes by; `--mends=E1,E5,E8,E9,promises` for all that have one. */

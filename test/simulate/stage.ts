@@ -5,18 +5,14 @@ import type { Database } from '../../src/store/db.ts'
 import { createEmptyDatabase } from '../support/postgres.ts'
 import { chanceOf } from './chance.ts'
 import { openMemoryStore, type StoreTime } from './engine.ts'
-import { openModelStore } from './modelled.ts'
 import { openPostgresStore } from './postgres.ts'
 import { takeOverProcess } from './process.ts'
-import { openTwinStore } from './twin.ts'
 import type { Stage } from './universe.ts'
 import { foundWorld } from './world.ts'
 
-/** On which store: a model of it, an engine in memory, both at once and held against each other, or PostgreSQL with its locks. */
-export const DEPTHS = ['model', 'memory', 'twin', 'postgres'] as const
+/** On which store: the embedded engine in memory, or PostgreSQL with its locks. */
+export const DEPTHS = ['memory', 'postgres'] as const
 export type Depth = (typeof DEPTHS)[number]
-
-const OPENING = { model: openModelStore, memory: openMemoryStore, twin: openTwinStore } as const
 
 /** Once per process: the world is founded, the store filled, and time is no longer the machine's. */
 export async function buildStage(depth: Depth): Promise<Stage> {
@@ -29,6 +25,7 @@ export async function buildStage(depth: Depth): Promise<Stage> {
     const players = createSandboxPlayers(db, chanceOf(0, 'players'))
     for (const { nickname, address } of world.payers) await players.create({ nickname, address })
   }
-  const store = depth === 'postgres' ? await openPostgresStore(database!, furnish) : await OPENING[depth](time, furnish)
+  const store =
+    depth === 'postgres' ? await openPostgresStore(database!, furnish) : await openMemoryStore(time, furnish)
   return { world, store, time }
 }

@@ -19,8 +19,6 @@ export type SimStore = {
   open(way: StoreWay): Database
   /** A process is dead, and what it had open ends. */
   hangUp(actor: Actor): Promise<void>
-  /** What a model does not know, or says otherwise than the engine, since this was asked before. */
-  differences(): Promise<readonly string[]>
   close(): Promise<void>
 }
 
