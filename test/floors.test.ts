@@ -8,7 +8,7 @@ const below: Record<string, readonly string[]> = (() => {
   const ground = ['base', 'artifacts']
   const first = [...ground, 'config', 'domain']
   const second = [...first, 'store', 'chain']
-  const third = [...second, 'rails', 'surfaces', 'checkout', 'webhooks']
+  const third = [...second, 'ledger', 'rails', 'surfaces', 'checkout', 'webhooks']
   const fourth = [...third, 'api', 'sandbox', 'devchain']
   return {
     artifacts: [],
@@ -20,7 +20,8 @@ const below: Record<string, readonly string[]> = (() => {
     chain: first,
     rails: second,
     surfaces: second,
-    checkout: second,
+    ledger: second,
+    checkout: [...second, 'ledger'],
     webhooks: second,
     setup: second,
     api: third,

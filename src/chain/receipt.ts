@@ -119,7 +119,7 @@ export function fingerprint({ succeeded, blockNumber, blockHash, from, logs }: R
 }
 
 /** The chain answered, and not with what it showed before. */
-export class NotShown extends Problem {
+class NotShown extends Problem {
   constructor(transaction: Hash) {
     super('chain_unavailable', `The chain does not show transaction ${transaction} as it was; try again soon.`)
   }

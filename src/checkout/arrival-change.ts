@@ -24,22 +24,6 @@ export async function changeAndTell(
   return changed
 }
 
-/**
- * Puts an arrival into quarantine until an operator has decided: its name is taken, so that it cannot buy anything. Dust, which no operator is
- * asked about, loses its name all the same.
- */
-export async function quarantineArrival(
-  context: ReconcileContext,
-  till: Till,
-  arrival: Arrival,
-  { reason, identity }: { readonly reason: string; readonly identity: string | null },
-): Promise<Arrival | null> {
-  const claim = await freeName(context, identity)
-  if (arrival.amount < till.rail.refundAtLeast)
-    return changeArrival(context.db, arrival, { to: 'dust', reason, claim, event: null })
-  return changeAndTell(context, till, arrival, { to: 'held', reason, claim, type: 'payment.orphaned' })
-}
-
 /** The name of a payment, where no order and no arrival has taken it yet; else null. */
 export async function freeName({ db }: ReconcileContext, identity: string | null): Promise<string | null> {
   return (await claimantOf(db, identity)).kind === 'nobody' ? identity : null

@@ -10,11 +10,11 @@ import type { Lease } from '../domain/lease.ts'
 import type { Offer, OfferKey, Told } from '../domain/offer.ts'
 import type { Order } from '../domain/order.ts'
 import type { OrphanedPayment, RailName } from '../domain/rail.ts'
+import type { StoreGate } from '../ledger/store-gate.ts'
 import type { Priority } from '../store/jobs.ts'
 import type { Orders } from '../store/orders/orders.ts'
 import type { ChainFinding } from './chain-look.ts'
 import type { ReceiptSigner } from './receipt.ts'
-import type { StoreMemory } from './store-memory.ts'
 
 /** What every purchase needs, for any good and any rail. */
 export type Checkout = {
@@ -33,11 +33,8 @@ export type Checkout = {
   readonly log: Log
   readonly waypoint: Waypoint
   readonly limits: CheckoutLimits
-  /** Nothing is sold while one of these is doubted: those that this process reads, whether it sells there or did. */
-  readonly tills: readonly string[]
-  readonly memory: Pick<StoreMemory, 'lineage' | 'remember'>
-  /** May the store have forgotten purchases that have not been looked for yet? Then no payment is said not to have been taken. */
-  isInDoubt(): Promise<boolean>
+  /** Is the store the one that the shop sells from, and since when may it lack purchases? */
+  readonly store: Pick<StoreGate, 'isKnown' | 'restoredAt'>
   readonly receipts: ReceiptSigner
   readonly meter: Meter
   /** Payers to whom the shop sells nothing, and refunds only when an operator decides so. */

@@ -17,7 +17,7 @@ export type MisplacedPayment = {
 
 /**
  * Stock clients pay whatever they are asked for, so a payer whose payment may have been taken is not asked: the payer may have sent it, a purchase may
- * have taken it (even one that the store has forgotten), it may be in quarantine, or a stranger may have carried it to the chain. Nor is a payer asked
+ * have taken it, it may be on its way back, or a stranger may have carried it to the chain. Nor is a payer asked
  * while the store or the chain does not answer.
  */
 export async function refusalOfMisplaced(checkout: Checkout, { problem, shown }: MisplacedPayment): Promise<Problem> {
@@ -27,14 +27,14 @@ export async function refusalOfMisplaced(checkout: Checkout, { problem, shown }:
 
 /** The same for a payment in the right place of which a part is missing: a payer who repeats one that has bought is not asked to pay again. */
 export async function refusalOfUnreadable(checkout: Checkout, error: unknown): Promise<unknown> {
-  // Of what names no payment nobody can say that it was not taken before either, while the store may be an older copy of itself.
-  if (isProblem(error, 'payment_payload_invalid') && (await checkout.isInDoubt())) return unsure(error, false)
+  // What names no payment may have bought all the same, in a store that the shop does not sell from yet.
+  if (isProblem(error, 'payment_payload_invalid') && !(await checkout.store.isKnown())) return unsure(error, false)
   if (!(error instanceof SpoiltPayment) || !(await mayHaveMoved(checkout, error))) return error
   return new Problem(error.code, `${error.message} It may have bought already; send it as it was.`, MAY_HAVE_MOVED)
 }
 
 async function mayHaveMoved(checkout: Checkout, payment: ShownPayment): Promise<boolean> {
-  if (await checkout.isInDoubt()) return true
+  if (!(await checkout.store.isKnown())) return true
   try {
     return await (payment instanceof SpoiltPayment ? hasBought(checkout, payment) : hasMoved(checkout, payment))
   } catch (error) {
@@ -47,20 +47,19 @@ async function mayHaveMoved(checkout: Checkout, payment: ShownPayment): Promise<
 const AUTHORIZATION_MS_MAX = 3_600_000
 
 /** The time at which it was asked for may be in the part that is missing. So soon after a restore, it may be what a forgotten purchase has sent. */
-async function hasBought({ orders, clock }: Checkout, { handles }: SpoiltPayment): Promise<boolean> {
-  return (
-    (await orders.isAnyHandleKnown(handles)) ||
-    orders.mayHaveForgotten({ askedAt: clock.now() - AUTHORIZATION_MS_MAX, place: null })
-  )
+async function hasBought({ orders, clock, store }: Checkout, { handles }: SpoiltPayment): Promise<boolean> {
+  return (await orders.isAnyHandleKnown(handles)) || store.restoredAt() > clock.now() - AUTHORIZATION_MS_MAX
 }
 
-/** May a purchase that the store has forgotten have sent this authorization, so that it may land yet? */
-export async function mayBeUnderWay(checkout: Checkout, rail: Rail, credential: Credential): Promise<boolean> {
-  if (await checkout.isInDoubt()) return true
-  return (
-    (await checkout.orders.mayHaveForgotten({ askedAt: credential.askedAt, place: rail })) &&
-    !(await isSurelyOver(rail, credential))
-  )
+/** May a purchase that the restored store lacks have sent this authorization, so that it may land yet? */
+export async function mayBeUnderWay({ store }: Checkout, rail: Rail, credential: Credential): Promise<boolean> {
+  if (!(await store.isKnown())) return true
+  return isOlderThanRestore(store, credential) && !(await isSurelyOver(rail, credential))
+}
+
+/** Was it asked for before the store was restored? Then it may have bought something that the store lacks. */
+export function isOlderThanRestore(store: Checkout['store'], { askedAt }: Credential): boolean {
+  return store.restoredAt() > askedAt
 }
 
 async function hasMoved(checkout: Checkout, { rail, credential }: Exclude<ShownPayment, Problem>): Promise<boolean> {

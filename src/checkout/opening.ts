@@ -61,7 +61,7 @@ async function write<Input extends JsonObject>(
   means: bigint | null,
 ): Promise<Written> {
   const { checkout, offer, request, input, payment, credential } = purchase
-  const { orders, clock, random, limits, log, waypoint, memory, tills } = checkout
+  const { orders, clock, random, limits, log, waypoint } = checkout
   const { good, rail } = offer
   const requestDigest = digestOf(offer, input)
   const opening: Omit<Opening, 'event'> = {
@@ -79,24 +79,19 @@ async function write<Input extends JsonObject>(
     idempotencyKey: request.idempotencyKey ?? payment.idempotencyKey ?? null,
     openedAt: clock.now(),
     leaseSeconds: limits.leaseSeconds,
-    lineage: memory.lineage() || null,
     askedAt: credential.askedAt,
-    tills,
     exposure: await exposureOf(purchase, checked, means),
   }
   await waypoint('order.opening')
   const order = asOpened(opening, opening.openedAt)
   const event = { type: eventTypeOf(good.subject, 'settling'), data: offer.present(viewOf(offer, order)) }
-  const written = await orders.open({ ...opening, event }).catch((error: unknown): Written => {
+  return orders.open({ ...opening, event }).catch((error: unknown): Written => {
     if (!isProblem(error, 'store_unavailable')) throw error
     // The commit may have happened, and the worker would then settle it. The payer is given the payment's own name to ask by: whether there
     // is an order, and which, only a later look can tell.
     log.warn('no answer from the store: order may or may not be written', { orderId: order.id, error })
     return { kind: 'unsure', order: { ...order, id: handleOf(payment) } }
   })
-  // By the last of its names, which the chain tells: so it is known again when it was forgotten and set aside.
-  if (written.kind === 'opened') memory.remember(payment.identities.at(-1)!)
-  return written
 }
 
 /** Strikes come when orders end, and what is open by then is sent without them: no more at once than they would let through one after the other. */

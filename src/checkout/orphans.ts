@@ -1,4 +1,5 @@
 import type { Arrival, Till } from '../domain/till.ts'
+import { readHistory } from '../store/history.ts'
 import { hasRoom } from '../store/refund-budget.ts'
 import {
   type Claimant,
@@ -9,7 +10,6 @@ import {
   touchArrival,
 } from '../store/tills/arrivals.ts'
 import { matchNamed } from '../store/tills/matching.ts'
-import { quarantinedAt } from '../store/tills/till-trust.ts'
 import { changeAndTell } from './arrival-change.ts'
 import { beginReturn, budgetOf, finishReturn } from './arrival-return.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
@@ -112,8 +112,8 @@ export async function obstacleToReturn(
   const { sender, amount } = arrival
   if (!context.policy.refundsOrphans) return 'Orphans wait for a person here.'
   if (amount < till.rail.refundAtLeast) return 'It is too little to be sent back by itself.'
-  if (await isAfterQuarantine(context, arrival))
-    return 'The books were put back shortly before it came; whether it had bought something must be found out first.'
+  if (await isOlderThanRestore(context, till, arrival))
+    return 'It came before the database was restored; whether it had bought something must be found out first.'
   if (await context.isBlocked(sender)) return 'Its sender is blocked.'
   if (await till.isContract(sender)) return 'Its sender is a contract; whose money it is must be found out first.'
   if (!(await hasRoom(context.db, amount, await budgetOf(context, till))))
@@ -121,10 +121,12 @@ export async function obstacleToReturn(
   return null
 }
 
-/** A transaction that the chain dropped, and that a node brings back, comes back within this time. */
-const AGAIN_MS_MAX = 3_600_000
+/** The clocks of store and chain differ by less. */
+const CLOCKS_APART_MS = 600_000
 
-/** Did it arrive so soon after a quarantine that it may have bought before? A payment that the chain did not show at that moment looks like any other when it is back. */
-async function isAfterQuarantine({ db }: ReconcileContext, { till, foundAt }: Arrival): Promise<boolean> {
-  return foundAt < (await quarantinedAt(db, till)) + AGAIN_MS_MAX
+/** What came before the store was restored may have bought what the store lacks. */
+async function isOlderThanRestore({ db }: ReconcileContext, till: Till, arrival: Arrival): Promise<boolean> {
+  const { restoredAt } = await readHistory(db)
+  if (restoredAt === 0) return false
+  return arrival.foundAt <= restoredAt || (await till.timeOf(arrival)) <= restoredAt + CLOCKS_APART_MS
 }

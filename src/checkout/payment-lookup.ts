@@ -42,7 +42,7 @@ export async function isSurelyOver(rail: Rail, credential: Credential): Promise<
   try {
     return await rail.isOver(credential)
   } catch (error) {
-    if (isProblem(error)) return false
+    if (isProblem(error) || error instanceof RpcError) return false
     throw error
   }
 }

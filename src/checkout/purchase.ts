@@ -9,7 +9,12 @@ import { agreedPrice, priceOf, probePrice } from '../domain/price.ts'
 import type { Payment, Terms, Verified } from '../domain/rail.ts'
 import { ASKED, type ChallengeReason, type Outcome } from './answer.ts'
 import type { Checkout } from './checkout.ts'
-import { type MisplacedPayment, refusalOfMisplaced, refusalOfUnreadable } from './misplaced-payment.ts'
+import {
+  isOlderThanRestore,
+  type MisplacedPayment,
+  refusalOfMisplaced,
+  refusalOfUnreadable,
+} from './misplaced-payment.ts'
 import { digestOf, digestShownFor, open, type Written } from './opening.ts'
 import type { PaidCall, PurchaseRequest } from './paid-call.ts'
 import { isSurelyOver, landedInTime } from './payment-lookup.ts'
@@ -17,10 +22,10 @@ import { returnPayment } from './payment-return.ts'
 import {
   cannotLookNow,
   mayStillLand,
-  notLearned,
   quarantinedBefore,
   ranOut,
   refusalOfOpening,
+  storeIsAnother,
   unsure,
 } from './refusal.ts'
 import { replay, saidBefore, sameKey } from './replay.ts'
@@ -94,8 +99,8 @@ async function askAgain<Input extends JsonObject>(
     // What could not be read was not looked for either.
     throw unsure(error, false)
   }
-  // The store may have moved a moment ago, and nobody has noticed yet.
-  if (await checkout.isInDoubt()) throw notLearned(problem)
+  // It may have failed over a moment ago, and no replica has noticed yet.
+  if (!(await checkout.store.isKnown())) throw storeIsAnother(problem)
   return challenge(call, await priceShown(offer, request), { why: 'refused', problem })
 }
 
@@ -148,7 +153,7 @@ async function sellOrReplay<Input extends JsonObject>(call: PaidCall<Input>, onN
       if (isProblem(error) && error.status === 402 && !isCaptured) await makeVoid(call, error)
       const twin = await checkout.orders.byIdentities(credential.identities)
       if (twin) return replay(call, twin)
-      // A payment in quarantine fails every check too, and its payer must not be asked to pay again.
+      // What went back without an order fails every check too, and its payer must not be asked to pay again.
       if (await checkout.orders.isQuarantined(await call.offer.rail.namesOf(credential))) throw quarantinedBefore()
       mayBeTaken = isCaptured
       throw error
@@ -191,17 +196,13 @@ function challenge<Input extends JsonObject>(
 
 /** Takes a new payment. One that a stranger has carried to the chain fails every check; its payer must not be asked to pay again, so it is sent back. */
 async function buyOrSendBack<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
+  if (isOlderThanRestore(call.checkout.store, call.credential)) throw await notSold(call, MAY_HAVE_BOUGHT)
   return verifyAndTake(call).catch(async (error: unknown) => {
-    const { checkout, offer, credential } = call
+    const { checkout, credential } = call
     if (!isProblem(error) || credential.funds === 'captured') throw error
-    // A store that may be an older copy of itself can say neither that it was not taken nor that it has bought nothing.
-    if (await checkout.isInDoubt()) throw error.status === 402 ? notLearned(error) : unsure(error, false)
-    const isForgotten = await checkout.orders.mayHaveForgotten({ askedAt: credential.askedAt, place: offer.rail })
-    // Whatever the error is: a forgotten purchase may have sent the payment, and until it expires it may land yet.
-    if (isForgotten && !(await isSurelyOver(offer.rail, credential))) throw await notSold(call, MAY_HAVE_BOUGHT)
-    // The chain is not asked about a request that could buy nothing anyway, unless the shop itself may have sent the payment.
-    const mayHaveLanded = isForgotten || error.status === 402
-    const transaction = mayHaveLanded ? await landedInTime(call, isForgotten ? 'all' : 'one') : null
+    // Another store can say neither that it was not taken nor that it has bought nothing.
+    if (!(await checkout.store.isKnown())) throw error.status === 402 ? storeIsAnother(error) : unsure(error, false)
+    const transaction = error.status === 402 ? await landedInTime(call, 'one') : null
     if (!transaction) throw error
     const detail = 'This payment is on the chain already and has bought nothing; it goes back to its payer.'
     throw await returnPayment(call, { transaction, detail, mayBeAnothers: true })
@@ -235,15 +236,13 @@ async function take<Input extends JsonObject>(call: PaidCall<Input>, input: Inpu
   if (payment.funds === 'captured' && checkout.isNeverServed(payment.payer)) throw await notSold(call, NOT_SERVED)
   checkout.ensureRoom()
   const opened = await open(call, input, payment)
-  // The store decides this with the order: another replica may have found out, or this one while it waited for the chain.
-  if (opened.kind === 'forgotten') throw await notSold(call, MAY_HAVE_BOUGHT)
   if (opened.kind === 'blocked' && payment.funds === 'captured') throw await notSold(call, NOT_SERVED)
   return answer(call, opened)
 }
 
 const NOT_SERVED = 'This payer is not served here.'
 /** Unless the chain dropped it, the payment would be seen there. */
-const MAY_HAVE_BOUGHT = 'It may have bought before the books of this shop were put back.'
+const MAY_HAVE_BOUGHT = "It may have bought before this shop's database was restored."
 
 /** The answer for a payment that is not sold to, though its money has moved or may yet: what is on the chain goes back, or an operator decides. */
 async function notSold<Input extends JsonObject>(call: PaidCall<Input>, detail: string): Promise<Problem> {
@@ -282,10 +281,7 @@ async function verify<Input extends JsonObject>(
   }
 }
 
-async function answer<Input extends JsonObject>(
-  call: PaidCall<Input>,
-  opened: Exclude<Written, { kind: 'forgotten' }>,
-): Promise<Outcome> {
+async function answer<Input extends JsonObject>(call: PaidCall<Input>, opened: Written): Promise<Outcome> {
   const { checkout, offer } = call
   const { clock, limits, log, meter, waypoint } = checkout
   switch (opened.kind) {

@@ -4,7 +4,6 @@ import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
 import type { Till } from '../domain/till.ts'
 import type { Database } from '../store/db.ts'
-import type { StoreMemory } from './store-memory.ts'
 
 /** Kind of the job that reconciles a till. */
 export const RECONCILE = 'reconcile'
@@ -17,7 +16,6 @@ export type ReconcileContext = {
   readonly random: Random
   readonly log: Log
   readonly policy: ReconcilePolicy
-  readonly memory: Pick<StoreMemory, 'isInDoubt' | 'lineage' | 'recent'>
   /** Payers to whom money is sent back only when an operator decides so. */
   isBlocked(payer: Address): Promise<boolean>
 }
@@ -37,6 +35,4 @@ export type ReconcilePolicy = {
   readonly rescanBlocks: bigint
   /** So many are read again now and then: a node may name blocks long before it can search them. */
   readonly lookBackBlocks: bigint
-  /** If a till was not read for longer than this, payments that arrived meanwhile may have been spent already. */
-  readonly silenceSecondsMax: number
 }

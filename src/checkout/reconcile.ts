@@ -5,18 +5,16 @@ import { blockRanges } from '../chain/transfers.ts'
 import { type Lease, LeaseLost } from '../domain/lease.ts'
 import type { MissingSend } from '../domain/send-watch.ts'
 import { type ArrivalState, isAlike, type Till } from '../domain/till.ts'
+import { readHistory } from '../store/history.ts'
 import { askedSince } from '../store/shop-terms.ts'
 import { listArrivals, sumOfArrivals } from '../store/tills/arrivals.ts'
 import { findMissing, listMissing, type MissingSettlement, writeOff } from '../store/tills/missing-settlements.ts'
 import { openTill, recordArrivals, recordReport, recordScan, type TillMark } from '../store/tills/scan.ts'
-import { addDoubtedTill, quarantinedAt } from '../store/tills/till-trust.ts'
 import { withLease } from './exclusive-lease.ts'
 import { matchMissing, matchTill } from './match.ts'
 import { workOrphans } from './orphans.ts'
-import { quarantine } from './quarantine.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
 import { type ScanStep, scanSteps } from './scan-steps.ts'
-import { isInDoubt } from './store-memory.ts'
 
 /** What one scan of a till found. */
 export type TillReport = {
@@ -61,44 +59,34 @@ export async function reconcile(context: ReconcileContext): Promise<readonly Til
 
 export async function reconcileTill(context: ReconcileContext, till: Till, lease: Lease): Promise<TillReport> {
   const begunAt = context.clock.now()
-  await assertLearned(context, [])
-  const since = await quarantinedAt(context.db, till.id)
+  await assertStoreKnown(context)
   const scan = await scanTill(context, till)
-  // A replica that starts does this before it sells; here it is for a store that was restored under a shop that sells.
-  if (scan.mark.isDoubted) await quarantine(context, till, { ...scan, since })
-  // Doubted since the scan began: what it has found may have bought, and the next round sets it aside.
-  await assertLearned(context, [till])
-  await workOrphans(context, till)
+  // What came before a restore is held at once, and operators are told.
+  const orphanAfterSeconds = scan.mark.isRestored ? 0 : context.policy.orphanAfterSeconds
+  await workOrphans({ ...context, policy: { ...context.policy, orphanAfterSeconds } }, till)
   await workMissing(context, till, { mark: scan.mark, begunAt, lease })
   return report(context, till, scan, await till.watchSends(lease))
 }
 
-/**
- * A restored store has forgotten purchases, and a replica that starts finds that out before any till is reconciled: else payments that have bought
- * would go back, and a scan would end the silence by which a restore is recognised. So it is where another replica has found it out, and one of these
- * tills is not set aside yet.
- */
-export async function assertLearned({ db, memory }: ReconcileContext, tills: readonly Till[]): Promise<void> {
-  const ids = tills.map(({ id }) => id)
-  if (await isInDoubt(db, memory, ids))
-    throw new Problem(
-      'chain_unavailable',
-      'Which payments were spent is not known yet; the books are kept as soon as every chain has been read.',
-      { taken: 'unknown' },
-    )
+/** Another store may lack purchases, and what has bought there must not go back. */
+export async function assertStoreKnown({ db }: ReconcileContext): Promise<void> {
+  if ((await readHistory(db)).isKnown) return
+  throw new Problem(
+    'store_unavailable',
+    'The store of this shop has failed over or was restored; its operator has to say so before its books are kept again.',
+    { taken: 'unknown' },
+  )
 }
 
 type TillScan = {
   /** The position of the till before this scan. */
   readonly mark: TillMark
   readonly blocks: { readonly from: bigint; readonly to: bigint }
-  /** No node has blocks that were not read. */
-  readonly isReadToHead: boolean
   readonly arrived: { readonly count: number; readonly amount: bigint }
 }
 
 /** Reads the till's transfers since the last time, and finds their orders. */
-export async function scanTill(context: ReconcileContext, till: Till): Promise<TillScan> {
+async function scanTill(context: ReconcileContext, till: Till): Promise<TillScan> {
   const { db, policy, random, log } = context
   const { rescanBlocks: again, lookBackBlocks: seldom } = policy
   const { lower, higher } = await till.newestBlocks()
@@ -114,7 +102,7 @@ export async function scanTill(context: ReconcileContext, till: Till): Promise<T
   })
   await lookBack(context, till, mark)
   await matchTill(context, till)
-  return { mark, blocks: { from: mark.fromBlock, to }, isReadToHead: to === higher, arrived }
+  return { mark, blocks: { from: mark.fromBlock, to }, arrived }
 }
 
 /** Reads as far as a node has blocks: what lies beyond is neither dropped nor read. */
@@ -160,7 +148,7 @@ async function lookBack(
 }
 
 /** The block after which the first scan begins: a payer may have paid before the shop could read the chain, but not before it first asked to be paid there. */
-async function beginning({ db, policy }: ReconcileContext, till: Till): Promise<bigint> {
+async function beginning({ db }: ReconcileContext, till: Till): Promise<bigint> {
   if (till.sinceBlock !== null) return till.sinceBlock - 1n
   const { network, asset } = till.rail
   const asked = await askedSince(db, { network, asset, payTo: till.payTo })
@@ -170,10 +158,7 @@ async function beginning({ db, policy }: ReconcileContext, till: Till): Promise<
   // The clock of the store may be ahead of the chain's: the earlier of both is taken.
   const since = Math.min(at, (await till.timeOf({ blockNumber: newest })) - agoMs)
   // Block times are whole seconds: a block of this very second may be later.
-  const after = await till.blockBefore(since - 1_000)
-  // Not read for long, like any other till after a silence: payments that came are found, and an operator decides about them.
-  if (agoMs > policy.silenceSecondsMax * 1_000) await addDoubtedTill(db, till.id, { after, until: at })
-  return after
+  return till.blockBefore(since - 1_000)
 }
 
 /** What counts as paid, or went back, although the chain does not show the payment: its stored bytes are sent again; when that does not help, operators are told. */

@@ -6,7 +6,7 @@ import { withoutClaim } from './paid-words.ts'
 /** Why no order was opened, as the payer reads it. */
 export function refusalOfOpening(
   offer: Pick<Offer<never>, 'statusUrl'>,
-  opened: Exclude<Written, { kind: 'opened' | 'unsure' | 'known' | 'same_key' | 'forgotten' }>,
+  opened: Exclude<Written, { kind: 'opened' | 'unsure' | 'known' | 'same_key' }>,
 ): Problem {
   switch (opened.kind) {
     case 'spent':
@@ -38,19 +38,15 @@ export function refusalOfOpening(
     case 'moved':
       return new Problem(
         'store_unavailable',
-        'The store has moved this very moment, and nothing was taken; send the same payment again shortly.',
-      )
-    case 'doubted':
-      return new Problem(
-        'store_unavailable',
-        'The store may have forgotten purchases, and the shop is still reading which payments were spent; nothing was taken, try again shortly.',
+        'The store has failed over or was restored this very moment; send the same payment again shortly.',
+        { taken: 'unknown' },
       )
     case 'means_needed':
       throw new TypeError('the means of the payer were asked for twice')
   }
 }
 
-/** For a payment in quarantine: its payer must not be asked to pay again. */
+/** For a payment that went back without an order, or is to stay: its payer must not be asked to pay again. */
 export function quarantinedBefore(): Problem {
   return new Problem(
     'payment_conflict',
@@ -67,20 +63,20 @@ export function cannotLookNow(cause?: unknown): Problem {
   })
 }
 
-/** While it is not known yet what the store has forgotten. Nothing is sold then either, so no client is asked to pay. */
-export function notLearned(cause: unknown): Problem {
+/** While the store is not the one that the shop sells from: it may lack the purchase that this payment has bought. */
+export function storeIsAnother(cause: unknown): Problem {
   return new Problem(
-    'chain_unavailable',
-    'The shop is still reading which payments were spent; send the same payment again shortly, and no other.',
+    'store_unavailable',
+    'The store of this shop has failed over or was restored; send the same payment again later, and no other.',
     { taken: 'unknown', cause },
   )
 }
 
-/** For an authorization that a forgotten purchase may have sent: it may land yet. */
+/** For an authorization that a purchase which the restored store lacks may have sent. */
 export function mayStillLand(): Problem {
   return new Problem(
     'payment_conflict',
-    'The books of this shop were put back after it had asked for this payment, which may be on its way. Ask anew, without it, when it has run out and your wallet shows that it paid nothing.',
+    "This shop's database was restored after the challenge was issued, and the payment may still settle. Request a new challenge once this authorization has expired unused.",
     { taken: 'unknown', action: 'none' },
   )
 }

@@ -6,7 +6,7 @@ import { recordArrivals } from '../store/tills/scan.ts'
 import type { SentBack } from './checkout.ts'
 import { matchTill } from './match.ts'
 import { obstacleToReturn } from './orphans.ts'
-import { assertLearned } from './reconcile.ts'
+import { assertStoreKnown } from './reconcile.ts'
 import { RECONCILE, type ReconcileContext } from './reconcile-context.ts'
 
 /** The payer presents a payment within seconds; until then a stranger who shows it changes nothing. */
@@ -22,8 +22,7 @@ export async function sendBack(
   orphaned: OrphanedPayment,
 ): Promise<SentBack> {
   const { transaction, detail: reason } = orphaned
-  // The store says that it has bought nothing, and may have forgotten what it bought.
-  await assertLearned(context, context.tills)
+  await assertStoreKnown(context)
   for (const till of context.tills.filter((one) => one.rail.name === rail)) {
     const transfers = await till.transfersOf(transaction)
     await recordArrivals(context.db, till.id, { transfers, mayMoveFrom: 0n }, context.random)

@@ -3,8 +3,8 @@ import { createLog } from '../base/log.ts'
 import { isProblem } from '../base/problem.ts'
 import { copyDatabase } from '../store/copy.ts'
 import type { Database } from '../store/db.ts'
+import { acceptStore } from '../store/history.ts'
 import { migrate, pendingMigrations } from '../store/migrate.ts'
-import { carryTrust } from '../store/tills/till-trust.ts'
 import { type Command, type CommandCall, CommandRefusal, UsageFault } from './command.ts'
 import type { Output } from './output.ts'
 import { openStore, storeConfigOf, withStore } from './store-access.ts'
@@ -69,7 +69,7 @@ async function copy({ terminal }: CommandCall, source: Database, url: string): P
     await migrate(source)
     await migrate(target)
     const { tables, rows } = await copyDatabase(source, target, log)
-    await carryTrust(source, target)
+    await acceptStore(target, { isComplete: true })
     return {
       json: { from: source.description, to: target.description, tables, rows },
       text: `${rows} rows of ${tables} tables are now in ${target.description}\nstart the shop with DATABASE_URL to use it`,

@@ -1,22 +1,28 @@
-import { doubtTills } from '../store/tills/till-trust.ts'
+import { isoTime } from '../base/clock.ts'
+import { acceptStore } from '../store/history.ts'
 import type { Command } from './command.ts'
 import { storeConfigOf, withStore } from './store-access.ts'
 
 export const restored: Command = {
   args: '',
   about:
-    'Says that the store was put back to an earlier moment, so that money whose order it may have forgotten is neither spent again nor\nsent back by itself: the next start holds it until a person has decided. Run it while the shop is stopped, after the store was put\nback. A dump and a copied data folder are noticed without it; a snapshot of a disk cannot be told from a power failure.',
-  options: {},
-  examples: [['sutler restored', 'after a disk was taken back to a snapshot, before `sutler start`']],
+    'Says that the store was restored, so that the shop sells from it. What was asked for before buys nothing, and money that came\nbefore without an order is held until a person has decided. Run it after every restore, and after a failover to a standby that may lack\npurchases. A restore into the same database is noticed by nothing else.',
+  options: {
+    complete: { about: 'nothing is missing: the shop was stopped, and all of its store was moved' },
+  },
+  examples: [
+    ['sutler restored', 'after a backup was restored, before `sutler start`'],
+    ['sutler restored --complete', 'after the store was moved to another server'],
+  ],
   async run(call) {
+    const isComplete = call.flag('complete')
     return withStore(storeConfigOf(call.env), async (database) => {
-      const tills = await doubtTills(database)
+      const at = await acceptStore(database, { isComplete })
       return {
-        json: { store: database.description, tills: [...tills] },
-        text:
-          tills.length === 0
-            ? `${database.description} was never sold from; there is nothing to be held`
-            : `${database.description} counts as put back: the next start holds money without an order at ${tills.length} recipients.\nStart the shop, and see what is held: sutler reconcile`,
+        json: { store: database.description, restoredAt: at === 0 ? null : isoTime(at) },
+        text: isComplete
+          ? `${database.description} counts as complete; the shop sells from it`
+          : `${database.description} counts as restored at ${isoTime(at)}\nStart the shop, and see what is held: sutler reconcile`,
       }
     })
   },

@@ -78,6 +78,8 @@ export type StoreConfig = {
   readonly dataDir: string
   readonly poolSize: number
   readonly migrate: 'auto' | 'check'
+  /** `synchronous`: a standby has every commit, so the shop goes on by itself after a failover. */
+  readonly standby: 'none' | 'synchronous'
 }
 
 export type ChainConfig = {

@@ -104,6 +104,7 @@ function readCommon(read: OptionReader, mode: 'sandbox' | 'production'): CommonC
       dataDir,
       poolSize: read.integer('SUTLER_DB_POOL', 10, { min: 1, max: 200 }),
       migrate: read.choice('SUTLER_DB_MIGRATE', ['auto', 'check'], 'auto'),
+      standby: read.choice('SUTLER_STANDBY', ['none', 'synchronous'], 'none'),
     },
     logLevel: read.choice('SUTLER_LOG', ['debug', 'info', 'warn', 'error'], mode === 'sandbox' ? 'warn' : 'info'),
     limits: readLimits(read),

@@ -52,13 +52,8 @@ export function isDeliveryStep(step: string): boolean {
 /** A key of ours on one chain, and what it is for: `treasury`, `minter` and so on. */
 export type RoleKey = Pick<Send, 'chainId' | 'signer'> & { readonly role: string }
 
-/** A key that is or was ours, and how many transactions of it are accounted for; null when nobody has looked so far. */
-export type KnownKey = Pick<Send, 'chainId' | 'signer'> & {
-  readonly known: number | null
-  readonly roles: readonly string[]
-  /** Were the books ever compared with the chain while it was ours? */
-  readonly isCounted: boolean
-}
+/** A key that is or was ours, and how many transactions of it are accounted for; null: it was not counted since it became ours, or since a restore. */
+export type KnownKey = Pick<Send, 'chainId' | 'signer'> & { readonly known: number | null }
 
 /** How many transactions of a key the chain has counted, and whether these are more than are accounted for. */
 export type KeyCount = Pick<Send, 'chainId' | 'signer'> & { readonly counted: number; readonly isBeyond: boolean }

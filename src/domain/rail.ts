@@ -315,8 +315,8 @@ export type Credential = {
   readonly proofDigest: string
   /** What it says that it pays, in atomic units: a claim, until it is verified. */
   readonly amount: bigint
-  /** When the shop asked for it, as the credential itself says, in milliseconds. Null: it does not say. */
-  readonly askedAt: number | null
+  /** When the shop asked for it, as the credential itself says, in milliseconds. */
+  readonly askedAt: number
   /** Read before anything is checked, so that money which has moved is never answered with "nothing was taken". */
   readonly funds: Funds
   readonly content: unknown

@@ -27,7 +27,7 @@ export type NodeRange = { readonly lower: bigint; readonly higher: bigint }
 export type TillReading = { readonly transfers: readonly Transfer[]; readonly toBlock: bigint }
 
 /** Where something is paid. */
-export type PlaceOfPayment = { readonly network: string; readonly asset: Address; readonly payTo: Address }
+type PlaceOfPayment = { readonly network: string; readonly asset: Address; readonly payTo: Address }
 
 export function tillIdOf({ network, asset, payTo }: PlaceOfPayment): string {
   return `${network}/${asset}/${payTo}`.toLowerCase()

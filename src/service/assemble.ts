@@ -29,7 +29,7 @@ export type Assembly = {
   readonly log: Log
   firstLink(): Promise<string | null>
   isUnfounded(): Promise<boolean>
-  /** Learns which payments are spent, and takes up what is open. */
+  /** Opens the shop where its store is the one to sell from, and takes up what is open. */
   begin(): Promise<void>
   /** Begins nothing more. `answered` settles when everybody who was let in has their answer; only then does the work behind it end. */
   end(answered: () => Promise<void>): Promise<void>
@@ -58,10 +58,10 @@ export async function assemble(config: Config, parts: Parts = {}): Promise<Assem
     firstLink: () => firstLink({ config, database: patient, clock, random: ground.random }),
     isUnfounded: () => isUnfounded({ config, database: patient }),
     async begin() {
-      await operations.gate.open(stopping.signal)
+      await operations.gate.open()
+      operations.gate.watch(stopping.signal)
       opened.listen(stopping.signal)
       if (ground.withoutWorker) return
-      operations.gate.watch(stopping.signal)
       worker = startWorker(checkout)
       operations.start()
     },
@@ -70,7 +70,6 @@ export async function assemble(config: Config, parts: Parts = {}): Promise<Assem
       const halted = Promise.all([worker?.stop(), operations.stop(), limiter.stop()])
       await answered()
       await Promise.all([halted, ...checkout.running.values()])
-      await operations.gate.leave().catch((error: unknown) => log.debug('replica could not sign off', { error }))
     },
   }
 }

@@ -6,11 +6,11 @@ import type { HeadSource } from '../chain/head.ts'
 import type { Rpc } from '../chain/rpc.ts'
 import type { Sender } from '../chain/sender.ts'
 import { TOKEN_PAUSED } from '../chain/tokens.ts'
-import type { LedgerGate } from '../checkout/ledger-gate.ts'
 import type { SurfaceName } from '../domain/good.ts'
 import type { Offer } from '../domain/offer.ts'
 import { probePrice } from '../domain/price.ts'
 import type { RailName } from '../domain/rail.ts'
+import type { StoreGate } from '../ledger/store-gate.ts'
 import type { OutsideService } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
 import { oldestDueSeconds } from '../store/jobs.ts'
@@ -39,7 +39,7 @@ type HealthParts = {
   readonly surfaces: ReadonlyMap<SurfaceName, Pick<OpenSurface, 'rails' | 'assertSells'>>
   /** Everything that is sold: each must be covered by the float of its rail. */
   readonly offers?: readonly Offer[]
-  readonly gate: Pick<LedgerGate, 'assertOpen'>
+  readonly gate: Pick<StoreGate, 'assertOpen'>
   /** Keys that lie elsewhere. */
   readonly signers?: readonly Pick<RoleSigner, 'role' | 'sender'>[]
   wallets(): Promise<readonly WalletBalance[]>
@@ -176,7 +176,7 @@ function runChecks(parts: HealthParts, short: Map<string, Problem>): Promise<rea
     ...rails.flatMap((rail) => railChecks(rail, check, exchange)),
     check('ledger', 'fail', async () => {
       gate.assertOpen()
-      return ok('The spent payments are known.')
+      return ok('The shop sells from this store.')
     }),
     ...[...surfaces].flatMap(([name, { assertSells }]) =>
       assertSells ? [check(`surface ${name}`, 'fail', () => assertSells().then(() => ok('It can be delivered.')))] : [],

@@ -24,6 +24,8 @@ type LookoutParts = {
   wallets(): Promise<readonly WalletBalance[]>
   /** What our keys may do on their chains. */
   rights(): Promise<readonly KeyRight[]>
+  /** What keeps the whole shop closed until an operator has decided. */
+  closed(): Trouble | null
   /** Says that this replica is there. */
   report(): Promise<void>
   /** Something was written to the log of events. */
@@ -109,6 +111,7 @@ async function lookAround(parts: LookoutParts): Promise<Seen> {
     // A process that is about to stop sells nothing, and nobody has to be told.
     ...(found.isLeaving ? [] : sellingTroubles(found, surfaces)),
     ...attention,
+    ...[parts.closed()].filter((closed) => closed !== null),
   ]
   const always: readonly TroubleKind[] = ['node', 'game', 'rail', 'surface', 'attention']
   return { troubles, seen: balances === null ? always : [...always, 'wallet'] }

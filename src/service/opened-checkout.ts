@@ -8,7 +8,6 @@ import { createChainLook } from '../checkout/chain-look.ts'
 import type { Checkout, OrderJobs } from '../checkout/checkout.ts'
 import { createReceiptSigner } from '../checkout/receipt.ts'
 import { sendBack } from '../checkout/send-back.ts'
-import { createStoreMemory, isInDoubt, type StoreMemory } from '../checkout/store-memory.ts'
 import type { Config } from '../config/config.ts'
 import { challengeSecrets } from '../config/rails.ts'
 import type { Shelf } from '../domain/catalog.ts'
@@ -54,11 +53,11 @@ export async function openCheckout(config: Config, ground: Ground): Promise<Open
   const payments = await openPayments(config, ground, { figures, chains })
   const goods = await openGoods(config, ground, { figures, chains, payments })
   later.shelves = () => [...goods.open.values()].flatMap(({ shelf = [] }) => shelf)
-  const books: Books = { orders: createOrders(ground.database), memory: createStoreMemory() }
-  const operations = openOperations(config, ground, { figures, chains, payments, goods, books })
+  const orders = createOrders(ground.database)
+  const operations = openOperations(config, ground, { figures, chains, payments, goods, orders })
   later.wake = operations.wake
   await assertAllReturnable(ground.patient, operations.reconcileContext)
-  const checkout = createCheckout(config, ground, { figures, payments, goods, books, operations })
+  const checkout = createCheckout(config, ground, { figures, payments, goods, orders, operations })
   const { accounts, selling, rails, hostOf } = payments
   return {
     checkout,
@@ -192,23 +191,23 @@ async function openGoods(
   return { open, offers, telling, rules }
 }
 
-/** What was bought, and what this process remembers to have written. */
-type Books = { readonly orders: Orders; readonly memory: StoreMemory }
-
 type Made = {
   readonly figures: Figures
   readonly chains: Chains
   readonly payments: Payments
   readonly goods: Goods
-  readonly books: Books
+  readonly orders: Orders
 }
 
-function openOperations(config: Config, ground: Ground, { figures, chains, payments, goods, books }: Made): Operations {
+function openOperations(
+  config: Config,
+  ground: Ground,
+  { figures, chains, payments, goods, orders }: Made,
+): Operations {
   const { clock, random, log, waypoint, exchange, database, resolve, post, doctor, lookMs } = ground
   const { meter, tally, nodes } = figures
   const { accounts, rails, signers, ownKeys, past } = payments
   const { open, offers, rules } = goods
-  const { orders, memory } = books
   return createOperations({
     config,
     clock,
@@ -234,7 +233,6 @@ function openOperations(config: Config, ground: Ground, { figures, chains, payme
     offers,
     rules,
     orders,
-    memory,
   })
 }
 
@@ -243,10 +241,8 @@ function createCheckout(
   { clock, random, log, waypoint, database }: Ground,
   made: Omit<Made, 'chains'> & { readonly operations: Operations },
 ): Checkout {
-  const { figures, payments, goods, books, operations } = made
+  const { figures, payments, goods, orders, operations } = made
   const { offers, rules, telling } = goods
-  const { orders, memory } = books
-  const tills = operations.reconcileContext.tills.map(({ id }) => id)
   return {
     orders,
     jobs: orderJobs(database),
@@ -266,9 +262,7 @@ function createCheckout(
     log,
     waypoint,
     limits,
-    tills,
-    memory,
-    isInDoubt: () => isInDoubt(database, memory, tills),
+    store: operations.gate,
     receipts: createReceiptSigner({
       key: readSigningKey(receipts.key),
       retired: receipts.retired,

@@ -14,15 +14,14 @@ import type { Waypoint } from '../base/waypoint.ts'
 import type { ChainAccess } from '../chain/access.ts'
 import { isTokenPaused } from '../chain/tokens.ts'
 import type { Checkout } from '../checkout/checkout.ts'
-import { createLedgerGate, type LedgerGate } from '../checkout/ledger-gate.ts'
 import type { ReconcileContext } from '../checkout/reconcile-context.ts'
 import { type Reconciler, startReconciler } from '../checkout/reconciler.ts'
-import type { StoreMemory } from '../checkout/store-memory.ts'
 import type { Config } from '../config/config.ts'
 import type { SurfaceName } from '../domain/good.ts'
 import type { Offer, OfferKey } from '../domain/offer.ts'
 import type { Route } from '../domain/route.ts'
 import type { Till } from '../domain/till.ts'
+import { createStoreGate, type StoreGate } from '../ledger/store-gate.ts'
 import type { RailAccount } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
 import type { Orders } from '../store/orders/orders.ts'
@@ -76,7 +75,6 @@ type OperationsParts = {
   readonly waypoint: Waypoint
   readonly orders: Orders
   readonly past: readonly ShopTerms[]
-  readonly memory: StoreMemory
   readonly exchange: Exchange
   /** Names of webhook receivers; tests bring their own. */
   readonly resolve?: Resolve | undefined
@@ -87,7 +85,7 @@ type OperationsParts = {
 /** Everything around the checkout that keeps an eye on it: events, webhooks, the books, health and figures. */
 export type Operations = {
   readonly reconcileContext: ReconcileContext
-  readonly gate: LedgerGate
+  readonly gate: StoreGate
   readonly webhooks: Webhooks
   readonly events: EventLog
   readonly health: HealthWatch
@@ -116,11 +114,7 @@ export function createOperations(parts: OperationsParts): Operations {
   const { resolve = systemResolve, past, exchange } = parts
   const tills = createTills({ rails, signers, ownKeys: parts.ownKeys, database, past, log })
   const reconcileContext = reconcileContextOf(parts, tills)
-  const gate = createLedgerGate(reconcileContext, {
-    countSends: () => countSends(signers, () => knownKeys(database)),
-    memory: parts.memory,
-    patienceMs: config.limits.leaseSeconds * 1000,
-  })
+  const gate = storeGateOf(parts)
   const policy = { allowLoopback: operations.webhookLoopback }
   const post = parts.post ?? createPost({ clock, resolve, policy })
   const hooked = { db: database, random, clock, resolve, policy, post }
@@ -142,6 +136,7 @@ export function createOperations(parts: OperationsParts): Operations {
   const lookout = createLookout({
     ...watched,
     rights: rightsOf(parts),
+    closed: gate.trouble,
     report: parts.replica.report,
     onTold: () => worker?.wake(),
     everyMs: parts.lookMs,
@@ -179,6 +174,16 @@ export function createOperations(parts: OperationsParts): Operations {
   }
 }
 
+function storeGateOf({ config, database: db, clock, log, signers }: OperationsParts): StoreGate {
+  return createStoreGate({
+    db,
+    clock,
+    log,
+    countSends: () => countSends(signers, () => knownKeys(db)),
+    isStandbySynchronous: config.store.standby === 'synchronous',
+  })
+}
+
 function rightsOf({ open, clock }: OperationsParts): () => Promise<readonly KeyRight[]> {
   return cachedRead(clock, RIGHTS_MS, async () => {
     const each = await Promise.all([...open.values()].map(({ rights }) => rights?.() ?? []))
@@ -199,7 +204,7 @@ function healthRails({ accounts, rails, chainOf }: OperationsParts): readonly He
 }
 
 function reconcileContextOf(parts: OperationsParts, tills: readonly Till[]): ReconcileContext {
-  const { config, database, clock, random, log, rules, memory } = parts
+  const { config, database, clock, random, log, rules } = parts
   const { operations, limits } = config
   return {
     db: database,
@@ -207,7 +212,6 @@ function reconcileContextOf(parts: OperationsParts, tills: readonly Till[]): Rec
     clock,
     random,
     log,
-    memory,
     policy: {
       orphanAfterSeconds: operations.orphanAfterSeconds,
       refundAfterSeconds: operations.orphanRefundSeconds,
@@ -216,7 +220,6 @@ function reconcileContextOf(parts: OperationsParts, tills: readonly Till[]): Rec
       receiverRefundPercent: limits.receiverRefundPercent,
       rescanBlocks: RESCAN_BLOCKS,
       lookBackBlocks: LOOK_BACK_BLOCKS,
-      silenceSecondsMax: (2 * limits.challengeTtlMs) / 1000,
     },
     isBlocked: rules.isBlocked,
   }

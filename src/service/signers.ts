@@ -62,49 +62,30 @@ export async function recordedSigners(
 }
 
 /**
- * Has a key sent more than we know of? Bytes are journaled before they are sent, so the journal has lost something: it is an older
- * copy of itself. (Or somebody else has the key, which is worse.) Keys that were replaced are asked for too: what was lost may be theirs. One
- * that nobody has looked at before may have a past of its own.
+ * How many transactions of our keys the chains have counted. Bytes are journaled before they are sent, so a key that has sent more than the journal knows
+ * tells of a store that was restored, or of another holder of the key.
  */
 export async function countSends(
   signers: readonly RoleSigner[],
   readKeys: () => Promise<readonly KnownKey[]>,
 ): Promise<readonly KeyCount[]> {
-  const keys = await readKeys()
-  const counts = await Promise.all(keys.map((key) => countOf(signers, key, keys)))
-  const found = counts.filter((count) => count !== null)
-  if (!found.some(({ isBeyond }) => isBeyond)) return found
-  // Another replica may be at work with the key. Whatever the chain has counted was written down before, so a later look at the store shows it.
-  const later = new Map((await readKeys()).map(({ chainId, signer, known }) => [`${chainId}/${signer}`, known]))
-  return found.map((count) => {
-    const known = later.get(`${count.chainId}/${count.signer}`) ?? null
-    return { ...count, isBeyond: count.isBeyond && (known === null || count.counted > known) }
+  const keys = new Map(signers.map(({ sender }) => [`${sender.chainId}/${sender.address}`, sender]))
+  const known = knownBy(await readKeys())
+  const counts = await Promise.all(
+    [...keys].map(async ([key, sender]) => ({
+      chainId: sender.chainId,
+      signer: sender.address,
+      counted: await sender.counted(sender.address, known.get(key) ?? null),
+    })),
+  )
+  // Another replica may be at work with the key. What it has sent by now was written down before, so a later look at the store shows it.
+  const later = knownBy(await readKeys())
+  return counts.map((count) => {
+    const accounted = later.get(`${count.chainId}/${count.signer}`) ?? null
+    return { ...count, isBeyond: accounted !== null && count.counted > accounted }
   })
 }
 
-/** Null: we do not work on that chain any more. */
-async function countOf(
-  signers: readonly RoleSigner[],
-  key: KnownKey,
-  keys: readonly KnownKey[],
-): Promise<KeyCount | null> {
-  const { chainId, signer, known } = key
-  const any = signers.find(({ sender }) => sender.chainId === chainId)
-  if (!any) return null
-  const counted = await any.sender.counted(signer, known)
-  return { chainId, signer, counted, isBeyond: known !== null && counted > known && isProof(signers, key, keys) }
-}
-
-/**
- * A key that was replaced tells of a store that does not know of that yet. Once its successor was at work here, what it sends is somebody's
- * who emptied it, or who has stolen it.
- */
-function isProof(signers: readonly RoleSigner[], key: KnownKey, keys: readonly KnownKey[]): boolean {
-  const here = signers.filter(({ sender }) => sender.chainId === key.chainId)
-  if (here.some(({ sender }) => sender.address === key.signer)) return true
-  const successors = here.filter(({ role }) => key.roles.includes(role)).map(({ sender }) => sender.address)
-  const isSucceeded = keys.some(
-    ({ chainId, signer, isCounted }) => isCounted && chainId === key.chainId && successors.includes(signer),
-  )
-  return key.isCounted && !isSucceeded
+function knownBy(keys: readonly KnownKey[]): ReadonlyMap<string, number | null> {
+  return new Map(keys.map(({ chainId, signer, known }) => [`${chainId}/${signer}`, known]))
 }

@@ -70,8 +70,6 @@ export type Database = Queryable & {
   readonly engine: EngineName
   /** For people: which server or folder, which version. Holds no password. */
   readonly description: string
-  /** When the files of the store were made; empty where nobody can tell. */
-  readonly filesBornAt: string
   /**
    * Runs `work` in one transaction and commits it. When the connection is lost or another transaction got in the way, the whole
    * of `work` runs again, so it must touch nothing but its transaction. A commit whose answer is lost may have happened:
@@ -155,7 +153,6 @@ export function createDatabase(backend: Backend, options: DatabaseOptions): Data
   return {
     engine: backend.engine,
     description: backend.description,
-    filesBornAt: backend.filesBornAt,
     query,
     async transaction(work, settings = {}) {
       refuseInside('a second transaction')

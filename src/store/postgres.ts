@@ -57,7 +57,6 @@ export async function openPostgres(options: PostgresOptions): Promise<Backend> {
     return {
       engine: 'postgres',
       description: `PostgreSQL ${server.version} at ${place}`,
-      filesBornAt: '',
       pool,
       hosts: hosts.count,
       keepsSessions,

@@ -14,8 +14,8 @@ import {
   transitions,
 } from '../../src/domain/order.ts'
 import type { Payment } from '../../src/domain/rail.ts'
+import { acceptStore, beginHistory } from '../../src/store/history.ts'
 import { claim } from '../../src/store/jobs.ts'
-import { lookAtStore } from '../../src/store/lineage.ts'
 import type { OrderChange } from '../../src/store/orders/change.ts'
 import { createHoldReader } from '../../src/store/orders/holds.ts'
 import type { Opening } from '../../src/store/orders/opening.ts'
@@ -42,7 +42,7 @@ for (const engine of engines) {
 
     async function open(
       changes: Partial<Payment> = {},
-      more: Partial<Pick<Opening, 'holds' | 'idempotencyKey' | 'requestDigest' | 'leaseSeconds' | 'lineage'>> = {},
+      more: Partial<Pick<Opening, 'holds' | 'idempotencyKey' | 'requestDigest' | 'leaseSeconds' | 'askedAt'>> = {},
     ) {
       const id = newId('ord', systemRandom)
       const payment: Payment = {
@@ -63,7 +63,7 @@ for (const engine of engines) {
         idempotencyKey = null,
         requestDigest = id,
         leaseSeconds = LONG_SECONDS,
-        lineage = null,
+        askedAt = Date.now(),
       } = more
       return orders.open({
         id,
@@ -81,9 +81,7 @@ for (const engine of engines) {
         openedAt: Date.now(),
         event: { type: 'order.created', data: {} },
         leaseSeconds,
-        lineage,
-        askedAt: null,
-        tills: [],
+        askedAt,
         exposure: {
           openOrdersMax: 1_000,
           openOrdersMaxAtFirst: 1_000,
@@ -240,15 +238,21 @@ for (const engine of engines) {
       }
     })
 
-    test('C-13: in a store that is not the one its opener knows, nothing is written', async () => {
-      const { lineage } = await lookAtStore(store.db, [])
-      assert.match(lineage, /^\d+\/[0-9A-F]{8}\/\d+$/)
+    test('C-13: in a store with another history nothing is opened, nor what was asked for before an operator said that it was restored', async () => {
+      const { db } = store
+      await beginHistory(db)
+      const askedAt = Date.now() - 60_000
+      assert.equal((await open({}, { askedAt })).kind, 'opened')
+      await db.query(`update store_history set lineage = lineage || '0'`)
       const identity = 'test:moved'
-      const moved = await open({ identities: [identity] }, { lineage: `${lineage}0` })
-      assert.equal(moved.kind, 'moved')
-      assert.equal((await lookAtStore(store.db, [identity])).missing.length, 1)
-      assert.equal((await open({ identities: [identity] }, { lineage })).kind, 'opened')
-      assert.equal((await lookAtStore(store.db, [identity])).missing.length, 0)
+      assert.equal((await open({ identities: [identity] })).kind, 'moved')
+      assert.equal(await orders.byIdentities([identity]), null)
+      await acceptStore(db, { isComplete: true })
+      assert.equal((await open({ identities: [identity] }, { askedAt })).kind, 'opened')
+      await acceptStore(db, { isComplete: false })
+      assert.equal((await open({}, { askedAt })).kind, 'moved')
+      assert.equal((await open({}, { askedAt: Date.now() + 1_000 })).kind, 'opened')
+      await db.query('update store_history set restored_at = null')
     })
 
     test('a key names one order of one payer, until that has expired', async () => {

@@ -107,7 +107,7 @@ function open({ network, asset, currency, treasuryKey }: Money, { rpc, sender }:
       amount: BigInt(slipIn(slip)?.amount ?? 0),
       funds: raw === undefined ? 'captured' : 'authorized',
       content: parsed.data,
-      askedAt: null,
+      askedAt: 0,
       signedDigest: slipIn(slip) && sha256Hex(signature),
       challengeOfOurs: () => (slipIn(slip) ? slip : null),
       shownBy: async () => (slipIn(slip) ? 'buyer' : 'nobody'),

@@ -4,6 +4,7 @@ import { silentLog } from '../../src/base/log.ts'
 import { refundOrder } from '../../src/checkout/refund.ts'
 import type { Service } from '../../src/service/service.ts'
 import { copyDatabase } from '../../src/store/copy.ts'
+import { acceptStore } from '../../src/store/history.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { openBackup } from '../support/database.ts'
@@ -53,6 +54,7 @@ test('C-12: a store restored from an older backup pays nothing back that was pai
 
   // Whoever worked on them at the time of the backup is gone.
   await backup.db.query(`update jobs set run_at = now(), lease = null where kind = 'order'`)
+  await acceptStore(backup.db, { isComplete: false })
   const restored = await shop.replica({ database: backup.db, configure: impatiently })
   for (const orderId of cursed) await until(() => refundOf(restored, orderId))
   for (const orderId of delivered) await refundOrder(restored.checkout, orderId, { reason: 'late', by: 'bob' })

@@ -129,6 +129,7 @@ test('a backup is restored: what was sold since then is not sold again, and wait
   gone = await readGame(database.url)
   stopped = performance.now()
   await terminal.run(blockWith('Backup and restore', 'pg_restore'))
+  await terminal.run(blockWith('Backup and restore', 'sutler restored'))
   await Promise.all(ports.map(stage.startReplica))
   await buyers.more(6)
   await terminal.run(blockWith('Backup and restore', 'reconcile'))

@@ -10,6 +10,7 @@ import type { Backend } from '../../src/store/backend.ts'
 import { createDatabase, type Database } from '../../src/store/db.ts'
 import { type Line, WireSocket } from '../../src/store/embedded/bridge.ts'
 import { joinedBytes } from '../../src/store/embedded/bytes.ts'
+import { acceptStore } from '../../src/store/history.ts'
 import { migrate } from '../../src/store/migrate.ts'
 import { createConnectionPool } from '../../src/store/pool.ts'
 import { gateOf } from './gate.ts'
@@ -53,8 +54,9 @@ export async function openMemoryStore(time: StoreTime, furnish: (db: Database) =
     async backUp() {
       await db.query(backUp)
     },
-    async restore() {
+    async restore(at) {
       await db.query(restore)
+      await sayRestored(db, at)
     },
     open: ({ sim, actor, wires, mishap, memory }) =>
       gatedDatabase({ sim, db, outside: db, bare, gate: gateOf(sim, actor, wires, mishap), memory }),
@@ -111,7 +113,6 @@ function overWire(engine: PGlite, time: StoreTime): Database {
     keepsSessions: true,
     hosts: 1,
     description: 'memory',
-    filesBornAt: '',
     pool,
     ensureRoom() {},
     freeBytes: () => null,
@@ -186,8 +187,13 @@ export async function rememberAll(db: Database): Promise<Copies> {
     backUp: tables
       .map((table) => `delete from backup.${table}; insert into backup.${table} select * from ${table}`)
       .join(';\n'),
-    // Written anew as all rows are, though it says the same.
-    restore: replaced(...from('backup', tables), 'update schema_migrations set name = name'),
+    restore: replaced(...from('backup', tables)),
     bare: new Set(tables.filter((table) => !filled.includes(table))),
   }
+}
+
+/** What an operator says after a restore, at that moment of the universe. */
+export async function sayRestored(db: Database, at: number): Promise<void> {
+  await acceptStore(db, { isComplete: false })
+  await db.query('update store_history set restored_at = $1', [new Date(at)])
 }

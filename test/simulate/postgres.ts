@@ -7,7 +7,7 @@ import { createDatabase, type Database } from '../../src/store/db.ts'
 import { migrate } from '../../src/store/migrate.ts'
 import { createConnectionPool } from '../../src/store/pool.ts'
 import type { TestDatabase } from '../support/postgres.ts'
-import { rememberAll } from './engine.ts'
+import { rememberAll, sayRestored } from './engine.ts'
 import { FOUNDING_MS } from './process.ts'
 import type { Actor } from './scheduler.ts'
 import { tamed } from './session.ts'
@@ -98,8 +98,9 @@ export async function openPostgresStore(
     async backUp() {
       await db.query(backUp)
     },
-    async restore() {
+    async restore(at) {
       await db.query(restore)
+      await sayRestored(db, at)
     },
     open,
     hangUp,
@@ -129,7 +130,6 @@ function databaseAt(pool: pg.Pool, clock = systemClock): Database {
     keepsSessions: true,
     hosts: 1,
     description: 'PostgreSQL',
-    filesBornAt: '',
     pool,
     ensureRoom() {},
     freeBytes: () => null,

@@ -12,9 +12,9 @@ export type SimStore = {
   readonly bare: ReadonlySet<string>
   /** As it was founded. */
   reset(): Promise<void>
-  /** A copy of everything, and everything as it was when that was made. */
+  /** A copy of everything, and everything as it was when that was made; an operator then says that it was restored, at this moment. */
   backUp(): Promise<void>
-  restore(): Promise<void>
+  restore(at: number): Promise<void>
   /** A replica's own way to it. */
   open(way: StoreWay): Database
   /** A process is dead, and what it had open ends. */

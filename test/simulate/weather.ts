@@ -124,7 +124,7 @@ async function change(universe: Universe, { what }: Extract<Fault, { kind: 'chan
       return void rotate(universe, what === 'rotate minter' ? 'minter' : 'treasury')
     case 'restore':
       // A game of the shop's own would be taken back with its books, and with it what players were given.
-      if (game && universe.restore()) fleet.restart({ run: store.restore })
+      if (game && universe.restore()) fleet.restart({ run: () => store.restore(universe.sim.now()) })
   }
 }
 

@@ -20,13 +20,12 @@ import { type LogFields, silentLog } from '../../src/base/log.ts'
 import { isProblem } from '../../src/base/problem.ts'
 import { type Database, openDatabase } from '../../src/store/db.ts'
 import { judgeFileSystem } from '../../src/store/embedded/disk.ts'
-import { bornAt } from '../../src/store/embedded/embedded.ts'
 import { StoreFault, type StoreFaultCode } from '../../src/store/fault.ts'
 import { claim, enqueueLeased, extend } from '../../src/store/jobs.ts'
 import { unprivilegedAccount } from '../support/account.ts'
 import { startChild } from '../support/child.ts'
 import { quiet } from '../support/database.ts'
-import { copyTree, createDataDir, dataDirFor } from '../support/embedded.ts'
+import { createDataDir, dataDirFor } from '../support/embedded.ts'
 import { until } from '../support/until.ts'
 
 const opener = join(import.meta.dirname, 'children/open.ts')
@@ -66,11 +65,6 @@ test('a folder has one process at a time, and is free the moment that process is
   await db.close()
   const again = await openDatabase({ ...quiet, dataDir })
   await again.close()
-  assert.equal(again.filesBornAt, db.filesBornAt, 'the same files')
-  const copy = mkdtempSync(join(tmpdir(), 'sutler-copy-'))
-  t.after(() => rmSync(copy, { recursive: true }))
-  copyTree(dataDir, copy)
-  assert.notEqual(bornAt(copy), db.filesBornAt, 'C-12: a copy of the folder is known for one')
 })
 
 test('C-01: what a killed process was working on is due for the next one at once, and not when its lease has run out', async (t) => {

@@ -7,7 +7,7 @@ import type { Checkout } from '../../checkout/checkout.ts'
 import type { MisplacedPayment } from '../../checkout/misplaced-payment.ts'
 import { withoutClaim } from '../../checkout/paid-words.ts'
 import { answerRetired, purchase, refuse } from '../../checkout/purchase.ts'
-import { notLearned, unsure } from '../../checkout/refusal.ts'
+import { storeIsAnother, unsure } from '../../checkout/refusal.ts'
 import type { Challenger, Incoming, Rail, Resource } from '../../domain/rail.ts'
 import type { PaidRoute } from '../../domain/route.ts'
 import type { ToolDescription } from '../../domain/tool-description.ts'
@@ -123,7 +123,7 @@ async function sell(offered: OfferedTool, asked: Asked, paidOn: Rail): Promise<T
   } catch (error) {
     // Over HTTP this is a 400. Over MCP what cannot be read is answered like any other refused payment: one protocol's transport wants it.
     if (!isProblem(error, 'payment_payload_invalid') || error.status !== 400) throw error
-    if (await checkout.isInDoubt()) throw notLearned(error)
+    if (!(await checkout.store.isKnown())) throw storeIsAnother(error)
     return demand(offered, asked, error).catch((failure: unknown) => {
       // Where nothing is sold nobody is asked for another one, and what could not be read was not looked for.
       throw isProblem(failure) && failure.status < 500 ? failure : unsure(failure, false)

@@ -162,13 +162,13 @@ const ANY_RAIL = ''
 /** The store knows no such payment. `shown`: what the chain says of it; null where it is no name of a payment. */
 async function unclaimed(checkout: Checkout, reference: string, shown: ChainFinding | null): Promise<Problem> {
   const name = reference.slice(0, 80)
-  if (!(await mayHaveForgotten(checkout)))
+  if (!(await mayLackIt(checkout)))
     return shown?.kind === 'unknown'
       ? pending(reference)
       : new Problem('payment_not_found', `No payment ${name} was ever claimed here.`)
   return new Problem(
     'payment_not_found',
-    `No payment ${name} is known here, and this shop may have been put back to an earlier copy of its books: it may have bought before. Send the same payment again, and no other.`,
+    `No payment ${name} is known here, and the database of this shop was restored: it may have bought before. Send the same payment again, and no other.`,
     { taken: 'unknown', action: 'wait_same_credential' },
   )
 }
@@ -198,9 +198,9 @@ function boughtElsewhere({ paymentUrl }: Checkout, reference: string): Problem {
 /** Nobody asks for longer what became of a payment. */
 const ASKED_FOR_MS_MAX = 30 * 24 * 3_600_000
 
-/** A store that was put back knows no order since then, and of what was taken for one it knows only the names that the chain shows. */
-async function mayHaveForgotten({ isInDoubt, orders, clock }: Checkout): Promise<boolean> {
-  return (await isInDoubt()) || orders.mayHaveForgotten({ askedAt: clock.now() - ASKED_FOR_MS_MAX, place: null })
+/** A restored store lacks the last orders before it was restored. */
+async function mayLackIt({ store, clock }: Checkout): Promise<boolean> {
+  return store.restoredAt() > clock.now() - ASKED_FOR_MS_MAX || !(await store.isKnown())
 }
 
 /** Without a purchase, or after its order had been given up. */

@@ -39,8 +39,8 @@ export function createCredentialReader(options: {
       paysIn,
       proofDigest: proofDigest(payload),
       amount: BigInt(authorization.value),
-      // Its client has cut off what was left of a second.
-      askedAt: (Number(authorization.validBefore) + 1 - money.maxTimeoutSeconds) * 1000,
+      // Its client has cut off what was left of a second, so this is the earliest moment.
+      askedAt: (Number(authorization.validBefore) - money.maxTimeoutSeconds) * 1000,
       funds: 'authorized',
       content: payload,
       signedDigest: sha256Hex(signature.toLowerCase()),

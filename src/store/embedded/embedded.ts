@@ -1,5 +1,3 @@
-import { statSync } from 'node:fs'
-import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { claimFolder, type DataFolder } from '../../base/data-folder.ts'
 import type { Log } from '../../base/log.ts'
@@ -70,7 +68,6 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Backend> {
       keepsSessions: true,
       hosts: 1,
       description: `PostgreSQL ${version} embedded in ${dataDir}`,
-      filesBornAt: bornAt(dataDir),
       pool,
       ensureRoom: () => refuseFull(dataDir, roomBytesMin),
       freeBytes: () => freeBytes(dataDir),
@@ -80,14 +77,6 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Backend> {
     letGo()
     throw error
   }
-}
-
-/**
- * Nobody can set this time: a copy of the folder has another one, and the file is written in place for as long as it lives. A disk that does not keep
- * it says zero.
- */
-export function bornAt(dataDir: string): string {
-  return String(statSync(join(dataDir, 'pg/global/pg_control'), { bigint: true }).birthtimeNs)
 }
 
 function refuseFull(dataDir: string, roomBytesMin: number): void {

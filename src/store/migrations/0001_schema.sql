@@ -263,11 +263,7 @@ create table tills (
   created_at    timestamptz not null default now(),
   difference    numeric,
   seen_block    bigint,
-  reported_at   timestamptz,
-  -- In which copy of the store the books of this till were last held against the chain.
-  birth         text,
-  -- When money without an order was last set aside here.
-  set_aside_at  timestamptz
+  reported_at   timestamptz
 );
 
 -- Every transfer that ever reached a till, as the chain shows it, and what became of it.
@@ -320,15 +316,6 @@ create table missing_settlements (
 );
 create index missing_settlements_open on missing_settlements (till) where state <> 'landed';
 
--- Which process sells, and which history each has held its memory against.
-create table witnesses (
-  id      text primary key,
-  lineage text not null,
-  -- Something that it had written is missing.
-  lost    boolean not null,
-  seen_at timestamptz not null
-);
-
 -- ── sends ──
 -- Signed bytes before they leave the process: one row per nonce of a key, every version ever signed for it. Where a delivery or a refund was
 -- mined when its success was used: it is watched until it lies so deep that no chain drops it.
@@ -351,8 +338,8 @@ create table sends (
 create unique index sends_step on sends (order_id, step, chain_id, signer);
 create index sends_watched on sends (chain_id, landed_block) where landed_block is not null and not buried;
 
--- Every key that the shop ever started with, by what it was for. `counted` is how many transactions of it the chain had counted when the books
--- were last held against it. What was sent before `let_go` was written down, and deleted when its time was over.
+-- Every key that the shop ever started with, by what it was for. `counted` is how many transactions of it the chain had counted when the shop
+-- first sold with it, or first since the store was restored; null: not counted yet. What was sent before `let_go` was written down, and deleted when its time was over.
 create table signing_keys (
   chain_id  bigint not null,
   role      text not null,
@@ -791,6 +778,13 @@ create table store_mode (
   stamped_at timestamptz not null default now()
 );
 
+-- Which history the shop sells from, and when an operator last said that the store was restored. Null: never. A lineage of null: the server does not tell.
+create table store_history (
+  id          boolean primary key default true check (id),
+  lineage     text,
+  restored_at timestamptz
+);
+
 -- What was exported, and how far the bodies of orders have been let go of.
 create table retention (
   id             boolean primary key default true check (id),
@@ -813,17 +807,4 @@ exception
   when insufficient_privilege or undefined_function or feature_not_supported then
     return null;
 end
-$$;
-
--- When the rows of this store were written: by the transaction that wrote the first row it ever had. It stays the same through crashes, restarts,
--- vacuum and promoted standbys; a dump that is put back, or a copy made row by row, writes that row anew. Where the server tells, it is named too,
--- because a new server begins to count its transactions at the same number as any other.
-create function store_birth() returns text
-language sql
-stable
-as $$
-  select coalesce(split_part(store_lineage(), '/', 1) || '/' || split_part(store_lineage(), '/', 3) || '/', '') || xmin
-  from schema_migrations
-  order by name
-  limit 1
 $$;

@@ -4,10 +4,9 @@ import type { Order } from '../../domain/order.ts'
 import type { Payment, RailName } from '../../domain/rail.ts'
 import { isBlockedAddress } from '../blocked-payers.ts'
 import type { Database } from '../db.ts'
-import { lookAtStore } from '../lineage.ts'
+import { readHistory } from '../history.ts'
 import { isPausedRail } from '../sales-pauses.ts'
 import { statement } from '../statement.ts'
-import { areTillsPutBack, mayHaveForgotten } from '../tills/till-trust.ts'
 import { type Exposure, type TooExposed, tooExposed } from './exposure.ts'
 import { type HoldRefusal, holdRefusal } from './holds.ts'
 import { findByIdentities, firstOrder } from './known-payments.ts'
@@ -22,12 +21,8 @@ export type Presented = {
   readonly holds: readonly Hold[]
   readonly payment: Payment
   readonly idempotencyKey: string | null
-  /** The history that it belongs to; null where that cannot be told. */
-  readonly lineage: string | null
-  /** When its payer was asked for it; null where it does not say. */
-  readonly askedAt: number | null
-  /** The tills of its opener, which sells nothing while one of them is doubted. */
-  readonly tills: readonly string[]
+  /** When its payer was asked for it, in milliseconds, as the payment says. */
+  readonly askedAt: number
   readonly exposure: Exposure
 }
 
@@ -42,12 +37,8 @@ export type NotOpened =
   | { readonly kind: 'refused'; readonly code: ProblemCode }
   /** An earlier payment of this payer for this very request is unresolved. */
   | { readonly kind: 'in_doubt'; readonly order: Order }
-  /** This is not the store that this process knows: it may have forgotten which payments were spent. */
+  /** This is not the store that the shop was told to sell from, or it was restored after the payer had been asked. */
   | { readonly kind: 'moved' }
-  /** Another process has found that the store has forgotten purchases, and what was paid for them is not set aside yet. */
-  | { readonly kind: 'doubted' }
-  /** The shop asked for it before the store was restored: it may have bought something that this store has forgotten. */
-  | { readonly kind: 'forgotten' }
   | ({ readonly kind: 'held' } & HoldRefusal)
   /** Nothing is sold to this payer; nothing is sold on this rail. */
   | { readonly kind: 'blocked' | 'paused' }
@@ -94,9 +85,8 @@ export async function whyNotOpened(db: Database, presented: Presented): Promise<
   const known = await findByIdentities(db, payment.identities)
   // A payment that is known already hears of its order even when the shelf is empty by now: perhaps it emptied it.
   if (known) return { kind: 'known', order: known }
-  if (presented.lineage !== null && (await lookAtStore(db, [])).lineage !== presented.lineage) return { kind: 'moved' }
-  if (await areTillsPutBack(db, presented.tills)) return { kind: 'doubted' }
-  if (await mayHaveForgotten(db, { askedAt: presented.askedAt, place: payment })) return { kind: 'forgotten' }
+  const history = await readHistory(db)
+  if (!history.isKnown || history.restoredAt > presented.askedAt) return { kind: 'moved' }
   // A payer whose earlier money may have moved reads that first, whatever else speaks against them. Captured money is not refused for it.
   const earlier = payment.funds === 'authorized' ? await earlierPayment(db, presented) : null
   if (earlier) return earlier

@@ -5,15 +5,13 @@ import type { ToldEvent } from '../../domain/event.ts'
 import type { GoodName, SurfaceName } from '../../domain/good.ts'
 import type { Lease } from '../../domain/lease.ts'
 import type { Order } from '../../domain/order.ts'
-import { tillIdOf } from '../../domain/till.ts'
 import { isBlockedAddress } from '../blocked-payers.ts'
 import type { Database, Queryable, Transaction } from '../db.ts'
 import { isConflict, isForeignKeyViolation, isUniqueViolation } from '../fault.ts'
-import { ofLineage } from '../lineage.ts'
+import { IS_KNOWN_HISTORY, isRestoredSince } from '../history.ts'
 import { NOT_REFUSED } from '../refusals.ts'
 import { isPausedRail } from '../sales-pauses.ts'
 import { statement } from '../statement.ts'
-import { isAnyPutBack, mayBeForgotten } from '../tills/till-trust.ts'
 import { liabilities, openOrdersMaxOf, refundsToday, struckUntil } from './exposure.ts'
 import { begunBy, type HoldParameters, holdValues, inOrder, takenBy } from './holds.ts'
 import { type NotOpened, type Presented, UNRESOLVED, whyNotOpened } from './not-opened.ts'
@@ -52,14 +50,13 @@ const OPEN = statement<{ created_at: Date; lease: string }>(`
     insert into payment_identities (identity, handle, order_id)
     select identity, regexp_replace(identity, '^.*/', ''), $1
     from unnest($2::text[]) as identity
-    where ${ofLineage('$36')}
-      and not ${isAnyPutBack('$42')}
-      and not ${mayBeForgotten({ askedAt: '$38', till: '$39', files: '$40' })}
+    where ${IS_KNOWN_HISTORY}
+      and not ${isRestoredSince('$37')}
     on conflict (identity) do update
     set order_id = excluded.order_id,
         ${NOT_REFUSED}
     where payment_identities.refused_at is not null
-      and ($7 = 'captured' or $37 <> all (payment_identities.refused_for))
+      and ($7 = 'captured' or $36 <> all (payment_identities.refused_for))
     returning identity
   ), taken as (
     ${takenBy(HOLDS)}
@@ -80,7 +77,7 @@ const OPEN = statement<{ created_at: Date; lease: string }>(`
     set open_orders = exposures.open_orders + 1,
         promised = exposures.promised + excluded.promised
     where exposures.open_orders = 0
-       or (exposures.open_orders < ${openOrdersMaxOf('$12', '$25', '$41')} and exposures.promised + excluded.promised <= $26::numeric)
+       or (exposures.open_orders < ${openOrdersMaxOf('$12', '$25', '$38')} and exposures.promised + excluded.promised <= $26::numeric)
     returning payer
   ), opened as (
     insert into orders (
@@ -150,12 +147,9 @@ const TURN = statement(`
   select pg_advisory_xact_lock(hashtextextended($1, 0))`)
 
 async function tryToOpen(db: Database, opening: Opening, manner: Manner): Promise<OpenOutcome | null> {
-  const { filesBornAt: files } = db
   try {
     const opened =
-      manner === 'at_once'
-        ? await insert(db, opening, { manner, files })
-        : await db.transaction((tx) => insertInTurn(tx, opening, files))
+      manner === 'at_once' ? await insert(db, opening, manner) : await db.transaction((tx) => insertInTurn(tx, opening))
     return opened ?? (await whyNotOpened(db, opening))
   } catch (error) {
     const isRace = isForeignKeyViolation(error) || isUniqueViolation(error, 'orders_idempotency') || isConflict(error)
@@ -164,17 +158,13 @@ async function tryToOpen(db: Database, opening: Opening, manner: Manner): Promis
   }
 }
 
-async function insertInTurn(tx: Transaction, opening: Opening, files: string): Promise<OpenOutcome | null> {
+async function insertInTurn(tx: Transaction, opening: Opening): Promise<OpenOutcome | null> {
   const { network, asset } = opening.payment
   await tx.query(TURN, [`${network}/${asset}`])
-  return insert(tx, opening, { manner: 'in_turn', files })
+  return insert(tx, opening, 'in_turn')
 }
 
-async function insert(
-  queryable: Queryable,
-  opening: Opening,
-  { manner, files }: { readonly manner: Manner; readonly files: string },
-): Promise<OpenOutcome | null> {
+async function insert(queryable: Queryable, opening: Opening, manner: Manner): Promise<OpenOutcome | null> {
   const { payment, id, event, exposure } = opening
   const ahead = manner === 'in_turn' ? 0n : (AT_ONCE_MAX - 1n) * payment.amount
   const float = exposure.float === null ? null : exposure.float - ahead
@@ -211,13 +201,9 @@ async function insert(
     exposure.suspects,
     ...holdValues(opening.holds),
     inOrder(opening.holds).map(({ keptWhenDelivered = false }) => keptWhenDelivered),
-    opening.lineage,
     opening.shownForDigest,
     opening.askedAt,
-    tillIdOf(payment),
-    files,
     exposure.openOrdersMaxAtFirst,
-    opening.tills,
   ])
   const [row] = rows
   if (!row) return null

@@ -9,7 +9,6 @@ import { type Refusal, refusePayment } from '../refusals.ts'
 import { statement } from '../statement.ts'
 import { orphanedPayment } from '../tills/arrival-list.ts'
 import { missingOf } from '../tills/missing-settlements.ts'
-import { type AskedFor, mayHaveForgotten } from '../tills/till-trust.ts'
 import { countAttempt, holdRefund, markInDoubt, noteTry } from './attempts.ts'
 import { changeOrder, changeRefund, type OrderChange, type RefundChange } from './change.ts'
 import { findByIdentities, isAnyHandleKnown, isQuarantined } from './known-payments.ts'
@@ -31,8 +30,6 @@ export type Orders = {
   isQuarantined(identities: readonly string[]): Promise<boolean>
   /** Is any order or arrival known by a name that ends in one of these? */
   isAnyHandleKnown(handles: readonly string[]): Promise<boolean>
-  /** May a payment that the shop asked for then have bought something that this store has forgotten? */
-  mayHaveForgotten(asked: AskedFor): Promise<boolean>
   /**
    * Anything a payer may hold: order id, payment transaction, authorization nonce, challenge id, idempotency key. Only the orders whose name
    * could be chosen least freely: an order whose buyer gave it the name of another one is not found by it. Newest first; of those that were
@@ -119,7 +116,6 @@ export function createOrders(db: Database): Orders {
     byIdentities: (identities) => findByIdentities(db, identities),
     isQuarantined: (identities) => isQuarantined(db, identities),
     isAnyHandleKnown: (handles) => isAnyHandleKnown(db, handles),
-    mayHaveForgotten: (asked) => mayHaveForgotten(db, asked),
     async byReference(reference, shown = []) {
       const { rows } = await db.query(BY_REFERENCE, [reference, shown])
       return rows.map(({ identities, rank, ...row }) => ({

@@ -18,16 +18,12 @@ const IN_ROLE = statement<{ signer: Address }>(`
   order by last_used desc
   limit 100`)
 
-const KNOWN = statement<{
-  chain_id: string
-  signer: Address
-  known: string | null
-  roles: readonly string[]
-  is_counted: boolean
-}>(`
-  select k.chain_id, k.signer, array_agg(k.role) as roles, bool_or(k.counted is not null) as is_counted, greatest(
+const KNOWN = statement<{ chain_id: string; signer: Address; known: string | null }>(`
+  select k.chain_id, k.signer,
+         case when bool_or(k.counted is not null) then greatest(
            max(k.counted),
-           (select max(s.nonce) + 1 from sends s where s.chain_id = k.chain_id and s.signer = k.signer)) as known
+           (select max(s.nonce) + 1 from sends s where s.chain_id = k.chain_id and s.signer = k.signer))
+         end as known
   from signing_keys k
   group by k.chain_id, k.signer
   order by max(k.last_used) desc
@@ -58,11 +54,9 @@ export async function keysInRole(queryable: Queryable, chainId: number, role: st
 /** Every key that the shop ever had, and how many transactions of it are accounted for. */
 export async function knownKeys(queryable: Queryable): Promise<readonly KnownKey[]> {
   const { rows } = await queryable.query(KNOWN)
-  return rows.map(({ chain_id, signer, known, roles, is_counted }) => ({
+  return rows.map(({ chain_id, signer, known }) => ({
     chainId: Number(chain_id),
     signer,
-    roles,
-    isCounted: is_counted,
     known: known === null ? null : Number(known),
   }))
 }

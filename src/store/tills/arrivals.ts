@@ -4,10 +4,10 @@ import type { ToldEvent } from '../../domain/event.ts'
 import type { OrderStatus } from '../../domain/order.ts'
 import type { Arrival, ArrivalState } from '../../domain/till.ts'
 import type { Alongside, Database, Queryable } from '../db.ts'
+import { IS_KNOWN_HISTORY } from '../history.ts'
 import { assertWithin, type RefundBudget } from '../refund-budget.ts'
 import { statement } from '../statement.ts'
 import { takeName, unlessNameTaken } from './payment-name.ts'
-import { isAnyPutBack } from './till-trust.ts'
 
 export type ArrivalRow = {
   id: string
@@ -213,7 +213,7 @@ const CHANGE = statement<ArrivalRow>(`
         updated_at = now()
     where id = $1
       and state = $2
-      and not ($10::boolean and ${isAnyPutBack('array[till]')})
+      and (not $10::boolean or ${IS_KNOWN_HISTORY})
     returning *
   ), logged as (
     insert into events (subject, sequence, type, data)
@@ -254,7 +254,7 @@ export function changedArrival(arrival: Arrival, change: Omit<ArrivalChange, 'ev
 
 /**
  * State, event and claim together, or nothing. Null when it changed meanwhile, or when its name was taken a moment ago: then its payer
- * presented it after all. Nor does a refund begin by itself while its till is doubted: what it is for may have bought.
+ * presented it after all. Nor does a refund begin by itself on another store: what it is for may have bought.
  */
 export async function changeArrival(db: Database, arrival: Arrival, change: ArrivalChange): Promise<Arrival | null> {
   const { to, reason, orderId, refundTx, decidedBy, claim, event, budget, alongside } = change

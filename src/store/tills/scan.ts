@@ -2,28 +2,27 @@ import { newId, type Random } from '../../base/id.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Transfer } from '../../domain/till.ts'
 import type { Database, Queryable, Transaction } from '../db.ts'
-import { bornIn } from '../lineage.ts'
 import { statement } from '../statement.ts'
 import { crossOffShown, noteMissing } from './missing-settlements.ts'
 import { followMoved, MAY_MOVE } from './moved-transfers.ts'
 
 const ADD_TILL = statement(`
-  insert into tills (id, first_block, checked_block, birth)
-  values ($1, $2::bigint + 1, $2, ${bornIn('$3')})
+  insert into tills (id, first_block, checked_block)
+  values ($1, $2::bigint + 1, $2)
   on conflict (id) do nothing`)
 
 /** Once in so many seconds one scan goes further back than the others, on whichever replica. */
 const LOOK_BACK_SECONDS = 300
 const turnAt = (time: string) => `div(extract(epoch from ${time} - created_at), ${LOOK_BACK_SECONDS})`
 
-const TILL = statement<{ from_block: string; back_to_block: string; silent_seconds: number; is_doubted: boolean }>(`
+const TILL = statement<{ from_block: string; back_to_block: string; silent_seconds: number; is_restored: boolean }>(`
   select greatest(first_block, checked_block + 1 - $2::bigint) as from_block,
          greatest(first_block, checked_block + 1 - case
            when ${turnAt('now()')} = ${turnAt('alive_at')} then $2::bigint
-           else $4::bigint
+           else $3::bigint
          end) as back_to_block,
          extract(epoch from now() - alive_at)::float8 as silent_seconds,
-         coalesce(birth <> ${bornIn('$3')}, false) as is_doubted
+         coalesce(alive_at < (select restored_at from store_history), false) as is_restored
   from tills
   where id = $1`)
 
@@ -35,8 +34,8 @@ export type TillMark = {
   /** For how long no replica has read it. */
   readonly silentSeconds: number
   readonly isNew: boolean
-  /** The store is a copy of the one in which the till was last compared with the chain; or the till was not read for long; or an operator said so. */
-  readonly isDoubted: boolean
+  /** The store was restored since it was last read. */
+  readonly isRestored: boolean
 }
 
 /** Where the reading of a till goes on, so many blocks back from where it stopped; a new till begins after the block that it is asked for. */
@@ -45,18 +44,18 @@ export async function openTill(
   id: string,
   { after, again, seldom = again }: { after: () => Promise<bigint>; readonly again: bigint; readonly seldom?: bigint },
 ): Promise<TillMark> {
-  const values = [id, again.toString(), db.filesBornAt, seldom.toString()]
+  const values = [id, again.toString(), seldom.toString()]
   const read = async () => (await db.query(TILL, values)).rows[0]
   // It is new once, and read for ever.
   const known = await read()
-  const added = known ? 0 : (await db.query(ADD_TILL, [id, (await after()).toString(), db.filesBornAt])).rowCount
-  const { from_block, back_to_block, silent_seconds, is_doubted } = known ?? (await read())!
+  const added = known ? 0 : (await db.query(ADD_TILL, [id, (await after()).toString()])).rowCount
+  const { from_block, back_to_block, silent_seconds, is_restored } = known ?? (await read())!
   return {
     fromBlock: BigInt(from_block),
     backToBlock: BigInt(back_to_block),
     silentSeconds: silent_seconds,
     isNew: added === 1,
-    isDoubted: is_doubted,
+    isRestored: is_restored,
   }
 }
 
@@ -86,10 +85,7 @@ const DROP = statement(`
   where id = any ($1)
     and state not in ('refunding', 'refunded')`)
 
-/** The reason of an arrival in quarantine: the store may have forgotten its purchase. */
-export const QUARANTINE_REASON = 'It arrived while the books were not kept; it may have been spent already.'
-
-// A transfer that the chain shows again has its old state: one that an operator kept stays, and one in quarantine waits for an operator.
+// A transfer that the chain shows again has its old state: one that an operator kept stays.
 const INSERT = statement<{ id: string }>(`
   insert into arrivals (id, till, transaction, log_index, block_number, sender, amount, state)
   select id, $1, transaction, log_index, block_number, sender, amount, 'unclaimed'
@@ -100,12 +96,11 @@ const INSERT = statement<{ id: string }>(`
       state = case
         when arrivals.state <> 'dropped' then arrivals.state
         when arrivals.decided_by is not null then 'kept'
-        when arrivals.reason = $8 then 'held'
         else 'unclaimed'
       end,
       updated_at = now()
   where (arrivals.state = 'dropped' or arrivals.block_number <> excluded.block_number)
-    and ${MAY_MOVE('$9')}
+    and ${MAY_MOVE('$8')}
   returning id`)
 
 const ADVANCE = statement(`
@@ -203,7 +198,6 @@ async function record(
     transfers.map(({ blockNumber }) => blockNumber.toString()),
     transfers.map(({ sender }) => sender),
     transfers.map(({ amount }) => amount.toString()),
-    QUARANTINE_REASON,
     mayMoveFrom.toString(),
   ])
   await crossOffShown(tx, till, transfers)

@@ -5,7 +5,7 @@ import { USDC_ADDRESS } from '../../../src/devchain/rules.ts'
 import { openStore, type TestStore } from '../../support/database.ts'
 import { senderDesk, target } from '../../support/sender-desk.ts'
 
-// A refund that never landed does not count as what its nonce went to (E93). One that was mined and reverted has used its nonce itself.
+// A refund that never landed does not count as what its nonce went to. One that was mined and reverted has used its nonce itself.
 
 let store: TestStore
 before(async () => {

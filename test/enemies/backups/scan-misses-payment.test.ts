@@ -7,7 +7,6 @@ import { AT_ONCE, reconcileRail } from '../../operations/desk.ts'
 import { mppStranger, x402Stranger } from '../../operations/strangers.ts'
 import { startShop } from '../../support/shop.ts'
 import { startBetweenNodes } from '../support/stepped-shop.ts'
-import { buyAfterBackup, HELD, twoNodes } from './purchase-after-backup.ts'
 
 const TEMPO = 42431
 const AMOUNT = 700_000n
@@ -15,14 +14,6 @@ const AMOUNT = 700_000n
 const NOT_AGAIN = { ...AT_ONCE, rescanBlocks: 0n, lookBackBlocks: 0n }
 
 // The first of two nodes searches its blocks for transfers and finds none of the last ones: it is behind the one that told the newest block, or hides them.
-
-test('E87: a spent payment that the first of two nodes does not find does not buy again after a backup was put back', async (t) => {
-  const { shop, putBack, again } = await buyAfterBackup(t)
-  const meddler = createMeddler()
-  meddler.meddle('eth_getLogs', () => [])
-  const { url } = await putBack(twoNodes(shop, meddler))
-  assert.deepEqual(await again(url), HELD)
-})
 
 for (const strangerOf of [x402Stranger, mppStranger])
   test(`E87: orphaned money that the first of two nodes does not find goes back (${strangerOf.name})`, async (t) => {

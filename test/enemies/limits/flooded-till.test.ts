@@ -1,15 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { systemClock } from '../../../src/base/clock.ts'
-import { systemRandom } from '../../../src/base/id.ts'
-import { silentLog } from '../../../src/base/log.ts'
 import { transfersTo } from '../../../src/chain/transfers.ts'
-import { createLedgerGate } from '../../../src/checkout/ledger-gate.ts'
-import type { ReconcileContext } from '../../../src/checkout/reconcile-context.ts'
-import { createStoreMemory } from '../../../src/checkout/store-memory.ts'
-import type { Till } from '../../../src/domain/till.ts'
-import { openTill } from '../../../src/store/tills/scan.ts'
-import { openStore } from '../../support/database.ts'
 import { crowdedNode, TILL, TOKEN } from '../support/crowded-node.ts'
 
 // A transfer of one unit costs its sender next to nothing, and the till is public.
@@ -57,37 +48,3 @@ for (const [how, crowd] of [
     assert.equal(found.length, crowd.dust)
     assert.equal(rpc.doubtful(), 0)
   })
-
-test('E38: a shop whose till was flooded while it was down sells again', async (t) => {
-  const rpc = await crowdedNode(t, { dust: BEYOND_BYTES, blocks: 10 })
-  const store = await openStore('postgres')
-  t.after(() => store.drop())
-  const { db } = store
-  await openTill(db, 'till', { after: async () => 0n, again: 128n })
-  const till: Partial<Till> = {
-    id: 'till',
-    newestBlocks: async () => ({ lower: 130n, higher: 130n }),
-    transfers: async (from, to) => ({
-      transfers: await transfersTo(rpc, { token: TOKEN, to: TILL }, from, to),
-      toBlock: to,
-    }),
-    sinceBlock: null,
-  }
-  const context: Partial<ReconcileContext> = {
-    db,
-    tills: [till as Till],
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
-    policy: { rescanBlocks: 128n, silenceSecondsMax: 3_600 } as ReconcileContext['policy'],
-  }
-  const gate = createLedgerGate(context as ReconcileContext, {
-    countSends: async () => [],
-    memory: createStoreMemory(),
-    patienceMs: 0,
-  })
-  await gate.open(AbortSignal.abort())
-  gate.assertOpen()
-  const { rows } = await db.query<{ n: number }>('select count(*)::int as n from arrivals')
-  assert.deepEqual(rows, [{ n: BEYOND_BYTES }])
-})

@@ -3,11 +3,10 @@ import { after, before, describe, test } from 'node:test'
 import { readReceipt } from '../../../src/chain/receipt.ts'
 import { AnswerTooLarge } from '../../../src/chain/rpc.ts'
 import { TooLarge } from '../../../src/chain/transport.ts'
-import { doubtTills } from '../../../src/store/tills/till-trust.ts'
 import { orderCount, said } from '../../checkout/counter.ts'
 import { createMeddler } from '../../checkout/meddler.ts'
 import { challengeOf, credentialOf } from '../../checkout/mpp-wallet.ts'
-import { buyUrl, LOT, reconcileRail } from '../../operations/desk.ts'
+import { buyUrl, LOT } from '../../operations/desk.ts'
 import { mppStranger } from '../../operations/strangers.ts'
 import { post } from '../../support/buyers.ts'
 import { startShop, type TestShop } from '../../support/shop.ts'
@@ -61,19 +60,5 @@ describe('E39: a receipt that is too large to be read', () => {
     assert.deepEqual([answer.status, (await said(answer)).payment.taken], [202, 'unknown'])
     assert.equal(looksAt(hash), looks + 1)
     assert.equal(await orderCount(shop), orders)
-  })
-
-  test('keeps a store that was put back from selling for an hour, and no longer', async (t) => {
-    const stranger = await mppStranger(shop)
-    const hash = await stranger.give(1n)
-    t.after(enlarge(hash))
-    await doubtTills(shop.store.db)
-    await assert.rejects(reconcileRail(shop, stranger.rail), AnswerTooLarge)
-    await shop.store.db.query(`update arrivals set found_at = found_at - interval '1 hour'`)
-    await reconcileRail(shop, stranger.rail)
-    const { rows } = await shop.store.db.query('select state from arrivals where transaction = $1', [
-      hash.toLowerCase(),
-    ])
-    assert.deepEqual(rows, [{ state: 'dust' }])
   })
 })

@@ -3,7 +3,6 @@ import { after, before, describe, test } from 'node:test'
 import { usd } from '../../../src/base/money.ts'
 import type { EvmLog } from '../../../src/chain/receipt.ts'
 import type { Config } from '../../../src/config/config.ts'
-import { doubtTills } from '../../../src/store/tills/till-trust.ts'
 import { createMeddler } from '../../checkout/meddler.ts'
 import { challengeOf, credentialOf, type MppWallet, mppWallet, payingCall } from '../../checkout/mpp-wallet.ts'
 import { AT_ONCE, asOperator, buyUrl, LOT, LOT_PRICE, reconcileRail, TOMORROW } from '../../operations/desk.ts'
@@ -42,12 +41,6 @@ const present = ({ request, challenge }: Wanted, hash: string, url = buyUrl(shop
 const decide = async (transaction: string, decision: string) => {
   const [arrival] = await stateOf(transaction)
   return asOperator(shop, `/operator/arrivals/${arrival!.id}`, post({ decision, by: 'ada' }))
-}
-
-/** Nothing of it is in doubt, and has not been for an hour. */
-const trusted = async (stranger: Stranger) => {
-  await reconcileRail(shop, stranger.rail)
-  await shop.store.db.query('update tills set set_aside_at = null')
 }
 
 /** As long as a test wants it, the node that is asked for receipts is behind, and does not show this one. */
@@ -139,16 +132,6 @@ describe('E32: a payment whose receipt is not shown at the moment', () => {
     const back = (await rail.balance(shop, wallet.address)) - before
     assert.equal(back, answer.status === 200 ? 0n : LOT_PRICE, `${answer.status}, and ${back} went back`)
   })
-
-  test('buys nothing when it was set aside', async () => {
-    await pay()
-    await doubtTills(shop.store.db)
-    const show = hideReceipt(hash)
-    await reconcileRail(shop, rail).catch(() => {})
-    show()
-    await reconcileRail(shop, rail)
-    assert.equal((await present(wanted, hash)).status, 409)
-  })
 })
 
 for (const [name, come] of [
@@ -176,17 +159,6 @@ for (const [name, come] of [
       assert.equal((await stranger.rail.balance(shop, stranger.address)) - before, 0n)
       assert.equal((await stateOf(hash))[0]!.state, 'kept')
     })
-
-    test('waits for a person when it may have been spent already', async () => {
-      const hash = await stranger.give(DOLLAR)
-      await doubtTills(shop.store.db)
-      await reconcileRail(shop, stranger.rail)
-      assert.equal((await stateOf(hash))[0]!.state, 'held')
-      const before = await stranger.rail.balance(shop, stranger.address)
-      await hideAndShow()
-      assert.equal((await stranger.rail.balance(shop, stranger.address)) - before, 0n)
-      assert.equal((await stateOf(hash))[0]!.state, 'held')
-    })
   })
 
 for (const [name, come] of [
@@ -196,7 +168,7 @@ for (const [name, come] of [
   test(`E34: money on ${name} that the chain dropped together with its way back does not go back as well`, async () => {
     const stranger = await come(shop)
     const chain = name === 'x402' ? shop.chains.native : shop.chains.tempo
-    await trusted(stranger)
+    await reconcileRail(shop, stranger.rail)
     const had = await stranger.rail.balance(shop, stranger.address)
     const hash = await stranger.give(DOLLAR)
     await reconcileRail(shop, stranger.rail, AT_ONCE)
@@ -216,7 +188,7 @@ for (const [name, come] of [
 ] as const)
   test(`E33: money on ${name} that is mined again behind other transactions goes back once, and what was kept stays`, async () => {
     const stranger = await come(shop)
-    await trusted(stranger)
+    await reconcileRail(shop, stranger.rail)
     const kept = (await stranger.give(2n * DOLLAR)).toLowerCase()
     await reconcileRail(shop, stranger.rail, TOMORROW)
     assert.equal((await decide(kept, 'keep')).status, 200)

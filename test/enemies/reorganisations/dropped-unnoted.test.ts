@@ -18,7 +18,7 @@ function endingAt(db: Database, words: RegExp): Database {
   }) as Database['query']
   const transaction: Database['transaction'] = (work) =>
     db.transaction((tx) => work({ ...tx, query: endingAt(tx as unknown as Database, words).query } as typeof tx))
-  return { ...db, query, transaction, filesBornAt: db.filesBornAt } as Database
+  return { ...db, query, transaction } as Database
 }
 
 test('E80: a payment that the chain drops once more, as the process ends, is missing all the same', async (t) => {

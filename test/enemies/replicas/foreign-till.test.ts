@@ -4,7 +4,7 @@ import { startReconciler } from '../../../src/checkout/reconciler.ts'
 import { startShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 
-// Replicas need not have the same tills (E66). The jobs of all of them are in one table.
+// Replicas need not have the same tills. The jobs of all of them are in one table.
 
 test('E82: a replica that has not got a till does not keep its books from being kept by those that have', async (t) => {
   const shop = await startShop({ withoutWorker: true })

@@ -6,8 +6,6 @@ import { Secret } from '../../../src/base/secret.ts'
 import { noWaypoint, type Waypoint } from '../../../src/base/waypoint.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { createDevChain } from '../../../src/devchain/chain.ts'
-import { lookAtStore } from '../../../src/store/lineage.ts'
-import { refusePayment } from '../../../src/store/refusals.ts'
 import { testSmartWallet } from '../../artifacts/TestSmartWallet.ts'
 import { orderCount, verdict } from '../../checkout/counter.ts'
 import { createMeddler } from '../../checkout/meddler.ts'
@@ -21,7 +19,6 @@ import {
   type RailUnderTest,
   x402UnderTest,
 } from '../../support/credentials.ts'
-import { engines, openStore } from '../../support/database.ts'
 import { plainTransports, startShop, type TestShop } from '../../support/shop.ts'
 import { verifies } from '../../support/verifies.ts'
 
@@ -149,14 +146,6 @@ test('money that has come is not answered 402 because an authorization under the
   onOpen = () => db.query('delete from blocked_payers')
   assert.equal((await show(pushed)).status, 200)
 })
-
-for (const engine of engines)
-  test(`a payment that was refused is none that a store was seen to have, on the ${engine} engine`, async (t) => {
-    const { db, drop } = await openStore(engine)
-    t.after(drop)
-    await refusePayment(db, { identities: ['x402:1/2/a'], shownForDigest: 'one', code: 'payment_expired' })
-    assert.equal((await lookAtStore(db, ['x402:1/2/a'])).missing.length, 1)
-  })
 
 test('a stranger’s contract is not run for a payment that is refused anyway', async () => {
   const wallet = await smartWallet()
