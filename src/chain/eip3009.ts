@@ -3,8 +3,7 @@ import { fromHex, type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
 import { blockOrLatest } from './block-tag.ts'
 import { type CallTerms, OUT_OF_GAS, termsOf } from './contract.ts'
-import { logsByEach, logsSince } from './logs.ts'
-import { mayBeSaid } from './node-agreement.ts'
+import { logsSince } from './logs.ts'
 import type { EvmLog, Receipt } from './receipt.ts'
 import { ChainSilent, type Rpc, RpcError } from './rpc.ts'
 import { wordOfAddress, wordOfUint } from './words.ts'
@@ -96,19 +95,6 @@ export async function isAuthorizationUsed(
   block?: bigint,
 ): Promise<boolean> {
   return BigInt(await rpc.request<Hex>('eth_call', stateQuestion(token, { from, nonce }, block))) !== 0n
-}
-
-/** The same, for whoever is about to say that it was not: one node may be behind, or hide it, so all must say so, and two where there are two. */
-export async function isUsedByAny(
-  rpc: Rpc,
-  token: Address,
-  authorization: Pick<Authorization, 'from' | 'nonce'>,
-  block?: bigint,
-): Promise<boolean> {
-  if (await isAuthorizationUsed(rpc, token, authorization, block)) return true
-  if (rpc.second === null) return false
-  const answers = await rpc.everyone<Hex>('eth_call', stateQuestion(token, authorization, block))
-  return mayBeSaid(rpc, answers, (used) => BigInt(used) !== 0n)
 }
 
 function stateQuestion(
@@ -230,17 +216,6 @@ export function usedIn(
   )
   if (!succeeded || !trace) return null
   return trace.topics[0] === AUTHORIZATION_USED ? 'used' : 'cancelled'
-}
-
-/** Does any node show where it was used up? Asked before anybody says that it was not since then. */
-export async function isTracedByAny(
-  rpc: Rpc,
-  token: Address,
-  authorization: Pick<Authorization, 'from' | 'nonce'>,
-  fromBlock: bigint,
-): Promise<boolean> {
-  const shown = await logsByEach(rpc, tracesOf(token, authorization), fromBlock)
-  return mayBeSaid(rpc, shown, (logs) => logs.length > 0)
 }
 
 function tracesOf(token: Address, { from, nonce }: Pick<Authorization, 'from' | 'nonce'>): object {

@@ -1,9 +1,8 @@
 import { type Clock, msSince } from '../base/clock.ts'
 import { Problem } from '../base/problem.ts'
-import type { NodeRange } from '../domain/till.ts'
 import { blockTag } from './block-tag.ts'
 import type { NodeHead } from './nodes.ts'
-import { answerOrNull, ChainSilent, headOf, type RawHead, type Rpc } from './rpc.ts'
+import { ChainSilent, headOf, type RawHead, type Rpc } from './rpc.ts'
 
 type Head = NodeHead
 
@@ -25,23 +24,8 @@ export async function blockTime(rpc: Rpc, block: bigint): Promise<number> {
   return Number(found.timestamp) * 1000
 }
 
-/** The newest block of each of two nodes, where two answer: one may be behind, or make it up. */
-export function newestBlocks(rpc: Rpc): Promise<NodeRange> {
-  return askTwo(rpc, async (node) => (await node.newest()).number)
-}
-
-/** The newest block that is not later than this, in milliseconds; the first one, where all are. The earlier one, where two nodes do not say the same. */
+/** The newest block that is not later than this, in milliseconds; the first one, where all are. */
 export async function blockBefore(rpc: Rpc, time: number, newest: bigint): Promise<bigint> {
-  return (await askTwo(rpc, (node) => searchBefore(node, time, newest))).lower
-}
-
-async function askTwo(rpc: Rpc, ask: (node: Rpc) => Promise<bigint>): Promise<NodeRange> {
-  const first = await ask(rpc)
-  const other = rpc.second === null ? first : ((await answerOrNull(ask(rpc.second))) ?? first)
-  return first < other ? { lower: first, higher: other } : { lower: other, higher: first }
-}
-
-async function searchBefore(rpc: Rpc, time: number, newest: bigint): Promise<bigint> {
   const isLater = async (block: bigint) => (await blockTime(rpc, block)) > time
   let [low, later] = [newest, newest + 1n]
   // Mostly it is one of the last.

@@ -63,21 +63,8 @@ export async function logsSince(rpc: Rpc, filter: object, fromBlock: bigint): Pr
     const newest = BigInt(await rpc.request<string>('eth_blockNumber'))
     // A node that has not come so far has not said that there is nothing.
     if (newest < fromBlock) throw error
-    return logsIn(rpc, filter, fromBlock, newest).catch((refusal: unknown) => {
-      // It may have thrown these blocks away. Another one may keep more.
-      if (!isRefusal(refusal) || rpc.second === null) throw refusal
-      return logsSince(rpc.second, filter, fromBlock)
-    })
+    return logsIn(rpc, filter, fromBlock, newest)
   }
-}
-
-/** What each node shows by itself; undefined for those that gave no answer. */
-export function logsByEach(
-  rpc: Rpc,
-  filter: object,
-  fromBlock: bigint,
-): Promise<readonly (readonly EvmLog[] | undefined)[]> {
-  return Promise.all(rpc.each().map((node) => logsSince(node, filter, fromBlock).catch(() => undefined)))
 }
 
 function isRefusal(error: unknown): boolean {

@@ -1,5 +1,4 @@
-import type { Hash } from '../base/address.ts'
-import { fingerprint, type RawReceipt, type Receipt, readReceipts, receiptIn } from './receipt.ts'
+import { fingerprint, type Receipt, readReceipts, receiptIn } from './receipt.ts'
 import type { Rpc } from './rpc.ts'
 
 /** Does what a receipt shows count, for a payment of this size that has to lie this deep? */
@@ -9,8 +8,8 @@ export type SecondOpinion = (
 ) => Promise<boolean>
 
 /**
- * A node can make up a receipt as well as any other answer. From an amount on, a payment counts only when two nodes show the same receipt,
- * as deep as it has to be. Null: never asked. Where there is one node only there is nobody to ask.
+ * One provider is trusted, and a second one vouches for large payments: from an amount on, a payment counts only when two nodes show the same receipt, as
+ * deep as it has to be. Null: never asked.
  */
 export function secondOpinion(rpc: Rpc, fromAmount: bigint | null): SecondOpinion {
   return async (receipt, { amount, confirmations }) => {
@@ -36,31 +35,4 @@ export async function isAgreed(rpc: Rpc, receipt: Receipt, confirmations: bigint
     return BigInt(head) - blockNumber + 1n >= confirmations
   })
   return agreeing.length >= 2
-}
-
-/** Before anybody says that a transaction is not there, or did not go through, or not as it was meant: one node may be behind, or hide it. */
-export async function mayHaveSucceeded(
-  rpc: Rpc,
-  hash: Hash,
-  isMeant: (receipt: Receipt) => boolean = () => true,
-): Promise<boolean> {
-  const says = (raw: RawReceipt | null) => {
-    const receipt = raw && receiptIn(raw, hash)
-    return receipt?.succeeded === true && isMeant(receipt)
-  }
-  return mayBeSaid(rpc, await readReceipts(rpc, hash), says)
-}
-
-/** Have enough nodes answered to be believed when none of them says so? Two, where there are two: the first is nobody to be believed alone. */
-export function isAnswered({ second }: Rpc, answers: readonly unknown[]): boolean {
-  return answers.filter((one) => one !== undefined).length >= (second === null ? 1 : 2)
-}
-
-/** Does a node say so, or have too few answered to deny it? */
-export function mayBeSaid<Answer>(
-  rpc: Rpc,
-  answers: readonly (Answer | undefined)[],
-  says: (answer: Answer) => boolean,
-): boolean {
-  return !isAnswered(rpc, answers) || answers.some((one) => one !== undefined && says(one))
 }

@@ -1,16 +1,18 @@
 import { type Hash, sameAddress } from '../base/address.ts'
 import type { PaidOrder } from '../domain/rail.ts'
 import type { Transfer } from '../domain/till.ts'
-import { isAgreed } from './node-agreement.ts'
+import type { SecondOpinion } from './node-agreement.ts'
 import { type Receipt, readReceipt } from './receipt.ts'
 import type { Rpc } from './rpc.ts'
 import { transfersIn } from './transfers.ts'
 
-/** Does the chain show what an order was paid with, by two nodes where there are two? That its transaction is there does not say that it paid. */
-export async function isConfirmedByNodes(rpc: Rpc, order: Omit<PaidOrder, 'authorization'>): Promise<boolean> {
+/** Does the chain show what an order was paid with, a large payment by two nodes? That its transaction is there does not say that it paid. */
+export async function isPaymentShown(
+  { rpc, secondOpinion }: { readonly rpc: Rpc; readonly secondOpinion: SecondOpinion },
+  order: Omit<PaidOrder, 'authorization'>,
+): Promise<boolean> {
   const receipt = order.settlement && (await paidIn(rpc, order.settlement.transaction, order))
-  if (!receipt) return false
-  return rpc.second === null || isAgreed(rpc, receipt, 1n)
+  return receipt !== null && secondOpinion(receipt, { amount: order.amount, confirmations: 1n })
 }
 
 /** What a transaction has to have moved. */

@@ -22,8 +22,6 @@ export type Rpc = {
   ): Promise<readonly (Result | undefined)[]>
   /** Each node by itself, believed or not, for what takes more than one question. */
   each(): readonly Rpc[]
-  /** Each node that is not behind, by itself, in the order in which they are asked now: what one of them does not say no other one says for it. */
-  believed(): readonly Rpc[]
   /** Asks all but the node that `request` asks first; null where there is only one. */
   readonly second: Rpc | null
   /** How many of the nodes were silent or behind when they were last asked. */
@@ -120,7 +118,6 @@ export function createRpc({ chainId, transports, clock, meter = noChainMeter, he
           nodes.all.map((node) => askOne<Result>(node, { method, params, answerBytesMax }).catch(() => undefined)),
         ),
       each: () => nodes.all.map((node) => over(() => [node], null)),
-      believed: () => nodes.inOrder().map((node) => over(() => [node], null)),
       second,
       doubtful: () => nodes.standing().filter(({ isUp }) => !isUp).length,
       standing: nodes.standing,

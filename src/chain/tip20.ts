@@ -1,8 +1,7 @@
 import { type Address, checksumAddress, type Hash, sameAddress } from '../base/address.ts'
 import { type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
-import { logsByEach, logsSince } from './logs.ts'
-import { mayBeSaid } from './node-agreement.ts'
+import { logsSince } from './logs.ts'
 import type { EvmLog, Receipt } from './receipt.ts'
 import type { Rpc } from './rpc.ts'
 import { wordOfAddress } from './words.ts'
@@ -36,29 +35,6 @@ export async function findMemoTransfers(
   fromBlock: bigint,
 ): Promise<readonly MemoTransfer[]> {
   return (await logsSince(rpc, memosOf(token, { to, memo }), fromBlock)).map(read)
-}
-
-/** Does any node show such a transfer? Asked before anybody says that there is none: one may be behind, or hide it. */
-export async function isMemoShownByAny(
-  rpc: Rpc,
-  token: Address,
-  { to, memo, from, amount }: Omit<MemoTransfer, 'transaction'>,
-  fromBlock: bigint,
-): Promise<boolean> {
-  const isIt = (one: MemoTransfer) => one.amount === amount && sameAddress(one.from, from)
-  const answers = await memoTransfersByEach(rpc, token, { to, memo }, fromBlock)
-  return mayBeSaid(rpc, answers, (transfers) => transfers.some(isIt))
-}
-
-/** What each node shows by itself; undefined for those that gave no answer. */
-export async function memoTransfersByEach(
-  rpc: Rpc,
-  token: Address,
-  { to, memo }: Pick<MemoTransfer, 'to' | 'memo'>,
-  fromBlock: bigint,
-): Promise<readonly (readonly MemoTransfer[] | undefined)[]> {
-  const answers = await logsByEach(rpc, memosOf(token, { to, memo }), fromBlock)
-  return answers.map((logs) => logs?.map(read))
 }
 
 function memosOf(token: Address, { to, memo }: Pick<MemoTransfer, 'to' | 'memo'>): object {

@@ -56,7 +56,7 @@ export async function finishReturn(context: ReconcileContext, till: Till, arriva
   const { rail } = till
   const paid = asPaidOrder(arrival, till)
   const sent = await withExclusiveLease(context, arrival.id, (lease) =>
-    rail.refund(paid, lease, async () => (await till.isDeep(arrival)) && (await rail.isConfirmedByNodes(paid))),
+    rail.refund(paid, lease, async () => (await till.isDeep(arrival)) && (await rail.isPaymentShown(paid))),
   )
   const outcome = sent?.result ?? { kind: 'pending', detail: 'Somebody is at work on it right now.' }
   if (outcome.kind === 'pending') {

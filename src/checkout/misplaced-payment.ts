@@ -67,5 +67,5 @@ async function hasMoved(checkout: Checkout, { rail, credential }: Exclude<ShownP
   if (credential.funds === 'captured' || (await mayBeUnderWay(checkout, rail, credential))) return true
   if ((await orders.byIdentities(credential.identities)) !== null) return true
   if (await orders.isQuarantined(await rail.namesOf(credential))) return true
-  return (await landedInTime({ checkout, offer: { rail }, credential }, 'one')) !== null
+  return (await landedInTime({ checkout, offer: { rail }, credential })) !== null
 }

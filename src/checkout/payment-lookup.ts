@@ -2,7 +2,7 @@ import type { Hash } from '../base/address.ts'
 import { withinTime } from '../base/clock.ts'
 import { isProblem, Problem } from '../base/problem.ts'
 import { RpcError } from '../chain/rpc.ts'
-import type { Credential, NodeQuorum, Rail } from '../domain/rail.ts'
+import type { Credential, Rail } from '../domain/rail.ts'
 import type { Checkout } from './checkout.ts'
 import { unsure } from './refusal.ts'
 
@@ -18,9 +18,9 @@ type Shown = {
  * is that it is not known. So it is when nodes have thrown away the blocks in which it may be, or when none answers, because this is asked only
  * of payments that may have landed.
  */
-export async function landedInTime({ checkout, offer, credential }: Shown, quorum: NodeQuorum): Promise<Hash | null> {
+export async function landedInTime({ checkout, offer, credential }: Shown): Promise<Hash | null> {
   const { clock, limits } = checkout
-  const look = offer.rail.landed(credential, quorum).then((transaction) => ({ transaction }))
+  const look = offer.rail.landed(credential).then((transaction) => ({ transaction }))
   const seen = await withinTime(clock, limits.lookMsMax, look).catch((error: unknown) => {
     if (!(error instanceof RpcError)) throw isProblem(error) ? unsure(error, false) : error
     throw new Problem(

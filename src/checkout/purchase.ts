@@ -202,7 +202,7 @@ async function buyOrSendBack<Input extends JsonObject>(call: PaidCall<Input>): P
     if (!isProblem(error) || credential.funds === 'captured') throw error
     // Another store can say neither that it was not taken nor that it has bought nothing.
     if (!(await checkout.store.isKnown())) throw error.status === 402 ? storeIsAnother(error) : unsure(error, false)
-    const transaction = error.status === 402 ? await landedInTime(call, 'one') : null
+    const transaction = error.status === 402 ? await landedInTime(call) : null
     if (!transaction) throw error
     const detail = 'This payment is on the chain already and has bought nothing; it goes back to its payer.'
     throw await returnPayment(call, { transaction, detail, mayBeAnothers: true })
@@ -250,7 +250,7 @@ async function notSold<Input extends JsonObject>(call: PaidCall<Input>, detail: 
   const isCaptured = credential.funds === 'captured'
   // Before the look: a payment that landed before it expired is then seen by it.
   const isOver = !isCaptured && (await isSurelyOver(offer.rail, credential))
-  const transaction = await landedInTime(call, 'all')
+  const transaction = await landedInTime(call)
   if (transaction) return returnPayment(call, { transaction, detail, mayBeAnothers: false })
   if (isCaptured) return cannotLookNow()
   return isOver ? ranOut() : mayStillLand()

@@ -89,14 +89,9 @@ type TillScan = {
 async function scanTill(context: ReconcileContext, till: Till): Promise<TillScan> {
   const { db, policy, random, log } = context
   const { rescanBlocks: again, lookBackBlocks: seldom } = policy
-  const { lower, higher } = await till.newestBlocks()
-  // A height that one of two nodes makes up must not become the start of the next scan: blocks beyond the other node's height are read again then.
-  const head = higher - lower > again ? lower + again : higher
+  const head = await till.newestBlock()
   const mark = await openTill(db, till.id, { after: () => beginning(context, till), again, seldom })
-  // In blocks older than any reorganisation, a transfer that no node shows any more is neither dropped nor skipped: the scan waits for a node that has them.
-  const recent = head - 2n * again
-  const read: Till['transfers'] = (from, to) => (from < recent ? till.earlierTransfers : till.transfers)(from, to)
-  const { to, ...arrived } = await readBlocks(read, mark.fromBlock, head, async (step) => {
+  const { to, ...arrived } = await readBlocks(till.transfers, mark.fromBlock, head, async (step) => {
     const dropped = await recordScan(db, till.id, { ...step, mayMoveFrom: mark.fromBlock }, random)
     if (dropped.length > 0) log.error('the chain dropped payments', { till: till.id, ids: dropped })
   })
@@ -152,7 +147,7 @@ async function beginning({ db }: ReconcileContext, till: Till): Promise<bigint> 
   if (till.sinceBlock !== null) return till.sinceBlock - 1n
   const { network, asset } = till.rail
   const asked = await askedSince(db, { network, asset, payTo: till.payTo })
-  const { lower: newest } = await till.newestBlocks()
+  const newest = await till.newestBlock()
   if (asked === null) return newest
   const { at, agoMs } = asked
   // The clock of the store may be ahead of the chain's: the earlier of both is taken.

@@ -20,7 +20,7 @@ export async function refundByItself(run: OrderRun): Promise<OrderStep> {
   if (missing === 'lost')
     return forAPerson(run, 'The chain dropped its payment for good: there is no money to send back.')
   if (missing === 'open') return postpone(run, 'The chain does not show its payment at this moment.', POLL_MS_MAX)
-  if (!(await offer.rail.isConfirmedByNodes(order)))
+  if (!(await offer.rail.isPaymentShown(order)))
     return postpone(run, 'The chain, and each of two nodes, has to show its payment before it goes back.', POLL_MS_MAX)
   const { refundsPerDay: perDay, refundsPerPayer: count, receiverRefundPercent: percent } = checkout.limits
   // Captured money cannot be refused beforehand, so a payer who is refunded too often waits here.
@@ -95,7 +95,7 @@ export async function sendRefund(run: OrderRun): Promise<OrderStep> {
   const { orders, clock, log, waypoint } = checkout
   if (order.refund === null) throw new TypeError(`order ${order.id} is refunding without a refund`)
   const isByItself = order.refund.by === AUTOMATIC
-  const outcome = await offer.rail.refund(order, lease, async () => !isByItself || offer.rail.isConfirmedByNodes(order))
+  const outcome = await offer.rail.refund(order, lease, async () => !isByItself || offer.rail.isPaymentShown(order))
   await waypoint('refund.done')
   if (outcome.kind === 'pending') {
     const { detail } = outcome

@@ -61,7 +61,7 @@ async function assertNeverLanded<Input extends JsonObject>(call: PaidCall<Input>
       'This payment was given up on a network that this shop no longer looks at. If your wallet shows that it was made, ask the shop; else begin anew without it.',
       { taken: 'unknown', action: 'none' },
     )
-  const transaction = await landedInTime(call, 'all')
+  const transaction = await landedInTime(call)
   if (!transaction) return
   const detail = 'This payment landed after its order had been given up; it goes back to its payer.'
   throw await returnPayment(call, { transaction, detail, mayBeAnothers: false })

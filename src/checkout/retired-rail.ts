@@ -20,7 +20,7 @@ export async function refuseRetired<Input extends JsonObject>(call: PaidCall<Inp
   const why = `This shop takes no payments by ${label} in ${currency} on ${network} any more, and this one has bought nothing;`
   const isCaptured = credential.funds === 'captured'
   // A stranger may have settled the authorization on the chain.
-  const transaction = await landedInTime(meant, 'all')
+  const transaction = await landedInTime(meant)
   if (transaction) {
     const orphaned = { transaction, detail: `${why} it goes back to its sender.`, mayBeAnothers: isCaptured }
     throw await returnPayment({ checkout, offer }, orphaned)

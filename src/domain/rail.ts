@@ -241,9 +241,6 @@ export type RefundOutcome =
 /** Does the chain still show the payment that a refund gives back? */
 export type StillOwed = () => Promise<boolean>
 
-/** How many nodes have to say it: any `one`, or `all` that answer, and these must be enough. */
-export type NodeQuorum = 'one' | 'all'
-
 /** A payment protocol, open for business. The core knows nothing else of it; another one is a folder, and a line in `rails/rails.ts`. */
 export type Rail = RailTraits & {
   /** Public address of its routes. */
@@ -271,15 +268,12 @@ export type Rail = RailTraits & {
   identityOf(transfer: { readonly transaction: Hash; readonly logIndex: number }): Promise<string | null>
   /** Every name that the chain may show this payment by, also those that take work to compute. Asks no node. */
   namesOf(credential: Credential): Promise<readonly string[]>
-  /**
-   * The transaction by which this payment reached the till after all; null: there is none. Asked before a payer is told that nothing was taken: of
-   * `all` nodes when an order was given up, and then it throws Problem where too few answer; of `one` for a payment that never had an order.
-   */
-  landed(credential: Credential, quorum: NodeQuorum): Promise<Hash | null>
+  /** The transaction by which this payment reached the shop after all; null: there is none. Asked before a payer is told that nothing was taken. */
+  landed(credential: Credential): Promise<Hash | null>
   /** Has the authorization expired for good, by the chain's own clock, so that neither the shop nor a stranger can settle it any more? */
   isOver(credential: Credential): Promise<boolean>
-  /** Does the chain show the payment of this order, and do two nodes show the same where there are two? Asked before an automatic refund. */
-  isConfirmedByNodes(order: PaidOrder): Promise<boolean>
+  /** Does the chain show the payment of this order, a large one by two nodes? Asked before an automatic refund. */
+  isPaymentShown(order: PaidOrder): Promise<boolean>
   /** What a payer could pay with now: compared with all that they have authorized and not paid yet. */
   meansOf(payer: Address): Promise<bigint>
   /**

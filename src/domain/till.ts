@@ -20,9 +20,6 @@ export function isAlike(one: Pick<Transfer, 'sender' | 'amount'>, other: Pick<Tr
   return one.amount === other.amount && sameAddress(one.sender, other.sender)
 }
 
-/** A number as two nodes tell it; twice the same where only one answers. */
-export type NodeRange = { readonly lower: bigint; readonly higher: bigint }
-
 /** The transfers of some blocks, and the last block that a node could be read up to. */
 export type TillReading = { readonly transfers: readonly Transfer[]; readonly toBlock: bigint }
 
@@ -40,17 +37,14 @@ export type Till = {
   readonly rail: Rail
   /** Where the rail is paid, or was by an earlier configuration. */
   readonly payTo: Address
-  /** The newest block that each of two nodes has, where there are two. */
-  newestBlocks(): Promise<NodeRange>
+  newestBlock(): Promise<bigint>
   /** Every transfer to the till in these blocks, both included, as far as a node has them now. */
   transfers(fromBlock: bigint, toBlock: bigint): Promise<TillReading>
-  /** The same for old blocks: only from nodes that still have them. Some nodes answer for blocks they have thrown away that nothing was there. */
-  earlierTransfers(fromBlock: bigint, toBlock: bigint): Promise<TillReading>
   /** The transfers to the till in one transaction; none where the chain does not show it. */
   transfersOf(transaction: Hash): Promise<readonly Transfer[]>
-  /** Does any node show such transfers in it, or that it waits to be mined? True as well where too few nodes answer to deny it. */
+  /** Does any node show such transfers in it, or that it waits to be mined? True as well where no node answers. */
   mayBePaidBy(transaction: Hash): Promise<boolean>
-  /** Does enough of the chain stand on this transfer that it will not vanish again, and do two nodes show it where there are two? */
+  /** Does enough of the chain stand on this transfer that it will not vanish again, and does the chain show it still, a large one by two nodes? */
   isDeep(transfer: Transfer): Promise<boolean>
   /** When its block was made, in milliseconds. */
   timeOf(transfer: Pick<Transfer, 'blockNumber'>): Promise<number>

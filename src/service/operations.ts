@@ -111,8 +111,8 @@ const LOOK_BACK_BLOCKS = 2_000n
 export function createOperations(parts: OperationsParts): Operations {
   const { config, database, signers, rails, open, meter, clock, random, log, waypoint } = parts
   const { operations } = config
-  const { resolve = systemResolve, past, exchange } = parts
-  const tills = createTills({ rails, signers, ownKeys: parts.ownKeys, database, past, log })
+  const { resolve = systemResolve, exchange } = parts
+  const tills = createTills({ ...parts, secondOpinionFrom: operations.secondOpinionFrom })
   const reconcileContext = reconcileContextOf(parts, tills)
   const gate = storeGateOf(parts)
   const policy = { allowLoopback: operations.webhookLoopback }

@@ -2,10 +2,10 @@ import { type Address, type Hash, sameAddress } from '../base/address.ts'
 import type { Log } from '../base/log.ts'
 import { isProblem } from '../base/problem.ts'
 import { isContractCode, readCode } from '../chain/code.ts'
-import { blockBefore, blockTime, newestBlocks } from '../chain/head.ts'
-import { isAgreed, mayBeSaid, mayHaveSucceeded } from '../chain/node-agreement.ts'
-import { type Receipt, readReceipt } from '../chain/receipt.ts'
-import { transfersByAny, transfersByRemembering, transfersIn } from '../chain/transfers.ts'
+import { blockBefore, blockTime } from '../chain/head.ts'
+import { secondOpinion } from '../chain/node-agreement.ts'
+import { readReceipt, readReceipts, receiptIn } from '../chain/receipt.ts'
+import { transfersIn, transfersSoFar } from '../chain/transfers.ts'
 import { type PaidElsewhere, watchSends } from '../chain/watch.ts'
 import { isAlike, type Till, type Transfer, tillIdOf } from '../domain/till.ts'
 import { isConfirmed } from '../rails/confirmations.ts'
@@ -25,6 +25,8 @@ type TillParts = {
   /** What this shop asked for before. */
   readonly past: readonly ShopTerms[]
   readonly log: Log
+  /** From this amount on two nodes have to show what is sent back; null: never. */
+  readonly secondOpinionFrom: bigint | null
 }
 
 /** Where each rail's money arrives, and where it arrived by earlier configurations: whoever pays there has paid us. */
@@ -47,41 +49,46 @@ function tillsOf(
   const places = new Map([rail, ...earlier].map(({ payTo }) => [payTo.toLowerCase(), payTo]))
   const own = [...ownKeys, ...places.values()]
   const depth = { head, confirmations }
+  const opinion = secondOpinion(rpc, parts.secondOpinionFrom)
   const idOf = (payTo: Address) => tillIdOf({ network, asset, payTo })
   return [...places.values()].map((payTo) => ({
     id: idOf(payTo),
     rail,
     payTo,
     sinceBlock,
-    newestBlocks: () => newestBlocks(rpc),
-    transfers: (from, to) => transfersByAny(rpc, { token: asset, to: payTo }, from, to),
-    earlierTransfers: (from, to) => transfersByRemembering(rpc, { token: asset, to: payTo }, from, to),
+    newestBlock: async () => (await rpc.newest()).number,
+    transfers: (from, to) => transfersSoFar(rpc, { token: asset, to: payTo }, from, to),
     async transfersOf(transaction) {
       const receipt = await readReceipt(rpc, transaction)
       return receipt?.succeeded ? transfersIn(receipt, asset, [payTo]) : []
     },
     async mayBePaidBy(transaction) {
-      const waiting = await rpc.everyone<{ blockHash: Hash | null } | null>('eth_getTransactionByHash', [transaction])
-      if (mayBeSaid(rpc, waiting, (one) => one !== null && one.blockHash === null)) return true
-      return mayHaveSucceeded(rpc, transaction, (receipt) => transfersIn(receipt, asset, [payTo]).length > 0)
+      const [known, receipts] = await Promise.all([
+        rpc.everyone<{ blockHash: Hash | null } | null>('eth_getTransactionByHash', [transaction]),
+        readReceipts(rpc, transaction),
+      ])
+      const isAnswered = known.some((one) => one !== undefined) && receipts.some((raw) => raw !== undefined)
+      if (!isAnswered || known.some((one) => one?.blockHash === null)) return true
+      return receipts.some((raw) => {
+        const receipt = raw ? receiptIn(raw, transaction) : null
+        return receipt?.succeeded === true && transfersIn(receipt, asset, [payTo]).length > 0
+      })
     },
     async isDeep(arrival) {
       const { transaction, blockNumber, amount } = arrival
       if (!(await isConfirmed(depth, blockNumber, amount))) return false
-      if (rpc.second === null) return true
-      // What one node makes up moves no money, whatever the amount.
       const receipt = await readReceipt(rpc, transaction)
-      const shown = receipt?.succeeded ? transfersIn(receipt, asset, [payTo]) : []
-      const isThere = shown.some((one) => isSameTransfer(one, arrival))
-      return isThere && isAgreed(rpc, receipt!, BigInt(confirmations(amount)))
+      if (!receipt?.succeeded) return false
+      const isThere = transfersIn(receipt, asset, [payTo]).some((one) => isSameTransfer(one, arrival))
+      return isThere && opinion(receipt, { amount, confirmations: BigInt(confirmations(amount)) })
     },
     timeOf: ({ blockNumber }) => blockTime(rpc, blockNumber),
-    blockBefore: async (time) => blockBefore(rpc, time, (await newestBlocks(rpc)).lower),
+    blockBefore: async (time) => blockBefore(rpc, time, (await rpc.newest()).number),
     async isGone(payment, since) {
       if ((await chain.deepTime()) <= since) return false
       // Mined again, a transaction may move less than before.
-      const isIn = (receipt: Receipt) => transfersIn(receipt, asset, [payTo]).some((one) => isAlike(one, payment))
-      return !(await mayHaveSucceeded(rpc, payment.transaction, isIn))
+      const receipt = await readReceipt(rpc, payment.transaction)
+      return !receipt?.succeeded || !transfersIn(receipt, asset, [payTo]).some((one) => isAlike(one, payment))
     },
     landAgain: landerOf(database, signers),
     watchSends: watcherOf(parts, { till: idOf(payTo), network, asset, payTo }, all),

@@ -191,7 +191,7 @@ function open({ network, asset, currency, treasuryKey }: Money, { rpc, sender }:
     identityOf: async ({ transaction }) => identityOf(transaction),
     namesOf: async ({ identities }) => identities,
 
-    isConfirmedByNodes: async () => true,
+    isPaymentShown: async () => true,
     isOver: async () => false,
     async landed({ content }) {
       const hash = (content as Voucher).hash as Hash

@@ -106,17 +106,7 @@ export const mends: Readonly<Record<string, readonly Cut[]>> = {
       }`,
       to: 'if (!receipt) continue',
     },
-    // Later mends stand behind it: all are asked for the memo, and for a receipt from then, and the memo again before anybody hears 402.
-    {
-      file: 'src/rails/mpp/settlement.ts',
-      from: '(memo !== null && (await isMemoShownByAny(rpc, asset, { to, memo, from, amount }, BigInt(fromBlock))))',
-      to: 'false',
-    },
-    {
-      file: 'src/rails/mpp/settlement.ts',
-      from: 'if (!(await isRemembered(rpc, BigInt(fromBlock))))',
-      to: 'if (false)',
-    },
+    // The memo is asked for again before anybody hears 402.
     {
       file: 'src/rails/mpp/payment-search.ts',
       from: "if (memo === null || sender === null || !isGenuine(push.terms, credential, 'then')) return null",

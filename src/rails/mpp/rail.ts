@@ -4,7 +4,7 @@ import type { Random } from '../../base/id.ts'
 import { type JsonObject, stringify } from '../../base/json.ts'
 import { formatUsd, type Usd, usd } from '../../base/money.ts'
 import type { Secret } from '../../base/secret.ts'
-import { isConfirmedByNodes } from '../../chain/paid-transaction.ts'
+import { isPaymentShown } from '../../chain/paid-transaction.ts'
 import { receiptAround } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
@@ -84,14 +84,14 @@ export function mppRail(options: MppOptions): Rail {
     quoted: ({ content }, asked) => quoted(ways.push, content as MppCredential, asked),
     verify: (credential, asked) => verify(options, ways, credential, asked),
     namesOf: (credential) => namesOf(options, credential),
-    landed: (credential, word) => landed(options, ways.push, credential.content as MppCredential, word),
+    landed: (credential) => landed(options, ways.push, credential.content as MppCredential),
     // Nothing is taken that ends later.
     isOver: ({ content }) =>
       isOver(
         { clock, deepTime },
         { expiresAt: Date.parse((content as MppCredential).challenge.expires) + LATE_MS_MAX },
       ),
-    isConfirmedByNodes: (order) => isConfirmedByNodes(rpc, order),
+    isPaymentShown: (order) => isPaymentShown(options, order),
 
     async identityOf(transfer) {
       const memo = memoBehind(await receiptAround(rpc, transfer), asset, transfer.logIndex)

@@ -2,14 +2,13 @@ import { type Address, type Hash, sameAddress } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import type { Log } from '../../base/log.ts'
 import type { Waypoint } from '../../base/waypoint.ts'
-import { mayHaveSucceeded } from '../../chain/node-agreement.ts'
-import { pollUntil, type Receipt, readReceipt, recallReceipt } from '../../chain/receipt.ts'
+import { pollUntil, type Receipt, readReceipt } from '../../chain/receipt.ts'
 import { type Rpc, RpcError } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
-import { findMemoTransfers, isMemoShownByAny, type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
+import { findMemoTransfers, type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
 import { type ConfirmationRule, isIrrevocable, NOT_DEEP, settledOnceConfirmed } from '../confirmations.ts'
-import { foundByAny, isOver, isRemembered, lastSearchFrom } from '../last-look.ts'
+import { isOver } from '../last-look.ts'
 import { isBoundTo } from './memo.ts'
 
 /** What an open order keeps of its payment: enough to send it again, or to find it. Wiped as soon as the outcome is known. */
@@ -68,15 +67,14 @@ export function createChargeSettler(options: SettlerOptions): ChargeSettler {
   return {
     async settle(order) {
       const isLast = await isOver(options, order)
-      const stored = await searched(options, order, isLast)
-      const known = order.inDoubt ? await find(options, order, stored, isLast) : null
+      const stored = storedPayment(order)
+      const known = order.inDoubt ? await find(options, order, stored) : null
       if (known) return known
       const maySend = stored.raw !== null && clock.now() < order.expiresAt
       const refusal = maySend ? await broadcast(options, order, stored.raw!) : null
       await waypoint('send.broadcast')
       const receipt = await pollUntil(clock, refusal ? 0 : waitMs, () => readReceipt(rpc, stored.hash), rpc.heads)
-      const outcome =
-        (receipt && (await judge(options, order, receipt))) ?? (await byMemo(options, order, stored, isLast))
+      const outcome = (receipt && (await judge(options, order, receipt))) ?? (await byMemo(options, order, stored))
       if (outcome) return outcome
       // Mined, and it paid nothing. A block that is not deep may be replaced by one in which it does.
       if (receipt && !(await isIrrevocable(options, receipt, order.amount)))
@@ -90,15 +88,9 @@ export function createChargeSettler(options: SettlerOptions): ChargeSettler {
         }
       // Only the very first send can be refused for good: after one whose answer was lost, the bytes may be in some pool.
       if (refusal && !order.inDoubt) return { kind: 'refused', ...refusalOf(refusal) }
-      return absent(options, order, stored, isLast)
+      return absent(stored, isLast)
     },
   }
-}
-
-async function searched({ rpc }: SettlerOptions, order: PaidOrder, isLast: boolean): Promise<StoredPayment> {
-  const stored = storedPayment(order)
-  if (!isLast) return stored
-  return { ...stored, fromBlock: (await lastSearchFrom(rpc, order, BigInt(stored.fromBlock))).toString() }
 }
 
 /** What a transaction means for an order. Null: it is not this order's money. */
@@ -130,18 +122,13 @@ async function byMemo(
   options: SettlerOptions,
   order: PaidOrder,
   { memo, fromBlock }: StoredPayment,
-  isLast: boolean,
 ): Promise<SettleOutcome | null> {
   if (memo === null) return null
   const { rpc } = options
   const { amount, asset, payTo, payer } = order
-  const search = async (node: Rpc) => {
-    const found = await findMemoTransfers(node, asset, { to: payTo, memo }, BigInt(fromBlock))
-    const whole = found.filter((one) => one.amount === amount && sameAddress(one.from, payer))
-    return whole.length > 0 ? whole : null
-  }
-  for (const { transaction } of (isLast ? await foundByAny(rpc, search) : await search(rpc)) ?? []) {
-    const receipt = await receiptOf(rpc, transaction, isLast)
+  const found = await findMemoTransfers(rpc, asset, { to: payTo, memo }, BigInt(fromBlock))
+  for (const { transaction } of found.filter((one) => one.amount === amount && sameAddress(one.from, payer))) {
+    const receipt = await readReceipt(rpc, transaction)
     if (!receipt)
       return {
         kind: 'unknown',
@@ -156,41 +143,15 @@ async function byMemo(
 }
 
 /** Looks for this payment on the chain, by its hash and by its memo. Null: not there now. */
-async function find(
-  options: SettlerOptions,
-  order: PaidOrder,
-  stored: StoredPayment,
-  isLast: boolean,
-): Promise<SettleOutcome | null> {
-  const receipt = await receiptOf(options.rpc, stored.hash, isLast)
-  return (receipt && (await judge(options, order, receipt))) ?? byMemo(options, order, stored, isLast)
+async function find(options: SettlerOptions, order: PaidOrder, stored: StoredPayment): Promise<SettleOutcome | null> {
+  const receipt = await readReceipt(options.rpc, stored.hash)
+  return (receipt && (await judge(options, order, receipt))) ?? byMemo(options, order, stored)
 }
 
-/** Whoever looks for the last time may do so after hours. */
-function receiptOf(rpc: Rpc, hash: Hash, isLast: boolean): Promise<Receipt | null> {
-  return isLast ? recallReceipt(rpc, hash) : readReceipt(rpc, hash)
-}
-
-const FORGOTTEN =
-  'Too few nodes still have the blocks in which the payment may have landed; add an RPC address that keeps older ones.'
-
-/** Only the end of its time proves that it will never come. */
-async function absent(
-  { rpc }: SettlerOptions,
-  order: PaidOrder,
-  { hash, memo, fromBlock }: StoredPayment,
-  isLast: boolean,
-): Promise<SettleOutcome> {
+/** Only the end of its time proves that it will never come: it was over before the chain was asked. */
+function absent({ hash }: StoredPayment, isLast: boolean): SettleOutcome {
   if (!isLast)
     return { kind: 'unknown', detail: 'The chain has not said yet whether the payment landed.', transaction: hash }
-  // One node may be behind: "never" takes the word of all that can be asked.
-  const { asset, payTo: to, payer: from, amount } = order
-  if (
-    (await mayHaveSucceeded(rpc, hash)) ||
-    (memo !== null && (await isMemoShownByAny(rpc, asset, { to, memo, from, amount }, BigInt(fromBlock))))
-  )
-    return { kind: 'unknown', detail: 'Some nodes show the payment, and not all of them.', transaction: hash }
-  if (!(await isRemembered(rpc, BigInt(fromBlock)))) return { kind: 'unknown', detail: FORGOTTEN, transaction: hash }
   return {
     kind: 'refused',
     code: 'payment_expired',

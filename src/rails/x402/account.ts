@@ -41,6 +41,7 @@ function open(config: X402Config, access: ChainAccess, parts: RailParts): Rail {
   const { asset, network, assetName, assetVersion, payTo } = config
   const { chainId } = config.chain
   const treasury = access.sender(config.treasuryKey)
+  const opinion = secondOpinion(rpc, secondOpinionFrom)
   const reader = createSettlementReader({
     rpc,
     head,
@@ -49,7 +50,7 @@ function open(config: X402Config, access: ChainAccess, parts: RailParts): Rail {
     isBuried: treasury.isBuried,
     deepTime: treasury.deepTime,
     confirmations: confirmationsFor(config.confirmations),
-    secondOpinion: secondOpinion(rpc, secondOpinionFrom),
+    secondOpinion: opinion,
   })
   const maxTimeoutSeconds = limits.challengeTtlMs / 1000
   return x402Rail({
@@ -58,6 +59,7 @@ function open(config: X402Config, access: ChainAccess, parts: RailParts): Rail {
     currency: config.currency,
     serviceName,
     rpc,
+    secondOpinion: opinion,
     head,
     facilitator: createFacilitator(config, access, reader, parts),
     reader,

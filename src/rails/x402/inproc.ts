@@ -8,7 +8,7 @@ import { OUT_OF_GAS } from '../../chain/contract.ts'
 import {
   type Authorization,
   findAuthorization,
-  isUsedByAny,
+  isAuthorizationUsed,
   transferCall,
   transferRefusal,
   usedIn,
@@ -106,7 +106,7 @@ async function settle(options: InprocOptions, order: PaidOrder, lease: Lease): P
   // The node that was just asked may be behind the one that showed the receipt; as of that one's block, or a later one, there is no doubt. And as of
   // one that two nodes have: of a block that it has not got the other one would never say anything.
   const number = await newestShared(rpc)
-  const isUsed = async (block?: bigint) => isUsedByAny(rpc, asset, stored.authorization, block)
+  const isUsed = async (block?: bigint) => isAuthorizationUsed(rpc, asset, stored.authorization, block)
   if (number === null || number < state.receipt.blockNumber || (await isUsed(number))) return USED
   const refusal = await whyReverted(options, order, call, state.receipt)
   // Somebody may have brought it to the chain meanwhile: the next look will find it.

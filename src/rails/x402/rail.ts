@@ -5,7 +5,8 @@ import type { JsonObject } from '../../base/json.ts'
 import { formatUsd, type Usd, usd } from '../../base/money.ts'
 import { authorizationBehind } from '../../chain/eip3009.ts'
 import type { HeadSource } from '../../chain/head.ts'
-import { isConfirmedByNodes } from '../../chain/paid-transaction.ts'
+import type { SecondOpinion } from '../../chain/node-agreement.ts'
+import { isPaymentShown } from '../../chain/paid-transaction.ts'
 import { receiptAround } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
@@ -30,6 +31,7 @@ type X402Options = {
   /** Shown to payers and crawlers, at most 32 characters of ASCII. */
   readonly serviceName: string
   readonly rpc: Rpc
+  readonly secondOpinion: SecondOpinion
   readonly head: HeadSource
   readonly facilitator: Facilitator
   readonly reader: SettlementReader
@@ -87,10 +89,10 @@ export function x402Rail(options: X402Options): Rail {
     },
 
     namesOf: async ({ identities }) => identities,
-    landed: ({ content }, word) => reader.landed((content as Payload).payload.authorization, word),
+    landed: ({ content }) => reader.landed((content as Payload).payload.authorization),
     isOver: ({ content }) =>
       reader.isOver({ expiresAt: Number((content as Payload).payload.authorization.validBefore) * 1000 }),
-    isConfirmedByNodes: (order) => isConfirmedByNodes(rpc, order),
+    isPaymentShown: (order) => isPaymentShown(options, order),
     settle: (order, lease) => facilitator.settle(order, lease),
     receipt: ({ transaction, network, payer }) => response({ success: true, transaction, network, payer }),
 

@@ -6,18 +6,16 @@ import {
   type Authorization,
   findAuthorization,
   isAuthorizationUsed,
-  isTracedByAny,
-  isUsedByAny,
   moves,
   paidBy,
   usedIn,
 } from '../../chain/eip3009.ts'
-import { type Receipt, readReceipt, recallReceipt } from '../../chain/receipt.ts'
+import { type Receipt, readReceipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
-import type { NodeQuorum, PaidOrder, SettleOutcome } from '../../domain/rail.ts'
+import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
 import { type ConfirmationRule, isIrrevocable, NOT_DEEP, settledOnceConfirmed } from '../confirmations.ts'
-import { foundByAny, isOver, isRemembered, lastSearchFrom } from '../last-look.ts'
+import { isOver } from '../last-look.ts'
 import { unknownPaymentStart } from '../search-start.ts'
 
 /** What an open order keeps of its payment. Wiped as soon as the outcome is known. */
@@ -36,7 +34,7 @@ export type SettlementReader = {
   /** Judges one receipt: only logs of the token itself count, never what somebody answered. */
   judge(order: PaidOrder, receipt: Receipt): Promise<SettleOutcome | null>
   /** The transaction in which this authorization moved its money, if it did. */
-  landed(authorization: Authorization, quorum: NodeQuorum): Promise<Hash | null>
+  landed(authorization: Authorization): Promise<Hash | null>
   /** Will the chain never say anything else about this order's payment than this receipt? */
   isIrrevocable(order: PaidOrder, receipt: Receipt): Promise<boolean>
   /** Is its time over for good? The chain's own counts: ours may be wrong, and only a node that has passed the end can say that a payment never came. */
@@ -75,21 +73,13 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
       const { authorization, fromBlock } = storedPayment(order)
       if (!(await isAuthorizationUsed(rpc, asset, authorization))) return null
       const isLast = await isOver(options, order)
-      const since = isLast ? await lastSearchFrom(rpc, order, BigInt(fromBlock)) : BigInt(fromBlock)
-      const search = (node: Rpc) => findAuthorization(node, asset, authorization, since)
-      // Whoever looks for the last time may do so after hours.
-      const transaction = isLast ? await foundByAny(rpc, search) : await search(rpc)
-      const receipt = transaction && (await (isLast ? recallReceipt : readReceipt)(rpc, transaction))
+      const transaction = await findAuthorization(rpc, asset, authorization, BigInt(fromBlock))
+      const receipt = transaction && (await readReceipt(rpc, transaction))
       const outcome = receipt && (await judge(order, receipt))
       if (outcome) return outcome
       const trace = receipt && usedIn(receipt, asset, authorization)
       // A block that is taken back may be followed by one in which our own transaction was first.
-      const isCertain = trace
-        ? await isIrrevocable(options, receipt, order.amount)
-        : transaction === null &&
-          isLast &&
-          !(await isTracedByAny(rpc, asset, authorization, since)) &&
-          (await isRemembered(rpc, since))
+      const isCertain = trace ? await isIrrevocable(options, receipt, order.amount) : transaction === null && isLast
       const hasFailed = trace !== null && !moves(receipt!, asset, authorization)
       if (isCertain && trace === 'cancelled')
         return {
@@ -114,13 +104,14 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
       }
     },
 
-    landed: (authorization, quorum) => landed(options, authorization, quorum),
+    landed: (authorization) => landed(options, authorization),
 
     async absent(order, refusal, transaction) {
       if (refusal) return { kind: 'refused', ...refusal }
       if (!(await isOver(options, order)))
         return { kind: 'unknown', detail: 'The chain has not said yet whether the payment landed.', transaction }
-      if (await isUsedByAny(rpc, asset, storedPayment(order).authorization))
+      // After its time was over, so this look is the last word.
+      if (await isAuthorizationUsed(rpc, asset, storedPayment(order).authorization))
         return { kind: 'unknown', detail: USED_UNSEEN, transaction }
       return {
         kind: 'refused',
@@ -131,10 +122,9 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
   }
 }
 
-async function landed(options: ReaderOptions, authorization: Authorization, quorum: NodeQuorum): Promise<Hash | null> {
+async function landed(options: ReaderOptions, authorization: Authorization): Promise<Hash | null> {
   const { rpc, head, asset } = options
-  const isUsed = quorum === 'one' ? isAuthorizationUsed : isUsedByAny
-  if (!(await isUsed(rpc, asset, authorization))) return null
+  if (!(await isAuthorizationUsed(rpc, asset, authorization))) return null
   const { number } = await head.fresh()
   const fromBlock = unknownPaymentStart(number)
   const transaction = await findAuthorization(rpc, asset, authorization, fromBlock)

@@ -269,7 +269,7 @@ create table tills (
 -- Every transfer that ever reached a till, as the chain shows it, and what became of it.
 create table arrivals (
   id           text primary key,
-  till         text not null references tills (id),
+  till         text not null,
   transaction  text not null,
   log_index    integer not null,
   block_number bigint not null,

@@ -9,7 +9,7 @@ import { x402UnderTest as rail } from '../../support/credentials.ts'
 import { AS_FAR_AS_IT_CAN_MS, startShop } from '../../support/shop.ts'
 import { step, withChains } from '../support/stepped-shop.ts'
 
-// Where a used payment is searched from when its time is over is told by when its order was opened, by the clock of the store (E90). That one may be
+// Where a used payment is searched from when its time is over is told by when its order was opened, by the clock of the store. That one may be
 // minutes ahead of the chain's.
 
 test('E96: a payment that a stranger carried is not said to be spent elsewhere because the clock of the store is ahead', async (t) => {

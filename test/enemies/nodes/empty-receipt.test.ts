@@ -16,7 +16,7 @@ import { addressWord } from '../../support/hex-words.ts'
 import { startShop } from '../../support/shop.ts'
 import { drop, step } from '../support/stepped-shop.ts'
 
-// E79, and both nodes show the transaction that is said to have paid: what they do not show is that it paid.
+// Both nodes show the transaction that is said to have paid: what they do not show is that it paid.
 
 for (const nodes of [1, 2])
   test(`E85: a payment that reverts after a reorganisation is not sent back, by the word of ${nodes} honest nodes`, async (t) => {

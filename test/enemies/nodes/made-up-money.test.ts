@@ -3,21 +3,17 @@ import { type TestContext, test } from 'node:test'
 import { keccak256, toBytes } from 'viem'
 import type { Hex } from '../../../src/base/hex.ts'
 import { parseUsd } from '../../../src/base/money.ts'
-import { said } from '../../checkout/counter.ts'
 import { createMeddler } from '../../checkout/meddler.ts'
-import { challengeOf, credentialOf, memoOf } from '../../checkout/mpp-wallet.ts'
-import { AT_ONCE, buyUrl, LOT, reconcileRail } from '../../operations/desk.ts'
-import { fundedWallet, post } from '../../support/buyers.ts'
-import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../../support/credentials.ts'
+import { AT_ONCE, reconcileRail } from '../../operations/desk.ts'
+import { fundedWallet } from '../../support/buyers.ts'
+import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../../support/credentials.ts'
 import { addressWord, numberWord } from '../../support/hex-words.ts'
 import { startShop } from '../../support/shop.ts'
-import { step } from '../support/stepped-shop.ts'
 
 // The node that is asked first belongs to an enemy, and shows a transfer to the till that nobody made.
 
 const AMOUNT = 150_000_000n
 const TRANSFER = keccak256(toBytes('Transfer(address,address,uint256)'))
-const WITH_MEMO = keccak256(toBytes('TransferWithMemo(address,address,uint256,bytes32)'))
 const MADE_UP = keccak256(toBytes('made up'))
 
 async function startWithLiar(t: TestContext, rail: RailUnderTest) {
@@ -60,33 +56,3 @@ for (const rail of [x402UnderTest, mppPullUnderTest])
     for (let look = 0; look < 3; look++) await reconcileRail(shop, rail, AT_ONCE)
     assert.equal((await rail.balance(shop, thief.address)) - before, 0n)
   })
-
-test('E79: a payment that only one of two nodes shows, and that buys nothing, is not sent back', async (t) => {
-  const meddler = createMeddler()
-  const shop = await startShop({
-    withoutWorker: true,
-    wrapTransport: (chainId, transport) => [meddler.wrap(chainId, transport), transport],
-  })
-  t.after(() => shop.stop())
-  const thief = await fundedWallet(shop)
-  const request = { ...LOT, beneficiary: thief.address }
-  const challenge = challengeOf(await fetch(buyUrl(shop, mppPushUnderTest), post(request)))
-  const { tempo } = shop.chains
-  const { currency, recipient } = shop.config.mpp!
-  const place = { blockNumber: await tempo.request({ method: 'eth_blockNumber' }), transactionHash: MADE_UP }
-  const data = numberWord(90_000_000n)
-  const parties = [addressWord(thief.address), addressWord(recipient)]
-  const logs = [
-    { ...place, address: currency.address, topics: [TRANSFER, ...parties], data, logIndex: '0x0' },
-    { ...place, address: currency.address, topics: [WITH_MEMO, ...parties, memoOf(challenge)], data, logIndex: '0x1' },
-  ]
-  const receipt = { ...place, blockHash: numberWord(1n), status: '0x1', from: thief.address, logs }
-  meddler.meddle('eth_getTransactionReceipt', ([hash], ask) => (hash === MADE_UP ? receipt : ask()))
-  const before = await mppPushUnderTest.balance(shop, thief.address)
-  const credential = credentialOf(challenge, { type: 'hash', hash: MADE_UP })
-  const { orderId } = await said(
-    await fetch(buyUrl(shop, mppPushUnderTest), post(request, { [mppPushUnderTest.header]: credential })),
-  )
-  for (let look = 0; orderId && look < 5; look++) await step(shop, orderId)
-  assert.equal((await mppPushUnderTest.balance(shop, thief.address)) - before, 0n)
-})
