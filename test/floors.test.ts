@@ -35,7 +35,7 @@ const doors: readonly { readonly door: RegExp; readonly rooms: readonly string[]
   // The stock servers that we are measured against run on it; the service does not.
   { door: /^hono(\/|$)|^@hono\//, rooms: [] },
   { door: /^viem(\/|$)/, rooms: ['chain', 'rails', 'devchain', 'sandbox', 'cli'] },
-  { door: /^ox(\/|$)/, rooms: ['devchain', 'rails'] },
+  { door: /^ox(\/|$)/, rooms: ['chain', 'devchain', 'rails'] },
   { door: /^mppx(\/|$)|^@x402\//, rooms: ['rails'] },
   { door: /^pg$|^@electric-sql\//, rooms: ['store'] },
   { door: /^@ethereumjs\//, rooms: ['devchain'] },

@@ -40,7 +40,7 @@ const TRANSFER_BY_VRS = selector(
 const TRANSFER_BY_BYTES = selector('transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)')
 const AUTHORIZATION_STATE = selector('authorizationState(address,bytes32)')
 
-type Domain = {
+export type Domain = {
   readonly name: string
   readonly version: string
   readonly chainId: number
@@ -55,6 +55,11 @@ export function domainSeparator({ name, version, chainId, token }: Domain): Uint
 
 /** What the payer's wallet signed. */
 export function authorizationDigest(domain: Uint8Array, authorization: Authorization): Uint8Array {
+  return keccak256(authorizationBytes(domain, authorization))
+}
+
+/** The bytes that are hashed and signed (EIP-712). */
+export function authorizationBytes(domain: Uint8Array, authorization: Authorization): Uint8Array {
   const { from, to, value, validAfter, validBefore, nonce } = authorization
   const words = [
     wordOfAddress(from),
@@ -65,7 +70,7 @@ export function authorizationDigest(domain: Uint8Array, authorization: Authoriza
     nonce.slice(2),
   ]
   const struct = keccak256(Buffer.concat([TRANSFER_TYPE, Buffer.from(words.join(''), 'hex')]))
-  return keccak256(Buffer.concat([Buffer.from([0x19, 0x01]), domain, struct]))
+  return Buffer.concat([Buffer.from([0x19, 0x01]), domain, struct])
 }
 
 /** Contract wallets sign with bytes of any length, which need the newer overload; plain keys use the older, cheaper one. */
@@ -213,6 +218,17 @@ export async function findAuthorization(
 ): Promise<Hash | null> {
   const logs = await logsSince(rpc, tracesOf(token, { from, nonce }), fromBlock)
   return logs[0] ? (logs[0].transactionHash.toLowerCase() as Hash) : null
+}
+
+/** The same, as far as any node shows it. */
+export async function findAuthorizations(
+  rpc: Rpc,
+  token: Address,
+  { from, nonce }: Pick<Authorization, 'from' | 'nonce'>,
+  fromBlock: bigint,
+): Promise<readonly Hash[]> {
+  const shown = await logsByEach(rpc, tracesOf(token, { from, nonce }), fromBlock)
+  return shown.flatMap((logs) => (logs ?? []).map((log) => log.transactionHash.toLowerCase() as Hash))
 }
 
 /** What a transaction did with an authorization; null: nothing. A node may name any, so the receipt tells and not the log that led there. */

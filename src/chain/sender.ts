@@ -1,6 +1,6 @@
-import type { Address, Hash } from '../base/address.ts'
+import type { Address } from '../base/address.ts'
 import { noWaypoint } from '../base/waypoint.ts'
-import type { Call, LandedStep, Send } from '../domain/journal.ts'
+import type { Call, KeyedPlace, LandedStep, Send } from '../domain/journal.ts'
 import type { Lease } from '../domain/lease.ts'
 import { deepTime, isReceiptBuried } from './burial.ts'
 import type { CallTerms } from './contract.ts'
@@ -9,9 +9,9 @@ import { cancel, signAway } from './lane/cancel.ts'
 import { assertClear, assertFunded, tend } from './lane/clear.ts'
 import { follow } from './lane/follow.ts'
 import { tendFront } from './lane/front.ts'
+import { pushKeyed, sendKeyed } from './lane/keyed.ts'
 import { createLane, type Errand, type Lane, type LaneOptions, laneOfKey } from './lane/lane.ts'
 import { countedBeyond } from './lane/nonce.ts'
-import { adoptLost, isJournalShort } from './lane/recover.ts'
 import { payableFees, signAndRecord } from './lane/sign.ts'
 import { type SendState, stateOf } from './lane/state.ts'
 import type { Receipt } from './receipt.ts'
@@ -22,6 +22,9 @@ export type Sender = {
   readonly address: Address
   /** Signs, writes down, broadcasts, waits. At most one transaction per order and step, however often it is called. */
   send(errand: Errand, call: Call): Promise<SendState>
+  /** The same on Tempo, in a row of nonces that belongs to this step alone. */
+  sendKeyed(errand: Errand, call: Call, place: KeyedPlace): ReturnType<typeof sendKeyed>
+  pushKeyed(lease: Lease, send: Send): Promise<SendState>
   /** Sends the bytes of a step once more, if they are still missing, and waits. */
   resume(errand: Errand): Promise<SendState>
   /** What became of a transaction, whichever key signed it, without sending anything new. */
@@ -38,12 +41,8 @@ export type Sender = {
   isOwn(send: Send): boolean
   /** This key, and every other that was ever ours in the same role on this chain. */
   keysInRole(role: string): Promise<readonly Address[]>
-  /** Are there transactions of a key of ours that the journal does not know? Then it has lost some, or the key had a past of its own. */
-  hasLost(key: Address): Promise<boolean>
   /** How many transactions of a key of ours the chain has counted. More than are known only when two looks agree. */
   counted(key: Address, known: number | null): Promise<number>
-  /** One of these transactions may be a step of a key that the journal has lost: then it is written down, as if it had always been there. */
-  adopt(errand: Errand, call: Call, candidates: readonly Hash[], key?: Address): Promise<boolean>
   /** The success of a step, for whoever writes it down with what it was for. */
   landed(step: string, receipt: Receipt): LandedStep
   /** The success of a step was used; from now on it is watched. */
@@ -81,6 +80,8 @@ export function createSender(options: SenderOptions): Sender {
     chainId,
     address: signer,
     send: (errand, call) => send(lane, errand, call),
+    sendKeyed: (errand, call, place) => sendKeyed(lane, errand, call, place),
+    pushKeyed: (lease, one) => pushKeyed(lane, lease, one),
     resume: (errand) => resume(lane, errand),
     look: (one) => stateOf(laneOf(one.signer), one),
     async remind(one) {
@@ -95,9 +96,7 @@ export function createSender(options: SenderOptions): Sender {
     sendsOf: journal.ofOrder,
     isOwn: (one) => one.chainId === chainId && one.signer === signer,
     keysInRole: async (role) => [...new Set([signer, ...(await journal.keysInRole(chainId, role))])],
-    hasLost: (key) => isJournalShort(laneOf(key)),
     counted: (key, known) => countedBeyond(laneOf(key), known),
-    adopt: (errand, call, candidates, key = signer) => adoptLost(laneOf(key), errand, call, candidates),
     landed: (step, { transactionHash: hash, blockNumber, blockHash }) => ({
       chainId,
       signer,

@@ -41,15 +41,17 @@ export async function beginReturn(
   }
 }
 
-/**
- * Journaled under the arrival's own id: however often this runs, one transfer leaves. While a key is rotated, two replicas may sign with a key each,
- * and each has to see what the other signed: so the operator's call and the reconciler take turns, by an exclusive lease.
- */
+/** However often this runs, one transfer leaves: the chain refuses a second one under the payment's name. */
 export async function finishReturn(context: ReconcileContext, till: Till, arrival: Arrival): Promise<Arrival> {
   const { rail } = till
   const paid = asPaidOrder(arrival, till)
+  const name = await paymentNameOf(context, till, arrival)
   const sent = await withExclusiveLease(context, arrival.id, (lease) =>
-    rail.refund(paid, lease, async () => (await till.isDeep(arrival)) && (await rail.isConfirmedByNodes(paid))),
+    rail.refund(paid, {
+      lease,
+      name,
+      stillOwed: async () => (await till.isDeep(arrival)) && (await rail.isConfirmedByNodes(paid)),
+    }),
   )
   const outcome = sent?.result ?? { kind: 'pending', detail: 'Somebody is at work on it right now.' }
   if (outcome.kind === 'pending') {
@@ -66,6 +68,15 @@ export async function finishReturn(context: ReconcileContext, till: Till, arriva
     type: 'refund.completed',
   })
   return refunded ?? arrival
+}
+
+/** Of two transfers under one name only the first goes back by it. A transfer that no name is known of has its place on the chain. */
+async function paymentNameOf(context: ReconcileContext, till: Till, arrival: Arrival): Promise<string> {
+  const { id, transaction, logIndex } = arrival
+  const identity = await till.rail.identityOf(arrival)
+  const claimant = await claimantOf(context.db, identity)
+  const isOwn = claimant.kind === 'arrival' ? claimant.arrivalId === id : claimant.kind === 'order' && !claimant.isPaid
+  return identity !== null && isOwn ? identity : `${till.id}/${transaction}/${logIndex}`
 }
 
 function asPaidOrder({ id, sender, amount, transaction, foundAt }: Arrival, { rail, payTo }: Till): PaidOrder {

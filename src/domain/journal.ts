@@ -13,6 +13,8 @@ export type Call = {
 export type Send = {
   readonly chainId: number
   readonly signer: Address
+  /** Tempo has many rows of nonces for a key. Absent: the ordinary one. */
+  readonly nonceKey?: Hex | undefined
   readonly nonce: number
   readonly orderId: string
   readonly step: string
@@ -22,6 +24,9 @@ export type Send = {
   /** Where its success was mined when something came of it, and where it is watched; null until then. */
   readonly landing: Landing | null
 }
+
+/** A row of nonces of its own, and a place in it (Tempo). Nothing stands before it that could keep it waiting. */
+export type KeyedPlace = { readonly nonceKey: Hex; readonly nonce: number }
 
 export type SignedVersion = {
   readonly raw: Hex
@@ -78,14 +83,8 @@ export type Journal = {
   /** Every key that was ever ours in a role on a chain. One that was replaced may have sent what nobody else knows of. */
   keysInRole(chainId: number, role: string): Promise<readonly Address[]>
   lastNonce(chainId: number, signer: Address): Promise<number | null>
-  /** How many transactions of this key below a nonce are not written down. One that had a past of its own when it came to us has always lost some. */
-  unknownBefore(chainId: number, signer: Address, nonce: number): Promise<number>
   /** Writes it down, and returns null; otherwise what stood in the way. Throws when the order was given up. */
   record(lease: Lease, send: Send): Promise<Obstacle | null>
-  /** What was taken for a gap turns out to be this send, which had landed already. False when its nonce has another use. */
-  claimGap(lease: Lease, send: Send): Promise<boolean>
-  /** The nonce of another send went to this one, which lies deep: only this one counts. False when the other one has landed. */
-  claimLost(lease: Lease, send: Send): Promise<boolean>
   /** Adds a newer version of the same nonce; false when somebody else added one first. */
   addVersion(lease: Lease, send: Send, version: SignedVersion): Promise<boolean>
   /** What may still be missing from the chain: the first sends of this key from a nonce up to, but without, another. */

@@ -31,6 +31,8 @@ export type RailAccount = Omit<ShopTerms, 'rail'> & {
   readonly confirmations: readonly ConfirmationTier[]
   readonly sinceBlock: bigint | null
   readonly treasuryKey: ChainKey
+  /** Does the treasury send its refunds itself? Otherwise it signs them, another key sends them, and it needs no gas. */
+  readonly treasurySends: boolean
   /** Keys that write to its chain beside the treasury, by what they are for. */
   readonly otherKeys: readonly { readonly role: string; readonly key: ChainKey }[]
   /** What else must be up before it can settle, beside its chain. */

@@ -87,6 +87,7 @@ function createAccess(
     rpc,
     head,
     deepTime: () => deepTime(rpc, burial),
+    wallet: (key) => openWallet(key, clock),
     sender(key) {
       const wallet = openWallet(key, clock)
       const sender =

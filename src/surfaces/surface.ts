@@ -47,7 +47,13 @@ export type Surface = {
 }
 
 /** A key, by what it is for: `sutler keys` and whoever watches wallets call it so. */
-export type SurfaceKey = { readonly role: string; readonly chain: ChainConfig; readonly key: ChainKey }
+export type SurfaceKey = {
+  readonly role: string
+  readonly chain: ChainConfig
+  readonly key: ChainKey
+  /** It signs, and another key sends: it needs no gas. */
+  readonly isSentByAnother?: boolean
+}
 
 export type ToldGood = Pick<Offer, 'present' | 'publish'> & {
   /** The path at which a purchase can be read, without its reference. */

@@ -3,10 +3,8 @@ import { after, before, describe, type TestContext, test } from 'node:test'
 import { sendAgain } from '../../src/chain/attempts.ts'
 import type { FeeSource } from '../../src/chain/fees.ts'
 import type { SendState } from '../../src/chain/lane/state.ts'
-import { refundTransfer } from '../../src/chain/transfer.ts'
-import { USDC_ADDRESS } from '../../src/devchain/rules.ts'
 import { openStore, type TestStore } from '../support/database.ts'
-import { callOf, FEES, newestState, senderDesk, target } from '../support/sender-desk.ts'
+import { callOf, FEES, newestState, senderDesk } from '../support/sender-desk.ts'
 
 // One key, several processes, and a chain that loses, forgets, delays and lies. Each call lands once, and nobody waits for ever.
 
@@ -134,23 +132,6 @@ describe('a sender', () => {
     )
   })
 
-  test('a node that counts the nonce and does not show the receipt does not make a step void', async (t) => {
-    const { sender, meddler, rpc, chain, wallet, newErrand, bury, usdcOf } = await desk(t)
-    await chain.request({ method: 'dev_mintToken', params: [USDC_ADDRESS, wallet.address, '0x1000'] })
-    const one = await sender({ waitMs: 50 })
-    const refund = { token: USDC_ADDRESS, to: target(9), amount: 5n } as const
-    const errand = { ...(await newErrand()), rpc, sender: one }
-    const show = meddler.meddle('eth_getTransactionReceipt', () => null)
-    for (let tries = 0; tries < 3; tries++) {
-      assert.equal((await refundTransfer(errand, refund)).kind, 'pending')
-      await bury()
-      assert.equal(await newestState(one, { ...errand, step: 'refund' }), 'pending')
-    }
-    show()
-    assert.equal((await refundTransfer(errand, refund)).kind, 'refunded')
-    assert.equal(await usdcOf(target(9)), 5n)
-  })
-
   test('a version that another process signed and landed is recognised', async (t) => {
     const { sender, chain, meddler, journal, wallet, newErrand } = await desk(t)
     const errand = await newErrand('refund')
@@ -189,18 +170,5 @@ describe('a sender', () => {
     assert.equal(abandoned.state, 'pending')
     assertMined(await (await sender()).send(await newErrand(), callOf(2)))
     assert.equal((await landed()).length, 2)
-  })
-
-  test('a refund waits for the treasury to be funded, however long, and is then sent once', async (t) => {
-    const { sender, chain, rpc, landed, wallet, newErrand, usdcOf } = await desk(t)
-    const one = await sender()
-    const refund = { token: USDC_ADDRESS, to: target(7), amount: 500n } as const
-    const errand = { ...(await newErrand()), rpc, sender: one }
-    for (let tries = 0; tries < 25; tries++) assert.equal((await refundTransfer(errand, refund)).kind, 'pending')
-    assert.equal((await landed()).length, 0)
-    await chain.request({ method: 'dev_mintToken', params: [USDC_ADDRESS, wallet.address, '0x1000'] })
-    assert.equal((await refundTransfer(errand, refund)).kind, 'refunded')
-    assert.equal((await refundTransfer(errand, refund)).kind, 'refunded')
-    assert.equal(await usdcOf(target(7)), 500n)
   })
 })

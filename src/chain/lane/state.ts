@@ -24,7 +24,7 @@ export async function receiptOf({ rpc }: Lane, { versions }: Send, read = readRe
 
 /** One that was mined only to use up the nonce makes the step void as soon as it cannot be taken back. */
 export async function landedState(lane: Lane, send: Send, receipt: Receipt): Promise<SendState> {
-  noteLanded(lane, send.nonce + 1)
+  if (!send.nonceKey) noteLanded(lane, send.nonce + 1)
   noteMined(lane, send.step, receipt)
   const { transactionHash: hash, blockNumber } = receipt
   const isVoid = send.versions.find((version) => version.hash === hash)?.isVoid ?? false
@@ -36,6 +36,7 @@ export async function landedState(lane: Lane, send: Send, receipt: Receipt): Pro
 export async function stateOf(lane: Lane, send: Send): Promise<SendState> {
   const receipt = await receiptOf(lane, send)
   if (receipt) return landedState(lane, send, receipt)
+  if (send.nonceKey) return pending(send)
   if ((await countedNonce(lane)) <= send.nonce) return pending(send)
   // The nonce is gone: ours landed between the two readings, perhaps as a version that another process signed, or a stranger took it.
   const newest = (await lane.journal.find(send.chainId, send.signer, send.orderId, send.step)) ?? send

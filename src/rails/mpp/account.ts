@@ -24,6 +24,7 @@ export function accountOf(config: MppConfig, { isSelling }: Pick<RailAccount, 'i
     confirmations,
     sinceBlock,
     treasuryKey,
+    treasurySends: true,
     otherKeys: [],
     outside: [],
     checks: [checkToken(config)],

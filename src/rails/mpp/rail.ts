@@ -6,10 +6,11 @@ import { formatUsd, type Usd } from '../../base/money.ts'
 import type { Secret } from '../../base/secret.ts'
 import { isConfirmedByNodes } from '../../chain/paid-transaction.ts'
 import { receiptAround } from '../../chain/receipt.ts'
+import { refundTransferOf } from '../../chain/refund.ts'
+import { refundByNonceKey } from '../../chain/refund-nonce-key.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
 import { memoBehind } from '../../chain/tip20.ts'
-import { refundTransfer } from '../../chain/transfer.ts'
 import type { Challenger, Credential, Rail, Resource, Terms, Verified } from '../../domain/rail.ts'
 import { createBalances } from '../balances.ts'
 import { type ConfirmationRule, isIrrevocable } from '../confirmations.ts'
@@ -108,11 +109,7 @@ export function mppRail(options: MppOptions): Rail {
     // The protocol forbids a receipt on anything but a paid success, and has no word for "not yet".
     pendingReceipt: () => ({ headers: {}, meta: {} }),
 
-    refund: ({ id: orderId, payer, amount, asset, settlement }, lease, stillOwed) =>
-      refundTransfer(
-        { rpc, sender: treasury, orderId, lease, stillOwed },
-        { token: asset, to: payer, amount, since: settlement?.transaction },
-      ),
+    refund: (order, errand) => refundByNonceKey({ rpc, treasury }, refundTransferOf(order, errand.name), errand),
 
     describe: (price) => describe(options, price),
     documents: documentsOf(options),

@@ -7,9 +7,11 @@ import { authorizationBehind } from '../../chain/eip3009.ts'
 import type { HeadSource } from '../../chain/head.ts'
 import { isConfirmedByNodes } from '../../chain/paid-transaction.ts'
 import { receiptAround } from '../../chain/receipt.ts'
+import { refundTransferOf } from '../../chain/refund.ts'
+import { refundByAuthorization } from '../../chain/refund-authorization.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Sender } from '../../chain/sender.ts'
-import { refundTransfer } from '../../chain/transfer.ts'
+import type { Wallet } from '../../chain/wallet.ts'
 import type { Rail, Wire } from '../../domain/rail.ts'
 import { createBalances } from '../balances.ts'
 import { createCredentialReader } from './credential.ts'
@@ -32,14 +34,17 @@ type X402Options = {
   readonly head: HeadSource
   readonly facilitator: Facilitator
   readonly reader: SettlementReader
-  readonly treasury: Sender
+  readonly treasury: Wallet
+  /** Sends what goes back, and pays for its gas. */
+  readonly sender: Sender
   readonly clock: Clock
   readonly random: Random
 }
 
 export function x402Rail(options: X402Options): Rail {
-  const { money, baseUrl, currency, rpc, facilitator, reader, treasury, clock, random } = options
-  const { network, asset, payTo } = money
+  const { money, baseUrl, currency, rpc, facilitator, reader, treasury, sender, clock, random } = options
+  const { network, asset, payTo, assetName, assetVersion, chainId } = money
+  const refunds = { rpc, treasury, sender, domain: { name: assetName, version: assetVersion, chainId, token: asset } }
   const { read, isSignedByKey } = createCredentialReader({ money, rpc, random })
   const requiring = createRequired({ ...options, random })
   return {
@@ -88,11 +93,7 @@ export function x402Rail(options: X402Options): Rail {
         ? response({ success: true, transaction: settlement.transaction, network, payer })
         : response({ success: false, errorReason: 'settlement_pending', transaction: '', network, payer }),
 
-    refund: ({ id: orderId, payer, amount, asset, settlement }, lease, stillOwed) =>
-      refundTransfer(
-        { rpc, sender: treasury, orderId, lease, stillOwed },
-        { token: asset, to: payer, amount, since: settlement?.transaction },
-      ),
+    refund: (order, errand) => refundByAuthorization(refunds, refundTransferOf(order, errand.name), errand),
 
     describe: (price) => describe(money, price),
     documents: documentsOf({ network, currency }),

@@ -38,6 +38,21 @@ export async function isAnyHandleKnown(db: Queryable, handles: readonly string[]
   return (await db.query(HANDLE_KNOWN, [handles])).rows.length > 0
 }
 
+const CHAIN_NAME = statement<{ identity: string | null }>(`
+  select min(identity) as identity
+  from payment_identities
+  where order_id = $1
+    and identity like '%:' || $2 || '/%'
+    and identity not like '%/challenge/%'`)
+
+/** The name that the chain knows the payment of an order by. */
+export async function paymentName(
+  db: Queryable,
+  { id, network }: Pick<Order, 'id' | 'network'>,
+): Promise<string | null> {
+  return (await db.query(CHAIN_NAME, [id, network])).rows[0]!.identity
+}
+
 export async function firstOrder(
   db: Queryable,
   query: typeof BY_IDENTITIES,

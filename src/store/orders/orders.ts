@@ -13,7 +13,7 @@ import { missingOf } from '../tills/missing-settlements.ts'
 import { type AskedFor, mayHaveForgotten } from '../tills/till-trust.ts'
 import { countAttempt, markInDoubt, noteTry } from './attempts.ts'
 import { changeOrder, changeRefund, type OrderChange, type RefundChange } from './change.ts'
-import { findByIdentities, isAnyHandleKnown, isQuarantined } from './known-payments.ts'
+import { findByIdentities, isAnyHandleKnown, isQuarantined, paymentName } from './known-payments.ts'
 import { type Opening, type OpenOutcome, openOrder } from './opening.ts'
 import { letGo, type PlanOutcome, setPlan } from './plan.ts'
 import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './row.ts'
@@ -47,6 +47,8 @@ export type Orders = {
   refundedToday(): Promise<bigint>
   /** Has the chain dropped its payment? `open`: it may come back. */
   missingPayment(id: string): Promise<'open' | 'lost' | null>
+  /** The name that the chain knows its payment by, whatever else it is called. */
+  paymentName(order: Pick<Order, 'id' | 'network'>): Promise<string | null>
   markInDoubt(leased: LeasedOrder, error: string): Promise<Order | null>
   countAttempt(leased: LeasedOrder, error: string): Promise<Order | null>
   /** What was tried and came to nothing, without counting it. */
@@ -127,6 +129,7 @@ export function createOrders(db: Database): Orders {
     changeRefund: (leased, change, event) => changeRefund(db, leased, change, event),
     refundedToday: () => refundedToday(db),
     missingPayment: (id) => missingOf(db, id),
+    paymentName: (order) => paymentName(db, order),
     markInDoubt: (leased, error) => markInDoubt(db, leased, error),
     countAttempt: (leased, error) => countAttempt(db, leased, error),
     noteTry: (leased, error) => noteTry(db, leased, error),

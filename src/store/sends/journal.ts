@@ -1,7 +1,7 @@
 import type { Address, Hash } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import { stringify } from '../../base/json.ts'
-import { type Call, GAP, type Journal, type Landing, type Send, type SignedVersion } from '../../domain/journal.ts'
+import type { Call, Journal, Landing, Send, SignedVersion } from '../../domain/journal.ts'
 import { type Lease, LeaseLost } from '../../domain/lease.ts'
 import type { Database, Queryable } from '../db.ts'
 import { leaseHeld } from '../jobs.ts'
@@ -11,6 +11,7 @@ import { keysInRole } from './keys.ts'
 export type SendRow = {
   chain_id: string
   signer: Address
+  nonce_key: Hex | ''
   nonce: string
   order_id: string
   step: string
@@ -37,17 +38,8 @@ const LAST_NONCE = statement<{ nonce: string | null }>(`
   select max(nonce) as nonce
   from sends
   where chain_id = $1
-    and signer = $2`)
-
-/** A refund that was signed and never landed may have lost its nonce to one that a copy has forgotten; of other steps nobody pays anything twice. */
-export const HAS_ITS_NONCE = `(landed_hash is not null or step not like 'refund%')`
-
-// What was deleted in time was known, and is counted. Not so all else that is not written down, before the first that is or between two: a key that had signed
-// nothing when a backup was made has lost just that.
-const UNKNOWN = statement<{ unknown: number }>(`
-  select ($3::bigint
-    - (select coalesce(max(let_go), 0) from signing_keys where chain_id = $1 and signer = $2)
-    - (select count(*) from sends where chain_id = $1 and signer = $2 and nonce < $3 and ${HAS_ITS_NONCE}))::int as unknown`)
+    and signer = $2
+    and nonce_key = ''`)
 
 // Nothing but its refund is sent for an order that was given up: a process that slept meanwhile must not deliver what was paid back.
 const CLOSED = `
@@ -62,8 +54,8 @@ const HELD = leaseHeld({ kind: '$1', key: '$2', lease: '$3::uuid' })
 
 // A nonce is written only on top of the one before it, or of what the chain has counted: no gap can come of a lost process.
 const RECORD = statement<{ nonce: string }>(`
-  insert into sends (order_id, step, chain_id, signer, nonce, call, versions)
-  select $4, $5, $6::bigint, $7, $8::bigint, $9::jsonb, $10::jsonb
+  insert into sends (order_id, step, chain_id, signer, nonce, call, versions, nonce_key)
+  select $4, $5, $6::bigint, $7, $8::bigint, $9::jsonb, $10::jsonb, $11
   where not exists (${CLOSED})
     and ${HELD}
   on conflict do nothing
@@ -74,34 +66,7 @@ const WHY_NOT = statement<{ is_closed: boolean; is_held: boolean; has_step: bool
   select exists (${CLOSED}) as is_closed,
          ${HELD} as is_held,
          exists (select from sends where order_id = $4 and step = $5 and chain_id = $6 and signer = $7) as has_step,
-         (select max(nonce) from sends where chain_id = $6 and signer = $7) as last_nonce`)
-
-const CLAIM_GAP = statement<{ nonce: string }>(`
-  update sends
-  set order_id = $4,
-      step = $5,
-      call = $9,
-      versions = versions || $10::jsonb
-  where chain_id = $6
-    and signer = $7
-    and nonce = $8
-    and order_id = '${GAP}'
-    and ${HELD}
-  returning nonce`)
-
-// Under the same nonce something else was signed, which this one has kept from landing for good: its order has signed anew, or will.
-const CLAIM_LOST = statement<{ nonce: string }>(`
-  update sends
-  set order_id = $4,
-      step = $5,
-      call = $9,
-      versions = $10
-  where chain_id = $6
-    and signer = $7
-    and nonce = $8
-    and landed_hash is null
-    and ${HELD}
-  returning nonce`)
+         (select max(nonce) from sends where chain_id = $6 and signer = $7 and nonce_key = '') as last_nonce`)
 
 const ADD_VERSION = statement<{ nonce: string }>(`
   update sends
@@ -109,6 +74,7 @@ const ADD_VERSION = statement<{ nonce: string }>(`
   where chain_id = $4
     and signer = $5
     and nonce = $6
+    and nonce_key = $9
     and jsonb_array_length(versions) = $7
     and ${HELD}
   returning nonce`)
@@ -121,6 +87,7 @@ const BETWEEN = statement<SendRow>(`
   from sends
   where chain_id = $1
     and signer = $2
+    and nonce_key = ''
     and nonce >= $3
     and nonce < $4
   order by nonce
@@ -167,12 +134,8 @@ export function createJournal(db: Database): Journal {
       return nonce == null ? null : Number(nonce)
     },
 
-    async unknownBefore(chainId, signer, nonce) {
-      return (await db.query(UNKNOWN, [chainId, signer, nonce])).rows[0]!.unknown
-    },
-
     async record(lease, send) {
-      const { rows } = await db.query(RECORD, recordValues(lease, send))
+      const { rows } = await db.query(RECORD, [...recordValues(lease, send), send.nonceKey ?? ''])
       if (rows.length === 1) return null
       const { orderId, step, chainId, signer } = send
       const [answer] = (await db.query(WHY_NOT, [...leaseValues(lease), orderId, step, chainId, signer])).rows
@@ -182,17 +145,9 @@ export function createJournal(db: Database): Journal {
       return { kind: 'nonce_taken', lastNonce: answer.last_nonce === null ? null : Number(answer.last_nonce) }
     },
 
-    async claimGap(lease, send) {
-      return (await db.query(CLAIM_GAP, recordValues(lease, send))).rows.length === 1
-    },
-
-    async claimLost(lease, send) {
-      return (await db.query(CLAIM_LOST, recordValues(lease, send))).rows.length === 1
-    },
-
-    async addVersion(lease, { chainId, signer, nonce, versions }, version) {
+    async addVersion(lease, { chainId, signer, nonce, nonceKey = '', versions }, version) {
       const place = [chainId, signer, nonce, versions.length]
-      const { rows } = await db.query(ADD_VERSION, [...leaseValues(lease), ...place, stringify([version])])
+      const { rows } = await db.query(ADD_VERSION, [...leaseValues(lease), ...place, stringify([version]), nonceKey])
       if (rows.length === 1) return true
       const [answer] = (await db.query(IS_HELD, leaseValues(lease))).rows
       if (!answer?.is_held) throw new LeaseLost(lease)
@@ -230,6 +185,7 @@ export function sendOf(row: SendRow): Send {
   return {
     chainId: Number(row.chain_id),
     signer: row.signer,
+    ...(row.nonce_key === '' ? {} : { nonceKey: row.nonce_key }),
     nonce: Number(row.nonce),
     orderId: row.order_id,
     step: row.step,

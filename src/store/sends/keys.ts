@@ -27,7 +27,7 @@ const KNOWN = statement<{
 }>(`
   select k.chain_id, k.signer, array_agg(k.role) as roles, bool_or(k.counted is not null) as is_counted, greatest(
            max(k.counted),
-           (select max(s.nonce) + 1 from sends s where s.chain_id = k.chain_id and s.signer = k.signer)) as known
+           (select max(s.nonce) + 1 from sends s where s.chain_id = k.chain_id and s.signer = k.signer and s.nonce_key = '')) as known
   from signing_keys k
   group by k.chain_id, k.signer
   order by max(k.last_used) desc

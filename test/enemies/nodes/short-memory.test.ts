@@ -1,20 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { privateKeyToAccount } from 'viem/accounts'
-import type { Hex } from '../../../src/base/hex.ts'
-import type { Secret } from '../../../src/base/secret.ts'
-import { said } from '../../checkout/counter.ts'
 import { type Meddler, Refused } from '../../checkout/meddler.ts'
 import { payingCall } from '../../checkout/mpp-wallet.ts'
 import { preempt } from '../../checkout/x402-wallet.ts'
-import { wallet } from '../../devchain/support.ts'
-import { buyUrl, CURSED_LOT, LOT_PRICE, payFor } from '../../operations/desk.ts'
+import { buyUrl, LOT_PRICE, payFor } from '../../operations/desk.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../../support/credentials.ts'
 import type { TestShop } from '../../support/shop.ts'
 import { awayFor, keptSince } from '../support/pruned-nodes.ts'
 import { startPull } from '../support/pull-payment.ts'
-import { startBetweenNodes, step } from '../support/stepped-shop.ts'
+import { startBetweenNodes } from '../support/stepped-shop.ts'
 
 // A shop is away for hours when a payment has just landed. The first of its nodes keeps receipts, logs and states of the last blocks only, as full nodes
 // do; the second one keeps them all, as the shop's own alarm asks for.
@@ -87,26 +82,3 @@ test('E112: a payment that reverted in a block that the first of two nodes has f
   )
   assert.deepEqual({ taken: (await rail.till(shop)) - till, end: statuses.at(-1) }, { taken: 0n, end: 'expired' })
 })
-for (const place of ['first', 'second'] as const)
-  test(`E117: a refund that must be looked for on the chain goes out though the ${place} of two nodes has thrown the blocks away`, async (t) => {
-    const { shop, meddler, other } = await startBetweenNodes(t)
-    const treasury = privateKeyToAccount((shop.config.x402!.treasuryKey as Secret).reveal() as Hex)
-    // By hand: the key counts one more than the journal knows.
-    await wallet(shop.chains.native, treasury).sendTransaction({ to: treasury.address, value: 0n })
-    const buyer = await fundedWallet(shop)
-    const before = await x402UnderTest.balance(shop, buyer.address)
-    const { request, credential } = await payFor(shop, x402UnderTest, buyer, CURSED_LOT)
-    const sent = { [x402UnderTest.header]: credential }
-    const { orderId } = await said(await fetch(buyUrl(shop, x402UnderTest), post(request, sent)))
-    const pruned = place === 'first' ? meddler : other
-    pruned.meddle('eth_getLogs', () => {
-      throw new Refused({ code: -32000, message: 'history has been pruned for this block' })
-    })
-    const statuses: string[] = []
-    for (let look = 0; look < 6; look++) {
-      for (let mined = 0; mined < 3; mined++) await shop.chains.native.request({ method: 'evm_mine', params: [] })
-      statuses.push(await step(shop, orderId).then(({ status }) => status, String))
-    }
-    assert.equal(statuses.at(-1), 'refunded', statuses.join())
-    assert.equal(await x402UnderTest.balance(shop, buyer.address), before)
-  })

@@ -112,7 +112,6 @@ describe('whoever lost the lease', () => {
     const journal = createJournal(store.db)
     const [send] = await journal.ofOrder(stuck.orderId)
     assert.equal(send!.versions.length, 1)
-    assert.equal(await journal.claimGap(stuck.lease, send!), false)
   })
 })
 
