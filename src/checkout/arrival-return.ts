@@ -1,6 +1,7 @@
 import { AUTOMATIC } from '../domain/order.ts'
 import type { PaidOrder } from '../domain/rail.ts'
 import type { Arrival, Till } from '../domain/till.ts'
+import { paymentName } from '../store/orders/known-payments.ts'
 import { RefundsUsedUp } from '../store/refund-budget.ts'
 import { type ArrivalChange, changeArrival, claimantOf } from '../store/tills/arrivals.ts'
 import { changeAndTell } from './arrival-change.ts'
@@ -70,13 +71,10 @@ export async function finishReturn(context: ReconcileContext, till: Till, arriva
   return refunded ?? arrival
 }
 
-/** Of two transfers under one name only the first goes back by it. A transfer that no name is known of has its place on the chain. */
+/** Of two transfers under one name only the first has taken it. A transfer without a name has its place on the chain. */
 async function paymentNameOf(context: ReconcileContext, till: Till, arrival: Arrival): Promise<string> {
   const { id, transaction, logIndex } = arrival
-  const identity = await till.rail.identityOf(arrival)
-  const claimant = await claimantOf(context.db, identity)
-  const isOwn = claimant.kind === 'arrival' ? claimant.arrivalId === id : claimant.kind === 'order' && !claimant.isPaid
-  return identity !== null && isOwn ? identity : `${till.id}/${transaction}/${logIndex}`
+  return (await paymentName(context.db, { id, network: till.rail.network })) ?? `${till.id}/${transaction}/${logIndex}`
 }
 
 function asPaidOrder({ id, sender, amount, transaction, foundAt }: Arrival, { rail, payTo }: Till): PaidOrder {

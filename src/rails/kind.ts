@@ -3,12 +3,12 @@ import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
 import type { Exchange } from '../base/outgoing.ts'
 import type { Waypoint } from '../base/waypoint.ts'
-import type { ChainAccess } from '../chain/access.ts'
 import type { Rpc } from '../chain/rpc.ts'
 import type { ChainConfig, Config, ConfirmationTier, HttpConfig } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
 import type { ChainKey } from '../config/signing-key.ts'
 import type { Rail, RailName, RailTraits } from '../domain/rail.ts'
+import type { ChainAccess } from '../outbox/access.ts'
 import type { ShopTerms } from '../store/shop-terms.ts'
 
 /**

@@ -3,8 +3,8 @@ import { blockBefore, newestBlocks } from '../chain/head.ts'
 import { remembers } from '../chain/memory.ts'
 import { isAnswered } from '../chain/node-agreement.ts'
 import { answerOrNull, type Rpc } from '../chain/rpc.ts'
-import type { Sender } from '../chain/sender.ts'
 import type { PaidOrder } from '../domain/rail.ts'
+import type { Sender } from '../outbox/sender.ts'
 
 /** Clocks of chains and replicas differ, and blocks take their time: be sure before saying "never". */
 const MARGIN_MS = 60_000

@@ -6,8 +6,8 @@ import { blockBefore, blockTime, newestBlocks } from '../chain/head.ts'
 import { isAgreed, mayHaveSucceeded } from '../chain/node-agreement.ts'
 import { type Receipt, readReceipt } from '../chain/receipt.ts'
 import { transfersByAny, transfersByRemembering, transfersIn } from '../chain/transfers.ts'
-import { watchSends } from '../chain/watch.ts'
 import { isAlike, type Till, type Transfer, tillIdOf } from '../domain/till.ts'
+import { watchSends } from '../outbox/watch.ts'
 import { isConfirmed } from '../rails/confirmations.ts'
 import type { Database } from '../store/db.ts'
 import { sendsOf } from '../store/sends/journal.ts'
@@ -111,11 +111,11 @@ function landerOf(database: Database, signers: readonly RoleSigner[]): Till['lan
   return async (orderId, lease) => {
     let outcome: Awaited<ReturnType<Till['landAgain']>> = 'impossible'
     for (const send of await sendsOf(database, orderId)) {
-      if (!/^settle(\.\d+)?$/.test(send.step)) continue
+      if (send.step !== 'settle') continue
       const senders = signers.map(({ sender }) => sender).filter(({ chainId }) => chainId === send.chainId)
       const own = senders.find((sender) => sender.isOwn(send))
       // Its key may have been rotated away.
-      const state = await (own ? own.resume({ lease, orderId, step: send.step }) : senders[0]?.remind(send))
+      const state = await (own ?? senders[0])?.push(lease, send)
       if (!state) continue
       if (state.state === 'mined' && state.receipt.succeeded) outcome = 'landed'
       if (state.state === 'pending' && outcome === 'impossible') outcome = 'pending'

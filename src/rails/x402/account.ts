@@ -1,7 +1,7 @@
-import type { ChainAccess } from '../../chain/access.ts'
 import { secondOpinion } from '../../chain/node-agreement.ts'
 import { confirmationsFor, type X402Config } from '../../config/config.ts'
 import type { Rail } from '../../domain/rail.ts'
+import type { ChainAccess } from '../../outbox/access.ts'
 import type { RailAccount, RailParts } from '../kind.ts'
 import { checkToken, outsideOf } from './checks.ts'
 import type { Facilitator } from './facilitator.ts'

@@ -337,6 +337,8 @@ create table sends (
   nonce             bigint not null check (nonce >= 0),
   order_id          text not null,
   step              text not null,
+  -- The same step again, after those before it have failed: the far side takes it once.
+  attempt           integer not null check (attempt >= 0),
   call              jsonb not null,
   versions          jsonb not null,
   created_at        timestamptz not null default now(),
@@ -347,7 +349,7 @@ create table sends (
   primary key (chain_id, signer, nonce_key, nonce),
   check (num_nonnulls(landed_hash, landed_block, landed_block_hash) in (0, 3))
 );
-create unique index sends_step on sends (order_id, step, chain_id, signer);
+create unique index sends_step on sends (order_id, step, chain_id, signer, attempt);
 create index sends_created on sends (created_at);
 create index sends_watched on sends (chain_id, landed_block) where landed_block is not null and not buried;
 

@@ -41,11 +41,11 @@ export async function isAnyHandleKnown(db: Queryable, handles: readonly string[]
 const CHAIN_NAME = statement<{ identity: string | null }>(`
   select min(identity) as identity
   from payment_identities
-  where order_id = $1
+  where (order_id = $1 or arrival_id = $1)
     and identity like '%:' || $2 || '/%'
     and identity not like '%/challenge/%'`)
 
-/** The name that the chain knows the payment of an order by. */
+/** The name that the chain knows the payment of an order by, or the money that came without one. */
 export async function paymentName(
   db: Queryable,
   { id, network }: Pick<Order, 'id' | 'network'>,

@@ -16,7 +16,7 @@ export type SendRow = {
   order_id: string
   step: string
   call: { to: Address; data: Hex; gas: string }
-  versions: { raw: Hex; hash: Hash; fees: { maxFeePerGas: string; maxPriorityFeePerGas: string }; isVoid: boolean }[]
+  versions: { raw: Hex; hash: Hash; fees: { maxFeePerGas: string; maxPriorityFeePerGas: string } }[]
   landed_hash: Hash | null
   landed_block: string | null
   landed_block_hash: Hash | null
@@ -26,16 +26,16 @@ export type SendRow = {
 /** With when its first version was signed. */
 export type SignedSend = Send & { readonly signedAt: number }
 
-const FIND = statement<SendRow>(`
+const AT = statement<SendRow>(`
   select *
   from sends
-  where order_id = $1
-    and step = $2
-    and chain_id = $3
-    and signer = $4`)
+  where chain_id = $1
+    and signer = $2
+    and nonce_key = $3
+    and nonce = $4`)
 
-const LAST_NONCE = statement<{ nonce: string | null }>(`
-  select max(nonce) as nonce
+const TAKEN = statement<{ last: string | null; nonces: string[] | null }>(`
+  select max(nonce) as last, array_agg(nonce order by nonce) filter (where nonce >= $3) as nonces
   from sends
   where chain_id = $1
     and signer = $2
@@ -52,25 +52,31 @@ const CLOSED = `
 // The lease is looked at by the statement that writes: a record that is late by more than a lease finds another one there, and is void.
 const HELD = leaseHeld({ kind: '$1', key: '$2', lease: '$3::uuid' })
 
-// A nonce is written only on top of the one before it, or of what the chain has counted: no gap can come of a lost process.
+// Of all that is signed for a step only one can be the next.
 const RECORD = statement<{ nonce: string }>(`
-  insert into sends (order_id, step, chain_id, signer, nonce, call, versions, nonce_key)
-  select $4, $5, $6::bigint, $7, $8::bigint, $9::jsonb, $10::jsonb, $11
+  insert into sends (order_id, step, chain_id, signer, nonce, call, versions, nonce_key, attempt)
+  select $4, $5, $6::bigint, $7, $8::bigint, $9::jsonb, $10::jsonb, $11, $12::int
   where not exists (${CLOSED})
     and ${HELD}
   on conflict do nothing
   returning nonce`)
 
-// With all that the next try depends on: between replicas that share a key, a nonce that is taken is nothing unusual.
-const WHY_NOT = statement<{ is_closed: boolean; is_held: boolean; has_step: boolean; last_nonce: string | null }>(`
+const WHY_NOT = statement<{ is_closed: boolean; is_held: boolean; has_step: boolean }>(`
   select exists (${CLOSED}) as is_closed,
          ${HELD} as is_held,
-         exists (select from sends where order_id = $4 and step = $5 and chain_id = $6 and signer = $7) as has_step,
-         (select max(nonce) from sends where chain_id = $6 and signer = $7 and nonce_key = '') as last_nonce`)
+         exists (
+           select
+           from sends
+           where order_id = $4
+             and step = $5
+             and chain_id = $6
+             and signer = $7
+             and attempt >= $8) as has_step`)
 
 const ADD_VERSION = statement<{ nonce: string }>(`
   update sends
-  set versions = versions || $8::jsonb
+  set versions = versions || $8::jsonb,
+      call = $10::jsonb
   where chain_id = $4
     and signer = $5
     and nonce = $6
@@ -109,7 +115,8 @@ const LAND = statement(`
   where order_id = $1
     and step = $2
     and chain_id = $3
-    and signer = $4`)
+    and signer = $4
+    and versions @> jsonb_build_array(jsonb_build_object('hash', $5::text))`)
 
 /** Everything that was ever signed for an order, oldest first. */
 export async function sendsOf(queryable: Queryable, orderId: string): Promise<readonly SignedSend[]> {
@@ -119,8 +126,8 @@ export async function sendsOf(queryable: Queryable, orderId: string): Promise<re
 
 export function createJournal(db: Database): Journal {
   return {
-    async find(chainId, signer, orderId, step) {
-      const { rows } = await db.query(FIND, [orderId, step, chainId, signer])
+    async at({ chainId, signer, nonceKey = '', nonce }) {
+      const { rows } = await db.query(AT, [chainId, signer, nonceKey, nonce])
       return rows[0] ? sendOf(rows[0]) : null
     },
 
@@ -128,26 +135,30 @@ export function createJournal(db: Database): Journal {
 
     keysInRole: (chainId, role) => keysInRole(db, chainId, role),
 
-    async lastNonce(chainId, signer) {
-      const { rows } = await db.query(LAST_NONCE, [chainId, signer])
-      const nonce = rows[0]?.nonce
-      return nonce == null ? null : Number(nonce)
+    async taken(chainId, signer, from) {
+      const { last, nonces } = (await db.query(TAKEN, [chainId, signer, from])).rows[0]!
+      return { last: last === null ? null : Number(last), nonces: (nonces ?? []).map(Number) }
     },
 
-    async record(lease, send) {
-      const { rows } = await db.query(RECORD, [...recordValues(lease, send), send.nonceKey ?? ''])
+    async record(lease, send, seen) {
+      const { rows } = await db.query(RECORD, [...recordValues(lease, send), send.nonceKey ?? '', seen])
       if (rows.length === 1) return null
       const { orderId, step, chainId, signer } = send
-      const [answer] = (await db.query(WHY_NOT, [...leaseValues(lease), orderId, step, chainId, signer])).rows
+      const [answer] = (await db.query(WHY_NOT, [...leaseValues(lease), orderId, step, chainId, signer, seen])).rows
       if (!answer?.is_held) throw new LeaseLost(lease)
       if (answer.is_closed) throw new Error(`order ${orderId} was given up; its ${step} is not sent any more`)
-      if (answer.has_step) return { kind: 'step_taken' }
-      return { kind: 'nonce_taken', lastNonce: answer.last_nonce === null ? null : Number(answer.last_nonce) }
+      return answer.has_step ? 'step_taken' : 'nonce_taken'
     },
 
-    async addVersion(lease, { chainId, signer, nonce, nonceKey = '', versions }, version) {
+    async addVersion(lease, { chainId, signer, nonce, nonceKey = '', call, versions }, version) {
       const place = [chainId, signer, nonce, versions.length]
-      const { rows } = await db.query(ADD_VERSION, [...leaseValues(lease), ...place, stringify([version]), nonceKey])
+      const { rows } = await db.query(ADD_VERSION, [
+        ...leaseValues(lease),
+        ...place,
+        stringify([version]),
+        nonceKey,
+        stringify(call),
+      ])
       if (rows.length === 1) return true
       const [answer] = (await db.query(IS_HELD, leaseValues(lease))).rows
       if (!answer?.is_held) throw new LeaseLost(lease)

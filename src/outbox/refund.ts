@@ -1,11 +1,11 @@
 import type { Address, Hash } from '../base/address.ts'
 import { toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
+import { moves } from '../chain/eip3009.ts'
+import { type Receipt, recallReceipt } from '../chain/receipt.ts'
+import type { Rpc } from '../chain/rpc.ts'
 import type { Call, Send } from '../domain/journal.ts'
 import type { PaidOrder, RefundOutcome } from '../domain/rail.ts'
-import { moves } from './eip3009.ts'
-import { type Receipt, recallReceipt } from './receipt.ts'
-import type { Rpc } from './rpc.ts'
 import type { Sender } from './sender.ts'
 
 /** Money that goes back: whose, how much, and the payment that it gives back. */
@@ -44,7 +44,7 @@ export const UNSEEN =
   'It counts as paid back, and no node shows by which transaction. Add an RPC address that keeps older blocks.'
 
 export function refundSends(sends: readonly Send[], chainId: number): readonly Send[] {
-  return sends.filter((send) => send.chainId === chainId && /^refund(\.|$)/.test(send.step))
+  return sends.filter((send) => send.chainId === chainId && send.step === REFUND_STEP)
 }
 
 /** Every key that was ever a treasury here. */

@@ -1,9 +1,5 @@
 import type { Address } from '../base/address.ts'
 import { isProblem } from '../base/problem.ts'
-import type { Call, Send } from '../domain/journal.ts'
-import type { Lease } from '../domain/lease.ts'
-import type { RefundOutcome, StillOwed } from '../domain/rail.ts'
-import { sendAgain } from './attempts.ts'
 import {
   type Authorization,
   authorizationBytes,
@@ -14,7 +10,11 @@ import {
   isUsedByAny,
   transferCall,
   transferRefusal,
-} from './eip3009.ts'
+} from '../chain/eip3009.ts'
+import type { Rpc } from '../chain/rpc.ts'
+import type { Call, Send } from '../domain/journal.ts'
+import type { Lease } from '../domain/lease.ts'
+import type { RefundOutcome, StillOwed } from '../domain/rail.ts'
 import {
   blockOf,
   foundElsewhere,
@@ -29,7 +29,6 @@ import {
   UNSEEN,
   waiting,
 } from './refund.ts'
-import type { Rpc } from './rpc.ts'
 import type { Sender } from './sender.ts'
 import type { Wallet } from './wallet.ts'
 
@@ -60,12 +59,14 @@ export async function refundByAuthorization(
   if (from) return whereUsed(way, refund, sends, from)
   // Bytes that are out there stay good, whichever treasury has signed them.
   const recorded = sends.at(-1)?.call ?? null
-  if (!recorded && !(await errand.stillOwed())) return waiting(NOT_OWED)
+  if (!(await errand.stillOwed())) return waiting(NOT_OWED)
   try {
+    if (!recorded) await sender.assertFunded(GAS)
     const call = recorded ?? (await signed(way, refund))
-    const refusal = await transferRefusal(rpc, domain.token, { terms: await sender.terms(call.gas), data: call.data })
+    const terms = { from: sender.address, gas: call.gas }
+    const refusal = await transferRefusal(rpc, domain.token, { terms, data: call.data })
     if (refusal !== null) return waiting(`The refund would fail: ${refusal}. Is the treasury funded?`)
-    return await outcomeOf(way, refund, call, errand.lease)
+    return await outcomeOf(way, refund, { lease: errand.lease, call, sends })
   } catch (error) {
     if (!isProblem(error, 'relayer_unfunded')) throw error
     return waiting(`${sender.address} cannot pay for the gas of the refund.`)
@@ -101,21 +102,30 @@ async function signed({ domain, treasury }: AuthorizedRefunds, { name, to, amoun
   return { to: domain.token, data: transferCall(authorization, signature), gas: GAS }
 }
 
+/** The token refuses a second one, so those that reverted do not stand in the way of another. */
+async function failed(sender: Sender, sends: readonly Send[]): Promise<readonly Send[]> {
+  const own = sends.filter(sender.isOwn)
+  const states = await Promise.all(own.map(sender.look))
+  return own.filter((_, index) => {
+    const state = states[index]!
+    return state.state === 'mined' && !state.receipt.succeeded
+  })
+}
+
 async function outcomeOf(
   { sender }: AuthorizedRefunds,
   refund: RefundTransfer,
-  call: Call,
-  lease: Lease,
+  { lease, call, sends }: { readonly lease: Lease; readonly call: Call; readonly sends: readonly Send[] },
 ): Promise<RefundOutcome> {
   const { orderId } = refund
-  const { state, step } = await sendAgain(sender, { lease, orderId, step: REFUND_STEP }, call)
+  const { send, state } = await sender.send({ lease, orderId, step: REFUND_STEP }, call, await failed(sender, sends))
   if (state.state === 'pending') return waiting('The refund waits for the chain.', state.hash)
-  if (state.state === 'void') return waiting('The refund is sent again under a new nonce.')
+  if (state.state === 'superseded' || !state.receipt.succeeded)
+    return waiting('The refund reverted; is the treasury funded?')
   const { receipt } = state
-  if (!receipt.succeeded) return waiting('The refund reverted; is the treasury funded?')
   const from: Address = `0x${call.data.slice(34, 74)}`
   if (!hasMoved(receipt, refund, from)) return waiting('The refund landed, and its transfer is not shown yet.')
-  await sender.land({ orderId, step }, receipt)
+  await sender.land(send, receipt)
   return { kind: 'refunded', transaction: receipt.transactionHash }
 }
 

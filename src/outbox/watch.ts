@@ -1,17 +1,15 @@
 import type { Address, Hash } from '../base/address.ts'
 import type { Log } from '../base/log.ts'
 import { isProblem, Problem } from '../base/problem.ts'
+import { blockTag } from '../chain/block-tag.ts'
+import { contractAt, Reverted } from '../chain/contract.ts'
+import { paidIn } from '../chain/paid-transaction.ts'
+import type { Rpc } from '../chain/rpc.ts'
 import { isDeliveryStep } from '../domain/journal.ts'
 import type { Lease } from '../domain/lease.ts'
 import type { MissingSend, SendWatch, WatchedSend } from '../domain/send-watch.ts'
-import { sendAgain } from './attempts.ts'
-import { blockTag } from './block-tag.ts'
-import { contractAt, Reverted } from './contract.ts'
-import type { SendState } from './lane/state.ts'
-import { paidIn } from './paid-transaction.ts'
 import { refundIn } from './refund.ts'
-import type { Rpc } from './rpc.ts'
-import type { Sender } from './sender.ts'
+import type { Sender, Sent } from './sender.ts'
 
 type WatchOptions = {
   readonly rpc: Rpc
@@ -91,25 +89,26 @@ async function bringBack(options: WatchOptions, sender: Sender, send: WatchedSen
     if (send.payment === 'lost') await watch.rest(send)
     return 'Its payment is missing too; it is not sent again before that is back.'
   }
-  const { state, step } = await sentAgain(options, sender, send)
+  const { send: last, state } = await sentAgain(options, sender, send)
   if (state.state === 'pending') return 'It was sent again, and waits for the chain.'
-  if (state.state === 'void' || !state.receipt.succeeded) return 'It did not go through; the next look tries again.'
-  await sender.land({ ...send, step }, state.receipt)
-  if (step !== send.step) await watch.forget(send)
+  if (state.state === 'superseded' || !state.receipt.succeeded)
+    return 'It did not go through; the next look tries again.'
+  await sender.land(last, state.receipt)
+  if (last.nonce !== send.nonce) await watch.forget(send)
   return `It has landed again, as ${state.receipt.transactionHash}.`
 }
 
-/** The far side takes each of them once, so another try is safe. Of a key that was rotated away only its bytes are left. */
-async function sentAgain(
-  { rpc, lease }: WatchOptions,
-  sender: Sender,
-  send: WatchedSend,
-): Promise<{ readonly state: SendState; readonly step: string }> {
+/** The same bytes first. The far side takes each step once, so another try is safe. Of a key that was rotated away only its bytes are left. */
+async function sentAgain({ rpc, lease }: WatchOptions, sender: Sender, send: WatchedSend): Promise<Sent> {
   const { orderId, step, call } = send
-  if (send.nonceKey) return { state: await sender.pushKeyed(lease, send), step }
-  if (!sender.isOwn(send)) return { state: await sender.remind(send), step }
+  const sends = (await sender.sendsOf(orderId)).filter((one) => one.step === step && sender.isOwn(one))
+  // Another one may have been sent at an earlier look.
+  const newest = sends.at(-1) ?? send
+  const state = await sender.push(lease, newest)
+  const isOver = state.state === 'superseded' || (state.state === 'mined' && !state.receipt.succeeded)
+  if (!isOver || send.nonceKey || !sender.isOwn(send)) return { send: newest, state }
   await refuseIfInVain(rpc, sender, send)
-  return sendAgain(sender, { lease, orderId, step: step.replace(/\.\d+$/, '') }, call)
+  return sender.send({ lease, orderId, step }, call, sends)
 }
 
 async function refuseIfInVain(rpc: Rpc, sender: Sender, { call }: WatchedSend): Promise<void> {

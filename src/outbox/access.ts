@@ -1,6 +1,6 @@
+import type { HeadSource } from '../chain/head.ts'
+import type { Rpc } from '../chain/rpc.ts'
 import type { ChainKey } from '../config/signing-key.ts'
-import type { HeadSource } from './head.ts'
-import type { Rpc } from './rpc.ts'
 import type { Sender } from './sender.ts'
 import type { Wallet } from './wallet.ts'
 

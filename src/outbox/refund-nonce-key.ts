@@ -1,14 +1,16 @@
 import { parseAbi } from 'viem/utils'
 import type { Address, Hash } from '../base/address.ts'
 import type { Hex } from '../base/hex.ts'
+import { contractAt } from '../chain/contract.ts'
+import { transferRefusal } from '../chain/eip3009.ts'
+import { logsByEach } from '../chain/logs.ts'
+import { isAnswered } from '../chain/node-agreement.ts'
+import { ChainSilent, type Rpc } from '../chain/rpc.ts'
+import { TRANSFER_WITH_MEMO } from '../chain/tip20.ts'
+import { wordOfAddress } from '../chain/words.ts'
 import type { Call, Send } from '../domain/journal.ts'
 import type { Lease } from '../domain/lease.ts'
 import type { RefundOutcome, StillOwed } from '../domain/rail.ts'
-import { stepName } from './attempts.ts'
-import { contractAt } from './contract.ts'
-import { transferRefusal } from './eip3009.ts'
-import { logsByEach } from './logs.ts'
-import { isAnswered } from './node-agreement.ts'
 import {
   blockOf,
   foundElsewhere,
@@ -23,10 +25,7 @@ import {
   UNSEEN,
   waiting,
 } from './refund.ts'
-import { ChainSilent, type Rpc } from './rpc.ts'
 import type { Sender } from './sender.ts'
-import { TRANSFER_WITH_MEMO } from './tip20.ts'
-import { wordOfAddress } from './words.ts'
 
 /** The treasury of a Tempo chain. It pays the fees in the token that it sends. */
 type KeyedRefunds = { readonly rpc: Rpc; readonly treasury: Sender }
@@ -51,7 +50,7 @@ export async function refundByNonceKey(
 ): Promise<RefundOutcome> {
   const { treasury } = way
   const sends = refundSends(await treasury.sendsOf(refund.orderId), treasury.chainId)
-  const known = sends.length > 0 ? await outcomeOf(way, refund, errand.lease, sends) : null
+  const known = sends.length > 0 ? await outcomeOf(way, refund, errand, sends) : null
   return known ?? (await sentFromElsewhere(way, refund, sends)) ?? signNext(way, refund, errand, sends)
 }
 
@@ -59,7 +58,7 @@ export async function refundByNonceKey(
 async function outcomeOf(
   way: KeyedRefunds,
   refund: RefundTransfer,
-  lease: Lease,
+  { lease, stillOwed }: Errand,
   sends: readonly Send[],
 ): Promise<RefundOutcome | null> {
   const { treasury } = way
@@ -68,7 +67,7 @@ async function outcomeOf(
     const landed = await landedAmong({ rpc: way.rpc, sender: treasury }, refund, sends, from)
     if (landed) return landed
   }
-  const state = await treasury.pushKeyed(lease, newest)
+  const state = (await stillOwed()) ? await treasury.push(lease, newest) : await treasury.look(newest)
   if (state.state !== 'mined') return waiting('The refund waits for the chain.', newest.versions[0]!.hash)
   const { receipt } = state
   if (hasMoved(receipt, refund, newest.signer)) return landedNow(way, newest, receipt)
@@ -137,7 +136,7 @@ async function signNext(
   const refusal = await transferRefusal(rpc, token, { terms: await treasury.terms(GAS), data: call.data })
   if (refusal !== null) return waiting(`The refund would fail: ${refusal}. Is the treasury funded?`)
   const nonce = sends.filter(({ signer }) => signer === treasury.address).length
-  const errand = { lease, orderId, step: stepName(REFUND_STEP, nonce + 1) }
+  const errand = { lease, orderId, step: REFUND_STEP }
   const { send, state } = await treasury.sendKeyed(errand, call, { nonceKey: keyOf(refund), nonce })
   if (state.state === 'mined' && hasMoved(state.receipt, refund, treasury.address))
     return landedNow(way, send, state.receipt)
