@@ -1,7 +1,7 @@
 import { AUTOMATIC } from '../domain/order.ts'
 import type { PaidOrder } from '../domain/rail.ts'
 import type { Arrival, Till } from '../domain/till.ts'
-import { paymentName } from '../store/orders/known-payments.ts'
+import { alikeBefore, paymentName } from '../store/orders/known-payments.ts'
 import { RefundsUsedUp } from '../store/refund-budget.ts'
 import { type ArrivalChange, changeArrival, claimantOf } from '../store/tills/arrivals.ts'
 import { changeAndTell } from './arrival-change.ts'
@@ -71,10 +71,11 @@ export async function finishReturn(context: ReconcileContext, till: Till, arriva
   return refunded ?? arrival
 }
 
-/** Of two transfers under one name only the first has taken it. A transfer without a name has its place on the chain. */
+/** Of two transfers under one name only the first has taken it. A transfer without a name has its transaction. */
 async function paymentNameOf(context: ReconcileContext, till: Till, arrival: Arrival): Promise<string> {
-  const { id, transaction, logIndex } = arrival
-  return (await paymentName(context.db, { id, network: till.rail.network })) ?? `${till.id}/${transaction}/${logIndex}`
+  const { id, transaction, sender, amount } = arrival
+  const taken = await paymentName(context.db, { id, network: till.rail.network })
+  return taken ?? [till.id, transaction, sender, amount, await alikeBefore(context.db, id)].join('/').toLowerCase()
 }
 
 function asPaidOrder({ id, sender, amount, transaction, foundAt }: Arrival, { rail, payTo }: Till): PaidOrder {

@@ -64,7 +64,7 @@ export type KnownKey = Pick<Send, 'chainId' | 'signer'> & {
 export type KeyCount = Pick<Send, 'chainId' | 'signer'> & { readonly counted: number; readonly isBeyond: boolean }
 
 /** Why a send was not written down: its step has one that the caller has not seen, or its nonce has another use. */
-type Obstacle = 'step_taken' | 'nonce_taken'
+type Obstacle = { readonly kind: 'step_taken' } | { readonly kind: 'nonce_taken'; readonly lastNonce: number | null }
 
 /**
  * Where signed bytes are written before they leave the process. `outbox/` uses it, `store/sends/journal.ts` implements it.

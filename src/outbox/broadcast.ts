@@ -1,5 +1,6 @@
 import { RpcError } from '../chain/rpc.ts'
 import type { Send, SignedVersion } from '../domain/journal.ts'
+import { landedWhileClosing } from './closing.ts'
 import type { NonceQueue } from './queue.ts'
 import { byFee } from './sign.ts'
 
@@ -27,7 +28,9 @@ export async function broadcastAgain(queue: NonceQueue, send: Send): Promise<Fee
 }
 
 /** Every version may land, so all that the wallet can pay are kept alive, the dearest last: it replaces the others where it can. */
-function worthSending({ gas }: NonceQueue, { versions, call }: Send): readonly SignedVersion[] {
+function worthSending({ gas }: NonceQueue, send: Send): readonly SignedVersion[] {
+  const { versions, call, landing } = send
+  if (landedWhileClosing(send)) return versions.filter(({ hash }) => hash === landing?.hash)
   const newest = versions.at(-1)!
   if (versions.length === 1) return versions
   const wei = gas.known()

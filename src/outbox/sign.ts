@@ -1,6 +1,7 @@
 import { Problem } from '../base/problem.ts'
 import type { Call, Fees, KeyedPlace, Send, SignedVersion } from '../domain/journal.ts'
 import type { Lease } from '../domain/lease.ts'
+import { landedWhileClosing } from './closing.ts'
 import { raised, withinMeans } from './fees.ts'
 import { nextNonce } from './nonce.ts'
 import { type NonceQueue, noteTaken, type SendJob } from './queue.ts'
@@ -42,10 +43,16 @@ export async function signAndRecord(queue: NonceQueue, job: SendJob, call: Call,
     const send: Send = { chainId, signer, nonce, orderId, step, call, versions: [version], landing: null }
     await waypoint('send.signed')
     const obstacle = await journal.record(lease, send, seen)
-    row.next = null
-    if (obstacle === 'step_taken') return null
-    // Another process took the nonce: ask again.
-    if (obstacle === 'nonce_taken') continue
+    if (obstacle?.kind === 'step_taken') {
+      row.next = null
+      return null
+    }
+    if (obstacle) {
+      // Another process took the nonce: the queue goes on behind the last that is written down.
+      const { lastNonce } = obstacle
+      row.next = lastNonce !== null && lastNonce >= nonce ? lastNonce + 1 : null
+      continue
+    }
     noteTaken(queue, nonce)
     gas.reserve(call.gas * fees.maxFeePerGas)
     return send
@@ -70,7 +77,8 @@ export async function signKeyed(queue: NonceQueue, job: SendJob, call: Call, pla
 export async function signAgain(queue: NonceQueue, lease: Lease, send: Send): Promise<Send> {
   const { wallet, journal, log, chainId } = queue
   const { nonce, nonceKey, step, call, signer } = send
-  const fees = signer === queue.signer ? await nextFees(queue, send) : null
+  const isOurs = signer === queue.signer && !landedWhileClosing(send)
+  const fees = isOurs ? await nextFees(queue, send) : null
   if (fees === null) return send
   const version = nonceKey
     ? await wallet.signKeyed(call, { nonceKey, nonce }, fees, chainId)

@@ -8,6 +8,7 @@ import type { Rpc } from '../chain/rpc.ts'
 import { isDeliveryStep } from '../domain/journal.ts'
 import type { Lease } from '../domain/lease.ts'
 import type { MissingSend, SendWatch, WatchedSend } from '../domain/send-watch.ts'
+import { landedWhileClosing } from './closing.ts'
 import { refundIn } from './refund.ts'
 import type { Sender, Sent } from './sender.ts'
 
@@ -106,7 +107,7 @@ async function sentAgain({ rpc, lease }: WatchOptions, sender: Sender, send: Wat
   const newest = sends.at(-1) ?? send
   const state = await sender.push(lease, newest)
   const isOver = state.state === 'superseded' || (state.state === 'mined' && !state.receipt.succeeded)
-  if (!isOver || send.nonceKey || !sender.isOwn(send)) return { send: newest, state }
+  if (!isOver || send.nonceKey || landedWhileClosing(send) || !sender.isOwn(send)) return { send: newest, state }
   await refuseIfInVain(rpc, sender, send)
   return sender.send({ lease, orderId, step }, call, sends)
 }

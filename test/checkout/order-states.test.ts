@@ -407,10 +407,10 @@ for (const engine of engines) {
       const { order, lease } = await opened()
       const lastNonce = nonce - 1
       nonce = 0
-      assert.equal(await send(lease, order.id, 'mint'), 'nonce_taken')
+      assert.deepEqual(await send(lease, order.id, 'mint'), { kind: 'nonce_taken', lastNonce })
       nonce = lastNonce + 1
       assert.equal(await send(lease, order.id, 'mint'), null)
-      assert.equal(await send(lease, order.id, 'mint'), 'step_taken')
+      assert.deepEqual(await send(lease, order.id, 'mint'), { kind: 'step_taken' })
     })
   })
 }

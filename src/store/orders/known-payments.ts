@@ -53,6 +53,18 @@ export async function paymentName(
   return (await db.query(CHAIN_NAME, [id, network])).rows[0]!.identity
 }
 
+const ALIKE_BEFORE = statement<{ alike: number }>(`
+  select count(*)::int as alike
+  from arrivals a
+  join arrivals b on b.till = a.till and b.transaction = a.transaction and b.sender = a.sender and b.amount = a.amount
+  where a.id = $1
+    and b.log_index < a.log_index`)
+
+/** Of transfers that have no name: how many like this one stand before it in its transaction. Also after that was mined again elsewhere. */
+export async function alikeBefore(db: Queryable, arrivalId: string): Promise<number> {
+  return (await db.query(ALIKE_BEFORE, [arrivalId])).rows[0]!.alike
+}
+
 export async function firstOrder(
   db: Queryable,
   query: typeof BY_IDENTITIES,

@@ -34,12 +34,19 @@ const AT = statement<SendRow>(`
     and nonce_key = $3
     and nonce = $4`)
 
-const TAKEN = statement<{ last: string | null; nonces: string[] | null }>(`
-  select max(nonce) as last, array_agg(nonce order by nonce) filter (where nonce >= $3) as nonces
+const TAKEN = statement<{ nonce: string }>(`
+  select nonce
   from sends
   where chain_id = $1
     and signer = $2
-    and nonce_key = ''`)
+    and nonce_key = ''
+    and (nonce >= $3 or nonce = (
+      select max(nonce)
+      from sends
+      where chain_id = $1
+        and signer = $2
+        and nonce_key = ''))
+  order by nonce`)
 
 // Nothing but its refund is sent for an order that was given up: a process that slept meanwhile must not deliver what was paid back.
 const CLOSED = `
@@ -61,7 +68,8 @@ const RECORD = statement<{ nonce: string }>(`
   on conflict do nothing
   returning nonce`)
 
-const WHY_NOT = statement<{ is_closed: boolean; is_held: boolean; has_step: boolean }>(`
+// With all that the next try depends on: between replicas that share a key, a nonce that is taken is nothing unusual.
+const WHY_NOT = statement<{ is_closed: boolean; is_held: boolean; has_step: boolean; last_nonce: string | null }>(`
   select exists (${CLOSED}) as is_closed,
          ${HELD} as is_held,
          exists (
@@ -71,7 +79,8 @@ const WHY_NOT = statement<{ is_closed: boolean; is_held: boolean; has_step: bool
              and step = $5
              and chain_id = $6
              and signer = $7
-             and attempt >= $8) as has_step`)
+             and attempt >= $8) as has_step,
+         (select max(nonce) from sends where chain_id = $6 and signer = $7 and nonce_key = '') as last_nonce`)
 
 const ADD_VERSION = statement<{ nonce: string }>(`
   update sends
@@ -136,8 +145,8 @@ export function createJournal(db: Database): Journal {
     keysInRole: (chainId, role) => keysInRole(db, chainId, role),
 
     async taken(chainId, signer, from) {
-      const { last, nonces } = (await db.query(TAKEN, [chainId, signer, from])).rows[0]!
-      return { last: last === null ? null : Number(last), nonces: (nonces ?? []).map(Number) }
+      const nonces = (await db.query(TAKEN, [chainId, signer, from])).rows.map(({ nonce }) => Number(nonce))
+      return { last: nonces.at(-1) ?? null, nonces: nonces.filter((nonce) => nonce >= from) }
     },
 
     async record(lease, send, seen) {
@@ -147,7 +156,8 @@ export function createJournal(db: Database): Journal {
       const [answer] = (await db.query(WHY_NOT, [...leaseValues(lease), orderId, step, chainId, signer, seen])).rows
       if (!answer?.is_held) throw new LeaseLost(lease)
       if (answer.is_closed) throw new Error(`order ${orderId} was given up; its ${step} is not sent any more`)
-      return answer.has_step ? 'step_taken' : 'nonce_taken'
+      if (answer.has_step) return { kind: 'step_taken' }
+      return { kind: 'nonce_taken', lastNonce: answer.last_nonce === null ? null : Number(answer.last_nonce) }
     },
 
     async addVersion(lease, { chainId, signer, nonce, nonceKey = '', call, versions }, version) {
