@@ -8,7 +8,8 @@ const below: Record<string, readonly string[]> = (() => {
   const ground = ['base', 'artifacts']
   const first = [...ground, 'config', 'domain']
   const second = [...first, 'store', 'chain']
-  const third = [...second, 'ledger', 'rails', 'surfaces', 'checkout', 'webhooks']
+  const sending = [...second, 'outbox']
+  const third = [...sending, 'ledger', 'rails', 'surfaces', 'checkout', 'webhooks']
   const fourth = [...third, 'api', 'sandbox', 'devchain']
   return {
     artifacts: [],
@@ -18,12 +19,13 @@ const below: Record<string, readonly string[]> = (() => {
     domain: ['base'],
     store: first,
     chain: first,
-    rails: second,
-    surfaces: second,
+    outbox: second,
+    rails: sending,
+    surfaces: sending,
     ledger: second,
     checkout: [...second, 'ledger'],
     webhooks: second,
-    setup: second,
+    setup: sending,
     api: third,
     sandbox: [...third, 'api', 'devchain'],
     service: fourth,
@@ -35,8 +37,8 @@ const below: Record<string, readonly string[]> = (() => {
 const doors: readonly { readonly door: RegExp; readonly rooms: readonly string[] }[] = [
   // The stock servers that we are measured against run on it; the service does not.
   { door: /^hono(\/|$)|^@hono\//, rooms: [] },
-  { door: /^viem(\/|$)/, rooms: ['chain', 'rails', 'devchain', 'sandbox', 'cli'] },
-  { door: /^ox(\/|$)/, rooms: ['devchain', 'rails'] },
+  { door: /^viem(\/|$)/, rooms: ['chain', 'outbox', 'rails', 'devchain', 'sandbox', 'cli'] },
+  { door: /^ox(\/|$)/, rooms: ['devchain', 'outbox', 'rails'] },
   { door: /^mppx(\/|$)|^@x402\//, rooms: ['rails'] },
   { door: /^pg$|^@electric-sql\//, rooms: ['store'] },
   { door: /^@ethereumjs\//, rooms: ['devchain'] },

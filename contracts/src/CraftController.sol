@@ -52,6 +52,8 @@ contract CraftController is AccessControl, Pausable {
 
     EnumerableSet.AddressSet private _collections;
     mapping(bytes32 orderId => Action) private _actions;
+    /// Given up by the shop, which has sent the money back: nothing is ever done for it.
+    mapping(bytes32 orderId => bool) public isClosed;
     Timer[] private _timers;
     mapping(address user => uint256[]) private _timerIdsOf;
     /// Timers before this place in a user's list are ready, so nothing has to walk over them again.
@@ -65,6 +67,8 @@ contract CraftController is AccessControl, Pausable {
     event CraftSecondsSet(uint64 craftSeconds);
     event SecondsPerTokenSet(uint256 secondsPerToken);
 
+    event OrderGivenUp(bytes32 indexed orderId);
+
     error BadNftCount(uint256 count);
     error BadUser(address user);
     error CollectionNotAllowed(address collection);
@@ -75,6 +79,7 @@ contract CraftController is AccessControl, Pausable {
     error AmountTooSmall(uint256 amount);
     error TokensNotReceived(uint256 received, uint256 wanted);
     error OrderMismatch(bytes32 orderId);
+    error OrderClosed(bytes32 orderId);
 
     constructor(address admin, IERC20 craftToken_, uint64 craftSeconds_, uint256 secondsPerToken_) {
         craftToken = craftToken_;
@@ -128,6 +133,14 @@ contract CraftController is AccessControl, Pausable {
         _actions[orderId] = Action(ActionKind.Accelerate, user, requestHash, timerIds);
         _takeCraftTokens(user, amount);
         emit Accelerated(orderId, user, amount, saved, timerIds);
+    }
+
+    /// @notice Gives an order up for good, also while paused. Returns true if it was carried out already: then nothing changes.
+    function closeOrder(bytes32 orderId) external onlyRole(OPERATOR_ROLE) returns (bool delivered) {
+        if (_actions[orderId].kind != ActionKind.None) return true;
+        if (isClosed[orderId]) return false;
+        isClosed[orderId] = true;
+        emit OrderGivenUp(orderId);
     }
 
     function setCollectionAllowed(address collection, bool allowed) external onlyRole(DEFAULT_ADMIN_ROLE) {
@@ -189,7 +202,10 @@ contract CraftController is AccessControl, Pausable {
 
     function _isDone(bytes32 orderId, bytes32 requestHash) private view returns (bool) {
         Action storage known = _actions[orderId];
-        if (known.kind == ActionKind.None) return false;
+        if (known.kind == ActionKind.None) {
+            if (isClosed[orderId]) revert OrderClosed(orderId);
+            return false;
+        }
         if (known.requestHash != requestHash) revert OrderMismatch(orderId);
         return true;
     }

@@ -45,6 +45,8 @@ contract SaleLots is ERC721, AccessControl, Pausable {
     mapping(uint256 saleId => mapping(address minter => uint256)) public mintedBy;
     mapping(bytes32 orderId => Order) private _orders;
     mapping(uint256 tokenId => uint256 saleId) private _saleOf;
+    /// Given up by the shop, which has sent the money back: nothing is ever minted for it.
+    mapping(bytes32 orderId => bool) public isClosed;
 
     event LotSet(uint256 indexed saleId, Terms terms);
     event LotMinted(
@@ -55,11 +57,14 @@ contract SaleLots is ERC721, AccessControl, Pausable {
         uint256 firstTokenId
     );
 
+    event OrderGivenUp(bytes32 indexed orderId);
+
     error UnknownLot(uint256 saleId);
     error SupplyExceeded(uint256 saleId, uint256 left, uint256 wanted);
     error SupplyBelowMinted(uint256 saleId, uint256 minted);
     error NothingToMint();
     error OrderMismatch(bytes32 orderId);
+    error OrderClosed(bytes32 orderId);
 
     constructor(string memory name_, string memory symbol_, address admin) ERC721(name_, symbol_) {
         _grantRole(DEFAULT_ADMIN_ROLE, admin);
@@ -93,8 +98,17 @@ contract SaleLots is ERC721, AccessControl, Pausable {
             if (!same) revert OrderMismatch(orderId);
             return known.firstTokenId;
         }
+        if (isClosed[orderId]) revert OrderClosed(orderId);
         _requireNotPaused();
         return _mintNew(orderId, saleId, quantity, beneficiary);
+    }
+
+    /// @notice Gives an order up for good, also while paused. Returns true if it was delivered already: then nothing changes.
+    function closeOrder(bytes32 orderId) external onlyRole(MINTER_ROLE) returns (bool delivered) {
+        if (_orders[orderId].firstTokenId != 0) return true;
+        if (isClosed[orderId]) return false;
+        isClosed[orderId] = true;
+        emit OrderGivenUp(orderId);
     }
 
     function pause() external onlyRole(PAUSER_ROLE) {

@@ -1,4 +1,3 @@
-import type { Hash } from '../base/address.ts'
 import { blockTag } from './block-tag.ts'
 import { isAgreed } from './node-agreement.ts'
 import type { Receipt } from './receipt.ts'
@@ -7,17 +6,7 @@ import { headOf, type RawHead, type Rpc } from './rpc.ts'
 /** How deep a transaction must lie, in blocks and in the chain's own time, before we act as if it could not go away again. */
 export type Burial = { readonly blocks: bigint; readonly ms: number }
 
-/** Where there are several nodes, another one must show it too: what one of them makes up moves no money. */
-export async function isInclusionBuried(
-  rpc: Rpc,
-  burial: Burial,
-  { hash, blockNumber }: { readonly hash: Hash; readonly blockNumber: bigint },
-): Promise<boolean> {
-  if (!(await isDeep(rpc, burial, blockNumber))) return false
-  return rpc.second === null || (await isShownByTwo(rpc, hash))
-}
-
-/** The same, for whoever acts on what happened in it: that it is in its block does not say whether it went through. */
+/** Where there are several nodes, another one must show the same receipt: what one of them makes up moves no money. */
 export async function isReceiptBuried(rpc: Rpc, burial: Burial, receipt: Receipt): Promise<boolean> {
   if (!(await isDeep(rpc, burial, receipt.blockNumber))) return false
   return rpc.second === null || (await isAgreed(rpc, receipt, burial.blocks))
@@ -63,10 +52,4 @@ async function isDeep(rpc: Rpc, { blocks, ms }: Burial, blockNumber: bigint): Pr
   if (!newest || !block) return false
   const [head, mined] = [headOf(newest), headOf(block)]
   return head.number - mined.number + 1n >= blocks && head.timestampMs - mined.timestampMs >= ms
-}
-
-async function isShownByTwo(rpc: Rpc, hash: Hash): Promise<boolean> {
-  const shown = await rpc.everyone<{ readonly blockHash: Hash | null } | null>('eth_getTransactionByHash', [hash])
-  const blocks = shown.map((transaction) => transaction?.blockHash ?? null).filter((block) => block !== null)
-  return blocks.some((block, index) => blocks.indexOf(block) !== index)
 }

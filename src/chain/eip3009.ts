@@ -39,7 +39,7 @@ const TRANSFER_BY_VRS = selector(
 const TRANSFER_BY_BYTES = selector('transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)')
 const AUTHORIZATION_STATE = selector('authorizationState(address,bytes32)')
 
-type Domain = {
+export type Domain = {
   readonly name: string
   readonly version: string
   readonly chainId: number
@@ -54,6 +54,11 @@ export function domainSeparator({ name, version, chainId, token }: Domain): Uint
 
 /** What the payer's wallet signed. */
 export function authorizationDigest(domain: Uint8Array, authorization: Authorization): Uint8Array {
+  return keccak256(authorizationBytes(domain, authorization))
+}
+
+/** The bytes that are hashed and signed (EIP-712). */
+export function authorizationBytes(domain: Uint8Array, authorization: Authorization): Uint8Array {
   const { from, to, value, validAfter, validBefore, nonce } = authorization
   const words = [
     wordOfAddress(from),
@@ -64,7 +69,7 @@ export function authorizationDigest(domain: Uint8Array, authorization: Authoriza
     nonce.slice(2),
   ]
   const struct = keccak256(Buffer.concat([TRANSFER_TYPE, Buffer.from(words.join(''), 'hex')]))
-  return keccak256(Buffer.concat([Buffer.from([0x19, 0x01]), domain, struct]))
+  return Buffer.concat([Buffer.from([0x19, 0x01]), domain, struct])
 }
 
 /** Contract wallets sign with bytes of any length, which need the newer overload; plain keys use the older, cheaper one. */
@@ -190,7 +195,7 @@ function isTo(log: EvmLog, address: Address): boolean {
   return log.topics[2]?.slice(26).toLowerCase() === address.slice(2).toLowerCase()
 }
 
-/** Where on the chain an authorization was used up, as one node has it, searching from a block that is known to be earlier. */
+/** Where on the chain an authorization was used up, searching from a block that is known to be earlier. */
 export async function findAuthorization(
   rpc: Rpc,
   token: Address,

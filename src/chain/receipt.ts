@@ -75,14 +75,14 @@ export async function recallReceipt(rpc: Rpc, hash: Hash): Promise<Receipt | nul
 }
 
 /** Has the first node not come yet to the block in which another one shows a transaction? Then it has not thrown it away. */
-export async function isToCome(rpc: Rpc, { blockNumber }: Pick<Receipt, 'blockNumber'>): Promise<boolean> {
+async function isToCome(rpc: Rpc, { blockNumber }: Pick<Receipt, 'blockNumber'>): Promise<boolean> {
   return BigInt(await rpc.request<Hex>('eth_blockNumber')) < blockNumber
 }
 
 type BlockBody = { readonly hash: Hash; readonly transactions: readonly Hash[] }
 
 /** Does the first node have the block in which another one shows a transaction, without it? */
-export async function isDenied(
+async function isDenied(
   rpc: Rpc,
   { blockNumber, blockHash, transactionHash }: Pick<Receipt, 'blockNumber' | 'blockHash' | 'transactionHash'>,
 ): Promise<boolean> {

@@ -6,7 +6,7 @@ import type { EvmLog, Receipt } from './receipt.ts'
 import type { Rpc } from './rpc.ts'
 import { wordOfAddress } from './words.ts'
 
-const TRANSFER_WITH_MEMO = toHex(keccak256(Buffer.from('TransferWithMemo(address,address,uint256,bytes32)')))
+export const TRANSFER_WITH_MEMO = toHex(keccak256(Buffer.from('TransferWithMemo(address,address,uint256,bytes32)')))
 
 /** A transfer that carries 32 bytes of our choice, which the chain indexes: how a payment is found again. */
 export type MemoTransfer = {

@@ -1,6 +1,7 @@
 import { AUTOMATIC } from '../domain/order.ts'
 import type { PaidOrder } from '../domain/rail.ts'
 import type { Arrival, Till } from '../domain/till.ts'
+import { alikeBefore, paymentName } from '../store/orders/known-payments.ts'
 import { type RefundBudget, RefundsUsedUp } from '../store/refund-budget.ts'
 import { type ArrivalChange, changeArrival, claimantOf } from '../store/tills/arrivals.ts'
 import { changeAndTell } from './arrival-change.ts'
@@ -48,15 +49,17 @@ export async function budgetOf({ policy }: ReconcileContext, till: Till): Promis
   return { perDay, perPayer: null, byBuyers: await buyersShare(till.rail, till, percent) }
 }
 
-/**
- * Journaled under the arrival's own id: however often this runs, one transfer leaves. While a key is rotated, two replicas may sign with a key each,
- * and each has to see what the other signed: so the operator's call and the reconciler take turns, by an exclusive lease.
- */
+/** However often this runs, one transfer leaves: the chain refuses a second one under the payment's name. */
 export async function finishReturn(context: ReconcileContext, till: Till, arrival: Arrival): Promise<Arrival> {
   const { rail } = till
   const paid = asPaidOrder(arrival, till)
+  const name = await paymentNameOf(context, till, arrival)
   const sent = await withExclusiveLease(context, arrival.id, (lease) =>
-    rail.refund(paid, lease, async () => (await till.isDeep(arrival)) && (await rail.isPaymentShown(paid))),
+    rail.refund(paid, {
+      lease,
+      name,
+      stillOwed: async () => (await till.isDeep(arrival)) && (await rail.isPaymentShown(paid)),
+    }),
   )
   const outcome = sent?.result ?? { kind: 'pending', detail: 'Somebody is at work on it right now.' }
   if (outcome.kind === 'pending') {
@@ -73,6 +76,13 @@ export async function finishReturn(context: ReconcileContext, till: Till, arriva
     type: 'refund.completed',
   })
   return refunded ?? arrival
+}
+
+/** Of two transfers under one name only the first has taken it. A transfer without a name has its transaction. */
+async function paymentNameOf(context: ReconcileContext, till: Till, arrival: Arrival): Promise<string> {
+  const { id, transaction, sender, amount } = arrival
+  const taken = await paymentName(context.db, { id, network: till.rail.network })
+  return taken ?? [till.id, transaction, sender, amount, await alikeBefore(context.db, id)].join('/').toLowerCase()
 }
 
 function asPaidOrder({ id, sender, amount, transaction, foundAt }: Arrival, { rail, payTo }: Till): PaidOrder {

@@ -95,7 +95,11 @@ export async function sendRefund(run: OrderRun): Promise<OrderStep> {
   const { orders, clock, log, waypoint } = checkout
   if (order.refund === null) throw new TypeError(`order ${order.id} is refunding without a refund`)
   const isByItself = order.refund.by === AUTOMATIC
-  const outcome = await offer.rail.refund(order, lease, async () => !isByItself || offer.rail.isPaymentShown(order))
+  const outcome = await offer.rail.refund(order, {
+    lease,
+    name: (await orders.paymentName(order)) ?? order.id,
+    stillOwed: async () => !isByItself || offer.rail.isPaymentShown(order),
+  })
   await waypoint('refund.done')
   if (outcome.kind === 'pending') {
     const { detail } = outcome

@@ -106,8 +106,8 @@ function factsOf({ order, next }: TimelineView): readonly Fact[] {
 
 function signed({ sends }: TimelineView): readonly (readonly string[])[] {
   return sends.flatMap(({ step, chainId, nonce, transactions, landed }) =>
-    transactions.map(({ hash, isVoid }) => [
-      `  ${isVoid ? `${step} (void)` : step}`,
+    transactions.map(({ hash }) => [
+      `  ${step}`,
       `chain ${chainId}`,
       `nonce ${nonce}`,
       hash,

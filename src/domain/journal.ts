@@ -13,6 +13,8 @@ export type Call = {
 export type Send = {
   readonly chainId: number
   readonly signer: Address
+  /** Tempo has many rows of nonces for a key. Absent: the ordinary one. */
+  readonly nonceKey?: Hex | undefined
   readonly nonce: number
   readonly orderId: string
   readonly step: string
@@ -23,12 +25,13 @@ export type Send = {
   readonly landing: Landing | null
 }
 
+/** A row of nonces of its own, and a place in it (Tempo). Nothing stands before it that could keep it waiting. */
+export type KeyedPlace = { readonly nonceKey: Hex; readonly nonce: number }
+
 export type SignedVersion = {
   readonly raw: Hex
   readonly hash: Hash
   readonly fees: Fees
-  /** Signed only to use up the nonce, so that the call can never land. */
-  readonly isVoid: boolean
 }
 
 export type Fees = { readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint }
@@ -38,11 +41,8 @@ export type Landing = { readonly hash: Hash; readonly blockNumber: bigint; reado
 /** The success of a step of an order: whose transaction it was, and where it was mined. */
 export type LandedStep = Pick<Send, 'chainId' | 'signer' | 'step'> & Landing
 
-/** A transaction that is no order's: it fills a gap in the nonces of a key, which would block all that comes after it. */
-export const GAP = 'gap'
-
-/** The steps of an order that move its money, and the filler of a gap. The store asks the same question. */
-export const NOT_A_DELIVERY = /^(settle|refund|gap)(\.|$)/
+/** The steps of an order that move its money, or give it up. The store asks the same question. */
+export const NOT_A_DELIVERY = /^(settle|refund|close)$/
 
 /** Payment and refund have rules of their own; all else that is sent for an order delivers it. */
 export function isDeliveryStep(step: string): boolean {
@@ -58,30 +58,25 @@ export type KnownKey = Pick<Send, 'chainId' | 'signer'> & { readonly known: numb
 /** How many transactions of a key the chain has counted, and whether these are more than are accounted for. */
 export type KeyCount = Pick<Send, 'chainId' | 'signer'> & { readonly counted: number; readonly isBeyond: boolean }
 
-/** Why a send was not written down: its step has a transaction already, or its nonce has another use, and so has every one up to the last. */
+/** Why a send was not written down: its step has one that the caller has not seen, or its nonce has another use. */
 type Obstacle = { readonly kind: 'step_taken' } | { readonly kind: 'nonce_taken'; readonly lastNonce: number | null }
 
 /**
- * Where signed bytes are written before they leave the process. `chain/sender.ts` uses it, `store/sends/journal.ts` implements it.
- * Nonces are free of gaps because each is recorded only right after the last recorded one. Whatever leads to a signature is written
- * only by whoever holds the lease at that very moment; otherwise `LeaseLost` is thrown.
+ * Where signed bytes are written before they leave the process. `outbox/` uses it, `store/sends/journal.ts` implements it.
+ * What leads to a signature is written only under the lease; otherwise `LeaseLost` is thrown.
  */
 export type Journal = {
-  find(chainId: number, signer: Address, orderId: string, step: string): Promise<Send | null>
+  /** The same send as it is written down now. */
+  at(place: Pick<Send, 'chainId' | 'signer' | 'nonce' | 'nonceKey'>): Promise<Send | null>
   /** Everything that was ever signed for an order, by any key on any chain, oldest first. */
   ofOrder(orderId: string): Promise<readonly Send[]>
-  /** Every key that was ever ours in a role on a chain. One that was replaced may have sent what nobody else knows of. */
+  /** Every key that was ever ours in a role on a chain. */
   keysInRole(chainId: number, role: string): Promise<readonly Address[]>
-  lastNonce(chainId: number, signer: Address): Promise<number | null>
-  /** How many transactions of this key below a nonce are not written down. One that had a past of its own when it came to us has always lost some. */
-  unknownBefore(chainId: number, signer: Address, nonce: number): Promise<number>
-  /** Writes it down, and returns null; otherwise what stood in the way. Throws when the order was given up. */
-  record(lease: Lease, send: Send): Promise<Obstacle | null>
-  /** What was taken for a gap turns out to be this send, which had landed already. False when its nonce has another use. */
-  claimGap(lease: Lease, send: Send): Promise<boolean>
-  /** The nonce of another send went to this one, which lies deep: only this one counts. False when the other one has landed. */
-  claimLost(lease: Lease, send: Send): Promise<boolean>
-  /** Adds a newer version of the same nonce; false when somebody else added one first. */
+  /** The last nonce of a key that is written down, and all of them from one on. */
+  taken(chainId: number, signer: Address, from: number): Promise<{ last: number | null; nonces: readonly number[] }>
+  /** Writes it down, and returns null; otherwise what stood in the way. `seen`: so many the step has already. Throws when the order was given up. */
+  record(lease: Lease, send: Send, seen: number): Promise<Obstacle | null>
+  /** Adds a newer version of the same nonce, and the call that it is for; false when another process added one first. */
   addVersion(lease: Lease, send: Send, version: SignedVersion): Promise<boolean>
   /** What may still be missing from the chain: the first sends of this key from a nonce up to, but without, another. */
   between(chainId: number, signer: Address, from: number, before: number): Promise<readonly Send[]>

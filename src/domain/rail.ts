@@ -241,6 +241,14 @@ export type RefundOutcome =
 /** Does the chain still show the payment that a refund gives back? */
 export type StillOwed = () => Promise<boolean>
 
+type RefundErrand = {
+  readonly lease: Lease
+  /** The payment's own name on the chain: what goes back under it can go back only once. */
+  readonly name: string
+  /** Asked before anything is signed. */
+  readonly stillOwed: StillOwed
+}
+
 /** A payment protocol, open for business. The core knows nothing else of it; another one is a folder, and a line in `rails/rails.ts`. */
 export type Rail = RailTraits & {
   /** Public address of its routes. */
@@ -287,8 +295,8 @@ export type Rail = RailTraits & {
   receipt(settlement: Settlement, orderId: string): Wire
   /** What the protocol can say of an order that is still settling; nothing where it has no form for that. */
   pendingReceipt(order: PaidOrder): Wire
-  /** Sends the full amount back to the verified payer. Journaled, under the lease; safe to run again. It signs nothing when `stillOwed` says no. */
-  refund(order: PaidOrder, lease: Lease, stillOwed: StillOwed): Promise<RefundOutcome>
+  /** Sends the full amount back to the verified payer. Safe to run again: the chain refuses a second one of the same name. */
+  refund(order: PaidOrder, errand: RefundErrand): Promise<RefundOutcome>
   /** Terms of this rail for machine-readable documents. */
   describe(price: Usd | null): JsonObject
   readonly documents: RailDocuments

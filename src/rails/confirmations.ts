@@ -3,8 +3,8 @@ import type { Clock } from '../base/clock.ts'
 import type { HeadSource } from '../chain/head.ts'
 import type { SecondOpinion } from '../chain/node-agreement.ts'
 import type { Receipt } from '../chain/receipt.ts'
-import type { Sender } from '../chain/sender.ts'
 import type { PaidOrder, SettleOutcome } from '../domain/rail.ts'
+import type { Sender } from '../outbox/sender.ts'
 
 /**
  * A payment that its receipt proves counts as settled once so many blocks stand on it that the chain will not drop it again, and, if it is

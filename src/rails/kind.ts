@@ -4,12 +4,12 @@ import type { Log } from '../base/log.ts'
 import type { Exchange } from '../base/outgoing.ts'
 import type { Secret } from '../base/secret.ts'
 import type { Waypoint } from '../base/waypoint.ts'
-import type { ChainAccess } from '../chain/access.ts'
 import type { Rpc } from '../chain/rpc.ts'
 import type { ChainConfig, Config, ConfirmationTier, HttpConfig } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
 import type { ChainKey } from '../config/signing-key.ts'
 import type { Rail, RailName, RailTraits } from '../domain/rail.ts'
+import type { ChainAccess } from '../outbox/access.ts'
 import type { ShopTerms } from '../store/shop-terms.ts'
 
 /**
@@ -32,6 +32,8 @@ export type RailAccount = Omit<ShopTerms, 'rail'> & {
   readonly confirmations: readonly ConfirmationTier[]
   readonly sinceBlock: bigint | null
   readonly treasuryKey: ChainKey
+  /** Does the treasury send its refunds itself? Otherwise it signs them, another key sends them, and it needs no gas. */
+  readonly treasurySends: boolean
   /** Keys that write to its chain beside the treasury, by what they are for. */
   readonly otherKeys: readonly { readonly role: string; readonly key: ChainKey }[]
   /** What else must be up before it can settle, beside its chain. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
-import type { Sender } from '../chain/sender.ts'
 import type { PaidOrder } from '../domain/rail.ts'
+import type { Sender } from '../outbox/sender.ts'
 
 /** Clocks of chains and replicas differ, and blocks take their time: be sure before saying "never". */
 const MARGIN_MS = 60_000

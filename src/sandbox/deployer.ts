@@ -4,8 +4,8 @@ import { fromHex, type Hex } from '../base/hex.ts'
 import type { Secret } from '../base/secret.ts'
 import type { Act } from '../chain/act.ts'
 import { addressOfKey } from '../chain/secp256k1.ts'
-import { signTransaction } from '../chain/wallet.ts'
 import type { DevChain } from '../devchain/chain.ts'
+import { signTransaction } from '../outbox/wallet.ts'
 
 /**
  * The one account that builds the sandbox's world. Its transactions go one at a time, and each act of the foundation has its nonce for a

@@ -2,20 +2,20 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Waypoint } from '../base/waypoint.ts'
 import { type OpenLine, openWebSocket } from '../base/web-socket.ts'
-import type { ChainAccess } from '../chain/access.ts'
 import { deepTime } from '../chain/burial.ts'
 import type { ChainMeter } from '../chain/chain-meter.ts'
-import { createFeeSource, type FeeSource } from '../chain/fees.ts'
 import { createHeadSource } from '../chain/head.ts'
 import { createHeadListener, type HeadListener } from '../chain/head-listener.ts'
 import { createRpc, httpTransport } from '../chain/rpc.ts'
-import { createSender, type Sender } from '../chain/sender.ts'
 import type { RpcTransport } from '../chain/transport.ts'
-import { openWallet } from '../chain/wallet.ts'
 import type { ChainConfig } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
 import type { Journal } from '../domain/journal.ts'
 import type { NewHeads } from '../domain/new-heads.ts'
+import type { ChainAccess } from '../outbox/access.ts'
+import { createFeeSource, type FeeSource } from '../outbox/fees.ts'
+import { createSender, type Sender } from '../outbox/sender.ts'
+import { openWallet } from '../outbox/wallet.ts'
 
 type ChainParts = {
   readonly limits: Limits
@@ -87,6 +87,7 @@ function createAccess(
     rpc,
     head,
     deepTime: () => deepTime(rpc, burial),
+    wallet: (key) => openWallet(key, clock),
     sender(key) {
       const wallet = openWallet(key, clock)
       const sender =

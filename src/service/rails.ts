@@ -1,7 +1,7 @@
 import type { Log } from '../base/log.ts'
-import type { ChainAccess } from '../chain/access.ts'
 import { type ChainConfig, confirmationsFor } from '../config/config.ts'
 import type { Rail } from '../domain/rail.ts'
+import type { ChainAccess } from '../outbox/access.ts'
 import type { RailAccount, RailParts } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
 import { listTerms, recordTerms, type ShopTerms } from '../store/shop-terms.ts'

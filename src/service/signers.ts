@@ -1,11 +1,11 @@
 import type { Address } from '../base/address.ts'
 import { Secret } from '../base/secret.ts'
-import type { ChainAccess } from '../chain/access.ts'
 import type { HeadSource } from '../chain/head.ts'
 import type { Rpc } from '../chain/rpc.ts'
-import type { Sender } from '../chain/sender.ts'
 import type { ChainConfig, Config } from '../config/config.ts'
 import type { KeyCount, KnownKey } from '../domain/journal.ts'
+import type { ChainAccess } from '../outbox/access.ts'
+import type { Sender } from '../outbox/sender.ts'
 import type { RailAccount } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
 import { knownKeys, recordKeys } from '../store/sends/keys.ts'
@@ -17,7 +17,7 @@ export type RoleSigner = {
   readonly sender: Sender
   readonly rpc: Rpc
   readonly head: HeadSource
-  /** Tempo has no coin of its own: fees are paid in the token. */
+  /** Tempo has no coin of its own: fees are paid in the token. And a treasury that only signs pays none. */
   readonly paysGasInCoin: boolean
   /** Somebody else holds the key and signs with it. */
   readonly isRemote: boolean
@@ -29,9 +29,9 @@ export function chainKeys(
   surfaces: readonly Surface[],
   config: Config,
 ): readonly SurfaceKey[] {
-  const ofRails = accounts.flatMap(({ chain, otherKeys, treasuryKey }) => [
+  const ofRails = accounts.flatMap(({ chain, otherKeys, treasuryKey, treasurySends }) => [
     ...otherKeys.map(({ role, key }) => ({ role, chain, key })),
-    { role: 'treasury', chain, key: treasuryKey },
+    { role: 'treasury', chain, key: treasuryKey, isSentByAnother: !treasurySends },
   ])
   return [...ofRails, ...surfaces.flatMap((surface) => surface.keys?.(config) ?? [])]
 }
@@ -40,10 +40,10 @@ export function createSigners(
   keys: readonly SurfaceKey[],
   chainOf: (chain: ChainConfig) => ChainAccess,
 ): readonly RoleSigner[] {
-  return keys.map(({ role, chain, key }) => {
+  return keys.map(({ role, chain, key, isSentByAnother = false }) => {
     const { rpc, head, sender } = chainOf(chain)
     const isRemote = !(key instanceof Secret)
-    return { role, sender: sender(key), rpc, head, paysGasInCoin: chain.paysGasInCoin, isRemote }
+    return { role, sender: sender(key), rpc, head, paysGasInCoin: chain.paysGasInCoin && !isSentByAnother, isRemote }
   })
 }
 

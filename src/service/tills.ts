@@ -6,8 +6,8 @@ import { blockBefore, blockTime } from '../chain/head.ts'
 import { secondOpinion } from '../chain/node-agreement.ts'
 import { readReceipt, readReceipts, receiptIn } from '../chain/receipt.ts'
 import { transfersIn, transfersSoFar } from '../chain/transfers.ts'
-import { type PaidElsewhere, watchSends } from '../chain/watch.ts'
 import { isAlike, type Till, type Transfer, tillIdOf } from '../domain/till.ts'
+import { watchSends } from '../outbox/watch.ts'
 import { isConfirmed } from '../rails/confirmations.ts'
 import type { Database } from '../store/db.ts'
 import { sendsOf } from '../store/sends/journal.ts'
@@ -31,15 +31,10 @@ type TillParts = {
 
 /** Where each rail's money arrives, and where it arrived by earlier configurations: whoever pays there has paid us. */
 export function createTills(parts: TillParts): readonly Till[] {
-  const tills: readonly Till[] = parts.rails.flatMap((open) => tillsOf(parts, open, () => tills))
-  return tills
+  return parts.rails.flatMap((open) => tillsOf(parts, open))
 }
 
-function tillsOf(
-  parts: TillParts,
-  { rail, chain, confirmations, sinceBlock }: OpenRail,
-  all: () => readonly Till[],
-): readonly Till[] {
+function tillsOf(parts: TillParts, { rail, chain, confirmations, sinceBlock }: OpenRail): readonly Till[] {
   const { past, signers, ownKeys, database } = parts
   const { rpc, head } = chain
   const { name, network, asset } = rail
@@ -91,7 +86,7 @@ function tillsOf(
       return !receipt?.succeeded || !transfersIn(receipt, asset, [payTo]).some((one) => isAlike(one, payment))
     },
     landAgain: landerOf(database, signers),
-    watchSends: watcherOf(parts, { till: idOf(payTo), network, asset, payTo }, all),
+    watchSends: watcherOf(parts, { till: idOf(payTo), network, asset, payTo }),
     isContract: async (address) => isContractCode(await readCode(rpc, address)),
     isOwn: (address) => own.some((one) => sameAddress(one, address)),
   }))
@@ -102,44 +97,24 @@ function isSameTransfer(one: Transfer, other: Transfer): boolean {
 }
 
 /** On every chain that keys of ours write to: deliveries may be on another one than the money. */
-function watcherOf(
-  { database, signers, log }: TillParts,
-  scope: WatchScope & Pick<Till, 'payTo'>,
-  all: () => readonly Till[],
-): Till['watchSends'] {
+function watcherOf({ database, signers, log }: TillParts, scope: WatchScope & Pick<Till, 'payTo'>): Till['watchSends'] {
   const watch = createSendWatch(database, scope)
   const chains = [...new Set(signers.map(({ rpc }) => rpc))]
   return async (lease) => {
-    const elsewhere = all()
-      .filter(({ id }) => id !== scope.till)
-      .map((till) => paidAt(database, till))
     const missing = await Promise.all(
       chains.map((rpc) => {
         const senders = signers.filter((signer) => signer.rpc === rpc).map(({ sender }) => sender)
         // A chain that is silent now is looked at next time; the books of the others are kept meanwhile.
-        return watchSends({ rpc, watch, payTo: scope.payTo, senders, elsewhere, lease, log }).catch(
-          (error: unknown) => {
-            if (!isProblem(error)) throw error
-            log.warn('check of sent deliveries and refunds failed', { chainId: rpc.chainId, error })
-            return []
-          },
-        )
+        return watchSends({ rpc, watch, payTo: scope.payTo, senders, lease, log }).catch((error: unknown) => {
+          if (!isProblem(error)) throw error
+          log.warn('check of sent deliveries and refunds failed', { chainId: rpc.chainId, error })
+          return []
+        })
       }),
     )
-    // Only now: what was dropped together with its payment must not be helped to land.
     for (const { sender, role } of signers)
       await sender.tend(lease).catch((error: unknown) => log.warn('upkeep of a signing key failed', { role, error }))
     return missing.flat()
-  }
-}
-
-function paidAt(database: Database, { id: till, rail, payTo, transfersOf }: Till): PaidElsewhere {
-  const { network, asset } = rail
-  return {
-    watch: createSendWatch(database, { till, network, asset, payTo }),
-    async isPaid({ payment, paymentTx: transaction, payer: sender, amount }) {
-      return payment === 'shown' && (await transfersOf(transaction)).some((one) => isAlike(one, { sender, amount }))
-    },
   }
 }
 
@@ -148,11 +123,11 @@ function landerOf(database: Database, signers: readonly RoleSigner[]): Till['lan
   return async (orderId, lease) => {
     let outcome: Awaited<ReturnType<Till['landAgain']>> = 'impossible'
     for (const send of await sendsOf(database, orderId)) {
-      if (!/^settle(\.\d+)?$/.test(send.step)) continue
+      if (send.step !== 'settle') continue
       const senders = signers.map(({ sender }) => sender).filter(({ chainId }) => chainId === send.chainId)
       const own = senders.find((sender) => sender.isOwn(send))
       // Its key may have been rotated away.
-      const state = await (own ? own.resume({ lease, orderId, step: send.step }) : senders[0]?.remind(send))
+      const state = await (own ?? senders[0])?.push(lease, send)
       if (!state) continue
       if (state.state === 'mined' && state.receipt.succeeded) outcome = 'landed'
       if (state.state === 'pending' && outcome === 'impossible') outcome = 'pending'

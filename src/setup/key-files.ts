@@ -5,8 +5,8 @@ import type { Address } from '../base/address.ts'
 import { type Hex, toHex } from '../base/hex.ts'
 import type { Random } from '../base/id.ts'
 import { Secret } from '../base/secret.ts'
-import { createWallet } from '../chain/wallet.ts'
 import type { KeyRole } from '../config/key-roles.ts'
+import { createWallet } from '../outbox/wallet.ts'
 import { createFile } from './durable-file.ts'
 
 /** Where the key of a role lies. */

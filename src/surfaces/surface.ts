@@ -6,7 +6,6 @@ import type { Log } from '../base/log.ts'
 import type { Exchange } from '../base/outgoing.ts'
 import type { Problem } from '../base/problem.ts'
 import type { Waypoint } from '../base/waypoint.ts'
-import type { ChainAccess } from '../chain/access.ts'
 import type { ChainConfig, Config } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
 import type { ChainKey } from '../config/signing-key.ts'
@@ -15,6 +14,7 @@ import type { GoodName, PriceTag, SurfaceName } from '../domain/good.ts'
 import type { Offer } from '../domain/offer.ts'
 import type { Rail, RailName } from '../domain/rail.ts'
 import type { FreeAnswer, Host, Route } from '../domain/route.ts'
+import type { ChainAccess } from '../outbox/access.ts'
 import type { Database } from '../store/db.ts'
 
 /**
@@ -47,7 +47,13 @@ export type Surface = {
 }
 
 /** A key, by what it is for: `sutler keys` and whoever watches wallets call it so. */
-export type SurfaceKey = { readonly role: string; readonly chain: ChainConfig; readonly key: ChainKey }
+export type SurfaceKey = {
+  readonly role: string
+  readonly chain: ChainConfig
+  readonly key: ChainKey
+  /** It signs, and another key sends: it needs no gas. */
+  readonly isSentByAnother?: boolean
+}
 
 export type ToldGood = Pick<Offer, 'present' | 'publish'> & {
   /** The path at which a purchase can be read, without its reference. */

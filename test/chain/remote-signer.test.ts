@@ -4,7 +4,7 @@ import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { systemClock } from '../../src/base/clock.ts'
 import { isProblem } from '../../src/base/problem.ts'
 import { Secret } from '../../src/base/secret.ts'
-import { createWallet, openWallet } from '../../src/chain/wallet.ts'
+import { createWallet, openWallet } from '../../src/outbox/wallet.ts'
 import { type Behaviour, startWeb3Signer } from '../support/web3signer.ts'
 
 const call = { to: `0x${'ab'.repeat(20)}`, data: '0x1234', gas: 60_000n } as const
@@ -25,7 +25,9 @@ test('what a remote signer signs is byte for byte what the key itself would, on 
     await remote.assertReady()
     for (const chainId of [84532, 42431]) {
       assert.deepEqual(await remote.signCall(call, 7, fees, chainId), await local.signCall(call, 7, fees, chainId))
-      assert.deepEqual(await remote.signVoid(8, fees, chainId), await local.signVoid(8, fees, chainId))
+      const place = { nonceKey: '0x7', nonce: 0 } as const
+      const keyed = [remote, local].map((one) => one.signKeyed(call, place, fees, chainId))
+      assert.deepEqual(await keyed[0], await keyed[1])
     }
   }
 })

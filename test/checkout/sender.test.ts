@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, type TestContext, test } from 'node:test'
-import { sendAgain } from '../../src/chain/attempts.ts'
-import type { FeeSource } from '../../src/chain/fees.ts'
-import type { SendState } from '../../src/chain/lane/state.ts'
-import { refundTransfer } from '../../src/chain/transfer.ts'
-import { USDC_ADDRESS } from '../../src/devchain/rules.ts'
+import type { FeeSource } from '../../src/outbox/fees.ts'
+import type { SendState } from '../../src/outbox/state.ts'
 import { openStore, type TestStore } from '../support/database.ts'
-import { callOf, FEES, newestState, senderDesk, target } from '../support/sender-desk.ts'
+import { callOf, FEES, senderDesk } from '../support/sender-desk.ts'
 
 // One key, several processes, and a chain that loses, forgets, delays and lies. Each call lands once, and nobody waits for ever.
 
@@ -64,11 +61,11 @@ describe('a sender', () => {
   })
 
   test('M-21: a stuck transaction is signed again for more, and every version is kept', async (t) => {
-    const { sender, fault, landed, journal, wallet, newErrand } = await desk(t)
+    const { sender, fault, landed, sendOf, newErrand } = await desk(t)
     await fault({ kind: 'stick' })
     const errand = await newErrand()
     assertMined(await (await sender()).send(errand, callOf(1)))
-    const send = await journal.find(84532, wallet.address, errand.orderId, 'mint')
+    const send = await sendOf(errand)
     assert.ok(send!.versions.length > 1)
     const [first, second] = send!.versions
     assert.ok(second!.fees.maxFeePerGas * 8n >= first!.fees.maxFeePerGas * 9n)
@@ -76,87 +73,61 @@ describe('a sender', () => {
   })
 
   test('M-21: the original may land after it was replaced, and is recognised', async (t) => {
-    const { sender, fault, clear, meddler, journal, wallet, newErrand } = await desk(t)
+    const { sender, fault, clear, meddler, sendOf, newErrand } = await desk(t)
     await fault({ kind: 'stick' })
     const errand = await newErrand()
-    const { orderId } = errand
     // The replacement never reaches the pool.
     meddler.meddle('eth_sendRawTransaction', async ([raw], ask) => {
-      const send = await journal.find(84532, wallet.address, orderId, 'mint')
+      const send = await sendOf(errand)
       if (send!.versions[0]!.raw === raw) return ask()
       await clear()
       return send!.versions.at(-1)!.hash
     })
     const state = await (await sender()).send(errand, callOf(1))
     assertMined(state)
-    const send = await journal.find(84532, wallet.address, orderId, 'mint')
+    const send = await sendOf(errand)
     assert.ok(send!.versions.length > 1)
     assert.equal(state.receipt.transactionHash, send!.versions[0]!.hash)
   })
 
-  test('a step that is cancelled never lands, and one that landed cannot be cancelled', async (t) => {
-    const { sender, fault, clear, landed, wallet, newErrand, bury } = await desk(t)
-    const one = await sender({ waitMs: 50, stuckAfterMs: 60_000 })
-    const errand = await newErrand()
-    await fault({ kind: 'stick' })
-    assert.equal((await one.send(errand, callOf(1))).state, 'pending')
-    // What cancels it has landed, and may still be taken back.
-    assert.equal((await one.cancel(errand)).state, 'pending')
-    await bury()
-    assert.equal((await one.cancel(errand)).state, 'void')
-    await clear()
-    assert.deepEqual(
-      (await landed()).map(({ to }) => to.toLowerCase()),
-      [wallet.address.toLowerCase()],
-    )
-    assert.equal(await newestState(one, errand), 'void')
-    const other = await newErrand()
-    assertMined(await one.send(other, callOf(2)))
-    assertMined(await one.cancel(other))
-    assert.equal((await one.cancel(await newErrand())).state, 'void')
-  })
-
-  test('a nonce that somebody else used makes the step void, once the chain has buried it, and it is sent again', async (t) => {
-    const { chain, sender, wallet, landed, newErrand, bury } = await desk(t)
+  test('a step whose nonce was used by a stranger is signed again under the next one', async (t) => {
+    const { chain, sender, wallet, landed, bury, newErrand } = await desk(t)
     const one = await sender({ waitMs: 50 })
     assertMined(await one.send(await newErrand(), callOf(1)))
     const foreign = await wallet.signCall(callOf(2), 1, await FEES.current(), 84532)
     await chain.request({ method: 'eth_sendRawTransaction', params: [foreign.raw] })
     const errand = await newErrand()
-    // As long as the use of the nonce is fresh, the chain may take it back.
     assert.equal((await one.send(errand, callOf(3))).state, 'pending')
+    // Its receipt may be late until then.
     await bury()
-    assert.equal(await newestState(one, errand), 'void')
-    assertMined((await sendAgain(one, errand, callOf(3))).state)
+    assertMined(await one.send(errand, callOf(3)))
     assert.deepEqual(
       (await landed()).map(({ nonce }) => nonce),
       [0, 1, 2],
     )
   })
 
-  test('a node that counts the nonce and does not show the receipt does not make a step void', async (t) => {
-    const { sender, meddler, rpc, chain, wallet, newErrand, bury, usdcOf } = await desk(t)
-    await chain.request({ method: 'dev_mintToken', params: [USDC_ADDRESS, wallet.address, '0x1000'] })
-    const one = await sender({ waitMs: 50 })
-    const refund = { token: USDC_ADDRESS, to: target(9), amount: 5n } as const
-    const errand = { ...(await newErrand()), rpc, sender: one }
-    const show = meddler.meddle('eth_getTransactionReceipt', () => null)
-    for (let tries = 0; tries < 3; tries++) {
-      assert.equal((await refundTransfer(errand, refund)).kind, 'pending')
-      await bury()
-      assert.equal(await newestState(one, { ...errand, step: 'refund' }), 'pending')
-    }
-    show()
-    assert.equal((await refundTransfer(errand, refund)).kind, 'refunded')
-    assert.equal(await usdcOf(target(9)), 5n)
+  test('what hangs gives way to another call under the same nonce, and only one of them lands', async (t) => {
+    const { sender, fault, clear, landed, sendOf, newErrand } = await desk(t)
+    const one = await sender({ waitMs: 50, stuckAfterMs: 60_000 })
+    const errand = await newErrand()
+    await fault({ kind: 'stick' })
+    assert.equal((await one.send(errand, callOf(1))).state, 'pending')
+    assertMined(await one.replace(errand.lease, await sendOf(errand), callOf(2)))
+    await clear()
+    assert.deepEqual(
+      (await landed()).map(({ to }) => to.toLowerCase()),
+      [callOf(2).to],
+    )
+    assertMined(await one.look(await sendOf(errand)))
   })
 
   test('a version that another process signed and landed is recognised', async (t) => {
-    const { sender, chain, meddler, journal, wallet, newErrand } = await desk(t)
+    const { sender, chain, meddler, journal, sendOf, wallet, newErrand } = await desk(t)
     const errand = await newErrand('refund')
     let isReplaced = false
     meddler.meddle('eth_sendRawTransaction', async (_params, ask) => {
-      const send = await journal.find(84532, wallet.address, errand.orderId, 'refund')
+      const send = await sendOf(errand)
       if (!send || isReplaced) return ask()
       isReplaced = true
       const fees = { maxFeePerGas: 60_000_000_000n, maxPriorityFeePerGas: 2_000_000n }
@@ -189,18 +160,5 @@ describe('a sender', () => {
     assert.equal(abandoned.state, 'pending')
     assertMined(await (await sender()).send(await newErrand(), callOf(2)))
     assert.equal((await landed()).length, 2)
-  })
-
-  test('a refund waits for the treasury to be funded, however long, and is then sent once', async (t) => {
-    const { sender, chain, rpc, landed, wallet, newErrand, usdcOf } = await desk(t)
-    const one = await sender()
-    const refund = { token: USDC_ADDRESS, to: target(7), amount: 500n } as const
-    const errand = { ...(await newErrand()), rpc, sender: one }
-    for (let tries = 0; tries < 25; tries++) assert.equal((await refundTransfer(errand, refund)).kind, 'pending')
-    assert.equal((await landed()).length, 0)
-    await chain.request({ method: 'dev_mintToken', params: [USDC_ADDRESS, wallet.address, '0x1000'] })
-    assert.equal((await refundTransfer(errand, refund)).kind, 'refunded')
-    assert.equal((await refundTransfer(errand, refund)).kind, 'refunded')
-    assert.equal(await usdcOf(target(7)), 500n)
   })
 })

@@ -176,10 +176,9 @@ test('a key is rotated when its work is done, and not before; the old file stays
   const lease = await leaseOn(store.db, orderId)
   const fees = { maxFeePerGas: 1n, maxPriorityFeePerGas: 1n }
   const call = { to: TILL, data: '0x', gas: 1n } as const
-  const version = { raw: '0x01', hash: `0x${'01'.repeat(32)}`, fees, isVoid: false } as const
-  await createJournal(store.db).record(lease, {
-    ...{ chainId: 84532, signer, nonce: 0, orderId, step: 'mint', call, versions: [version], landing: null },
-  })
+  const version = { raw: '0x01', hash: `0x${'01'.repeat(32)}`, fees } as const
+  const send = { chainId: 84532, signer, nonce: 0, orderId, step: 'mint', call, versions: [version], landing: null }
+  await createJournal(store.db).record(lease, send, 0)
   const before = readFileSync('.env', 'utf8')
   const refused = await run('keys', 'rotate', 'minter')
   assert.equal(refused.code, 1)

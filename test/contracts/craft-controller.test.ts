@@ -182,6 +182,22 @@ suite('CraftController', () => {
       await reverts(tryAccelerate([order('id'), user.account.address, parseEther('1')]), 'OrderMismatch')
     }))
 
+  test('an order that is closed is never carried out; one that was carried out stays so', () =>
+    isolated(async () => {
+      const nfts = await give(user, 2n)
+      const close = (name: string, by = operator) =>
+        by.simulateContract({ address: controller, abi, functionName: 'closeOrder', args: [order(name)] })
+      await reverts(close('a', user), 'AccessControlUnauthorizedAccount')
+      assert.equal((await close('a')).result, false)
+      await mined(operator, operator.writeContract((await close('a')).request))
+      await reverts(tryBurn([order('a'), user.account.address, nfts]), 'OrderClosed')
+      await reverts(tryAccelerate([order('a'), user.account.address, parseEther('1')]), 'OrderClosed')
+      await burn([order('b'), user.account.address, nfts])
+      assert.equal((await close('b')).result, true)
+      await mined(operator, operator.writeContract((await close('b')).request))
+      assert.deepEqual((await tryBurn([order('b'), user.account.address, nfts])).result, [1n])
+    }))
+
   test('a token named twice, a token that is gone, a token that never was: refused', () =>
     isolated(async () => {
       const [nft] = await give(user, 1n)
@@ -427,6 +443,7 @@ suite('CraftController', () => {
     assert.deepEqual(changing.sort(), [
       'accelerate',
       'burn',
+      'closeOrder',
       'grantRole',
       'pause',
       'renounceRole',

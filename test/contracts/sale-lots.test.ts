@@ -127,6 +127,20 @@ suite('SaleLots', () => {
     ])
   })
 
+  test('an order that is closed is never minted; one that was minted stays so', async () => {
+    const sale = await newSale()
+    const close = (name: string, by = minter) =>
+      by.simulateContract({ address: sale, abi, functionName: 'closeOrder', args: [order(name)] })
+    await reverts(close('a', stranger), 'AccessControlUnauthorizedAccount')
+    assert.equal((await close('a')).result, false)
+    for (let twice = 0; twice < 2; twice++) await mined(minter, minter.writeContract((await close('a')).request))
+    await reverts(tryMint(sale, [order('a'), 7n, 1n, buyer]), 'OrderClosed')
+    await mint(sale, [order('b'), 7n, 1n, buyer])
+    assert.equal((await close('b')).result, true)
+    await mined(minter, minter.writeContract((await close('b')).request))
+    assert.equal((await tryMint(sale, [order('b'), 7n, 1n, buyer])).result, 1n)
+  })
+
   test('supply is a hard end: the last piece sells, one more does not', async () => {
     const sale = await newSale({ supply: 3n })
     await mint(sale, [order('a'), 7n, 2n, buyer])

@@ -7,14 +7,15 @@ import type { Hex } from '../../src/base/hex.ts'
 import { sha256Hex } from '../../src/base/json.ts'
 import { formatUsd } from '../../src/base/money.ts'
 import { Problem } from '../../src/base/problem.ts'
-import type { ChainAccess } from '../../src/chain/access.ts'
 import { readReceipt } from '../../src/chain/receipt.ts'
 import type { Rpc } from '../../src/chain/rpc.ts'
-import { refundTransfer } from '../../src/chain/transfer.ts'
 import { transfersIn } from '../../src/chain/transfers.ts'
-import { signerOfText } from '../../src/chain/wallet.ts'
 import type { Config } from '../../src/config/config.ts'
 import type { Credential, Payment, Rail, RailTraits, Terms, Verified } from '../../src/domain/rail.ts'
+import type { ChainAccess } from '../../src/outbox/access.ts'
+import { refundTransferOf } from '../../src/outbox/refund.ts'
+import { refundByAuthorization } from '../../src/outbox/refund-authorization.ts'
+import { signerOfText } from '../../src/outbox/wallet.ts'
 import { createBalances } from '../../src/rails/balances.ts'
 import type { RailAccount, RailKind, RailParts } from '../../src/rails/kind.ts'
 
@@ -81,6 +82,7 @@ function accountOf({ game, x402 }: Config): RailAccount {
     confirmations: [],
     sinceBlock: null,
     treasuryKey,
+    treasurySends: true,
     otherKeys: [],
     outside: [],
     checks: [],
@@ -90,9 +92,14 @@ function accountOf({ game, x402 }: Config): RailAccount {
 
 type Money = Pick<RailAccount, 'network' | 'asset' | 'currency' | 'treasuryKey'>
 
-function open({ network, asset, currency, treasuryKey }: Money, { rpc, sender }: ChainAccess, parts: RailParts): Rail {
+function open(
+  { network, asset, currency, treasuryKey }: Money,
+  { rpc, sender, wallet }: ChainAccess,
+  parts: RailParts,
+): Rail {
   const { clock, http } = parts
   const treasury = sender(treasuryKey)
+  const domain = { name: 'USDC', version: '2', chainId: rpc.chainId, token: asset }
   const identityOf = (hash: string) => `voucher:${network}/transfer/${hash.toLowerCase()}`
   let issued = 0
 
@@ -202,10 +209,11 @@ function open({ network, asset, currency, treasuryKey }: Money, { rpc, sender }:
       meta: { 'voucher/receipt': { orderId, transaction } },
     }),
     pendingReceipt: () => ({ headers: {}, meta: {} }),
-    refund: ({ id: orderId, payer, amount, settlement }, lease) =>
-      refundTransfer(
-        { rpc, sender: treasury, orderId, lease },
-        { token: asset, to: payer, amount, since: settlement?.transaction },
+    refund: (order, errand) =>
+      refundByAuthorization(
+        { rpc, sender: treasury, treasury: wallet(treasuryKey), domain },
+        refundTransferOf(order, errand.name),
+        errand,
       ),
     describe: (price) => ({
       price: price === null ? { mode: 'dynamic' } : { mode: 'fixed', amount: formatUsd(price) },

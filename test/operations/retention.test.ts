@@ -7,13 +7,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import type { PrivateKeyAccount } from 'viem/accounts'
-import type { Address } from '../../src/base/address.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { RECONCILE } from '../../src/checkout/reconcile-context.ts'
 import { type RetainedThing, retainedThings } from '../../src/domain/retention.ts'
 import type { EngineName } from '../../src/store/backend.ts'
 import { letGoOf, tidyUp } from '../../src/store/retention/step.ts'
-import { createJournal } from '../../src/store/sends/journal.ts'
 import { claimantOf } from '../../src/store/tills/arrivals.ts'
 import { typed } from '../cli/typed.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
@@ -165,13 +163,6 @@ function suite(engine: EngineName): void {
     // The newest of each key, from which its nonces are counted on.
     assert.equal(await count('sends'), await count('(select distinct chain_id, signer from sends) as keys'))
     assert.ok((await count('sends')) < due.sends)
-    // And those before them are not taken for what a copy has lost.
-    const { rows: newestOf } = await shop.store.db.query<{ chain_id: string; signer: Address; nonce: string }>(
-      'select chain_id, signer, nonce from sends',
-    )
-    const { unknownBefore } = createJournal(shop.store.db)
-    for (const { chain_id, signer, nonce } of newestOf)
-      assert.equal(await unknownBefore(Number(chain_id), signer, Number(nonce) + 1), 0)
     assert.deepEqual([await count('payment_identities'), await count('orders')], [names, 2])
     const figures = await readFigures(shop)
     assert.equal(figures.value('sutler_rows_deleted_total{kind="events"}'), due.events)

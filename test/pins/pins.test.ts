@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { createWallet } from '../../src/chain/wallet.ts'
+import { createWallet } from '../../src/outbox/wallet.ts'
 import { sandboxKey } from '../../src/config/published.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 

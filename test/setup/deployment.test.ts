@@ -5,7 +5,7 @@ import { createWalletClient, custom } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { baseSepolia } from 'viem/chains'
 import type { Hex } from '../../src/base/hex.ts'
-import { createWallet } from '../../src/chain/wallet.ts'
+import { createWallet } from '../../src/outbox/wallet.ts'
 import { grantStep, pauseStep, type RolePlace, revokeStep } from '../../src/setup/contract-roles.ts'
 import { assertAffordable } from '../../src/setup/cost.ts'
 import { birthsOf, deploymentSteps, placesOf } from '../../src/setup/deployment.ts'
@@ -144,7 +144,7 @@ test('a stranger that takes the nonce of a signed step only costs another signat
   })
   await assert.rejects(carryOut(dying, [first!]), Killed)
   const fees = { maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 1n }
-  const { raw } = await dying.wallet.signVoid(0, fees, 84532)
+  const { raw } = await dying.wallet.signCall({ to: dying.wallet.address, data: '0x', gas: 50_000n }, 0, fees, 84532)
   await desk.ask('eth_sendRawTransaction', raw)
   await carryOut(desk.crew(), [first!])
   assert.equal(await desk.sent(), 2)

@@ -1,8 +1,8 @@
 import { toHex } from '../../src/base/hex.ts'
 import { keccak256 } from '../../src/base/keccak.ts'
 import { Secret } from '../../src/base/secret.ts'
-import { createWallet } from '../../src/chain/wallet.ts'
 import { sandboxKey } from '../../src/config/published.ts'
+import { createWallet } from '../../src/outbox/wallet.ts'
 
 export type RotatedRole = 'minter' | 'treasury'
 

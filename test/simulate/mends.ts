@@ -36,20 +36,6 @@ export const mends: Readonly<Record<string, readonly Cut[]>> = {
       to: '',
     },
   ],
-  E15: [
-    {
-      file: 'src/chain/transfer.ts',
-      from: 'const obstacle = await obstacleTo(errand, transfer, call, tries)',
-      to: 'const obstacle = null',
-    },
-    // A nonce that was used 64 blocks ago, and no receipt: it must have gone to somebody else.
-    {
-      file: 'src/chain/lane/state.ts',
-      from: 'const use = await findNonceUse(rpc, signer, nonce)',
-      to: `const use = await findNonceUse(rpc, signer, nonce)
-  if (use && BigInt(await rpc.request('eth_blockNumber')) - use.blockNumber > 64n) return { state: 'void' }`,
-    },
-  ],
   E16: [
     {
       file: 'src/surfaces/shop/game-client.ts',
@@ -70,7 +56,7 @@ export const mends: Readonly<Record<string, readonly Cut[]>> = {
   E20: [
     {
       file: 'src/service/tills.ts',
-      from: 'watchSends: watcherOf(parts, { till: idOf(payTo), network, asset, payTo }, all),',
+      from: 'watchSends: watcherOf(parts, { till: idOf(payTo), network, asset, payTo }),',
       to: 'watchSends: async () => [],',
     },
   ],

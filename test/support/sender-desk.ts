@@ -7,21 +7,27 @@ import { type Clock, systemClock } from '../../src/base/clock.ts'
 import type { Hex } from '../../src/base/hex.ts'
 import { createLog } from '../../src/base/log.ts'
 import { Secret } from '../../src/base/secret.ts'
-import { readSendTries } from '../../src/chain/attempts.ts'
-import { createFeeSource, type FeeSource } from '../../src/chain/fees.ts'
 import { createHeadSource } from '../../src/chain/head.ts'
-import type { Errand } from '../../src/chain/lane/lane.ts'
-import type { SendState } from '../../src/chain/lane/state.ts'
 import { createRpc, providerTransport, type Rpc } from '../../src/chain/rpc.ts'
-import { createSender, type Sender, type SenderOptions } from '../../src/chain/sender.ts'
-import { createWallet, type Wallet } from '../../src/chain/wallet.ts'
 import { createDevChain, type DevChain } from '../../src/devchain/chain.ts'
 import { USDC_ADDRESS } from '../../src/devchain/rules.ts'
-import type { Call, Journal } from '../../src/domain/journal.ts'
+import type { Call, Journal, Send } from '../../src/domain/journal.ts'
+import { createFeeSource, type FeeSource } from '../../src/outbox/fees.ts'
+import type { SendJob } from '../../src/outbox/queue.ts'
+import { createSender, type Sender, type SenderOptions } from '../../src/outbox/sender.ts'
+import type { SendState } from '../../src/outbox/state.ts'
+import { createWallet, type Wallet } from '../../src/outbox/wallet.ts'
 import { createJournal } from '../../src/store/sends/journal.ts'
 import { createMeddler, type Meddler } from '../checkout/meddler.ts'
 import type { TestStore } from './database.ts'
 import { leaseOn } from './lease.ts'
+
+/** A sender that tells the state of what it has sent, and nothing else. */
+type DeskSender = Omit<Sender, 'send'> & {
+  send(job: SendJob, call: Call): Promise<SendState>
+  /** Follows the newest transaction of a step. */
+  resume(job: SendJob): Promise<SendState>
+}
 
 /** One key on a chain that can be told to lose, forget, delay and lie, and as many processes with that key as wanted. */
 export type SenderDesk = {
@@ -36,7 +42,9 @@ export type SenderDesk = {
   /** What was told to people. */
   readonly alarms: readonly string[]
   /** Another process with the same key. */
-  sender(options?: Partial<SenderOptions>): Promise<Sender>
+  sender(options?: Partial<SenderOptions>): Promise<DeskSender>
+  /** The newest transaction of a step, as it is written down. */
+  sendOf(job: Pick<SendJob, 'orderId'>): Promise<Send>
   ask<Answer = unknown>(method: string, ...params: unknown[]): Promise<Answer>
   fault(fault: object): Promise<unknown>
   clear(): Promise<unknown>
@@ -45,7 +53,7 @@ export type SenderDesk = {
   /** Every transaction of the key on the chain, by nonce. */
   landed(): Promise<readonly { readonly nonce: number; readonly to: Address }[]>
   /** A step of an order, and the right to work on it. */
-  newErrand(step?: string): Promise<Errand>
+  newErrand(step?: string): Promise<SendJob>
   usdcOf(owner: Address): Promise<bigint>
 }
 
@@ -76,6 +84,8 @@ export async function senderDesk(
   await ask('dev_setBalance', wallet.address, '0x56bc75e2d63100000')
   const alarms: string[] = []
   const log = createLog({ level: 'error', clock, write: (line) => alarms.push(line) })
+  const sendOf = async ({ orderId }: Pick<SendJob, 'orderId'>) =>
+    (await createJournal(store.db).ofOrder(orderId)).at(-1)!
   return {
     chain,
     rpc,
@@ -84,8 +94,9 @@ export async function senderDesk(
     journal: createJournal(store.db),
     liveFees: createFeeSource({ head: createHeadSource({ rpc, clock, ageMaxMs: null }), tipWei: 0n }),
     alarms,
-    sender: async (options = {}) =>
-      createSender({
+    sendOf,
+    async sender(options = {}) {
+      const sender = createSender({
         rpc,
         wallet,
         journal: createJournal(await store.replica()),
@@ -97,7 +108,13 @@ export async function senderDesk(
         burial: BURIAL,
         paysGasInCoin: true,
         ...options,
-      }),
+      })
+      return {
+        ...sender,
+        send: async (job, call) => (await sender.send(job, call)).state,
+        resume: async (job) => sender.push(job.lease, await sendOf(job)),
+      }
+    },
     ask,
     fault: (fault) => ask('dev_fault', fault),
     clear: () => ask('dev_clearFaults'),
@@ -127,9 +144,4 @@ async function transactionsOf(ask: SenderDesk['ask'], sender: Address) {
     .flatMap(({ transactions }) => transactions)
     .filter(({ from }) => from.toLowerCase() === sender.toLowerCase())
     .map(({ nonce, to }) => ({ nonce: Number(nonce), to }))
-}
-
-/** What became of the newest try of a step. */
-export async function newestState(sender: Sender, { orderId, step }: Errand): Promise<SendState['state'] | undefined> {
-  return (await readSendTries(sender, orderId, step)).attempts.at(-1)?.state.state
 }

@@ -1,7 +1,7 @@
 import { type Address, sameAddress } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import type { Secret } from '../../base/secret.ts'
-import { createWallet, signerOfText } from '../../chain/wallet.ts'
+import { createWallet, signerOfText } from '../../outbox/wallet.ts'
 
 /**
  * Proofs for crawlers that whoever is paid here also runs this origin: signatures of the origin by the addresses that are paid. Where such

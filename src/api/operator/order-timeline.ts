@@ -60,8 +60,8 @@ function presentSend(send: Timeline['sends'][number], link: ExplorerLink) {
     nonce,
     to: call.to,
     signedAt: isoTime(signedAt),
-    outcome: landed ? 'landed' : versions.at(-1)?.isVoid ? 'cancelled' : 'not seen yet',
-    transactions: versions.map(({ hash, isVoid }) => ({ hash, isVoid, link: link(chainId, hash) })),
+    outcome: landed ? 'landed' : 'not seen yet',
+    transactions: versions.map(({ hash }) => ({ hash, link: link(chainId, hash) })),
     landed,
   }
 }

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { addressOf } from '../../chain/wallet.ts'
+import { addressOf } from '../../outbox/wallet.ts'
 import type { RolePlace } from '../../setup/contract-roles.ts'
 import { birthsOf, placesOf } from '../../setup/deployment.ts'
 import { SetupFault } from '../../setup/fault.ts'

@@ -5,15 +5,15 @@ import type { Hex } from '../../base/hex.ts'
 import { silentLog } from '../../base/log.ts'
 import { formatUsd, usd } from '../../base/money.ts'
 import { noWaypoint } from '../../base/waypoint.ts'
-import type { ChainAccess } from '../../chain/access.ts'
 import { noChainMeter } from '../../chain/chain-meter.ts'
 import { readCode } from '../../chain/code.ts'
 import { contractAt } from '../../chain/contract.ts'
 import { subscribe } from '../../chain/head-subscription.ts'
 import type { Rpc } from '../../chain/rpc.ts'
-import { addressOf } from '../../chain/wallet.ts'
 import type { ChainConfig, Config } from '../../config/config.ts'
 import type { Journal } from '../../domain/journal.ts'
+import type { ChainAccess } from '../../outbox/access.ts'
+import { addressOf } from '../../outbox/wallet.ts'
 import { accountsOf, type RailAccount, sellingAccounts } from '../../rails/kind.ts'
 import { rails } from '../../rails/rails.ts'
 import { createChains, lineTo } from '../../service/chains.ts'
@@ -64,14 +64,11 @@ const allKeys = (config: Config) => chainKeys(accountsOf(rails, config), surface
 
 /** The doctor has no use for a journal: it never sends. */
 const sendsNothing: Journal = {
-  find: refuseToSend,
+  at: refuseToSend,
   ofOrder: refuseToSend,
   keysInRole: refuseToSend,
-  lastNonce: refuseToSend,
-  unknownBefore: refuseToSend,
+  taken: refuseToSend,
   record: refuseToSend,
-  claimGap: refuseToSend,
-  claimLost: refuseToSend,
   addVersion: refuseToSend,
   land: refuseToSend,
   between: refuseToSend,

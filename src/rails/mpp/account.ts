@@ -1,9 +1,9 @@
-import type { ChainAccess } from '../../chain/access.ts'
 import { contractAt } from '../../chain/contract.ts'
 import { secondOpinion } from '../../chain/node-agreement.ts'
 import { erc20Abi } from '../../chain/tokens.ts'
 import { confirmationsFor, type MppConfig } from '../../config/config.ts'
 import type { Rail } from '../../domain/rail.ts'
+import type { ChainAccess } from '../../outbox/access.ts'
 import { DECIMALS, type RailAccount, type RailCheck, type RailParts, type Sandbox, type Trials } from '../kind.ts'
 import { mppRail } from './rail.ts'
 import { createChargeSettler } from './settlement.ts'
@@ -24,6 +24,7 @@ export function accountOf(config: MppConfig, { isSelling }: Pick<RailAccount, 'i
     confirmations,
     sinceBlock,
     treasuryKey,
+    treasurySends: true,
     otherKeys: [],
     outside: [],
     checks: [checkToken(config)],

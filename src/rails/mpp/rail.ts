@@ -7,10 +7,11 @@ import type { Secret } from '../../base/secret.ts'
 import { isPaymentShown } from '../../chain/paid-transaction.ts'
 import { receiptAround } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
-import type { Sender } from '../../chain/sender.ts'
 import { memoBehind } from '../../chain/tip20.ts'
-import { refundTransfer } from '../../chain/transfer.ts'
 import type { Challenger, Credential, Rail, Resource, Terms, Verified } from '../../domain/rail.ts'
+import { refundTransferOf } from '../../outbox/refund.ts'
+import { refundByNonceKey } from '../../outbox/refund-nonce-key.ts'
+import type { Sender } from '../../outbox/sender.ts'
 import { createBalances } from '../balances.ts'
 import { type ConfirmationRule, isIrrevocable } from '../confirmations.ts'
 import { isOver } from '../last-look.ts'
@@ -110,11 +111,7 @@ export function mppRail(options: MppOptions): Rail {
     // The protocol forbids a receipt on anything but a paid success, and has no word for "not yet".
     pendingReceipt: () => ({ headers: {}, meta: {} }),
 
-    refund: ({ id: orderId, payer, amount, asset, settlement }, lease, stillOwed) =>
-      refundTransfer(
-        { rpc, sender: treasury, orderId, lease, stillOwed },
-        { token: asset, to: payer, amount, since: settlement?.transaction },
-      ),
+    refund: (order, errand) => refundByNonceKey({ rpc, treasury }, refundTransferOf(order, errand.name), errand),
 
     describe: (price) => describe(options, price),
     documents: documentsOf(options),

@@ -1,7 +1,7 @@
-import type { ChainAccess } from '../../chain/access.ts'
 import { secondOpinion } from '../../chain/node-agreement.ts'
 import { confirmationsFor, type X402Config } from '../../config/config.ts'
 import type { Rail } from '../../domain/rail.ts'
+import type { ChainAccess } from '../../outbox/access.ts'
 import type { RailAccount, RailParts } from '../kind.ts'
 import { checkToken, outsideOf } from './checks.ts'
 import type { Facilitator } from './facilitator.ts'
@@ -25,6 +25,7 @@ export function accountOf(config: X402Config, { isSelling }: Pick<RailAccount, '
     confirmations,
     sinceBlock,
     treasuryKey,
+    treasurySends: facilitator.kind !== 'inproc',
     otherKeys: facilitator.kind === 'inproc' ? [{ role: 'settler', key: facilitator.settlerKey }] : [],
     outside: outsideOf(config),
     checks: [checkToken(config)],
@@ -40,15 +41,17 @@ function open(config: X402Config, access: ChainAccess, parts: RailParts): Rail {
   const { rpc, head } = access
   const { asset, network, assetName, assetVersion, payTo } = config
   const { chainId } = config.chain
-  const treasury = access.sender(config.treasuryKey)
   const opinion = secondOpinion(rpc, secondOpinionFrom)
+  const { facilitator, treasuryKey } = config
+  // Whoever settles has gas. Where a service settles for us, the treasury needs some.
+  const sender = access.sender(facilitator.kind === 'inproc' ? facilitator.settlerKey : treasuryKey)
   const reader = createSettlementReader({
     rpc,
     head,
     clock,
     asset,
-    isBuried: treasury.isBuried,
-    deepTime: treasury.deepTime,
+    isBuried: sender.isBuried,
+    deepTime: sender.deepTime,
     confirmations: confirmationsFor(config.confirmations),
     secondOpinion: opinion,
   })
@@ -63,7 +66,8 @@ function open(config: X402Config, access: ChainAccess, parts: RailParts): Rail {
     head,
     facilitator: createFacilitator(config, access, reader, parts),
     reader,
-    treasury,
+    treasury: access.wallet(treasuryKey),
+    sender,
     clock,
     random,
     secrets: challengeSecrets,

@@ -1,7 +1,6 @@
 import type { Address } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import { isProblem, Problem, type ProblemCode } from '../../base/problem.ts'
-import { decisiveOf, mayLandByAnother, readSendTries, sendAgain } from '../../chain/attempts.ts'
 import { newestShared } from '../../chain/burial.ts'
 import { codeSuspects, isForgotten, readCode } from '../../chain/code.ts'
 import { OUT_OF_GAS } from '../../chain/contract.ts'
@@ -15,14 +14,14 @@ import {
 } from '../../chain/eip3009.ts'
 import { GAS_OF_CONTRACT } from '../../chain/erc1271.ts'
 import { blockTime, type HeadSource } from '../../chain/head.ts'
-import type { SendState } from '../../chain/lane/state.ts'
 import { type Receipt, readReceipt } from '../../chain/receipt.ts'
 import { type Rpc, RpcError } from '../../chain/rpc.ts'
-import type { Sender } from '../../chain/sender.ts'
 import { isTokenPaused, mayHaveBeenPaused, TOKEN_PAUSED } from '../../chain/tokens.ts'
 import type { Call } from '../../domain/journal.ts'
 import type { Lease } from '../../domain/lease.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
+import type { Sender } from '../../outbox/sender.ts'
+import type { SendState } from '../../outbox/state.ts'
 import { NOT_DEEP } from '../confirmations.ts'
 import { unknownPaymentStart } from '../search-start.ts'
 import type { Facilitator } from './facilitator.ts'
@@ -101,7 +100,7 @@ async function settle(options: InprocOptions, order: PaidOrder, lease: Lease): P
     if (!(await settler.isBuried(state.receipt))) return reader.absent(order, null, transaction)
   }
   // When its time is over for good nobody's bytes can take it any more, whether they land or not.
-  if (!(await reader.isOver(order)) && (await mayLandByAnother(settler, await readSendTries(settler, order.id, STEP))))
+  if (!(await reader.isOver(order)) && (await mayLandByAnother(settler, order, lease)))
     return { kind: 'unknown', detail: 'Another key of ours has sent the payment, and it may still land.' }
   // The node that was just asked may be behind the one that showed the receipt; as of that one's block, or a later one, there is no doubt. And as of
   // one that two nodes have: of a block that it has not got the other one would never say anything.
@@ -121,11 +120,28 @@ async function sent(
 ): Promise<SendState | null> {
   const errand = { lease, orderId: order.id, step: STEP }
   // A revert counts when it lies deep, and whoever signs for seconds only must not get away with it.
-  if (now() > order.expiresAt - MS_TO_LAND)
-    return decisiveOf(await readSendTries(settler, order.id, errand.step))?.state ?? null
-  // The first send needs no look at the journal, which tells of a duplicate by itself; only a lost nonce needs another try.
-  const first = await settler.send(errand, call)
-  return first.state === 'void' ? (await sendAgain(settler, errand, call)).state : first
+  if (now() > order.expiresAt - MS_TO_LAND) return sentBefore(settler, order)
+  // The first send needs no look at the journal, which tells of a duplicate by itself.
+  return (await settler.send(errand, call)).state
+}
+
+/** The one that took the money; else one that may still land, or the newest. */
+async function sentBefore(settler: Sender, { id }: PaidOrder): Promise<SendState | null> {
+  const own = (await settler.sendsOf(id)).filter((send) => send.step === STEP && settler.isOwn(send))
+  const states = await Promise.all(own.map(settler.look))
+  const paid = states.find((state) => state.state === 'mined' && state.receipt.succeeded)
+  return paid ?? states.find(({ state }) => state === 'pending') ?? states.at(-1) ?? null
+}
+
+/** May it still be taken, or has it been, by what another key of ours has signed? Without that key its bytes are sent once more, so that there is an end. */
+async function mayLandByAnother(settler: Sender, { id }: PaidOrder, lease: Lease): Promise<boolean> {
+  for (const send of await settler.sendsOf(id)) {
+    if (send.step !== STEP || send.chainId !== settler.chainId || settler.isOwn(send)) continue
+    const state = await settler.push(lease, send)
+    if (state.state === 'pending') return true
+    if (state.state === 'mined' && (state.receipt.succeeded || !(await settler.isBuried(state.receipt)))) return true
+  }
+  return false
 }
 
 /** The limit is the same in the trial and in the transaction: a wallet whose check takes more is refused while it is free. */

@@ -9,9 +9,11 @@ import type { SecondOpinion } from '../../chain/node-agreement.ts'
 import { isPaymentShown } from '../../chain/paid-transaction.ts'
 import { receiptAround } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
-import type { Sender } from '../../chain/sender.ts'
-import { refundTransfer } from '../../chain/transfer.ts'
 import type { Rail, Wire } from '../../domain/rail.ts'
+import { refundTransferOf } from '../../outbox/refund.ts'
+import { refundByAuthorization } from '../../outbox/refund-authorization.ts'
+import type { Sender } from '../../outbox/sender.ts'
+import type { Wallet } from '../../outbox/wallet.ts'
 import { createBalances } from '../balances.ts'
 import { type ClaimOptions, createClaims } from './claim.ts'
 import { createCredentialReader } from './credential.ts'
@@ -35,7 +37,9 @@ type X402Options = {
   readonly head: HeadSource
   readonly facilitator: Facilitator
   readonly reader: SettlementReader
-  readonly treasury: Sender
+  readonly treasury: Wallet
+  /** Sends what goes back, and pays for its gas. */
+  readonly sender: Sender
   readonly clock: Clock
   readonly random: Random
   readonly secrets: ClaimOptions['secrets']
@@ -45,8 +49,9 @@ type X402Options = {
 const REFUND_AT_LEAST = 100_000n
 
 export function x402Rail(options: X402Options): Rail {
-  const { money, baseUrl, currency, rpc, facilitator, reader, treasury, clock } = options
-  const { network, asset, payTo } = money
+  const { money, baseUrl, currency, rpc, facilitator, reader, treasury, sender, clock } = options
+  const { network, asset, payTo, assetName, assetVersion, chainId } = money
+  const refunds = { rpc, treasury, sender, domain: { name: assetName, version: assetVersion, chainId, token: asset } }
   const claims = createClaims({ ...options, ttlMs: money.maxTimeoutSeconds * 1000, now: clock.now })
   const { read, isSignedByKey } = createCredentialReader({ ...options, claims })
   const requiring = createRequired({ ...options, claims })
@@ -102,11 +107,7 @@ export function x402Rail(options: X402Options): Rail {
         ? response({ success: true, transaction: settlement.transaction, network, payer })
         : response({ success: false, errorReason: 'settlement_pending', transaction: '', network, payer }),
 
-    refund: ({ id: orderId, payer, amount, asset, settlement }, lease, stillOwed) =>
-      refundTransfer(
-        { rpc, sender: treasury, orderId, lease, stillOwed },
-        { token: asset, to: payer, amount, since: settlement?.transaction },
-      ),
+    refund: (order, errand) => refundByAuthorization(refunds, refundTransferOf(order, errand.name), errand),
 
     describe: (price) => describe(money, price),
     documents: documentsOf({ network, currency }),

@@ -322,9 +322,13 @@ create index missing_settlements_open on missing_settlements (till) where state 
 create table sends (
   chain_id          bigint not null,
   signer            text not null,
+  -- Tempo has many rows of nonces for a key; the ordinary one has no name.
+  nonce_key         text not null default '',
   nonce             bigint not null check (nonce >= 0),
   order_id          text not null,
   step              text not null,
+  -- The same step again, after those before it have failed: the far side takes it once.
+  attempt           integer not null check (attempt >= 0),
   call              jsonb not null,
   versions          jsonb not null,
   created_at        timestamptz not null default now(),
@@ -332,20 +336,20 @@ create table sends (
   landed_block      bigint,
   landed_block_hash text,
   buried            boolean not null default false,
-  primary key (chain_id, signer, nonce),
+  primary key (chain_id, signer, nonce_key, nonce),
   check (num_nonnulls(landed_hash, landed_block, landed_block_hash) in (0, 3))
 );
-create unique index sends_step on sends (order_id, step, chain_id, signer);
+create unique index sends_step on sends (order_id, step, chain_id, signer, attempt);
+create index sends_created on sends (created_at);
 create index sends_watched on sends (chain_id, landed_block) where landed_block is not null and not buried;
 
 -- Every key that the shop ever started with, by what it was for. `counted` is how many transactions of it the chain had counted when the shop
--- first sold with it, or first since the store was restored; null: not counted yet. What was sent before `let_go` was written down, and deleted when its time was over.
+-- first sold with it, or first since the store was restored; null: not counted yet.
 create table signing_keys (
   chain_id  bigint not null,
   role      text not null,
   signer    text not null,
   counted   bigint check (counted >= 0),
-  let_go    bigint not null default 0 check (let_go >= 0),
   last_used timestamptz not null default now(),
   primary key (chain_id, role, signer)
 );

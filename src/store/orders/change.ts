@@ -128,6 +128,7 @@ const CHANGE = statement<{ sequence: number }>(`
       and s.step = l.step
       and s.chain_id = l."chainId"
       and s.signer = l.signer
+      and s.versions @> jsonb_build_array(jsonb_build_object('hash', l.hash))
   ), finished as (
     delete from jobs
     using changed

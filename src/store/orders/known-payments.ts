@@ -38,6 +38,33 @@ export async function isAnyHandleKnown(db: Queryable, handles: readonly string[]
   return (await db.query(HANDLE_KNOWN, [handles])).rows.length > 0
 }
 
+const CHAIN_NAME = statement<{ identity: string | null }>(`
+  select min(identity) as identity
+  from payment_identities
+  where (order_id = $1 or arrival_id = $1)
+    and identity like '%:' || $2 || '/%'
+    and identity not like '%/challenge/%'`)
+
+/** The name that the chain knows the payment of an order by, or the money that came without one. */
+export async function paymentName(
+  db: Queryable,
+  { id, network }: Pick<Order, 'id' | 'network'>,
+): Promise<string | null> {
+  return (await db.query(CHAIN_NAME, [id, network])).rows[0]!.identity
+}
+
+const ALIKE_BEFORE = statement<{ alike: number }>(`
+  select count(*)::int as alike
+  from arrivals a
+  join arrivals b on b.till = a.till and b.transaction = a.transaction and b.sender = a.sender and b.amount = a.amount
+  where a.id = $1
+    and b.log_index < a.log_index`)
+
+/** Of transfers that have no name: how many like this one stand before it in its transaction. Also after that was mined again elsewhere. */
+export async function alikeBefore(db: Queryable, arrivalId: string): Promise<number> {
+  return (await db.query(ALIKE_BEFORE, [arrivalId])).rows[0]!.alike
+}
+
 export async function firstOrder(
   db: Queryable,
   query: typeof BY_IDENTITIES,

@@ -11,7 +11,7 @@ import { orphanedPayment } from '../tills/arrival-list.ts'
 import { missingOf } from '../tills/missing-settlements.ts'
 import { countAttempt, holdRefund, markInDoubt, noteTry } from './attempts.ts'
 import { changeOrder, changeRefund, type OrderChange, type RefundChange } from './change.ts'
-import { findByIdentities, isAnyHandleKnown, isQuarantined } from './known-payments.ts'
+import { findByIdentities, isAnyHandleKnown, isQuarantined, paymentName } from './known-payments.ts'
 import { type Opening, type OpenOutcome, openOrder } from './opening.ts'
 import { letGo, type PlanOutcome, setPlan } from './plan.ts'
 import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './row.ts'
@@ -42,6 +42,8 @@ export type Orders = {
   changeRefund(leased: LeasedOrder, change: RefundChange, event: ToldEvent): Promise<Order | null>
   /** Has the chain dropped its payment? `open`: it may come back. */
   missingPayment(id: string): Promise<'open' | 'lost' | null>
+  /** The name that the chain knows its payment by, whatever else it is called. */
+  paymentName(order: Pick<Order, 'id' | 'network'>): Promise<string | null>
   markInDoubt(leased: LeasedOrder, error: string): Promise<Order | null>
   countAttempt(leased: LeasedOrder, error: string): Promise<Order | null>
   /** What was tried and came to nothing, without counting it. */
@@ -128,6 +130,7 @@ export function createOrders(db: Database): Orders {
     change: (leased, change, event) => changeOrder(db, leased, change, event),
     changeRefund: (leased, change, event) => changeRefund(db, leased, change, event),
     missingPayment: (id) => missingOf(db, id),
+    paymentName: (order) => paymentName(db, order),
     markInDoubt: (leased, error) => markInDoubt(db, leased, error),
     countAttempt: (leased, error) => countAttempt(db, leased, error),
     noteTry: (leased, error) => noteTry(db, leased, error),

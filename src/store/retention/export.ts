@@ -45,12 +45,12 @@ const DELIVERIES = statement<Line>(`
   limit $3`)
 
 const SENDS = statement<Line>(`
-  select jsonb_build_array(s.chain_id, s.signer, s.nonce)::text as at, to_jsonb(s) as row
+  select jsonb_build_array(s.chain_id, s.signer, s.nonce_key, s.nonce)::text as at, to_jsonb(s) as row
   from sends s
-  where (s.chain_id, s.signer, s.nonce)
-      > (coalesce(($2::jsonb ->> 0)::bigint, 0), coalesce($2::jsonb ->> 1, ''), coalesce(($2::jsonb ->> 2)::bigint, -1))
+  where (s.chain_id, s.signer, s.nonce_key, s.nonce)
+      > (coalesce(($2::jsonb ->> 0)::bigint, 0), coalesce($2::jsonb ->> 1, ''), coalesce($2::jsonb ->> 2, ''), coalesce(($2::jsonb ->> 3)::bigint, -1))
     and s.created_at < $1
-  order by s.chain_id, s.signer, s.nonce
+  order by s.chain_id, s.signer, s.nonce_key, s.nonce
   limit $3`)
 
 const ARRIVALS = statement<Line>(`

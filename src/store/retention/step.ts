@@ -1,6 +1,5 @@
 import type { RetainedThing } from '../../domain/retention.ts'
 import type { Queryable } from '../db.ts'
-import { HAS_ITS_NONCE } from '../sends/journal.ts'
 import { statement } from '../statement.ts'
 
 // Each statement looks at a few rows, by an index, deletes what is due among them, and is over: nobody who sells ever waits for it. What
@@ -157,65 +156,29 @@ const DELIVERIES = statement<Gone>(`
   select count(*)::int as gone
   from deleted`)
 
-// The journal of a key only ever loses its beginning, and how much is written down: all else that is not there looks like what a copy has lost. Nonces are mined
-// in order, so whatever stands before one that is known to have landed has landed too. The newest row always stays.
+// The newest of each row of nonces always stays: nonces are counted on from it.
 const SENDS = statement<Gone>(`
-  with recursive keys as (
-    (select chain_id, signer from sends order by chain_id, signer limit 1)
-    union all
-    select n.chain_id, n.signer
-    from keys k
-    cross join lateral (
-      select s.chain_id, s.signer
-      from sends s
-      where (s.chain_id, s.signer) > (k.chain_id, k.signer)
-      order by s.chain_id, s.signer
-      limit 1
-    ) as n
-  ), looked as (
-    select k.chain_id, k.signer, s.nonce,
-           s.created_at < $1 as is_old,
-           s.landed_block is not null
-             or exists (
-               select
-               from orders o
-               where o.id = s.order_id
-                 and s.versions @> jsonb_build_array(jsonb_build_object('hash', o.payment_tx))) as has_landed,
-           exists (select from jobs j where j.key = s.order_id)
-             or exists (select from arrivals a where a.id = s.order_id and a.state = 'refunding')
-             or (s.landed_block is not null and not s.buried) as is_needed
-    from keys k
-    cross join lateral (
-      select *
-      from sends
-      where chain_id = k.chain_id
-        and signer = k.signer
-      order by nonce
-      limit ${STEP_ROWS}
-    ) as s
-  ), ends as (
-    select chain_id, signer,
-           max(nonce) filter (where is_old and has_landed) as landed,
-           min(nonce) filter (where not is_old or is_needed) as needed
-    from looked
-    group by chain_id, signer
+  with due as (
+    select s.chain_id, s.signer, s.nonce_key, s.nonce
+    from sends s
+    where s.created_at < $1
+      and (s.landed_block is null or s.buried)
+      and not exists (select from jobs j where j.key = s.order_id)
+      and not exists (select from arrivals a where a.id = s.order_id and a.state = 'refunding')
+      and (s.nonce_key <> '' or exists (
+        select
+        from sends n
+        where n.chain_id = s.chain_id
+          and n.signer = s.signer
+          and n.nonce_key = ''
+          and n.nonce > s.nonce))
+    order by s.created_at
+    limit ${STEP_ROWS}
   ), deleted as (
     delete from sends s
-    using ends e
-    where s.chain_id = e.chain_id
-      and s.signer = e.signer
-      and s.nonce < least(e.landed, coalesce(e.needed, e.landed))
-    returning s.chain_id, s.signer, s.landed_hash, s.step
-  ), noted as (
-    update signing_keys k
-    set let_go = k.let_go + d.count
-    from (
-      select chain_id, signer, count(*) filter (where ${HAS_ITS_NONCE}) as count
-      from deleted
-      group by chain_id, signer
-    ) as d
-    where k.chain_id = d.chain_id
-      and k.signer = d.signer
+    using due d
+    where (s.chain_id, s.signer, s.nonce_key, s.nonce) = (d.chain_id, d.signer, d.nonce_key, d.nonce)
+    returning s.nonce
   )
   select count(*)::int as gone
   from deleted`)

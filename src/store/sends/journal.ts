@@ -1,7 +1,7 @@
 import type { Address, Hash } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import { stringify } from '../../base/json.ts'
-import { type Call, GAP, type Journal, type Landing, type Send, type SignedVersion } from '../../domain/journal.ts'
+import type { Call, Journal, Landing, Send, SignedVersion } from '../../domain/journal.ts'
 import { type Lease, LeaseLost } from '../../domain/lease.ts'
 import type { Database, Queryable } from '../db.ts'
 import { leaseHeld } from '../jobs.ts'
@@ -11,11 +11,12 @@ import { keysInRole } from './keys.ts'
 export type SendRow = {
   chain_id: string
   signer: Address
+  nonce_key: Hex | ''
   nonce: string
   order_id: string
   step: string
   call: { to: Address; data: Hex; gas: string }
-  versions: { raw: Hex; hash: Hash; fees: { maxFeePerGas: string; maxPriorityFeePerGas: string }; isVoid: boolean }[]
+  versions: { raw: Hex; hash: Hash; fees: { maxFeePerGas: string; maxPriorityFeePerGas: string } }[]
   landed_hash: Hash | null
   landed_block: string | null
   landed_block_hash: Hash | null
@@ -25,29 +26,27 @@ export type SendRow = {
 /** With when its first version was signed. */
 export type SignedSend = Send & { readonly signedAt: number }
 
-const FIND = statement<SendRow>(`
+const AT = statement<SendRow>(`
   select *
   from sends
-  where order_id = $1
-    and step = $2
-    and chain_id = $3
-    and signer = $4`)
+  where chain_id = $1
+    and signer = $2
+    and nonce_key = $3
+    and nonce = $4`)
 
-const LAST_NONCE = statement<{ nonce: string | null }>(`
-  select max(nonce) as nonce
+const TAKEN = statement<{ nonce: string }>(`
+  select nonce
   from sends
   where chain_id = $1
-    and signer = $2`)
-
-/** A refund that was signed and never landed may have lost its nonce to one that a copy has forgotten; of other steps nobody pays anything twice. */
-export const HAS_ITS_NONCE = `(landed_hash is not null or step not like 'refund%')`
-
-// What was deleted in time was known, and is counted. Not so all else that is not written down, before the first that is or between two: a key that had signed
-// nothing when a backup was made has lost just that.
-const UNKNOWN = statement<{ unknown: number }>(`
-  select ($3::bigint
-    - (select coalesce(max(let_go), 0) from signing_keys where chain_id = $1 and signer = $2)
-    - (select count(*) from sends where chain_id = $1 and signer = $2 and nonce < $3 and ${HAS_ITS_NONCE}))::int as unknown`)
+    and signer = $2
+    and nonce_key = ''
+    and (nonce >= $3 or nonce = (
+      select max(nonce)
+      from sends
+      where chain_id = $1
+        and signer = $2
+        and nonce_key = ''))
+  order by nonce`)
 
 // Nothing but its refund is sent for an order that was given up: a process that slept meanwhile must not deliver what was paid back.
 const CLOSED = `
@@ -60,10 +59,10 @@ const CLOSED = `
 // The lease is looked at by the statement that writes: a record that is late by more than a lease finds another one there, and is void.
 const HELD = leaseHeld({ kind: '$1', key: '$2', lease: '$3::uuid' })
 
-// A nonce is written only on top of the one before it, or of what the chain has counted: no gap can come of a lost process.
+// Of all that is signed for a step only one can be the next.
 const RECORD = statement<{ nonce: string }>(`
-  insert into sends (order_id, step, chain_id, signer, nonce, call, versions)
-  select $4, $5, $6::bigint, $7, $8::bigint, $9::jsonb, $10::jsonb
+  insert into sends (order_id, step, chain_id, signer, nonce, call, versions, nonce_key, attempt)
+  select $4, $5, $6::bigint, $7, $8::bigint, $9::jsonb, $10::jsonb, $11, $12::int
   where not exists (${CLOSED})
     and ${HELD}
   on conflict do nothing
@@ -73,42 +72,24 @@ const RECORD = statement<{ nonce: string }>(`
 const WHY_NOT = statement<{ is_closed: boolean; is_held: boolean; has_step: boolean; last_nonce: string | null }>(`
   select exists (${CLOSED}) as is_closed,
          ${HELD} as is_held,
-         exists (select from sends where order_id = $4 and step = $5 and chain_id = $6 and signer = $7) as has_step,
-         (select max(nonce) from sends where chain_id = $6 and signer = $7) as last_nonce`)
-
-const CLAIM_GAP = statement<{ nonce: string }>(`
-  update sends
-  set order_id = $4,
-      step = $5,
-      call = $9,
-      versions = versions || $10::jsonb
-  where chain_id = $6
-    and signer = $7
-    and nonce = $8
-    and order_id = '${GAP}'
-    and ${HELD}
-  returning nonce`)
-
-// Under the same nonce something else was signed, which this one has kept from landing for good: its order has signed anew, or will.
-const CLAIM_LOST = statement<{ nonce: string }>(`
-  update sends
-  set order_id = $4,
-      step = $5,
-      call = $9,
-      versions = $10
-  where chain_id = $6
-    and signer = $7
-    and nonce = $8
-    and landed_hash is null
-    and ${HELD}
-  returning nonce`)
+         exists (
+           select
+           from sends
+           where order_id = $4
+             and step = $5
+             and chain_id = $6
+             and signer = $7
+             and attempt >= $8) as has_step,
+         (select max(nonce) from sends where chain_id = $6 and signer = $7 and nonce_key = '') as last_nonce`)
 
 const ADD_VERSION = statement<{ nonce: string }>(`
   update sends
-  set versions = versions || $8::jsonb
+  set versions = versions || $8::jsonb,
+      call = $10::jsonb
   where chain_id = $4
     and signer = $5
     and nonce = $6
+    and nonce_key = $9
     and jsonb_array_length(versions) = $7
     and ${HELD}
   returning nonce`)
@@ -121,6 +102,7 @@ const BETWEEN = statement<SendRow>(`
   from sends
   where chain_id = $1
     and signer = $2
+    and nonce_key = ''
     and nonce >= $3
     and nonce < $4
   order by nonce
@@ -142,7 +124,8 @@ const LAND = statement(`
   where order_id = $1
     and step = $2
     and chain_id = $3
-    and signer = $4`)
+    and signer = $4
+    and versions @> jsonb_build_array(jsonb_build_object('hash', $5::text))`)
 
 /** Everything that was ever signed for an order, oldest first. */
 export async function sendsOf(queryable: Queryable, orderId: string): Promise<readonly SignedSend[]> {
@@ -152,8 +135,8 @@ export async function sendsOf(queryable: Queryable, orderId: string): Promise<re
 
 export function createJournal(db: Database): Journal {
   return {
-    async find(chainId, signer, orderId, step) {
-      const { rows } = await db.query(FIND, [orderId, step, chainId, signer])
+    async at({ chainId, signer, nonceKey = '', nonce }) {
+      const { rows } = await db.query(AT, [chainId, signer, nonceKey, nonce])
       return rows[0] ? sendOf(rows[0]) : null
     },
 
@@ -161,38 +144,31 @@ export function createJournal(db: Database): Journal {
 
     keysInRole: (chainId, role) => keysInRole(db, chainId, role),
 
-    async lastNonce(chainId, signer) {
-      const { rows } = await db.query(LAST_NONCE, [chainId, signer])
-      const nonce = rows[0]?.nonce
-      return nonce == null ? null : Number(nonce)
+    async taken(chainId, signer, from) {
+      const nonces = (await db.query(TAKEN, [chainId, signer, from])).rows.map(({ nonce }) => Number(nonce))
+      return { last: nonces.at(-1) ?? null, nonces: nonces.filter((nonce) => nonce >= from) }
     },
 
-    async unknownBefore(chainId, signer, nonce) {
-      return (await db.query(UNKNOWN, [chainId, signer, nonce])).rows[0]!.unknown
-    },
-
-    async record(lease, send) {
-      const { rows } = await db.query(RECORD, recordValues(lease, send))
+    async record(lease, send, seen) {
+      const { rows } = await db.query(RECORD, [...recordValues(lease, send), send.nonceKey ?? '', seen])
       if (rows.length === 1) return null
       const { orderId, step, chainId, signer } = send
-      const [answer] = (await db.query(WHY_NOT, [...leaseValues(lease), orderId, step, chainId, signer])).rows
+      const [answer] = (await db.query(WHY_NOT, [...leaseValues(lease), orderId, step, chainId, signer, seen])).rows
       if (!answer?.is_held) throw new LeaseLost(lease)
       if (answer.is_closed) throw new Error(`order ${orderId} was given up; its ${step} is not sent any more`)
       if (answer.has_step) return { kind: 'step_taken' }
       return { kind: 'nonce_taken', lastNonce: answer.last_nonce === null ? null : Number(answer.last_nonce) }
     },
 
-    async claimGap(lease, send) {
-      return (await db.query(CLAIM_GAP, recordValues(lease, send))).rows.length === 1
-    },
-
-    async claimLost(lease, send) {
-      return (await db.query(CLAIM_LOST, recordValues(lease, send))).rows.length === 1
-    },
-
-    async addVersion(lease, { chainId, signer, nonce, versions }, version) {
+    async addVersion(lease, { chainId, signer, nonce, nonceKey = '', call, versions }, version) {
       const place = [chainId, signer, nonce, versions.length]
-      const { rows } = await db.query(ADD_VERSION, [...leaseValues(lease), ...place, stringify([version])])
+      const { rows } = await db.query(ADD_VERSION, [
+        ...leaseValues(lease),
+        ...place,
+        stringify([version]),
+        nonceKey,
+        stringify(call),
+      ])
       if (rows.length === 1) return true
       const [answer] = (await db.query(IS_HELD, leaseValues(lease))).rows
       if (!answer?.is_held) throw new LeaseLost(lease)
@@ -230,6 +206,7 @@ export function sendOf(row: SendRow): Send {
   return {
     chainId: Number(row.chain_id),
     signer: row.signer,
+    ...(row.nonce_key === '' ? {} : { nonceKey: row.nonce_key }),
     nonce: Number(row.nonce),
     orderId: row.order_id,
     step: row.step,

@@ -22,7 +22,7 @@ const KNOWN = statement<{ chain_id: string; signer: Address; known: string | nul
   select k.chain_id, k.signer,
          case when bool_or(k.counted is not null) then greatest(
            max(k.counted),
-           (select max(s.nonce) + 1 from sends s where s.chain_id = k.chain_id and s.signer = k.signer))
+           (select max(s.nonce) + 1 from sends s where s.chain_id = k.chain_id and s.signer = k.signer and s.nonce_key = ''))
          end as known
   from signing_keys k
   group by k.chain_id, k.signer

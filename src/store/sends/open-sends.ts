@@ -7,11 +7,12 @@ type OpenSends = { readonly count: number; readonly example: string | null }
 const HAS_SENDS = statement<{ has_sends: boolean }>(`
   select to_regclass('sends') is not null as has_sends`)
 
-// Whatever is not finished has a job. What a key has signed only that key can sign again, so it must stay until this is empty.
+// Whatever is not finished has a job. What a key has signed only that key can sign again, so it must stay until this is empty. A treasury signs what another
+// key sends, and stands in it.
 const OPEN = statement<OpenSends>(`
   select count(distinct s.order_id)::int as count, min(s.order_id) as example
   from sends s
-  where lower(s.signer) = lower($1)
+  where (lower(s.signer) = lower($1) or s.call ->> 'data' like '%' || lower(substr($1, 3)) || '%')
     and (exists (select from jobs j where j.key = s.order_id)
       or exists (select from arrivals a where a.id = s.order_id and a.state = 'refunding'))`)
 

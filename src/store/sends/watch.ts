@@ -78,6 +78,7 @@ const REST = statement(`
   where chain_id = $1
     and signer = $2
     and nonce = $3
+    and nonce_key = $5
     and order_id in (select order_id from lost)`)
 
 const FORGET = statement(`
@@ -87,7 +88,8 @@ const FORGET = statement(`
       landed_block_hash = null
   where chain_id = $1
     and signer = $2
-    and nonce = $3`)
+    and nonce = $3
+    and nonce_key = $4`)
 
 export function createSendWatch(db: Queryable, { till, network, asset, payTo }: WatchScope): SendWatch {
   const scope = [till, network, asset, payTo]
@@ -107,11 +109,11 @@ export function createSendWatch(db: Queryable, { till, network, asset, payTo }: 
     async bury(chainId, blockHashes) {
       await db.query(BURY, [chainId, blockHashes])
     },
-    async rest({ chainId, signer, nonce, orderId }) {
-      await db.query(REST, [chainId, signer, nonce, orderId])
+    async rest({ chainId, signer, nonce, nonceKey = '', orderId }) {
+      await db.query(REST, [chainId, signer, nonce, orderId, nonceKey])
     },
-    async forget({ chainId, signer, nonce }) {
-      await db.query(FORGET, [chainId, signer, nonce])
+    async forget({ chainId, signer, nonce, nonceKey = '' }) {
+      await db.query(FORGET, [chainId, signer, nonce, nonceKey])
     },
   }
 }

@@ -5,11 +5,11 @@ import { type Hex, toHex } from '../../base/hex.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { keccak256 } from '../../base/keccak.ts'
 import { Problem } from '../../base/problem.ts'
-import { deliverOnce, orderKey } from '../../chain/deliver-once.ts'
 import type { HeadSource } from '../../chain/head.ts'
-import type { Sender } from '../../chain/sender.ts'
 import type { Limits } from '../../config/limits.ts'
 import type { Buyer, Delivery, Finding } from '../../domain/good.ts'
+import { deliverOnce, orderKey } from '../../outbox/deliver-once.ts'
+import type { Sender } from '../../outbox/sender.ts'
 import type { HoldReader } from '../../store/orders/holds.ts'
 import { payerSubjects } from '../../store/orders/strikes.ts'
 import type { KeyRight, PayerProblem } from '../surface.ts'
@@ -114,6 +114,7 @@ export function deliverAction(
     isUntried,
     to: contract.address,
     data,
+    closing: contract.encode('closeOrder', [key]),
     gasMax,
     deadline: settledAt + delivery.craftMs,
     retryMs: delivery.retryMs,

@@ -1,7 +1,7 @@
 import type { Address } from '../../base/address.ts'
 import { Problem } from '../../base/problem.ts'
-import { orderKey } from '../../chain/deliver-once.ts'
 import type { Finding, Hold } from '../../domain/good.ts'
+import { orderKey } from '../../outbox/deliver-once.ts'
 import type { Craft } from './action.ts'
 
 /** What a user's craft tokens still allow us to charge. */

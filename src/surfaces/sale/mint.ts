@@ -7,12 +7,12 @@ import { keccak256 } from '../../base/keccak.ts'
 import { Problem } from '../../base/problem.ts'
 import { codeSuspects, readCode } from '../../chain/code.ts'
 import { decodeEventLog, OUT_OF_BUDGET, Reverted } from '../../chain/contract.ts'
-import { deliverOnce, orderKey } from '../../chain/deliver-once.ts'
 import type { Receipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
-import type { Sender } from '../../chain/sender.ts'
 import type { Limits } from '../../config/limits.ts'
 import type { Buyer, Delivery } from '../../domain/good.ts'
+import { deliverOnce, orderKey } from '../../outbox/deliver-once.ts'
+import type { Sender } from '../../outbox/sender.ts'
 import type { KeyRight } from '../surface.ts'
 import { type SaleContract, saleAbi } from './lots.ts'
 import type { SaleBuy } from './schema.ts'
@@ -149,6 +149,7 @@ export function mint(options: MintOptions, input: SaleBuy, buyer: Buyer): Promis
     isUntried,
     to: contract.address,
     data,
+    closing: contract.encode('closeOrder', [key]),
     gasMax: gasMaxOf(input),
     deadline: settledAt + delivery.mintMs,
     retryMs: delivery.retryMs,

@@ -65,7 +65,7 @@ describe('a key', () => {
   after(() => store.drop())
 
   test('E18: signs the same nonce again at today’s fees when its wallet can no longer pay what it offered', async (t) => {
-    const { sender, newErrand, ask, fault, clear, wallet, journal, liveFees, landed } = await senderDesk(t, store)
+    const { sender, newErrand, ask, fault, clear, wallet, sendOf, liveFees, landed } = await senderDesk(t, store)
     await ask('dev_setBaseFee', hex(100n * BASE_FEE))
     const dear = await sender({ fees: liveFees, waitMs: 30, stuckAfterMs: 60_000 })
     const errand = await newErrand()
@@ -77,7 +77,7 @@ describe('a key', () => {
     await clear()
     const fresh = await sender({ fees: { current: async () => cheap }, waitMs: 3_000 })
     assert.equal((await fresh.resume(errand)).state, 'mined')
-    const [first, second] = (await journal.find(84532, wallet.address, errand.orderId, 'mint'))!.versions
+    const [first, second] = (await sendOf(errand)).versions
     assert.ok(second!.fees.maxFeePerGas < first!.fees.maxFeePerGas)
     assert.equal((await landed()).length, 1)
   })
@@ -102,13 +102,13 @@ describe('a key', () => {
   })
 
   test('offers no more than its wallet has, and nothing at all below the base fee', async (t) => {
-    const { sender, newErrand, ask, wallet, journal, alarms, landed } = await senderDesk(t, store)
+    const { sender, newErrand, ask, wallet, journal, sendOf, alarms, landed } = await senderDesk(t, store)
     const one = await sender({ fees: { current: async () => cheap } })
     const half = 30_000n * (BASE_FEE + BASE_FEE / 2n)
     await ask('dev_setBalance', wallet.address, hex(half))
     const errand = await newErrand()
     assert.equal((await one.send(errand, callOf(1))).state, 'mined')
-    const [version] = (await journal.find(84532, wallet.address, errand.orderId, 'mint'))!.versions
+    const [version] = (await sendOf(errand)).versions
     assert.equal(version!.fees.maxFeePerGas, BASE_FEE + BASE_FEE / 2n)
 
     await ask('dev_setBalance', wallet.address, hex(30_000n * BASE_FEE - 1n))

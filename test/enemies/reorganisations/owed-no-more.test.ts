@@ -13,7 +13,7 @@ import { startShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 import { drop, letGo, step } from '../support/stepped-shop.ts'
 
-// E85, and later: that a refund is owed was found out, and the treasury cannot pay for gas. Before it can, the chain takes the payment back.
+// E85, and later: that a refund is owed was found out, and the key that sends it cannot pay for gas. Before it can, the chain takes the payment back.
 
 const ETHER = '0xde0b6b3a7640000'
 const abi = parseAbi([
@@ -35,9 +35,8 @@ async function startWithLoan(t: TestContext) {
   })
   t.after(() => shop.stop())
   const { native } = shop.chains
-  const treasury = demoAddressOf('treasury')
-  const setGas = async (wei: string) =>
-    void (await native.request({ method: 'dev_setBalance', params: [treasury, wei] }))
+  const gasKey = demoAddressOf('settler')
+  const setGas = async (wei: string) => void (await native.request({ method: 'dev_setBalance', params: [gasKey, wei] }))
   created = () => setGas('0x0')
   const [rich, thief] = [await fundedWallet(shop), await fundedWallet(shop, 0n)]
   const { asset, payTo } = shop.config.x402!
@@ -65,7 +64,7 @@ async function startWithLoan(t: TestContext) {
       await drop(native, loan as Hash, ...others)
       await setGas(ETHER)
     },
-    sentBack: () => transfers(shop, rail, treasury, thief.address),
+    sentBack: () => transfers(shop, rail, demoAddressOf('treasury'), thief.address),
   }
 }
 

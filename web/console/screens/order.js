@@ -158,7 +158,7 @@ function Sends({ sends, status }) {
         signedAt,
         outcome,
       }) => html`<li><span class="grow"><b>${plain(step)}</b>${landed ? html` <small class="soft">block ${number(landed.block)}</small>` : isNews(outcome, status) ? html` <small class="soft">${outcome}</small>` : null}<small class="block soft">${short(signer)} · nonce ${nonce} · chain ${chainId}${signedAt ? html` · ${timeOf(signedAt, { exact: true })}` : null}</small></span>
-      <span class="end stacked">${transactions.map(({ hash, isVoid, link }) => html`<span class=${isVoid ? 'void' : ''}><${Id} of=${hash} href=${link} /></span>`)}</span></li>`,
+      <span class="end stacked">${transactions.map(({ hash, link }) => html`<span><${Id} of=${hash} href=${link} /></span>`)}</span></li>`,
     )}</ul><//>`
 }
 

@@ -2,7 +2,7 @@ import type { Address } from '../base/address.ts'
 import { fromHex, type Hex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
 import type { Secret } from '../base/secret.ts'
-import { addressOfKey, signDigest } from './secp256k1.ts'
+import { addressOfKey, signDigest } from '../chain/secp256k1.ts'
 
 export type Signature = { readonly r: Hex; readonly s: Hex; readonly yParity: 0 | 1 }
 

@@ -4,25 +4,15 @@ import { type Hex, toHex } from '../base/hex.ts'
 import type { JsonObject } from '../base/json.ts'
 import { keccak256 } from '../base/keccak.ts'
 import type { ProblemCode } from '../base/problem.ts'
+import { type CallTerms, Reverted } from '../chain/contract.ts'
+import type { Receipt } from '../chain/receipt.ts'
 import type { Delivery } from '../domain/good.ts'
+import { type Call, isDeliveryStep, type Send } from '../domain/journal.ts'
 import type { Lease } from '../domain/lease.ts'
-import {
-  type Attempt,
-  decisiveOf,
-  followOn,
-  hasSucceeded,
-  mayLandByAnother,
-  NO_TRIES,
-  readSendTries,
-  sendNext,
-  type Tries,
-} from './attempts.ts'
-import { type CallTerms, Reverted } from './contract.ts'
-import type { Receipt } from './receipt.ts'
-import type { Sender } from './sender.ts'
+import type { Sender, Sent } from './sender.ts'
 
 /** A contract call that delivers one order. The contract takes it once per order id, whatever we send. */
-export type ChainDelivery = {
+type ChainDelivery = {
   readonly orderId: string
   readonly step: string
   /** The right to work on the order: nothing is signed without it. */
@@ -31,6 +21,8 @@ export type ChainDelivery = {
   readonly isUntried?: boolean | undefined
   readonly to: Address
   readonly data: Hex
+  /** The call by which the contract gives the order up: from then on it refuses the other one. */
+  readonly closing: Hex
   /** The most that this delivery may cost. Signed as the limit, and tried with it: what needs more is refused and never sent. */
   readonly gasMax: bigint
   /** Runs the call without a trace, on the terms it would be signed with. Throws Reverted when the contract refuses. */
@@ -48,7 +40,7 @@ export type ChainDelivery = {
   suspects(block: bigint): Promise<readonly string[]>
   /** What a refusal of an open contract means to the buyer. */
   meaningOf(refusal: Reverted): { readonly code: ProblemCode; readonly detail: string }
-  /** After this moment nothing new is sent, what is pending is cancelled, and the money goes back. */
+  /** After this moment nothing new is sent, the contract gives the order up, and the money goes back. */
   readonly deadline: number
   /** The first pause between two tries; each next one is twice as long. */
   readonly retryMs: number
@@ -64,52 +56,78 @@ const REVERTS_MAX = 5
 const PENDING_MS = 500
 const BURYING_MS = 2_000
 const RETRY_MS_MAX = 30_000
-
-/** Brings a delivery to the chain, from whatever point an earlier try was interrupted at. "Impossible" is said only on proof. */
-export async function deliverOnce(sender: Sender, clock: Clock, delivery: ChainDelivery): Promise<Delivery> {
-  const tries = delivery.isUntried ? NO_TRIES : await readSendTries(sender, delivery.orderId, delivery.step)
-  const last = decisiveOf(tries)
-  if (last?.state.state === 'pending')
-    return clock.now() < delivery.deadline
-      ? judged({ sender, clock, delivery, tries }, await followOn(sender, delivery, last))
-      : giveUp({ sender, clock, delivery, tries })
-  if (last && hasSucceeded(last)) return judged({ sender, clock, delivery, tries }, last)
-  // Nothing of ours is in flight now. What the contract remembers counts more than any journal.
-  const work = { sender, clock, delivery, tries }
-  const remembered = last || tries.others.length > 0 ? await recalled(work) : null
-  if (remembered) return remembered
-  const reverted = revertOf(tries.attempts)
-  return reverted ? afterRevert(work, reverted) : attempt(work)
-}
+/** Measured: 51,000. */
+const CLOSING_GAS = 100_000n
+const CLOSE = 'close'
+const LATE = 'The delivery could not be brought to the chain in time.'
 
 type Work = {
   readonly sender: Sender
   readonly clock: Clock
   readonly delivery: ChainDelivery
-  readonly tries: Tries
+  /** By every key that was ever ours, oldest first. */
+  readonly tries: readonly Sent[]
+  /** How many transactions of the order were on record, beside settlement, refund and closing. */
+  readonly deliveries: number
+}
+
+/** Brings a delivery to the chain, from whatever point an earlier try was interrupted at. "Impossible" is said when nothing can land any more. */
+export async function deliverOnce(sender: Sender, clock: Clock, delivery: ChainDelivery): Promise<Delivery> {
+  const { orderId, deadline } = delivery
+  const sends = delivery.isUntried ? [] : await sender.sendsOf(orderId)
+  const work = { sender, clock, delivery, ...(await readTries(sender, delivery, sends)) }
+  const done = work.tries.find(hasSucceeded)
+  if (done) return delivered(work, done)
+  if (isGivenUp(delivery, sends)) return giveUp(work, LATE)
+  const pending = work.tries.find(({ state }) => state.state === 'pending')
+  if (pending) return clock.now() < deadline ? pushed(work, pending) : giveUp(work, LATE)
+  // Nothing of ours is in flight now. What the contract remembers counts more than any journal.
+  const remembered = work.tries.length > 0 ? await recalled(work) : null
+  if (remembered) return remembered
+  const reverted = revertOf(work)
+  return reverted ? afterRevert(work, reverted) : attempt(work)
+}
+
+async function readTries(sender: Sender, { step }: ChainDelivery, sends: readonly Send[]) {
+  const tries: Sent[] = []
+  for (const send of sends)
+    if (send.step === step && send.chainId === sender.chainId) tries.push({ send, state: await sender.look(send) })
+  return { tries, deliveries: sends.filter((one) => isDeliveryStep(one.step)).length }
+}
+
+function hasSucceeded({ state }: Pick<Sent, 'state'>): boolean {
+  return state.state === 'mined' && state.receipt.succeeded
+}
+
+function isGivenUp({ closing }: ChainDelivery, sends: readonly Send[]): boolean {
+  return sends.some(({ call }) => call.data === closing)
+}
+
+async function pushed(work: Work, { send }: Sent): Promise<Delivery> {
+  const { sender, delivery } = work
+  const state = await sender.push(delivery.lease, send)
+  return state.state === 'superseded' ? attempt(work) : judged(work, { send, state })
 }
 
 /** What the contract itself remembers of the order. Whichever key has brought it there, it is watched from now on. */
 async function recalled({ sender, clock, delivery, tries }: Work): Promise<Delivery | null> {
   const result = await delivery.recall()
   if (!result) return null
-  let isUnseen = false
-  for (const send of tries.others) {
+  for (const { send } of tries) {
     const state = await sender.look(send)
-    isUnseen ||= state.state === 'pending'
     if (state.state !== 'mined' || !state.receipt.succeeded) continue
     const landed = { ...sender.landed(send.step, state.receipt), signer: send.signer }
     return { state: 'delivered', result, transaction: landed.hash, landed }
   }
-  // A receipt may be shown later than what it did. Without it nobody could watch the delivery.
-  if (isUnseen && clock.now() < delivery.deadline)
+  // A receipt may be shown later than what it did. Without it the delivery could not be watched.
+  if (tries.some(({ state }) => state.state !== 'mined') && clock.now() < delivery.deadline)
     return { state: 'pending', detail: 'It is delivered; the receipt of that is awaited.', retryAfterMs: PENDING_MS }
   return { state: 'delivered', result }
 }
 
 /** The newest receipt that says no. */
-function revertOf(attempts: readonly Attempt[]): Receipt | null {
-  const mined = attempts.map(({ state }) => (state.state === 'mined' ? state.receipt : null))
+function revertOf({ tries }: Work): Receipt | null {
+  const mined = tries.map(({ state }) => (state.state === 'mined' ? state.receipt : null))
   return mined.findLast((receipt) => receipt !== null) ?? null
 }
 
@@ -120,9 +138,9 @@ async function attempt(work: Work): Promise<Delivery> {
   if (refusal) return refused(work, refusal)
   if (clock.now() >= delivery.deadline) return impossible(work, 'The delivery could not be sent in time.')
   const { to, data, gasMax: gas } = delivery
-  const sent = await sendNext(sender, delivery, { to, data, gas }, tries)
-  const known = { ...tries, attempts: [...tries.attempts, sent], deliveries: tries.deliveries + 1 }
-  return judged({ ...work, tries: known }, sent)
+  const own = tries.map(({ send }) => send).filter(sender.isOwn)
+  const sent = await sender.send(delivery, { to, data, gas }, own)
+  return judged({ ...work, tries: [...tries, sent], deliveries: work.deliveries + 1 }, sent)
 }
 
 /** What the contract would say on the very terms that are signed; null when it would go through. */
@@ -151,7 +169,7 @@ async function refused(work: Work, refusal: Reverted): Promise<Delivery> {
   if (clock.now() >= delivery.deadline)
     return impossible(work, `The contract still refuses the delivery: ${refusal.reason}.`)
   const detail = `The contract refuses for now: ${refusal.reason}.`
-  return { state: 'pending', detail, retryAfterMs: pauseAfter(delivery, tries.attempts.length) }
+  return { state: 'pending', detail, retryAfterMs: pauseAfter(delivery, tries.length) }
 }
 
 /**
@@ -165,7 +183,7 @@ async function afterRevert(work: Work, reverted: Receipt): Promise<Delivery> {
     return { state: 'pending', detail: 'The delivery reverted; the chain has to settle.', retryAfterMs: BURYING_MS }
   const refusal = await refusalOf(work)
   if (refusal) return refused(work, refusal)
-  const count = tries.attempts.filter(({ state }) => state.state === 'mined').length
+  const count = tries.filter(({ state }) => state.state === 'mined').length
   if (count < REVERTS_MAX && (await wasClosed(work, reverted))) return attempt(work)
   const remembered = await recalled(work)
   if (remembered) return remembered
@@ -183,8 +201,9 @@ async function wasClosedIn(delivery: ChainDelivery, block: bigint): Promise<bool
   return ends.includes(true)
 }
 
-async function judged(work: Work, { state, step }: Attempt): Promise<Delivery> {
-  const { sender, delivery } = work
+async function judged(work: Work, one: Sent): Promise<Delivery> {
+  const { delivery, tries } = work
+  const { state } = one
   if (state.state === 'pending')
     return {
       state: 'pending',
@@ -192,59 +211,78 @@ async function judged(work: Work, { state, step }: Attempt): Promise<Delivery> {
       detail: 'The delivery waits for the chain.',
       retryAfterMs: PENDING_MS,
     }
-  if (state.state === 'mined' && state.receipt.succeeded) return delivered(sender, delivery, step, state.receipt)
+  if (hasSucceeded(one)) return delivered(work, one)
   if (state.state === 'mined') return afterRevert(work, state.receipt)
-  const retryAfterMs = pauseAfter(delivery, work.tries.attempts.length)
+  const retryAfterMs = pauseAfter(delivery, tries.length)
   return { state: 'pending', detail: 'The delivery did not go through; it is tried again.', retryAfterMs }
 }
 
-async function delivered(sender: Sender, delivery: ChainDelivery, step: string, receipt: Receipt): Promise<Delivery> {
-  const { orderId } = delivery
+async function delivered(work: Work, { send, state }: Sent): Promise<Delivery> {
+  const { sender, delivery } = work
+  const { receipt } = state as Extract<Sent['state'], { state: 'mined' }>
   // A second call under the same order id succeeds and says nothing: the first one delivered, and the contract remembers it.
   const result = delivery.read(receipt) ?? (await delivery.recall())
-  if (result === null) throw new Error(`${receipt.transactionHash} succeeded without delivering ${orderId}`)
-  return {
-    state: 'delivered',
-    result,
-    transaction: receipt.transactionHash,
-    landed: sender.landed(step, receipt),
+  if (result !== null) {
+    const landed = { ...sender.landed(send.step, receipt), signer: send.signer }
+    return { state: 'delivered', result, transaction: receipt.transactionHash, landed }
   }
+  if (isGivenUp(delivery, [send])) return givenUp(work, receipt, LATE)
+  throw new Error(`${receipt.transactionHash} succeeded without delivering ${delivery.orderId}`)
 }
 
-/** The time is over. Before the money goes back, every transaction must be past landing: its nonce is used up by another one. */
-async function giveUp(work: Work): Promise<Delivery> {
-  const { sender, delivery } = work
-  const attempts: Attempt[] = []
-  for (const { number, step, state } of work.tries.attempts) {
-    const isOpen = state.state === 'pending'
-    attempts.push({ number, step, state: isOpen ? await sender.cancel({ ...delivery, step }) : state })
+/** With what was on record when it was said, so that it can be seen whether nothing was added since. */
+async function impossible(work: Work, detail: string, code: ProblemCode = 'fulfilment_failed'): Promise<Delivery> {
+  if (await mayStillLand(work)) return giveUp(work, detail)
+  const reverted = revertOf(work)
+  const suspects = reverted ? await suspectsOf(work.delivery, reverted) : []
+  return { state: 'impossible', code, detail, proof: { sends: work.deliveries }, suspects }
+}
+
+/** Has anything been signed for it, by any key of ours, that is not in a block for good? */
+async function mayStillLand({ sender, tries }: Work): Promise<boolean> {
+  for (const { state } of tries)
+    if (state.state !== 'mined' || state.receipt.succeeded || !(await sender.isBuried(state.receipt))) return true
+  return false
+}
+
+/**
+ * Bytes that are out there may land at any time, so the contract itself gives the order up: under the nonce of what hangs, or under one of its
+ * own. Then it says so for ever, or that it was delivered after all.
+ */
+async function giveUp(work: Work, detail: string): Promise<Delivery> {
+  const { sender, delivery, tries } = work
+  const call = { to: delivery.to, data: delivery.closing, gas: CLOSING_GAS }
+  const hanging = tries.find(({ send, state }) => state.state === 'pending' && sender.isOwn(send))
+  const state = hanging ? await replaced(work, hanging.send, call) : await closed(work, call)
+  return state.state === 'mined' ? givenUp(work, state.receipt, detail) : GIVING_UP
+}
+
+function replaced({ sender, delivery: { lease, closing } }: Work, hanging: Send, call: Call) {
+  return hanging.call.data === closing ? sender.push(lease, hanging) : sender.replace(lease, hanging, call)
+}
+
+/** Again, after one that was refused: the key may have its role back. */
+async function closed({ sender, delivery }: Work, call: Call): Promise<Sent['state']> {
+  const failed: Send[] = []
+  for (const send of await sender.sendsOf(delivery.orderId)) {
+    if (send.step !== CLOSE || !sender.isOwn(send)) continue
+    const state = await sender.look(send)
+    if (state.state === 'mined' && !state.receipt.succeeded && (await sender.isBuried(state.receipt))) failed.push(send)
   }
-  const tries = { ...work.tries, attempts }
-  const decisive = decisiveOf(tries)
-  if (decisive && hasSucceeded(decisive)) return judged(work, decisive)
-  const reverted = revertOf(attempts)
-  if (decisive?.state.state === 'pending' || (reverted && !(await sender.isBuried(reverted))))
-    return { state: 'pending', detail: 'The delivery is being cancelled.', retryAfterMs: BURYING_MS }
+  return (await sender.send({ ...delivery, step: CLOSE }, call, failed)).state
+}
+
+const GIVING_UP = { state: 'pending', detail: 'The delivery is being given up.', retryAfterMs: BURYING_MS } as const
+
+async function givenUp(work: Work, closed: Receipt, detail: string): Promise<Delivery> {
+  const { sender, delivery, deliveries } = work
+  if (!(await sender.isBuried(closed))) return GIVING_UP
   const remembered = await recalled(work)
   if (remembered) return remembered
-  return impossible({ ...work, tries }, 'The delivery could not be brought to the chain in time.')
-}
-
-/** With what was on record when it was said, so that whoever writes it down can see that nothing was added since. */
-async function impossible(
-  { sender, delivery, tries }: Work,
-  detail: string,
-  code: ProblemCode = 'fulfilment_failed',
-): Promise<Delivery> {
-  if (await mayLandByAnother(sender, tries))
-    return {
-      state: 'pending',
-      detail: 'Another key of ours has signed the delivery, and it may still land.',
-      retryAfterMs: BURYING_MS,
-    }
-  const reverted = revertOf(tries.attempts)
-  const suspects = reverted ? await suspectsOf(delivery, reverted) : []
-  return { state: 'impossible', code, detail, proof: { sends: tries.deliveries }, suspects }
+  const { tries } = await readTries(sender, delivery, await sender.sendsOf(delivery.orderId))
+  if (!closed.succeeded && (await mayStillLand({ ...work, tries })))
+    return { ...GIVING_UP, detail: 'The contract does not give the order up. Has the key still its role?' }
+  return { state: 'impossible', code: 'fulfilment_failed', detail, proof: { sends: deliveries }, suspects: [] }
 }
 
 /**

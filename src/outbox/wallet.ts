@@ -5,20 +5,20 @@ import type { Clock } from '../base/clock.ts'
 import { fromHex, type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
 import { Secret } from '../base/secret.ts'
+import { recoverSigner, signDigest } from '../chain/secp256k1.ts'
 import type { ChainKey } from '../config/signing-key.ts'
-import type { Call, Fees, SignedVersion } from '../domain/journal.ts'
+import type { Call, Fees, KeyedPlace, SignedVersion } from '../domain/journal.ts'
 import { remoteSigner } from './remote-signer.ts'
-import { recoverSigner, signDigest } from './secp256k1.ts'
 import { localSigner, type Signer } from './signer.ts'
-
-export const VOID_GAS = 50_000n
 
 /** A key of ours as a capability: it can sign, and nobody can read it. */
 export type Wallet = {
   readonly address: Address
   signCall(call: Call, nonce: number, fees: Fees, chainId: number): Promise<SignedVersion>
-  /** A transfer of nothing to ourselves: it uses up the nonce. */
-  signVoid(nonce: number, fees: Fees, chainId: number): Promise<SignedVersion>
+  /** As a transaction of Tempo, in a row of nonces of its own. The fee is paid in the token that is called. */
+  signKeyed(call: Call, place: KeyedPlace, fees: Fees, chainId: number): Promise<SignedVersion>
+  /** What is signed is the hash of the bytes. */
+  readonly sign: Signer['sign']
   /** Refuses before money moves when whoever holds the key could not sign now. */
   assertReady(): Promise<void>
 }
@@ -44,7 +44,7 @@ export function addressOf(key: ChainKey): Address {
 }
 
 function walletOf({ address, sign, assertReady }: Signer): Wallet {
-  async function signed({ to, data, gas }: Call, nonce: number, fees: Fees, chainId: number) {
+  async function signed({ to, data, gas }: Call, nonce: number, fees: Fees, chainId: number): Promise<SignedVersion> {
     const transaction = { type: 'eip1559', chainId, nonce, to, data, gas, value: 0n, ...fees } as const
     const raw = serializeTransaction(transaction, await sign(fromHex(serializeTransaction(transaction))))
     return { raw, hash: toHex(keccak256(fromHex(raw))), fees }
@@ -52,10 +52,17 @@ function walletOf({ address, sign, assertReady }: Signer): Wallet {
   return {
     address,
     assertReady,
-    signCall: async (call, nonce, fees, chainId) => ({ ...(await signed(call, nonce, fees, chainId)), isVoid: false }),
-    async signVoid(nonce, fees, chainId) {
-      return { ...(await signed({ to: address, data: '0x', gas: VOID_GAS }, nonce, fees, chainId)), isVoid: true }
+    sign,
+    async signKeyed({ to, data, gas }, { nonceKey, nonce }, fees, chainId) {
+      const { TxEnvelopeTempo } = await import('ox/tempo')
+      const place = { nonceKey: BigInt(nonceKey), nonce: BigInt(nonce) }
+      const unsigned = TxEnvelopeTempo.from({ chainId, ...place, gas, ...fees, feeToken: to, calls: [{ to, data }] })
+      const { r, s, yParity } = await sign(fromHex(TxEnvelopeTempo.serialize(unsigned)))
+      const signature = { r: BigInt(r), s: BigInt(s), yParity }
+      const raw = TxEnvelopeTempo.serialize(unsigned, { signature: { type: 'secp256k1', signature } })
+      return { raw, hash: toHex(keccak256(fromHex(raw))), fees }
     },
+    signCall: signed,
   }
 }
 

@@ -1,5 +1,5 @@
+import type { HeadSource } from '../chain/head.ts'
 import type { Fees } from '../domain/journal.ts'
-import type { HeadSource } from './head.ts'
 
 /** What a transaction should offer now, and the base fee below which no block takes it. */
 type FeeQuote = Fees & { readonly baseFee: bigint }

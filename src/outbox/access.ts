@@ -1,7 +1,8 @@
+import type { HeadSource } from '../chain/head.ts'
+import type { Rpc } from '../chain/rpc.ts'
 import type { ChainKey } from '../config/signing-key.ts'
-import type { HeadSource } from './head.ts'
-import type { Rpc } from './rpc.ts'
 import type { Sender } from './sender.ts'
+import type { Wallet } from './wallet.ts'
 
 /** A chain, ready to be read and written. */
 export type ChainAccess = {
@@ -11,4 +12,6 @@ export type ChainAccess = {
   deepTime(): Promise<number>
   /** The same key always gets the same sender: two would race for its nonces. */
   sender(key: ChainKey): Sender
+  /** To sign with, and not to send. */
+  wallet(key: ChainKey): Wallet
 }

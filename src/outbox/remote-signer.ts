@@ -4,8 +4,8 @@ import { fromHex, type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
 import { systemExchange } from '../base/outgoing.ts'
 import { isProblem, Problem } from '../base/problem.ts'
+import { recoverSigner } from '../chain/secp256k1.ts'
 import type { RemoteKey } from '../config/signing-key.ts'
-import { recoverSigner } from './secp256k1.ts'
 import type { Signature, Signer } from './signer.ts'
 
 /** A buyer waits for each of these, one after the other. */

@@ -1,0 +1,64 @@
+import type { Hash } from '../base/address.ts'
+import { blockTag } from '../chain/block-tag.ts'
+import { type Receipt, readReceipt, recallReceipt } from '../chain/receipt.ts'
+import { answerOrNull } from '../chain/rpc.ts'
+import type { Send } from '../domain/journal.ts'
+import { countedNonce, FOREIGN } from './nonce.ts'
+import { type NonceQueue, noteLanded, noteMined } from './queue.ts'
+
+/**
+ * What is known of a transaction of ours. `superseded`: its nonce has gone to another one, as far as can be seen, so the step is signed again
+ * under the next nonce. It is no proof, and needs none: the far side takes the step once.
+ */
+export type SendState =
+  | { readonly state: 'mined'; readonly receipt: Receipt }
+  | { readonly state: 'pending'; readonly hash: Hash }
+  | { readonly state: 'superseded' }
+
+/** The receipt of whichever version landed; null when none is shown now. */
+export async function receiptOf({ rpc }: Pick<NonceQueue, 'rpc'>, { versions }: Send, read = readReceipt) {
+  for (const { hash } of versions.toReversed()) {
+    const receipt = await read(rpc, hash)
+    if (receipt) return receipt
+  }
+  return null
+}
+
+export async function stateOf(queue: NonceQueue, send: Send): Promise<SendState> {
+  const receipt = await receiptOf(queue, send)
+  if (receipt) return mined(queue, send, receipt)
+  const pending = { state: 'pending', hash: send.versions[0]!.hash } as const
+  const { rpc, journal } = queue
+  const { nonce, nonceKey, signer, orderId, step } = send
+  if (nonceKey || (await countedNonce({ rpc, signer })) <= nonce) return pending
+  // By a version that another process signed, or between the two questions.
+  const newest = (await journal.at(send)) ?? send
+  const late = await receiptOf(queue, newest, recallReceipt)
+  if (late) return mined(queue, send, late)
+  // A receipt may be late: a block that holds one of ours is no other use of the nonce, and a fresh use proves nothing.
+  if (!(await isUsedDeep(queue, send)) || (await isInBlock(queue, newest))) return pending
+  queue.alarm(`foreign ${nonce}`, FOREIGN, { nonce, orderId, step })
+  return { state: 'superseded' }
+}
+
+/** Was the nonce used so long ago that the receipt of what used it must be there by now? */
+async function isUsedDeep({ rpc, burial }: NonceQueue, { signer, nonce }: Send): Promise<boolean> {
+  const { number } = await rpc.newest()
+  const deep = number > burial.blocks ? number - burial.blocks + 1n : 0n
+  const then = await answerOrNull(rpc.request<string>('eth_getTransactionCount', [signer, blockTag(deep)]))
+  return then !== null && Number(then) > nonce
+}
+
+async function isInBlock({ rpc }: NonceQueue, { versions }: Send): Promise<boolean> {
+  for (const { hash } of versions) {
+    const shown = await rpc.request<{ readonly blockHash: Hash | null } | null>('eth_getTransactionByHash', [hash])
+    if (shown?.blockHash) return true
+  }
+  return false
+}
+
+export function mined(queue: NonceQueue, send: Send, receipt: Receipt): SendState {
+  if (!send.nonceKey && send.signer === queue.signer) noteLanded(queue, send.nonce + 1)
+  noteMined(queue, send.step, receipt)
+  return { state: 'mined', receipt }
+}
