@@ -31,6 +31,8 @@ const alarms = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name]) => name!)
 /** Every word of the rules, and so every family that they read: the others would only be carried along. */
 const wordsOfRules = new Set(rules.match(/\w+/g))
 
+/** Nothing is left for the gas of a refund when it begins. */
+let isDrained = false
 let frail: FrailShop
 let shop: TestShop
 let buyer: PrivateKeyAccount
@@ -42,7 +44,13 @@ before(async () => {
       limits: { ...config.limits, rate: { ...config.limits.rate, read: 100 } },
       operations: { ...config.operations, secondOpinionFrom: usd(1n) },
     }),
-    { env: { SUTLER_WEBHOOK_LOOPBACK: 'true' }, poolSize: 4 },
+    {
+      env: { SUTLER_WEBHOOK_LOOPBACK: 'true' },
+      poolSize: 4,
+      waypoint: async (name) => {
+        if (name === 'refund.created' && isDrained) await frail.setGas('settler', 0n)
+      },
+    },
   )
   shop = frail.shop
   buyer = await fundedWallet(shop)
@@ -162,17 +170,20 @@ test('nodes disagree about a payment while the float is nearly gone, and the ord
 test('a refund cannot be sent, for a mint that reverted', () =>
   scene(['SutlerRefundStuck', 'SutlerTransactionsRevert', 'SutlerWalletLow'], {
     async cause() {
-      await frail.setGas('treasury', 0n)
+      isDrained = true
       await buy(shop, x402UnderTest, buyer, CURSED_LOT)
       await shown((figures) => figures.value('sutler_refunds_open') === 1)
     },
     async mend() {
-      await frail.setGas('treasury', 10n ** 20n)
+      isDrained = false
+      await frail.setGas('settler', 10n ** 20n)
       await until(async () => {
         // It is tried ever less often.
         await sql('update jobs set run_at = now() where lease is null')
         return (await readFigures(shop)).value('sutler_refunds_open') === 0
       })
+      const lot = post({ ...LOT, beneficiary: buyer.address })
+      await until(async () => (await fetch(buyUrl(shop, x402UnderTest), lot)).status === 402)
     },
   }))
 

@@ -22,13 +22,13 @@ export type FrailShop = {
   later(ms: number): void
   pauseSale(isPaused: boolean): Promise<unknown>
   pauseToken(isPaused: boolean): Promise<unknown>
-  setGas(role: 'minter' | 'settler' | 'treasury', wei: bigint): Promise<unknown>
+  setGas(role: 'minter' | 'settler', wei: bigint): Promise<unknown>
   stop(): Promise<void>
 }
 
 export async function startFrailShop(
   configure: (config: Config) => Config = (config) => config,
-  options: Pick<ShopOptions, 'env' | 'poolSize'> = {},
+  options: Pick<ShopOptions, 'env' | 'poolSize' | 'waypoint'> = {},
 ): Promise<FrailShop> {
   const studio = await startStudio(privateKeyToAccount(generatePrivateKey()).address)
   const second = { isSilent: false, lies: false, slowMs: 0 }

@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { saleLots } from '../../../src/artifacts/SaleLots.ts'
 import { fromHex, type Hex, toHex } from '../../../src/base/hex.ts'
 import { keccak256 } from '../../../src/base/keccak.ts'
 import { Secret } from '../../../src/base/secret.ts'
 import type { WaypointName } from '../../../src/base/waypoint.ts'
+import { invocation, roleId } from '../../../src/chain/act.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { demoAddressOf } from '../../../src/sandbox/world.ts'
 import { ended } from '../../checkout/counter.ts'
 import { nftsOf, transfers } from '../../crash/flows.ts'
-import { buy, CURSED_LOT, CURSED_PRICE } from '../../operations/desk.ts'
+import { buy, CURSED_LOT, CURSED_PRICE, LOT_PRICE } from '../../operations/desk.ts'
 import { fundedWallet } from '../../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../../support/credentials.ts'
 import { plainTransports, startShop, type TestShop } from '../../support/shop.ts'
@@ -101,4 +103,27 @@ test('E51: a mint that the old key of the minter has signed is not paid back bec
   await bringBack(shop, body.orderId)
   const refunds = await transfers(shop, x402UnderTest, demoAddressOf('treasury'), buyer.address)
   assert.deepEqual([await nftsOf(shop.chains, shop.world.contracts.sale, buyer.address), refunds], [1, []])
+})
+
+test('E51: a mint that the old key has signed and whose time is over is closed by the new one: its bytes deliver nothing any more', async (t) => {
+  const shop = await startForgotten(t, 'deliver.begun', { mintMs: 60_000 })
+  const { sale } = shop.world.contracts
+  const key = generatePrivateKey()
+  const { address } = await fundedWallet(shop, 1n, privateKeyToAccount(key))
+  await shop.world.deployer.act(invocation(sale, saleLots.abi, 'grantRole', [roleId('MINTER_ROLE'), address]))
+  const buyer = await fundedWallet(shop)
+  const { body } = await buy(shop, x402UnderTest, buyer)
+  await shop.replica({
+    configure: (config) => ({
+      ...config,
+      limits: { ...config.limits, delivery: { ...config.limits.delivery, mintMs: 1 } },
+      game: { ...config.game, sale: { ...config.game.sale!, minterKey: new Secret(key) } },
+    }),
+    transports: plainTransports(shop.chains),
+    withoutWorker: false,
+  })
+  assert.equal((await ended(shop, 'x402', body.orderId)).status, 'refunded')
+  await bringBack(shop, body.orderId)
+  const refunds = await transfers(shop, x402UnderTest, demoAddressOf('treasury'), buyer.address)
+  assert.deepEqual([await nftsOf(shop.chains, sale, buyer.address), refunds], [0, [LOT_PRICE]])
 })
