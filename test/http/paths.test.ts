@@ -92,7 +92,7 @@ test('H-05: no other spelling of a paid path reaches its handler', async () => {
     assert.ok(aliases.length >= 70, `${aliases.length} aliases of ${path}`)
     tried += aliases.length
     const requests = aliases.flatMap((alias) =>
-      ['GET', 'POST'].map((method) => `${method} ${alias} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n`),
+      ['GET', 'POST'].map((method) => `${method} ${alias} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n`),
     )
     await each(requests, (index, { status, body }) => {
       const code = (JSON.parse(body) as { code: string }).code
@@ -149,7 +149,7 @@ async function head(method: string, path: string): Promise<{ status: number; hea
     })
     socket.on('close', () => resolve(text))
     socket.on('error', reject)
-    socket.write(`${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    socket.write(`${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n`)
   })
   const [first = '', ...lines] = response.split('\r\n\r\n')[0]!.split('\r\n')
   return {
@@ -208,7 +208,7 @@ test('H-12: a client that goes away is not an error of ours, and the next one is
   for (let i = 0; i < 20; i++) {
     const { socket } = openWire(shop)
     socket.write(
-      'POST /agentic/x402/buy HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}',
+      'POST /agentic/x402/buy HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}',
     )
     socket.destroy()
   }

@@ -38,12 +38,12 @@ describe('bodies', () => {
     const wire = openWire(shop)
     const chunk = 'x'.repeat(8 * 1024)
     wire.write(
-      `POST ${BUY} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
+      `POST ${BUY} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
     )
     for (let i = 0; i < 5; i++) wire.write(`${chunk.length.toString(16)}\r\n${chunk}\r\n`)
     wire.write('0\r\n\r\n')
     assertProblem(await wire.next(), 413, 'body_too_large')
-    wire.write(`GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n`)
+    wire.write(`GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`)
     assert.equal((await wire.next()).status, 200)
     wire.socket.destroy()
   })
@@ -51,7 +51,7 @@ describe('bodies', () => {
   test('N-02: a stream without end is cut off', async () => {
     const wire = openWire(shop)
     wire.write(
-      `POST ${BUY} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
+      `POST ${BUY} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
     )
     const chunk = Buffer.alloc(64 * 1024, 'x')
     const flood = Buffer.concat([Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from('\r\n')])
@@ -76,21 +76,21 @@ describe('bodies', () => {
     const short = await ask(shop, postHead(BUY, body.length - 5), body)
     assertProblem(short, 400, 'invalid_json')
     const wire = openWire(shop)
-    wire.write(`${postHead(BUY, body.length + 5)}\r\nHost: x\r\n\r\n${body}`)
+    wire.write(`${postHead(BUY, body.length + 5)}\r\nHost: 127.0.0.1\r\n\r\n${body}`)
     assertProblem((await wire.answers())[0]!, 408, 'request_timeout')
     const huge = openWire(shop)
-    huge.write(`${postHead(BUY, 99_999_999)}\r\nHost: x\r\nExpect: 100-continue\r\n\r\n`)
+    huge.write(`${postHead(BUY, 99_999_999)}\r\nHost: 127.0.0.1\r\nExpect: 100-continue\r\n\r\n`)
     assertProblem((await huge.answers())[0]!, 413, 'body_too_large')
   })
 
   test('H-11: a client that waits for 100-continue is told to go on only when its body is wanted', async () => {
     const body = JSON.stringify(lot)
     const wire = openWire(shop)
-    wire.write(`${postHead(BUY, body.length)}\r\nHost: x\r\nExpect: 100-continue\r\n\r\n`)
+    wire.write(`${postHead(BUY, body.length)}\r\nHost: 127.0.0.1\r\nExpect: 100-continue\r\n\r\n`)
     assert.equal((await wire.next()).status, 100)
     wire.write(body)
     assert.equal((await wire.next()).status, 402)
-    wire.write(`${postHead('/nowhere', body.length)}\r\nHost: x\r\nExpect: 100-continue\r\n\r\n`)
+    wire.write(`${postHead('/nowhere', body.length)}\r\nHost: 127.0.0.1\r\nExpect: 100-continue\r\n\r\n`)
     assertProblem((await wire.answers())[0]!, 404, 'route_not_found')
   })
 
@@ -186,7 +186,9 @@ describe('slow and broken senders', () => {
     const wires = Array.from({ length: 200 }, (_, index) => {
       const wire = openWire(shop)
       wire.write(
-        index % 2 ? `POST ${BUY} HTTP/1.1\r\nHost: x\r\nX-Slow: ` : `${postHead(BUY, 100)}\r\nHost: x\r\n\r\n{`,
+        index % 2
+          ? `POST ${BUY} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: `
+          : `${postHead(BUY, 100)}\r\nHost: 127.0.0.1\r\n\r\n{`,
       )
       return wire
     })
@@ -198,22 +200,22 @@ describe('slow and broken senders', () => {
     }
   })
 
-  const smuggled = `GET /x402/cheap-health HTTP/1.1\r\nHost: x\r\n\r\n`
+  const smuggled = `GET /x402/cheap-health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`
   const corpus: Readonly<Record<string, string>> = {
-    'length and chunks at once': `POST ${BUY} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${smuggled}`,
-    'two lengths': `POST ${BUY} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nContent-Length: ${smuggled.length}\r\n\r\n${smuggled}`,
-    'a list of lengths': `POST ${BUY} HTTP/1.1\r\nHost: x\r\nContent-Length: 0, 0\r\n\r\n${smuggled}`,
-    'a negative length': `POST ${BUY} HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n${smuggled}`,
-    'a signed length': `POST ${BUY} HTTP/1.1\r\nHost: x\r\nContent-Length: +0\r\n\r\n${smuggled}`,
-    'an unknown transfer coding': `POST ${BUY} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${smuggled}`,
-    'chunked that is not last': `POST ${BUY} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n${smuggled}`,
-    'a space before the colon': `POST ${BUY} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n${smuggled}`,
-    'a folded header': `POST ${BUY} HTTP/1.1\r\nHost: x\r\nX-A: b\r\n c\r\nContent-Length: 0\r\n\r\n${smuggled}`,
-    'bare line feeds': `POST ${BUY} HTTP/1.1\nHost: x\nContent-Length: 0\n\n${smuggled}`,
-    'a null in a header': `POST ${BUY} HTTP/1.1\r\nHost: x\r\nX-A: b\0c\r\n\r\n`,
-    'a bad chunk size': `POST ${BUY} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n`,
-    'a chunk that runs over': `POST ${BUY} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{}}\r\n0\r\n\r\n`,
-    'no method at all': `${BUY} HTTP/1.1\r\nHost: x\r\n\r\n`,
+    'length and chunks at once': `POST ${BUY} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${smuggled}`,
+    'two lengths': `POST ${BUY} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\nContent-Length: ${smuggled.length}\r\n\r\n${smuggled}`,
+    'a list of lengths': `POST ${BUY} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0, 0\r\n\r\n${smuggled}`,
+    'a negative length': `POST ${BUY} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -1\r\n\r\n${smuggled}`,
+    'a signed length': `POST ${BUY} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: +0\r\n\r\n${smuggled}`,
+    'an unknown transfer coding': `POST ${BUY} HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${smuggled}`,
+    'chunked that is not last': `POST ${BUY} HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n${smuggled}`,
+    'a space before the colon': `POST ${BUY} HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n${smuggled}`,
+    'a folded header': `POST ${BUY} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: b\r\n c\r\nContent-Length: 0\r\n\r\n${smuggled}`,
+    'bare line feeds': `POST ${BUY} HTTP/1.1\nHost: 127.0.0.1\nContent-Length: 0\n\n${smuggled}`,
+    'a null in a header': `POST ${BUY} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: b\0c\r\n\r\n`,
+    'a bad chunk size': `POST ${BUY} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n`,
+    'a chunk that runs over': `POST ${BUY} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{}}\r\n0\r\n\r\n`,
+    'no method at all': `${BUY} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`,
     'HTTP/2 preface': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
     'TLS on the plain port': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
     garbage: '\x00\x01\x02\x03\r\n\r\n',
@@ -232,7 +234,7 @@ describe('slow and broken senders', () => {
     const wire = openWire(shop)
     const body = JSON.stringify(lot)
     wire.write(
-      `GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n${postHead(BUY, body.length)}\r\nHost: x\r\n\r\n${body}GET /nothing HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+      `GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n${postHead(BUY, body.length)}\r\nHost: 127.0.0.1\r\n\r\n${body}GET /nothing HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n`,
     )
     assert.deepEqual(
       (await wire.answers()).map(({ status }) => status),
@@ -243,7 +245,7 @@ describe('slow and broken senders', () => {
   test('garbage behind a request never takes the place of its answer', async () => {
     const wire = openWire(shop)
     const body = JSON.stringify(lot)
-    wire.write(`${postHead(BUY, body.length)}\r\nHost: x\r\n\r\n${body}garbage\r\n\r\n`)
+    wire.write(`${postHead(BUY, body.length)}\r\nHost: 127.0.0.1\r\n\r\n${body}garbage\r\n\r\n`)
     const answers = await wire.answers()
     assert.deepEqual(
       answers.map(({ status }) => status),
