@@ -34,6 +34,6 @@ export function openMute(shop: { readonly url: string }): Mute {
 
 /** The head of a request without a body, on a connection that stays. */
 export function head(method: string, path: string, headers: Readonly<Record<string, string>> = {}): string {
-  const lines = Object.entries({ Host: 'x', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
+  const lines = Object.entries({ Host: '127.0.0.1', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
   return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`
 }
