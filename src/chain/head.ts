@@ -1,8 +1,9 @@
 import { type Clock, msSince } from '../base/clock.ts'
 import { Problem } from '../base/problem.ts'
+import type { FinalBlock } from '../domain/till.ts'
 import { blockTag } from './block-tag.ts'
 import type { NodeHead } from './nodes.ts'
-import { ChainSilent, headOf, type RawHead, type Rpc } from './rpc.ts'
+import { ChainSilent, headOf, type RawHead, type Rpc, RpcError } from './rpc.ts'
 
 type Head = NodeHead
 
@@ -22,6 +23,29 @@ export async function blockTime(rpc: Rpc, block: bigint): Promise<number> {
   if (found === null)
     throw new ChainSilent(rpc.chainId, 'eth_getBlockByNumber', new Error(`block ${block} is not there`))
   return Number(found.timestamp) * 1000
+}
+
+/** A chain whose finality is further behind than this has none that anybody could wait for. */
+const FINAL_BEHIND_MS_MAX = 3_600_000
+
+/**
+ * The newest block that the chain will not take back: by its own word, and as deep as a payment has to lie. Some chains have no such word, or one that does
+ * not move; there the depth alone counts.
+ */
+export async function finalBlock(rpc: Rpc, confirmations: bigint): Promise<FinalBlock> {
+  const newest = await rpc.newest()
+  const deep = newest.number >= confirmations ? newest.number - confirmations + 1n : 0n
+  const said = await rpc
+    .request<RawHead | null>('eth_getBlockByNumber', ['finalized', false])
+    .catch((error: unknown) => {
+      if (error instanceof RpcError) return null
+      throw error
+    })
+  const final = said && headOf(said)
+  const behindMs = final ? newest.timestampMs - final.timestampMs : FINAL_BEHIND_MS_MAX + 1
+  if (final && final.number <= deep && behindMs <= FINAL_BEHIND_MS_MAX) return { number: final.number, behindMs }
+  const deepMs = deep === newest.number ? newest.timestampMs : await blockTime(rpc, deep)
+  return { number: deep, behindMs: newest.timestampMs - deepMs }
 }
 
 /** The newest block that is not later than this, in milliseconds; the first one, where all are. */

@@ -3,7 +3,7 @@ import { msSince, withinTime } from '../base/clock.ts'
 import { isProblem } from '../base/problem.ts'
 import { RpcError } from '../chain/rpc.ts'
 import type { Till } from '../domain/till.ts'
-import type { ReconcileContext } from './reconcile-context.ts'
+import type { ReconcileContext } from '../ledger/reconcile-context.ts'
 
 /** What the chains show of a transaction. */
 export type ChainFinding =

@@ -1,7 +1,6 @@
 import type { Address } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/id.ts'
-import type { JsonObject } from '../base/json.ts'
 import type { Log } from '../base/log.ts'
 import type { ProblemCode } from '../base/problem.ts'
 import type { Waypoint } from '../base/waypoint.ts'
@@ -10,6 +9,7 @@ import type { Lease } from '../domain/lease.ts'
 import type { Offer, OfferKey, Told } from '../domain/offer.ts'
 import type { Order } from '../domain/order.ts'
 import type { OrphanedPayment, RailName } from '../domain/rail.ts'
+import type { SentBack } from '../ledger/send-back.ts'
 import type { StoreGate } from '../ledger/store-gate.ts'
 import type { Priority } from '../store/jobs.ts'
 import type { Orders } from '../store/orders/orders.ts'
@@ -62,16 +62,6 @@ export type Meter = {
   /** An order was opened, or changed its state. */
   moved(order: Order): void
 }
-
-export type SentBack =
-  /** On its way; `refund` is what the caller reads of it. */
-  | { readonly kind: 'returning'; readonly refund: JsonObject }
-  /** It waits for an operator, or is too little to be sent. */
-  | { readonly kind: 'kept_for_now' }
-  /** An operator decided that it stays. */
-  | { readonly kind: 'kept' }
-  /** It belongs to a purchase, and nothing goes back. */
-  | { readonly kind: 'claimed' }
 
 type CheckoutLimits = {
   /** For so long a quoted price holds. */

@@ -1,8 +1,8 @@
 import { newId } from '../base/id.ts'
 import { AUTOMATIC, type Refund } from '../domain/order.ts'
-import type { PaidOrder, Rail } from '../domain/rail.ts'
+import { buyersShare } from '../ledger/arrival-return.ts'
 import type { RefundChange } from '../store/orders/change.ts'
-import { type BuyersShare, type RefundBudget, RefundsUsedUp } from '../store/refund-budget.ts'
+import { type RefundBudget, RefundsUsedUp } from '../store/refund-budget.ts'
 import { backOff, moveRefund, type OrderRun, type OrderStep, POLL_MS_MAX } from './order-step.ts'
 import { paidWords } from './paid-words.ts'
 
@@ -33,15 +33,6 @@ export async function refundByItself(run: OrderRun): Promise<OrderStep> {
     if (error instanceof RefundsUsedUp) return forAPerson(run, error.message)
     throw error
   }
-}
-
-/** What may go back on a rail of money that was paid there, though nothing of the shop has failed. */
-export async function buyersShare(
-  rail: Rail,
-  { payTo }: Pick<PaidOrder, 'payTo'>,
-  percent: number,
-): Promise<BuyersShare> {
-  return { network: rail.network, asset: rail.asset, float: await rail.float(payTo), percent }
 }
 
 async function forAPerson(run: OrderRun, detail: string): Promise<OrderStep> {

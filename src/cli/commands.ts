@@ -295,7 +295,7 @@ export const commands: readonly Entry[] = [
   },
   {
     name: 'restored',
-    summary: 'Say that the store was put back to an earlier moment, where nothing shows it',
+    summary: 'Say that the store was restored, so that the shop sells from it',
     load: () => import('./restored.ts').then(({ restored }) => restored),
   },
   {

@@ -23,6 +23,9 @@ export function isAlike(one: Pick<Transfer, 'sender' | 'amount'>, other: Pick<Tr
 /** The transfers of some blocks, and the last block that a node could be read up to. */
 export type TillReading = { readonly transfers: readonly Transfer[]; readonly toBlock: bigint }
 
+/** A block that the chain will not take back, and how much older it is than the newest one, by the clock of the chain. */
+export type FinalBlock = { readonly number: bigint; readonly behindMs: number }
+
 /** Where something is paid. */
 type PlaceOfPayment = { readonly network: string; readonly asset: Address; readonly payTo: Address }
 
@@ -37,6 +40,8 @@ export type Till = {
   readonly rail: Rail
   /** Where the rail is paid, or was by an earlier configuration. */
   readonly payTo: Address
+  /** The newest block that the chain will not take back: the books are kept up to here. */
+  finalBlock(): Promise<FinalBlock>
   newestBlock(): Promise<bigint>
   /** Every transfer to the till in these blocks, both included, as far as a node has them now. */
   transfers(fromBlock: bigint, toBlock: bigint): Promise<TillReading>
@@ -82,8 +87,6 @@ export const arrivalStates = [
   'dust',
   'refunding',
   'refunded',
-  /** The chain no longer shows it. */
-  'dropped',
 ] as const
 
 export type ArrivalState = (typeof arrivalStates)[number]

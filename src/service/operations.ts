@@ -13,13 +13,13 @@ import type { Exchange } from '../base/outgoing.ts'
 import type { Waypoint } from '../base/waypoint.ts'
 import { isTokenPaused } from '../chain/tokens.ts'
 import type { Checkout } from '../checkout/checkout.ts'
-import type { ReconcileContext } from '../checkout/reconcile-context.ts'
-import { type Reconciler, startReconciler } from '../checkout/reconciler.ts'
 import type { Config } from '../config/config.ts'
 import type { SurfaceName } from '../domain/good.ts'
 import type { Offer, OfferKey } from '../domain/offer.ts'
 import type { Route } from '../domain/route.ts'
 import type { Till } from '../domain/till.ts'
+import type { ReconcileContext } from '../ledger/reconcile-context.ts'
+import { type Reconciler, startReconciler } from '../ledger/reconciler.ts'
 import { createStoreGate, type StoreGate } from '../ledger/store-gate.ts'
 import type { ChainAccess } from '../outbox/access.ts'
 import type { RailAccount } from '../rails/kind.ts'
@@ -103,10 +103,6 @@ export type Operations = {
 
 /** Roles change seldom, and whoever needs one finds out when it is gone. */
 const RIGHTS_MS = 60_000
-/** Reorganisations deeper than this have not been seen where we sell. */
-const RESCAN_BLOCKS = 128n
-/** A quarter of an hour on a chain that makes two blocks a second. */
-const LOOK_BACK_BLOCKS = 2_000n
 
 export function createOperations(parts: OperationsParts): Operations {
   const { config, database, signers, rails, open, meter, clock, random, log, waypoint } = parts
@@ -218,8 +214,6 @@ function reconcileContextOf(parts: OperationsParts, tills: readonly Till[]): Rec
       refundsOrphans: operations.orphans === 'refund',
       refundsPerDay: limits.refundsPerDay,
       receiverRefundPercent: limits.receiverRefundPercent,
-      rescanBlocks: RESCAN_BLOCKS,
-      lookBackBlocks: LOOK_BACK_BLOCKS,
     },
     isBlocked: rules.isBlocked,
   }

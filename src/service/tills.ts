@@ -2,7 +2,7 @@ import { type Address, type Hash, sameAddress } from '../base/address.ts'
 import type { Log } from '../base/log.ts'
 import { isProblem } from '../base/problem.ts'
 import { isContractCode, readCode } from '../chain/code.ts'
-import { blockBefore, blockTime } from '../chain/head.ts'
+import { blockBefore, blockTime, finalBlock } from '../chain/head.ts'
 import { secondOpinion } from '../chain/node-agreement.ts'
 import { readReceipt, readReceipts, receiptIn } from '../chain/receipt.ts'
 import { transfersIn, transfersSoFar } from '../chain/transfers.ts'
@@ -29,6 +29,9 @@ type TillParts = {
   readonly secondOpinionFrom: bigint | null
 }
 
+/** As deep as the largest payment has to lie. */
+const MONEY_MAX = 2n ** 255n
+
 /** Where each rail's money arrives, and where it arrived by earlier configurations: whoever pays there has paid us. */
 export function createTills(parts: TillParts): readonly Till[] {
   return parts.rails.flatMap((open) => tillsOf(parts, open))
@@ -51,6 +54,7 @@ function tillsOf(parts: TillParts, { rail, chain, confirmations, sinceBlock }: O
     rail,
     payTo,
     sinceBlock,
+    finalBlock: () => finalBlock(rpc, BigInt(confirmations(MONEY_MAX))),
     newestBlock: async () => (await rpc.newest()).number,
     transfers: (from, to) => transfersSoFar(rpc, { token: asset, to: payTo }, from, to),
     async transfersOf(transaction) {

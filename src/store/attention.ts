@@ -95,11 +95,9 @@ const NEEDED = statement<Row>(`
    limit ${EACH_MAX})
   union all
   (select case m.state when 'lost' then 'lost' else 'reconcile_difference' end,
-          m.order_id, m.updated_at, o.status, m.detail, coalesce(o.amount, a.amount),
-          coalesce(o.network, split_part(a.till, '/', 1)), coalesce(o.asset, split_part(a.till, '/', 2))
+          m.order_id, m.updated_at, o.status, m.detail, o.amount, o.network, o.asset
    from missing_settlements m
-   left join orders o on o.id = m.order_id
-   left join arrivals a on a.id = m.order_id
+   join orders o on o.id = m.order_id
    where (m.state = 'lost' and m.updated_at > ${ago(NEWS_SECONDS)})
       or m.state = 'open'
    order by m.updated_at
@@ -156,9 +154,7 @@ function wordsOf({ kind, about, status }: Need): string | null {
     case 'in_doubt':
       return `The game cannot say whether it delivered order ${about}: find out, then sutler orders decide ${about}`
     case 'lost':
-      return status === null
-        ? `The chain dropped the money of ${about} after it went back, and it can never land again: sutler arrivals show ${about}`
-        : `The chain dropped the payment of order ${about}, and it can never land again: sutler orders show ${about}`
+      return `The chain dropped the payment of order ${about}, and it can never land again: sutler orders show ${about}`
     case 'held':
       return `Money without a purchase waits for a decision: sutler arrivals show ${about}`
     case 'webhook_dead':

@@ -131,6 +131,8 @@ test('the chain drops a payment for good', () =>
       const head = Number(await tempo.request({ method: 'eth_blockNumber', params: [] }))
       const depth = head - Number(blockNumber) + 1
       await tempo.request({ method: 'dev_reorg', params: [depth, { transactions: 'drop' }] })
+      // As if it had been dropped before its block was final.
+      await sql(`delete from arrivals where order_id = '${body.orderId}'`)
       await reconcileRail(shop, rail, TOMORROW)
     },
     mend: () => sql('delete from missing_settlements'),

@@ -275,7 +275,7 @@ describe('the desk', () => {
     const client = createWalletClient({ account: buyer, chain: baseSepolia, transport: custom(shop.chains.native) })
     for (let i = 0; i < count; i++) await client.sendTransaction({ to: asset, data })
     const { reconcileContext } = shop.service.operations
-    const { reconcile } = await import('../../src/checkout/reconcile.ts')
+    const { reconcile } = await import('../../src/ledger/reconcile.ts')
     await reconcile({
       ...reconcileContext,
       policy: { ...reconcileContext.policy, ...AT_ONCE, refundsOrphans: false },

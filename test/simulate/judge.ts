@@ -7,7 +7,6 @@ import { isFinalAnswer } from './actors/payer.ts'
 import type { Purchase } from './book.ts'
 import { word } from './goods.ts'
 import { ledgerOf } from './ledger.ts'
-import { hasForgetful } from './nodes.ts'
 import type { Universe } from './universe.ts'
 import { VICTIM } from './world.ts'
 
@@ -74,15 +73,12 @@ async function judgePurchase(universe: Universe, purchase: Purchase): Promise<re
   if (balance > byHand + lost) say(delivered > 0 && back.length > 0 ? 'delivered and sent back' : 'given without money')
   if (balance < -dust) say('paid for nothing')
   if (back.some((amount) => !paid.includes(amount)) && lost === 0) say('not sent back in full')
-  // A pull may have been replaced by another transaction, in a block that nobody can search any more: nobody may end it.
-  const isUnknowable = way.name === 'mpp pull' && paid.length === 0 && hasForgetful(universe.nodes)
   // One that failed and has no money to send back waits for a person, for ever if need be.
-  const mayStay = ({ status, is_lost }: Row) =>
-    (status === 'failed' && is_lost) || (status === 'settling' && isUnknowable)
+  const mayStay = ({ status, is_lost }: Row) => status === 'failed' && is_lost
   if (rows.some((row) => !isFinal(row.status) && !mayStay(row))) say('stuck')
   if (rows.some(({ is_wasted }) => is_wasted)) say('sent back what the books name as lost')
   if (purchase.canLand === false && rows.length > 0) say('kept goods for what can never land')
-  for (const kind of judgeAnswers(purchase, { paid: paid.length, lost, delivered, isUnknowable })) say(kind)
+  for (const kind of judgeAnswers(purchase, { paid: paid.length, lost, delivered })) say(kind)
   if (hasTwoEnds(universe, purchase)) say('two answers to one payment')
   return found
 }
@@ -91,15 +87,14 @@ type Ends = {
   readonly paid: number
   readonly lost: number
   readonly delivered: number
-  readonly isUnknowable: boolean
 }
 
 /** Whatever a payer heard last stays true for ever; what is delivered or failed was so at any time. */
-function judgeAnswers(purchase: Purchase, { paid, lost, delivered, isUnknowable }: Ends): readonly string[] {
+function judgeAnswers(purchase: Purchase, { paid, lost, delivered }: Ends): readonly string[] {
   const { habit, credentials, strays, isShownAgain } = purchase
   const found: string[] = []
   const hasOpenEnd = isShownAgain && credentials.some((one) => one.hasEnd && !isFinalAnswer(one))
-  if (hasOpenEnd && !isUnknowable) found.push('no end to be heard')
+  if (hasOpenEnd) found.push('no end to be heard')
   const last = credentials.map(({ answers }) => answers.at(-1)).filter((answer) => answer !== undefined)
   const free = last.filter(({ status, taken }) => status === 402 || taken === false).length
   if (habit === 'honest' && paid > credentials.length - free) found.push('402 and taken')

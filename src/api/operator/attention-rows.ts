@@ -89,13 +89,11 @@ function wordsOf({ kind, status }: Need): Words {
         ? { ...order, title: 'Failed, and its refund waits for a person', actions: ['refund', 'retry'] }
         : { ...order, title: 'A refund does not get through', actions: ['retry'] }
     case 'lost':
-      return status === null
-        ? { ...order, type: 'arrival', title: 'The chain dropped for good what went back', actions: ['look'] }
-        : { ...order, title: 'The chain dropped this payment for good', actions: ['note'] }
+      return { ...order, title: 'The chain dropped this payment for good', actions: ['note'] }
     case 'reconcile_difference':
       return {
         severity: 'soon',
-        type: status === null ? 'arrival' : 'order',
+        type: 'order',
         role: SUPPORT,
         title: 'The chain does not show this payment now',
         actions: ['reconcile'],

@@ -266,7 +266,7 @@ create table tills (
   reported_at   timestamptz
 );
 
--- Every transfer that ever reached a till, as the chain shows it, and what became of it.
+-- Every transfer that reached a till, as the final blocks of the chain show it, and what became of it.
 create table arrivals (
   id           text primary key,
   till         text not null,
@@ -276,7 +276,7 @@ create table arrivals (
   sender       text not null,
   amount       numeric(78, 0) not null check (amount > 0),
   state        text not null
-    check (state in ('unclaimed', 'matched', 'own', 'orphaned', 'held', 'kept', 'dust', 'refunding', 'refunded', 'dropped')),
+    check (state in ('unclaimed', 'matched', 'own', 'orphaned', 'held', 'kept', 'dust', 'refunding', 'refunded')),
   reason       text,
   order_id     text,
   refund_tx    text,
@@ -287,6 +287,8 @@ create table arrivals (
   -- When it was last looked at, so that all get their turn; and whether it goes back without the usual wait.
   due_at       timestamptz not null default now(),
   hastened     boolean not null default false,
+  -- The chain will not take it back. One that is not final was shown by a caller, and goes again when the chain gives it up.
+  final        boolean not null default true,
   unique (till, transaction, log_index)
 );
 -- One transfer pays one order.
@@ -301,11 +303,11 @@ create index arrivals_late on arrivals (order_id) where order_id is not null and
 create index arrivals_refund on arrivals (refund_tx) where refund_tx is not null;
 create index arrivals_sender on arrivals (lower(sender), found_at desc);
 -- Of one sender, who may have paid ten thousand orders.
-create index arrivals_stray on arrivals (lower(sender), found_at desc) where state not in ('matched', 'own', 'dropped');
+create index arrivals_stray on arrivals (lower(sender), found_at desc) where state not in ('matched', 'own');
 create index arrivals_final on arrivals (updated_at)
-  where state in ('matched', 'own', 'dust', 'kept', 'refunded', 'dropped');
+  where state in ('matched', 'own', 'dust', 'kept', 'refunded');
 
--- Orders whose payment the chain no longer shows, and money that went back and whose payment it no longer shows: `order_id` names either.
+-- Orders that count as paid, and whose payment the final blocks of the chain do not show.
 create table missing_settlements (
   order_id   text primary key,
   till       text not null references tills (id),

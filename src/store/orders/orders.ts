@@ -81,9 +81,6 @@ const BY_REFERENCE = statement<OrderRow & { identities: readonly (string | null)
     union all
     select id, null, ${CHAIN} from orders where payment_tx = lower($1)
     union all
-    -- What had paid it before the chain changed its mind: its buyer was told of that one.
-    select order_id, null, ${CHAIN} from arrivals where transaction = lower($1) and order_id is not null and state = 'dropped'
-    union all
     -- It is on the chain, and its order has not heard of that yet.
     select order_id, identity, ${CHAIN} from payment_identities where identity = any ($2::text[]) and order_id is not null
     union all

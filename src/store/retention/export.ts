@@ -56,7 +56,7 @@ const SENDS = statement<Line>(`
 const ARRIVALS = statement<Line>(`
   select to_jsonb(a.id)::text as at, to_jsonb(a) as row
   from arrivals a
-  where a.state in ('matched', 'own', 'dust', 'kept', 'refunded', 'dropped')
+  where a.state in ('matched', 'own', 'dust', 'kept', 'refunded')
     and a.updated_at < $1
     and a.id > coalesce($2::jsonb #>> '{}', '')
   order by a.id

@@ -192,10 +192,9 @@ const ARRIVALS = statement<Gone>(`
       select a.till, a.transaction
       from arrivals a
       join tills t on t.id = a.till
-      where a.state in ('matched', 'own', 'dust', 'kept', 'refunded', 'dropped')
+      where a.state in ('matched', 'own', 'dust', 'kept', 'refunded')
         and a.updated_at < $1
         and a.found_at < t.alive_at - interval '1 hour'
-        and not exists (select from missing_settlements m where m.order_id = a.id)
       order by a.updated_at
       limit ${STEP_ROWS}
     ) as d
@@ -205,8 +204,7 @@ const ARRIVALS = statement<Gone>(`
       where b.till = d.till
         and b.transaction = d.transaction
         and (b.updated_at >= $1
-          or b.state not in ('matched', 'own', 'dust', 'kept', 'refunded', 'dropped')
-          or exists (select from missing_settlements m where m.order_id = b.id)))
+          or b.state not in ('matched', 'own', 'dust', 'kept', 'refunded')))
   ), deleted as (
     delete from arrivals a
     using due

@@ -85,7 +85,7 @@ const BY_REFERENCE = statement<FoundRow>(`
   from named n
   join arrivals a on a.id = n.id
   ${TERMS}
-  where a.state not in ('own', 'dropped')
+  where a.state <> 'own'
   order by a.found_at desc, a.id desc
   limit 20`)
 
@@ -103,7 +103,7 @@ const BY_SENDER = statement<FoundRow>(`
     select *
     from arrivals
     where lower(sender) = lower($1)
-      and state not in ('matched', 'own', 'dropped')
+      and state not in ('matched', 'own')
     order by found_at desc
     limit $2
   ) as a

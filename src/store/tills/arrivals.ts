@@ -141,13 +141,12 @@ export async function sumOfArrivals(
   return BigInt((await queryable.query(SUM, [till, states])).rows[0]!.amount)
 }
 
-// What the chain does not show of it any more has a place below zero.
 const OF_TRANSACTION = statement<ArrivalRow>(`
   select *
   from arrivals
   where till = $1
     and transaction = lower($2)
-  order by log_index < 0, log_index`)
+  order by log_index`)
 
 export async function arrivalsOf(queryable: Queryable, till: string, transaction: string): Promise<readonly Arrival[]> {
   return (await queryable.query(OF_TRANSACTION, [till, transaction])).rows.map(fromArrivalRow)

@@ -29,7 +29,6 @@ const TRANSFERS = plannedAnew<ArrivalRow>(`
   select a.*
   from arrivals a
   where a.till = $1
-    and a.state <> 'dropped'
     and a.transaction = any (array(
       select x.transaction
       from arrivals x
@@ -137,7 +136,7 @@ const LIKE_MISSING = statement<ArrivalRow>(`
            row_number() over (partition by lower(a.sender), a.amount order by a.found_at desc, a.block_number desc) as place
     from arrivals a
     where a.till = $1
-      and a.state not in ('matched', 'own', 'dropped')
+      and a.state not in ('matched', 'own')
       and a.state in ${OPEN}
       and lower(a.sender) = any ($2)
       and (lower(a.sender), a.amount) in (select * from unnest($2::text[], $3::numeric[]))

@@ -1,14 +1,10 @@
 import type { Address, Hash } from '../../base/address.ts'
-import type { Transfer } from '../../domain/till.ts'
 import type { Queryable } from '../db.ts'
 import { plannedAnew, statement } from '../statement.ts'
 
-/** An order that counts as paid, or money that goes back without one, whose payment the chain does not show. */
+/** An order that counts as paid, and whose payment the chain does not show. */
 export type MissingSettlement = {
-  /** The order, or the arrival whose money went back. */
-  readonly id: string
-  /** The order, if there is one. */
-  readonly orderId: string | null
+  readonly orderId: string
   readonly transaction: Hash
   readonly sender: Address
   readonly amount: bigint
@@ -17,53 +13,6 @@ export type MissingSettlement = {
   readonly detail: string
   /** When it was found missing, or when its payment expired, if that was later: until then a node may bring it back. In milliseconds. */
   readonly since: number
-}
-
-const NOTE = statement<{ order_id: string }>(`
-  insert into missing_settlements (order_id, till, state, detail)
-  select unnest($2::text[]), $1, 'open', 'The chain dropped the payment.'
-  on conflict (order_id) do update
-  set state = 'open',
-      updated_at = now()
-  where missing_settlements.state = 'landed'
-  returning order_id`)
-
-/** The chain dropped what had paid these orders, or had brought these arrivals that went back. Returns those that were not missing yet. */
-export async function noteMissing(
-  queryable: Queryable,
-  till: string,
-  ids: readonly string[],
-): Promise<readonly string[]> {
-  if (ids.length === 0) return []
-  return (await queryable.query(NOTE, [till, ids])).rows.map((row) => row.order_id)
-}
-
-// What is missing is listed first: strangers decide how many transfers are shown, and a look at each of them for each arrival took seconds for some thousand.
-// The watch over what went back may have been ended, as for an order.
-const SHOWN = plannedAnew(`
-  with missing as materialized (
-    select m.order_id, a.transaction, a.log_index
-    from missing_settlements m
-    join arrivals a on a.id = m.order_id
-    where m.till = $1
-      and m.state <> 'landed'
-  ), shown as (
-    delete from missing_settlements
-    where order_id = any (array(
-      select order_id
-      from missing
-      where ((transaction, log_index) in (select * from unnest($2::text[], $3::int[]))) is true))
-    returning order_id
-  )
-  update sends
-  set buried = false
-  where order_id = any (array(select order_id from shown))
-    and landed_block is not null`)
-
-/** The chain shows these transfers: arrivals among them that were missing are not any more. */
-export async function crossOffShown(queryable: Queryable, till: string, transfers: readonly Transfer[]): Promise<void> {
-  const hashes = transfers.map(({ transaction }) => transaction)
-  await queryable.query(SHOWN, [till, hashes, transfers.map(({ logIndex }) => logIndex)])
 }
 
 // As a join it took seconds for some thousand orders while the statistics were older than they.
@@ -142,8 +91,7 @@ const LANDED = plannedAnew(`
 
 // Those that are open first: lost ones seldom become fewer.
 const LIST = statement<{
-  id: string
-  order_id: string | null
+  order_id: string
   payment_tx: Hash
   sender: Address
   amount: string
@@ -151,18 +99,15 @@ const LIST = statement<{
   detail: string
   since: Date
 }>(`
-  select m.order_id as id, coalesce(o.id, a.order_id) as order_id, coalesce(o.payment_tx, a.transaction) as payment_tx,
-         coalesce(o.payer, a.sender) as sender, coalesce(o.amount, a.amount) as amount, m.state, m.detail,
-         greatest(m.updated_at, o.expires_at) as since
+  select m.order_id, o.payment_tx, o.payer as sender, o.amount, m.state, m.detail, greatest(m.updated_at, o.expires_at) as since
   from missing_settlements m
-  left join orders o on o.id = m.order_id
-  left join arrivals a on a.id = m.order_id
+  join orders o on o.id = m.order_id
   where m.till = $1
     and m.state <> 'landed'
   order by m.state desc, m.found_at
   limit $2`)
 
-/** The payments that are missing now. Those of orders that have come back are crossed off first, and their waiting refunds become due. */
+/** The payments that are missing now. Those that have come back are crossed off first, and their waiting refunds become due. */
 export async function listMissing(
   queryable: Queryable,
   till: string,
@@ -172,8 +117,7 @@ export async function listMissing(
   // None is, mostly.
   if ((await list()).length === 0) return []
   await queryable.query(LANDED, [till])
-  return (await list()).map(({ id, order_id, payment_tx, sender, amount, state, detail, since }) => ({
-    id,
+  return (await list()).map(({ order_id, payment_tx, sender, amount, state, detail, since }) => ({
     orderId: order_id,
     transaction: payment_tx,
     sender,

@@ -1,26 +1,19 @@
 import { newId, type Random } from '../../base/id.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Transfer } from '../../domain/till.ts'
-import type { Database, Queryable, Transaction } from '../db.ts'
+import type { Database, Queryable } from '../db.ts'
 import { statement } from '../statement.ts'
-import { crossOffShown, noteMissing } from './missing-settlements.ts'
-import { followMoved, MAY_MOVE } from './moved-transfers.ts'
 
 const ADD_TILL = statement(`
   insert into tills (id, first_block, checked_block)
   values ($1, $2::bigint + 1, $2)
   on conflict (id) do nothing`)
 
-/** Once in so many seconds one scan goes further back than the others, on whichever replica. */
-const LOOK_BACK_SECONDS = 300
-const turnAt = (time: string) => `div(extract(epoch from ${time} - created_at), ${LOOK_BACK_SECONDS})`
+/** A node may name a block some minutes before it can search it. What is known already is not added twice. */
+const READ_AGAIN = 600
 
-const TILL = statement<{ from_block: string; back_to_block: string; silent_seconds: number; is_restored: boolean }>(`
-  select greatest(first_block, checked_block + 1 - $2::bigint) as from_block,
-         greatest(first_block, checked_block + 1 - case
-           when ${turnAt('now()')} = ${turnAt('alive_at')} then $2::bigint
-           else $3::bigint
-         end) as back_to_block,
+const TILL = statement<{ from_block: string; silent_seconds: number; is_restored: boolean }>(`
+  select greatest(first_block, checked_block + 1 - ${READ_AGAIN}) as from_block,
          extract(epoch from now() - alive_at)::float8 as silent_seconds,
          coalesce(alive_at < (select restored_at from store_history), false) as is_restored
   from tills
@@ -29,8 +22,6 @@ const TILL = statement<{ from_block: string; back_to_block: string; silent_secon
 export type TillMark = {
   /** Where the next reading begins. */
   readonly fromBlock: bigint
-  /** Older blocks are read once more from here up to `fromBlock`; mostly the two are equal. */
-  readonly backToBlock: bigint
   /** For how long no replica has read it. */
   readonly silentSeconds: number
   readonly isNew: boolean
@@ -38,70 +29,47 @@ export type TillMark = {
   readonly isRestored: boolean
 }
 
-/** Where the reading of a till goes on, so many blocks back from where it stopped; a new till begins after the block that it is asked for. */
-export async function openTill(
-  db: Database,
-  id: string,
-  { after, again, seldom = again }: { after: () => Promise<bigint>; readonly again: bigint; readonly seldom?: bigint },
-): Promise<TillMark> {
-  const values = [id, again.toString(), seldom.toString()]
-  const read = async () => (await db.query(TILL, values)).rows[0]
+/** Where the reading of a till goes on; a new till begins after the block that it is asked for. */
+export async function openTill(db: Database, id: string, after: () => Promise<bigint>): Promise<TillMark> {
+  const read = async () => (await db.query(TILL, [id])).rows[0]
   // It is new once, and read for ever.
   const known = await read()
   const added = known ? 0 : (await db.query(ADD_TILL, [id, (await after()).toString()])).rowCount
-  const { from_block, back_to_block, silent_seconds, is_restored } = known ?? (await read())!
+  const { from_block, silent_seconds, is_restored } = known ?? (await read())!
   return {
     fromBlock: BigInt(from_block),
-    backToBlock: BigInt(back_to_block),
     silentSeconds: silent_seconds,
     isNew: added === 1,
     isRestored: is_restored,
   }
 }
 
-// An enemy decides how many transfers there are, and the statistics of the planner may be older than they: `not in` and `array` make sets of what was seen, once,
-// whatever the planner expects. As joins they took minutes for two thousand.
-const SEEN = (transactions: string, indexes: string) =>
-  `(a.transaction, a.log_index) in (select * from unnest(${transactions}::text[], ${indexes}::int[]))`
-
-// What went back stays so, with or without the money that it was for: it is missed like the payment of an order.
-const GONE = statement<{ id: string; missing: string | null }>(`
-  select id,
-         case
-           when state = 'matched' then order_id
-           when state in ('refunding', 'refunded') then id
-         end as missing
-  from arrivals a
-  where till = $1
-    and block_number between $2 and $3
-    and state <> 'dropped'
-    and not ${SEEN('$4', '$5')}
-  for update`)
-
-const DROP = statement(`
-  update arrivals
-  set state = 'dropped',
-      updated_at = now()
-  where id = any ($1)
-    and state not in ('refunding', 'refunded')`)
-
-// A transfer that the chain shows again has its old state: one that an operator kept stays.
-const INSERT = statement<{ id: string }>(`
-  insert into arrivals (id, till, transaction, log_index, block_number, sender, amount, state)
-  select id, $1, transaction, log_index, block_number, sender, amount, 'unclaimed'
+// Final transfers are only added, those of a transaction all at once. One that a caller has shown before may stand in another block by then.
+const INSERT = statement(`
+  insert into arrivals (id, till, transaction, log_index, block_number, sender, amount, state, final)
+  select id, $1, transaction, log_index, block_number, sender, amount, 'unclaimed', $8
   from unnest($2::text[], $3::text[], $4::int[], $5::bigint[], $6::text[], $7::numeric[])
     as t (id, transaction, log_index, block_number, sender, amount)
+  where t.transaction <> all (array(
+    select k.transaction
+    from arrivals k
+    where k.till = $1
+      and k.final
+      and k.transaction = any ($3::text[])))
   on conflict (till, transaction, log_index) do update
   set block_number = excluded.block_number,
-      state = case
-        when arrivals.state <> 'dropped' then arrivals.state
-        when arrivals.decided_by is not null then 'kept'
-        else 'unclaimed'
-      end,
-      updated_at = now()
-  where (arrivals.state = 'dropped' or arrivals.block_number <> excluded.block_number)
-    and ${MAY_MOVE('$8')}
-  returning id`)
+      sender = excluded.sender,
+      amount = excluded.amount,
+      final = excluded.final
+  where not arrivals.final`)
+
+// What went back lay as deep as its amount demanded.
+const FORGET_VANISHED = statement(`
+  delete from arrivals
+  where till = $1
+    and block_number <= $2
+    and not final
+    and state not in ('refunding', 'refunded', 'kept')`)
 
 const ADVANCE = statement(`
   update tills
@@ -142,55 +110,39 @@ export async function readReports(
   }))
 }
 
-/**
- * `mayMoveFrom`: a transfer seen before this block stays where it was, unless it was dropped or goes back. The chain does not reorganise so far
- * back, and a transfer that a lying node moves from there to a block of today would count as dropped as soon as the node stops showing it.
- */
-type Shown = { readonly transfers: readonly Transfer[]; readonly mayMoveFrom: bigint }
+type Scan = { readonly transfers: readonly Transfer[]; readonly fromBlock: bigint; readonly toBlock: bigint }
 
-type Scan = Shown & { readonly fromBlock: bigint; readonly toBlock: bigint }
-
-/**
- * Records what the chain shows in a range of blocks, and advances the mark. A transfer that was seen there before and is gone now was dropped by the
- * chain; returns the orders that such transfers had paid, and the arrivals that went back: all count as missing from the same moment on.
- */
-export function recordScan(db: Database, till: string, scan: Scan, random: Random): Promise<readonly string[]> {
+/** Records what final blocks show, and advances the mark. What a caller has shown and these blocks do not was given up by the chain. */
+export function recordScan(db: Database, till: string, scan: Scan, random: Random): Promise<void> {
   const { fromBlock, toBlock, transfers } = scan
   return db.transaction(async (tx) => {
-    const hashes = transfers.map(({ transaction }) => transaction)
-    const indexes = transfers.map(({ logIndex }) => logIndex)
-    const aside = await record(tx, till, { ...scan, drops: true }, random)
-    const { rows: gone } = await tx.query(GONE, [till, fromBlock.toString(), toBlock.toString(), hashes, indexes])
-    if (gone.length > 0) await tx.query(DROP, [gone.map(({ id }) => id)])
-    const paid = gone.map(({ missing }) => missing).filter((id) => id !== null)
-    const missing = await noteMissing(tx, till, [...new Set([...aside, ...paid])])
+    await insert(tx, till, { transfers, isFinal: true }, random)
+    await tx.query(FORGET_VANISHED, [till, toBlock.toString()])
     const { rowCount } = await tx.query(ADVANCE, [till, toBlock.toString(), fromBlock.toString()])
     // Nothing would read the blocks in between again.
     if (rowCount === 0)
-      throw new Problem('store_unavailable', 'The store has moved, and has read less than this reading began with.')
-    return missing
+      throw new Problem('store_unavailable', 'The store was restored, and has read less than this reading began with.')
   })
 }
 
-/** Records all transfers of some transactions, as the chain shows them; known ones are left as they are. What went back and is not among them is missing. */
-export function recordArrivals(db: Database, till: string, shown: Shown, random: Random): Promise<void> {
-  // Whoever looks for what is missing finds none, mostly, round after round.
-  if (shown.transfers.length === 0) return Promise.resolve()
-  return db.transaction(async (tx) => {
-    await noteMissing(tx, till, await record(tx, till, { ...shown, drops: false }, random))
-  })
-}
-
-async function record(
-  tx: Transaction,
+/** Records all transfers of a transaction that was shown by itself, perhaps before its block is final. */
+export async function recordTransfers(
+  db: Database,
   till: string,
-  shown: Shown & { readonly drops: boolean },
+  shown: { readonly transfers: readonly Transfer[]; readonly isFinal: boolean },
   random: Random,
-): Promise<readonly string[]> {
-  const { transfers, mayMoveFrom } = shown
-  if (transfers.length === 0) return []
-  const aside = await followMoved(tx, till, shown)
-  await tx.query(INSERT, [
+): Promise<void> {
+  await insert(db, till, shown, random)
+}
+
+async function insert(
+  queryable: Queryable,
+  till: string,
+  { transfers, isFinal }: { readonly transfers: readonly Transfer[]; readonly isFinal: boolean },
+  random: Random,
+): Promise<void> {
+  if (transfers.length === 0) return
+  await queryable.query(INSERT, [
     till,
     transfers.map(() => newId('arr', random)),
     transfers.map(({ transaction }) => transaction),
@@ -198,8 +150,6 @@ async function record(
     transfers.map(({ blockNumber }) => blockNumber.toString()),
     transfers.map(({ sender }) => sender),
     transfers.map(({ amount }) => amount.toString()),
-    mayMoveFrom.toString(),
+    isFinal,
   ])
-  await crossOffShown(tx, till, transfers)
-  return aside
 }

@@ -1,6 +1,6 @@
 import { test } from 'node:test'
 import { systemClock } from '../../../src/base/clock.ts'
-import { startReconciler } from '../../../src/checkout/reconciler.ts'
+import { startReconciler } from '../../../src/ledger/reconciler.ts'
 import { startShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 

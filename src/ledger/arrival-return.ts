@@ -1,13 +1,12 @@
 import { AUTOMATIC } from '../domain/order.ts'
-import type { PaidOrder } from '../domain/rail.ts'
+import type { PaidOrder, Rail } from '../domain/rail.ts'
 import type { Arrival, Till } from '../domain/till.ts'
 import { alikeBefore, paymentName } from '../store/orders/known-payments.ts'
-import { type RefundBudget, RefundsUsedUp } from '../store/refund-budget.ts'
+import { type BuyersShare, type RefundBudget, RefundsUsedUp } from '../store/refund-budget.ts'
 import { type ArrivalChange, changeArrival, claimantOf } from '../store/tills/arrivals.ts'
 import { changeAndTell } from './arrival-change.ts'
 import { withExclusiveLease } from './exclusive-lease.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
-import { buyersShare } from './refund-steps.ts'
 
 /** The operator who decided that it goes back, and what is written with it. Without one it goes back automatically, within the budget of a day. */
 type Decided = Pick<ArrivalChange, 'alongside'> & { readonly by: string }
@@ -99,4 +98,13 @@ function asPaidOrder({ id, sender, amount, transaction, foundAt }: Arrival, { ra
     createdAt: foundAt,
     settlement: { transaction, network: rail.network, payer: sender, settledAt: foundAt },
   }
+}
+
+/** What may go back on a rail of money that was paid there, though nothing of the shop has failed. */
+export async function buyersShare(
+  rail: Rail,
+  { payTo }: Pick<PaidOrder, 'payTo'>,
+  percent: number,
+): Promise<BuyersShare> {
+  return { network: rail.network, asset: rail.asset, float: await rail.float(payTo), percent }
 }

@@ -31,8 +31,4 @@ export type ReconcilePolicy = {
   readonly refundsPerDay: bigint
   /** And the percentage of the float that may go back within a day where nothing of the shop has failed. */
   readonly receiverRefundPercent: number
-  /** So many blocks are read again each time, because the chain may have reorganised them. */
-  readonly rescanBlocks: bigint
-  /** So many are read again now and then: a node may name blocks long before it can search them. */
-  readonly lookBackBlocks: bigint
 }

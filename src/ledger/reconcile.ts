@@ -1,6 +1,5 @@
 import type { Hash } from '../base/address.ts'
 import { isProblem, Problem } from '../base/problem.ts'
-import { RpcError } from '../chain/rpc.ts'
 import { blockRanges } from '../chain/transfers.ts'
 import { type Lease, LeaseLost } from '../domain/lease.ts'
 import type { MissingSend } from '../domain/send-watch.ts'
@@ -9,12 +8,12 @@ import { readHistory } from '../store/history.ts'
 import { askedSince } from '../store/shop-terms.ts'
 import { listArrivals, sumOfArrivals } from '../store/tills/arrivals.ts'
 import { findMissing, listMissing, type MissingSettlement, writeOff } from '../store/tills/missing-settlements.ts'
-import { openTill, recordArrivals, recordReport, recordScan, type TillMark } from '../store/tills/scan.ts'
+import { openTill, recordReport, recordScan, recordTransfers, type TillMark } from '../store/tills/scan.ts'
 import { withLease } from './exclusive-lease.ts'
 import { matchMissing, matchTill } from './match.ts'
 import { workOrphans } from './orphans.ts'
 import type { ReconcileContext } from './reconcile-context.ts'
-import { type ScanStep, scanSteps } from './scan-steps.ts'
+import { scanSteps } from './scan-steps.ts'
 
 /** What one scan of a till found. */
 export type TillReport = {
@@ -58,13 +57,12 @@ export async function reconcile(context: ReconcileContext): Promise<readonly Til
 }
 
 export async function reconcileTill(context: ReconcileContext, till: Till, lease: Lease): Promise<TillReport> {
-  const begunAt = context.clock.now()
   await assertStoreKnown(context)
   const scan = await scanTill(context, till)
   // What came before a restore is held at once, and operators are told.
   const orphanAfterSeconds = scan.mark.isRestored ? 0 : context.policy.orphanAfterSeconds
   await workOrphans({ ...context, policy: { ...context.policy, orphanAfterSeconds } }, till)
-  await workMissing(context, till, { mark: scan.mark, begunAt, lease })
+  await workMissing(context, till, scan, lease)
   return report(context, till, scan, await till.watchSends(lease))
 }
 
@@ -81,64 +79,37 @@ export async function assertStoreKnown({ db }: ReconcileContext): Promise<void> 
 type TillScan = {
   /** The position of the till before this scan. */
   readonly mark: TillMark
+  /** What came before this moment, in milliseconds, was read; null: a node could not be read as far as the final block. */
+  readonly readUntil: number | null
   readonly blocks: { readonly from: bigint; readonly to: bigint }
   readonly arrived: { readonly count: number; readonly amount: bigint }
 }
 
-/** Reads the till's transfers since the last time, and finds their orders. */
+/** Reads the till's transfers in the final blocks since the last time, and finds their orders. */
 async function scanTill(context: ReconcileContext, till: Till): Promise<TillScan> {
-  const { db, policy, random, log } = context
-  const { rescanBlocks: again, lookBackBlocks: seldom } = policy
-  const head = await till.newestBlock()
-  const mark = await openTill(db, till.id, { after: () => beginning(context, till), again, seldom })
-  const { to, ...arrived } = await readBlocks(till.transfers, mark.fromBlock, head, async (step) => {
-    const dropped = await recordScan(db, till.id, { ...step, mayMoveFrom: mark.fromBlock }, random)
-    if (dropped.length > 0) log.error('the chain dropped payments', { till: till.id, ids: dropped })
-  })
-  await lookBack(context, till, mark)
-  await matchTill(context, till)
-  return { mark, blocks: { from: mark.fromBlock, to }, arrived }
-}
-
-/** Reads as far as a node has blocks: what lies beyond is neither dropped nor read. */
-async function readBlocks(
-  read: Till['transfers'],
-  from: bigint,
-  head: bigint,
-  write: (step: ScanStep) => Promise<void>,
-): Promise<TillScan['arrived'] & { readonly to: bigint }> {
-  let to = head
+  const { db, random } = context
+  const mark = await openTill(db, till.id, () => beginning(context, till))
+  const begunAt = context.clock.now()
+  const final = await till.finalBlock()
+  let to = mark.fromBlock - 1n
   let count = 0
   let amount = 0n
-  for (const [first, last] of blockRanges(from, head, BLOCKS_PER_STEP)) {
-    const { transfers, toBlock } = await read(first, last)
-    for (const step of toBlock < first ? [] : scanSteps({ fromBlock: first, toBlock, transfers })) await write(step)
+  for (const [first, last] of blockRanges(mark.fromBlock, final.number, BLOCKS_PER_STEP)) {
+    const { transfers, toBlock } = await till.transfers(first, last)
+    for (const step of toBlock < first ? [] : scanSteps({ fromBlock: first, toBlock, transfers }))
+      await recordScan(db, till.id, step, random)
     count += transfers.length
     for (const transfer of transfers) amount += transfer.amount
     to = toBlock
     if (to < last) break
   }
-  return { to, count, amount }
-}
-
-/**
- * A node may name its newest block and yet search as of minutes ago: a transfer that it did not show then would never be asked for again, and an
- * orphaned payment is found in no other way. So old blocks are read once more now and then. Nodes that have thrown them away refuse, or say that they
- * are empty; so transfers that are found are added, and none is dropped: the chain does not reorganise so far back, and no later scan would find it again.
- */
-async function lookBack(
-  { db, random, log }: ReconcileContext,
-  till: Till,
-  { backToBlock, fromBlock }: TillMark,
-): Promise<void> {
-  if (backToBlock >= fromBlock) return
-  try {
-    await readBlocks(till.transfers, backToBlock, fromBlock - 1n, ({ transfers }) =>
-      recordArrivals(db, till.id, { transfers, mayMoveFrom: backToBlock }, random),
-    )
-  } catch (error) {
-    if (!isProblem(error) && !(error instanceof RpcError)) throw error
-    log.warn('earlier blocks could not be read again', { till: till.id, error })
+  await matchTill(context, till)
+  const isReadToEnd = to >= final.number
+  return {
+    mark,
+    readUntil: isReadToEnd ? begunAt - final.behindMs : null,
+    blocks: { from: mark.fromBlock, to },
+    arrived: { count, amount },
   }
 }
 
@@ -156,53 +127,52 @@ async function beginning({ db }: ReconcileContext, till: Till): Promise<bigint> 
   return till.blockBefore(since - 1_000)
 }
 
-/** What counts as paid, or went back, although the chain does not show the payment: its stored bytes are sent again; when that does not help, operators are told. */
+/** What counts as paid although the final blocks do not show it: its stored bytes are sent again; when that does not help, operators are told. */
 async function workMissing(
   context: ReconcileContext,
   till: Till,
-  { mark, begunAt, lease }: { readonly mark: TillMark; readonly begunAt: number; readonly lease: Lease },
+  { mark, readUntil, blocks: { to } }: TillScan,
+  lease: Lease,
 ): Promise<void> {
-  const { db, log } = context
+  const { db, clock, log } = context
   const { payTo } = till
   const { network, asset } = till.rail
-  const seconds = mark.silentSeconds + OVERLAP_SECONDS
-  if (!mark.isNew) await findMissing(db, { till: till.id, network, asset, payTo, seconds, before: begunAt })
-  await matchMissing(context, till)
-  let isAwaited = false
-  for (const missing of await listMissing(db, till.id, ITEMS_MAX)) {
-    // One that fails must not keep the others, nor the deliveries and refunds of the till, from being checked.
-    const isOpen = await workOne(context, till, missing, lease).catch((error) => {
-      if (error instanceof LeaseLost) throw error
-      log.warn('a missing payment could not be checked', { id: missing.id, error })
-      return false
-    })
-    if (isOpen) isAwaited = true
+  if (!mark.isNew && readUntil !== null) {
+    const seconds = (clock.now() - readUntil) / 1000 + mark.silentSeconds + OVERLAP_SECONDS
+    await findMissing(db, { till: till.id, network, asset, payTo, seconds, before: readUntil })
   }
-  // A payment that was sent again or found just now may match its order already.
-  if (isAwaited) await scanTill(context, till)
+  await matchMissing(context, till)
+  // One that fails must not keep the others, nor the deliveries and refunds of the till, from being checked.
+  for (const missing of await listMissing(db, till.id, ITEMS_MAX))
+    await workOne(context, till, missing, { to, lease }).catch((error) => {
+      if (error instanceof LeaseLost) throw error
+      log.warn('a missing payment could not be checked', { orderId: missing.orderId, error })
+    })
 }
 
-/** False: there is nothing to wait for. A lost payment is looked for all the same: the node that did not show it may have been behind, and its payer may bring it back. */
 async function workOne(
   { db, random, log }: ReconcileContext,
   till: Till,
   missing: MissingSettlement,
-  lease: Lease,
-): Promise<boolean> {
-  const { id, orderId, transaction, state, since } = missing
+  { to, lease }: { readonly to: bigint; readonly lease: Lease },
+): Promise<void> {
+  const { orderId, transaction, state, since } = missing
   const transfers = await till.transfersOf(transaction)
-  // Its block was read from a node that was behind, and is not scanned again.
-  await recordArrivals(db, till.id, { transfers, mayMoveFrom: 0n }, random)
-  if (transfers.some((one) => isAlike(one, missing))) return true
-  if (state === 'lost') return false
-  const outcome = await till.landAgain(id, lease).catch((error) => {
-    log.warn('a dropped payment could not be sent again', { id, error })
+  // Its block is final, and the node could not search it when it was read.
+  await recordTransfers(
+    db,
+    till.id,
+    { transfers: transfers.filter((one) => one.blockNumber <= to), isFinal: true },
+    random,
+  )
+  if (state === 'lost' || transfers.some((one) => isAlike(one, missing))) return
+  const outcome = await till.landAgain(orderId, lease).catch((error) => {
+    log.warn('a dropped payment could not be sent again', { orderId, error })
     return isProblem(error) ? 'pending' : Promise.reject(error)
   })
-  if (outcome !== 'impossible' || !(await till.isGone(missing, since))) return true
-  if (await writeOff(db, id, 'The chain dropped the payment, and it can never land again.'))
-    log.error('a payment is lost: the chain dropped it for good', { id, orderId, paymentTx: transaction })
-  return false
+  if (outcome !== 'impossible' || !(await till.isGone(missing, since))) return
+  if (await writeOff(db, orderId, 'The chain dropped the payment, and it can never land again.'))
+    log.error('a payment is lost: the chain dropped it for good', { orderId, paymentTx: transaction })
 }
 
 async function report(
@@ -215,21 +185,18 @@ async function report(
   const { network, asset, currency } = till.rail
   const arrivals = await listArrivals(context.db, till.id, { states: OPEN_STATES, after: '', limit: ITEMS_MAX })
   const missing = await listMissing(context.db, till.id, ITEMS_MAX)
-  const isMissing = new Set(missing.map(({ id }) => id))
   const items: ReportItem[] = [
-    ...arrivals
-      .filter(({ id }) => !isMissing.has(id))
-      .map(({ id, state, orderId, transaction, amount, reason }) => ({
-        kind: state,
-        id,
-        orderId,
-        transaction,
-        amount,
-        detail: reason ?? 'Just arrived; its payer may be about to present it.',
-      })),
-    ...missing.map(({ id, orderId, transaction, amount, state, detail }) => ({
-      kind: state === 'lost' ? ('lost' as const) : ('missing' as const),
+    ...arrivals.map(({ id, state, orderId, transaction, amount, reason }) => ({
+      kind: state,
       id,
+      orderId,
+      transaction,
+      amount,
+      detail: reason ?? 'Just arrived; its payer may be about to present it.',
+    })),
+    ...missing.map(({ orderId, transaction, amount, state, detail }) => ({
+      kind: state === 'lost' ? ('lost' as const) : ('missing' as const),
+      id: orderId,
       orderId,
       transaction,
       amount,

@@ -1,6 +1,6 @@
 import type { Transfer } from '../domain/till.ts'
 
-export type ScanStep = { readonly fromBlock: bigint; readonly toBlock: bigint; readonly transfers: readonly Transfer[] }
+type ScanStep = { readonly fromBlock: bigint; readonly toBlock: bigint; readonly transfers: readonly Transfer[] }
 
 /** Sixty thousand in one statement take longer than the store allows. A block is never cut: a transfer that is not in its step counts as dropped. */
 export const TRANSFERS_PER_STEP = 5_000

@@ -1,13 +1,23 @@
+import type { JsonObject } from '../base/json.ts'
 import type { OrphanedPayment, RailName } from '../domain/rail.ts'
 import { type Arrival, refundOf, type Till } from '../domain/till.ts'
 import { hurry } from '../store/jobs.ts'
 import { arrivalsOf, hastenArrival } from '../store/tills/arrivals.ts'
-import { recordArrivals } from '../store/tills/scan.ts'
-import type { SentBack } from './checkout.ts'
+import { recordTransfers } from '../store/tills/scan.ts'
 import { matchTill } from './match.ts'
 import { obstacleToReturn } from './orphans.ts'
 import { assertStoreKnown } from './reconcile.ts'
 import { RECONCILE, type ReconcileContext } from './reconcile-context.ts'
+
+export type SentBack =
+  /** On its way; `refund` is what the caller reads of it. */
+  | { readonly kind: 'returning'; readonly refund: JsonObject }
+  /** It waits for an operator, or is too little to be sent. */
+  | { readonly kind: 'kept_for_now' }
+  /** An operator decided that it stays. */
+  | { readonly kind: 'kept' }
+  /** It belongs to a purchase, and nothing goes back. */
+  | { readonly kind: 'claimed' }
 
 /** The payer presents a payment within seconds; until then a stranger who shows it changes nothing. */
 const RIVAL_SECONDS = 20
@@ -25,7 +35,7 @@ export async function sendBack(
   await assertStoreKnown(context)
   for (const till of context.tills.filter((one) => one.rail.name === rail)) {
     const transfers = await till.transfersOf(transaction)
-    await recordArrivals(context.db, till.id, { transfers, mayMoveFrom: 0n }, context.random)
+    await recordTransfers(context.db, till.id, { transfers, isFinal: false }, context.random)
     await matchTill(context, till)
     const [arrival] = (await arrivalsOf(context.db, till.id, transaction)).filter(isOrphaned)
     if (!arrival) continue
@@ -38,7 +48,7 @@ export async function sendBack(
 }
 
 function isOrphaned({ state }: Arrival): boolean {
-  return state !== 'matched' && state !== 'own' && state !== 'dropped'
+  return state !== 'matched' && state !== 'own'
 }
 
 async function told(context: ReconcileContext, till: Till, arrival: Arrival): Promise<SentBack> {
