@@ -178,7 +178,7 @@ describe('a production that was given nothing but its configuration', () => {
     const transaction = await sendFrom(chains.native, buyer, asset, transfer(payTo, DOLLAR))
     const told = () => receiver.taken.filter(({ event }) => event.data['paymentTx'] === transaction.toLowerCase())
     // The books are kept as deep as the largest payment has to lie.
-    for (let block = 0; block < 30; block++) await chains.native.request({ method: 'evm_mine', params: [] })
+    for (let block = 0; block < 64; block++) await chains.native.request({ method: 'evm_mine', params: [] })
     await until(() => told().length === 3)
     assert.deepEqual(
       told().map(({ event }) => event.type),
