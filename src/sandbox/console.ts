@@ -8,6 +8,7 @@ import type { Database, Transaction } from '../store/db.ts'
 import { addPerson, findByName, type Person } from '../store/people/operators.ts'
 import { SANDBOX } from '../store/people/sign-in.ts'
 import { insertToken } from '../store/people/tokens.ts'
+import { forOwnPages } from './routes.ts'
 
 type ConsoleParts = {
   readonly config: Config
@@ -25,7 +26,7 @@ const NAMES: Readonly<Record<Role, string>> = {
 /** Lets anybody in who asks, in whatever role they want to try: here everybody has every key already. */
 export function consoleRoutes({ config, database, clock, random }: ConsoleParts): readonly Route[] {
   if (!config.operators.console) return []
-  return [
+  const routes = [
     free('POST /sandbox/console', {
       host: 'both',
       summary: "A link that signs you in to the operator's console",
@@ -41,6 +42,7 @@ export function consoleRoutes({ config, database, clock, random }: ConsoleParts)
       },
     }),
   ]
+  return routes.map((route) => forOwnPages(route, config.http))
 }
 
 async function personOf(tx: Transaction, role: Role, sources: { at: number; random: Random }): Promise<Person> {

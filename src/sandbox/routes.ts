@@ -79,7 +79,7 @@ export function sandboxRoutes(world: World, players: SandboxPlayers): readonly R
 }
 
 /** Whoever can ask these is an operator and holds all keys, so a page from elsewhere gets nothing through its visitor's browser. */
-function forOwnPages(route: Route, http: HttpConfig): Route {
+export function forOwnPages(route: Route, http: HttpConfig): Route {
   if (route.kind !== 'free') return route
   const origins = new Set([...publicUrls(http).map((url) => new URL(url).origin), ...http.mcpOrigins])
   return {

@@ -59,7 +59,8 @@ test('P-21: a sandbox answers to no name that a stranger could have led to it, a
     [shop.url, 200],
     ['http://localhost:5173', 200],
   ] as const)
-    assert.equal(await ask('GET /sandbox', `localhost:${port}`, `Origin: ${origin}\r\n`), status, origin)
+    for (const line of ['GET /sandbox', 'POST /sandbox/console'])
+      assert.equal(await ask(line, `localhost:${port}`, `Origin: ${origin}\r\n`), status, `${line} from ${origin}`)
 })
 
 test('P-21: nor does a chain by itself', async (t) => {
