@@ -213,24 +213,24 @@ const REVERT_SECONDS = 86_400
  * what was to be taken from them.
  */
 function giveUp(run: OrderRun, delivery: Delivery & { state: 'impossible' }): Promise<OrderStep> {
-  const { code, detail, proof, suspects = [] } = delivery
+  const { proof, suspects = [] } = delivery
   const [, payerToday] = payerSubjects(run.order.payer)
   const strikes = suspects.map((subject) => ({
     subject,
     points: subject === payerToday ? 1 : STRIKE_POINTS_MAX,
     seconds: REVERT_SECONDS,
   }))
-  return fail(run, { code, detail }, { sends: proof?.sends, strikes })
+  return fail(run, delivery, { sends: proof?.sends, strikes })
 }
 
 async function fail(
   run: OrderRun,
-  { code, detail }: Failure,
+  { code, detail, byBuyer }: Failure,
   found: Pick<OrderChange, 'sends' | 'strikes'> = {},
 ): Promise<OrderStep> {
   const { checkout, order } = run
   // Whatever has a reason of its own lies with the request. So does a revert that is held against its receiver.
-  const isBuyers = code !== 'fulfilment_failed' || (found.strikes ?? []).length > 0
+  const isBuyers = byBuyer || code !== 'fulfilment_failed' || (found.strikes ?? []).length > 0
   const failure: Failure = { code, detail: paidWords(detail), ...(isBuyers ? { byBuyer: true } : {}) }
   checkout.log.error('delivery is impossible; the money goes back', { orderId: order.id, ...failure })
   const next = await move(run, { to: 'failed', failure, ...found })

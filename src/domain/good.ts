@@ -114,6 +114,8 @@ export type Delivery =
       readonly state: 'impossible'
       readonly code: ProblemCode
       readonly detail: string
+      /** The buyer could bring it about at will. */
+      readonly byBuyer?: true
       /**
        * How many transactions the journal had for this order at that moment, beside settlement and refund. The statement that gives the order
        * up compares this with the journal; one more means that another replica is delivering.

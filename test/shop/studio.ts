@@ -32,6 +32,8 @@ export type Fault =
   | 'request_lost'
   /** The backend delivers, and its answer takes longer than anybody waits. */
   | 'slow'
+  /** Every delivery is refused. */
+  | 'refused'
   | 'wrong_player'
   | 'wrong_quantity'
   /** The answer is lost, and the backend later says that it does not know. */
@@ -111,6 +113,13 @@ export async function startStudio(wallet: string): Promise<Studio> {
     if (fails) return void response.writeHead(500).end('oops')
     if (fault === 'cannot_say' && isQuestion)
       return reply(request, response, 200, JSON.stringify({ state: 'unknown', orderId: url.split('/')[2] }))
+    if (fault === 'refused' && isDelivery)
+      return reply(
+        request,
+        response,
+        200,
+        JSON.stringify({ state: 'refused', orderId: orderIn(body), reason: 'banned' }),
+      )
     const answer = await pass(request, fault === 'no_dedupe' && isDelivery ? undeduped(body) : body)
     if (!isDelivery) return reply(request, response, answer.status, answer.body)
     switch (fault) {
@@ -172,6 +181,8 @@ export async function startStudio(wallet: string): Promise<Studio> {
   }
   return studio
 }
+
+const orderIn = (body: string) => (JSON.parse(body) as Delivery).orderId
 
 async function isRefused(url: string): Promise<boolean> {
   try {

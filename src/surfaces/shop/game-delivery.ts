@@ -110,7 +110,7 @@ function judged(options: HttpGameOptions, delivery: GameDelivery, answer: Delive
         : unknown(options, delivery, 'The game has worked on the delivery for as long as it is tried.')
     case 'refused':
       log.warn('the game refuses a delivery', { orderId, reason: answer.reason })
-      return { state: 'refused', code: 'fulfilment_failed', detail: 'The game refused the delivery.' }
+      return { state: 'refused', code: 'fulfilment_failed', detail: 'The game refused the delivery.', byBuyer: true }
     case 'unknown':
       return unknown(options, delivery, 'The game does not know whether it delivered.')
     case 'not_received':

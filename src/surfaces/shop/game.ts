@@ -56,8 +56,8 @@ export type Grant =
   /** `reference` is the game's own name for what it did. */
   | { readonly state: 'delivered'; readonly reference: string; readonly deliveredAt: number }
   | { readonly state: 'pending'; readonly detail: string; readonly retryAfterMs: number }
-  /** Proof that it was not delivered and will not be. */
-  | { readonly state: 'refused'; readonly code: ProblemCode; readonly detail: string }
+  /** Proof that it was not delivered and will not be. `byBuyer`: the game itself says no to this player, whom the buyer named. */
+  | { readonly state: 'refused'; readonly code: ProblemCode; readonly detail: string; readonly byBuyer?: true }
 
 /**
  * The game, as the shop needs it: embedded in our own store, or a studio's own service. All but `deliver` only read; when the game cannot

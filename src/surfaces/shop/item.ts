@@ -65,7 +65,7 @@ export function shopItem({ game, holds, gameMs, payerProblem }: ShopItemOptions)
           return { state: 'delivered', result: { reference, deliveredAt: isoTime(deliveredAt) } }
         }
         case 'refused':
-          return { state: 'impossible', code: grant.code, detail: grant.detail }
+          return { ...grant, state: 'impossible' }
         case 'pending':
           return grant
       }

@@ -9,7 +9,8 @@ import { ended, movableClock, said, setLot, verdict } from '../../checkout/count
 import { sendFrom } from '../../checkout/x402-wallet.ts'
 import { AT_ONCE, asOperator, buy, reconcileRail } from '../../operations/desk.ts'
 import { mppStranger, transfer, x402Stranger } from '../../operations/strangers.ts'
-import { fundedWallet, post } from '../../support/buyers.ts'
+import { startStudio } from '../../shop/studio.ts'
+import { fundedWallet, post, x402Payer } from '../../support/buyers.ts'
 import { nativeCall, pathUsdOf } from '../../support/chain-reads.ts'
 import { mppPullUnderTest, x402UnderTest } from '../../support/credentials.ts'
 import { erc20Balance, type ShopOptions, startShop, type TestShop } from '../../support/shop.ts'
@@ -144,6 +145,23 @@ async function ended202({ url }: TestShop, orderId: string) {
   assert.equal(response.status, 202)
   return (await response.json()) as { next: { detail: string } }
 }
+
+test('E220: so do players whom a studio refuses after payment', async (t) => {
+  verifies('D9.12')
+  const studio = await startStudio(privateKeyToAccount(generatePrivateKey()).address)
+  t.after(() => studio.stop())
+  const shop = await startWith(t, 10n * DOLLAR, {
+    env: { SUTLER_GAME_BACKEND: studio.url, SUTLER_GAME_BACKEND_SECRET: studio.secret.reveal() },
+  })
+  studio.fault = 'refused'
+  const url = `${shop.url}/shop/x402/buy`
+  for (let i = 0; i < 4; i++) {
+    const answer = await x402Payer(await fundedWallet(shop))(url, post({ itemId: 'gems:100', nickname: 'Moss' }))
+    assert.deepEqual(await verdict(answer), [409, 'fulfilment_failed'])
+  }
+  await until(async () => (await count(shop, `status <> 'refunded' and not ${WAITS}`)) === 0)
+  assert.equal(await count(shop, `status = 'refunded'`), 2)
+})
 
 for (const stranger of [x402Stranger, mppStranger])
   test(`E220: so does money that is sent without a purchase, on each rail by itself (${stranger.name})`, async (t) => {
