@@ -15,7 +15,7 @@ export type RefundBudget = {
 export type BuyersShare = {
   readonly network: string
   readonly asset: string
-  /** Null: it goes back from where it came, and nothing of the shop's is used up. */
+  /** Null: it goes back from where it came, nothing of the shop's is used up, and there is no bound. */
   readonly float: bigint | null
   readonly percent: number
 }
@@ -62,14 +62,15 @@ export class RefundsUsedUp extends Error {}
 /** May so much more go back by itself today? */
 export async function hasRoom(queryable: Queryable, amount: bigint, budget: RefundBudget): Promise<boolean> {
   const { perDay, byBuyers } = budget
+  // Its own payment covers it, so whatever strangers send uses up nothing that others wait for.
+  if (byBuyers?.float === null) return true
   const { rows } = byBuyers
     ? await queryable.query(BY_BUYERS, [byBuyers.network, byBuyers.asset])
     : await queryable.query(TODAY)
   const wanted = BigInt(rows[0]!.amount) + amount
   if (wanted > perDay) return false
   // What has left the float today was in it when the day began.
-  const full = byBuyers?.float == null ? null : byBuyers.float + BigInt(rows[0]!.landed)
-  return full === null || wanted * 100n <= full * BigInt(byBuyers!.percent)
+  return !byBuyers || wanted * 100n <= (byBuyers.float + BigInt(rows[0]!.landed)) * BigInt(byBuyers.percent)
 }
 
 /** In the transaction that begins a refund: throws RefundsUsedUp when it would go beyond a bound. */

@@ -204,6 +204,17 @@ for (const rail of [x402UnderTest, mppPullUnderTest])
     assert.equal((await reconcileRail(shop, rail)).difference, difference, 'the books know of all that came')
   })
 
+test('E221: there what buyers bring about uses up no refund of a day', async (t) => {
+  verifies('D9.12')
+  const limits = { refundsPerDay: DOLLAR }
+  const shop = await startWith(t, 0n, {
+    configure: (config) => paidAtTreasuries({ ...config, limits: { ...config.limits, ...limits } }),
+  })
+  for (let i = 0; i < 3; i++) await refuseAfterPaying(shop)
+  await until(async () => (await count(shop, `status <> 'refunded' and not ${WAITS}`)) === 0)
+  assert.equal(await count(shop, `status = 'refunded'`), 3)
+})
+
 /** That of MPP has never had anything. */
 function paidAtTreasuries(config: Config): Config {
   const treasuryKey = new Secret(generatePrivateKey())
