@@ -21,6 +21,7 @@ export type ReconcileContext = {
 }
 
 export type ReconcilePolicy = {
+  readonly challengeTtlMs: number
   /** How long a payer may take to present a payment before it counts as orphaned. */
   readonly orphanAfterSeconds: number
   /** How long after its arrival an orphaned payment is sent back. */

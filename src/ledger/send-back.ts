@@ -19,9 +19,6 @@ export type SentBack =
   /** It belongs to a purchase, and nothing goes back. */
   | { readonly kind: 'claimed' }
 
-/** The payer presents a payment within seconds; until then a stranger who shows it changes nothing. */
-const RIVAL_SECONDS = 20
-
 /**
  * A caller showed a payment that reached the till and buys nothing. It is recorded like any other arrival, and its refund begins now instead of
  * after the usual wait.
@@ -59,7 +56,8 @@ async function told(context: ReconcileContext, till: Till, arrival: Arrival): Pr
   return { kind: 'returning', refund: { status: 'refunding', to: arrival.sender, transaction: null } }
 }
 
-async function secondsForRivals({ clock }: ReconcileContext, till: Till, arrival: Arrival): Promise<number> {
+/** As long as its challenge may live its payer may present it; until then a stranger who shows it changes nothing. */
+async function secondsForRivals({ clock, policy }: ReconcileContext, till: Till, arrival: Arrival): Promise<number> {
   const ageMs = clock.now() - (await till.timeOf(arrival))
-  return Math.max(0, RIVAL_SECONDS - ageMs / 1000)
+  return Math.max(0, (policy.challengeTtlMs - ageMs) / 1000)
 }

@@ -209,6 +209,7 @@ function reconcileContextOf(parts: OperationsParts, tills: readonly Till[]): Rec
     random,
     log,
     policy: {
+      challengeTtlMs: limits.challengeTtlMs,
       orphanAfterSeconds: operations.orphanAfterSeconds,
       refundAfterSeconds: operations.orphanRefundSeconds,
       refundsOrphans: operations.orphans === 'refund',
