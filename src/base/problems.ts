@@ -132,9 +132,11 @@ export const commonProblems = {
   },
   payment_not_found: {
     status: 404,
-    title: 'Payment was never claimed here',
-    ...fixRequest,
-    advice: 'We did not take it. If you hold a valid unused credential it may still be sent.',
+    title: 'No such payment is known here',
+    taken: 'unknown',
+    action: 'wait_same_credential',
+    advice:
+      'If you have sent it, send the same request again with the same payment; what reached the shop without a purchase goes back.',
   },
 
   order_not_found: {

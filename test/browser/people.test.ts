@@ -41,7 +41,7 @@ const places = (): readonly (readonly [path: string, status: number, words: RegE
   [`/payments/${order.orderId}`, 200, /Paid and delivered.*Did money move\?\s*yes/s],
   [`/payments/${order.paymentTx}`, 200, /Paid and delivered/],
   [`/agentic/x402/purchases/${order.paymentTx}`, 200, /Paid and delivered/],
-  ['/payments/nothing', 404, /never claimed.*No money was taken/s],
+  ['/payments/nothing', 404, /No such payment is known here/],
   ['/nowhere', 404, /No such route.*GET \/catalog/s],
   ['/sandbox', 200, /Demo key.*fail_delivery/s],
   ['/craft/mpp/config', 200, /"version": "1\.1\.0"/],

@@ -14,7 +14,7 @@ import { FOUND_MAX, type FoundOrder } from '../../store/orders/orders.ts'
 
 export const STATUS_SECONDS = 2
 
-/** Status of one purchase. 200: nothing more will happen. 202: known and still moving. 404: never claimed by us. */
+/** Status of one purchase. 200: nothing more will happen. 202: known and still moving. 404: not known here. */
 export async function purchaseStatus(
   checkout: Checkout,
   surface: SurfaceName,
@@ -113,7 +113,7 @@ function nextOf(order: Order): { action: 'none' | 'poll' | 'new_payment'; detail
   }
 }
 
-/** Nothing that names an order here looks otherwise, so anything else was never claimed; it is not an error to ask for it. */
+/** Nothing that names an order here looks otherwise, so anything else is not known; it is not an error to ask for it. */
 const REFERENCE = /^[\x21-\x7e]{1,128}$/
 
 /**
@@ -165,11 +165,13 @@ async function unclaimed(checkout: Checkout, reference: string, shown: ChainFind
   if (!(await mayLackIt(checkout)))
     return shown?.kind === 'unknown'
       ? pending(reference)
-      : new Problem('payment_not_found', `No payment ${name} was ever claimed here.`)
+      : new Problem(
+          'payment_not_found',
+          `No payment ${name} is known here. If you have sent it, send the same request again with the same payment; what reached the shop without a purchase goes back.`,
+        )
   return new Problem(
     'payment_not_found',
     `No payment ${name} is known here, and the database of this shop was restored: it may have bought before. Send the same payment again, and no other.`,
-    { taken: 'unknown', action: 'wait_same_credential' },
   )
 }
 

@@ -4,6 +4,7 @@ import { systemClock } from '../../../src/base/clock.ts'
 import { TRANSFER } from '../../../src/chain/eip3009.ts'
 import { said } from '../../checkout/counter.ts'
 import { createMeddler } from '../../checkout/meddler.ts'
+import { preempt, type X402Payment } from '../../checkout/x402-wallet.ts'
 import { AT_ONCE, buyUrl, LOT_PRICE, payFor, reconcileRail } from '../../operations/desk.ts'
 import { mppStranger, x402Stranger } from '../../operations/strangers.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
@@ -103,6 +104,14 @@ for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest])
     })
   })
 
+test('the nonce of an authorization that a stranger has carried to the chain is not said to be not taken', async () => {
+  verifies('D2.5', 'D6.4')
+  const { credential } = await payFor(shop, x402UnderTest, await fundedWallet(shop))
+  const payment = JSON.parse(Buffer.from(credential, 'base64').toString()) as X402Payment
+  await preempt(shop, payment)
+  await assertTold(x402UnderTest, payment.payload.authorization.nonce, [404, 'unknown'])
+})
+
 describe('a transaction that no order is known by', () => {
   for (const [rail, come] of [
     [x402UnderTest, x402Stranger],
@@ -122,7 +131,7 @@ describe('a transaction that no order is known by', () => {
     await assertTold(mppPushUnderTest, hash, [202, 'unknown'])
   })
 
-  test('was not taken where every chain answers, and shows no payment to the shop in it', async () => {
+  test('is not known where every chain answers, and shows no payment to the shop in it', async () => {
     await fundedWallet(shop)
     const elsewhere = (await shop.chains.native.request({
       method: 'eth_getBlockByNumber',
@@ -131,7 +140,7 @@ describe('a transaction that no order is known by', () => {
       transactions: string[]
     }
     for (const hash of [`0x${'7a'.repeat(32)}`, elsewhere.transactions[0]!])
-      await assertTold(x402UnderTest, hash, [404, false])
+      await assertTold(x402UnderTest, hash, [404, 'unknown'])
   })
 
   test('is looked for so often only, and then not denied', async () => {
@@ -139,13 +148,12 @@ describe('a transaction that no order is known by', () => {
     const { url } = await shop.replica({ withoutWorker: true, clock: { ...systemClock, now: () => now } })
     const asked = () => meddler.seen('eth_getTransactionByHash').length
     const before = asked()
-    const taken: unknown[] = []
+    const told: number[] = []
     for (let name = 0; name < 100; name++) {
-      const answer = await fetch(`${url}/payments/0x${name.toString(16).padStart(64, '0')}`)
-      taken.push((await said(answer)).payment.taken)
+      told.push((await fetch(`${url}/payments/0x${name.toString(16).padStart(64, '0')}`)).status)
     }
-    assert.equal(taken.filter((said) => said === false).length, 20)
-    assert.equal(taken.filter((said) => said === 'unknown').length, 80)
+    assert.equal(told.filter((status) => status === 404).length, 20)
+    assert.equal(told.filter((status) => status === 202).length, 80)
     assert.equal(asked() - before, 20 * shop.service.operations.reconcileContext.tills.length)
   })
 })
