@@ -15,12 +15,14 @@ const STATES: Readonly<Record<string, readonly [title: string, next: string]>> =
   failed: ['Delivery failed; the money is on its way back', 'Wait, and look again. Do not pay again.'],
   refunding: ['Delivery failed; the money is on its way back', 'Wait, and look again. Do not pay again.'],
   refunded: ['The money was sent back in full', 'Nothing is left to do. Buying again is a new purchase.'],
-  expired: ['The payment never landed, and no longer can', 'No money moved. Paying again is safe.'],
+  expired: ['The payment did not land', 'What lands after all goes back to its payer.'],
 }
+
+const NOT_KNOWN = 'not known yet'
 
 const MOVED: Readonly<Record<string, string>> = {
   expired: 'no',
-  settling: 'not known yet',
+  settling: NOT_KNOWN,
   refunded: 'yes, and back again',
 }
 
@@ -54,7 +56,7 @@ function rowsOf(body: JsonObject, state: string, surfaces: PageContent['facts'][
   const transaction = body['paymentTx'] ?? payment['transaction']
   const surface = surfaces.find(({ name }) => name === bound['surface'])?.title
   const optional: readonly (readonly [string, Json | undefined | Html])[] = [
-    ['Did money move?', MOVED[state] ?? 'yes'],
+    ['Did money move?', payment['taken'] === 'unknown' ? NOT_KNOWN : (MOVED[state] ?? 'yes')],
     ['Amount', amountIn(body, payment)],
     ['What for', surface === undefined ? undefined : `${surface} (${String(bound['good'])})`],
     ['Payer', body['payer'] ?? payment['payer']],

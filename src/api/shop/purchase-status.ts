@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { isoTime } from '../../base/clock.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
 import { toldBy } from '../../checkout/advance.ts'
@@ -70,7 +71,7 @@ export async function paymentStatus(checkout: Checkout, reference: string): Prom
     body: {
       reference,
       payment: {
-        taken: takenOf(order),
+        taken: takenOf(checkout, order),
         protocol: order.rail,
         network: order.network,
         asset: order.asset,
@@ -80,16 +81,24 @@ export async function paymentStatus(checkout: Checkout, reference: string): Prom
       },
       boundTo: { surface: order.surface, good: order.good, status: order.status },
       refund,
-      next: { ...nextOf(order), statusUrl: isOwn ? statusUrl : publicStatusUrl },
+      next: { ...nextOf(checkout, order), statusUrl: isOwn ? statusUrl : publicStatusUrl },
     },
   }
 }
 
-function takenOf({ status }: Order): boolean | 'unknown' {
-  return status === 'settling' ? 'unknown' : status !== 'expired'
+/** The clocks of a chain and of the shop differ a little. */
+const LANDS_LATE_MS = 60_000
+
+/** Its order was given up, and anybody who has its authorization may bring it to the chain until its time is over. */
+function mayStillLand({ clock }: Checkout, { status, expiresAt }: Order): boolean {
+  return status === 'expired' && clock.now() < expiresAt + LANDS_LATE_MS
 }
 
-function nextOf(order: Order): { action: 'none' | 'poll' | 'new_payment'; detail: string } {
+function takenOf(checkout: Checkout, order: Order): boolean | 'unknown' {
+  return order.status === 'settling' || mayStillLand(checkout, order) ? 'unknown' : order.status !== 'expired'
+}
+
+function nextOf(checkout: Checkout, order: Order): { action: 'none' | 'poll' | 'new_payment'; detail: string } {
   switch (order.status) {
     case 'settling':
       return { action: 'poll', detail: 'Nobody knows yet whether the payment landed. Poll; do not pay again.' }
@@ -109,6 +118,11 @@ function nextOf(order: Order): { action: 'none' | 'poll' | 'new_payment'; detail
     case 'refunded':
       return { action: 'none', detail: 'The full amount was sent back to the payer. Paying again is a new purchase.' }
     case 'expired':
+      if (mayStillLand(checkout, order)) {
+        const end = isoTime(order.expiresAt + LANDS_LATE_MS)
+        const detail = `The payment did not land. It could still land until ${end}; what lands then goes back.`
+        return { action: 'poll', detail }
+      }
       return { action: 'new_payment', detail: 'The payment never landed and no longer can. Paying again is safe.' }
   }
 }

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { systemClock } from '../../../src/base/clock.ts'
 import { TRANSFER } from '../../../src/chain/eip3009.ts'
-import { said } from '../../checkout/counter.ts'
+import { movableClock, said } from '../../checkout/counter.ts'
 import { createMeddler } from '../../checkout/meddler.ts'
-import { preempt, type X402Payment } from '../../checkout/x402-wallet.ts'
+import { preempt, sendFrom, type X402Payment } from '../../checkout/x402-wallet.ts'
 import { AT_ONCE, buyUrl, LOT_PRICE, payFor, reconcileRail } from '../../operations/desk.ts'
-import { mppStranger, x402Stranger } from '../../operations/strangers.ts'
+import { mppStranger, transfer, x402Stranger } from '../../operations/strangers.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, x402UnderTest } from '../../support/credentials.ts'
 import { addressWord } from '../../support/hex-words.ts'
@@ -110,6 +110,30 @@ test('the nonce of an authorization that a stranger has carried to the chain is 
   const payment = JSON.parse(Buffer.from(credential, 'base64').toString()) as X402Payment
   await preempt(shop, payment)
   await assertTold(x402UnderTest, payment.payload.authorization.nonce, [404, 'unknown'])
+})
+
+test('an authorization that was given up is not said to be over while anybody may still carry it to the chain', async () => {
+  verifies('D2.5', 'D8.3')
+  const buyer = await fundedWallet(shop)
+  const { request, credential } = await payFor(shop, x402UnderTest, buyer)
+  const { x402 } = shop.config
+  const held = await x402UnderTest.balance(shop, buyer.address)
+  when('settle.begun', async () => {
+    await sendFrom(shop.chains.native, buyer, x402!.asset, transfer(x402!.asset, held))
+  })
+  const answer = await fetch(buyUrl(shop, x402UnderTest), post(request, { [x402UnderTest.header]: credential }))
+  assert.equal(answer.status, 402)
+  const { nonce } = (JSON.parse(Buffer.from(credential, 'base64').toString()) as X402Payment).payload.authorization
+  const told = async (url: string) => {
+    const { payment, next } = (await (await fetch(`${url}/payments/${nonce}`)).json()) as {
+      payment: { taken: unknown }
+      next: { action: string; detail: string }
+    }
+    return [payment.taken, next.action, /could still land/.test(next.detail)]
+  }
+  assert.deepEqual(await told(shop.url), ['unknown', 'poll', true])
+  const later = await shop.replica({ withoutWorker: true, clock: movableClock(3_600_000) })
+  assert.deepEqual(await told(later.url), [false, 'new_payment', false])
 })
 
 describe('a transaction that no order is known by', () => {
