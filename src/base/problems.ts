@@ -134,7 +134,7 @@ export const commonProblems = {
     status: 404,
     title: 'No such payment is known here',
     taken: 'unknown',
-    action: 'wait_same_credential',
+    action: 'fix_request',
     advice:
       'If you have sent it, send the same request again with the same payment; what reached the shop without a purchase goes back.',
   },

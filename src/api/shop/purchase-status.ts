@@ -186,6 +186,7 @@ async function unclaimed(checkout: Checkout, reference: string, shown: ChainFind
   return new Problem(
     'payment_not_found',
     `No payment ${name} is known here, and the database of this shop was restored: it may have bought before. Send the same payment again, and no other.`,
+    { action: 'wait_same_credential' },
   )
 }
 
