@@ -101,7 +101,7 @@ test('E104: the same over MCP', async (t) => {
   assert.doesNotMatch(JSON.stringify(content), /nothing was taken|not taken|sign again/i)
 })
 
-test('E104: whoever has pushed money does not hear that it was not taken, because others at their address sent bad payments', async (t) => {
+test('E104: a payer who has pushed money is served, whatever bad payments others at the address have sent', async (t) => {
   const failed = 1
   const shop = await startShop({
     clock: leapingClock(),
@@ -116,5 +116,5 @@ test('E104: whoever has pushed money does not hear that it was not taken, becaus
   assert.equal((await fetch(url, post(bad.request, { [x402UnderTest.header]: bad.credential }))).status, 402)
   const { request, credential } = await payFor(shop, mppPushUnderTest, await fundedWallet(shop))
   const answer = await fetch(buyUrl(shop, mppPushUnderTest), post(request, { [mppPushUnderTest.header]: credential }))
-  assert.deepEqual(await claimOf(answer), { status: 429, code: 'rate_limited', taken: 'unknown', isFree: false })
+  assert.equal(answer.status, 200, await answer.text())
 })
