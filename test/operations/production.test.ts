@@ -139,7 +139,7 @@ describe('a production that was given nothing but its configuration', () => {
       checks.map(({ name }) => name),
       [
         ...['store', 'chain 84532', 'chain 42431', 'rail x402', 'rail mpp', 'ledger'],
-        ...['surface sale', 'surface shop', 'worker', 'wallets'],
+        ...['surface sale', 'surface shop', 'float', 'worker', 'wallets'],
       ],
     )
     for (const path of ['/sandbox', '/sandbox/rpc/84532', '/sandbox/faucet'])

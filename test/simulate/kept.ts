@@ -154,10 +154,4 @@ export const KEPT: readonly Kept[] = [
       { kind: 'send', how: 'stick', atMs: 37_792 },
     ],
   },
-  {
-    what: 'money without an order that went back, and that the chain then took back for good: named by nobody',
-    seed: 1168516,
-    only: [7],
-    plan: [{ kind: 'fork', chain: 'tempo', node: 1, wins: true, drop: 'payments', fromMs: 1_175, forMs: 10_000 }],
-  },
 ]

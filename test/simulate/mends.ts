@@ -71,8 +71,8 @@ export const mends: Readonly<Record<string, readonly Cut[]>> = {
   promises: [
     {
       file: 'src/store/orders/opening.ts',
-      from: `or (exposures.open_orders < \${openOrdersMaxOf('$12', '$25', '$41')} and`,
-      to: 'or (exposures.open_orders < $25 + 100 + 0 * $41::int and',
+      from: `or (exposures.open_orders < \${openOrdersMaxOf('$12', '$25', '$38')} and`,
+      to: 'or (exposures.open_orders < $25 + 100 + 0 * $38::int and',
     },
     {
       file: 'src/store/orders/exposure.ts',
