@@ -1,18 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { JsonObject } from '../../../src/base/json.ts'
-import { silentLog } from '../../../src/base/log.ts'
-import { copyDatabase } from '../../../src/store/copy.ts'
 import { said } from '../../checkout/counter.ts'
 import { paymentMeta } from '../../mcp/payers.ts'
 import { callTool } from '../../mcp/rpc.ts'
-import { buyUrl, impatiently, LOT, payFor } from '../../operations/desk.ts'
+import { buyUrl, LOT, payFor } from '../../operations/desk.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
 import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../../support/credentials.ts'
 import { startShop, type TestShop } from '../../support/shop.ts'
-import { until } from '../../support/until.ts'
 import { type Echo, spoilt, withoutPart } from '../support/spoilt-credential.ts'
-import { startWithBackup } from '../support/stepped-shop.ts'
 
 // A payment that has bought is repeated by somebody who has lost a part of what it echoes. What names it is all there.
 
@@ -57,19 +53,5 @@ test('E142: nor who repeats a pull that has bought, and has nothing left of its 
   assert.equal((await fetch(buyUrl(shop, pull), post(request, { [pull.header]: credential }))).status, 200)
   const signed = spoilt(pull, credential, ({ challenge: _, ...rest }) => rest)
   const answer = await fetch(buyUrl(shop, pull), post(request, { [pull.header]: signed }))
-  assert.deepEqual([answer.status, (await said(answer)).payment.taken], [409, 'unknown'])
-})
-
-test('E142: nor who repeats a pull that a store has forgotten, and that was set aside when it was put back', async (t) => {
-  const { shop, backup, buyer } = await startWithBackup(t)
-  await copyDatabase(shop.store.db, backup, silentLog)
-  const { request, credential } = await payFor(shop, pull, buyer)
-  const show = (at: { url: string }, shown: string) =>
-    fetch(buyUrl(shop, pull).replace(shop.url, at.url), post(request, { [pull.header]: shown }))
-  assert.equal((await show(shop, credential)).status, 200)
-  const restored = await shop.replica({ database: backup, configure: impatiently })
-  const isQuarantined = async () => (await said(await show(restored, credential))).code === 'payment_conflict'
-  await until(isQuarantined)
-  const answer = await show(restored, spoilt(pull, credential))
   assert.deepEqual([answer.status, (await said(answer)).payment.taken], [409, 'unknown'])
 })
