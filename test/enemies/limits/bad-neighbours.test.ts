@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { movableClock } from '../../checkout/counter.ts'
 import { challengeOf, credentialOf } from '../../checkout/mpp-wallet.ts'
 import { encoded, paymentFor, requiredOf } from '../../checkout/x402-wallet.ts'
 import { fundedWallet, lotFor, mppPayer, post, x402Payer } from '../../support/buyers.ts'
@@ -12,10 +11,12 @@ import { verifies } from '../../support/verifies.ts'
 const FAILED = 30
 const NOBODY = { address: '0x00000000000000000000000000000000000000aa' }
 
-async function start(t: TestContext): Promise<TestShop> {
-  const clock = movableClock()
+/** Long enough for a test on a busy machine. */
+const WINDOW_LEFT_SECONDS = 55
+
+/** A shop behind a proxy, and the headers of a client whose window has just begun, so that none ends in the middle of a test. */
+async function start(t: TestContext) {
   const shop = await startShop({
-    clock,
     configure: ({ http, limits, ...config }) => ({
       ...config,
       http: { ...http, proxyHops: 1 },
@@ -23,16 +24,20 @@ async function start(t: TestContext): Promise<TestShop> {
     }),
   })
   t.after(() => shop.stop())
-  // To the beginning of this caller's next window, so that none ends in the middle of a test.
-  const { headers } = await fetch(buyUrl(shop, 'x402'), post(lotFor(NOBODY)))
-  clock.move(1_000 * Number(/t=(\d+)/.exec(headers.get('ratelimit')!)![1]))
-  return shop
+  for (let host = 0; ; host++) {
+    const client = { 'x-forwarded-for': `10.0.${host >> 8}.${host & 255}` }
+    const { headers } = await fetch(buyUrl(shop, 'x402'), post(lotFor(NOBODY), client))
+    if (Number(/t=(\d+)/.exec(headers.get('ratelimit')!)![1]) >= WINDOW_LEFT_SECONDS) return { shop, client }
+  }
 }
 
 const buyUrl = (shop: TestShop, rail: string) => `${shop.url}/agentic/${rail}/buy`
 
-async function sendRubbish(shop: TestShop): Promise<void> {
-  const send = async () => (await fetch(buyUrl(shop, 'x402'), post({}, { 'payment-signature': 'e30=' }))).status
+type Client = Readonly<Record<string, string>>
+
+async function sendRubbish(shop: TestShop, client: Client): Promise<void> {
+  const rubbish = post({}, { 'payment-signature': 'e30=', ...client })
+  const send = async () => (await fetch(buyUrl(shop, 'x402'), rubbish)).status
   for (let sent = 0; sent < FAILED; sent++) assert.equal(await send(), 400)
   assert.equal(await send(), 429)
 }
@@ -40,28 +45,28 @@ async function sendRubbish(shop: TestShop): Promise<void> {
 for (const rail of ['x402', 'mpp pull', 'mpp push'] as const)
   test(`rubbish from one wallet stops no stock ${rail} client at the same address`, async (t) => {
     verifies('D9.2', 'D9.11')
-    const shop = await start(t)
-    await sendRubbish(shop)
+    const { shop, client } = await start(t)
+    await sendRubbish(shop, client)
     const buyers = [await fundedWallet(shop), await fundedWallet(shop)]
     for (const buyer of buyers) {
       const pay = rail === 'x402' ? x402Payer(buyer) : mppPayer(shop, buyer, rail === 'mpp pull' ? 'pull' : 'push')
-      const answer = await pay(buyUrl(shop, rail.split(' ')[0]!), post(lotFor(buyer)))
+      const answer = await pay(buyUrl(shop, rail.split(' ')[0]!), post(lotFor(buyer), client))
       assert.equal(answer.status, 200, await answer.text())
     }
   })
 
 test('one challenge, spelt in whatever way, lets five payments in and no more', async (t) => {
   verifies('D9.11')
-  const shop = await start(t)
+  const { shop, client } = await start(t)
   const url = buyUrl(shop, 'x402')
-  await sendRubbish(shop)
-  const required = requiredOf(await fetch(url, post(lotFor(NOBODY))))
+  await sendRubbish(shop, client)
+  const required = requiredOf(await fetch(url, post(lotFor(NOBODY), client)))
   const statuses: number[] = []
   for (let tries = 0; tries < 8; tries++) {
     const payment = await paymentFor(await fundedWallet(shop, 0n), required)
     const { accepted } = structuredClone(payment) as unknown as { accepted: { extra: { claim: string } } }
     if (tries % 2) accepted.extra.claim = accepted.extra.claim.replaceAll('-', '+').replaceAll('_', '/')
-    const sent = post(lotFor(NOBODY), { 'payment-signature': encoded({ ...payment, accepted }) })
+    const sent = post(lotFor(NOBODY), { ...client, 'payment-signature': encoded({ ...payment, accepted }) })
     statuses.push((await fetch(url, sent)).status)
   }
   assert.deepEqual(statuses, [402, 402, 402, 402, 402, 429, 429, 429])
@@ -69,21 +74,21 @@ test('one challenge, spelt in whatever way, lets five payments in and no more', 
 
 test('a claim that we did not issue, or for another price, lets nobody in', async (t) => {
   verifies('D9.2')
-  const shop = await start(t)
+  const { shop, client } = await start(t)
   const url = buyUrl(shop, 'x402')
-  const required = requiredOf(await fetch(url, post(lotFor(NOBODY))))
-  await sendRubbish(shop)
+  const required = requiredOf(await fetch(url, post(lotFor(NOBODY), client)))
+  await sendRubbish(shop, client)
   const [offer] = required.accepts
   for (const change of [{ amount: '1' }, { extra: { ...offer.extra, claim: 'A'.repeat(64) } }]) {
     const payment = await paymentFor(await fundedWallet(shop), { ...required, accepts: [{ ...offer, ...change }] })
-    const sent = post(lotFor(NOBODY), { 'payment-signature': encoded(payment) })
+    const sent = post(lotFor(NOBODY), { ...client, 'payment-signature': encoded(payment) })
     assert.equal((await fetch(url, sent)).status, 429)
   }
 })
 
 test('no client takes more than a tenth of the places in which pushes are waited for', async (t) => {
   verifies('D9.10')
-  const shop = await start(t)
+  const { shop } = await start(t)
   const { checkout } = shop.service
   const takeAll = (client: string) => {
     const leaves: (() => void)[] = []
@@ -104,7 +109,7 @@ test('no client takes more than a tenth of the places in which pushes are waited
 
 test('a push takes a place in the name of the client behind the proxy, and only for a challenge of ours', async (t) => {
   verifies('D9.10')
-  const shop = await start(t)
+  const { shop } = await start(t)
   const url = buyUrl(shop, 'mpp')
   const room = t.mock.method(shop.service.checkout, 'enterWaitingRoom', () => null)
   const forwarded = { 'x-forwarded-for': '198.51.100.7, 203.0.113.9' }
