@@ -17,7 +17,6 @@ type OperatorView = JsonObject & {
   readonly role: Role
   readonly state: 'active' | 'revoked'
   readonly sessions: number
-  readonly passkeys: number
   readonly tokens: number
   readonly seenAt: string | null
 }
@@ -33,7 +32,7 @@ const ROLES = 'viewer reads; support retries, decides and refunds within its bud
 
 export const listOperators: Command = {
   args: '',
-  about: 'Lists who runs the shop: role, sessions, passkeys, tokens, and when they were last seen.',
+  about: 'Lists who runs the shop: role, sessions, tokens, and when they were last seen.',
   options: operatorOptions,
   examples: [['sutler operators', 'who can get in?']],
   async run(call) {
@@ -43,7 +42,6 @@ export const listOperators: Command = {
       one.state === 'active' ? one.name : style.dim(one.name),
       one.state === 'active' ? one.role : style.dim('revoked'),
       counted(one.sessions, 'session'),
-      counted(one.passkeys, 'passkey'),
       counted(one.tokens, 'token'),
       one.seenAt ?? 'never seen',
     ])
@@ -141,7 +139,7 @@ export const changeOperatorRole: Command = {
 export const revokeOperator: Command = {
   args: '<name>',
   about:
-    'Lets somebody in no more, from this moment: sessions, tokens and passkeys end. What they did stays in the audit log. The last admin\ncannot be revoked.',
+    'Removes an operator: sessions and tokens end at once. What they did stays in the audit log. The last admin cannot be\nremoved.',
   options: operatorOptions,
   examples: [['sutler operators revoke ada', 'Ada has left']],
   async run(call) {

@@ -1,7 +1,6 @@
 import type { Admission } from '../api/operator/admission.ts'
 import { approvalRows } from '../api/operator/approval-rows.ts'
 import { auditRows } from '../api/operator/audit-rows.ts'
-import { passkeyRows } from '../api/operator/passkey-rows.ts'
 import { firstUrl, linkUrl, meRow, peopleRows } from '../api/operator/people-rows.ts'
 import type { OperatorRoute } from '../api/operator/route.ts'
 import { sessionRows } from '../api/operator/session-rows.ts'
@@ -39,7 +38,7 @@ export function peopleRoutes(parts: PeopleParts, all: () => readonly OperatorRou
     meRow(parts, networks, all),
     ...auditRows(parts),
     ...approvalRows({ ...parts, objectionTo: (doer, approval) => objectionTo(parts.database, doer, approval) }),
-    ...(config.operators.console ? [...sessionRows(parts), ...passkeyRows(parts)] : []),
+    ...(config.operators.console ? sessionRows(parts) : []),
   ]
 }
 

@@ -36,7 +36,6 @@ const QUIET: ReadonlySet<string> = new Set([
   'books',
   'export',
   'operator',
-  'passkey',
   'route',
   'session',
   'token',

@@ -5,14 +5,13 @@ import type { AddressInfo } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { checkProxy } from '../../src/cli/doctor/proxy.ts'
 import { typed } from '../cli/typed.ts'
-import { createAuthenticator } from '../support/authenticator.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
 import { asOperator, buy } from './desk.ts'
-import { addOperator, audit, codeOf, enter, joined, PAGE, signIn, type Visitor, visitor } from './people-desk.ts'
+import { addOperator, audit, codeOf, enter, joined, signIn, type Visitor, visitor } from './people-desk.ts'
 
 let shop: TestShop
 before(async () => {
@@ -109,25 +108,16 @@ describe('a personal token', () => {
   test('makes no other key, nor does a session that it began, nor one in which nobody signed in just now', async () => {
     verifies('D17.12', 'O-17')
     const { token } = await make(ada)
-    const ways: readonly (readonly [string, object])[] = [
-      ['/operator/tokens', {}],
-      ['/operator/passkeys/options', {}],
-      [
-        '/operator/passkeys/register',
-        { credential: { response: { clientDataJSON: 'e30', attestationObject: 'e30' } } },
-      ],
-    ]
     const begun = await signIn(shop, token)
     const open = await joined(shop, 'Left open', 'admin')
     await shop.store.db.query(
       `update operator_sessions set began_at = began_at - interval '15 minutes' where operator_id = $1`,
       [open.id],
     )
-    for (const [path, body] of ways) {
-      assert.equal(await codeOf(await bearer(token, path, post(body))), '403 not_from_console', path)
-      assert.equal(await codeOf(await begun.call('POST', path, body)), '403 not_from_console', path)
-      assert.equal(await codeOf(await open.call('POST', path, body)), '401 sign_in_again', path)
-    }
+    const path = '/operator/tokens'
+    assert.equal(await codeOf(await bearer(token, path, post({}))), '403 not_from_console')
+    assert.equal(await codeOf(await begun.call('POST', path, {})), '403 not_from_console')
+    assert.equal(await codeOf(await open.call('POST', path, {})), '401 sign_in_again')
     assert.equal((await open.call('GET', '/operator/orders')).status, 200, 'all else goes on')
     assert.equal((await bearer(token, '/operator/orders')).status, 200)
   })
@@ -143,59 +133,6 @@ describe('a personal token', () => {
   })
 })
 
-describe('a passkey', () => {
-  test('once somebody has one, is asked for before they let others in: neither an old session nor a token is enough', async () => {
-    verifies('D17.14', 'O-22')
-    const boss = await joined(shop, 'Careful', 'admin')
-    const added = (by: Visitor, name: string) => by.call('POST', '/operator/operators', { name, role: 'viewer' })
-    assert.equal((await added(boss, 'Before the key')).status, 201, 'without one a session is enough')
-    const { token } = await make(boss)
-    const device = createAuthenticator(new URL(shop.url).origin)
-    const options = await boss.call('POST', '/operator/passkeys/options', {})
-    const credential = device.make((await options.json()) as { challenge: string })
-    const made = await boss.call('POST', '/operator/passkeys/register', { credential })
-    const { id: passkey } = (await made.json()) as { id: string }
-
-    const ways = [
-      ['/operator/operators', { name: 'Mallory', role: 'admin' }],
-      [`/operator/operators/${boss.id}/link`, {}],
-      [`/operator/operators/${boss.id}/role`, { role: 'viewer' }],
-      [`/operator/operators/${boss.id}/revoke`, {}],
-      ['/operator/approvals/apv_nothing/approve', {}],
-    ] as const
-    for (const [path, body] of ways) {
-      assert.equal(await codeOf(await boss.call('POST', path, body)), '401 sign_in_again', path)
-      assert.equal(await codeOf(await bearer(token, path, post(body))), '403 not_from_console', path)
-    }
-    const drop = { method: 'DELETE' }
-    assert.equal(await codeOf(await bearer(token, `/operator/passkeys/${passkey}`, drop)), '403 not_from_console')
-
-    const touch = async () => {
-      const asked = (await (
-        await fetch(`${shop.url}/operator/passkeys/challenge`, { method: 'POST', headers: PAGE, body: '{}' })
-      ).json()) as { challenge: string }
-      const body = JSON.stringify({ credential: device.get(asked) })
-      const entered = await fetch(`${shop.url}/operator/passkeys/verify`, { method: 'POST', headers: PAGE, body })
-      return visitor(shop.url, boss, entered.headers.get('set-cookie')!.split(';')[0]!)
-    }
-    const touched = await touch()
-    assert.equal((await added(touched, 'By touch')).status, 201)
-    await shop.store.db.query(
-      `update operator_sessions set began_at = began_at - interval '5 minutes' where operator_id = $1`,
-      [boss.id],
-    )
-    assert.equal(await codeOf(await added(touched, 'Too late')), '401 sign_in_again')
-    assert.equal((await added(await touch(), 'Again')).status, 201)
-    await shop.store.db.query(
-      `update operator_sessions set began_at = began_at - interval '15 minutes' where operator_id = $1`,
-      [boss.id],
-    )
-    const stale = await touched.call('DELETE', `/operator/passkeys/${passkey}`, {})
-    assert.equal(await codeOf(stale), '401 sign_in_again', 'nor is it taken away to get around it')
-    assert.equal((await asOperator(shop, `/operator/operators/${boss.id}/revoke`, post({}))).status, 200)
-  })
-})
-
 describe('what ran out', () => {
   test('is forgotten without waiting for anybody who is at it: two deeds never wait for each other', async () => {
     verifies('O-21')
@@ -205,13 +142,11 @@ describe('what ran out', () => {
     await db.query(`update operator_sessions set expires_at = now() - interval '1 year' where operator_id = $1`, [
       old.id,
     ])
-    await db.query(`insert into passkey_challenges (digest, expires_at) values ('old', now() - interval '1 day')`)
-    const tables = ['operator_tokens', 'operator_sessions', 'passkey_challenges']
+    const tables = ['operator_tokens', 'operator_sessions']
     // As a deed does that has forgotten them and waits for its turn in the audit log.
     await db.transaction(async (tx) => {
       for (const table of tables) await tx.query(`select from ${table} for update`)
-      const fresh = await joined(shop, 'Meanwhile', 'viewer')
-      assert.equal((await fresh.call('POST', '/operator/passkeys/options', {})).status, 200)
+      await joined(shop, 'Meanwhile', 'viewer')
       assert.equal(await codeOf(await enter(shop.url, { token: 'x' })), '401 sign_in_refused')
     })
     await joined(shop, 'Afterwards', 'viewer')

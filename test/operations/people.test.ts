@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { mayAct, type Role, roles } from '../../src/domain/operator.ts'
 import { movableClock } from '../checkout/counter.ts'
-import { type Authenticator, createAuthenticator, type Wrong } from '../support/authenticator.ts'
 import { post } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
@@ -332,96 +331,5 @@ describe('roles', () => {
         '400 invalid_request',
         name,
       )
-  })
-})
-
-describe('passkeys', () => {
-  let owner: Visitor
-  let device: Authenticator
-  before(async () => {
-    owner = await joined(shop, 'Keyed', 'support')
-    device = createAuthenticator(new URL(shop.url).origin)
-  })
-
-  const asked = async (path: string, by: Visitor | null = null) => {
-    const call = by ?? visitor(shop.url, { id: '', name: '' }, '')
-    const response = await call.call('POST', path, {})
-    assert.equal(response.status, 200)
-    return (await response.json()) as { challenge: string }
-  }
-  const register = (credential: object, by = owner) => by.call('POST', '/operator/passkeys/register', { credential })
-  const verify = (credential: object) => enterAt('/operator/passkeys/verify', { credential })
-  const enterAt = (path: string, body: object) =>
-    fetch(shop.url + path, { method: 'POST', headers: PAGE, body: JSON.stringify(body) })
-
-  test('one that is made at the console lets its owner in, and nobody can use its answer twice', async () => {
-    verifies('D17.7', 'O-15')
-    const made = device.make(await asked('/operator/passkeys/options', owner))
-    assert.equal((await register(made)).status, 201)
-    assert.equal(await codeOf(await register(made)), '400 invalid_request', 'a challenge is good once')
-    const answer = device.get(await asked('/operator/passkeys/challenge'))
-    const response = await verify(answer)
-    assert.equal(response.status, 200, await response.clone().text())
-    assert.deepEqual(((await response.json()) as { operator: object }).operator, {
-      id: owner.id,
-      name: 'Keyed',
-      role: 'support',
-      via: 'console',
-    })
-    assert.equal(await codeOf(await verify(answer)), '401 sign_in_refused')
-  })
-
-  test('nothing that is wrong with it is taken', async () => {
-    verifies('O-15')
-    const wrong: Record<string, Wrong> = {
-      'another site': { origin: 'https://evil.example' },
-      'another name': { rpId: 'evil.example' },
-      'framed by another': { crossOrigin: true },
-      'another purpose': { type: 'webauthn.create' },
-      'nobody verified': { flags: 0x01 },
-      'nobody there': { flags: 0x04 },
-      'a copied device': { counter: 1 },
-      'another signature': { signature: Buffer.from('30060201010201010a', 'hex') },
-      'another owner': { userHandle: Buffer.from('opr_else').toString('base64url') },
-    }
-    for (const [what, how] of Object.entries(wrong)) {
-      assert.equal(
-        await codeOf(await verify(device.get(await asked('/operator/passkeys/challenge'), how))),
-        '401 sign_in_refused',
-        what,
-      )
-    }
-    const stale = await asked('/operator/passkeys/challenge')
-    await shop.store.db.query(`update passkey_challenges set expires_at = expires_at - interval '2 minutes'`)
-    assert.equal(await codeOf(await verify(device.get(stale))), '401 sign_in_refused', 'too late')
-    const own = await asked('/operator/passkeys/options', owner)
-    assert.equal(await codeOf(await verify(device.get(own))), '401 sign_in_refused', 'asked for another end')
-    assert.equal(
-      (await verify(device.get(await asked('/operator/passkeys/challenge')))).status,
-      200,
-      'and it still works',
-    )
-  })
-
-  test('a key that is not ES256, or for somebody else’s challenge, is not kept', async () => {
-    const other = await joined(shop, 'Other', 'viewer')
-    const fresh = createAuthenticator(new URL(shop.url).origin)
-    const theirs = await asked('/operator/passkeys/options', other)
-    assert.equal(await codeOf(await register(fresh.make(theirs))), '400 invalid_request')
-    const rsa = fresh.make(await asked('/operator/passkeys/options', owner), { alg: -257 })
-    assert.equal(await codeOf(await register(rsa)), '400 invalid_request')
-    const blind = fresh.make(await asked('/operator/passkeys/options', owner), { flags: 0x41 })
-    assert.equal(await codeOf(await register(blind)), '400 invalid_request', 'nobody was verified')
-  })
-
-  test('ends with its owner; only they or an admin forget it', async () => {
-    const { passkeys } = (await (await owner.call('GET', '/operator/passkeys')).json()) as {
-      passkeys: { id: string }[]
-    }
-    const other = await joined(shop, 'Nosy', 'support')
-    assert.equal((await other.call('DELETE', `/operator/passkeys/${passkeys[0]!.id}`, {})).status, 404)
-    await asOperator(shop, `/operator/operators/${owner.id}/revoke`, post({}))
-    const late = device.get(await asked('/operator/passkeys/challenge'))
-    assert.equal(await codeOf(await verify(late)), '401 sign_in_refused')
   })
 })

@@ -1,45 +1,9 @@
-// Signing in: by passkey where there is one, otherwise by a one-time link or a personal token.
+// Signing in: by a one-time link or a personal token.
 import { useEffect, useState } from 'preact/hooks'
 import { Dialog, Refusal, useDeed } from './dialog.js'
 import { toast } from './over.js'
 import { html } from './parts.js'
-import { ask, Fault, me, signedIn, signInFor, tell } from './shop.js'
-
-/** Can this browser make and use passkeys here? Only over https, or on this machine. */
-export const hasPasskeys = () => typeof globalThis.PublicKeyCredential?.parseRequestOptionsFromJSON === 'function'
-
-/** The browser's own words for "the person did not want to" help nobody. */
-async function askDevice(question) {
-  try {
-    return /** @type {any} */ (await question).toJSON()
-  } catch (error) {
-    const isRefusal = error instanceof DOMException && error.name === 'NotAllowedError'
-    throw new Fault({
-      status: 0,
-      code: 'passkey',
-      detail: isRefusal
-        ? 'No passkey was used: it was cancelled, or this device has none for this shop.'
-        : `The device could not do it: ${error.message}`,
-    })
-  }
-}
-
-async function signInByPasskey() {
-  const options = await tell('POST', '/operator/passkeys/challenge')
-  const credential = await askDevice(
-    navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options) }),
-  )
-  return tell('POST', '/operator/passkeys/verify', { credential })
-}
-
-/** @param {string} name */
-export async function addPasskey(name) {
-  const options = await tell('POST', '/operator/passkeys/options')
-  const credential = await askDevice(
-    navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options) }),
-  )
-  return tell('POST', '/operator/passkeys/register', { name, credential })
-}
+import { ask, me, signedIn, signInFor, tell } from './shop.js'
 
 /**
  * A link says whom it lets in, and waits for a press: somebody who was sent another's link must not find themselves signed in as them.
@@ -75,15 +39,6 @@ export function SignIn({ done }) {
     event.preventDefault()
     enter(text.trim())
   }}>
-    ${
-      hasPasskeys()
-        ? html`<button type="button" class="wide" data-icon="key" disabled=${isBusy} onClick=${() =>
-            run(async () => {
-              await signInByPasskey()
-              await done()
-            })}>Sign in with a passkey</button><div class="or">or</div>`
-        : null
-    }
     <div class="field"><label for="token">Token or one-time link</label><input id="token" type="text" class="secret" name="token" required autocomplete="off" spellcheck=${false} value=${text} onInput=${(event) => setText(event.currentTarget.value.replace(/^.*#/, '').replace(/&.*$/, ''))} placeholder="Paste it here" /><small>An admin makes a link in People; in a terminal, <code>sutler operators add</code> does.</small></div>
     <${Refusal} fault=${fault} />
     <button type="submit" class="wide primary" disabled=${isBusy}>${isBusy ? 'Signing in…' : 'Sign in'}</button></form>`

@@ -11,7 +11,7 @@ import { findSession, SESSION_MS, touchSession } from '../../store/people/sessio
 import { findToken } from '../../store/people/tokens.ts'
 import type { RateLimiter } from '../gate/rate-limit.ts'
 import type { HttpRequest } from '../http/request.ts'
-import { assertTouched, type OpenSession } from './just-signed-in.ts'
+import type { OpenSession } from './just-signed-in.ts'
 
 /** Somebody who was let in. */
 export type Admitted = {
@@ -29,8 +29,6 @@ export type Admission = {
   approach(request: HttpRequest): void
   /** Counts against an allowance of the address; throws 429 when that is used up. */
   readonly take: RateLimiter['take']
-  /** Throws where somebody who has a passkey has not used it a moment ago. */
-  assertTouched(admitted: Pick<Admitted, 'who' | 'session'>): Promise<void>
   readonly addressOf: (request: HttpRequest) => string
   /** What the browser holds, whether it is any good or not. */
   heldBy(request: HttpRequest): string | null
@@ -89,9 +87,6 @@ export function createAdmission(parts: AdmissionParts): Admission {
     },
     approach: assertOwnPage,
     take: limiter.take,
-    // Where there is no console there is no way to use one.
-    assertTouched: async (admitted) =>
-      parts.console ? assertTouched(parts.database, admitted, parts.clock.now()) : undefined,
     addressOf,
     heldBy,
     cookie: (value) =>

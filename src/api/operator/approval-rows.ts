@@ -46,7 +46,6 @@ export function approvalRows({ database, clock, objectionTo, approve }: Approval
     }),
     operator('POST /operator/approvals/{id}/approve', {
       role: 'support',
-      needsTouch: true,
       summary: 'Approve a refund that another operator asked for; it begins at once',
       params: id,
       handle: async ({ params, doer }) => {

@@ -20,7 +20,6 @@ import {
   type Person,
   type PersonOutcome,
 } from '../../store/people/operators.ts'
-import { listPasskeys } from '../../store/people/passkeys.ts'
 import { IDLE_MS } from '../../store/people/sessions.ts'
 import { spentToday } from '../../store/people/spending.ts'
 import { type GivenToken, issueToken, PERSONAL_DAYS, PERSONAL_DAYS_MAX } from '../../store/people/tokens.ts'
@@ -65,7 +64,6 @@ export function peopleRows(desk: PeopleDesk): readonly OperatorRoute[] {
     }),
     operator('POST /operator/operators', {
       role: 'admin',
-      needsTouch: true,
       isFounding: true,
       summary:
         'Add somebody; the answer holds the link that lets them in, once, and a personal token if it was asked for',
@@ -94,7 +92,6 @@ export function peopleRows(desk: PeopleDesk): readonly OperatorRoute[] {
     ...(config.operators.console ? [firstRow(desk)] : []),
     operator('POST /operator/operators/{id}/link', {
       role: 'admin',
-      needsTouch: true,
       summary: 'Another link that lets somebody in, once',
       params: id,
       handle: async ({ params, doer }) => ({
@@ -108,7 +105,6 @@ export function peopleRows(desk: PeopleDesk): readonly OperatorRoute[] {
     }),
     operator('POST /operator/operators/{id}/role', {
       role: 'admin',
-      needsTouch: true,
       summary: 'Give somebody another role; their sessions end',
       params: id,
       body: z.strictObject({ role }),
@@ -118,8 +114,7 @@ export function peopleRows(desk: PeopleDesk): readonly OperatorRoute[] {
     }),
     operator('POST /operator/operators/{id}/revoke', {
       role: 'admin',
-      needsTouch: true,
-      summary: 'Let somebody in no more: sessions, tokens and passkeys end',
+      summary: 'Remove an operator: sessions and tokens end',
       params: id,
       handle: async ({ params, doer }) => ({
         body: presentPerson(changed(params.id, await changePerson(database, doer, params.id, { state: 'revoked' }))),
@@ -167,7 +162,6 @@ export function meRow(
           session: session?.id ?? null,
           shop: { name: config.service.name, mode: config.mode, networks: [...networks] },
           may: Object.fromEntries(may),
-          passkeys: (await listPasskeys(database, who.id)).length,
           refunds: {
             perDay: budget,
             spentToday: formatUsd(usd(spent)),
@@ -222,7 +216,7 @@ function presentPerson({ id, name, role, state, createdAt }: Person) {
   return { id, name, role, state, createdAt: isoTime(createdAt) }
 }
 
-function presentListed({ sessions, passkeys, tokens, seenAt, ...person }: ListedPerson): JsonObject {
+function presentListed({ sessions, tokens, seenAt, ...person }: ListedPerson): JsonObject {
   const seen = seenAt === null ? null : isoTime(seenAt)
-  return { ...presentPerson(person), sessions, passkeys, tokens, seenAt: seen }
+  return { ...presentPerson(person), sessions, tokens, seenAt: seen }
 }

@@ -56,8 +56,6 @@ export type OperatorRoute = {
   readonly body: z.ZodType | null
   /** Set where the usual bound on bodies is too small. */
   readonly bodyBytesMax: number | null
-  /** Must whoever has a passkey have used it a moment ago? */
-  readonly needsTouch: boolean
   /** May the shop's own token call it all the same? The handler sees to it that there is no admin yet. */
   readonly isFounding: boolean
   handle(call: OperatorCall<unknown, unknown, unknown> & EntranceCall<unknown>): Promise<OperatorAnswer>
@@ -70,7 +68,6 @@ type OperatorRow<Params extends z.ZodType, Query extends z.ZodType, Body extends
   readonly query?: Query
   readonly body?: Body
   readonly bodyBytesMax?: number
-  readonly needsTouch?: boolean
   readonly isFounding?: boolean
   readonly handle: (call: OperatorCall<z.output<Params>, z.output<Query>, z.output<Body>>) => Promise<OperatorAnswer>
 }
@@ -81,7 +78,7 @@ export function operator<Params extends z.ZodType, Query extends z.ZodType, Body
 ): OperatorRoute {
   const [method, path] = key.split(' ') as [OperatorMethod, string]
   const { role, summary, params = null, query = null, body = null, bodyBytesMax = null } = row
-  const { needsTouch = false, isFounding = false } = row
+  const { isFounding = false } = row
   return {
     method,
     path,
@@ -91,7 +88,6 @@ export function operator<Params extends z.ZodType, Query extends z.ZodType, Body
     query,
     body,
     bodyBytesMax,
-    needsTouch,
     isFounding,
     handle: row.handle as OperatorRoute['handle'],
   }
@@ -107,7 +103,7 @@ export function entrance<Body extends z.ZodType>(
   },
 ): OperatorRoute {
   const { summary, body } = row
-  const none = { params: null, query: null, bodyBytesMax: null, needsTouch: false, isFounding: false }
+  const none = { params: null, query: null, bodyBytesMax: null, isFounding: false }
   const path = key.slice('POST '.length)
   return { method: 'POST', path, role: null, summary, body, ...none, handle: row.handle as OperatorRoute['handle'] }
 }
@@ -140,7 +136,6 @@ export function operatorHandlers(options: OperatorOptions): ReadonlyMap<string, 
     const { who } = admitted
     if (!mayAct(who.role, route.role) && !(route.isFounding && who.id === FIRST_ADMIN.id))
       throw roleTooLow(route.role, who)
-    if (route.needsTouch) await admission.assertTouched(admitted)
     const given = withName(route, who, await bodyOf(request, route, limits))
     const body = route.body ? parseWith(route.body, given) : {}
     const { doer, isRecorded } = doing(options, who, body)

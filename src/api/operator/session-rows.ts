@@ -76,7 +76,7 @@ export function sessionRows(desk: PeopleDesk): readonly OperatorRoute[] {
 }
 
 /** Who stands at the door, as far as that can be seen. */
-export function callerOf({ admission, clock, random }: PeopleDesk, request: HttpRequest): Caller {
+function callerOf({ admission, clock, random }: PeopleDesk, request: HttpRequest): Caller {
   return {
     address: admission.addressOf(request),
     device: (request.header('user-agent') ?? '').replaceAll(/[^\x20-\x7e]/g, '').slice(0, DEVICE_MAX),
@@ -86,7 +86,7 @@ export function callerOf({ admission, clock, random }: PeopleDesk, request: Http
   }
 }
 
-export function answerTo(desk: PeopleDesk, request: HttpRequest, outcome: SignIn) {
+function answerTo(desk: PeopleDesk, request: HttpRequest, outcome: SignIn) {
   if (outcome.kind !== 'in') throw notIn(desk, request)
   const { operator, id, value } = outcome.session
   return {

@@ -556,29 +556,6 @@ create table operator_sessions (
 );
 create index operator_sessions_of on operator_sessions (operator_id) where ended_at is null;
 
-create table passkeys (
-  id          text primary key,
-  -- As the authenticator calls it, base64url.
-  credential  text not null unique,
-  operator_id text not null references operators (id),
-  name        text not null,
-  -- P-256, uncompressed, hexadecimal.
-  public_key  text not null,
-  counter     bigint not null,
-  made_at     timestamptz not null,
-  used_at     timestamptz
-);
-create index passkeys_of on passkeys (operator_id);
-
--- What an authenticator is asked to sign: for two minutes, once.
-create table passkey_challenges (
-  digest      text primary key,
-  -- Null: a sign-in, by an operator who is not known yet.
-  operator_id text references operators (id),
-  expires_at  timestamptz not null
-);
-create index passkey_challenges_old on passkey_challenges (expires_at);
-
 -- What support gave back within a day, each in the transaction that begins the refund.
 create table refund_spending (
   id          bigint generated always as identity primary key,

@@ -15,7 +15,6 @@ export type Person = {
 
 export type ListedPerson = Person & {
   readonly sessions: number
-  readonly passkeys: number
   readonly tokens: number
   readonly seenAt: number | null
 }
@@ -36,7 +35,7 @@ const INSERT = statement<Row>(`
   values ($1, $2, $3, $4, $4)
   returning id, name, role, state, created_at`)
 
-const LIST = statement<Row & { sessions: number; passkeys: number; tokens: number; seen_at: Date | null }>(`
+const LIST = statement<Row & { sessions: number; tokens: number; seen_at: Date | null }>(`
   select o.id, o.name, o.role, o.state, o.created_at,
          (select count(*)::int
           from operator_sessions s
@@ -44,7 +43,6 @@ const LIST = statement<Row & { sessions: number; passkeys: number; tokens: numbe
             and s.ended_at is null
             and s.expires_at > $1
             and s.seen_at > $2) as sessions,
-         (select count(*)::int from passkeys p where p.operator_id = o.id) as passkeys,
          (select count(*)::int
           from operator_tokens t
           where t.operator_id = o.id
@@ -62,10 +60,9 @@ export async function listPeople(
   idleSince: number,
 ): Promise<readonly ListedPerson[]> {
   const { rows } = await queryable.query(LIST, [new Date(now), new Date(idleSince)])
-  return rows.map(({ sessions, passkeys, tokens, seen_at, ...row }) => ({
+  return rows.map(({ sessions, tokens, seen_at, ...row }) => ({
     ...fromRow(row),
     sessions,
-    passkeys,
     tokens,
     seenAt: seen_at?.getTime() ?? null,
   }))
@@ -166,10 +163,6 @@ const END_SEEN = statement(`
   where token_id in (select id from seen)
     and ended_at is null`)
 
-const FORGET_PASSKEYS = statement(`
-  delete from passkeys
-  where operator_id = $1`)
-
 type PersonChange = { readonly role: Role } | { readonly state: 'revoked' }
 
 export type PersonOutcome = Person | 'unknown' | 'last_admin'
@@ -191,10 +184,7 @@ export function changePerson(db: Database, doer: Doer, id: string, change: Perso
     await tx.query(CHANGE, [id, after.role, after.state, at])
     const { rows: ended } = await tx.query(END_SESSIONS, [id, at])
     if (!isAdminAfter) await tx.query(END_SEEN, [id, at])
-    if (after.state === 'revoked') {
-      await tx.query(END_TOKENS, [id, at])
-      await tx.query(FORGET_PASSKEYS, [id])
-    }
+    if (after.state === 'revoked') await tx.query(END_TOKENS, [id, at])
     await recordDeeds(tx, doer, [
       {
         deed: after.state === 'revoked' ? 'operator.revoked' : 'operator.promoted',

@@ -23,7 +23,7 @@ type HeldSession = {
 }
 
 /** By what somebody came in. Empty: before that was written down. */
-export const BEGAN_WITH = { token: 'personal token', passkey: 'passkey', link: 'link', first: 'first link' } as const
+export const BEGAN_WITH = { token: 'personal token', link: 'link', first: 'first link' } as const
 
 const FIND = statement<{
   id: string
@@ -81,8 +81,8 @@ const FORGET = statement(`
 type Beginning = {
   readonly device: string
   readonly how: string
-  /** What let them in; null for a passkey. The session ends no later than it does, if it is one that can be used again. */
-  readonly token: { readonly id: string; readonly until: number | null } | null
+  /** What let them in. The session ends no later than it does, if it is one that can be used again. */
+  readonly token: { readonly id: string; readonly until: number | null }
 }
 
 export type BegunSession = { readonly id: string; readonly value: Secret; readonly operator: Operator }
@@ -97,9 +97,9 @@ export async function beginSession(
   const id = newId('ses', random)
   const value = newToken('session', random)
   await tx.query(FORGET, [new Date(at - KEEP_MS)])
-  const until = Math.min(at + SESSION_MS, token?.until ?? Number.POSITIVE_INFINITY)
+  const until = Math.min(at + SESSION_MS, token.until ?? Number.POSITIVE_INFINITY)
   const facts = [who.id, who.via, device, who.address, new Date(at), new Date(until)]
-  await tx.query(INSERT, [id, tokenDigest(value.reveal()), ...facts, how, token?.id ?? null])
+  await tx.query(INSERT, [id, tokenDigest(value.reveal()), ...facts, how, token.id])
   await recordDeeds(tx, doer, [
     { deed: 'session.begun', about: { kind: 'session', id }, before: null, after: { how, device } },
   ])

@@ -1,6 +1,6 @@
 import type { Random } from '../../base/id.ts'
 import { tokenDigest } from '../../base/token.ts'
-import type { Operator, Role } from '../../domain/operator.ts'
+import type { Role } from '../../domain/operator.ts'
 import type { Database, Transaction } from '../db.ts'
 import { addPerson, countAdmins } from './operators.ts'
 import { BEGAN_WITH, type BegunSession, beginSession, findSession, replaceSession } from './sessions.ts'
@@ -18,28 +18,28 @@ export type Caller = {
 
 export type SignIn = { readonly kind: 'in'; readonly session: BegunSession } | { readonly kind: 'refused' }
 
-/** Who it is that may come in, and how that was proved; null: nobody. */
-export type Proof = {
-  readonly operator: Pick<Operator, 'id' | 'name' | 'role' | 'via'> | null
-  readonly how: string
-  readonly token: { readonly id: string; readonly until: number | null } | null
-}
-
 /** Who makes links in the sandbox. */
 export const SANDBOX = 'sandbox'
 const FOUNDER_NAME = 'admin'
 
-/** A link or a personal token becomes a session. */
+/** A link or a personal token becomes a session, whatever else was tried: 256 bits are not guessed. */
 export function signInByToken(db: Database, caller: Caller, token: string, name?: string): Promise<SignIn> {
-  return signIn(db, caller, async (tx) => {
-    const held = await lockToken(tx, tokenDigest(token), caller.at)
-    if (!held?.isGood) return { operator: null, how: 'token', token: null }
-    const via = held.madeBy === SANDBOX ? SANDBOX : 'console'
+  const { address, device, at, random } = caller
+  return db.transaction(async (tx) => {
+    const held = await lockToken(tx, tokenDigest(token), at)
+    if (!held?.isGood) return { kind: 'refused' }
     const operator = held.operator ?? (await found(tx, caller, name ?? FOUNDER_NAME))
-    if (operator && held.kind === 'link') await useToken(tx, held.id, caller.at, operator.id)
-    // A link is used up by this; what can be used again lets nobody stay longer than it does itself.
+    if (!operator) return { kind: 'refused' }
+    if (held.kind === 'link') await useToken(tx, held.id, at, operator.id)
+    if (caller.held !== null) await replaceSession(tx, caller.held, at)
+    // A link is used up by this; a session by a personal token ends no later than the token.
     const used = { id: held.id, until: held.kind === 'link' ? null : held.expiresAt }
-    return { operator: operator && { ...operator, via }, how: howOf(held), token: used }
+    const { id, name: by, role } = operator
+    const who = { id, name: by, role, via: held.madeBy === SANDBOX ? SANDBOX : 'console', address } as const
+    return {
+      kind: 'in',
+      session: await beginSession(tx, { who, by, at, random }, { device, how: howOf(held), token: used }),
+    }
   })
 }
 
@@ -71,17 +71,4 @@ async function found(tx: Transaction, { address, at, random }: Caller, name: str
   if ((await countAdmins(tx)) > 0) return null
   const who = { id: 'opr_first', name, role: 'admin', via: 'console', address } as const
   return addPerson(tx, { who, by: name, at, random }, { name, role: 'admin' })
-}
-
-/** What is good is let in, whatever else was tried: links, tokens and signatures of 256 bits are not guessed. */
-export function signIn(db: Database, caller: Caller, prove: (tx: Transaction) => Promise<Proof>): Promise<SignIn> {
-  const { address, device, held, at, random } = caller
-  return db.transaction(async (tx) => {
-    const { operator, how, token } = await prove(tx)
-    if (!operator) return { kind: 'refused' }
-    if (held !== null) await replaceSession(tx, held, at)
-    const who = { ...operator, via: operator.via === SANDBOX ? SANDBOX : 'console', address } as const
-    const doer = { who, by: who.name, at, random }
-    return { kind: 'in', session: await beginSession(tx, doer, { device, how, token }) }
-  })
 }

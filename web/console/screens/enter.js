@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { Field, Refusal, useDeed } from '../dialog.js'
 import { Head, html } from '../parts.js'
 import { tell } from '../shop.js'
-import { addPasskey, ByLink, hasPasskeys, SignIn } from '../signin.js'
+import { ByLink, SignIn } from '../signin.js'
 
 /** What the link says: a token, whether it is of the first admin (who has no name yet), or that this is a sandbox. */
 function readLink() {
@@ -17,10 +17,8 @@ export default function Enter() {
   const [link] = useState(readLink)
   const token = link.token === 'sandbox' ? '' : link.token
   const [name, setName] = useState('')
-  const [isIn, setIn] = useState(false)
   const { run, fault, isBusy } = useDeed()
   const open = () => location.assign('/operator')
-  const canHavePasskey = hasPasskeys()
   const enterSandbox = () =>
     run(async () => {
       const given = await tell('POST', '/sandbox/console')
@@ -37,18 +35,11 @@ export default function Enter() {
     event.preventDefault()
     run(async () => {
       await tell('POST', '/operator/session', { token: link.token, name: name.trim() })
-      if (canHavePasskey) setIn(true)
-      else open()
+      open()
     })
   }}><${Field} label="Your name" name="name" value=${name} onInput=${setName} fault=${fault} required data-focus /><${Refusal} fault=${fault} /><button type="submit" class="primary wide" disabled=${isBusy}>Come in</button></form>`
-  const after = html`<${Head} title="You are signed in" sub="A passkey signs you in next time with a touch, and nothing to keep secret." /><${Refusal} fault=${fault} />
-    <button type="button" class="primary wide" data-icon="key" disabled=${isBusy} onClick=${() =>
-      run(async () => {
-        await addPasskey(navigator.platform || 'This device')
-        open()
-      })}>Add a passkey on this device</button><button type="button" class="wide" onClick=${open}>Not now, open the console</button>`
   const signIn = html`<${Head} title="Sign in" />${isSandbox ? html`<button type="button" class="primary wide" data-icon="flask" disabled=${isBusy} onClick=${enterSandbox}>Enter the sandbox</button><${Refusal} fault=${fault} /><div class="or">or as somebody</div>` : null}
     <${SignIn} done=${open} />`
-  const byLink = html`<${Head} title="Come in" /><${ByLink} token=${token} done=${() => (canHavePasskey ? setIn(true) : open())} />`
-  return html`<div class="card enter"><div class="brand"><img src=${/** @type {HTMLLinkElement} */ (document.querySelector('link[rel=icon]')).href} width="36" height="36" alt="" /><span><b>${document.body.dataset.shop}</b><small>Operator’s console${isSandbox ? ', sandbox' : ''}</small></span></div>${isIn ? after : link.isFirst ? first : token ? byLink : signIn}</div>`
+  const byLink = html`<${Head} title="Come in" /><${ByLink} token=${token} done=${open} />`
+  return html`<div class="card enter"><div class="brand"><img src=${/** @type {HTMLLinkElement} */ (document.querySelector('link[rel=icon]')).href} width="36" height="36" alt="" /><span><b>${document.body.dataset.shop}</b><small>Operator’s console${isSandbox ? ', sandbox' : ''}</small></span></div>${link.isFirst ? first : token ? byLink : signIn}</div>`
 }

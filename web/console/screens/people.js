@@ -5,7 +5,6 @@ import { Confirm, Dialog, Field, Refusal, useDeed } from '../dialog.js'
 import { closeDialog, openDialog, toast } from '../over.js'
 import { Act, Badge, copy, Empty, Facts, Head, html, Link, later, Panel, Rows, Status, When } from '../parts.js'
 import { me, refusalFor, tell } from '../shop.js'
-import { addPasskey, hasPasskeys } from '../signin.js'
 import { timeOf } from '../words.js'
 
 const Qr = later(() => import('../qr.js'), 'Qr')
@@ -17,8 +16,7 @@ const ROLES = [
 ]
 
 export default function People() {
-  const isPeople = ({ type, data }) =>
-    type === 'operator.acted' && /operator|session|passkey|token/.test(data?.deed ?? '')
+  const isPeople = ({ type, data }) => type === 'operator.acted' && /operator|session|token/.test(data?.deed ?? '')
   const people = useData('/operator/operators', { when: isPeople })
   const isAdmin = refusalFor('admin') === null
   const sessions = useData(isAdmin ? '/operator/sessions' : null, { when: isPeople, every: 30_000 })
@@ -28,7 +26,6 @@ export default function People() {
     sessions.again()
     tokens.again()
   }
-  const canHavePasskey = hasPasskeys() && me.value?.operator?.via === 'console'
   const columns = [
     {
       name: 'Name',
@@ -40,7 +37,6 @@ export default function People() {
       className: 'lead',
       cell: ({ role, state }) => (state === 'revoked' ? html`<${Status} of="revoked" />` : role),
     },
-    { name: 'Passkeys', isNumber: true, phone: 'passkeys', cell: ({ passkeys }) => passkeys },
     { name: 'Sessions', isNumber: true, phone: 'sessions', cell: ({ sessions }) => sessions },
     { name: 'Tokens', isNumber: true, phone: 'tokens', cell: ({ tokens }) => tokens },
     { name: 'Last seen', isNumber: true, cell: ({ seenAt }) => html`<${When} at=${seenAt} />` },
@@ -53,7 +49,7 @@ export default function People() {
           : html`<span class="acts"><${Act} role="admin" class="quiet" onClick=${() => openDialog(Role, { person, again })}>Role…<//><${Act} role="admin" class="quiet" onClick=${() => openDialog(NewLink, { person })}>Link…<//><${Act} role="admin" class="quiet" onClick=${() => openDialog(Revoke, { person, again })}>Revoke…<//></span>`,
     },
   ]
-  return html`<${Head} title="People">${canHavePasskey ? html`<button type="button" data-icon="key" onClick=${() => openDialog(Passkey, { again })}>Add a passkey</button>` : null}<${Act} role="admin" class="primary" icon="plus" onClick=${() => openDialog(Invite, { again })}>Invite<//><//>
+  return html`<${Head} title="People"><${Act} role="admin" class="primary" icon="plus" onClick=${() => openDialog(Invite, { again })}>Invite<//><//>
     <div class="stack"><${Panel} of=${people} label="People" flush=${true} height=${200} empty=${({ operators }) => (operators.length === 0 ? html`<${Empty} icon="people" title="Nobody but the shop’s own token" acts=${html`<${Act} role="admin" class="primary" icon="plus" onClick=${() => openDialog(Invite, { again })}>Invite the first<//>`}>A person has a name in the audit log, a role, and can be sent away. A shared token has none of it.<//>` : null)}>${({ operators }) => html`<${Rows} rows=${operators} columns=${columns} label="People" keyOf=${({ id }) => id} />`}<//>
     ${isAdmin ? html`<${Panel} of=${sessions} title="Signed in now" height=${120} empty=${(data) => (data.sessions.length === 0 ? html`<p class="soft">Nobody, but for tokens.</p>` : null)}>${(data) => html`<ul class="rows">${data.sessions.map((session) => html`<li key=${session.id}><span class="grow"><b>${session.operator?.name ?? session.name}</b>${session.isThis ? html` <${Badge} tone="go">this one<//>` : null}<small class="block soft cut">${session.device || 'unknown device'} from ${session.address}</small></span><span class="soft small">seen <${When} at=${session.seenAt} />, ends ${timeOf(session.expiresAt)}</span><span class="end"><${Act} role="admin" onClick=${() => openDialog(End, { session, again })}>End…<//></span></li>`)}</ul>`}<//>` : null}
     <${Tokens} of=${tokens} again=${again} />
@@ -117,7 +113,7 @@ function OneTime({ made }) {
 }
 
 function NewLink({ person }) {
-  return html`<${Confirm} title="Another link for ${person.name}" look="primary" lead="For whoever has lost their passkey, or has none here. It works once." button="Make the link" deed=${() => tell('POST', `/operator/operators/${person.id}/link`)} done=${(made) => openDialog(OneTime, { made: { name: person.name, ...made } })} />`
+  return html`<${Confirm} title="Another link for ${person.name}" look="primary" lead="For another computer, or after a session has ended. It works once." button="Make the link" deed=${() => tell('POST', `/operator/operators/${person.id}/link`)} done=${(made) => openDialog(OneTime, { made: { name: person.name, ...made } })} />`
 }
 
 function Role({ person, again }) {
@@ -129,10 +125,10 @@ function Role({ person, again }) {
 }
 
 function Revoke({ person, again }) {
-  return html`<${Confirm} title="Let ${person.name} in no more" button="Revoke ${person.name}" lead="Sessions, passkeys and tokens end at once. What they did stays in the audit log." deed=${() => tell('POST', `/operator/operators/${person.id}/revoke`)} done=${() => {
+  return html`<${Confirm} title="Remove ${person.name}" button="Revoke ${person.name}" lead="Sessions and tokens end at once. What they did stays in the audit log." deed=${() => tell('POST', `/operator/operators/${person.id}/revoke`)} done=${() => {
     toast(`${person.name} is let in no more`)
     again()
-  }}><${Facts} rows=${[['Role', person.role], ['Sessions', person.sessions], ['Passkeys', person.passkeys]]} /><//>`
+  }}><${Facts} rows=${[['Role', person.role], ['Sessions', person.sessions]]} /><//>`
 }
 
 function End({ session, again }) {
@@ -140,20 +136,4 @@ function End({ session, again }) {
     toast('The session is over')
     again()
   }}><${Facts} rows=${[['Who', session.operator?.name ?? session.name], ['Device', session.device || 'unknown'], ['From', session.address]]} /><//>`
-}
-
-function Passkey({ again }) {
-  const [name, setName] = useState(navigator.platform || 'This device')
-  const { run, fault, isBusy } = useDeed()
-  return html`<${Dialog} title="Add a passkey" lead="This device then signs you in with a touch."><form class="bare" onSubmit=${(
-    event,
-  ) => {
-    event.preventDefault()
-    run(async () => {
-      await addPasskey(name.trim())
-      closeDialog()
-      toast('The passkey is added')
-      again()
-    })
-  }}><${Field} label="What to call it" name="name" value=${name} onInput=${setName} required maxlength="60" /><${Refusal} fault=${fault} /><footer><button type="button" onClick=${closeDialog}>Cancel</button><button type="submit" class="primary" disabled=${isBusy}>Add it</button></footer></form><//>`
 }
